@@ -1,0 +1,236 @@
+//! The command line, as one table: help, man page, completions and parsing come from it.
+
+use crate::{complain, strace_flags};
+use clap::builder::{EnumValueParser, PossibleValuesParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use engine::Result;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn flag(name: &'static str, short: char, help: &'static str) -> Arg {
+    Arg::new(name).short(short).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+fn long_flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+fn count(name: &'static str, short: char, help: &'static str) -> Arg {
+    Arg::new(name).short(short).action(ArgAction::Count).help(help)
+}
+
+fn value(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+/// The whole command line.
+pub fn command() -> Command {
+    Command::new("trapline")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("One tracer for Linux: what a program does, on one timeline")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .max_term_width(100)
+        .subcommand(trace())
+        .subcommand(
+            Command::new("list")
+                .about("List system calls, with the names and types of their arguments")
+                .arg(flag("verbose", 'v', "Arguments, types, numbers and groups"))
+                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?, %group, or /regex/")),
+        )
+        .subcommand(Command::new("doctor").about("Say what this machine allows, and why not"))
+        .subcommand(Command::new("man").about("Print the man page (roff)"))
+        .subcommand(
+            Command::new("completions").about("Print completions for a shell").arg(
+                Arg::new("shell").required(true).value_parser(EnumValueParser::<clap_complete::Shell>::new()),
+            ),
+        )
+}
+
+fn trace() -> Command {
+    Command::new("trace")
+        .about("Show the system calls of a command or of running processes, as they happen")
+        .override_usage("trapline trace [OPTIONS] [--] COMMAND [ARG]...\n       trapline trace [OPTIONS] -p PID...")
+        .after_help(
+            "Options and output are strace's; children are followed. -a is kept for the whole machine, \
+             so strace's -a COLUMN is --columns. See 'trapline man'.",
+        )
+        .args(target_args())
+        .args(selection_args())
+        .args(format_args())
+        .args(session_args())
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .value_hint(ValueHint::CommandWithArguments)
+                .value_parser(value_parser!(OsString)),
+        )
+}
+
+fn target_args() -> Vec<Arg> {
+    vec![
+        value("attach", "PID", "Attach to a process; several: -p 1 -p 2 or -p 1,2. Ctrl-C detaches")
+            .short('p')
+            .action(ArgAction::Append),
+        Arg::new("all").short('a').action(ArgAction::SetTrue).help("The whole machine (needs the kernel backend)"),
+        count("follow", 'f', "Follow children (the default); -ff with -o: one file per thread, FILE.TID"),
+        long_flag("no-follow", "Trace the first thread of the command only"),
+        value("env", "VAR[=VAL]", "Set a variable of the command, or remove it")
+            .short('E')
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(OsString)),
+        value("user", "USER", "Run the command as this user").short('u'),
+    ]
+}
+
+fn selection_args() -> Vec<Arg> {
+    vec![
+        Arg::new("expr").short('e').value_name("EXPR").action(ArgAction::Append).help(
+            "What to show: names, %group, /regex/, all, none, with commas; ! negates; \
+             trace=, signal=, status=, raw= say what the set is of",
+        ),
+        value("trace", "SET", "Same as -e trace=SET").action(ArgAction::Append),
+        value("signal", "SET", "Same as -e signal=SET").action(ArgAction::Append),
+        value("status", "SET", "Same as -e status=SET").action(ArgAction::Append),
+        value("trace-path", "PATH", "Only calls that name PATH or a descriptor of it")
+            .short('P')
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(OsString)),
+        flag("successful-only", 'z', "Only calls that succeed"),
+        flag("failed-only", 'Z', "Only calls that fail"),
+    ]
+}
+
+fn format_args() -> Vec<Arg> {
+    vec![
+        value("string-limit", "SIZE", "Bytes shown of strings and buffers [default: 32]")
+            .short('s')
+            .value_parser(value_parser!(u32)),
+        count("time", 't', "Time of day; -tt: microseconds; -ttt: seconds since the epoch"),
+        flag("relative-timestamps", 'r', "Time since the line before"),
+        flag("syscall-times", 'T', "Time spent in each call"),
+        count("fd", 'y', "Paths behind descriptors; -yy: ends of sockets and device numbers too"),
+        value("decode-pids", "WHAT", "comm: command names behind pids").value_parser(PossibleValuesParser::new(["comm"])),
+        flag("syscall-number", 'n', "Call numbers"),
+        count("hex", 'x', "Strings that are not ASCII in hexadecimal; -xx: all strings"),
+        value("const-print-style", "FORM", "Constants: abbrev, raw, verbose")
+            .short('X')
+            .value_parser(PossibleValuesParser::new(["abbrev", "raw", "verbose"])),
+        flag("no-abbrev", 'v', "All fields of structs, all variables of environments"),
+        flag("stack-trace", 'k', "Stacks (not yet)"),
+        long_flag("types", "Argument names and types"),
+        value("columns", "N", "Column of the result [default: 40]").value_parser(value_parser!(u16)),
+        flag("summary-only", 'c', "Count calls, errors and time, and show only the table"),
+        flag("summary", 'C', "Show the table after the calls"),
+        flag("summary-wall-clock", 'w', "The table is always by wall clock: accepted"),
+        value("summary-sort-by", "KEY", "Order of the table: time, calls, errors, name, min, max, avg, nothing").short('S'),
+        value("summary-columns", "LIST", "Columns of the table, as strace's -U").short('U'),
+        value("as", "VIEW", "text, json (docs/JSON.md) or record (docs/RECORD.md)")
+            .value_parser(PossibleValuesParser::new(["text", "json", "record"])),
+        value("color", "WHEN", "auto, always, never")
+            .visible_alias("colour")
+            .value_parser(PossibleValuesParser::new(["auto", "always", "never"])),
+    ]
+}
+
+fn session_args() -> Vec<Arg> {
+    vec![
+        value("output", "FILE", "Write to FILE (mode 0600) instead of stderr; '|CMD' writes to a command")
+            .short('o')
+            .value_parser(value_parser!(OsString)),
+        flag("output-append-mode", 'A', "Append to FILE"),
+        count("quiet", 'q', "No summary line at the end"),
+        value("stats", "FILE", "Write counters as JSON").value_parser(value_parser!(OsString)),
+        long_flag("explain", "Say on stderr what will be done, how, and what is lost"),
+        value("backend", "NAME", "auto or ptrace [default: auto]")
+            .value_parser(PossibleValuesParser::new(["auto", "ptrace", "kernel", "agent"])),
+        value("on-full", "WHAT", "Full buffer: block the command (default) or drop and count")
+            .value_parser(PossibleValuesParser::new(["block", "drop"])),
+        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M]"),
+        long_flag("no-seccomp", "No seccomp filter: slower, but the command survives the death of the tracer"),
+        Arg::new("seccomp-bpf").long("seccomp-bpf").action(ArgAction::SetTrue).hide(true),
+    ]
+}
+
+/// Answers a command line that clap refuses: help and version on stdout, everything else one line.
+pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
+    match e.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = e.print();
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = e.print();
+            return ExitCode::from(2);
+        }
+        _ => {}
+    }
+    let get = |k: ContextKind| match e.get(k) {
+        Some(ContextValue::String(s)) => Some(s.clone()),
+        Some(ContextValue::Strings(s)) => Some(s.join(", ")),
+        _ => None,
+    };
+    let what = get(ContextKind::InvalidArg).or_else(|| get(ContextKind::InvalidSubcommand)).unwrap_or_default();
+    let given = get(ContextKind::InvalidValue).unwrap_or_default();
+    let near = get(ContextKind::SuggestedArg)
+        .or_else(|| get(ContextKind::SuggestedSubcommand))
+        .or_else(|| get(ContextKind::SuggestedValue))
+        .map(|s| format!("did you mean {s}?"));
+    let line = match e.kind() {
+        ErrorKind::UnknownArgument if argv.get(1).is_some_and(|a| a == "trace") => {
+            let hint = strace_flags::equivalent(&what).map(str::to_string).or(near);
+            format!("{what}: no such option ({})", hint.unwrap_or_else(|| "see 'trapline trace --help'".into()))
+        }
+        ErrorKind::UnknownArgument => format!("{what}: no such option ({})", near.unwrap_or_else(|| "see --help".into())),
+        ErrorKind::InvalidSubcommand => {
+            let hint = near.unwrap_or_else(|| format!("to trace it: trapline trace -- {what}"));
+            format!("{what}: no such command ({hint})")
+        }
+        ErrorKind::InvalidValue if given.is_empty() => format!("{what}: wants a value (see --help)"),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let hint = near.or_else(|| get(ContextKind::ValidValue).map(|v| format!("one of {v}")));
+            format!("{what}: not '{given}' ({})", hint.unwrap_or_else(|| "a number is wanted".into()))
+        }
+        _ => {
+            let text = e.to_string();
+            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            format!("{first} (see --help)")
+        }
+    };
+    complain(&line);
+    ExitCode::from(2)
+}
+
+/// `trapline man`
+pub fn man() -> Result<u8> {
+    let mut out = Vec::new();
+    let page = clap_mangen::Man::new(command());
+    let trace = clap_mangen::Man::new(trace().display_name("trapline-trace"));
+    let ok = page
+        .render_title(&mut out)
+        .and_then(|()| page.render_name_section(&mut out))
+        .and_then(|()| page.render_synopsis_section(&mut out))
+        .and_then(|()| page.render_description_section(&mut out))
+        .and_then(|()| page.render_subcommands_section(&mut out))
+        .and_then(|()| writeln!(out, ".SH TRACE"))
+        .and_then(|()| trace.render_synopsis_section(&mut out))
+        .and_then(|()| trace.render_options_section(&mut out))
+        .and_then(|()| out.write_all(include_bytes!("man_tail.roff")));
+    match ok.and_then(|()| std::io::stdout().write_all(&out)) {
+        Ok(()) => Ok(0),
+        Err(e) => Err(engine::Error::failed("stdout", e.to_string(), "write to a file instead")),
+    }
+}
+
+/// `trapline completions SHELL`
+pub fn completions(m: &ArgMatches) -> Result<u8> {
+    if let Some(shell) = m.get_one::<clap_complete::Shell>("shell") {
+        clap_complete::generate(*shell, &mut command(), "trapline", &mut std::io::stdout());
+    }
+    Ok(0)
+}

@@ -1,0 +1,17 @@
+//! `trapline doctor`: what this machine allows, and why not.
+
+use engine::Result;
+use std::io::Write;
+
+/// Prints the findings.
+pub fn run() -> Result<u8> {
+    let findings = engine::doctor::examine();
+    let width = findings.iter().map(|f| f.what.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for f in &findings {
+        let mark = if f.ok { "ok " } else { "no " };
+        out.push_str(&format!("{mark} {:width$}  {}\n", f.what, f.detail));
+    }
+    let _ = std::io::stdout().write_all(out.as_bytes());
+    Ok(0)
+}

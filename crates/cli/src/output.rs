@@ -1,0 +1,155 @@
+//! Where text goes: stderr, a file, a command, or a file per thread. The first failure is said once; what follows is dropped
+//! and counted.
+
+use crate::complain;
+use engine::{Error, Result};
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Child, Command, Stdio};
+
+/// A destination.
+pub struct Output {
+    target: Target,
+    buf: Vec<u8>,
+    name: String,
+    failed: bool,
+}
+
+enum Target {
+    Stderr,
+    File(File),
+    Pipe(Child),
+    /// `-ff -o FILE`: FILE.TID
+    PerThread { base: OsString, append: bool, files: HashMap<u32, File> },
+}
+
+const FULL: usize = 64 * 1024;
+
+impl Output {
+    /// Opens what `-o`, `-A` and `-ff` ask for; none is stderr.
+    pub fn open(path: Option<&OsString>, append: bool, per_thread: bool) -> Result<Output> {
+        let mut name = "stderr".to_string();
+        let target = match path {
+            None => Target::Stderr,
+            Some(p) => {
+                name = format!("-o {}", p.to_string_lossy());
+                if per_thread {
+                    Target::PerThread { base: p.clone(), append, files: HashMap::new() }
+                } else if let Some(cmd) = p.as_bytes().strip_prefix(b"|") {
+                    Target::Pipe(spawn(OsStr::from_bytes(cmd)).map_err(|e| cannot(&name, &e))?)
+                } else {
+                    Target::File(create(p, append).map_err(|e| cannot(&name, &e))?)
+                }
+            }
+        };
+        Ok(Output { target, buf: Vec::with_capacity(FULL * 2), name, failed: false })
+    }
+
+    /// Whether lines go to a file (or command), and so carry the thread on every line.
+    pub fn is_file(&self) -> bool {
+        !matches!(self.target, Target::Stderr)
+    }
+
+    /// Whether each thread has its own file.
+    pub fn is_per_thread(&self) -> bool {
+        matches!(self.target, Target::PerThread { .. })
+    }
+
+    /// Whether what is written is lost.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The buffer that views append to.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buf
+    }
+
+    /// After an event of thread `tid`: writes when enough has gathered.
+    pub fn event_done(&mut self, tid: u32) {
+        if let Target::PerThread { base, append, files } = &mut self.target {
+            let res = per_thread(base, *append, files, tid).and_then(|f| f.write_all(&self.buf));
+            self.buf.clear();
+            self.check(res);
+        } else if self.buf.len() >= FULL {
+            self.flush();
+        }
+    }
+
+    /// Writes everything.
+    pub fn flush(&mut self) {
+        if self.buf.is_empty() {
+            return;
+        }
+        let res = match &mut self.target {
+            _ if self.failed => Ok(()),
+            Target::Stderr => io::stderr().write_all(&self.buf),
+            Target::File(f) => f.write_all(&self.buf),
+            Target::Pipe(c) => c.stdin.as_mut().map_or(Ok(()), |s| s.write_all(&self.buf)),
+            Target::PerThread { .. } => Ok(()),
+        };
+        self.buf.clear();
+        self.check(res);
+    }
+
+    fn check(&mut self, res: io::Result<()>) {
+        if let Err(e) = res
+            && !self.failed
+        {
+            self.failed = true;
+            let why = e.to_string();
+            let why = why.split(" (os error").next().unwrap_or_default();
+            complain(&format!("{}: {why} (the command runs on; the rest is counted as dropped)", self.name));
+        }
+    }
+
+    /// Writes what is left and waits for a command that reads.
+    pub fn close(mut self) {
+        self.flush();
+        if let Target::Pipe(mut c) = self.target {
+            drop(c.stdin.take());
+            let _ = c.wait();
+        }
+    }
+}
+
+fn per_thread<'f>(
+    base: &OsStr,
+    append: bool,
+    files: &'f mut HashMap<u32, File>,
+    tid: u32,
+) -> io::Result<&'f mut File> {
+    Ok(match files.entry(tid) {
+        std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
+        std::collections::hash_map::Entry::Vacant(v) => {
+            let mut path = base.to_os_string();
+            path.push(format!(".{tid}"));
+            v.insert(create(&path, append)?)
+        }
+    })
+}
+
+fn create(path: &OsStr, append: bool) -> io::Result<File> {
+    let mut o = OpenOptions::new();
+    if append {
+        o.append(true);
+    } else {
+        o.truncate(true);
+    }
+    // What a program reads and writes is nobody else's business.
+    o.write(true).create(true).mode(0o600).open(path)
+}
+
+fn spawn(cmd: &OsStr) -> io::Result<Child> {
+    Command::new("/bin/sh").arg("-c").arg(cmd).stdin(Stdio::piped()).spawn()
+}
+
+fn cannot(name: &str, e: &io::Error) -> Error {
+    let why = e.to_string();
+    let why = why.split(" (os error").next().unwrap_or_default().to_string();
+    Error::failed(name, why, "choose a file that you may write")
+}

@@ -1,0 +1,3 @@
+//! Backends: how an enabling is carried out.
+
+pub mod ptrace;

@@ -1,0 +1,148 @@
+//! Events out of the ptracer: encoded once, pushed whole, waited for or counted.
+
+use crate::backend::ptrace::thread::Pending;
+use crate::plan::OnFull;
+use events::encode::{self, Fixed};
+use events::layout::{CAP_32BIT, Layout};
+use events::schema::Schema;
+use std::time::Duration;
+use sys::ring::Ring;
+
+/// The writing end.
+pub struct Emitter<'r> {
+    ring: &'r Ring,
+    on_full: OnFull,
+    buf: Vec<u8>,
+    parent: i32,
+    /// The front end is gone or has asked to stop: nothing is written any more.
+    pub silent: bool,
+}
+
+impl<'r> Emitter<'r> {
+    /// Writes to `ring` for the front end `parent`.
+    pub fn new(ring: &'r Ring, on_full: OnFull, parent: i32) -> Self {
+        Emitter { ring, on_full, buf: Vec::with_capacity(4096), parent, silent: false }
+    }
+
+    /// Whether the front end has gone, or asked to stop.
+    pub fn abandoned(&self) -> bool {
+        sys::process::parent() != self.parent
+            || self.ring.control().stop.load(std::sync::atomic::Ordering::Acquire) != 0
+    }
+
+    fn push(&mut self) {
+        if self.silent {
+            return;
+        }
+        while !self.ring.push(&self.buf) {
+            let never = self.buf.len() > self.ring.max_frame();
+            if never || self.on_full == OnFull::Drop {
+                self.ring.control().dropped.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                return;
+            }
+            self.ring.wait_for_room(Duration::from_millis(50));
+            if self.abandoned() {
+                self.silent = true;
+                return;
+            }
+        }
+    }
+
+    /// A `process:` event with integer arguments `args` and string tails for its first arguments.
+    pub fn process(&mut self, schema: &'static Schema, who: (i32, i32), args: &[u64], strings: &[&[u8]]) {
+        self.process_at(sys::time::monotonic(), schema, who, args, strings);
+    }
+
+    /// The same at a given time.
+    pub fn process_at(
+        &mut self,
+        time: u64,
+        schema: &'static Schema,
+        (pid, tid): (i32, i32),
+        args: &[u64],
+        strings: &[&[u8]],
+    ) {
+        if self.silent {
+            return;
+        }
+        let Some(layout) = Layout::by_id(schema.id) else { return };
+        let mut cap = 0;
+        for i in 0..strings.len() {
+            cap |= 1 << (2 * i);
+        }
+        self.buf.clear();
+        let f = Fixed { time, cap, tid: tid as u32, pid: pid as u32, ..Fixed::default() };
+        encode::fixed(&mut self.buf, schema, layout, &f, args);
+        for (spec, s) in layout.tails.iter().zip(strings) {
+            match spec.shape {
+                events::layout::Shape::Str => encode::str_tail(&mut self.buf, s),
+                _ => encode::bytes_tail(&mut self.buf, s),
+            }
+        }
+        self.push();
+    }
+
+    /// A call: its end, or with `more` [`events::layout::CAP_NO_RESULT`] what is known without one.
+    pub fn call(&mut self, who: (i32, i32), p: &Pending, end: &End<'_>) {
+        if self.silent {
+            return;
+        }
+        self.buf.clear();
+        encode_call(&mut self.buf, who, p, end);
+        self.push();
+    }
+
+    /// The notice that a call is still running (`attach` 0), was found running at attach (1), or is left running (2).
+    pub fn in_flight(&mut self, who: (i32, i32), p: &Pending, attach: u64) {
+        if self.silent {
+            return;
+        }
+        let mut call = Vec::new();
+        let now = sys::time::monotonic();
+        let more = events::layout::CAP_NO_RESULT | start_unknown(attach);
+        encode_call(&mut call, who, p, &End { time: now, ret: 0, more, out: &[], cpu: p.cpu });
+        call.truncate(60_000);
+        self.process_at(now, &events::generated::P_INFLIGHT, who, &[0, attach], &[&call]);
+    }
+}
+
+fn start_unknown(attach: u64) -> u16 {
+    if attach == 1 { events::layout::CAP_START_UNKNOWN } else { 0 }
+}
+
+/// How a call ended.
+pub struct End<'a> {
+    /// When.
+    pub time: u64,
+    /// Raw result.
+    pub ret: i64,
+    /// Capture bits to add.
+    pub more: u16,
+    /// Tails of exit; empty for none, which writes empty ones.
+    pub out: &'a [u8],
+    /// Processor at entry.
+    pub cpu: u16,
+}
+
+fn encode_call(buf: &mut Vec<u8>, (pid, tid): (i32, i32), p: &Pending, end: &End<'_>) {
+    let raw = p.schema.name == "raw" && p.args[1] == u64::from(sys::ptrace::ARCH_I386);
+    let f = Fixed {
+        time: end.time,
+        cap: p.caps | end.more | if raw { CAP_32BIT } else { 0 },
+        tid: tid as u32,
+        pid: pid as u32,
+        start: p.start,
+        ret: end.ret,
+        cpu_in: end.cpu,
+        ..Fixed::default()
+    };
+    encode::fixed(buf, p.schema, p.layout, &f, &p.args);
+    buf.extend_from_slice(&p.tails);
+    if end.out.is_empty() {
+        for spec in p.layout.tails.iter().filter(|t| t.out) {
+            encode::empty_tail(buf, spec.shape);
+        }
+    } else {
+        buf.extend_from_slice(end.out);
+    }
+}

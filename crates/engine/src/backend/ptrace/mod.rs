@@ -1,0 +1,295 @@
+//! The ptrace backend: a process of its own that traces, and a shared ring that brings its events.
+//!
+//! ```text
+//! front end ──fork──► ptracer ──fork──► command        (command: same session and terminal as the front end)
+//!     ▲                  │ setsid, deaf to INT HUP TERM, no descriptors
+//!     └── ring ◄─────────┘ PTRACE_SEIZE, PTRACE_SYSCALL …
+//! ```
+//!
+//! What happens when one of them dies:
+//! - the front end: the ptracer lets every thread go (without a filter), or keeps resuming the command silently until it
+//!   ends (with one: RET_TRACE without a tracer would fail its calls with ENOSYS);
+//! - the ptracer: with a filter, PTRACE_O_EXITKILL ends the command with it; without (`--no-seccomp`, `-p`), the kernel
+//!   detaches and the target runs on.
+
+mod emit;
+mod fds;
+mod thread;
+mod tracer;
+
+use crate::error::{Error, Result};
+use crate::plan::{Command, Plan, Target};
+use emit::Emitter;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use sys::process::{self, Fork};
+use sys::ptrace::Change;
+use sys::ring::Ring;
+use sys::{proc, ptrace, seccomp, signal};
+use tracer::{Job, Tracer};
+
+/// What failed at the start; stored in the ring's control words.
+mod failed {
+    pub const ATTACH: u32 = 1;
+    pub const EXEC: u32 = 2;
+    pub const USER: u32 = 3;
+    pub const FILTER: u32 = 4;
+    pub const FORK: u32 = 5;
+}
+
+/// A running session, seen from the front end.
+pub struct Session {
+    ring: Ring,
+    ptracer: i32,
+    reaped: Option<i32>,
+}
+
+impl Session {
+    /// Starts the ptracer, and through it the command or the attach. Must be called before any thread is started.
+    pub fn start(plan: &Plan) -> Result<Session> {
+        let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
+        let ring = Ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
+        let parent = process::own_pid();
+        let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
+        match process::fork().map_err(|e| cannot("fork", e))? {
+            Fork::Parent(ptracer) => Ok(Session { ring, ptracer, reaped: None }),
+            Fork::Child => {
+                tracer_main(plan, &ring, parent, gate);
+                process::exit_now(0)
+            }
+        }
+    }
+
+    /// The ring that brings the events.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Asks the ptracer to let everything go.
+    pub fn stop(&self) {
+        const USR1: i32 = 10;
+        self.ring.control().stop.store(1, Ordering::SeqCst);
+        let _ = signal::kill(self.ptracer, USR1);
+    }
+
+    /// Whether no more events will come.
+    pub fn finished(&mut self) -> bool {
+        if self.ring.control().finished.load(Ordering::SeqCst) != 0 {
+            return true;
+        }
+        // The ptracer never ends without saying so: this one was killed.
+        if self.reaped.is_none()
+            && let Ok(Some(s)) = ptrace::wait_for(self.ptracer, false)
+        {
+            self.reaped = Some(s.raw);
+        }
+        self.reaped.is_some()
+    }
+
+    /// The command's process id, once it is known.
+    pub fn command(&self) -> Option<i32> {
+        Some(self.ring.control().command.load(Ordering::Acquire)).filter(|&p| p != 0)
+    }
+
+    /// How the command ended.
+    pub fn command_status(&self) -> Option<Change> {
+        let c = self.ring.control();
+        let ended = c.command_ended.load(Ordering::Acquire) != 0;
+        ended.then(|| ptrace::Status { tid: 0, raw: c.status.load(Ordering::Relaxed) }.change())
+    }
+
+    /// Whether the ptracer was killed before its work was done.
+    pub fn tracer_was_killed(&self) -> bool {
+        self.reaped.is_some() && self.ring.control().finished.load(Ordering::SeqCst) == 0
+    }
+
+    /// Events that found no room.
+    pub fn dropped(&self) -> u64 {
+        self.ring.control().dropped.load(Ordering::Relaxed)
+    }
+
+    /// Calls that the attach interrupted for good.
+    pub fn interrupted(&self) -> u64 {
+        self.ring.control().interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Why the session could not start, if it could not.
+    pub fn failure(&self, plan: &Plan) -> Option<Error> {
+        let c = self.ring.control();
+        let errno = c.failure.load(Ordering::Acquire);
+        if errno == 0 {
+            return None;
+        }
+        let pid = c.failed_pid.load(Ordering::Relaxed);
+        let why = io::Error::from_raw_os_error(errno);
+        Some(match (c.failed_at.load(Ordering::Relaxed), &plan.target) {
+            (failed::ATTACH, _) => attach_error(pid, errno),
+            (failed::EXEC, Target::Command(cmd)) => exec_error(cmd, errno),
+            (failed::USER, _) => Error::failed("-u", why.to_string(), "run trapline as root to change the user"),
+            (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
+            _ => Error::failed("ptrace", why.to_string(), "see 'trapline doctor'"),
+        })
+    }
+}
+
+fn exec_error(cmd: &Command, errno: i32) -> Error {
+    let what = cmd.path.to_string_lossy().into_owned();
+    let why = io::Error::from_raw_os_error(errno);
+    let why = why.to_string().split(" (os error").next().unwrap_or_default().to_string();
+    match errno {
+        2 => Error::NotFound { what, why: format!("{why}: the file or its interpreter does not exist") },
+        8 => Error::NotExecutable { what, why, todo: "not a program for this machine, or a script without #!".into() },
+        _ => Error::NotExecutable { what, why, todo: "check the permissions of the file".into() },
+    }
+}
+
+/// Explains why `pid` cannot be attached to.
+pub fn attach_error(pid: i32, errno: i32) -> Error {
+    const ESRCH: i32 = 3;
+    let what = format!("-p {pid}");
+    if errno == ESRCH || !proc::exists(pid) {
+        return Error::failed(what, "no such process", "see 'ps -e'");
+    }
+    if let Some(tracer) = proc::tracer_of(pid).filter(|&t| t != 0) {
+        let name = proc::comm(tracer).map(|c| String::from_utf8_lossy(&c).into_owned()).unwrap_or_default();
+        let why = format!("already traced by process {tracer} ({name})");
+        return Error::failed(what, why, "a process has one tracer: end that one first");
+    }
+    let scope = proc::yama_scope().unwrap_or(0);
+    if scope >= 1 && process::euid() != 0 {
+        let why = format!("not permitted: kernel.yama.ptrace_scope is {scope}");
+        return Error::failed(what, why, "run as root, or start the command under trapline");
+    }
+    if process::euid() != 0 {
+        return Error::failed(what, "not permitted: the process belongs to another user or is privileged", "run as root");
+    }
+    let why = io::Error::from_raw_os_error(errno).to_string();
+    Error::failed(what, format!("cannot attach: {why}"), "kernel threads and trapline itself cannot be traced")
+}
+
+fn fail(ring: &Ring, at: u32, pid: i32, e: &io::Error) {
+    let c = ring.control();
+    c.failed_at.store(at, Ordering::Relaxed);
+    c.failed_pid.store(pid, Ordering::Relaxed);
+    c.failure.store(e.raw_os_error().unwrap_or(22), Ordering::Release);
+}
+
+/// The life of the ptracer process.
+fn tracer_main(plan: &Plan, ring: &Ring, parent: i32, gate: (OwnedFd, OwnedFd)) {
+    let seen = plan.seen_calls();
+    let job = Job {
+        calls: seen.by_number(),
+        unknown: seen.has_unknown(),
+        limits: plan.limits,
+        follow: plan.follow,
+        filtered: plan.filters(),
+        fd_names: plan.fd_names,
+        fd_details: plan.fd_details,
+        notice: u64::from(plan.notice_ms) * 1_000_000,
+    };
+    let mut ok = true;
+    let mut command = None;
+    if let Target::Command(cmd) = &plan.target {
+        match start_command(cmd, &job, ring, &gate) {
+            Ok(pid) => command = Some(pid),
+            Err(e) => {
+                fail(ring, failed::FORK, 0, &e);
+                ok = false;
+            }
+        }
+    }
+    let (gate_read, gate_write) = gate;
+    drop(gate_read);
+    if let Err(e) = tracer::become_tracer() {
+        fail(ring, failed::FORK, 0, &e);
+        ok = false;
+    }
+    if ok {
+        let _ = process::close_all_but(Some(&gate_write));
+        let out = Emitter::new(ring, plan.on_full, parent);
+        let mut t = Tracer::new(job, ring, out);
+        ok = attach(&mut t, plan, ring, command);
+        if ok && command.is_some() {
+            let _ = process::write_byte(&gate_write, 1);
+        }
+        drop(gate_write);
+        if ok || command.is_some() {
+            t.run();
+        }
+    }
+    ring.control().finished.store(1, Ordering::SeqCst);
+    ring.wake_reader();
+}
+
+fn attach(t: &mut Tracer<'_>, plan: &Plan, ring: &Ring, command: Option<i32>) -> bool {
+    if let Some(pid) = command
+        && let Err(e) = t.seize_command(pid)
+    {
+        fail(ring, failed::ATTACH, pid, &e);
+        return false;
+    }
+    if let Target::Pids(pids) = &plan.target {
+        for &pid in pids {
+            if let Err(e) = t.seize_process(proc::process_of(pid).unwrap_or(pid)) {
+                fail(ring, failed::ATTACH, pid, &e);
+                return false;
+            }
+        }
+        ring.control().started.store(1, Ordering::Release);
+    }
+    true
+}
+
+/// Forks the command, which waits at the gate until it is traced.
+fn start_command(cmd: &Command, job: &Job, ring: &Ring, gate: &(OwnedFd, OwnedFd)) -> io::Result<i32> {
+    let filter = job.filtered.then(|| seccomp::program(&tracer::filter_numbers(job)));
+    match process::fork()? {
+        Fork::Parent(pid) => {
+            ring.control().command.store(pid, Ordering::Release);
+            Ok(pid)
+        }
+        Fork::Child => {
+            // Nobody opens the gate: the tracer could not attach, and has said so.
+            match pass_gate(gate) {
+                Ok(()) => command_main(cmd, filter.as_deref(), ring),
+                Err(_) => process::exit_now(125),
+            }
+        }
+    }
+}
+
+fn pass_gate(gate: &(OwnedFd, OwnedFd)) -> io::Result<()> {
+    // The own copy of the writing end would keep the read from ending when the tracer dies.
+    process::close(&gate.1);
+    match process::read_byte(&gate.0)? {
+        Some(_) => Ok(()),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, ring: &Ring) -> ! {
+    let me = process::own_pid();
+    let _ = signal::restore_sigpipe();
+    if let Some(user) = &cmd.user
+        && let Err(e) = process::become_user(user)
+    {
+        fail(ring, failed::USER, me, &e);
+        process::exit_now(125);
+    }
+    if let Some(f) = filter
+        && let Err(e) = seccomp::install(f)
+    {
+        fail(ring, failed::FILTER, me, &e);
+        process::exit_now(125);
+    }
+    let e = cmd.image.exec();
+    fail(ring, failed::EXEC, me, &e);
+    process::exit_now(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// Waits a little for events, or for the end.
+pub fn wait(session: &Session, timeout: Duration) {
+    session.ring.wait_for_frames(timeout);
+}

@@ -1,0 +1,587 @@
+//! The ptracer process: stops in, events out.
+//!
+//! ```text
+//! wait4 ─► stop ─┬─ entry / seccomp ─► Pending (registers, tails of entry)      ─► PTRACE_SYSCALL
+//!                ├─ exit            ─► tails of exit, one event into the ring    ─► PTRACE_SYSCALL, or CONT with a filter
+//!                ├─ signal          ─► process:signal                            ─► the same, with the signal
+//!                ├─ group-stop      ─► process:stop                              ─► PTRACE_LISTEN
+//!                └─ fork, exec, end ─► process:fork, :exec, :exit
+//! ```
+//!
+//! It is the command's parent and tracer, has one thread, and never formats. Invariants: every stop is answered, with the
+//! signal that was to be delivered, whatever becomes of the front end; a call that was entered leaves exactly one event.
+
+use super::emit::{Emitter, End};
+use super::thread::{Pending, Thread};
+use crate::capture::{self, Limits};
+use events::generated as g;
+use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
+use sys::ptrace::{self, Change, Status, event, option};
+use sys::ring::Ring;
+use sys::{proc, signal, time};
+
+/// What the tracer was asked to do, in the form that its loop wants.
+pub struct Job {
+    /// Wanted, by number; numbers beyond are `unknown`.
+    pub calls: Vec<bool>,
+    /// Calls of no table and 32-bit ones are wanted.
+    pub unknown: bool,
+    /// How much is read.
+    pub limits: Limits,
+    /// New threads and children are traced.
+    pub follow: bool,
+    /// The command has a filter.
+    pub filtered: bool,
+    /// Descriptors get names.
+    pub fd_names: bool,
+    /// Sockets and devices get details.
+    pub fd_details: bool,
+    /// A call longer than this is noticed, ns; 0 for never.
+    pub notice: u64,
+}
+
+/// What happens at the stops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Tracing,
+    /// The front end is gone and a filter is set: only keep the target going.
+    Resuming,
+    /// Let every thread go at its next stop.
+    Detaching,
+}
+
+/// The tracer's state.
+pub struct Tracer<'r> {
+    job: Job,
+    ring: &'r Ring,
+    out: Emitter<'r>,
+    threads: HashMap<i32, Thread>,
+    command: Option<i32>,
+    mode: Mode,
+    tails: Vec<u8>,
+}
+
+/// The schema of calls that no table knows.
+pub static RAW: LazyLock<(&'static events::Schema, &'static Layout)> = LazyLock::new(|| {
+    let s = &g::C_RAW;
+    (s, Layout::by_id(s.id).unwrap_or_else(|| unreachable!("raw is a generated schema")))
+});
+
+impl<'r> Tracer<'r> {
+    /// A tracer that writes to `ring`.
+    pub fn new(job: Job, ring: &'r Ring, out: Emitter<'r>) -> Self {
+        Tracer { job, ring, out, threads: HashMap::new(), command: None, mode: Mode::Tracing, tails: Vec::new() }
+    }
+
+    fn options(&self) -> u64 {
+        let follow = if self.job.follow { option::FORK | option::VFORK | option::CLONE } else { 0 };
+        let filter = if self.job.filtered { option::SECCOMP | option::EXITKILL } else { 0 };
+        option::SYSGOOD | option::EXEC | follow | filter
+    }
+
+    /// Attaches to the command, which waits for a byte before its execve.
+    pub fn seize_command(&mut self, pid: i32) -> io::Result<()> {
+        ptrace::seize(pid, self.options())?;
+        ptrace::interrupt(pid)?;
+        let mut t = Thread::new(pid, pid);
+        t.starting = true;
+        t.known = true;
+        self.threads.insert(pid, t);
+        self.command = Some(pid);
+        Ok(())
+    }
+
+    /// Attaches to every thread of a running process.
+    pub fn seize_process(&mut self, pid: i32) -> io::Result<()> {
+        let mut seen = 0;
+        loop {
+            // Threads that start while we attach are caught by the next round; those of threads already attached by
+            // PTRACE_O_TRACECLONE.
+            let tids = proc::threads(pid)?;
+            let new: Vec<i32> = tids.into_iter().filter(|t| !self.threads.contains_key(t)).collect();
+            if new.is_empty() {
+                return if seen == 0 && !self.threads.values().any(|t| t.pid == pid) {
+                    Err(io::Error::from_raw_os_error(3))
+                } else {
+                    Ok(())
+                };
+            }
+            for tid in new {
+                match ptrace::seize(tid, self.options()) {
+                    Ok(()) => {
+                        seen += 1;
+                        self.attached(pid, tid);
+                    }
+                    // A thread may end between the listing and the attach; the process itself may not.
+                    Err(e) if e.raw_os_error() == Some(3) && tid != pid => {}
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+    }
+
+    fn attached(&mut self, pid: i32, tid: i32) {
+        let mut t = Thread::new(tid, pid);
+        t.known = true;
+        let comm = proc::comm(tid).unwrap_or_default();
+        self.out.process(&g::P_ATTACH, (pid, tid), &[], &[&comm]);
+        if tid == pid && self.job.fd_names {
+            self.seed_fds(pid);
+        }
+        if let Some((nr, regs)) = proc::call_in_flight(pid, tid) {
+            let mut p = self.entry(&mut t, ptrace::ARCH_X86_64, nr as u64, regs);
+            p.noticed = true;
+            p.caps |= CAP_START_UNKNOWN;
+            p.start = time::monotonic();
+            if p.wanted {
+                self.out.in_flight((pid, tid), &p, 1);
+            }
+            t.pending = Some(p);
+        }
+        // Stops it, so that it can be told to stop at calls.
+        let _ = ptrace::interrupt(tid);
+        self.threads.insert(tid, t);
+    }
+
+    /// Runs until nothing is left to trace.
+    pub fn run(&mut self) {
+        let mut queue: VecDeque<Status> = VecDeque::new();
+        loop {
+            if queue.is_empty() {
+                match ptrace::wait(true) {
+                    Ok(Some(s)) => queue.push_back(s),
+                    Ok(None) => {}
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => self.tick(),
+                    Err(_) => return,
+                }
+                // With several threads, take what is ready together, or the first in the kernel's list starve the rest.
+                while self.threads.len() > 1 && queue.len() < 256 {
+                    match ptrace::wait(false) {
+                        Ok(Some(s)) => queue.push_back(s),
+                        _ => break,
+                    }
+                }
+            }
+            if let Some(s) = queue.pop_front() {
+                self.on_status(s);
+            }
+            if self.mode == Mode::Detaching && self.threads.is_empty() && queue.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Every 100 ms, and when the front end wants something.
+    fn tick(&mut self) {
+        if self.mode == Mode::Tracing && (self.out.silent || self.out.abandoned()) {
+            self.leave();
+        }
+        let now = time::monotonic();
+        let notice = self.job.notice;
+        for t in self.threads.values_mut() {
+            if notice > 0
+                && let Some(p) = &mut t.pending
+                && p.wanted
+                && !p.noticed
+                && now.saturating_sub(p.start) >= notice
+            {
+                p.noticed = true;
+                self.out.in_flight((t.pid, t.tid), p, 0);
+            }
+        }
+        // A child whose creator died before it could tell of it.
+        let orphans: Vec<i32> = self.threads.values().filter(|t| t.held).map(|t| t.tid).collect();
+        for tid in orphans {
+            self.introduce(tid, None, 0);
+        }
+    }
+
+    /// The front end is gone or has had enough.
+    fn leave(&mut self) {
+        let wanted = self.ring.control().stop.load(Ordering::Acquire) != 0;
+        if wanted && !self.job.filtered {
+            let open: Vec<i32> = self.threads.keys().copied().collect();
+            for tid in open {
+                if let Some(t) = self.threads.get(&tid)
+                    && let Some(p) = t.pending.as_ref().filter(|p| p.wanted)
+                {
+                    self.out.in_flight((t.pid, t.tid), p, 2);
+                }
+            }
+        }
+        self.out.silent = true;
+        self.mode = if self.job.filtered { Mode::Resuming } else { Mode::Detaching };
+        if self.mode == Mode::Resuming {
+            // Whoever waits for the end of tracing need not wait for the end of the command.
+            self.ring.control().finished.store(1, Ordering::SeqCst);
+            self.ring.wake_reader();
+            return;
+        }
+        for t in self.threads.values_mut() {
+            if t.held {
+                let _ = ptrace::detach(t.tid, 0);
+            } else {
+                let _ = ptrace::interrupt(t.tid);
+            }
+        }
+        self.threads.retain(|_, t| !t.held);
+    }
+
+    fn on_status(&mut self, s: Status) {
+        match s.change() {
+            Change::Exited(code) => self.ended(s, code as u64, 0, false),
+            Change::Killed(sig, core) => self.ended(s, 0, sig as u64, core),
+            Change::Stopped(sig, ev) => match self.mode {
+                Mode::Tracing => self.stopped(s.tid, sig, ev),
+                Mode::Resuming => resume_blindly(s.tid, sig, ev),
+                Mode::Detaching => {
+                    let deliver = if ev == 0 && sig & 0x80 == 0 { sig } else { 0 };
+                    if ptrace::detach(s.tid, deliver).is_ok() {
+                        self.threads.remove(&s.tid);
+                    }
+                }
+            },
+        }
+    }
+
+    fn ended(&mut self, s: Status, code: u64, sig: u64, core: bool) {
+        let thread = self.threads.remove(&s.tid);
+        let pid = thread.as_ref().map_or(s.tid, |t| t.pid);
+        if let Some(t) = thread {
+            if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
+                let now = time::monotonic();
+                let end = End { time: now, ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
+                self.out.call((t.pid, t.tid), p, &end);
+            }
+            if !t.starting {
+                self.out.process(&g::P_EXIT, (t.pid, t.tid), &[code, sig, core.into()], &[]);
+            }
+        }
+        if self.command == Some(s.tid) && pid == s.tid {
+            let c = self.ring.control();
+            c.status.store(s.raw, Ordering::Relaxed);
+            c.command_ended.store(1, Ordering::Release);
+        }
+    }
+
+    fn stopped(&mut self, tid: i32, sig: i32, ev: i32) {
+        if !self.threads.contains_key(&tid) {
+            // A new thread or process that was attached with its creator, whose event has not come yet.
+            let mut t = Thread::new(tid, 0);
+            t.held = true;
+            self.threads.insert(tid, t);
+            return;
+        }
+        match (sig, ev) {
+            (s, 0) if s & 0x80 != 0 => self.syscall_stop(tid),
+            (_, event::SECCOMP) => self.syscall_stop(tid),
+            (_, event::FORK | event::VFORK | event::CLONE) => {
+                if let Ok(child) = ptrace::event_message(tid) {
+                    self.introduce(child as i32, Some(tid), ev);
+                }
+                self.resume(tid, 0);
+            }
+            (_, event::EXEC) => self.executed(tid),
+            (s, event::STOP) if s == libc_sig::TRAP => self.attach_stop(tid),
+            (s, event::STOP) => {
+                let who = self.who(tid);
+                self.out.process(&g::P_STOP, who, &[s as u64], &[]);
+                let _ = ptrace::listen(tid);
+            }
+            (s, 0) => self.signalled(tid, s),
+            _ => self.resume(tid, 0),
+        }
+    }
+
+    fn who(&self, tid: i32) -> (i32, i32) {
+        (self.threads.get(&tid).map_or(tid, |t| t.pid), tid)
+    }
+
+    /// Resumes a thread so that its next interesting stop is seen.
+    fn resume(&mut self, tid: i32, sig: i32) {
+        let inside = self.threads.get(&tid).is_some_and(|t| t.pending.is_some());
+        // With a filter, only the exits of calls that it stopped are wanted; entries come as seccomp events.
+        let res = if self.job.filtered && !inside { ptrace::cont(tid, sig) } else { ptrace::syscall(tid, sig) };
+        // ESRCH: killed meanwhile; its end will be reported.
+        let _ = res;
+    }
+
+    fn syscall_stop(&mut self, tid: i32) {
+        let Ok(info) = ptrace::syscall_info(tid) else { return };
+        let Some(mut t) = self.threads.remove(&tid) else { return };
+        match info.op {
+            1 | 3 => match &mut t.pending {
+                // The restart of a call that the attach interrupted.
+                Some(p) if p.restarting => p.restarting = false,
+                // With a filter on, an entry stop precedes the seccomp stop of the same call.
+                Some(_) if info.op == 3 => {}
+                _ => t.pending = Some(self.entry(&mut t, info.arch, info.nr, info.args)),
+            },
+            2 => self.exit(&mut t, info.ret),
+            _ => {}
+        }
+        self.threads.insert(tid, t);
+        self.resume(tid, 0);
+    }
+
+    fn entry(&mut self, t: &mut Thread, arch: u32, nr: u64, regs: [u64; 6]) -> Pending {
+        let native = arch == ptrace::ARCH_X86_64;
+        let known = if native { events::schema::by_number(nr) } else { None };
+        let wanted = match known {
+            Some(_) => self.job.calls.get(nr as usize).copied().unwrap_or(self.job.unknown),
+            None => self.job.unknown,
+        };
+        let mut args = [0; 8];
+        let (schema, layout) = match known.and_then(|s| Some((s, Layout::by_id(s.id)?))) {
+            Some(found) => {
+                args[..6].copy_from_slice(&regs);
+                found
+            }
+            None => {
+                (args[0], args[1]) = (nr, u64::from(arch));
+                args[2..].copy_from_slice(&regs);
+                *RAW
+            }
+        };
+        let mut tails = std::mem::take(&mut t.spare);
+        tails.clear();
+        let (mut caps, mut cpu) = (0, NO_CPU);
+        if wanted && !layout.tails.is_empty() {
+            let mut mem = t.memory();
+            let call = capture::Call { schema, layout, args: &args, result: None };
+            caps = capture::tails(&call, &mut mem, self.job.limits, 0, &mut tails);
+            cpu = mem.cpu;
+        }
+        let start = time::monotonic();
+        Pending { schema, layout, nr, start, args, caps, tails, cpu, noticed: false, wanted, restarting: false }
+    }
+
+    fn exit(&mut self, t: &mut Thread, ret: i64) {
+        let end = time::monotonic();
+        let Some(mut p) = t.pending.take() else { return };
+        if t.starting {
+            // Only the execve that works out is the command's own.
+            if p.schema.name != "execve" || ret < 0 {
+                t.spare = p.tails;
+                return;
+            }
+            t.starting = false;
+        }
+        if p.wanted {
+            self.tails.clear();
+            let mut more = 0;
+            if p.layout.tails.iter().any(|s| s.out) {
+                let mut mem = t.memory();
+                let call = capture::Call { schema: p.schema, layout: p.layout, args: &p.args, result: Some(ret) };
+                p.caps = capture::tails(&call, &mut mem, self.job.limits, p.caps, &mut self.tails);
+                if p.cpu == NO_CPU {
+                    p.cpu = mem.cpu;
+                }
+            }
+            if p.caps & CAP_START_UNKNOWN != 0 && ret == -4 {
+                more |= CAP_INTERRUPTED;
+            }
+            if self.job.fd_names && ret >= 0 {
+                super::fds::after_call(&mut self.out, t, &p, ret, end, self.job.fd_details);
+            }
+            let end = End { time: end, ret, more, out: &self.tails, cpu: p.cpu };
+            self.out.call((t.pid, t.tid), &p, &end);
+        }
+        t.spare = p.tails;
+    }
+
+    /// The stop that an attach asked for, and the first stop of a new thread.
+    fn attach_stop(&mut self, tid: i32) {
+        let Some(mut t) = self.threads.remove(&tid) else { return };
+        if let Some(p) = &mut t.pending
+            && p.caps & CAP_START_UNKNOWN != 0
+            && !p.restarting
+        {
+            match ptrace::call_registers(tid) {
+                Ok((nr, rax)) if nr == p.nr as i64 && events::errno::is_restart(-rax) => p.restarting = true,
+                Ok((nr, rax)) if nr == p.nr as i64 => {
+                    if rax == -4 {
+                        self.ring.control().interrupted.fetch_add(1, Ordering::Relaxed);
+                    }
+                    self.exit(&mut t, rax);
+                }
+                // It ended by itself between the look and the stop; its result is gone.
+                _ => {
+                    if let Some(p) = t.pending.take().filter(|p| p.wanted) {
+                        let now = time::monotonic();
+                        let end = End { time: now, ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
+                        self.out.call((t.pid, t.tid), &p, &end);
+                    }
+                }
+            }
+        }
+        let restarting = t.pending.as_ref().is_some_and(|p| p.restarting);
+        self.threads.insert(tid, t);
+        if restarting {
+            let _ = ptrace::syscall(tid, 0);
+        } else {
+            self.resume(tid, 0);
+        }
+    }
+
+    /// A thread or process `child` was made by `parent`, or (none) must be explained without it.
+    fn introduce(&mut self, child: i32, parent: Option<i32>, ev: i32) {
+        const CLONE_THREAD: u64 = 0x10000;
+        let maker = parent.and_then(|p| self.threads.get(&p));
+        let flags = match maker.and_then(|t| t.pending.as_ref()) {
+            Some(p) if p.schema.name == "clone" => p.args[0],
+            Some(p) if p.schema.name == "clone3" => p.tails.get(1..9).map_or(0, |b| {
+                u64::from_le_bytes(b.try_into().unwrap_or_default())
+            }),
+            _ if ev == event::CLONE => match proc::process_of(child) {
+                Some(pid) if pid != child => CLONE_THREAD,
+                _ => 0,
+            },
+            _ => 0,
+        };
+        let pid = match maker {
+            Some(t) if flags & CLONE_THREAD != 0 => t.pid,
+            Some(_) => child,
+            None => proc::process_of(child).unwrap_or(child),
+        };
+        let maker_who = parent.map_or((pid, child), |p| self.who(p));
+        self.out.process(&g::P_FORK, maker_who, &[0, pid as u64, child as u64, flags], &[b""]);
+        let inherited = maker.map(|t| t.rseq).filter(|_| flags & 0x100 == 0).flatten();
+        let t = self.threads.entry(child).or_insert_with(|| Thread::new(child, pid));
+        t.pid = pid;
+        t.known = true;
+        t.rseq = inherited;
+        if std::mem::take(&mut t.held) {
+            if self.mode == Mode::Tracing {
+                self.resume(child, 0);
+            } else {
+                let _ = ptrace::cont(child, 0);
+            }
+        }
+    }
+
+    fn executed(&mut self, tid: i32) {
+        let old = ptrace::event_message(tid).map_or(tid, |t| t as i32);
+        if old != tid {
+            // A thread other than the leader called execve, and has taken the leader's id (execve(2)).
+            if let Some(leader) = self.threads.remove(&tid) {
+                if let Some(p) = leader.pending.as_ref().filter(|p| p.wanted) {
+                    let now = time::monotonic();
+                    let end = End { time: now, ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
+                    self.out.call((leader.pid, leader.tid), p, &end);
+                }
+                self.out.process(&g::P_SUPERSEDED, (leader.pid, tid), &[old as u64], &[]);
+            }
+            if let Some(mut t) = self.threads.remove(&old) {
+                t.tid = tid;
+                self.threads.insert(tid, t);
+            }
+        }
+        let comm = proc::comm(tid).unwrap_or_default();
+        let mut pid = tid;
+        let mut first = false;
+        if let Some(t) = self.threads.get_mut(&tid) {
+            t.reset_image();
+            pid = t.pid;
+            // With a filter that lets execve run free there will be no exit stop to tell that the command has started.
+            first = t.starting;
+            if t.pending.is_none() {
+                t.starting = false;
+            }
+        }
+        self.out.process(&g::P_EXEC, (pid, tid), &[0, old as u64], &[&comm]);
+        if first && self.job.fd_names {
+            self.seed_fds(pid);
+        }
+        if first {
+            self.ring.control().started.store(1, Ordering::Release);
+        }
+        self.resume(tid, 0);
+    }
+
+    fn seed_fds(&mut self, pid: i32) {
+        super::fds::seed(&mut self.out, pid, self.job.fd_details);
+    }
+
+    fn signalled(&mut self, tid: i32, sig: i32) {
+        let who = self.who(tid);
+        if let Ok(raw) = ptrace::siginfo(tid) {
+            let args = siginfo_args(sig, &raw);
+            if !self.threads.get(&tid).is_some_and(|t| t.starting) {
+                self.out.process(&g::P_SIGNAL, who, &args, &[]);
+            }
+        }
+        self.resume(tid, sig);
+    }
+}
+
+mod libc_sig {
+    /// SIGTRAP.
+    pub const TRAP: i32 = 5;
+}
+
+/// Keeps a thread going without looking at it.
+fn resume_blindly(tid: i32, sig: i32, ev: i32) {
+    let _ = match (sig, ev) {
+        (s, event::STOP) if s != libc_sig::TRAP => ptrace::listen(tid),
+        (s, 0) if s & 0x80 == 0 => ptrace::cont(tid, s),
+        _ => ptrace::cont(tid, 0),
+    };
+}
+
+/// The arguments of `process:signal` from a raw siginfo (`include/uapi/asm-generic/siginfo.h`, 64-bit layout).
+fn siginfo_args(sig: i32, raw: &[u8; 128]) -> [u64; 12] {
+    let i32_at = |at: usize| i32::from_le_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]) as i64 as u64;
+    let u64_at = |at: usize| {
+        let mut le = [0; 8];
+        le.copy_from_slice(&raw[at..at + 8]);
+        u64::from_le_bytes(le)
+    };
+    let (errno, code) = (i32_at(4), i32_at(8));
+    let mut a = [sig as u64, code, errno, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    const CHLD: i32 = 17;
+    const SYS: i32 = 31;
+    match sig {
+        CHLD => {
+            (a[3], a[4], a[5]) = (i32_at(16), i32_at(20), i32_at(24));
+            (a[6], a[7]) = (u64_at(32), u64_at(40));
+        }
+        // SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV: fault address, where the kernel raised it (positive code).
+        4 | 5 | 7 | 8 | 11 if (code as i64) > 0 => a[8] = u64_at(16),
+        SYS if (code as i64) > 0 => (a[8], a[10], a[11]) = (u64_at(16), i32_at(24), i32_at(28) & 0xffff_ffff),
+        _ => (a[3], a[4], a[9]) = (i32_at(16), i32_at(20), u64_at(24)),
+    }
+    a
+}
+
+/// Prepares the calling process for its life as a tracer: own session, deaf to the terminal, no descriptor of the front
+/// end's, told when the front end dies.
+pub fn become_tracer() -> io::Result<()> {
+    let _ = sys::process::new_session();
+    for sig in [1, 2, 3, 13, 15, 20, 21, 22] {
+        signal::ignore(sig)?; // HUP INT QUIT PIPE TERM TSTP TTIN TTOU
+    }
+    const USR1: i32 = 10;
+    const ALRM: i32 = 14;
+    signal::count_signal(USR1)?;
+    signal::count_signal(ALRM)?;
+    signal::on_parent_death(USR1)?;
+    signal::interval_timer(100)
+}
+
+/// The numbers that the filter must trace: those wanted, the start of the command, and the restart of any of them.
+pub fn filter_numbers(job: &Job) -> Vec<bool> {
+    const RESTART_SYSCALL: usize = 219;
+    let mut numbers = job.calls.clone();
+    if let Some(n) = numbers.get_mut(RESTART_SYSCALL)
+        && !*n
+    {
+        // A wanted call that is restarted through restart_syscall ends there.
+        *n = job.calls.iter().any(|&c| c);
+    }
+    numbers
+}

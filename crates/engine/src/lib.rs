@@ -1,0 +1,17 @@
+//! Sessions: what is asked for becomes a [`plan::Plan`], a [`backend`] carries it out, the [`collector`] brings the events.
+//!
+//! ```text
+//! command line ─► select, plan ─► backend::ptrace (a process of its own) ─► ring ─► collector (descriptor table) ─► views
+//! ```
+
+pub mod backend;
+pub mod capture;
+pub mod collector;
+pub mod command;
+pub mod doctor;
+pub mod error;
+pub mod fdtable;
+pub mod plan;
+pub mod select;
+
+pub use error::{Error, Result};

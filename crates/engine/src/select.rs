@@ -1,0 +1,323 @@
+//! `-e` expressions: which calls, signals and outcomes.
+//!
+//! A set is strace's: names, `%class`, `/regex/`, `all`, `none`, separated by commas; a leading `!` negates the whole. A
+//! leading `?` keeps an unknown name from being an error.
+
+use crate::error::{Error, Result};
+use events::schema::{self, Schema, Sets};
+
+/// A set of calls. Calls that no table knows belong to it only when it is everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calls {
+    bits: Vec<bool>,
+    unknown: bool,
+}
+
+impl Calls {
+    /// Every call.
+    pub fn all() -> Calls {
+        Calls { bits: vec![true; events::generated::SCHEMAS.len()], unknown: true }
+    }
+    /// No call.
+    pub fn none() -> Calls {
+        Calls { bits: vec![false; events::generated::SCHEMAS.len()], unknown: false }
+    }
+    /// Whether every call belongs to it.
+    pub fn is_all(&self) -> bool {
+        self.unknown && schema::syscalls().all(|s| self.bits[usize::from(s.id)])
+    }
+    /// Adds one.
+    pub fn insert(&mut self, s: &Schema) {
+        self.bits[usize::from(s.id)] = true;
+    }
+    /// Whether `s` belongs to it; the class of unknown and 32-bit calls (`raw`) only when unknown calls do.
+    pub fn contains(&self, s: &Schema) -> bool {
+        if s.name == "raw" { self.unknown } else { self.bits[usize::from(s.id)] }
+    }
+    /// Whether 32-bit calls and unknown numbers belong to it.
+    pub fn has_unknown(&self) -> bool {
+        self.unknown
+    }
+    /// How many.
+    pub fn len(&self) -> usize {
+        schema::syscalls().filter(|s| s.name != "raw" && self.contains(s)).count()
+    }
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0 && !self.unknown
+    }
+    /// For each x86_64 number, whether it belongs to the set.
+    pub fn by_number(&self) -> Vec<bool> {
+        let ids = events::generated::X86_64;
+        ids.iter().map(|&id| if id == u16::MAX { self.unknown } else { self.bits[usize::from(id)] }).collect()
+    }
+
+    /// Reads a set expression.
+    pub fn parse(text: &str) -> Result<Calls> {
+        let (negated, text) = match text.strip_prefix('!') {
+            Some(t) => (true, t),
+            None => (false, text),
+        };
+        let mut calls = Calls::none();
+        for item in split_set(text) {
+            calls.add(item)?;
+        }
+        if negated {
+            calls.bits.iter_mut().for_each(|b| *b = !*b);
+            calls.unknown = !calls.unknown;
+        }
+        Ok(calls)
+    }
+
+    fn add(&mut self, item: &str) -> Result<()> {
+        let (optional, item) = match item.strip_prefix('?') {
+            Some(t) => (true, t),
+            None => (false, item),
+        };
+        let found = match item {
+            "all" | "%all" => {
+                *self = Calls::all();
+                true
+            }
+            "none" | "%none" => true,
+            _ if item.starts_with('%') => self.add_where(in_class(&item[1..])?),
+            _ if item.len() > 1 && item.starts_with('/') => {
+                let pattern = item[1..].strip_suffix('/').unwrap_or(&item[1..]);
+                let re = regex_lite::Regex::new(pattern)
+                    .map_err(|e| Error::usage(format!("-e /{pattern}/"), one_line(&e.to_string()), "check the expression"))?;
+                self.add_where(|s| re.is_match(s.name))
+            }
+            _ => {
+                // strace's names for the pairs that differ from the kernel's.
+                let name = item.strip_prefix("syscall:").unwrap_or(item);
+                self.add_where(|s| s.name == name || s.x86_64.is_some_and(|n| name.parse() == Ok(n)))
+            }
+        };
+        if found || optional { Ok(()) } else { Err(unknown_call(item)) }
+    }
+
+    fn add_where(&mut self, want: impl Fn(&Schema) -> bool) -> bool {
+        let mut found = false;
+        for s in schema::syscalls().filter(|s| s.name != "raw" && want(s)) {
+            self.bits[usize::from(s.id)] = true;
+            found = true;
+        }
+        found
+    }
+}
+
+fn one_line(s: &str) -> String {
+    s.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Splits at commas, but not inside `/…/`.
+fn split_set(text: &str) -> Vec<&str> {
+    let (mut out, mut start, mut inside) = (Vec::new(), 0, false);
+    for (i, c) in text.char_indices() {
+        match c {
+            '/' if i == start || inside => inside = !inside,
+            ',' if !inside => {
+                out.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(&text[start..]);
+    out.retain(|s| !s.is_empty());
+    out
+}
+
+/// The names of the classes (`%file` …).
+pub fn classes() -> &'static [&'static str] {
+    events::generated::SET_NAMES
+}
+
+fn in_class(name: &str) -> Result<impl Fn(&Schema) -> bool + use<>> {
+    // strace's older names.
+    let canonical = match name {
+        "fd" => "desc",
+        "net" => "network",
+        "proc" => "process",
+        "mem" => "memory",
+        "sig" => "signal",
+        "cred" => "creds",
+        "sched" => "sched",
+        other => other,
+    };
+    let Some(bit) = classes().iter().position(|c| *c == canonical) else {
+        let near = nearest(canonical, classes().iter().copied());
+        return Err(Error::usage(format!("-e %{name}"), "no such class", format!("did you mean %{}?", near.join(", %"))));
+    };
+    Ok(move |s: &Schema| s.sets.meets(Sets(1 << bit)))
+}
+
+fn unknown_call(name: &str) -> Error {
+    let near = nearest(name, schema::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
+    Error::usage(format!("-e {name}"), "no such system call", format!("did you mean {}?", near.join(", ")))
+}
+
+/// The up to three names that differ least from `name`.
+pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut scored: Vec<(usize, &str)> = all.map(|n| (distance(name, n), n)).collect();
+    scored.sort();
+    scored.truncate(3);
+    scored.into_iter().map(|(_, n)| n).collect()
+}
+
+/// Edit distance, where a common prefix counts in favour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let next = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[b.len()] * 2 + usize::from(!b.starts_with(a) && !a.starts_with(b))
+}
+
+/// A set of signals (`-e signal=…`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signals([bool; 65]);
+
+impl Signals {
+    /// Every signal.
+    pub fn all() -> Signals {
+        Signals([true; 65])
+    }
+    /// Whether signal `n` belongs to it.
+    pub fn contains(&self, n: u64) -> bool {
+        self.0.get(n as usize).copied().unwrap_or(true)
+    }
+    /// Reads `INT,SIGTERM`, `!SEGV`, `all`, `none`.
+    pub fn parse(text: &str) -> Result<Signals> {
+        let (negated, text) = match text.strip_prefix('!') {
+            Some(t) => (true, t),
+            None => (false, text),
+        };
+        let mut set = [false; 65];
+        for item in text.split(',').filter(|i| !i.is_empty()) {
+            match item {
+                "all" => set = [true; 65],
+                "none" => {}
+                _ => set[signal_number(item)?] = true,
+            }
+        }
+        if negated {
+            set.iter_mut().for_each(|b| *b = !*b);
+        }
+        Ok(Signals(set))
+    }
+}
+
+/// The number of a signal named `SIGINT`, `INT` or `2`.
+fn signal_number(name: &str) -> Result<usize> {
+    if let Ok(n) = name.parse::<usize>()
+        && (1..65).contains(&n)
+    {
+        return Ok(n);
+    }
+    let upper = name.to_ascii_uppercase();
+    let full = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
+    let table = &events::generated::flags::T_SIGNAL;
+    if let Some(e) = table.entries.iter().find(|e| e.name == full) {
+        return Ok(e.value as usize);
+    }
+    let near = nearest(&full, table.entries.iter().map(|e| e.name));
+    Err(Error::usage(format!("-e signal={name}"), "no such signal", format!("did you mean {}?", near.join(", "))))
+}
+
+/// Outcomes of a call (`-e status=…`, `-z`, `-Z`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    /// It succeeded.
+    pub successful: bool,
+    /// It returned an error.
+    pub failed: bool,
+    /// It did not return.
+    pub unfinished: bool,
+    /// Nobody was there to see its end.
+    pub detached: bool,
+}
+
+impl Outcomes {
+    /// All of them.
+    pub const ALL: Outcomes = Outcomes { successful: true, failed: true, unfinished: true, detached: true };
+    /// None of them.
+    pub const NONE: Outcomes = Outcomes { successful: false, failed: false, unfinished: false, detached: false };
+
+    /// Reads `successful,failed`, `!unfinished`, `all`, `none`.
+    pub fn parse(text: &str) -> Result<Outcomes> {
+        let (negated, text) = match text.strip_prefix('!') {
+            Some(t) => (true, t),
+            None => (false, text),
+        };
+        let mut o = Outcomes::NONE;
+        for item in text.split(',').filter(|i| !i.is_empty()) {
+            match item {
+                "all" => o = Outcomes::ALL,
+                "none" => {}
+                "successful" => o.successful = true,
+                "failed" => o.failed = true,
+                "unfinished" => o.unfinished = true,
+                "detached" => o.detached = true,
+                // Linux has no call whose result cannot be had.
+                "unavailable" => {}
+                _ => {
+                    let all = ["successful", "failed", "unfinished", "detached", "unavailable"];
+                    let near = nearest(item, all.into_iter());
+                    let hint = format!("did you mean {}?", near[0]);
+                    return Err(Error::usage(format!("-e status={item}"), "no such status", hint));
+                }
+            }
+        }
+        Ok(if negated {
+            Outcomes {
+                successful: !o.successful,
+                failed: !o.failed,
+                unfinished: !o.unfinished,
+                detached: !o.detached,
+            }
+        } else {
+            o
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(set: &str) -> Vec<&'static str> {
+        let c = Calls::parse(set).unwrap();
+        schema::syscalls().filter(|s| s.name != "raw" && c.contains(s)).map(|s| s.name).collect()
+    }
+
+    #[test]
+    fn names_classes_expressions_and_negation() {
+        assert_eq!(names("openat,close"), ["close", "openat"]);
+        assert_eq!(names("/^fchmod"), ["fchmod", "fchmodat", "fchmodat2"]);
+        assert_eq!(names("/^(read|write)$/,close"), ["read", "write", "close"]);
+        assert!(names("%file").contains(&"openat") && !names("%file").contains(&"read"));
+        assert!(!names("!read").contains(&"read") && names("!read").len() > 300);
+        assert_eq!(names("none"), [""; 0]);
+        assert_eq!(names("?nonsense,read"), ["read"]);
+        assert!(Calls::parse("all").unwrap().is_all());
+        assert!(!Calls::parse("!read").unwrap().is_all());
+    }
+
+    #[test]
+    fn errors_name_what_is_near() {
+        let e = Calls::parse("opennat").unwrap_err().to_string();
+        assert!(e.contains("openat"), "{e}");
+        let e = Calls::parse("%netwrk").unwrap_err().to_string();
+        assert!(e.contains("%network"), "{e}");
+        assert!(Calls::parse("/(/").is_err());
+        let e = Signals::parse("SIGTREM").unwrap_err().to_string();
+        assert!(e.contains("SIGTERM"), "{e}");
+    }
+}

@@ -1,0 +1,217 @@
+//! Reading events: a view over the bytes that [`crate::encode`] wrote.
+
+use crate::layout::{self, Layout, Shape};
+use crate::message::Cursor;
+use crate::schema::{Class, MAX_ARGS, Schema};
+
+/// The bytes are not an event of their class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("malformed event")
+    }
+}
+impl std::error::Error for Malformed {}
+
+/// What became of a read from the target's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cap {
+    /// Not tried.
+    None,
+    /// All of it was read.
+    Whole,
+    /// Only a part of it was asked for.
+    Cut,
+    /// The memory could not be read.
+    Fault,
+}
+
+impl Cap {
+    /// From the lowest two bits.
+    pub fn from_bits(b: u8) -> Cap {
+        match b & 3 {
+            0 => Cap::None,
+            1 => Cap::Whole,
+            2 => Cap::Cut,
+            _ => Cap::Fault,
+        }
+    }
+    /// As two bits.
+    pub fn bits(self) -> u8 {
+        self as u8
+    }
+}
+
+/// A tail's bytes, without its length prefix for all but the nested shapes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tail<'a> {
+    /// Shape.
+    pub shape: Shape,
+    /// Elements, for [`Shape::One`] and [`Shape::Many`].
+    pub n: usize,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// A decoded event.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// What it carries.
+    pub schema: &'static Schema,
+    /// Where it stands.
+    pub layout: &'static Layout,
+    /// The whole event.
+    pub bytes: &'a [u8],
+    tails: [(u32, u32); MAX_ARGS],
+}
+
+impl<'a> Event<'a> {
+    /// Reads an event of the generated schemas from the front of `bytes`; what follows it is left alone.
+    pub fn parse(bytes: &'a [u8]) -> Result<Event<'a>, Malformed> {
+        let id = bytes.get(layout::ID..layout::ID + 2).ok_or(Malformed)?;
+        let id = u16::from_le_bytes([id[0], id[1]]);
+        let schema = crate::schema::by_id(id).ok_or(Malformed)?;
+        let layout = Layout::by_id(id).ok_or(Malformed)?;
+        Event::with(bytes, schema, layout)
+    }
+
+    /// Reads an event of a known class.
+    pub fn with(bytes: &'a [u8], schema: &'static Schema, layout: &'static Layout) -> Result<Event<'a>, Malformed> {
+        let mut tails = [(0, 0); MAX_ARGS];
+        let mut c = Cursor::new(bytes);
+        c.take(layout.fixed)?;
+        for (i, t) in layout.tails.iter().enumerate() {
+            let from = c.position();
+            skip_tail(&mut c, t.shape)?;
+            *tails.get_mut(i).ok_or(Malformed)? = (from as u32, c.position() as u32);
+        }
+        Ok(Event { schema, layout, bytes: &bytes[..c.position()], tails })
+    }
+
+    fn u64_at(&self, at: usize) -> u64 {
+        let mut le = [0; 8];
+        le.copy_from_slice(&self.bytes[at..at + 8]);
+        u64::from_le_bytes(le)
+    }
+    fn u32_at(&self, at: usize) -> u32 {
+        let mut le = [0; 4];
+        le.copy_from_slice(&self.bytes[at..at + 4]);
+        u32::from_le_bytes(le)
+    }
+    fn u16_at(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]])
+    }
+
+    /// Moment of emission, ns of the monotonic clock.
+    pub fn time(&self) -> u64 {
+        self.u64_at(0)
+    }
+    /// Capture bits.
+    pub fn caps(&self) -> u16 {
+        self.u16_at(layout::CAP)
+    }
+    /// Thread.
+    pub fn tid(&self) -> u32 {
+        self.u32_at(layout::TID)
+    }
+    /// Process.
+    pub fn pid(&self) -> u32 {
+        self.u32_at(layout::PID)
+    }
+    /// Whether it is a system call.
+    pub fn is_syscall(&self) -> bool {
+        self.schema.class == Class::Syscall
+    }
+    /// Entry of the call, ns of the monotonic clock; the time of emission for other events.
+    pub fn start(&self) -> u64 {
+        if self.is_syscall() { self.u64_at(self.layout.start) } else { self.time() }
+    }
+    /// Raw result; 0 for events that are no calls.
+    pub fn ret(&self) -> i64 {
+        if self.is_syscall() { self.u64_at(self.layout.ret) as i64 } else { 0 }
+    }
+    /// The call's error number, where it failed.
+    pub fn errno(&self) -> Option<i64> {
+        if self.caps() & layout::CAP_NO_RESULT != 0 { None } else { crate::errno::of_result(self.ret()) }
+    }
+    /// Processors at entry and at exit.
+    pub fn cpus(&self) -> (Option<u16>, Option<u16>) {
+        let known = |at: usize| Some(self.u16_at(at)).filter(|&c| c != layout::NO_CPU);
+        if self.is_syscall() { (known(self.layout.cpu.0), known(self.layout.cpu.1)) } else { (None, None) }
+    }
+    /// The value of argument `i`: narrow ones are sign-extended where their type is signed.
+    pub fn arg(&self, i: usize) -> u64 {
+        let (off, width) = self.layout.args[i];
+        let raw = if width == 8 { self.u64_at(usize::from(off)) } else { u64::from(self.u32_at(usize::from(off))) };
+        match self.schema.args[i].ty {
+            crate::types::Type::Int(int) => int.fit(raw),
+            _ => raw,
+        }
+    }
+    /// All argument values.
+    pub fn args(&self) -> [u64; MAX_ARGS] {
+        let mut v = [0; MAX_ARGS];
+        for (i, v) in v.iter_mut().enumerate().take(self.schema.args.len()) {
+            *v = self.arg(i);
+        }
+        v
+    }
+    /// What became of the read of argument `i`.
+    pub fn cap(&self, i: usize) -> Cap {
+        if i < 6 { Cap::from_bits((self.caps() >> (2 * i)) as u8) } else { Cap::Whole }
+    }
+    /// The tail of argument `i` from entry or exit.
+    pub fn tail(&self, i: usize, out: bool) -> Option<Tail<'a>> {
+        let at = self.layout.tails.iter().position(|t| usize::from(t.arg) == i && t.out == out)?;
+        let (from, to) = self.tails[at];
+        let shape = self.layout.tails[at].shape;
+        let raw = &self.bytes[from as usize..to as usize];
+        Some(match shape {
+            Shape::Str => Tail { shape, n: 0, bytes: &raw[..raw.len() - 1] },
+            Shape::Bytes => Tail { shape, n: 0, bytes: &raw[2..] },
+            Shape::One(_) => Tail { shape, n: usize::from(raw[0]), bytes: &raw[1..] },
+            Shape::Many(_) => {
+                Tail { shape, n: usize::from(u16::from_le_bytes([raw[0], raw[1]])), bytes: &raw[2..] }
+            }
+            Shape::Strv | Shape::Iov | Shape::Msg => Tail { shape, n: 0, bytes: raw },
+        })
+    }
+    /// The bytes of the string or byte tail of the argument `name`; empty where there is none.
+    pub fn bytes_of(&self, name: &str) -> &'a [u8] {
+        let tail = self.schema.arg(name).and_then(|i| self.tail(i, false).or_else(|| self.tail(i, true)));
+        tail.map(|t| t.bytes).unwrap_or_default()
+    }
+    /// The value of the argument `name`; 0 where there is none.
+    pub fn value_of(&self, name: &str) -> u64 {
+        self.schema.arg(name).map(|i| self.arg(i)).unwrap_or(0)
+    }
+}
+
+fn skip_tail(c: &mut Cursor<'_>, shape: Shape) -> Result<(), Malformed> {
+    match shape {
+        Shape::Str => c.cstr().map(drop),
+        Shape::Bytes => {
+            let n = c.u16()?;
+            c.take(usize::from(n)).map(drop)
+        }
+        Shape::One(size) => match c.u8()? {
+            n @ (0 | 1) => c.take(usize::from(n) * usize::from(size)).map(drop),
+            _ => Err(Malformed),
+        },
+        Shape::Many(size) => {
+            let n = c.u16()?;
+            c.take(usize::from(n) * usize::from(size)).map(drop)
+        }
+        Shape::Strv => c.strv().map(drop),
+        Shape::Iov => c.iov().map(drop),
+        Shape::Msg => {
+            let n = c.u16()?;
+            for _ in 0..n {
+                c.msg()?;
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The bytes of an event, computed from its schema alone.
+//!
+//! ```text
+//!  0      8   10   12   16   20                                            fixed      end
+//!  ┌──────┬───┬────┬────┬────┬───┬───────┬─────┬──────────┬─────────┬───────┬──────────┐
+//!  │ time │id │cap │tid │pid │a32│ start │ ret │ a64 …    │ a32 …   │cpu cpu│ tails …  │
+//!  └──────┴───┴────┴────┴────┴───┴───────┴─────┴──────────┴─────────┴───────┴──────────┘
+//! ```
+//!
+//! Little-endian. `time` is the moment of emission (a call's end), `start` that of its entry, both in ns of the monotonic
+//! clock. The fixed fields are placed so that they fall naturally aligned when the event starts on 8 bytes: one 4-byte
+//! argument fills the gap at 20, then come start and result, the 8-byte arguments, the other 4-byte ones, and the
+//! processors at entry and exit (u16 each, [`NO_CPU`] where unknown). `process:` events have neither start, result nor
+//! processors. A tail is what was read from memory; the tails of entry (`in`, `inout`) come first, then those of exit
+//! (`out`, `inout`), each group in the order of the arguments. Every tail of the schema is present in every event, empty
+//! where nothing was read.
+//!
+//! `cap` holds two bits per argument (0 not read, 1 whole, 2 truncated, 3 fault) for the first six arguments, and the four
+//! `CAP_` bits for calls of which not everything is known.
+
+use crate::schema::{Class, Dir, MAX_ARGS, Schema};
+use crate::types::{StrKind, Type};
+use std::sync::LazyLock;
+
+/// Offset of the class id.
+pub const ID: usize = 8;
+/// Offset of the capture bits.
+pub const CAP: usize = 10;
+/// Offset of the thread id.
+pub const TID: usize = 12;
+/// Offset of the process id.
+pub const PID: usize = 16;
+/// Where the fields of the schema start.
+pub const FIELDS: usize = 20;
+
+/// The call has no result: it did not return (exit_group, or the process was killed in it).
+pub const CAP_NO_RESULT: u16 = 1 << 12;
+/// The call was in flight when trapline attached: its start is not known.
+pub const CAP_START_UNKNOWN: u16 = 1 << 13;
+/// A 32-bit call: registers only.
+pub const CAP_32BIT: u16 = 1 << 14;
+/// The attach itself interrupted the call.
+pub const CAP_INTERRUPTED: u16 = 1 << 15;
+/// Processor not known.
+pub const NO_CPU: u16 = u16::MAX;
+
+/// The shape of a tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Bytes and a NUL.
+    Str,
+    /// `u16 length`, bytes.
+    Bytes,
+    /// `u8 n` (0 or 1), `n` elements of that many bytes.
+    One(u16),
+    /// `u16 n`, `n` elements of that many bytes.
+    Many(u16),
+    /// `u16 total`, `u16 n`, `n` × { `u64 address`, `u8 cap`, bytes, NUL }.
+    Strv,
+    /// `u16 n`, `n` × { `u64 base`, `u64 length`, `u8 cap`, `u16 length`, bytes }.
+    Iov,
+    /// `u16 n`, `n` × a message: see [`crate::message`].
+    Msg,
+}
+
+/// One tail: which argument, from when, of which shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TailSpec {
+    /// Index of the argument.
+    pub arg: u8,
+    /// Read at exit.
+    pub out: bool,
+    /// Bytes.
+    pub shape: Shape,
+}
+
+/// The layout of one event class.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Offset and width of each argument.
+    pub args: [(u16, u8); MAX_ARGS],
+    /// Offset of the start (calls only).
+    pub start: usize,
+    /// Offset of the result (calls only).
+    pub ret: usize,
+    /// Offsets of the processors at entry and exit (calls only).
+    pub cpu: (usize, usize),
+    /// Where the tails start.
+    pub fixed: usize,
+    /// The tails in the order of their bytes.
+    pub tails: Vec<TailSpec>,
+}
+
+fn shape(ty: &Type) -> Option<Shape> {
+    Some(match ty {
+        Type::Int(_) => return None,
+        Type::Str(StrKind::Path | StrKind::Text) => Shape::Str,
+        Type::Bytes(_)
+        | Type::Sockaddr(_)
+        | Type::Sigset(_)
+        | Type::Fdset(_)
+        | Type::Cpuset(_)
+        | Type::Dirents { .. }
+        | Type::Switch { .. } => Shape::Bytes,
+        Type::Ptr { elem, len: None } => Shape::One(elem.size() as u16),
+        Type::Ptr { elem, len: Some(_) } => Shape::Many(elem.size() as u16),
+        Type::Strv | Type::Envv => Shape::Strv,
+        Type::Iov(_) => Shape::Iov,
+        Type::Msghdr | Type::Mmsghdr(_) => Shape::Msg,
+    })
+}
+
+fn width(ty: &Type) -> u8 {
+    match ty {
+        Type::Int(i) if i.size <= 4 => 4,
+        _ => 8,
+    }
+}
+
+impl Layout {
+    /// The layout of `schema`'s events.
+    pub fn of(schema: &Schema) -> Layout {
+        let mut l = Layout { args: [(0, 0); MAX_ARGS], start: 0, ret: 0, cpu: (0, 0), fixed: 0, tails: Vec::new() };
+        let mut at = FIELDS;
+        let narrow: Vec<usize> = (0..schema.args.len()).filter(|&i| width(&schema.args[i].ty) == 4).collect();
+        let (gap, narrow) = narrow.split_at(narrow.len().min(1));
+        for &i in gap {
+            l.args[i] = (at as u16, 4);
+            at += 4;
+        }
+        let call = schema.class == Class::Syscall;
+        if call && gap.is_empty() {
+            l.cpu = (at, at + 2);
+            at += 4;
+        }
+        at = at.next_multiple_of(8);
+        if call {
+            (l.start, l.ret) = (at, at + 8);
+            at += 16;
+        }
+        for (i, a) in schema.args.iter().enumerate().filter(|(_, a)| width(&a.ty) == 8) {
+            debug_assert!(i < MAX_ARGS, "{}: {}", schema.name, a.name);
+            l.args[i] = (at as u16, 8);
+            at += 8;
+        }
+        for &i in narrow {
+            l.args[i] = (at as u16, 4);
+            at += 4;
+        }
+        if call && !gap.is_empty() {
+            l.cpu = (at, at + 2);
+            at += 4;
+        }
+        l.fixed = at;
+        for out in [false, true] {
+            for (i, a) in schema.args.iter().enumerate() {
+                // A switch decides its direction at run time, so it has both tails.
+                let dir = if matches!(a.ty, Type::Switch { .. }) { Dir::InOut } else { a.dir };
+                let wanted = if out { dir.reads_out() } else { dir.reads_in() };
+                if let (Some(shape), true) = (shape(&a.ty), wanted) {
+                    l.tails.push(TailSpec { arg: i as u8, out, shape });
+                }
+            }
+        }
+        l
+    }
+
+    /// The layout of the class `id` of the generated schemas, computed once.
+    pub fn by_id(id: u16) -> Option<&'static Layout> {
+        static ALL: LazyLock<Vec<Layout>> =
+            LazyLock::new(|| crate::generated::SCHEMAS.iter().map(|s| Layout::of(s)).collect());
+        ALL.get(usize::from(id))
+    }
+}

@@ -1,0 +1,30 @@
+//! What an event is: fields, types, schemas, and the bytes that follow from them.
+//!
+//! ```text
+//! tables/*.def ──codegen──► generated::* (Schema, Table, Struct, Switch)
+//!                               │
+//!              layout::Layout ◄─┘   offsets of the fixed fields, shapes of the tails
+//!               │           │
+//!   encode ─► bytes ─► event::Event ─► walk (calls a Sink per value) ─► text, JSON, record
+//! ```
+//!
+//! Pure: nothing here reads a file, a clock or another process. Every stage of trapline reads the schemas of this crate
+//! and nothing else; no stage knows a system call by name unless it is one of the few named overrides.
+
+pub mod encode;
+pub mod errno;
+pub mod event;
+#[rustfmt::skip]
+pub mod generated;
+pub mod layout;
+pub mod message;
+pub mod names;
+pub mod schema;
+pub mod sockaddr;
+pub mod types;
+pub mod walk;
+
+pub use event::{Cap, Event, Tail};
+pub use layout::Layout;
+pub use schema::{Arg, Class, Dir, Schema, Sets};
+pub use types::{Fmt, Int, Len, Mem, Struct, Switch, Table, Type};

@@ -1,0 +1,33 @@
+//! The seam through which a view asks for names that only the collector knows.
+
+/// What is known of a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FdName {
+    /// What `/proc/PID/fd/N` leads to: a path, `socket:[4711]`, `pipe:[1]`, `anon_inode:[eventpoll]`. Raw bytes.
+    pub path: Vec<u8>,
+    /// More of it, for `-yy`: `TCP:[127.0.0.1:80->127.0.0.1:4000]`, `char 1:3`. Empty where nothing is known.
+    pub detail: Vec<u8>,
+}
+
+/// Names of descriptors and processes at the moment of the event that is being shown.
+pub trait Names {
+    /// The name of descriptor `fd` of process `pid`; [`AT_FDCWD`] is the working directory.
+    fn fd(&self, pid: u32, fd: i32) -> Option<&FdName>;
+    /// The command name (`comm`) of process or thread `pid`.
+    fn comm(&self, pid: u32) -> Option<&[u8]>;
+}
+
+/// The descriptor that stands for the working directory (`include/uapi/linux/fcntl.h`).
+pub const AT_FDCWD: i32 = -100;
+
+/// Knows nothing.
+pub struct NoNames;
+
+impl Names for NoNames {
+    fn fd(&self, _: u32, _: i32) -> Option<&FdName> {
+        None
+    }
+    fn comm(&self, _: u32) -> Option<&[u8]> {
+        None
+    }
+}

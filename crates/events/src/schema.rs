@@ -1,0 +1,177 @@
+//! Schemas: what a probe's event carries.
+
+use crate::types::{Cond, Int, Type};
+
+/// When an argument's memory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dir {
+    /// At entry (and every scalar).
+    In,
+    /// At exit.
+    Out,
+    /// At both.
+    InOut,
+    /// At exit, and only when the call was interrupted (the remaining time of a sleep).
+    OutIntr,
+}
+
+impl Dir {
+    /// Read at entry.
+    pub fn reads_in(self) -> bool {
+        matches!(self, Dir::In | Dir::InOut)
+    }
+    /// Read at exit.
+    pub fn reads_out(self) -> bool {
+        !matches!(self, Dir::In)
+    }
+}
+
+/// An argument of a call, or a field of a `process:` event.
+#[derive(Debug, PartialEq)]
+pub struct Arg {
+    /// Name, as a filter and JSON use it.
+    pub name: &'static str,
+    /// Type.
+    pub ty: Type,
+    /// When its memory is read.
+    pub dir: Dir,
+    /// The argument exists only where this holds.
+    pub cond: Option<Cond>,
+}
+
+/// What a call returns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ret {
+    /// An integer; -4095…-1 are errors.
+    Int(Int),
+    /// It does not return.
+    Never,
+}
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A system call: `syscall:NAME`, with start, result and processors.
+    Syscall,
+    /// trapline's own: `process:NAME`, arguments only.
+    Process,
+}
+
+/// A set of named groups of calls (`%file`), one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Sets(pub u32);
+
+impl Sets {
+    /// Whether the two have a group in common.
+    pub fn meets(self, other: Sets) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// What one class of events carries. The bytes follow from it: [`crate::layout::Layout`].
+#[derive(Debug, PartialEq)]
+pub struct Schema {
+    /// Index in [`crate::generated::SCHEMAS`], the `id` in an event's header.
+    pub id: u16,
+    /// Name without its provider: `openat`.
+    pub name: &'static str,
+    /// Kind.
+    pub class: Class,
+    /// Number on x86_64, for calls that exist there.
+    pub x86_64: Option<u32>,
+    /// Number on aarch64.
+    pub aarch64: Option<u32>,
+    /// Arguments in the order of the registers.
+    pub args: &'static [Arg],
+    /// Result.
+    pub ret: Ret,
+    /// Groups.
+    pub sets: Sets,
+    /// Where the row was read from.
+    pub from: &'static str,
+}
+
+/// The most arguments that a schema may have: `process:` events have more than the six of a call.
+pub const MAX_ARGS: usize = 12;
+
+impl Schema {
+    /// `syscall` or `process`.
+    pub fn provider(&self) -> &'static str {
+        match self.class {
+            Class::Syscall => "syscall",
+            Class::Process => "process",
+        }
+    }
+
+    /// Index of the argument `name`.
+    pub fn arg(&self, name: &str) -> Option<usize> {
+        self.args.iter().position(|a| a.name == name)
+    }
+
+    /// The type and direction of argument `i` when the arguments have these values: switches resolved, none where the
+    /// argument does not exist.
+    pub fn resolve(&self, i: usize, values: &[u64]) -> Option<(Type, Dir)> {
+        let arg = &self.args[i];
+        if let Some(c) = arg.cond
+            && !c.test.holds(self.value_of(usize::from(c.on), values))
+        {
+            return None;
+        }
+        match arg.ty {
+            Type::Switch { table, on, on2, nth } => {
+                table.find(self.key(on, on2, values)).args.get(usize::from(nth)).copied().flatten()
+            }
+            ty => Some((ty, arg.dir)),
+        }
+    }
+
+    /// The result's type when the arguments have these values.
+    pub fn ret_type(&self, values: &[u64]) -> Ret {
+        for a in self.args {
+            if let Type::Switch { table, on, on2, .. } = a.ty
+                && let Some(i) = table.find(self.key(on, on2, values)).ret
+            {
+                return Ret::Int(i);
+            }
+        }
+        self.ret
+    }
+
+    fn key(&self, on: u8, on2: Option<u8>, values: &[u64]) -> u64 {
+        let first = self.value_of(usize::from(on), values);
+        match on2 {
+            None => first & 0xffff_ffff,
+            Some(b) => first << 32 | self.value_of(usize::from(b), values) & 0xffff_ffff,
+        }
+    }
+
+    /// The value of argument `i` cut to its type, for tests: unsigned, so that masks and keys compare as written.
+    fn value_of(&self, i: usize, values: &[u64]) -> u64 {
+        let v = values.get(i).copied().unwrap_or(0);
+        match self.args.get(i).map(|a| a.ty) {
+            Some(Type::Int(int)) if int.size < 8 => v & ((1 << (8 * u32::from(int.size))) - 1),
+            _ => v,
+        }
+    }
+}
+
+/// The schema of an event's header id.
+pub fn by_id(id: u16) -> Option<&'static Schema> {
+    crate::generated::SCHEMAS.get(usize::from(id)).copied()
+}
+
+/// The schema of a call by its number on x86_64.
+pub fn by_number(nr: u64) -> Option<&'static Schema> {
+    let id = *crate::generated::X86_64.get(usize::try_from(nr).ok()?)?;
+    if id == u16::MAX { None } else { by_id(id) }
+}
+
+/// The schema of a call by its name.
+pub fn by_name(name: &str) -> Option<&'static Schema> {
+    syscalls().find(|s| s.name == name)
+}
+
+/// All calls.
+pub fn syscalls() -> impl Iterator<Item = &'static Schema> {
+    crate::generated::SCHEMAS.iter().copied().filter(|s| s.class == Class::Syscall)
+}

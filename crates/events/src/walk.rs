@@ -1,0 +1,417 @@
+//! Walks the values of an event and calls a [`Sink`] for each: the one place that knows how types and bytes fit together.
+//!
+//! Text and JSON are two sinks; neither looks at bytes itself. Nothing here allocates but what a sink does.
+
+use crate::event::{Cap, Event, Tail};
+use crate::layout::Shape;
+use crate::message::{Cursor, Iov, Msg};
+use crate::schema::Dir;
+use crate::types::{Field, Fmt, Int, Mem, StrKind, Struct, Type};
+
+/// What a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// A path.
+    Path,
+    /// A C string.
+    Str,
+    /// Bytes that are not ended by NUL.
+    Buf,
+}
+
+/// What encloses several values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Named fields.
+    Struct,
+    /// Items.
+    Array,
+    /// Names or numbers in brackets, separated by spaces; the complement when negated.
+    Set {
+        /// Everything but the members.
+        negated: bool,
+    },
+}
+
+/// Takes the values of an event, in order.
+pub trait Sink {
+    /// Whether verbose fields are wanted.
+    fn verbose(&self) -> bool;
+    /// An integer.
+    fn int(&mut self, v: u64, int: &Int);
+    /// Text or bytes; `cut` where there was more.
+    fn text(&mut self, b: &[u8], cut: bool, kind: Text);
+    /// A pointer whose target was not read (0 is NULL).
+    fn addr(&mut self, a: u64);
+    /// A pointer whose target could not be read.
+    fn fault(&mut self, a: u64);
+    /// A group starts.
+    fn open(&mut self, g: Group);
+    /// The next value is the field `name`; an empty name shows the value alone.
+    fn field(&mut self, name: &str);
+    /// The next value is an item.
+    fn item(&mut self);
+    /// A group ends; `more` where it was shortened.
+    fn close(&mut self, g: Group, more: bool);
+    /// A member of a set.
+    fn member(&mut self, name: &str);
+    /// Something that is shown as a number of things, at an address.
+    fn count(&mut self, addr: u64, n: u64, what: &str);
+    /// A value at entry is followed by the one at exit.
+    fn becomes(&mut self);
+    /// An address in a network's own notation: the macro that makes it, and its text.
+    fn inet(&mut self, family: u16, text: &str, field: &str);
+}
+
+/// Which of an argument's two captures is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// From entry where there is one, and from exit.
+    Both,
+    /// From entry.
+    In,
+    /// From exit.
+    Out,
+}
+
+/// Shows argument `i`, if it exists (else returns false without a word).
+pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool {
+    let values = ev.args();
+    let n = ev.schema.args.len();
+    let Some((ty, dir)) = ev.schema.resolve(i, &values[..n]) else { return false };
+    if let Type::Int(int) = ty {
+        sink.int(int.fit(values[i]), &int);
+        return true;
+    }
+    let addr = values[i];
+    let cap = ev.cap(i);
+    let tail = |out: bool| {
+        let t = ev.tail(i, out)?;
+        let read = match (dir, out) {
+            (Dir::InOut, true) => !is_empty(&t),
+            _ => matches!(cap, Cap::Whole | Cap::Cut),
+        };
+        read.then_some(t)
+    };
+    let before = if dir.reads_in() && phase != Phase::Out { tail(false) } else { None };
+    let after = if dir.reads_out() && phase != Phase::In { tail(true) } else { None };
+    let cx = Context { addr, cut: cap == Cap::Cut, ev, values: &values };
+    match (before, after) {
+        _ if addr == 0 => sink.addr(0),
+        (None, None) if cap == Cap::Fault => sink.fault(addr),
+        (None, None) => sink.addr(addr),
+        (Some(t), None) | (None, Some(t)) => cx.value(&ty, &t, sink),
+        (Some(a), Some(b)) => cx.pair(&ty, &a, &b, sink),
+    }
+    true
+}
+
+fn is_empty(t: &Tail<'_>) -> bool {
+    match t.shape {
+        Shape::One(_) | Shape::Many(_) => t.n == 0,
+        Shape::Str | Shape::Bytes => t.bytes.is_empty(),
+        Shape::Strv | Shape::Iov | Shape::Msg => t.bytes.starts_with(&[0, 0]),
+    }
+}
+
+struct Context<'e> {
+    addr: u64,
+    cut: bool,
+    ev: &'e Event<'e>,
+    values: &'e [u64],
+}
+
+impl Context<'_> {
+    fn pair(&self, ty: &Type, a: &Tail<'_>, b: &Tail<'_>, sink: &mut dyn Sink) {
+        match ty {
+            // [128 => 16], and [16] where nothing changed.
+            Type::Ptr { elem: Mem::Int(int), len: None } => {
+                sink.open(Group::Array);
+                sink.item();
+                let (x, y) = (int.read(a.bytes), int.read(b.bytes));
+                sink.int(x, int);
+                if x != y {
+                    sink.becomes();
+                    sink.int(y, int);
+                }
+                sink.close(Group::Array, false);
+            }
+            _ if a.bytes == b.bytes => self.value(ty, a, sink),
+            // What a message held before it was received into is of no interest.
+            Type::Msghdr | Type::Mmsghdr(_) => self.value(ty, b, sink),
+            _ => {
+                self.value(ty, a, sink);
+                sink.becomes();
+                self.value(ty, b, sink);
+            }
+        }
+    }
+
+    fn value(&self, ty: &Type, t: &Tail<'_>, sink: &mut dyn Sink) {
+        match ty {
+            Type::Int(_) | Type::Switch { .. } => sink.addr(self.addr),
+            Type::Str(StrKind::Path) => sink.text(t.bytes, self.cut, Text::Path),
+            Type::Str(StrKind::Text) => sink.text(t.bytes, self.cut, Text::Str),
+            Type::Bytes(_) => sink.text(t.bytes, self.cut, Text::Buf),
+            Type::Ptr { elem, len: None } => match elem {
+                Mem::Int(_) => array(elem, t.bytes, 1, false, sink),
+                _ if t.bytes.is_empty() => sink.addr(self.addr),
+                _ => mem(elem, t.bytes, sink),
+            },
+            Type::Ptr { elem, len: Some(_) } => {
+                array(elem, t.bytes, t.bytes.len() / elem.size().max(1), self.cut, sink);
+            }
+            Type::Strv => self.strv(t, sink),
+            Type::Envv if sink.verbose() => self.strv(t, sink),
+            Type::Envv => {
+                let n = u16::from_le_bytes([t.bytes[0], t.bytes[1]]);
+                sink.count(self.addr, n.into(), if n == 1 { "var" } else { "vars" });
+            }
+            Type::Iov(_) => match Cursor::new(t.bytes).iov() {
+                Ok(v) => iov(&v, self.cut, sink),
+                Err(_) => sink.fault(self.addr),
+            },
+            Type::Msghdr | Type::Mmsghdr(_) => self.messages(ty, t, sink),
+            Type::Sockaddr(_) => crate::sockaddr::walk(t.bytes, sink),
+            Type::Sigset(_) => sigset(t.bytes, sink),
+            Type::Fdset(_) => {
+                let max = self.ev.schema.args.iter().position(|a| a.name == "n" || a.name == "nfds");
+                bitmap(t.bytes, max.map_or(usize::MAX, |i| self.values[i] as usize), sink);
+            }
+            Type::Cpuset(_) => bitmap(t.bytes, usize::MAX, sink),
+            Type::Dirents { wide, .. } => self.dirents(t.bytes, *wide, sink),
+        }
+    }
+
+    fn strv(&self, t: &Tail<'_>, sink: &mut dyn Sink) {
+        let Ok(v) = Cursor::new(t.bytes).strv() else { return sink.fault(self.addr) };
+        sink.open(Group::Array);
+        for (addr, cap, s) in v.iter() {
+            sink.item();
+            match cap {
+                Cap::Whole | Cap::Cut => sink.text(s, cap == Cap::Cut, Text::Str),
+                Cap::None | Cap::Fault => sink.fault(addr),
+            }
+        }
+        sink.close(Group::Array, self.cut);
+    }
+
+    fn messages(&self, ty: &Type, t: &Tail<'_>, sink: &mut dyn Sink) {
+        let n = u16::from_le_bytes([t.bytes[0], t.bytes[1]]);
+        let mut c = Cursor::new(&t.bytes[2..]);
+        if *ty == Type::Msghdr {
+            return match c.msg() {
+                Ok(m) if n > 0 => message(&m, sink),
+                _ => sink.addr(self.addr),
+            };
+        }
+        sink.open(Group::Array);
+        for _ in 0..n {
+            let Ok(m) = c.msg() else { break };
+            sink.item();
+            sink.open(Group::Struct);
+            sink.field("msg_hdr");
+            message(&m, sink);
+            if self.ev.ret() > 0 {
+                sink.field("msg_len");
+                sink.int(m.msg_len.into(), &DEC);
+            }
+            sink.close(Group::Struct, false);
+        }
+        sink.close(Group::Array, self.cut);
+    }
+
+    fn dirents(&self, b: &[u8], wide: bool, sink: &mut dyn Sink) {
+        if !sink.verbose() {
+            let n = entries(b).count() as u64;
+            return sink.count(self.addr, n, if n == 1 { "entry" } else { "entries" });
+        }
+        sink.open(Group::Array);
+        for e in entries(b) {
+            sink.item();
+            dirent(e, wide, sink);
+        }
+        sink.close(Group::Array, self.cut);
+    }
+}
+
+/// Decimal, 8 bytes.
+pub const DEC: Int = Int { size: 8, signed: true, fmt: Fmt::Dec };
+/// Hexadecimal, 8 bytes.
+pub const HEX: Int = Int { size: 8, signed: false, fmt: Fmt::Hex };
+
+fn array(elem: &Mem, b: &[u8], n: usize, more: bool, sink: &mut dyn Sink) {
+    sink.open(Group::Array);
+    for e in b.chunks_exact(elem.size().max(1)).take(n) {
+        sink.item();
+        mem(elem, e, sink);
+    }
+    sink.close(Group::Array, more);
+}
+
+/// Shows something in memory. Missing bytes count as zero.
+pub fn mem(m: &Mem, b: &[u8], sink: &mut dyn Sink) {
+    match m {
+        Mem::Int(i) => sink.int(i.read(b), i),
+        Mem::Chars(n) => {
+            let b = &b[..usize::from(*n).min(b.len())];
+            let end = b.iter().position(|&c| c == 0);
+            sink.text(&b[..end.unwrap_or(b.len())], end.is_none(), Text::Str);
+        }
+        Mem::Bytes(n) => sink.text(&b[..usize::from(*n).min(b.len())], false, Text::Buf),
+        Mem::Inet6 => match <[u8; 16]>::try_from(&b[..16.min(b.len())]) {
+            Ok(a) => sink.inet(10, &std::net::Ipv6Addr::from(a).to_string(), ""),
+            Err(_) => sink.text(b, true, Text::Buf),
+        },
+        Mem::Sigset(n) => sigset(&b[..usize::from(*n).min(b.len())], sink),
+        Mem::Struct(s) => structure(s, b, sink),
+        Mem::Array(e, n) => array(e, b, usize::from(*n), false, sink),
+    }
+}
+
+fn slice(b: &[u8], at: usize, n: usize) -> &[u8] {
+    let from = at.min(b.len());
+    &b[from..(at + n).min(b.len())]
+}
+
+/// Shows a struct.
+pub fn structure(s: &Struct, b: &[u8], sink: &mut dyn Sink) {
+    sink.open(Group::Struct);
+    let mut hidden = false;
+    for f in s.fields.iter().filter(|f| exists(s, f, b)) {
+        if f.verbose && !sink.verbose() {
+            hidden = true;
+            continue;
+        }
+        sink.field(if f.name.starts_with('_') { "" } else { f.name });
+        mem(&f.mem, slice(b, f.offset.into(), f.mem.size()), sink);
+    }
+    sink.close(Group::Struct, hidden);
+}
+
+fn exists(s: &Struct, f: &Field, b: &[u8]) -> bool {
+    let Some(c) = &f.cond else { return true };
+    let on = &s.fields[usize::from(c.on)];
+    let raw = slice(b, on.offset.into(), on.mem.size());
+    let v = match &on.mem {
+        Mem::Int(i) => Int { signed: false, ..*i }.read(raw),
+        _ => 0,
+    };
+    c.test.holds(v)
+}
+
+fn iov(v: &Iov<'_>, more: bool, sink: &mut dyn Sink) {
+    sink.open(Group::Array);
+    for e in v.iter() {
+        sink.item();
+        sink.open(Group::Struct);
+        sink.field("iov_base");
+        match e.cap {
+            Cap::Whole | Cap::Cut => sink.text(e.bytes, e.cap == Cap::Cut, Text::Buf),
+            Cap::None => sink.addr(e.base),
+            Cap::Fault if e.base == 0 => sink.addr(0),
+            Cap::Fault => sink.fault(e.base),
+        }
+        sink.field("iov_len");
+        sink.int(e.len, &DEC);
+        sink.close(Group::Struct, false);
+    }
+    sink.close(Group::Array, more);
+}
+
+/// `struct user_msghdr` (include/linux/socket.h): name 0, namelen 8, iov 16, iovlen 24, control 32, controllen 40, flags 48.
+fn message(m: &Msg<'_>, sink: &mut dyn Sink) {
+    sink.open(Group::Struct);
+    sink.field("msg_name");
+    match m.cap(0) {
+        Cap::Whole | Cap::Cut if !m.name.is_empty() => crate::sockaddr::walk(m.name, sink),
+        Cap::Fault => sink.fault(m.word(0)),
+        _ => sink.addr(m.word(0)),
+    }
+    sink.field("msg_namelen");
+    sink.int(m.word(8) & 0xffff_ffff, &DEC);
+    sink.field("msg_iov");
+    match m.cap(1) {
+        Cap::Whole | Cap::Cut => iov(&m.iov, m.cap(1) == Cap::Cut, sink),
+        Cap::Fault => sink.fault(m.word(16)),
+        Cap::None => sink.addr(m.word(16)),
+    }
+    sink.field("msg_iovlen");
+    sink.int(m.word(24), &DEC);
+    if m.word(40) != 0 && m.word(32) != 0 {
+        sink.field("msg_control");
+        match m.cap(2) {
+            Cap::Whole | Cap::Cut => crate::sockaddr::control(m.control, m.cap(2) == Cap::Cut, sink),
+            _ => sink.addr(m.word(32)),
+        }
+    }
+    sink.field("msg_controllen");
+    sink.int(m.word(40), &DEC);
+    sink.field("msg_flags");
+    sink.int(
+        m.word(48) & 0xffff_ffff,
+        &Int { size: 4, signed: false, fmt: Fmt::Flags(&crate::generated::flags::T_MSG) },
+    );
+    sink.close(Group::Struct, false);
+}
+
+/// The bits of a signal set are signals from 1; a set of more than two thirds is shown by what is missing, as strace does.
+pub fn sigset(b: &[u8], sink: &mut dyn Sink) {
+    let bits = b.len() * 8;
+    let has = |n: usize| b[n / 8] >> (n % 8) & 1 == 1;
+    let negated = (0..bits).filter(|&n| has(n)).count() >= (bits * 2 / 3).max(1);
+    let group = Group::Set { negated };
+    sink.open(group);
+    for n in (0..bits).filter(|&n| has(n) != negated) {
+        match crate::generated::flags::T_SIGNAL.name_of(n as u64 + 1) {
+            Some(name) => sink.member(name.strip_prefix("SIG").unwrap_or(name)),
+            None => sink.member(&(n + 1).to_string()),
+        }
+    }
+    sink.close(group, false);
+}
+
+fn bitmap(b: &[u8], max: usize, sink: &mut dyn Sink) {
+    let group = Group::Set { negated: false };
+    sink.open(group);
+    for n in (0..b.len() * 8).take(max).filter(|&n| b[n / 8] >> (n % 8) & 1 == 1) {
+        sink.member(&n.to_string());
+    }
+    sink.close(group, false);
+}
+
+/// The records of a directory buffer: both layouts have `d_reclen` (u16) at 16 (`include/linux/dirent.h`).
+fn entries(b: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let len = usize::from(u16::from_le_bytes([*b.get(at + 16)?, *b.get(at + 17)?]));
+        let e = b.get(at..at + len.max(19))?;
+        at += len.max(19);
+        Some(e)
+    })
+}
+
+fn dirent(e: &[u8], wide: bool, sink: &mut dyn Sink) {
+    let d_type = Int { size: 1, signed: false, fmt: Fmt::Enum(&crate::generated::flags::T_DIRENT_TYPE) };
+    let kind = if wide { e[18] } else { e[e.len() - 1] };
+    sink.open(Group::Struct);
+    for (name, at) in [("d_ino", 0), ("d_off", 8)] {
+        sink.field(name);
+        sink.int(DEC.read(slice(e, at, 8)), &Int { signed: name == "d_off", ..DEC });
+    }
+    sink.field("d_reclen");
+    sink.int(e.len() as u64, &DEC);
+    if wide {
+        sink.field("d_type");
+        sink.int(kind.into(), &d_type);
+    }
+    let name = &e[if wide { 19 } else { 18 }..];
+    let end = name.iter().position(|&c| c == 0).unwrap_or(name.len());
+    sink.field("d_name");
+    sink.text(&name[..end], false, Text::Path);
+    if !wide {
+        sink.field("d_type");
+        sink.int(kind.into(), &d_type);
+    }
+    sink.close(Group::Struct, false);
+}

@@ -1,0 +1,23 @@
+//! The one door to the kernel: ptrace, process memory, seccomp, the shared ring, processes and `/proc`.
+//!
+//! Each module wraps one facility in safe functions that return [`std::io::Result`]; nothing here knows events or schemas.
+//! Only this crate (and later the agent and its ABI) contains unsafe code; every block says why it is sound.
+
+pub mod fdinfo;
+pub mod mem;
+pub mod probe;
+pub mod proc;
+pub mod process;
+pub mod ptrace;
+pub mod ring;
+pub mod seccomp;
+pub mod signal;
+pub mod time;
+pub mod users;
+
+use std::io;
+
+/// Turns the -1 of a libc call into the error of `errno`.
+fn check(ret: libc::c_long) -> io::Result<libc::c_long> {
+    if ret == -1 { Err(io::Error::last_os_error()) } else { Ok(ret) }
+}

@@ -1,0 +1,169 @@
+//! Making processes: fork, exec, sessions, descriptors.
+//!
+//! All of it is meant for the single-threaded part of a program's life: a fork of a process with threads may only call
+//! async-signal-safe functions, and trapline forks before it starts any.
+
+use crate::check;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Which side of a fork this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fork {
+    /// The parent, with the child's process id.
+    Parent(i32),
+    /// The child.
+    Child,
+}
+
+/// Forks.
+pub fn fork() -> io::Result<Fork> {
+    // SAFETY: called before any thread was started (see the module's comment), so the child may go on as usual.
+    match check(unsafe { libc::fork() }.into())? {
+        0 => Ok(Fork::Child),
+        pid => Ok(Fork::Parent(pid as i32)),
+    }
+}
+
+/// Ends the process without running destructors or flushing anything.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Starts a session of its own.
+pub fn new_session() -> io::Result<()> {
+    // SAFETY: no arguments.
+    check(unsafe { libc::setsid() }.into()).map(drop)
+}
+
+/// A pipe, close-on-exec: read end, write end.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut fds = [0; 2];
+    // SAFETY: room for two descriptors; on success both are ours.
+    unsafe {
+        check(libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC).into())?;
+        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
+    }
+}
+
+/// Writes one byte. Async-signal-safe.
+pub fn write_byte(fd: &impl AsRawFd, byte: u8) -> io::Result<()> {
+    // SAFETY: one byte from a valid address.
+    check(unsafe { libc::write(fd.as_raw_fd(), (&raw const byte).cast(), 1) } as libc::c_long).map(drop)
+}
+
+/// Reads one byte, none at the end. Async-signal-safe.
+pub fn read_byte(fd: &impl AsRawFd) -> io::Result<Option<u8>> {
+    let mut byte = 0u8;
+    loop {
+        // SAFETY: one byte into a valid address.
+        match check(unsafe { libc::read(fd.as_raw_fd(), (&raw mut byte).cast(), 1) } as libc::c_long) {
+            Ok(0) => return Ok(None),
+            Ok(_) => return Ok(Some(byte)),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Closes a descriptor that its owner will not use or drop any more: this process ends by exec or exit.
+pub fn close(fd: &OwnedFd) {
+    // SAFETY: the caller's process image ends without dropping `fd`, so that nobody closes the number again.
+    unsafe { libc::close(fd.as_raw_fd()) };
+}
+
+/// Points descriptors 0 to 2 to /dev/null and closes every other one but `keep`.
+pub fn close_all_but(keep: Option<&OwnedFd>) -> io::Result<()> {
+    // SAFETY: descriptors are plain integers; the caller has given up all but `keep`, whose owner is not closed.
+    unsafe {
+        let null = check(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR).into())? as i32;
+        for fd in 0..3 {
+            check(libc::dup2(null, fd).into())?;
+        }
+        let kept = keep.map_or(2, |k| k.as_raw_fd() as u32).max(2);
+        if kept > 3 {
+            libc::syscall(libc::SYS_close_range, 3u32, kept - 1, 0);
+        }
+        libc::syscall(libc::SYS_close_range, kept + 1, u32::MAX, 0);
+    }
+    Ok(())
+}
+
+/// Who a command runs as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Supplementary groups.
+    pub groups: Vec<u32>,
+}
+
+/// Becomes `who`, for good.
+pub fn become_user(who: &Identity) -> io::Result<()> {
+    // SAFETY: the groups slice is valid for the call; ids are plain integers.
+    unsafe {
+        check(libc::setgroups(who.groups.len(), who.groups.as_ptr()).into())?;
+        check(libc::setresgid(who.gid, who.gid, who.gid).into())?;
+        check(libc::setresuid(who.uid, who.uid, who.uid).into()).map(drop)
+    }
+}
+
+/// A program, its arguments and environment, ready for execve(2): made before the fork, because making it allocates.
+#[derive(Debug)]
+pub struct Image {
+    path: CString,
+    argv: Vec<CString>,
+    envp: Vec<CString>,
+}
+
+impl Image {
+    /// Arguments and variables (`NAME=VALUE`) must not contain NUL.
+    pub fn new(path: CString, argv: Vec<CString>, envp: Vec<CString>) -> Image {
+        Image { path, argv, envp }
+    }
+
+    /// Executes it; returns only on failure. Async-signal-safe but for the two pointer lists, which a single-threaded
+    /// child may allocate.
+    pub fn exec(&self) -> io::Error {
+        let list = |v: &[CString]| -> Vec<*const libc::c_char> {
+            v.iter().map(|s| s.as_ptr()).chain(std::iter::once(std::ptr::null())).collect()
+        };
+        let (argv, envp) = (list(&self.argv), list(&self.envp));
+        // SAFETY: NUL-terminated strings in NULL-terminated arrays that outlive the call.
+        unsafe { libc::execve(self.path.as_ptr(), argv.as_ptr(), envp.as_ptr()) };
+        io::Error::last_os_error()
+    }
+}
+
+/// Whether the calling process may execute the file (access(2) with X_OK, effective ids).
+pub fn may_execute(path: &CStr) -> io::Result<()> {
+    // SAFETY: a NUL-terminated path.
+    check(unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::X_OK, libc::AT_EACCESS) }.into()).map(drop)
+}
+
+/// Effective user id.
+pub fn euid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Parent's process id.
+pub fn parent() -> i32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// Own process id.
+pub fn own_pid() -> i32 {
+    std::process::id() as i32
+}
+
+/// Whether a descriptor is a terminal.
+pub fn is_terminal(fd: &impl AsRawFd) -> bool {
+    // SAFETY: isatty takes a descriptor.
+    unsafe { libc::isatty(fd.as_raw_fd()) == 1 }
+}

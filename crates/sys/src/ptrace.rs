@@ -1,0 +1,190 @@
+//! ptrace(2): attach, resume, inspect, and wait.
+
+use crate::check;
+use std::io;
+
+/// Options of a seized thread (`include/uapi/linux/ptrace.h`).
+pub mod option {
+    /// Bit 7 of the stop signal marks a system call stop.
+    pub const SYSGOOD: u64 = 0x1;
+    /// Stop at fork, and trace the child.
+    pub const FORK: u64 = 0x2;
+    /// Stop at vfork, and trace the child.
+    pub const VFORK: u64 = 0x4;
+    /// Stop at clone, and trace the child.
+    pub const CLONE: u64 = 0x8;
+    /// Stop after an execve.
+    pub const EXEC: u64 = 0x10;
+    /// Stop where the seccomp filter says TRACE.
+    pub const SECCOMP: u64 = 0x80;
+    /// Kill the tracee when the tracer ends.
+    pub const EXITKILL: u64 = 0x10_0000;
+}
+
+/// `PTRACE_EVENT_*` (`include/uapi/linux/ptrace.h`).
+pub mod event {
+    /// fork
+    pub const FORK: i32 = 1;
+    /// vfork
+    pub const VFORK: i32 = 2;
+    /// clone
+    pub const CLONE: i32 = 3;
+    /// execve
+    pub const EXEC: i32 = 4;
+    /// seccomp RET_TRACE
+    pub const SECCOMP: i32 = 7;
+    /// group-stop, or the answer to INTERRUPT
+    pub const STOP: i32 = 128;
+}
+
+const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
+const GET_RSEQ_CONFIGURATION: libc::c_uint = 0x420f;
+const LISTEN: libc::c_uint = 0x4208;
+
+fn request(req: libc::c_uint, tid: i32, addr: u64, data: u64) -> io::Result<libc::c_long> {
+    // SAFETY: the requests made through this function interpret `addr` and `data` as integers, or as pointers to
+    // buffers that the callers below keep valid for the call.
+    check(unsafe { libc::ptrace(req as _, tid, addr as *mut libc::c_void, data as *mut libc::c_void) })
+}
+
+/// Attaches without stopping.
+pub fn seize(tid: i32, options: u64) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE as _, tid, 0, options).map(drop)
+}
+/// Stops a seized thread (it reports an `event::STOP`).
+pub fn interrupt(tid: i32) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT as _, tid, 0, 0).map(drop)
+}
+/// Resumes until the next signal or event.
+pub fn cont(tid: i32, sig: i32) -> io::Result<()> {
+    request(libc::PTRACE_CONT as _, tid, 0, sig as u64).map(drop)
+}
+/// Resumes until the next system call stop, signal or event.
+pub fn syscall(tid: i32, sig: i32) -> io::Result<()> {
+    request(libc::PTRACE_SYSCALL as _, tid, 0, sig as u64).map(drop)
+}
+/// Leaves a thread in its group-stop, and hears of its end.
+pub fn listen(tid: i32) -> io::Result<()> {
+    request(LISTEN, tid, 0, 0).map(drop)
+}
+/// Lets a stopped thread go.
+pub fn detach(tid: i32, sig: i32) -> io::Result<()> {
+    request(libc::PTRACE_DETACH as _, tid, 0, sig as u64).map(drop)
+}
+/// The message of the last event: a new thread's id, or the former id of a thread that called execve.
+pub fn event_message(tid: i32) -> io::Result<u64> {
+    let mut msg: libc::c_ulong = 0;
+    request(libc::PTRACE_GETEVENTMSG as _, tid, 0, &raw mut msg as u64)?;
+    Ok(msg)
+}
+/// The siginfo of a signal-delivery stop, raw (`include/uapi/asm-generic/siginfo.h`).
+pub fn siginfo(tid: i32) -> io::Result<[u8; 128]> {
+    let mut info = [0u8; 128];
+    request(libc::PTRACE_GETSIGINFO as _, tid, 0, info.as_mut_ptr() as u64)?;
+    Ok(info)
+}
+
+/// Where a thread stands, as PTRACE_GET_SYSCALL_INFO tells (Linux 5.3; `struct ptrace_syscall_info`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyscallInfo {
+    /// 0 none, 1 entry, 2 exit, 3 seccomp.
+    pub op: u8,
+    /// `AUDIT_ARCH_*`.
+    pub arch: u32,
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Number (entry and seccomp).
+    pub nr: u64,
+    /// Arguments (entry and seccomp).
+    pub args: [u64; 6],
+    /// Result (exit).
+    pub ret: i64,
+}
+
+/// `AUDIT_ARCH_X86_64` (`include/uapi/linux/audit.h`).
+pub const ARCH_X86_64: u32 = 0xc000_003e;
+/// `AUDIT_ARCH_I386`.
+pub const ARCH_I386: u32 = 0x4000_0003;
+
+/// Asks where a stopped thread stands.
+pub fn syscall_info(tid: i32) -> io::Result<SyscallInfo> {
+    let mut raw = [0u64; 12];
+    request(GET_SYSCALL_INFO, tid, size_of_val(&raw) as u64, raw.as_mut_ptr() as u64)?;
+    let op = raw[0] as u8;
+    let mut info =
+        SyscallInfo { op, arch: (raw[0] >> 32) as u32, ip: raw[1], sp: raw[2], ..SyscallInfo::default() };
+    if op == 2 {
+        info.ret = raw[3] as i64;
+    } else {
+        info.nr = raw[3];
+        info.args.copy_from_slice(&raw[4..10]);
+    }
+    Ok(info)
+}
+
+/// The registers that matter for a call that an attach interrupted: (orig_rax, rax).
+pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
+    // SAFETY: all-zero user_regs_struct is a valid value, filled by the kernel.
+    let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+    request(libc::PTRACE_GETREGS as _, tid, 0, &raw mut regs as u64)?;
+    Ok((regs.orig_rax as i64, regs.rax as i64))
+}
+
+/// The address of a thread's `struct rseq`, where it registered one (Linux 5.13).
+pub fn rseq_address(tid: i32) -> Option<u64> {
+    let mut conf = [0u64; 3];
+    let n = request(GET_RSEQ_CONFIGURATION, tid, size_of_val(&conf) as u64, conf.as_mut_ptr() as u64).ok()?;
+    (n >= 8 && conf[0] != 0).then_some(conf[0])
+}
+
+/// What a wait reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The thread.
+    pub tid: i32,
+    /// The raw status.
+    pub raw: i32,
+}
+
+/// What a [`Status`] means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It ended with this code.
+    Exited(i32),
+    /// It was killed by a signal; whether a core was dumped.
+    Killed(i32, bool),
+    /// Stopped: signal (bit 7: system call stop) and event.
+    Stopped(i32, i32),
+}
+
+impl Status {
+    /// Takes the status apart.
+    pub fn change(&self) -> Change {
+        let s = self.raw;
+        if libc::WIFEXITED(s) {
+            Change::Exited(libc::WEXITSTATUS(s))
+        } else if libc::WIFSIGNALED(s) {
+            Change::Killed(libc::WTERMSIG(s), libc::WCOREDUMP(s))
+        } else {
+            Change::Stopped(libc::WSTOPSIG(s), s >> 16)
+        }
+    }
+}
+
+/// Waits for any child or tracee; with `block` false returns at once with none.
+///
+/// A signal ends the wait with `ErrorKind::Interrupted`; ECHILD means that nothing is left.
+pub fn wait(block: bool) -> io::Result<Option<Status>> {
+    wait_for(-1, block)
+}
+
+/// Waits for one child or tracee.
+pub fn wait_for(pid: i32, block: bool) -> io::Result<Option<Status>> {
+    let mut raw = 0;
+    let flags = libc::__WALL | if block { 0 } else { libc::WNOHANG };
+    // SAFETY: `raw` is valid for the call.
+    let tid = check(unsafe { libc::waitpid(pid, &mut raw, flags) }.into())? as i32;
+    Ok((tid != 0).then_some(Status { tid, raw }))
+}

@@ -1,0 +1,276 @@
+//! The shared ring between the ptracer and the front end: one writer, one reader, events as whole frames.
+//!
+//! ```text
+//!  0            4096                                             4096 + size
+//!  ┌────────────┬───────────────────────────────────────────────┐
+//!  │ Control    │ frame │ frame │ … │ skip │                     │   frame = u32 length, u32 0, bytes, pad to 8
+//!  └────────────┴───────────────────────────────────────────────┘
+//! ```
+//!
+//! Positions count bytes from the start and never wrap; a frame never crosses the end (a `SKIP` frame fills the rest). Full: the
+//! writer says no, and decides to wait or to count. The memory is a sealed-size memfd that both map; either side may die at
+//! any moment without the other noticing more than silence.
+
+use crate::check;
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+const SKIP: u32 = u32::MAX;
+const HEAD: usize = 4096;
+
+/// What both sides see, at the start of the mapping. Legend: (w) written by the writer, (r) by the reader.
+#[repr(C)]
+pub struct Control {
+    /// (w) Bytes written.
+    tail: AtomicU64,
+    /// (r) Bytes read.
+    head: AtomicU64,
+    /// (r) The reader sleeps; (w) clears it and wakes. Futex.
+    reader_sleeps: AtomicU32,
+    /// (w) The writer sleeps; (r) clears it and wakes. Futex.
+    writer_sleeps: AtomicU32,
+    /// (w) No more frames will come.
+    pub finished: AtomicU32,
+    /// (r) The reader asks the writer to detach from everything and finish.
+    pub stop: AtomicU32,
+    /// (w) Events that found no room.
+    pub dropped: AtomicU64,
+    /// (w) The command's process id, 0 before it is known.
+    pub command: AtomicI32,
+    /// (w) The command's wait status; valid when `finished` is set and `command_ended` is 1.
+    pub status: AtomicI32,
+    /// (w) The command has ended.
+    pub command_ended: AtomicU32,
+    /// (w) errno of a start that failed, 0 for none.
+    pub failure: AtomicI32,
+    /// (w) What failed: one of the `FAILED_` constants of the backend.
+    pub failed_at: AtomicU32,
+    /// (w) Process or thread that it failed for.
+    pub failed_pid: AtomicI32,
+    /// (w) All targets are attached, or the command runs.
+    pub started: AtomicU32,
+    /// (w) Stops that a filter saved: not counted. Calls that the attach interrupted for good.
+    pub interrupted: AtomicU64,
+}
+
+/// The mapping. Dropping it unmaps; the memory goes with the last mapping.
+pub struct Ring {
+    base: *mut u8,
+    size: usize,
+}
+
+// SAFETY: the mapping is plain shared memory; all concurrent access goes through the atomics of Control, and frames are
+// handed over with release and acquire on `tail` and `head`.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Makes a ring of `size` data bytes, a power of two of at least 4096.
+    pub fn new(size: usize) -> io::Result<Ring> {
+        if !size.is_power_of_two() || size < HEAD {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: a NUL-terminated name and flags; the result is checked.
+        let fd = check(unsafe { libc::memfd_create(c"trapline-ring".as_ptr(), libc::MFD_CLOEXEC) }.into())? as i32;
+        // SAFETY: `fd` is ours; the length and protection are valid; the result is checked; the fd is closed once, after
+        // which only the mapping keeps the memory.
+        let base = unsafe {
+            let sized = check(libc::ftruncate(fd, (HEAD + size) as i64).into());
+            let p = match sized {
+                Ok(_) => libc::mmap(
+                    std::ptr::null_mut(),
+                    HEAD + size,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_SHARED,
+                    fd,
+                    0,
+                ),
+                Err(_) => libc::MAP_FAILED,
+            };
+            let err = io::Error::last_os_error();
+            libc::close(fd);
+            if p == libc::MAP_FAILED {
+                return Err(err);
+            }
+            p.cast::<u8>()
+        };
+        Ok(Ring { base, size })
+    }
+
+    /// The shared words.
+    pub fn control(&self) -> &Control {
+        // SAFETY: the mapping starts with a page of its own, zeroed, aligned, and large enough for Control, whose fields
+        // are atomics for which zero is valid; it lives as long as `self`.
+        unsafe { &*self.base.cast::<Control>() }
+    }
+
+    /// The largest frame that always fits an empty ring.
+    pub fn max_frame(&self) -> usize {
+        self.size / 2 - 16
+    }
+
+    /// Bytes in the ring.
+    pub fn used(&self) -> u64 {
+        let c = self.control();
+        c.tail.load(Ordering::Acquire).saturating_sub(c.head.load(Ordering::Acquire))
+    }
+
+    fn word(&self, pos: u64) -> *mut u32 {
+        let at = (pos as usize) & (self.size - 1);
+        // SAFETY: `at` is below `size` and a multiple of 8, so that the word lies inside the mapping.
+        unsafe { self.base.add(HEAD + at).cast::<u32>() }
+    }
+
+    /// Appends one frame; false where there is no room. Writer only.
+    pub fn push(&self, frame: &[u8]) -> bool {
+        if frame.len() > self.max_frame() {
+            return false;
+        }
+        let c = self.control();
+        let need = (frame.len() + 8).next_multiple_of(8) as u64;
+        let tail = c.tail.load(Ordering::Relaxed);
+        let free = self.size as u64 - (tail - c.head.load(Ordering::Acquire));
+        let to_end = self.size as u64 - (tail & (self.size as u64 - 1));
+        let skip = if need > to_end { to_end } else { 0 };
+        if need + skip > free {
+            return false;
+        }
+        // SAFETY: [tail, tail + skip + need) is free, so the reader does not touch it, and neither the skip word nor the
+        // frame crosses the end of the mapping.
+        unsafe {
+            if skip > 0 {
+                self.word(tail).write(SKIP);
+            }
+            let w = self.word(tail + skip);
+            w.write(frame.len() as u32);
+            w.add(1).write(0);
+            w.add(2).cast::<u8>().copy_from_nonoverlapping(frame.as_ptr(), frame.len());
+        }
+        c.tail.store(tail + skip + need, Ordering::Release);
+        if c.reader_sleeps.load(Ordering::Relaxed) != 0 && self.used() >= self.size as u64 / 8 {
+            self.wake_reader();
+        }
+        true
+    }
+
+    /// Waits until the reader has made room, or `timeout` passed. Writer only.
+    pub fn wait_for_room(&self, timeout: Duration) {
+        let c = self.control();
+        self.wake_reader();
+        c.writer_sleeps.store(1, Ordering::SeqCst);
+        if self.used() > self.size as u64 / 2 {
+            futex_wait(&c.writer_sleeps, 1, timeout);
+        }
+        c.writer_sleeps.store(0, Ordering::SeqCst);
+    }
+
+    /// Wakes the reader if it sleeps. Writer only.
+    pub fn wake_reader(&self) {
+        let c = self.control();
+        if c.reader_sleeps.swap(0, Ordering::SeqCst) != 0 {
+            futex_wake(&c.reader_sleeps);
+        }
+    }
+
+    /// Hands every frame that is there to `each`; returns how many. Reader only.
+    ///
+    /// The frame's bytes are copied out of shared memory into `scratch` first, so that `each` sees them unchanging.
+    pub fn drain(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> usize {
+        let c = self.control();
+        let tail = c.tail.load(Ordering::Acquire);
+        let mut head = c.head.load(Ordering::Relaxed);
+        let mut n = 0;
+        while head < tail {
+            // SAFETY: [head, tail) was published by the writer, which does not touch it until `head` moves.
+            let len = unsafe { self.word(head).read() };
+            let to_end = self.size as u64 - (head & (self.size as u64 - 1));
+            if len == SKIP {
+                head += to_end;
+            } else {
+                let len = len as usize;
+                if len as u64 + 8 > to_end || len > self.max_frame() {
+                    break; // Not written by our writer: read nothing more.
+                }
+                scratch.clear();
+                // SAFETY: as above; the frame does not cross the end (checked).
+                unsafe {
+                    let from = self.word(head).add(2).cast::<u8>();
+                    scratch.extend_from_slice(std::slice::from_raw_parts(from, len));
+                }
+                each(scratch);
+                n += 1;
+                head += (len + 8).next_multiple_of(8) as u64;
+            }
+            c.head.store(head, Ordering::Release);
+            if c.writer_sleeps.load(Ordering::Relaxed) != 0
+                && self.used() <= self.size as u64 / 2
+                && c.writer_sleeps.swap(0, Ordering::SeqCst) != 0
+            {
+                futex_wake(&c.writer_sleeps);
+            }
+        }
+        n
+    }
+
+    /// Sleeps until the ring fills up, the writer finishes, or `timeout` passed. Reader only.
+    pub fn wait_for_frames(&self, timeout: Duration) {
+        let c = self.control();
+        c.reader_sleeps.store(1, Ordering::SeqCst);
+        if self.used() < self.size as u64 / 8 && c.finished.load(Ordering::SeqCst) == 0 {
+            futex_wait(&c.reader_sleeps, 1, timeout);
+        }
+        c.reader_sleeps.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length and is not used after.
+        unsafe { libc::munmap(self.base.cast(), HEAD + self.size) };
+    }
+}
+
+fn futex_wait(word: &AtomicU32, value: u32, timeout: Duration) {
+    let ts = libc::timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+    // SAFETY: the word lives in a mapping that outlives the call; the timeout is valid. Shared (not PRIVATE), because two
+    // processes use it.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const ts, 0, 0) };
+}
+
+fn futex_wake(word: &AtomicU32) {
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1, 0, 0, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_in_order_across_many_wraps() {
+        let ring = Ring::new(4096).unwrap();
+        let (mut next_in, mut next_out, mut scratch) = (0u32, 0u32, Vec::new());
+        while next_out < 5000 {
+            let len = 4 + (next_in as usize * 37) % 900;
+            let mut frame = vec![next_in as u8; len];
+            frame[..4].copy_from_slice(&next_in.to_le_bytes());
+            if next_in < 5000 && ring.push(&frame) {
+                next_in += 1;
+                continue;
+            }
+            ring.drain(&mut scratch, |f| {
+                assert_eq!(f[..4], next_out.to_le_bytes());
+                assert_eq!(f.len(), 4 + (next_out as usize * 37) % 900);
+                next_out += 1;
+            });
+        }
+        assert_eq!(ring.used(), 0);
+    }
+
+    #[test]
+    fn a_frame_that_can_never_fit_is_refused() {
+        let ring = Ring::new(4096).unwrap();
+        assert!(!ring.push(&vec![0; 4096]));
+        assert!(ring.push(&vec![0; ring.max_frame()]));
+    }
+}

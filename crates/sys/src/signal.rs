@@ -1,0 +1,133 @@
+//! Signals: dispositions, handlers that only count, timers that only interrupt.
+
+use crate::check;
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// How SIGPIPE was set when the process started, before Rust's runtime ignored it.
+static SIGPIPE_AT_START: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+
+extern "C" fn remember_sigpipe() {
+    // SAFETY: reads the disposition into a valid, zeroed sigaction.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0 {
+            SIGPIPE_AT_START.store(old.sa_sigaction, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: .init_array holds function pointers that the loader calls before main; this one only stores to an atomic.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = remember_sigpipe;
+
+fn set(sig: i32, handler: usize, flags: i32) -> io::Result<()> {
+    // SAFETY: a zeroed sigaction with a handler and flags is valid; the handler is SIG_DFL, SIG_IGN or an extern "C" fn
+    // that is async-signal-safe.
+    unsafe {
+        let mut sa: libc::sigaction = std::mem::zeroed();
+        sa.sa_sigaction = handler;
+        sa.sa_flags = flags;
+        check(libc::sigaction(sig, &sa, std::ptr::null_mut()).into()).map(drop)
+    }
+}
+
+/// Ignores a signal.
+pub fn ignore(sig: i32) -> io::Result<()> {
+    set(sig, libc::SIG_IGN, 0)
+}
+
+/// Gives a signal its default action.
+pub fn default(sig: i32) -> io::Result<()> {
+    set(sig, libc::SIG_DFL, 0)
+}
+
+/// Sets SIGPIPE to what the process was started with, for a command that is about to be executed.
+pub fn restore_sigpipe() -> io::Result<()> {
+    set(libc::SIGPIPE, SIGPIPE_AT_START.load(Ordering::Relaxed), 0)
+}
+
+static COUNTS: [AtomicU32; 65] = [const { AtomicU32::new(0) }; 65];
+
+static SENT: [AtomicU32; 65] = [const { AtomicU32::new(0) }; 65];
+
+extern "C" fn count(sig: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if let Some(c) = COUNTS.get(sig as usize) {
+        c.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo.
+    let code = unsafe { info.as_ref() }.map_or(0, |i| i.si_code);
+    if code <= 0
+        && let Some(c) = SENT.get(sig as usize)
+    {
+        c.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts a signal instead of its action. System calls that it interrupts return EINTR.
+pub fn count_signal(sig: i32) -> io::Result<()> {
+    set(sig, count as *const () as usize, libc::SA_SIGINFO)
+}
+
+/// How often a counted signal was sent by a process, and not by the kernel for a terminal.
+pub fn sent(sig: i32) -> u32 {
+    SENT.get(sig as usize).map_or(0, |c| c.load(Ordering::Relaxed))
+}
+
+/// Whether a signal is ignored now.
+pub fn is_ignored(sig: i32) -> bool {
+    // SAFETY: reads the disposition into a valid, zeroed sigaction.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(sig, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// How often a counted signal came.
+pub fn counted(sig: i32) -> u32 {
+    COUNTS.get(sig as usize).map_or(0, |c| c.load(Ordering::Relaxed))
+}
+
+/// Sends SIGALRM every `ms` milliseconds, so that a blocking wait returns; 0 stops it.
+pub fn interval_timer(ms: u32) -> io::Result<()> {
+    let tv = libc::timeval { tv_sec: (ms / 1000).into(), tv_usec: (ms % 1000 * 1000).into() };
+    let it = libc::itimerval { it_interval: tv, it_value: tv };
+    // SAFETY: `it` is valid for the call; no old value is asked for.
+    check(unsafe { libc::setitimer(libc::ITIMER_REAL, &it, std::ptr::null_mut()) }.into()).map(drop)
+}
+
+/// Sends a signal to a process (or, negative, a group).
+pub fn kill(pid: i32, sig: i32) -> io::Result<()> {
+    // SAFETY: kill takes plain integers.
+    check(unsafe { libc::kill(pid, sig) }.into()).map(drop)
+}
+
+/// Unblocks all signals in the calling thread.
+pub fn unblock_all() {
+    // SAFETY: an emptied set is valid for sigprocmask.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+    }
+}
+
+/// Asks for a signal when the parent dies.
+pub fn on_parent_death(sig: i32) -> io::Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, sig as libc::c_ulong, 0, 0, 0) }.into()).map(drop)
+}
+
+/// Ends the calling process by signal `sig` (its default action), or returns where the signal does not kill.
+pub fn die_of(sig: i32) {
+    let _ = default(sig);
+    // No core file of trapline's own for a command that dumped one.
+    // SAFETY: setrlimit with a valid struct; raise takes a signal number.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        unblock_all();
+        libc::raise(sig);
+    }
+}

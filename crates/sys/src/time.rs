@@ -1,0 +1,29 @@
+//! Clocks.
+
+fn now(clock: libc::clockid_t) -> u64 {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is a valid timespec for the duration of the call.
+    unsafe { libc::clock_gettime(clock, &mut ts) };
+    ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+pub fn monotonic() -> u64 {
+    now(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds of CLOCK_REALTIME since the epoch.
+pub fn realtime() -> u64 {
+    now(libc::CLOCK_REALTIME)
+}
+
+/// Seconds that the local time zone adds to UTC at `secs` since the epoch.
+pub fn utc_offset(secs: i64) -> i64 {
+    // SAFETY: an all-zero tm is a valid value; localtime_r fills it from a valid time_t.
+    let tm = unsafe {
+        let mut tm: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&secs, &mut tm);
+        tm
+    };
+    tm.tm_gmtoff
+}

@@ -1,0 +1,29 @@
+//! Views: decoded events in, something to look at out. One view per file; pure: bytes are appended to a buffer.
+//!
+//! A view reads an event through [`events::Event`] and [`events::walk`], and asks [`events::names::Names`] for what the
+//! collector knows. It never asks the system.
+
+pub mod escape;
+// pub mod json;
+pub mod names;
+pub mod options;
+// pub mod record;
+// pub mod summary;
+pub mod text;
+
+use events::Event;
+use events::names::Names;
+
+pub use options::{Options, Xlat};
+
+/// Shows events, one at a time, in the order of their emission.
+pub trait View {
+    /// Appends what is to be seen of `ev` to `out`; nothing where the view does not show it.
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>);
+    /// Says that there are several threads from the start (a second `-p`).
+    fn expect_several(&mut self) {}
+    /// Appends what is shown at the end.
+    fn end(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+}

@@ -1,0 +1,122 @@
+//! What a user asks of the views: strace's switches, in one struct.
+
+/// How constants are shown (`-X`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Xlat {
+    /// Names.
+    #[default]
+    Abbrev,
+    /// Numbers.
+    Raw,
+    /// Number and name in a comment.
+    Verbose,
+}
+
+/// Which bytes of strings are shown as `\x..` (`-x`, `-xx`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HexStrings {
+    /// Octal escapes for bytes that are not printable.
+    #[default]
+    No,
+    /// Strings with bytes that are not printable are shown in hexadecimal whole.
+    NonAscii,
+    /// All strings.
+    All,
+}
+
+/// Timestamps in front of a line (`-t -tt -ttt -r`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Stamp {
+    /// None.
+    #[default]
+    None,
+    /// Time of day, seconds.
+    Clock,
+    /// Time of day, microseconds.
+    ClockMicros,
+    /// Seconds since the epoch, microseconds.
+    Epoch,
+    /// Seconds since the line before.
+    Relative,
+}
+
+/// Names of descriptors (`-y`, `-yy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FdNames {
+    /// Numbers only.
+    #[default]
+    No,
+    /// Paths.
+    Path,
+    /// Paths, ends of sockets, numbers of devices.
+    Full,
+}
+
+/// Who is named in front of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Prefix {
+    /// `PID  ` on every line (`-o FILE`).
+    #[default]
+    Always,
+    /// `[pid N] ` once there are several threads (terminal).
+    WhenSeveral,
+    /// Nobody.
+    Never,
+}
+
+/// Everything together.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Timestamp.
+    pub stamp: Stamp,
+    /// Time in the call behind the line (`-T`).
+    pub duration: bool,
+    /// Verbose fields and environments (`-v`).
+    pub verbose: bool,
+    /// Constants.
+    pub xlat: Xlat,
+    /// Strings.
+    pub hex_strings: HexStrings,
+    /// Names of descriptors.
+    pub fd_names: FdNames,
+    /// Command names behind pids (`--decode-pids=comm`).
+    pub comm: bool,
+    /// Call numbers in front of names (`-n`).
+    pub numbers: bool,
+    /// Argument names and types (`--types`).
+    pub types: bool,
+    /// Column of the ` = ` (`--columns`).
+    pub column: usize,
+    /// Who a line is about.
+    pub prefix: Prefix,
+    /// Escape sequences for colour.
+    pub colour: bool,
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns, for timestamps.
+    pub realtime_offset: i64,
+    /// Local time zone: seconds to add to UTC.
+    pub utc_offset: i64,
+    /// Calls whose arguments are shown as registers (`-e raw=`), by class id; empty for none.
+    pub raw: Vec<bool>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            stamp: Stamp::None,
+            duration: false,
+            verbose: false,
+            xlat: Xlat::Abbrev,
+            hex_strings: HexStrings::No,
+            fd_names: FdNames::No,
+            comm: false,
+            numbers: false,
+            types: false,
+            column: 40,
+            prefix: Prefix::Always,
+            colour: false,
+            realtime_offset: 0,
+            utc_offset: 0,
+            raw: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! One call on one line: name, arguments, result.
+
+use super::number::{hex, padded};
+use super::sink::TextSink;
+use super::{Colour, coloured, quirks, result, types};
+use crate::options::Options;
+use events::layout::{CAP_32BIT, CAP_NO_RESULT};
+use events::names::Names;
+use events::walk::{self, Phase, Sink};
+use events::{Dir, Event};
+
+/// A call that has ended, or will never end.
+pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
+    let start = out.len();
+    let visible = head(ev, opts, out);
+    if ev.schema.name == "raw" {
+        raw_arguments(ev, out);
+    } else {
+        let mut sink = TextSink::new(out, opts, names, ev.pid());
+        arguments(ev, &mut sink, opts);
+    }
+    out.push(b')');
+    // strace counts what is seen: the escape sequences of a colour take no column.
+    let hidden = if opts.colour { visible } else { 0 };
+    let width = out.len() - start - hidden;
+    out.resize(out.len() + opts.column.saturating_sub(width + 1), b' ');
+    if ev.caps() & CAP_NO_RESULT != 0 {
+        out.extend_from_slice(b" = ?");
+        return;
+    }
+    out.extend_from_slice(b" = ");
+    result::write(ev, names, opts, out);
+}
+
+/// A call that is still running: what is known at entry.
+pub fn in_flight(ev: &Event<'_>, attach: u64, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
+    head(ev, opts, out);
+    if ev.schema.name == "raw" {
+        raw_arguments(ev, out);
+    } else {
+        let mut sink = TextSink::new(out, opts, names, ev.pid());
+        entry_arguments(ev, &mut sink, opts);
+    }
+    let note: &[u8] = match attach {
+        1 => b" <in flight since attach>",
+        2 => b" <detached ...>",
+        _ => b" <in flight>",
+    };
+    coloured(opts, Colour::Faint, out, |o| o.extend_from_slice(note));
+}
+
+/// Number, name and parenthesis; returns how many bytes of it are escape sequences.
+fn head(ev: &Event<'_>, opts: &Options, out: &mut Vec<u8>) -> usize {
+    let raw = ev.schema.name == "raw";
+    if opts.numbers {
+        out.push(b'[');
+        padded(if raw { ev.arg(0) & 0xffff_ffff } else { ev.schema.x86_64.unwrap_or(0).into() }, 4, out);
+        out.extend_from_slice(b"] ");
+    }
+    coloured(opts, Colour::Name, out, |o| match raw {
+        true => o.extend_from_slice(raw_name(ev).as_bytes()),
+        false => o.extend_from_slice(ev.schema.name.as_bytes()),
+    });
+    out.push(b'(');
+    Colour::Name.start().len() + super::COLOUR_END.len()
+}
+
+/// The name of a call that no row describes.
+pub fn raw_name(ev: &Event<'_>) -> String {
+    let nr = ev.arg(0) & 0xffff_ffff;
+    if ev.caps() & CAP_32BIT != 0
+        && let Some(name) = events::generated::I386.get(nr as usize).filter(|n| !n.is_empty())
+    {
+        return format!("{name}@i386");
+    }
+    format!("syscall_{nr:#x}")
+}
+
+fn raw_arguments(ev: &Event<'_>, out: &mut Vec<u8>) {
+    for i in 2..8 {
+        if i > 2 {
+            out.extend_from_slice(b", ");
+        }
+        let narrow = ev.caps() & CAP_32BIT != 0;
+        hex(if narrow { ev.arg(i) & 0xffff_ffff } else { ev.arg(i) }, out);
+    }
+}
+
+fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
+    if opts.raw.get(usize::from(ev.schema.id)) == Some(&true) {
+        return registers(ev, sink.out);
+    }
+    if quirks::arguments(ev, sink) {
+        return;
+    }
+    let mut any = false;
+    for i in 0..ev.schema.args.len() {
+        argument(ev, i, quirks::phase(ev), &mut any, sink, opts);
+    }
+}
+
+fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut TextSink<'_>, opts: &Options) {
+    let before = sink.out.len();
+    if *any {
+        sink.raw(", ");
+    }
+    if opts.types {
+        types::declare(&ev.schema.args[i], sink.out);
+    }
+    if walk::arg(ev, i, phase, sink) {
+        *any = true;
+    } else {
+        sink.out.truncate(before);
+    }
+}
+
+/// The arguments up to the first that only the end of the call makes known.
+fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
+    let mut any = false;
+    let values = ev.args();
+    for i in 0..ev.schema.args.len() {
+        match ev.schema.resolve(i, &values[..ev.schema.args.len()]) {
+            Some((events::Type::Int(_), _)) | None | Some((_, Dir::In | Dir::InOut)) => {}
+            // What leads nowhere is known already.
+            Some(_) if values[i] == 0 => {}
+            Some(_) => {
+                if any {
+                    sink.raw(", ");
+                }
+                return;
+            }
+        }
+        argument(ev, i, Phase::In, &mut any, sink, opts);
+    }
+}
+
+/// Every argument as its register, for `-e raw=`.
+fn registers(ev: &Event<'_>, out: &mut Vec<u8>) {
+    for i in 0..ev.schema.args.len() {
+        if i > 0 {
+            out.extend_from_slice(b", ");
+        }
+        hex(ev.arg(i), out);
+    }
+}

@@ -1,0 +1,198 @@
+//! The text view: strace's line format.
+//!
+//! ```text
+//! 4711  12:00:00.000001 openat(AT_FDCWD, "/etc/passwd", O_RDONLY|O_CLOEXEC) = 3 <0.000012>
+//! ^prefix ^stamp        ^call                                              ^result ^duration
+//! ```
+//!
+//! Completed calls only, each on one line at its end; a call that runs long gets a notice of its own before. Control
+//! characters of the target never reach the output: strings are escaped by [`crate::escape`], everything else is made of names
+//! and numbers.
+
+mod call;
+mod number;
+mod process;
+mod quirks;
+mod result;
+mod sink;
+mod types;
+
+use crate::options::{Options, Prefix, Stamp};
+use crate::{View, escape};
+use events::Event;
+use events::names::Names;
+use number::{dec, padded};
+
+pub use types::c_type;
+
+/// The text view.
+pub struct Text {
+    opts: Options,
+    /// Several threads have been seen.
+    several: bool,
+    /// Start of the line before, for `-r`.
+    last: Option<u64>,
+}
+
+/// Colours, by what they stand for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Name,
+    Error,
+    Signal,
+    Faint,
+}
+
+impl Colour {
+    fn start(self) -> &'static [u8] {
+        match self {
+            Colour::Name => b"\x1b[36m",
+            Colour::Error => b"\x1b[31m",
+            Colour::Signal => b"\x1b[33m",
+            Colour::Faint => b"\x1b[2m",
+        }
+    }
+}
+
+pub(crate) const COLOUR_END: &[u8] = b"\x1b[0m";
+
+/// Appends what `write` writes, in a colour.
+pub(crate) fn coloured(opts: &Options, c: Colour, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    if opts.colour {
+        out.extend_from_slice(c.start());
+        write(out);
+        out.extend_from_slice(COLOUR_END);
+    } else {
+        write(out);
+    }
+}
+
+impl Text {
+    /// A view with these options.
+    pub fn new(opts: Options) -> Text {
+        Text { opts, several: false, last: None }
+    }
+
+    fn prefix(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        match self.opts.prefix {
+            Prefix::Never => {}
+            Prefix::WhenSeveral if !self.several => {}
+            Prefix::WhenSeveral => {
+                out.extend_from_slice(b"[pid ");
+                padded(ev.tid().into(), 5, out);
+                self.comm(ev, names, out);
+                out.extend_from_slice(b"] ");
+            }
+            Prefix::Always => {
+                let from = out.len();
+                dec(ev.tid().into(), out);
+                self.comm(ev, names, out);
+                while out.len() < from + 5 {
+                    out.push(b' ');
+                }
+                out.push(b' ');
+            }
+        }
+        self.stamp(ev.start(), out);
+    }
+
+    fn comm(&self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        if self.opts.comm
+            && let Some(c) = names.comm(ev.tid())
+        {
+            out.push(b'<');
+            escape::name(c, out);
+            out.push(b'>');
+        }
+    }
+
+    fn stamp(&mut self, start: u64, out: &mut Vec<u8>) {
+        const S: i64 = 1_000_000_000;
+        let real = start as i64 + self.opts.realtime_offset;
+        let (secs, micros) = (real.div_euclid(S), real.rem_euclid(S) / 1000);
+        match self.opts.stamp {
+            Stamp::None => return,
+            Stamp::Clock | Stamp::ClockMicros => {
+                let day = (secs + self.opts.utc_offset).rem_euclid(86400);
+                two(day / 3600, out);
+                out.push(b':');
+                two(day / 60 % 60, out);
+                out.push(b':');
+                two(day % 60, out);
+                if self.opts.stamp == Stamp::ClockMicros {
+                    six(micros, out);
+                }
+            }
+            Stamp::Epoch => {
+                dec(secs as u64, out);
+                six(micros, out);
+            }
+            Stamp::Relative => {
+                let d = start.saturating_sub(self.last.unwrap_or(start));
+                self.last = Some(start.max(self.last.unwrap_or(0)));
+                padded(d / S as u64, 6, out);
+                six((d % S as u64 / 1000) as i64, out);
+            }
+        }
+        out.push(b' ');
+    }
+
+    fn duration(&self, ev: &Event<'_>, out: &mut Vec<u8>) {
+        if self.opts.duration && ev.caps() & events::layout::CAP_START_UNKNOWN == 0 {
+            let ns = ev.time().saturating_sub(ev.start());
+            out.extend_from_slice(b" <");
+            dec(ns / 1_000_000_000, out);
+            six((ns % 1_000_000_000 / 1000) as i64, out);
+            out.push(b'>');
+        }
+    }
+}
+
+fn two(n: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[b'0' + (n / 10) as u8, b'0' + (n % 10) as u8]);
+}
+
+/// `.` and six digits.
+fn six(micros: i64, out: &mut Vec<u8>) {
+    out.push(b'.');
+    let mut div = 100_000;
+    while div > 0 {
+        out.push(b'0' + (micros / div % 10) as u8);
+        div /= 10;
+    }
+}
+
+impl View for Text {
+    fn expect_several(&mut self) {
+        self.several = true;
+    }
+
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        if ev.is_syscall() {
+            self.prefix(ev, names, out);
+            call::complete(ev, names, &self.opts, out);
+            if ev.caps() & events::layout::CAP_NO_RESULT == 0 {
+                self.duration(ev, out);
+            }
+            out.push(b'\n');
+            return;
+        }
+        match ev.schema.name {
+            "fork" => self.several = true,
+            "attach" if ev.pid() != ev.tid() => self.several = true,
+            "signal" | "stop" | "exit" | "superseded" => {
+                self.prefix(ev, names, out);
+                process::line(ev, &self.opts, out);
+                out.push(b'\n');
+            }
+            "inflight" => {
+                if let Ok(inner) = Event::parse(ev.bytes_of("call")) {
+                    self.prefix(&inner, names, out);
+                    call::in_flight(&inner, ev.value_of("attach"), names, &self.opts, out);
+                    out.push(b'\n');
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `cargo xtask bench NAME`: measurements whose outcome goes into bench/RESULTS.md.
+
+mod measure;
+mod memory;
+mod report;
+mod syscalls;
+
+use anyhow::{Context, Result, bail};
+
+const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
+  --runs N   runs of each command, at least 9 (9)
+  --count N  blocks that dd copies where every call is traced (100000)";
+
+/// Runs the chore.
+pub fn run(args: &[String]) -> Result<()> {
+    match args.split_first() {
+        Some((name, rest)) if name == "syscalls" => syscalls::run(&Options::read(rest)?),
+        _ => bail!("{USAGE}"),
+    }
+}
+
+/// What a bench can be told.
+struct Options {
+    runs: usize,
+    count: u64,
+}
+
+impl Options {
+    fn read(args: &[String]) -> Result<Self> {
+        let mut options = Self { runs: 9, count: 100_000 };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut number = || args.next().and_then(|value| value.parse::<u64>().ok()).context(USAGE);
+            match arg.as_str() {
+                "--runs" => options.runs = number()?.try_into()?,
+                "--count" => options.count = number()?,
+                _ => bail!("{USAGE}"),
+            }
+        }
+        if options.runs < 9 {
+            bail!("medians of fewer than 9 runs say little");
+        }
+        Ok(options)
+    }
+}
