@@ -59,7 +59,11 @@ pub fn tails(call: &Call<'_>, mem: &mut impl Memory, limits: Limits, mut caps: u
     let mut r = Reader { mem, limits, scratch: Vec::new() };
     for spec in call.layout.tails.iter().filter(|t| t.out == exit) {
         let i = usize::from(spec.arg);
-        let wanted = call.schema.resolve(i, call.args).filter(|(_, dir)| wants(*dir, call.result));
+        let wanted = call.schema.resolve(i, call.args).filter(|(ty, dir)| {
+            // Of a scatter read that failed, where it would have gone is still of interest.
+            let always = exit && matches!(ty, Type::Iov(_) | Type::Msghdr) && dir.reads_out();
+            always || wants(*dir, call.result)
+        });
         let addr = call.args.get(i).copied().unwrap_or(0);
         let at = out.len();
         let cap = match wanted {
@@ -94,6 +98,11 @@ fn word(b: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(le)
 }
 
+/// A size of 0 asks getxattr(2), listxattr(2) and getgroups(2) how much there would be, and nothing is stored.
+fn asks_for_size(call: &Call<'_>) -> bool {
+    ["size", "gidsetsize"].iter().any(|n| call.schema.arg(n).is_some_and(|i| call.args[i] == 0))
+}
+
 impl<M: Memory> Reader<'_, M> {
     /// Reads up to `n` bytes into the scratch buffer; none when not even the first can be read.
     fn fetch(&mut self, addr: u64, n: usize) -> Option<&[u8]> {
@@ -113,7 +122,7 @@ impl<M: Memory> Reader<'_, M> {
                 }
                 _ => call.args[usize::from(i)],
             },
-            LenFrom::Ret => call.result.unwrap_or(0).max(0) as u64,
+            LenFrom::Ret => call.result.unwrap_or(0).max(0) as u64 * u64::from(!asks_for_size(call)),
             LenFrom::Deref(i) => {
                 let mut b = [0; 4];
                 match self.mem.read(call.args[usize::from(i)], &mut b) {
@@ -138,6 +147,7 @@ impl<M: Memory> Reader<'_, M> {
                 let n = self.len(len, call);
                 self.bytes(addr, n.min(128) as usize, n.min(128), out)
             }
+            Type::SigsetPack => self.sigset_pack(addr, out),
             Type::Sigset(len) | Type::Cpuset(len) => {
                 let n = self.len(len, call);
                 self.bytes(addr, n.min(1024) as usize, n.min(1024), out)
@@ -158,8 +168,9 @@ impl<M: Memory> Reader<'_, M> {
             Type::Envv => self.strv(addr, self.limits.string.max(1), self.limits.verbose, out),
             Type::Iov(len) => {
                 let n = self.len(len, call).min(MAX_IOV as u64) as usize;
+                let failed = call.result.is_some_and(|r| r < 0);
                 let limit = call.result.map_or(u64::MAX, |r| r.max(0) as u64);
-                self.iov(addr, n, Some(limit), out)
+                self.iov(addr, n, (!failed).then_some(limit), out)
             }
             Type::Msghdr => {
                 out.extend_from_slice(&1u16.to_le_bytes());
@@ -201,6 +212,18 @@ impl<M: Memory> Reader<'_, M> {
             }
         }
         Some((s, false))
+    }
+
+    /// The pair of pointer and size, and the set (at most 128 bytes) that it leads to.
+    fn sigset_pack(&mut self, addr: u64, out: &mut Vec<u8>) -> Cap {
+        let mut b = [0u8; 16 + 128];
+        if self.mem.read(addr, &mut b[..16]) < 16 {
+            return Cap::Fault;
+        }
+        let (set, size) = (word(&b, 0), (word(&b, 8) as usize).min(128));
+        let got = if set == 0 { 0 } else { self.mem.read(set, &mut b[16..16 + size]) };
+        encode::bytes_tail(out, &b[..16 + got]);
+        Cap::Whole
     }
 
     fn string(&mut self, addr: u64, kind: StrKind, shape: Shape, out: &mut Vec<u8>) -> Cap {
@@ -333,6 +356,11 @@ impl<M: Memory> Reader<'_, M> {
         }
         out.extend_from_slice(&h);
         out.extend_from_slice(&msg_len.to_le_bytes());
+        if result.is_some_and(|r| r < 0) {
+            out.push(events::walk::HEADER_ONLY);
+            out.extend_from_slice(&[0; 6]);
+            return Cap::Whole;
+        }
         let caps_at = out.len();
         out.push(0);
         let name_len = u64::from(u32::from_le_bytes([h[8], h[9], h[10], h[11]]));

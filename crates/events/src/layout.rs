@@ -98,6 +98,7 @@ fn shape(ty: &Type) -> Option<Shape> {
         Type::Bytes(_)
         | Type::Sockaddr(_)
         | Type::Sigset(_)
+        | Type::SigsetPack
         | Type::Fdset(_)
         | Type::Cpuset(_)
         | Type::Dirents { .. }

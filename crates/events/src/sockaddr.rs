@@ -53,7 +53,7 @@ pub fn walk(b: &[u8], sink: &mut dyn Sink) {
             sink.field("nl_pid");
             sink.int(U32.read(&b[4..8]), &U32);
             sink.field("nl_groups");
-            sink.int(U32.read(&b[8..12]), &Int { fmt: Fmt::Hex, ..U32 });
+            sink.symbol(&format!("{:08x}", U32.read(&b[8..12])));
         }
         AF_PACKET if b.len() >= 12 => packet(b, sink),
         _ if b.len() > 2 => {

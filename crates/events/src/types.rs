@@ -313,6 +313,8 @@ pub enum Type {
     Sockaddr(Len),
     /// Signal set.
     Sigset(Len),
+    /// `struct { const sigset_t *; size_t }` and the set behind it (pselect6).
+    SigsetPack,
     /// Bitmap of descriptors; the length is the highest descriptor + 1.
     Fdset(Len),
     /// Bitmap of processors.

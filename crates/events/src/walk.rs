@@ -59,6 +59,14 @@ pub trait Sink {
     fn count(&mut self, addr: u64, n: u64, what: &str);
     /// A value at entry is followed by the one at exit.
     fn becomes(&mut self);
+    /// A value that has a name of its own instead of a number.
+    fn symbol(&mut self, name: &str) {
+        self.text(name.as_bytes(), false, Text::Str);
+    }
+    /// The value before was a point in time: seconds since the epoch and nanoseconds.
+    fn date(&mut self, secs: i64, nanos: u64) {
+        let _ = (secs, nanos);
+    }
     /// An address in a network's own notation: the macro that makes it, and its text.
     fn inet(&mut self, family: u16, text: &str, field: &str);
 }
@@ -95,13 +103,16 @@ pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool 
     };
     let before = if dir.reads_in() && phase != Phase::Out { tail(false) } else { None };
     let after = if dir.reads_out() && phase != Phase::In { tail(true) } else { None };
-    let cx = Context { addr, cut: cap == Cap::Cut, ev, values: &values };
+    let mut cx = Context { addr, cut: cap == Cap::Cut, ev, values: &values, entry: after.is_none() && dir == Dir::InOut };
     match (before, after) {
         _ if addr == 0 => sink.addr(0),
         (None, None) if cap == Cap::Fault => sink.fault(addr),
         (None, None) => sink.addr(addr),
         (Some(t), None) | (None, Some(t)) => cx.value(&ty, &t, sink),
-        (Some(a), Some(b)) => cx.pair(&ty, &a, &b, sink),
+        (Some(a), Some(b)) => {
+            cx.entry = false;
+            cx.pair(&ty, &a, &b, sink);
+        }
     }
     true
 }
@@ -119,6 +130,8 @@ struct Context<'e> {
     cut: bool,
     ev: &'e Event<'e>,
     values: &'e [u64],
+    /// The value is what an in+out argument held before the call.
+    entry: bool,
 }
 
 impl Context<'_> {
@@ -130,7 +143,14 @@ impl Context<'_> {
                 sink.item();
                 let (x, y) = (int.read(a.bytes), int.read(b.bytes));
                 sink.int(x, int);
-                if x != y {
+                // Offsets are shown one after the other, lengths in one pair of brackets, as strace does.
+                if x != y && int.size == 8 {
+                    sink.close(Group::Array, false);
+                    sink.becomes();
+                    sink.open(Group::Array);
+                    sink.item();
+                    sink.int(y, int);
+                } else if x != y {
                     sink.becomes();
                     sink.int(y, int);
                 }
@@ -158,6 +178,10 @@ impl Context<'_> {
                 _ if t.bytes.is_empty() => sink.addr(self.addr),
                 _ => mem(elem, t.bytes, sink),
             },
+            Type::Ptr { elem: Mem::Struct(s), len: Some(_) } if self.entry && s.name == "pollfd" => {
+                let elem = Mem::Struct(&crate::generated::structs::S_POLLFD_IN);
+                array(&elem, t.bytes, t.bytes.len() / elem.size(), self.cut, sink);
+            }
             Type::Ptr { elem, len: Some(_) } => {
                 array(elem, t.bytes, t.bytes.len() / elem.size().max(1), self.cut, sink);
             }
@@ -174,6 +198,7 @@ impl Context<'_> {
             Type::Msghdr | Type::Mmsghdr(_) => self.messages(ty, t, sink),
             Type::Sockaddr(_) => crate::sockaddr::walk(t.bytes, sink),
             Type::Sigset(_) => sigset(t.bytes, sink),
+            Type::SigsetPack => sigset_pack(t.bytes, sink),
             Type::Fdset(_) => {
                 let max = self.ev.schema.args.iter().position(|a| a.name == "n" || a.name == "nfds");
                 bitmap(t.bytes, max.map_or(usize::MAX, |i| self.values[i] as usize), sink);
@@ -276,6 +301,9 @@ fn slice(b: &[u8], at: usize, n: usize) -> &[u8] {
 
 /// Shows a struct.
 pub fn structure(s: &Struct, b: &[u8], sink: &mut dyn Sink) {
+    if let Some(name) = utime_name(s, b) {
+        return sink.symbol(name);
+    }
     sink.open(Group::Struct);
     let mut hidden = false;
     for f in s.fields.iter().filter(|f| exists(s, f, b)) {
@@ -285,8 +313,37 @@ pub fn structure(s: &Struct, b: &[u8], sink: &mut dyn Sink) {
         }
         sink.field(if f.name.starts_with('_') { "" } else { f.name });
         mem(&f.mem, slice(b, f.offset.into(), f.mem.size()), sink);
+        if matches!(f.name, "st_atime" | "st_mtime" | "st_ctime") {
+            let at = usize::from(f.offset);
+            sink.date(DEC.read(slice(b, at, 8)) as i64, DEC.read(slice(b, at + 8, 8)));
+        }
     }
     sink.close(Group::Struct, hidden);
+    match s.name {
+        "utimespec" => sink.date(DEC.read(slice(b, 0, 8)) as i64, DEC.read(slice(b, 8, 8))),
+        "statx_timestamp" => sink.date(DEC.read(slice(b, 0, 8)) as i64, DEC.read(slice(b, 8, 4))),
+        _ => {}
+    }
+}
+
+/// `UTIME_NOW` and `UTIME_OMIT` (include/linux/stat.h).
+fn utime_name(s: &Struct, b: &[u8]) -> Option<&'static str> {
+    match DEC.read(slice(b, 8, 8)) {
+        0x3fff_ffff if s.name == "utimespec" => Some("UTIME_NOW"),
+        0x3fff_fffe if s.name == "utimespec" => Some("UTIME_OMIT"),
+        _ => None,
+    }
+}
+
+/// The pointer and the size, then what the pointer leads to.
+fn sigset_pack(b: &[u8], sink: &mut dyn Sink) {
+    let (addr, size) = (HEX.read(slice(b, 0, 8)), DEC.read(slice(b, 8, 8)));
+    sink.open(Group::Struct);
+    sink.field("sigmask");
+    if b.len() > 16 { sigset(&b[16..], sink) } else { sink.addr(addr) }
+    sink.field("sigsetsize");
+    sink.int(size, &DEC);
+    sink.close(Group::Struct, false);
 }
 
 fn exists(s: &Struct, f: &Field, b: &[u8]) -> bool {
@@ -295,7 +352,7 @@ fn exists(s: &Struct, f: &Field, b: &[u8]) -> bool {
     let raw = slice(b, on.offset.into(), on.mem.size());
     let v = match &on.mem {
         Mem::Int(i) => Int { signed: false, ..*i }.read(raw),
-        _ => 0,
+        _ => HEX.read(raw),
     };
     c.test.holds(v)
 }
@@ -319,9 +376,17 @@ fn iov(v: &Iov<'_>, more: bool, sink: &mut dyn Sink) {
     sink.close(Group::Array, more);
 }
 
+/// Capture bits of a message that was not received: only its header says something.
+pub const HEADER_ONLY: u8 = 0x80;
+
 /// `struct user_msghdr` (include/linux/socket.h): name 0, namelen 8, iov 16, iovlen 24, control 32, controllen 40, flags 48.
 fn message(m: &Msg<'_>, sink: &mut dyn Sink) {
     sink.open(Group::Struct);
+    if m.caps == HEADER_ONLY {
+        sink.field("msg_namelen");
+        sink.int(m.word(8) & 0xffff_ffff, &DEC);
+        return sink.close(Group::Struct, false);
+    }
     sink.field("msg_name");
     match m.cap(0) {
         Cap::Whole | Cap::Cut if !m.name.is_empty() => crate::sockaddr::walk(m.name, sink),

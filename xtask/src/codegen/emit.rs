@@ -213,6 +213,7 @@ impl Names<'_> {
             "str" => return Ok("Type::Str(StrKind::Text)".into()),
             "strv" => return Ok("Type::Strv".into()),
             "envv" => return Ok("Type::Envv".into()),
+            "sigset_argpack" => return Ok("Type::SigsetPack".into()),
             "msghdr" => return Ok("Type::Msghdr".into()),
             _ => {}
         }

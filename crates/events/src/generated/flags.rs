@@ -180,7 +180,7 @@ pub static T_TTY_LDISC: Table = Table { name: "tty_ldisc", unknown: "N_???", kin
     e("N_CAN327", 0x1e, 0x1e),
 ] };
 /// `futex_bits`
-pub static T_FUTEX_BITS: Table = Table { name: "futex_bits", unknown: "FUTEX_BITSET_???", kind: TableKind::Flags, entries: &[
+pub static T_FUTEX_BITS: Table = Table { name: "futex_bits", unknown: "-", kind: TableKind::Flags, entries: &[
     e("FUTEX_BITSET_MATCH_ANY", 0xffffffff, 0xffffffff),
 ] };
 /// `lo_crypt`
@@ -4083,7 +4083,7 @@ pub static T_PIDFD_INFO: Table = Table { name: "pidfd_info", unknown: "PIDFD_INF
     e("PIDFD_INFO_COREDUMP", 0x10, 0x10),
 ] };
 /// `ipc`
-pub static T_IPC: Table = Table { name: "ipc", unknown: "IPC_???", kind: TableKind::Flags, entries: &[
+pub static T_IPC: Table = Table { name: "ipc", unknown: "0o", kind: TableKind::Flags, entries: &[
     e("IPC_CREAT", 0x200, 0x200),
     e("IPC_EXCL", 0x400, 0x400),
     e("IPC_NOWAIT", 0x800, 0x800),
@@ -4096,7 +4096,7 @@ pub static T_IPC_CMD: Table = Table { name: "ipc_cmd", unknown: "IPC_???", kind:
     e("IPC_INFO", 0x3, 0x3),
 ] };
 /// `ipc_private`
-pub static T_IPC_PRIVATE: Table = Table { name: "ipc_private", unknown: "IPC_???", kind: TableKind::Enum, entries: &[
+pub static T_IPC_PRIVATE: Table = Table { name: "ipc_private", unknown: "-", kind: TableKind::Enum, entries: &[
     e("IPC_PRIVATE", 0x0, 0x0),
 ] };
 /// `msgctl`
@@ -4151,7 +4151,7 @@ pub static T_SHMCTL: Table = Table { name: "shmctl", unknown: "SHM_???", kind: T
     e("SHM_STAT_ANY", 0xf, 0xf),
 ] };
 /// `shmflg`
-pub static T_SHMFLG: Table = Table { name: "shmflg", unknown: "SHM_???", kind: TableKind::Flags, entries: &[
+pub static T_SHMFLG: Table = Table { name: "shmflg", unknown: "0o", kind: TableKind::Flags, entries: &[
     e("IPC_CREAT", 0x200, 0x200),
     e("IPC_EXCL", 0x400, 0x400),
     e("SHM_HUGETLB", 0x800, 0x800),

@@ -160,8 +160,13 @@ pub static S_STACK: Struct = Struct { name: "stack", size: 24, fields: &[
 /// `struct pollfd`
 pub static S_POLLFD: Struct = Struct { name: "pollfd", size: 8, fields: &[
     Field{name:"fd",offset:0,mem:Mem::Int(Int{size:4,signed:true,fmt:Fmt::Fd}),verbose:false,cond:None},
-    Field{name:"events",offset:4,mem:Mem::Int(Int{size:2,signed:false,fmt:Fmt::Flags(&flags::T_POLL)}),verbose:false,cond:None},
+    Field{name:"events",offset:4,mem:Mem::Int(Int{size:2,signed:false,fmt:Fmt::Flags(&flags::T_POLL)}),verbose:false,cond:Some(Cond{on:0,test:Test::NoneOf(&[4294967295])})},
     Field{name:"revents",offset:6,mem:Mem::Int(Int{size:2,signed:false,fmt:Fmt::Flags(&flags::T_POLL)}),verbose:false,cond:Some(Cond{on:2,test:Test::NoneOf(&[0])})},
+] };
+/// `struct pollfd_in`
+pub static S_POLLFD_IN: Struct = Struct { name: "pollfd_in", size: 8, fields: &[
+    Field{name:"fd",offset:0,mem:Mem::Int(Int{size:4,signed:true,fmt:Fmt::Fd}),verbose:false,cond:None},
+    Field{name:"events",offset:4,mem:Mem::Int(Int{size:2,signed:false,fmt:Fmt::Flags(&flags::T_POLL)}),verbose:false,cond:Some(Cond{on:0,test:Test::NoneOf(&[4294967295])})},
 ] };
 /// `struct epoll_event`
 pub static S_EPOLL_EVENT: Struct = Struct { name: "epoll_event", size: 12, fields: &[
@@ -563,7 +568,7 @@ pub static S_SIGVAL: Struct = Struct { name: "sigval", size: 8, fields: &[
 ] };
 /// `struct sigevent`
 pub static S_SIGEVENT: Struct = Struct { name: "sigevent", size: 64, fields: &[
-    Field{name:"sigev_value",offset:0,mem:Mem::Struct(&structs::S_SIGVAL),verbose:false,cond:None},
+    Field{name:"sigev_value",offset:0,mem:Mem::Struct(&structs::S_SIGVAL),verbose:false,cond:Some(Cond{on:0,test:Test::NoneOf(&[0])})},
     Field{name:"sigev_signo",offset:8,mem:Mem::Int(Int{size:4,signed:true,fmt:Fmt::Signal}),verbose:false,cond:Some(Cond{on:3,test:Test::NoneOf(&[1])})},
     Field{name:"sigev_signo",offset:8,mem:Mem::Int(Int{size:4,signed:true,fmt:Fmt::Dec}),verbose:false,cond:Some(Cond{on:3,test:Test::OneOf(&[1])})},
     Field{name:"sigev_notify",offset:12,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Enum(&flags::T_SIGEV_NOTIFY)}),verbose:false,cond:None},
@@ -1958,11 +1963,6 @@ pub static S_SYSCTL_ARGS: Struct = Struct { name: "sysctl_args", size: 80, field
 pub static S_MSGBUF: Struct = Struct { name: "msgbuf", size: 8, fields: &[
     Field{name:"mtype",offset:0,mem:Mem::Int(Int{size:8,signed:true,fmt:Fmt::Dec}),verbose:false,cond:None},
 ] };
-/// `struct sigset_argpack`
-pub static S_SIGSET_ARGPACK: Struct = Struct { name: "sigset_argpack", size: 16, fields: &[
-    Field{name:"sigmask",offset:0,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Addr}),verbose:false,cond:None},
-    Field{name:"sigsetsize",offset:8,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Dec}),verbose:false,cond:None},
-] };
 /// `struct kexec_segment`
 pub static S_KEXEC_SEGMENT: Struct = Struct { name: "kexec_segment", size: 32, fields: &[
     Field{name:"buf",offset:0,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Addr}),verbose:false,cond:None},
@@ -2002,4 +2002,9 @@ pub static S_IO_URING_GETEVENTS_ARG: Struct = Struct { name: "io_uring_getevents
 pub static S_LANDLOCK_NET_PORT_ATTR: Struct = Struct { name: "landlock_net_port_attr", size: 16, fields: &[
     Field{name:"allowed_access",offset:0,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Flags(&flags::T_LANDLOCK_ACCESS_NET)}),verbose:false,cond:None},
     Field{name:"port",offset:8,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Dec}),verbose:false,cond:None},
+] };
+/// `struct utimespec`
+pub static S_UTIMESPEC: Struct = Struct { name: "utimespec", size: 16, fields: &[
+    Field{name:"tv_sec",offset:0,mem:Mem::Int(Int{size:8,signed:true,fmt:Fmt::Time}),verbose:false,cond:None},
+    Field{name:"tv_nsec",offset:8,mem:Mem::Int(Int{size:8,signed:true,fmt:Fmt::Dec}),verbose:false,cond:None},
 ] };

@@ -166,6 +166,7 @@ pub static C_RT_SIGPROCMASK: Schema = Schema { id: 26, name: "rt_sigprocmask", c
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Dec}), sets: Sets(0x1000), from: "include/linux/syscalls.h 6.18" };
 /// `rt_sigreturn`
 pub static C_RT_SIGRETURN: Schema = Schema { id: 27, name: "rt_sigreturn", class: Class::Syscall, x86_64: Some(15), aarch64: Some(139), args: &[
+    Arg{name:"mask",ty:Type::Sigset(Len{from:LenFrom::Const(8),mul:1,div:1}),dir:Dir::In,cond:None},
 ], ret: Ret::Int(Int{size:8,signed:true,fmt:Fmt::Dec}), sets: Sets(0x1000), from: "include/linux/syscalls.h 6.18" };
 /// `ioctl`
 pub static C_IOCTL: Schema = Schema { id: 28, name: "ioctl", class: Class::Syscall, x86_64: Some(16), aarch64: Some(29), args: &[
@@ -278,7 +279,7 @@ pub static C_PAUSE: Schema = Schema { id: 46, name: "pause", class: Class::Sysca
 /// `nanosleep`
 pub static C_NANOSLEEP: Schema = Schema { id: 47, name: "nanosleep", class: Class::Syscall, x86_64: Some(35), aarch64: Some(101), args: &[
     Arg{name:"rqtp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::In,cond:None},
-    Arg{name:"rmtp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::Out,cond:None},
+    Arg{name:"rmtp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::OutIntr,cond:None},
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Dec}), sets: Sets(0x0), from: "include/linux/syscalls.h 6.18" };
 /// `getitimer`
 pub static C_GETITIMER: Schema = Schema { id: 48, name: "getitimer", class: Class::Syscall, x86_64: Some(36), aarch64: Some(102), args: &[
@@ -1322,7 +1323,7 @@ pub static C_CLOCK_NANOSLEEP: Schema = Schema { id: 242, name: "clock_nanosleep"
     Arg{name:"which_clock",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Enum(&flags::T_CLOCK)}),dir:Dir::In,cond:None},
     Arg{name:"flags",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_TIMER)}),dir:Dir::In,cond:None},
     Arg{name:"rqtp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::In,cond:None},
-    Arg{name:"rmtp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::Out,cond:None},
+    Arg{name:"rmtp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::OutIntr,cond:None},
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Dec}), sets: Sets(0x0), from: "include/linux/syscalls.h 6.18" };
 /// `exit_group`
 pub static C_EXIT_GROUP: Schema = Schema { id: 243, name: "exit_group", class: Class::Syscall, x86_64: Some(231), aarch64: Some(94), args: &[
@@ -1581,7 +1582,7 @@ pub static C_PSELECT6: Schema = Schema { id: 282, name: "pselect6", class: Class
     Arg{name:"outp",ty:Type::Fdset(Len{from:LenFrom::Arg(0),mul:1,div:1}),dir:Dir::InOut,cond:None},
     Arg{name:"exp",ty:Type::Fdset(Len{from:LenFrom::Arg(0),mul:1,div:1}),dir:Dir::InOut,cond:None},
     Arg{name:"tsp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::InOut,cond:None},
-    Arg{name:"sig",ty:Type::Ptr{elem:Mem::Struct(&structs::S_SIGSET_ARGPACK),len:None},dir:Dir::In,cond:None},
+    Arg{name:"sig",ty:Type::SigsetPack,dir:Dir::In,cond:None},
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Dec}), sets: Sets(0x4), from: "include/linux/syscalls.h 6.18" };
 /// `ppoll`
 pub static C_PPOLL: Schema = Schema { id: 283, name: "ppoll", class: Class::Syscall, x86_64: Some(271), aarch64: Some(73), args: &[
@@ -1649,7 +1650,7 @@ pub static C_MOVE_PAGES: Schema = Schema { id: 291, name: "move_pages", class: C
 pub static C_UTIMENSAT: Schema = Schema { id: 292, name: "utimensat", class: Class::Syscall, x86_64: Some(280), aarch64: Some(88), args: &[
     Arg{name:"dfd",ty:Type::Int(Int{size:4,signed:true,fmt:Fmt::Dirfd}),dir:Dir::In,cond:None},
     Arg{name:"filename",ty:Type::Str(StrKind::Path),dir:Dir::In,cond:None},
-    Arg{name:"utimes",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:Some(Len{from:LenFrom::Const(2),mul:1,div:1})},dir:Dir::In,cond:None},
+    Arg{name:"utimes",ty:Type::Ptr{elem:Mem::Struct(&structs::S_UTIMESPEC),len:Some(Len{from:LenFrom::Const(2),mul:1,div:1})},dir:Dir::In,cond:None},
     Arg{name:"flags",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_AT)}),dir:Dir::In,cond:None},
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Dec}), sets: Sets(0xc), from: "include/linux/syscalls.h 6.18" };
 /// `epoll_pwait`
@@ -1934,7 +1935,7 @@ pub static C_MEMBARRIER: Schema = Schema { id: 336, name: "membarrier", class: C
     Arg{name:"cmd",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Enum(&flags::T_MEMBARRIER)}),dir:Dir::In,cond:None},
     Arg{name:"flags",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_MEMBARRIER_FLAGS)}),dir:Dir::In,cond:None},
     Arg{name:"cpu_id",ty:Type::Int(Int{size:4,signed:true,fmt:Fmt::Dec}),dir:Dir::In,cond:Some(Cond{on:1,test:Test::Any(0x1)})},
-], ret: Ret::Int(Int{size:8,signed:false,fmt:Fmt::Hex}), sets: Sets(0x0), from: "include/linux/syscalls.h 6.18" };
+], ret: Ret::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_MEMBARRIER_CMDS)}), sets: Sets(0x0), from: "include/linux/syscalls.h 6.18" };
 /// `mlock2`
 pub static C_MLOCK2: Schema = Schema { id: 337, name: "mlock2", class: Class::Syscall, x86_64: Some(325), aarch64: Some(284), args: &[
     Arg{name:"start",ty:Type::Int(Int{size:8,signed:false,fmt:Fmt::Addr}),dir:Dir::In,cond:None},
@@ -1999,7 +2000,7 @@ pub static C_IO_PGETEVENTS: Schema = Schema { id: 345, name: "io_pgetevents", cl
     Arg{name:"nr",ty:Type::Int(Int{size:8,signed:true,fmt:Fmt::Dec}),dir:Dir::In,cond:None},
     Arg{name:"events",ty:Type::Ptr{elem:Mem::Struct(&structs::S_IO_EVENT),len:Some(Len{from:LenFrom::Ret,mul:1,div:1})},dir:Dir::Out,cond:None},
     Arg{name:"timeout",ty:Type::Ptr{elem:Mem::Struct(&structs::S_TIMESPEC),len:None},dir:Dir::In,cond:None},
-    Arg{name:"usig",ty:Type::Ptr{elem:Mem::Struct(&structs::S_SIGSET_ARGPACK),len:None},dir:Dir::In,cond:None},
+    Arg{name:"usig",ty:Type::SigsetPack,dir:Dir::In,cond:None},
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Dec}), sets: Sets(0x0), from: "include/linux/syscalls.h 6.18" };
 /// `rseq`
 pub static C_RSEQ: Schema = Schema { id: 346, name: "rseq", class: Class::Syscall, x86_64: Some(334), aarch64: Some(293), args: &[

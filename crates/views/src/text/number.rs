@@ -47,8 +47,53 @@ fn digits(n: u64, bits: u32, out: &mut Vec<u8>) {
     }
 }
 
+/// ` /* 2001-09-09T01:46:40.000000005+0000 */`: the local time, with nanoseconds where there are any. Nothing for 0 and for
+/// times beyond the year 9999.
+pub fn date(secs: i64, nanos: u64, utc_offset: i64, out: &mut Vec<u8>) {
+    if (secs == 0 && nanos == 0) || !(-62_000_000_000..=250_000_000_000).contains(&secs) || nanos > 999_999_999 {
+        return;
+    }
+    let local = secs + utc_offset;
+    let (year, month, day) = civil(local.div_euclid(86400));
+    let t = local.rem_euclid(86400);
+    let (h, m, s) = (t / 3600, t / 60 % 60, t % 60);
+    let fraction = if nanos > 0 { format!(".{nanos:09}") } else { String::new() };
+    let (sign, zone) = (if utc_offset < 0 { '-' } else { '+' }, utc_offset.abs() / 60);
+    let text = format!(
+        " /* {year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}{fraction}{sign}{:02}{:02} */",
+        zone / 60,
+        zone % 60
+    );
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Year, month and day of a day number since 1970-01-01, in the Gregorian calendar, counted in eras of 400 years from March.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn dates_are_local_and_iso() {
+        let show = |s, n, off| {
+            let mut out = Vec::new();
+            super::date(s, n, off, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(show(1_000_000_000, 5, 0), " /* 2001-09-09T01:46:40.000000005+0000 */");
+        assert_eq!(show(951_782_400, 0, -5400), " /* 2000-02-28T22:30:00-0130 */");
+        assert_eq!(show(0, 0, 0), "");
+    }
+
     #[test]
     fn octal_is_strace_s() {
         for (n, want) in [(0, "000"), (7, "007"), (0o22, "022"), (0o644, "0644"), (0o100644, "0100644")] {

@@ -18,9 +18,11 @@ pub fn write(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
     let n = ev.schema.args.len();
     let ret = ev.ret() as u64;
     let mut sink = TextSink::new(out, opts, names, ev.pid());
-    match ev.schema.ret_type(&ev.args()[..n]) {
+    let ty = ev.schema.ret_type(&ev.args()[..n]);
+    match ty {
         Ret::Never => signed(ev.ret(), sink.out),
-        Ret::Int(int) => value(ret, &int, &mut sink),
+        // What a switch returns is explained, as strace does for F_GETFL: `0x8002 (flags O_RDWR|O_LARGEFILE)`.
+        Ret::Int(int) => value(ret, &int, ty != ev.schema.ret, &mut sink),
     }
     quirks::after_result(ev, &mut sink);
 }
@@ -45,7 +47,7 @@ fn error(e: i64, out: &mut Vec<u8>) {
     }
 }
 
-fn value(ret: u64, int: &Int, sink: &mut TextSink<'_>) {
+fn value(ret: u64, int: &Int, switched: bool, sink: &mut TextSink<'_>) {
     let v = int.fit(ret);
     match int.fmt {
         Fmt::Addr | Fmt::Hex => hex(ret, sink.out),
@@ -55,7 +57,11 @@ fn value(ret: u64, int: &Int, sink: &mut TextSink<'_>) {
             hex(v, sink.out);
             let zero_named = t.entries.iter().any(|e| e.value == 0);
             if v != 0 || zero_named {
-                sink.raw(if t.name.contains("seal") { " (seals " } else { " (flags " });
+                sink.raw(match switched {
+                    true if t.name.contains("seal") => " (seals ",
+                    true => " (flags ",
+                    false => " (",
+                });
                 sink.int(v, int);
                 sink.out.push(b')');
             }

@@ -9,6 +9,9 @@ use events::types::TableKind;
 use events::walk::{Group, Sink, Text};
 use events::{Fmt, Int, Table};
 
+/// The `unknown` text of tables whose other bits are a mode.
+const OCTAL: &str = "0o";
+
 /// Writes values to a buffer.
 pub struct TextSink<'a> {
     /// Where to.
@@ -87,6 +90,9 @@ impl<'a> TextSink<'a> {
     }
 
     fn unknown(&mut self, v: u64, table: &'static Table) {
+        if table.unknown == OCTAL {
+            return octal(v, self.out);
+        }
         hex(v, self.out);
         if table.unknown != "-" && self.opts.xlat != Xlat::Verbose {
             self.raw(" /* ");
@@ -113,10 +119,11 @@ impl<'a> TextSink<'a> {
         });
         match (any, rest) {
             (true, 0) => {}
+            (false, 0) if table.unknown == OCTAL => octal(0, self.out),
             (false, 0) => self.out.push(b'0'),
             (true, rest) => {
                 self.out.push(b'|');
-                hex(rest, self.out);
+                if table.unknown == OCTAL { octal(rest, self.out) } else { hex(rest, self.out) }
             }
             (false, rest) => self.unknown(rest, table),
         }
@@ -350,6 +357,14 @@ impl Sink for TextSink<'_> {
         self.out.push(b' ');
         self.raw(what);
         self.raw(" */");
+    }
+
+    fn symbol(&mut self, name: &str) {
+        self.raw(name);
+    }
+
+    fn date(&mut self, secs: i64, nanos: u64) {
+        super::number::date(secs, nanos, self.opts.utc_offset, self.out);
     }
 
     fn becomes(&mut self) {

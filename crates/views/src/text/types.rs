@@ -53,6 +53,7 @@ pub fn c_type(a: &Arg) -> String {
         Type::Mmsghdr(_) => format!("{constant}struct mmsghdr *"),
         Type::Sockaddr(_) => format!("{constant}struct sockaddr *"),
         Type::Sigset(_) => format!("{constant}sigset_t *"),
+        Type::SigsetPack => "const void *".into(),
         Type::Fdset(_) => "fd_set *".into(),
         Type::Cpuset(_) => format!("{constant}cpu_set_t *"),
         Type::Dirents { wide: true, .. } => "struct linux_dirent64 *".into(),

@@ -319,7 +319,13 @@ impl<'r> Tracer<'r> {
                 Some(p) if p.restarting => p.restarting = false,
                 // With a filter on, an entry stop precedes the seccomp stop of the same call.
                 Some(_) if info.op == 3 => {}
-                _ => t.pending = Some(self.entry(&mut t, info.arch, info.nr, info.args)),
+                _ => {
+                    let mut args = info.args;
+                    if info.nr == RT_SIGRETURN && info.arch == ptrace::ARCH_X86_64 {
+                        args[0] = info.sp + SIGFRAME_MASK;
+                    }
+                    t.pending = Some(self.entry(&mut t, info.arch, info.nr, args));
+                }
             },
             2 => self.exit(&mut t, info.ret),
             _ => {}
@@ -518,6 +524,11 @@ impl<'r> Tracer<'r> {
         self.resume(tid, sig);
     }
 }
+
+const RT_SIGRETURN: u64 = 15;
+/// At rt_sigreturn the stack pointer points to a `struct ucontext`, whose `uc_sigmask` lies behind flags, link, stack_t (24)
+/// and sigcontext (256) (`arch/x86/include/asm/sigframe.h`, `include/uapi/asm-generic/ucontext.h`).
+const SIGFRAME_MASK: u64 = 8 + 8 + 24 + 256;
 
 mod libc_sig {
     /// SIGTRAP.
