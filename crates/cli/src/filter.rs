@@ -1,7 +1,7 @@
 //! What of the events that arrive is shown: calls, outcomes, signals, paths.
 
 use engine::select::{Calls, Outcomes, Signals};
-use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
+use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::types::{Fmt, StrKind, Type};
 use events::{Event, Int};
@@ -64,9 +64,4 @@ impl Filter {
             _ => false,
         })
     }
-}
-
-/// Whether the start of a call is known, for tables of times.
-pub fn start_known(ev: &Event<'_>) -> bool {
-    ev.caps() & CAP_START_UNKNOWN == 0
 }

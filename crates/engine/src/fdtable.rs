@@ -26,6 +26,8 @@ pub struct FdTable {
     files: HashMap<u32, Rc<std::cell::RefCell<Files>>>,
     /// Names handed out by [`Names::fd`], which lends: a copy of the shared tables' entries, per process and descriptor.
     view: HashMap<(u32, i32), FdName>,
+    /// What the call that is being shown has made; joins the table after it.
+    made: HashMap<(u32, i32), Open>,
     comms: HashMap<u32, Vec<u8>>,
     enabled: bool,
 }
@@ -72,8 +74,13 @@ impl FdTable {
 
     fn copy(&mut self, pid: u32, from: i32, to: i32, cloexec: bool) {
         if let Some(name) = self.view.get(&(pid, from)).cloned() {
-            self.set(pid, to, name, cloexec);
+            self.make(pid, to, name, cloexec);
         }
+    }
+
+    /// A descriptor that the current call has made, unless the backend has just said a better name.
+    fn make(&mut self, pid: u32, fd: i32, name: FdName, cloexec: bool) {
+        self.made.entry((pid, fd)).or_insert(Open { name, cloexec }).cloexec = cloexec;
     }
 
     /// Learns what `ev` makes known.
@@ -89,7 +96,14 @@ impl FdTable {
             (false, "fork") => self.forked(ev),
             (false, "fd") if self.enabled => {
                 let name = FdName { path: ev.bytes_of("path").to_vec(), detail: ev.bytes_of("detail").to_vec() };
-                self.set(ev.pid(), ev.value_of("fd") as i32, name, ev.value_of("flags") & 1 != 0);
+                let (fd, flags) = (ev.value_of("fd") as i32, ev.value_of("flags"));
+                let cloexec = flags & 1 != 0;
+                // 2: the call that follows has made it.
+                if flags & 2 != 0 {
+                    self.made.insert((ev.pid(), fd), Open { name, cloexec });
+                } else {
+                    self.set(ev.pid(), fd, name, cloexec);
+                }
             }
             (true, _) if self.enabled && ev.ret() >= 0 && ev.errno().is_none() => self.call(ev),
             _ => {}
@@ -133,11 +147,6 @@ impl FdTable {
                 }
             }
             "open" | "creat" | "openat" | "openat2" => self.opened(ev, ret),
-            "chdir" => {
-                let path = self.resolve(pid, AT_FDCWD, ev.bytes_of("filename"));
-                self.learn(pid, AT_FDCWD, path);
-            }
-            "fchdir" => self.copy(pid, arg(0) as i32, AT_FDCWD, false),
             _ => self.made_otherwise(ev, ret),
         }
     }
@@ -155,14 +164,9 @@ impl FdTable {
         full
     }
 
-    /// Sets a name unless the backend has just said a better one.
+    /// Names a descriptor that the current call has made.
     fn learn(&mut self, pid: u32, fd: i32, path: Vec<u8>) {
-        if fd == AT_FDCWD || !self.view.contains_key(&(pid, fd)) {
-            let better = self.view.get(&(pid, fd)).is_some_and(|n| n.path.first() == Some(&b'/') && fd == AT_FDCWD);
-            if !better {
-                self.set(pid, fd, FdName { path, detail: Vec::new() }, false);
-            }
-        }
+        self.make(pid, fd, FdName { path, detail: Vec::new() }, false);
     }
 
     fn opened(&mut self, ev: &Event<'_>, fd: i32) {
@@ -211,7 +215,19 @@ impl FdTable {
         if !self.enabled || ev.errno().is_some() {
             return;
         }
+        for ((pid, fd), open) in std::mem::take(&mut self.made) {
+            self.set(pid, fd, open.name, open.cloexec);
+        }
         match ev.schema.name {
+            "chdir" => {
+                let path = self.resolve(ev.pid(), AT_FDCWD, ev.bytes_of("filename"));
+                self.set(ev.pid(), AT_FDCWD, FdName { path, detail: Vec::new() }, false);
+            }
+            "fchdir" => {
+                if let Some(name) = self.view.get(&(ev.pid(), ev.arg(0) as i32)).cloned() {
+                    self.set(ev.pid(), AT_FDCWD, name, false);
+                }
+            }
             "close" => {
                 let fd = ev.arg(0) as i32;
                 self.view.remove(&(ev.pid(), fd));
@@ -240,6 +256,9 @@ impl FdTable {
 impl Names for FdTable {
     fn fd(&self, pid: u32, fd: i32) -> Option<&FdName> {
         self.view.get(&(pid, fd))
+    }
+    fn new_fd(&self, pid: u32, fd: i32) -> Option<&FdName> {
+        self.made.get(&(pid, fd)).map(|o| &o.name).or_else(|| self.fd(pid, fd))
     }
     fn comm(&self, pid: u32) -> Option<&[u8]> {
         self.comms.get(&pid).map(Vec::as_slice)

@@ -13,6 +13,10 @@ pub struct FdName {
 pub trait Names {
     /// The name of descriptor `fd` of process `pid`; [`AT_FDCWD`] is the working directory.
     fn fd(&self, pid: u32, fd: i32) -> Option<&FdName>;
+    /// The same as it will be after the event: the name of a descriptor that this call has made, which may replace another's.
+    fn new_fd(&self, pid: u32, fd: i32) -> Option<&FdName> {
+        self.fd(pid, fd)
+    }
     /// The command name (`comm`) of process or thread `pid`.
     fn comm(&self, pid: u32) -> Option<&[u8]>;
 }

@@ -4,11 +4,11 @@
 //! collector knows. It never asks the system.
 
 pub mod escape;
-// pub mod json;
+pub mod json;
 pub mod names;
 pub mod options;
-// pub mod record;
-// pub mod summary;
+pub mod record;
+pub mod summary;
 pub mod text;
 
 use events::Event;

@@ -6,12 +6,11 @@ use super::{Colour, coloured, quirks, result, types};
 use crate::options::Options;
 use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;
-use events::walk::{self, Phase, Sink};
+use events::walk::{self, Phase};
 use events::{Dir, Event};
 
-/// A call that has ended, or will never end.
-pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
-    let start = out.len();
+/// A call that has ended, or will never end, on the line that starts at `line`: the column of the result counts from there.
+pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, out: &mut Vec<u8>) {
     let visible = head(ev, opts, out);
     if ev.schema.name == "raw" {
         raw_arguments(ev, out);
@@ -22,7 +21,7 @@ pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec
     out.push(b')');
     // strace counts what is seen: the escape sequences of a colour take no column.
     let hidden = if opts.colour { visible } else { 0 };
-    let width = out.len() - start - hidden;
+    let width = out.len() - line - hidden;
     out.resize(out.len() + opts.column.saturating_sub(width + 1), b' ');
     if ev.caps() & CAP_NO_RESULT != 0 {
         out.extend_from_slice(b" = ?");
@@ -107,6 +106,7 @@ fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut T
     if opts.types {
         types::declare(&ev.schema.args[i], sink.out);
     }
+    sink.after = !matches!(ev.schema.args[i].ty, events::Type::Int(_));
     if walk::arg(ev, i, phase, sink) {
         *any = true;
     } else {

@@ -169,8 +169,9 @@ impl View for Text {
 
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         if ev.is_syscall() {
+            let line = out.len();
             self.prefix(ev, names, out);
-            call::complete(ev, names, &self.opts, out);
+            call::complete(ev, names, &self.opts, line, out);
             if ev.caps() & events::layout::CAP_NO_RESULT == 0 {
                 self.duration(ev, out);
             }

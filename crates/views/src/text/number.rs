@@ -47,6 +47,13 @@ fn digits(n: u64, bits: u32, out: &mut Vec<u8>) {
     }
 }
 
+/// ` /* 0.02 s */` behind a number of clock ticks (100 a second, USER_HZ), nothing behind 0.
+pub fn ticks(n: u64, out: &mut Vec<u8>) {
+    if n > 0 {
+        out.extend_from_slice(format!(" /* {}.{:02} s */", n / 100, n % 100).as_bytes());
+    }
+}
+
 /// ` /* 2001-09-09T01:46:40.000000005+0000 */`: the local time, with nanoseconds where there are any. Nothing for 0 and for
 /// times beyond the year 9999.
 pub fn date(secs: i64, nanos: u64, utc_offset: i64, out: &mut Vec<u8>) {

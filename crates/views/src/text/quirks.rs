@@ -19,6 +19,30 @@ pub fn phase(ev: &Event<'_>) -> Phase {
 pub fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>) -> bool {
     match ev.schema.name {
         "clone" => clone(ev, sink),
+        "clone3" => {
+            walk::arg(ev, 0, Phase::Both, sink);
+            clone3_parent_tid(ev, sink);
+            sink.raw(", ");
+            walk::arg(ev, 1, Phase::Both, sink);
+        }
+        // Random bytes are no text.
+        "getrandom" => {
+            let bytes = ev.tail(0, true).map(|t| t.bytes).filter(|b| !b.is_empty());
+            match bytes {
+                Some(b) => {
+                    sink.raw("\"");
+                    crate::escape::hex_string(b, sink.out);
+                    sink.raw(if ev.cap(0) == events::Cap::Cut { "\"..." } else { "\"" });
+                }
+                None => {
+                    walk::arg(ev, 0, Phase::Both, sink);
+                }
+            }
+            for i in [1, 2] {
+                sink.raw(", ");
+                walk::arg(ev, i, Phase::Both, sink);
+            }
+        }
         "rt_sigreturn" => {
             sink.raw("{mask=");
             walk::arg(ev, 0, Phase::Both, sink);
@@ -55,6 +79,17 @@ fn clone(ev: &Event<'_>, sink: &mut TextSink<'_>) {
         sink.raw(name);
         sink.raw("=");
         walk::arg(ev, i, Phase::Both, sink);
+    }
+}
+
+/// What the kernel stored through `parent_tid` is the new thread's id, which is also the result.
+fn clone3_parent_tid(ev: &Event<'_>, sink: &mut TextSink<'_>) {
+    const PARENT_SETTID: u64 = 0x10_0000;
+    let flags = ev.tail(0, false).and_then(|t| Some(u64::from_le_bytes(t.bytes.get(..8)?.try_into().ok()?)));
+    if ev.ret() > 0 && flags.is_some_and(|f| f & PARENT_SETTID != 0) {
+        sink.raw(" => {parent_tid=[");
+        sink.raw(&ev.ret().to_string());
+        sink.raw("]}");
     }
 }
 

@@ -22,6 +22,8 @@ pub struct TextSink<'a> {
     pub names: &'a dyn Names,
     /// Whose descriptors.
     pub pid: u32,
+    /// Descriptors are shown as they are after the call (results and what the call has stored), not as they were given to it.
+    pub after: bool,
     /// One bit per open group: something was written in it.
     filled: u64,
 }
@@ -29,7 +31,7 @@ pub struct TextSink<'a> {
 impl<'a> TextSink<'a> {
     /// A sink for values of process `pid`.
     pub fn new(out: &'a mut Vec<u8>, opts: &'a Options, names: &'a dyn Names, pid: u32) -> Self {
-        TextSink { out, opts, names, pid, filled: 0 }
+        TextSink { out, opts, names, pid, after: true, filled: 0 }
     }
 
     /// Writes literally.
@@ -58,7 +60,8 @@ impl<'a> TextSink<'a> {
         if self.opts.fd_names == FdNames::No {
             return;
         }
-        let Some(name) = self.names.fd(self.pid, fd) else { return };
+        let name = if self.after { self.names.new_fd(self.pid, fd) } else { self.names.fd(self.pid, fd) };
+        let Some(name) = name else { return };
         self.out.push(b'<');
         let socket = name.path.starts_with(b"socket:[");
         if self.opts.fd_names == FdNames::Full && socket && !name.detail.is_empty() {
@@ -226,7 +229,11 @@ impl Sink for TextSink<'_> {
         let bits = 8 * u32::from(int.size);
         let unsigned = if bits == 64 { v } else { v & ((1 << bits) - 1) };
         match int.fmt {
-            Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time | Fmt::ClockTicks => {
+            Fmt::ClockTicks => {
+                signed(v as i64, self.out);
+                super::number::ticks(v, self.out);
+            }
+            Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time => {
                 if int.signed {
                     signed(v as i64, self.out);
                 } else {

@@ -392,10 +392,13 @@ impl<'r> Tracer<'r> {
                 more |= CAP_INTERRUPTED;
             }
             if self.job.fd_names && ret >= 0 {
-                super::fds::after_call(&mut self.out, t, &p, ret, end, self.job.fd_details);
+                super::fds::made(&mut self.out, t, &p, ret, end, self.job.fd_details);
             }
-            let end = End { time: end, ret, more, out: &self.tails, cpu: p.cpu };
-            self.out.call((t.pid, t.tid), &p, &end);
+            let e = End { time: end, ret, more, out: &self.tails, cpu: p.cpu };
+            self.out.call((t.pid, t.tid), &p, &e);
+            if self.job.fd_names && ret >= 0 {
+                super::fds::changed(&mut self.out, t, &p, end, self.job.fd_details);
+            }
         }
         t.spare = p.tails;
     }
@@ -510,7 +513,7 @@ impl<'r> Tracer<'r> {
     }
 
     fn seed_fds(&mut self, pid: i32) {
-        super::fds::seed(&mut self.out, pid, self.job.fd_details);
+        super::fds::seed(&mut self.out, pid, self.job.fd_details, false);
     }
 
     fn signalled(&mut self, tid: i32, sig: i32) {

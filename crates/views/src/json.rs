@@ -1,0 +1,190 @@
+//! `--as json`: one JSON object per line and event. The schema is docs/JSON.md.
+//!
+//! Invariant: every line is one valid JSON object in UTF-8, whatever the event holds; members stand in a fixed order.
+
+mod int;
+mod process;
+mod sink;
+mod write;
+
+use crate::{Options, View};
+use events::layout::{CAP_32BIT, CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};
+use events::names::Names;
+use events::schema::Ret;
+use events::types::{Fmt, Mem, Type};
+use events::walk::{self, Phase, Sink};
+use events::{Event, Int};
+use sink::Values;
+
+/// The version of the schema, the member `v` of every line.
+pub const VERSION: u32 = 1;
+
+/// The JSON view.
+pub struct Json {
+    opts: Options,
+    stack: Vec<usize>,
+}
+
+impl Json {
+    /// A view that heeds `verbose`, `xlat` (numbers for names when raw), `raw`, `fd_names`, `comm` and `numbers`.
+    pub fn new(opts: Options) -> Json {
+        Json { opts, stack: Vec::new() }
+    }
+}
+
+impl View for Json {
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        let mut v = Values::new(out, &mut self.stack, &self.opts, names, ev.pid());
+        if ev.is_syscall() {
+            call(ev, &mut v)
+        } else {
+            process::line(ev, &mut v)
+        }
+        out.push(b'\n');
+    }
+}
+
+/// The members that every line starts with. `name` only where the event has one.
+fn head(v: &mut Values<'_>, kind: &str) {
+    v.out.extend_from_slice(b"{\"v\":");
+    write::number(v.out, VERSION);
+    write::key(v.out, "type");
+    write::string(v.out, kind);
+}
+
+/// Who the event is about.
+fn who(ev: &Event<'_>, v: &mut Values<'_>) {
+    write::key(v.out, "pid");
+    write::number(v.out, ev.pid());
+    write::key(v.out, "tid");
+    write::number(v.out, ev.tid());
+    if v.opts.comm
+        && let Some(comm) = v.names.comm(ev.tid())
+    {
+        write::key(v.out, "tid_comm");
+        write::bytes(v.out, comm, false);
+    }
+}
+
+/// A moment of the monotonic clock, null where it is not known.
+fn moment(v: &mut Values<'_>, key: &str, ns: Option<u64>) {
+    write::key(v.out, key);
+    match ns {
+        Some(ns) => write::number(v.out, ns),
+        None => write::null(v.out),
+    }
+}
+
+fn call(ev: &Event<'_>, v: &mut Values<'_>) {
+    head(v, "syscall");
+    call_name(ev, v);
+    who(ev, v);
+    moment(v, "start_ns", start(ev));
+    moment(v, "end_ns", Some(ev.time()));
+    let (at_entry, at_exit) = ev.cpus();
+    for (key, cpu) in [("cpu", at_entry), ("cpu_exit", at_exit)] {
+        if let Some(cpu) = cpu {
+            write::key(v.out, key);
+            write::number(v.out, cpu);
+        }
+    }
+    arguments(ev, Phase::Both, v);
+    result(ev, v);
+    v.out.push(b'}');
+}
+
+fn start(ev: &Event<'_>) -> Option<u64> {
+    (ev.caps() & CAP_START_UNKNOWN == 0).then(|| ev.start())
+}
+
+/// `name`; and number and architecture where the name does not say it all.
+fn call_name(ev: &Event<'_>, v: &mut Values<'_>) {
+    write::key(v.out, "name");
+    if ev.schema.name != RAW {
+        write::string(v.out, ev.schema.name);
+        if let (true, Some(nr)) = (v.opts.numbers, ev.schema.x86_64) {
+            write::key(v.out, "nr");
+            write::number(v.out, nr);
+        }
+        return;
+    }
+    let nr = ev.value_of("nr") as u32;
+    match i386_name(ev) {
+        Some(name) => write::string(v.out, name),
+        None => {
+            v.out.extend_from_slice(b"\"syscall_");
+            let at = v.out.len();
+            write::hex(v.out, nr.into());
+            // The number's own opening quote.
+            v.out.remove(at);
+        }
+    }
+    write::key(v.out, "nr");
+    write::number(v.out, nr);
+    write::key(v.out, "arch");
+    let arch = Fmt::Enum(&events::generated::flags::T_AUDIT_ARCH);
+    v.value(false);
+    v.int(ev.value_of("arch"), &Int { size: 4, signed: false, fmt: arch });
+}
+
+/// The schema of calls that no table knows, and of 32-bit ones.
+const RAW: &str = "raw";
+
+/// The name of a 32-bit call, which has no schema of its own.
+pub(crate) fn i386_name(ev: &Event<'_>) -> Option<&'static str> {
+    let nr = ev.value_of("nr") as u32;
+    let name = *events::generated::I386.get(usize::try_from(nr).ok()?)?;
+    (ev.caps() & CAP_32BIT != 0 && !name.is_empty()).then_some(name)
+}
+
+/// `args`: those that exist, by name, in the order of the registers.
+fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
+    write::key(v.out, "args");
+    v.out.push(b'{');
+    let values = ev.args();
+    let n = ev.schema.args.len();
+    let first = if ev.schema.name == RAW { 2 } else { 0 };
+    for i in first..n {
+        let Some((ty, _)) = ev.schema.resolve(i, &values[..n]) else { continue };
+        write::key(v.out, ev.schema.args[i].name);
+        if v.opts.raw.get(usize::from(ev.schema.id)) == Some(&true) {
+            write::hex(v.out, values[i]);
+            continue;
+        }
+        v.value(matches!(ty, Type::Ptr { elem: Mem::Int(_), len: None }));
+        walk::arg(ev, i, phase, v);
+    }
+    v.out.push(b'}');
+}
+
+/// `ret` and `errno`, and what is to be said about them.
+fn result(ev: &Event<'_>, v: &mut Values<'_>) {
+    write::key(v.out, "ret");
+    let unfinished = ev.caps() & CAP_NO_RESULT != 0;
+    let errno = ev.errno();
+    match errno {
+        _ if unfinished => write::null(v.out),
+        Some(_) => v.out.extend_from_slice(b"-1"),
+        None => {
+            let values = ev.args();
+            let int = match ev.schema.ret_type(&values[..ev.schema.args.len()]) {
+                Ret::Int(int) => int,
+                Ret::Never => walk::DEC,
+            };
+            v.value(false);
+            v.int(ev.ret() as u64, &int);
+        }
+    }
+    write::key(v.out, "errno");
+    match errno.map(|n| (n, events::errno::lookup(n))) {
+        None => write::null(v.out),
+        Some((_, Some((name, _)))) => write::string(v.out, name),
+        Some((n, None)) => write::number(v.out, n),
+    }
+    for (set, key) in [(unfinished, "unfinished"), (ev.caps() & CAP_INTERRUPTED != 0, "interrupted")] {
+        if set {
+            write::key(v.out, key);
+            write::boolean(v.out, true);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Integers as JSON, by the way they are shown.
+
+use super::sink::Values;
+use super::write;
+use crate::names as constants;
+use crate::options::{FdNames, Xlat};
+use events::generated::flags;
+use events::names::AT_FDCWD;
+use events::{Fmt, Int, Table};
+
+/// Writes `v` as `int` says: a number, a name, an array of names, or an object of parts.
+pub fn write(sink: &mut Values<'_>, v: u64, int: &Int) {
+    let v = int.fit(v);
+    let unsigned = Int { signed: false, ..*int }.fit(v);
+    let raw = sink.opts.xlat == Xlat::Raw;
+    match int.fmt {
+        Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time | Fmt::ClockTicks => sink.put(|out| decimal(out, v, int.signed)),
+        Fmt::Hex => sink.put(|out| write::hex(out, unsigned)),
+        Fmt::Addr => sink.put(|out| write::addr(out, unsigned)),
+        Fmt::Oct => sink.put(|out| write::octal(out, unsigned)),
+        Fmt::ModeType => sink.put(|out| mode(out, unsigned)),
+        Fmt::Flags(t) if !raw => sink.put(|out| names(out, t, unsigned)),
+        Fmt::Enum(t) if !raw => sink.put(|out| name_or(out, constants::enumerated(t, v, int.size), v, int.signed)),
+        Fmt::Signal if !raw => sink.put(|out| name_or(out, constants::signal(unsigned), v, true)),
+        Fmt::IoctlCmd if !raw => sink.put(|out| name_or(out, flags::T_IOCTL.name_of(unsigned), unsigned, false)),
+        Fmt::Flags(_) | Fmt::Enum(_) | Fmt::Signal | Fmt::IoctlCmd => sink.put(|out| decimal(out, v, int.signed)),
+        Fmt::Fd => descriptor(sink, v as i32, false),
+        Fmt::Dirfd => descriptor(sink, v as i32, true),
+        Fmt::Uid => sink.put(|out| match unsigned == (Int { signed: false, ..*int }).fit(u64::MAX) {
+            true => out.extend_from_slice(b"-1"),
+            false => write::number(out, unsigned),
+        }),
+        Fmt::Dev => sink.put(|out| device(out, unsigned)),
+        Fmt::Rlim => sink.put(|out| {
+            let infinite = (unsigned == u64::MAX).then_some("RLIM64_INFINITY");
+            name_or(out, infinite, unsigned, false);
+        }),
+        Fmt::Handler => sink.put(|out| match unsigned {
+            0 => write::string(out, "SIG_DFL"),
+            1 => write::string(out, "SIG_IGN"),
+            u64::MAX => write::string(out, "SIG_ERR"),
+            a => write::hex(out, a),
+        }),
+        Fmt::Be16 => sink.put(|out| write::number(out, (unsigned as u16).swap_bytes())),
+        Fmt::Be32 => sink.put(|out| write::number(out, (unsigned as u32).swap_bytes())),
+        Fmt::Inet4 => sink.put(|out| write::string(out, &events::sockaddr::inet4_text(unsigned))),
+        Fmt::EpollData => sink.put(|out| {
+            out.extend_from_slice(b"{\"u32\":");
+            write::number(out, unsigned as u32);
+            write::key(out, "u64");
+            write::number(out, unsigned);
+            out.push(b'}');
+        }),
+        Fmt::WaitStatus => sink.put(|out| wait_status(out, unsigned as u32)),
+    }
+}
+
+fn decimal(out: &mut Vec<u8>, v: u64, signed: bool) {
+    if signed { write::number(out, v as i64) } else { write::number(out, v) }
+}
+
+fn name_or(out: &mut Vec<u8>, name: Option<&str>, v: u64, signed: bool) {
+    match name {
+        Some(n) => write::string(out, constant(n)),
+        None => decimal(out, v, signed),
+    }
+}
+
+/// The name alone of a table's `htons(ETH_P_IP)` and `1<<CAP_CHOWN`, which are C for its value.
+fn constant(name: &str) -> &str {
+    let name = name.strip_prefix("1<<").unwrap_or(name);
+    name.strip_prefix("htons(").and_then(|n| n.strip_suffix(')')).unwrap_or(name)
+}
+
+/// An array of the names in `v`; what has no name comes last, as one hexadecimal string.
+pub fn names(out: &mut Vec<u8>, t: &Table, v: u64) {
+    out.push(b'[');
+    let rest = t.split(v, |name| {
+        write::comma(out);
+        write::string(out, constant(name));
+    });
+    if rest != 0 {
+        write::comma(out);
+        write::hex(out, rest);
+    }
+    out.push(b']');
+}
+
+/// File type, the three special bits, and the permissions as an octal string.
+fn mode(out: &mut Vec<u8>, v: u64) {
+    const S_IFMT: u64 = 0o170_000;
+    const SPECIAL: [(u64, &str); 3] = [(0o4000, "S_ISUID"), (0o2000, "S_ISGID"), (0o1000, "S_ISVTX")];
+    out.push(b'[');
+    match v & S_IFMT {
+        0 => {}
+        kind => match flags::T_FILETYPE.name_of(kind) {
+            Some(name) => write::string(out, name),
+            None => write::octal(out, kind),
+        },
+    }
+    for (_, name) in SPECIAL.iter().filter(|(bit, _)| v & bit != 0) {
+        write::comma(out);
+        write::string(out, name);
+    }
+    write::comma(out);
+    write::octal(out, v & 0o777 | v & !0o177_777);
+    out.push(b']');
+}
+
+/// Major and minor number of a `dev_t` as the kernel encodes it for 64-bit programs (`include/linux/kdev_t.h`,
+/// new_encode_dev and huge_encode_dev).
+fn device(out: &mut Vec<u8>, v: u64) {
+    let major = v >> 8 & 0xfff | v >> 32 & 0xffff_f000;
+    let minor = v & 0xff | v >> 12 & 0xffff_ff00;
+    out.extend_from_slice(b"{\"major\":");
+    write::number(out, major);
+    write::key(out, "minor");
+    write::number(out, minor);
+    out.push(b'}');
+}
+
+/// What `wait4` stores (`include/uapi/linux/wait.h`; the event of a traced process stands above the low 16 bits).
+fn wait_status(out: &mut Vec<u8>, v: u32) {
+    let signal = |out: &mut Vec<u8>, n: u32| name_or(out, constants::signal(n.into()), n.into(), false);
+    if v == 0xffff {
+        return write::string(out, "continued");
+    }
+    out.push(b'{');
+    match (v & 0x7f, v >> 8 & 0xff) {
+        (0, code) => {
+            write::key(out, "exited");
+            write::number(out, code);
+        }
+        (0x7f, n) => {
+            write::key(out, "stopped");
+            signal(out, n);
+            if v >> 16 != 0 {
+                write::key(out, "event");
+                write::number(out, v >> 16);
+            }
+        }
+        (n, _) => {
+            write::key(out, "signaled");
+            signal(out, n);
+            write::key(out, "core");
+            write::boolean(out, v & 0x80 != 0);
+        }
+    }
+    out.push(b'}');
+}
+
+/// A descriptor: its number, or number and name where names are asked for and known.
+fn descriptor(sink: &mut Values<'_>, fd: i32, cwd: bool) {
+    let (pid, known, wanted) = (sink.pid, sink.names, sink.opts.fd_names);
+    let number = move |out: &mut Vec<u8>| match cwd && fd == AT_FDCWD {
+        true => write::string(out, "AT_FDCWD"),
+        false => write::number(out, fd),
+    };
+    let name = if wanted == FdNames::No { None } else { known.fd(pid, fd) };
+    sink.put(|out| {
+        let Some(name) = name else { return number(out) };
+        out.extend_from_slice(b"{\"fd\":");
+        number(out);
+        write::key(out, "path");
+        write::bytes(out, &name.path, false);
+        if wanted == FdNames::Full && !name.detail.is_empty() {
+            write::key(out, "detail");
+            write::bytes(out, &name.detail, false);
+        }
+        out.push(b'}');
+    });
+}

@@ -1,0 +1,185 @@
+//! Events that are no calls, each with a type of its own.
+
+use super::sink::Values;
+use super::{arguments, call_name, head, int, moment, start, who, write};
+use crate::names as constants;
+use events::generated::flags;
+use events::walk::{Phase, Sink};
+use events::{Event, Fmt, Int};
+
+/// Writes the line of a `process:` event, without its newline.
+pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
+    head(v, ev.schema.name);
+    match ev.schema.name {
+        "inflight" => return in_flight(ev, v),
+        _ => who(ev, v),
+    }
+    moment(v, "time_ns", Some(ev.time()));
+    match ev.schema.name {
+        "signal" => signal(ev, v),
+        "stop" => signal_name(v, "signal", ev.value_of("signo")),
+        "exit" => exit(ev, v),
+        "fork" => fork(ev, v),
+        "fd" => descriptor(ev, v),
+        _ => fields(ev, v),
+    }
+    v.out.push(b'}');
+}
+
+fn number(v: &mut Values<'_>, key: &str, n: i64) {
+    write::key(v.out, key);
+    write::number(v.out, n);
+}
+
+fn flag(v: &mut Values<'_>, key: &str, b: bool) {
+    write::key(v.out, key);
+    write::boolean(v.out, b);
+}
+
+/// A member of the event, as its type says.
+fn typed(v: &mut Values<'_>, key: &str, value: u64, int: &Int) {
+    write::key(v.out, key);
+    v.value(false);
+    v.int(value, int);
+}
+
+fn signal_name(v: &mut Values<'_>, key: &str, signo: u64) {
+    typed(v, key, signo, &Int { size: 4, signed: true, fmt: Fmt::Signal });
+}
+
+fn text(v: &mut Values<'_>, key: &str, b: &[u8]) {
+    if !b.is_empty() {
+        write::key(v.out, key);
+        write::bytes(v.out, b, false);
+    }
+}
+
+/// A signal: what `siginfo_t` says for its code (sigaction(2)), and nothing else.
+fn signal(ev: &Event<'_>, v: &mut Values<'_>) {
+    const CODES_OF_KERNEL: std::ops::Range<i64> = 1..0x80;
+    let (signo, code, errno) = (ev.value_of("signo"), ev.value_of("code") as i64, ev.value_of("errno") as i64);
+    signal_name(v, "signal", signo);
+    write::key(v.out, "si_code");
+    match constants::si_code(signo, code) {
+        Some(name) => write::string(v.out, name),
+        None => write::number(v.out, code),
+    }
+    if errno != 0 {
+        write::key(v.out, "si_errno");
+        match events::errno::lookup(errno) {
+            Some((name, _)) => write::string(v.out, name),
+            None => write::number(v.out, errno),
+        }
+    }
+    match signo {
+        4 | 5 | 7 | 8 | 11 if code > 0 => address(ev, v, "si_addr"),
+        17 if CODES_OF_KERNEL.contains(&code) => child(ev, v, code),
+        29 if CODES_OF_KERNEL.contains(&code) => {
+            let band = ev.value_of("pid") & 0xffff_ffff | ev.value_of("uid") << 32;
+            number(v, "si_band", band as i64);
+            number(v, "si_fd", ev.value_of("value") as i32 as i64);
+        }
+        31 if CODES_OF_KERNEL.contains(&code) => {
+            address(ev, v, "si_call_addr");
+            number(v, "si_syscall", ev.value_of("nr") as i64);
+            let arch = Fmt::Enum(&flags::T_AUDIT_ARCH);
+            typed(v, "si_arch", ev.value_of("arch"), &Int { size: 4, signed: false, fmt: arch });
+        }
+        _ if code > 0 => {}
+        _ => sender(ev, v, code),
+    }
+}
+
+fn address(ev: &Event<'_>, v: &mut Values<'_>, key: &str) {
+    write::key(v.out, key);
+    write::addr(v.out, ev.value_of("addr"));
+}
+
+/// Why a child's state changed: an exit status, or a signal.
+fn child(ev: &Event<'_>, v: &mut Values<'_>, code: i64) {
+    const CLD_EXITED: i64 = 1;
+    number(v, "si_pid", ev.value_of("pid") as i64);
+    number(v, "si_uid", ev.value_of("uid") as u32 as i64);
+    match code {
+        CLD_EXITED => number(v, "si_status", ev.value_of("status") as i64),
+        _ => signal_name(v, "si_status", ev.value_of("status")),
+    }
+    number(v, "si_utime", ev.value_of("utime") as i64);
+    number(v, "si_stime", ev.value_of("stime") as i64);
+}
+
+/// Sent by a process (kill, sigqueue), or by a timer.
+fn sender(ev: &Event<'_>, v: &mut Values<'_>, code: i64) {
+    const SI_USER: i64 = 0;
+    const SI_TIMER: i64 = -2;
+    const SI_TKILL: i64 = -6;
+    let (a, b) = if code == SI_TIMER { ("si_timerid", "si_overrun") } else { ("si_pid", "si_uid") };
+    number(v, a, ev.value_of("pid") as i64);
+    number(v, b, ev.value_of("uid") as u32 as i64);
+    if !matches!(code, SI_USER | SI_TKILL) {
+        write::key(v.out, "si_value");
+        write::hex(v.out, ev.value_of("value"));
+    }
+}
+
+fn exit(ev: &Event<'_>, v: &mut Values<'_>) {
+    match ev.value_of("signo") {
+        0 => number(v, "code", ev.value_of("code") as i64),
+        signo => {
+            signal_name(v, "signal", signo);
+            flag(v, "core", ev.value_of("core") != 0);
+        }
+    }
+}
+
+fn fork(ev: &Event<'_>, v: &mut Values<'_>) {
+    text(v, "comm", ev.bytes_of("comm"));
+    number(v, "child", ev.value_of("child") as i64);
+    number(v, "child_tid", ev.value_of("tid") as i64);
+    write::key(v.out, "flags");
+    int::names(v.out, &flags::T_CLONE_EXITSIG, ev.value_of("flags"));
+}
+
+fn descriptor(ev: &Event<'_>, v: &mut Values<'_>) {
+    number(v, "fd", ev.value_of("fd") as i64);
+    write::key(v.out, "path");
+    write::bytes(v.out, ev.bytes_of("path"), false);
+    text(v, "detail", ev.bytes_of("detail"));
+    flag(v, "cloexec", ev.value_of("flags") & 1 != 0);
+}
+
+/// All fields by name, as their types say: the events that need no word more.
+fn fields(ev: &Event<'_>, v: &mut Values<'_>) {
+    for (i, arg) in ev.schema.args.iter().enumerate() {
+        write::key(v.out, arg.name);
+        v.value(false);
+        match arg.ty {
+            events::Type::Int(int) => v.int(ev.arg(i), &int),
+            _ => v.put(|out| write::bytes(out, ev.bytes_of(arg.name), false)),
+        }
+    }
+}
+
+/// A call that has not ended: its name and its arguments as far as they are known.
+fn in_flight(ev: &Event<'_>, v: &mut Values<'_>) {
+    const AT_ATTACH: u64 = 1;
+    const AT_DETACH: u64 = 2;
+    let contained = Event::parse(ev.bytes_of("call")).ok().filter(Event::is_syscall);
+    match &contained {
+        Some(call) => call_name(call, v),
+        None => {
+            write::key(v.out, "name");
+            write::null(v.out);
+        }
+    }
+    who(ev, v);
+    moment(v, "start_ns", contained.as_ref().and_then(start));
+    moment(v, "time_ns", Some(ev.time()));
+    match &contained {
+        Some(call) => arguments(call, Phase::In, v),
+        None => v.out.extend_from_slice(b",\"args\":{}"),
+    }
+    flag(v, "attach", ev.value_of("attach") == AT_ATTACH);
+    flag(v, "detach", ev.value_of("attach") == AT_DETACH);
+    v.out.push(b'}');
+}

@@ -1,0 +1,167 @@
+//! JSON's words: keys, strings, numbers. Whatever bytes come in, what is appended is valid UTF-8 and valid JSON.
+
+/// Appends a comma where the last thing written was a value. A value never ends in `{`, `[` or `:`.
+pub fn comma(out: &mut Vec<u8>) {
+    if !matches!(out.last(), Some(b'{' | b'[' | b':')) {
+        out.push(b',');
+    }
+}
+
+/// Appends the key of an object's next member.
+pub fn key(out: &mut Vec<u8>, name: &str) {
+    comma(out);
+    string(out, name);
+    out.push(b':');
+}
+
+/// Appends a decimal number.
+pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+}
+
+/// Appends `true` or `false`.
+pub fn boolean(out: &mut Vec<u8>, b: bool) {
+    out.extend_from_slice(if b { b"true" } else { b"false" });
+}
+
+/// Appends `null`.
+pub fn null(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"null");
+}
+
+/// Appends `v` as the string `"0x…"`.
+pub fn hex(out: &mut Vec<u8>, v: u64) {
+    out.extend_from_slice(b"\"0x");
+    let digits = (67 - (v | 1).leading_zeros()) / 4;
+    for i in (0..digits).rev() {
+        out.push(digit((v >> (4 * i)) as u8));
+    }
+    out.push(b'"');
+}
+
+/// Appends an address: null, or `"0x…"`.
+pub fn addr(out: &mut Vec<u8>, a: u64) {
+    if a == 0 { null(out) } else { hex(out, a) }
+}
+
+/// Appends `v` as the string of an octal number, at least three digits, the first of them 0.
+pub fn octal(out: &mut Vec<u8>, v: u64) {
+    out.push(b'"');
+    let digits = (66 - (v | 1).leading_zeros()) / 3;
+    for i in (0..(digits + 1).max(3)).rev() {
+        out.push(b'0' + (v.checked_shr(3 * i).unwrap_or(0) & 7) as u8);
+    }
+    out.push(b'"');
+}
+
+/// Appends bytes: a string where they are UTF-8, else `{"hex":"…"}`; what was cut says so. The cut itself may have split a
+/// character, which is left out then.
+pub fn bytes(out: &mut Vec<u8>, b: &[u8], cut: bool) {
+    let text = match std::str::from_utf8(b) {
+        Ok(s) => Some(s),
+        Err(e) if cut && e.error_len().is_none() => std::str::from_utf8(&b[..e.valid_up_to()]).ok(),
+        Err(_) => None,
+    };
+    match text {
+        Some(s) if !cut => return string(out, s),
+        Some(s) => {
+            out.extend_from_slice(b"{\"data\":");
+            string(out, s);
+        }
+        None => {
+            out.extend_from_slice(b"{\"hex\":\"");
+            for &c in b {
+                out.extend_from_slice(&[digit(c >> 4), digit(c)]);
+            }
+            out.push(b'"');
+        }
+    }
+    if cut {
+        out.extend_from_slice(b",\"truncated\":true");
+    }
+    out.push(b'}');
+}
+
+/// Appends a string. Control characters, and those that change the direction of text, are escaped: a line may be read on a
+/// terminal.
+pub fn string(out: &mut Vec<u8>, s: &str) {
+    out.push(b'"');
+    let mut from = 0;
+    for (at, c) in s.char_indices().filter(|&(_, c)| needs_escape(c)) {
+        out.extend_from_slice(&s.as_bytes()[from..at]);
+        escape(out, c);
+        from = at + c.len_utf8();
+    }
+    out.extend_from_slice(&s.as_bytes()[from..]);
+    out.push(b'"');
+}
+
+fn needs_escape(c: char) -> bool {
+    match c {
+        '"' | '\\' => true,
+        ' '..='~' => false,
+        _ => {
+            c.is_control()
+                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        }
+    }
+}
+
+fn escape(out: &mut Vec<u8>, c: char) {
+    match c {
+        '"' | '\\' => out.extend_from_slice(&[b'\\', c as u8]),
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        // All that are escaped lie below U+10000.
+        _ => {
+            let v = c as u32;
+            out.extend_from_slice(b"\\u");
+            out.extend([12, 8, 4, 0].map(|shift| digit((v >> shift) as u8)));
+        }
+    }
+}
+
+fn digit(v: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(v & 15)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(f: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        f(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_in_other_bases() {
+        assert_eq!(text(|o| hex(o, 0)), "\"0x0\"");
+        assert_eq!(text(|o| hex(o, u64::MAX)), "\"0xffffffffffffffff\"");
+        assert_eq!(text(|o| hex(o, 0x1234)), "\"0x1234\"");
+        assert_eq!(text(|o| octal(o, 0)), "\"000\"");
+        assert_eq!(text(|o| octal(o, 0o44)), "\"044\"");
+        assert_eq!(text(|o| octal(o, 0o644)), "\"0644\"");
+        assert_eq!(text(|o| octal(o, u64::MAX)), "\"01777777777777777777777\"");
+    }
+
+    #[test]
+    fn every_string_comes_back() {
+        let s: String = (0..0x3000).filter_map(char::from_u32).chain(['\u{feff}', '\u{10ffff}']).collect();
+        let json = text(|o| string(o, &s));
+        assert!(!json.chars().any(char::is_control));
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), s);
+    }
+
+    #[test]
+    fn bytes_are_text_where_they_can_be() {
+        assert_eq!(text(|o| bytes(o, b"a\x1b[0m", false)), "\"a\\u001b[0m\"");
+        assert_eq!(text(|o| bytes(o, b"a\xff", false)), "{\"hex\":\"61ff\"}");
+        assert_eq!(text(|o| bytes(o, b"a\xff\n", true)), "{\"hex\":\"61ff0a\",\"truncated\":true}");
+        assert_eq!(text(|o| bytes(o, "aé".as_bytes(), true)), "{\"data\":\"aé\",\"truncated\":true}");
+        assert_eq!(text(|o| bytes(o, &"aé".as_bytes()[..2], true)), "{\"data\":\"a\",\"truncated\":true}");
+        assert_eq!(text(|o| bytes(o, &"aé".as_bytes()[..2], false)), "{\"hex\":\"61c3\"}");
+    }
+}
