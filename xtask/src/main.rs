@@ -1,26 +1,52 @@
-//! trapline's chores: `cargo xtask codegen | ci | compare-strace | bench | …`.
+//! trapline's chores: `cargo xtask ci | test | codegen | compare-strace | bench | …`.
 
 #![allow(missing_docs)]
 
 mod bench;
+mod check_tables;
+mod ci;
 mod codegen;
 mod compare;
+mod edges;
 mod lab;
+mod skips;
+mod test;
 
 use anyhow::{Result, bail};
 use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
+    check-tables | compare-strace … | bench …";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().map(PathBuf::from).unwrap_or_default()
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.first().map(String::as_str) {
-        Some("codegen") => codegen::run(&root(), &args[1..]),
-        Some("compare-strace") => compare::run(&args[1..]),
-        Some("bench") => bench::run(&args[1..]),
-        _ => bail!("usage: cargo xtask codegen [--check] | compare-strace … | bench …"),
+    match chore(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            if !e.is::<test::Told>() {
+                eprintln!("xtask: {e:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn chore(args: &[String]) -> Result<()> {
+    let Some((name, rest)) = args.split_first() else { bail!(USAGE) };
+    match name.as_str() {
+        "ci" => ci::run(rest),
+        "test" => test::run(rest),
+        "codegen" => codegen::run(&root(), rest),
+        "edges" => edges::run(rest),
+        "check-tables" => check_tables::run(rest),
+        "compare-strace" => compare::run(rest),
+        "bench" => bench::run(rest),
+        _ => bail!("no such chore '{name}': {USAGE}"),
     }
 }

@@ -180,7 +180,7 @@ pub fn describe_socket(domain: i32, kind: i32, protocol: i32, local: &[u8], peer
         (AF_INET | AF_INET6, _, 17) => format!("UDP{v6}"),
         (AF_INET | AF_INET6, _, _) => format!("RAW{v6}"),
         (AF_UNIX, STREAM, _) => "UNIX-STREAM".into(),
-        (AF_UNIX, 2, _) => "UNIX-DGRAM".into(),
+        (AF_UNIX, 2, _) => "UNIX".into(),
         (AF_UNIX, ..) => "UNIX-SEQPACKET".into(),
         (AF_NETLINK, ..) => "NETLINK".into(),
         _ => return String::new(),

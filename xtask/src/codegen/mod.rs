@@ -9,6 +9,11 @@ use std::path::Path;
 
 pub use parse::Tables;
 
+/// Reads all tables.
+pub fn read(root: &Path) -> Result<Tables> {
+    parse::all(&root.join("tables"))
+}
+
 /// File name and contents of everything that is generated.
 fn generate(tables: &Tables) -> Result<Vec<(&'static str, String)>> {
     let names = emit::Names::new(tables)?;
@@ -28,7 +33,7 @@ pub fn run(root: &Path, args: &[String]) -> Result<()> {
     let check = args.iter().any(|a| a == "--check");
     let dir = root.join("crates/events/src/generated");
     let mut stale = Vec::new();
-    for (name, text) in generate(&parse::all(&root.join("tables"))?)? {
+    for (name, text) in generate(&read(root)?)? {
         let path = dir.join(name);
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;

@@ -137,7 +137,7 @@ fn poll_events(ev: &Event<'_>, sink: &mut TextSink<'_>) {
     for p in t.bytes.chunks_exact(size).filter(|p| p[6] != 0 || p[7] != 0) {
         sink.raw(if any { ", {fd=" } else { "{fd=" });
         any = true;
-        sink.fd(i32::from_le_bytes([p[0], p[1], p[2], p[3]]));
+        sink.raw(&i32::from_le_bytes([p[0], p[1], p[2], p[3]]).to_string());
         sink.raw(", revents=");
         if let Some(f) = structs::S_POLLFD.fields.iter().find(|f| f.name == "events") {
             walk::mem(&f.mem, &p[6..8], sink);

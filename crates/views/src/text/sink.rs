@@ -68,7 +68,12 @@ impl<'a> TextSink<'a> {
             // The socket's own text is made of addresses and escaped paths.
             escape::name_in_brackets(&name.detail, self.out);
         } else {
-            escape::name(&name.path, self.out);
+            // The kernel appends this to the link of a file without a name.
+            let gone = name.path.strip_suffix(b" (deleted)");
+            escape::name(gone.unwrap_or(&name.path), self.out);
+            if gone.is_some() {
+                return self.raw(">(deleted)");
+            }
             if self.opts.fd_names == FdNames::Full && !name.detail.is_empty() {
                 self.out.push(b'<');
                 escape::name(&name.detail, self.out);

@@ -1,0 +1,168 @@
+//! `cargo xtask test [-- CARGO TEST ARGUMENTS]`: runs all tests, says what could not run here, and sums up.
+//!
+//! The last line is always `N passed, M failed, K skipped`. A test that said that it skipped (part of) its work counts
+//! as skipped, not as passed, and so does a test that cargo ignored.
+
+use crate::skips::{self, Skips};
+use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+
+/// Counts of tests.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+/// How a run went.
+pub struct Outcome {
+    tally: Tally,
+    /// Why the run as a whole fails.
+    pub trouble: Option<String>,
+}
+
+/// The error of a chore that has said on its own what went wrong.
+#[derive(Debug)]
+pub struct Told;
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failed")
+    }
+}
+
+impl std::error::Error for Told {}
+
+impl Outcome {
+    /// The last two lines: what went wrong, and the counts.
+    pub fn finish(self) -> Result<()> {
+        if let Some(trouble) = &self.trouble {
+            eprintln!("xtask: {trouble}");
+        }
+        println!("{}", self.tally);
+        if self.trouble.is_some() { Err(Told.into()) } else { Ok(()) }
+    }
+}
+
+pub fn run(args: &[String]) -> Result<()> {
+    let args = if args.first().is_some_and(|a| a == "--") { &args[1..] } else { args };
+    let mut outcome = outcome(args, &Skips::new()?)?;
+    outcome.trouble = outcome.trouble.map(|t| format!("test: {t}"));
+    outcome.finish()
+}
+
+/// Runs the tests; `skips` may hold lines of earlier steps already.
+pub fn outcome(args: &[String], skips: &Skips) -> Result<Outcome> {
+    let before = skips.read()?;
+    let mut child = Command::new(cargo())
+        .args(arguments(args))
+        .current_dir(crate::root())
+        .env(skips::VARIABLE, skips.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start cargo test")?;
+    let mut tally = Tally::default();
+    if let Some(out) = child.stdout.take() {
+        pass_through(out, &mut tally)?;
+    }
+    let status = child.wait()?;
+
+    let all = skips.read()?;
+    let by_tests = all.difference(&before).cloned().collect();
+    tally.passed = tally.passed.saturating_sub(skips::tests(&by_tests).len());
+    tally.skipped += skips::tests(&all).len();
+    if !status.success() {
+        // A test program that died, or that did not compile, has no result line.
+        tally.failed = tally.failed.max(1);
+    }
+    print!("{}", skips::summary(&all));
+    let required = std::env::var(skips::REQUIRED).unwrap_or_default();
+    let trouble = if status.success() {
+        skips::missing(&required, &all)
+    } else {
+        Some(format!("cargo test failed ({status})"))
+    };
+    Ok(Outcome { tally, trouble })
+}
+
+/// The cargo that runs us.
+pub fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Everything is tested, and to the end, unless the arguments choose packages.
+fn arguments(args: &[String]) -> Vec<&str> {
+    let own: Vec<&str> = args.iter().map(String::as_str).take_while(|a| *a != "--").collect();
+    let mut all = vec!["test"];
+    if !own.iter().any(|a| a.starts_with("-p") || a.starts_with("--package") || matches!(*a, "--workspace" | "--all")) {
+        all.push("--workspace");
+    }
+    if !own.contains(&"--no-fail-fast") {
+        all.push("--no-fail-fast");
+    }
+    all.extend(args.iter().map(String::as_str));
+    all
+}
+
+/// Shows what cargo prints as it comes, and adds up its result lines.
+fn pass_through(out: impl Read, tally: &mut Tally) -> Result<()> {
+    let mut out = BufReader::new(out);
+    let mut line = Vec::new();
+    while out.read_until(b'\n', &mut line)? > 0 {
+        std::io::stdout().write_all(&line)?;
+        add_result(&String::from_utf8_lossy(&line), tally);
+        line.clear();
+    }
+    Ok(())
+}
+
+/// Adds `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+fn add_result(line: &str, tally: &mut Tally) {
+    let Some((_, result)) = line.split_once("test result: ").and_then(|(_, r)| r.split_once(". ")) else { return };
+    for part in result.split(';') {
+        let Some((n, what)) = part.trim().split_once(' ') else { continue };
+        let Ok(n) = n.parse::<usize>() else { continue };
+        match what {
+            "passed" => tally.passed += n,
+            "failed" => tally.failed += n,
+            "ignored" => tally.skipped += n,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_add_up() {
+        let mut tally = Tally::default();
+        for line in [
+            "running 3 tests\n",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s\n",
+            "test result: FAILED. 10 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s\n",
+        ] {
+            add_result(line, &mut tally);
+        }
+        assert_eq!(tally.to_string(), "13 passed, 2 failed, 1 skipped");
+    }
+
+    #[test]
+    fn packages_that_are_named_replace_the_workspace() {
+        let words = |s: &str| s.split_whitespace().map(String::from).collect::<Vec<_>>();
+        assert_eq!(arguments(&[]).join(" "), "test --workspace --no-fail-fast");
+        assert_eq!(arguments(&words("-p events -- x")).join(" "), "test --no-fail-fast -p events -- x");
+        assert_eq!(arguments(&words("-- -p x")).join(" "), "test --workspace --no-fail-fast -- -p x");
+    }
+}
