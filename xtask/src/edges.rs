@@ -120,9 +120,7 @@ mod tests {
     #[test]
     fn a_forbidden_edge_and_an_unknown_crate_are_named() {
         let dep = |name: &str, kind: Value| json!({"name": name, "kind": kind});
-        let package = |name: &str, dependencies: Value| {
-            json!({"name": name, "manifest_path": "Cargo.toml", "dependencies": dependencies})
-        };
+        let package = |name: &str, uses: Value| json!({"name": name, "manifest_path": "", "dependencies": uses});
         let metadata = json!({"packages": [
             package("views", json!([dep("events", Value::Null), dep("sys", Value::Null), dep("libc", Value::Null)])),
             package("events", json!([dep("sys", json!("dev"))])),

@@ -87,11 +87,8 @@ pub fn outcome(args: &[String], skips: &Skips) -> Result<Outcome> {
     }
     print!("{}", skips::summary(&all));
     let required = std::env::var(skips::REQUIRED).unwrap_or_default();
-    let trouble = if status.success() {
-        skips::missing(&required, &all)
-    } else {
-        Some(format!("cargo test failed ({status})"))
-    };
+    let trouble =
+        if status.success() { skips::missing(&required, &all) } else { Some(format!("cargo test failed ({status})")) };
     Ok(Outcome { tally, trouble })
 }
 

@@ -43,9 +43,9 @@ pub fn command() -> Command {
         .subcommand(Command::new("doctor").about("Say what this machine allows, and why not"))
         .subcommand(Command::new("man").about("Print the man page (roff)"))
         .subcommand(
-            Command::new("completions").about("Print completions for a shell").arg(
-                Arg::new("shell").required(true).value_parser(EnumValueParser::<clap_complete::Shell>::new()),
-            ),
+            Command::new("completions")
+                .about("Print completions for a shell")
+                .arg(Arg::new("shell").required(true).value_parser(EnumValueParser::<clap_complete::Shell>::new())),
         )
 }
 
@@ -115,7 +115,8 @@ fn format_args() -> Vec<Arg> {
         flag("relative-timestamps", 'r', "Time since the line before"),
         flag("syscall-times", 'T', "Time spent in each call"),
         count("fd", 'y', "Paths behind descriptors; -yy: ends of sockets and device numbers too"),
-        value("decode-pids", "WHAT", "comm: command names behind pids").value_parser(PossibleValuesParser::new(["comm"])),
+        value("decode-pids", "WHAT", "comm: command names behind pids")
+            .value_parser(PossibleValuesParser::new(["comm"])),
         flag("syscall-number", 'n', "Call numbers"),
         count("hex", 'x', "Strings that are not ASCII in hexadecimal; -xx: all strings"),
         value("const-print-style", "FORM", "Constants: abbrev, raw, verbose")
@@ -128,7 +129,8 @@ fn format_args() -> Vec<Arg> {
         flag("summary-only", 'c', "Count calls, errors and time, and show only the table"),
         flag("summary", 'C', "Show the table after the calls"),
         flag("summary-wall-clock", 'w', "The table is always by wall clock: accepted"),
-        value("summary-sort-by", "KEY", "Order of the table: time, calls, errors, name, min, max, avg, nothing").short('S'),
+        value("summary-sort-by", "KEY", "Order of the table: time, calls, errors, name, min, max, avg, nothing")
+            .short('S'),
         value("summary-columns", "LIST", "Columns of the table, as strace's -U").short('U'),
         value("as", "VIEW", "text, json (docs/JSON.md) or record (docs/RECORD.md)")
             .value_parser(PossibleValuesParser::new(["text", "json", "record"])),
@@ -186,7 +188,9 @@ pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
             let hint = strace_flags::equivalent(&what).map(str::to_string).or(near);
             format!("{what}: no such option ({})", hint.unwrap_or_else(|| "see 'trapline trace --help'".into()))
         }
-        ErrorKind::UnknownArgument => format!("{what}: no such option ({})", near.unwrap_or_else(|| "see --help".into())),
+        ErrorKind::UnknownArgument => {
+            format!("{what}: no such option ({})", near.unwrap_or_else(|| "see --help".into()))
+        }
         ErrorKind::InvalidSubcommand => {
             let hint = near.unwrap_or_else(|| format!("to trace it: trapline trace -- {what}"));
             format!("{what}: no such command ({hint})")

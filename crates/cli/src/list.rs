@@ -70,12 +70,7 @@ fn line(s: &Schema, verbose: bool, out: &mut String) {
         .collect();
     let never = if s.ret == Ret::Never { "  (does not return)" } else { "" };
     out.push_str(&format!("syscall:{}({}){never}\n", s.name, args.join(", ")));
-    out.push_str(&format!(
-        "    x86_64 {}, aarch64 {}  {}\n",
-        number(s.x86_64),
-        number(s.aarch64),
-        sets.join(" ")
-    ));
+    out.push_str(&format!("    x86_64 {}, aarch64 {}  {}\n", number(s.x86_64), number(s.aarch64), sets.join(" ")));
 }
 
 #[cfg(test)]

@@ -24,7 +24,11 @@ enum Target {
     File(File),
     Pipe(Child),
     /// `-ff -o FILE`: FILE.TID
-    PerThread { base: OsString, append: bool, files: HashMap<u32, File> },
+    PerThread {
+        base: OsString,
+        append: bool,
+        files: HashMap<u32, File>,
+    },
 }
 
 const FULL: usize = 64 * 1024;
@@ -117,12 +121,7 @@ impl Output {
     }
 }
 
-fn per_thread<'f>(
-    base: &OsStr,
-    append: bool,
-    files: &'f mut HashMap<u32, File>,
-    tid: u32,
-) -> io::Result<&'f mut File> {
+fn per_thread<'f>(base: &OsStr, append: bool, files: &'f mut HashMap<u32, File>, tid: u32) -> io::Result<&'f mut File> {
     Ok(match files.entry(tid) {
         std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
         std::collections::hash_map::Entry::Vacant(v) => {

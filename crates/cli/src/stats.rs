@@ -27,7 +27,8 @@ impl Stats {
             probes: Map::new(),
         };
         for (schema, n) in c.counters() {
-            let shown_to_user = matches!(schema.name, "signal" | "exit" | "stop" | "superseded") || schema.class == events::Class::Syscall;
+            let shown_to_user = matches!(schema.name, "signal" | "exit" | "stop" | "superseded")
+                || schema.class == events::Class::Syscall;
             if schema.class == events::Class::Syscall {
                 s.events += n.recorded;
             } else {

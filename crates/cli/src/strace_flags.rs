@@ -7,7 +7,9 @@ pub fn equivalent(flag: &str) -> Option<&'static str> {
         "-b" | "--detach-on" => "not offered: use -p and Ctrl-C, or select calls with -e",
         "-B" => "see --help",
         "-d" | "--debug" => "use --explain",
-        "-D" | "-DD" | "-DDD" | "--daemonize" => "not needed: the tracer is a process of its own, and the command a child of the terminal's session",
+        "-D" | "-DD" | "-DDD" | "--daemonize" => {
+            "not needed: the tracer is a process of its own, and the command a child of the terminal's session"
+        }
         "-F" => "children are followed by default",
         "-i" | "--instruction-pointer" => "not offered: stacks (-k) will show it",
         "-I" | "--interruptible" => "Ctrl-C goes to the command, a second one within a second ends trapline",

@@ -136,7 +136,10 @@ impl Run {
             complain(&format!("--stats {}: {e} (choose a file that you may write)", path.to_string_lossy()));
         }
         if self.session.interrupted() > 0 && m.get_flag("explain") {
-            complain(&format!("{} call(s) failed with EINTR because of the attach, see signal(7)", self.session.interrupted()));
+            complain(&format!(
+                "{} call(s) failed with EINTR because of the attach, see signal(7)",
+                self.session.interrupted()
+            ));
         }
         if m.get_count("quiet") == 0 {
             complain(&format!("{} events, {} dropped, ptrace backend", stats.events, stats.dropped));
@@ -208,21 +211,38 @@ fn views_for(m: &ArgMatches, output: &Output, raw: Vec<bool>) -> Result<Shown> {
     let table = if summary { Some(summary_view(m)?) } else { None };
     let lines: Option<Box<dyn View>> = match m.get_one::<String>("as").map(String::as_str) {
         _ if m.get_flag("summary-only") => None,
+        Some("json") => Some(Box::new(views::json::Json::new(opts))),
+        Some("record") => Some(Box::new(views::record::Record::new())),
         _ => Some(Box::new(views::text::Text::new(opts))),
     };
     Ok(Shown { lines, table })
 }
 
 fn summary_view(m: &ArgMatches) -> Result<Box<dyn View>> {
-    let _ = m;
-    Err(Error::usage("-c", "not yet", "x"))
+    use views::summary::{Column, Sort, Summary};
+    let sort = match m.get_one::<String>("summary-sort-by") {
+        None => Sort::Time,
+        Some(s) => Sort::parse(s).ok_or_else(|| {
+            Error::usage(format!("-S {s}"), "no such order", "time, calls, errors, name, min, max, avg or nothing")
+        })?,
+    };
+    let table = Summary::new(sort);
+    Ok(Box::new(match m.get_one::<String>("summary-columns") {
+        None => table,
+        Some(list) => table.columns(Column::parse(list).ok_or_else(|| {
+            let all = "time-percent, total-time, min-time, max-time, avg-time, calls, errors, name";
+            Error::usage(format!("-U {list}"), "no such column, or one twice", all)
+        })?),
+    }))
 }
 
 fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>) -> Result<Options> {
     let colour = match m.get_one::<String>("color").map(String::as_str) {
         Some("always") => true,
         Some("never") => false,
-        _ => !output.is_file() && sys::process::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none(),
+        _ => {
+            !output.is_file() && sys::process::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none()
+        }
     };
     let (mono, real) = (time::monotonic(), time::realtime());
     Ok(Options {
@@ -267,12 +287,7 @@ fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>) -> Result<Options> {
 }
 
 fn filter(m: &ArgMatches) -> Result<(Filter, Vec<bool>)> {
-    let mut f = Filter {
-        calls: Calls::all(),
-        outcomes: Outcomes::ALL,
-        signals: Signals::all(),
-        paths: Vec::new(),
-    };
+    let mut f = Filter { calls: Calls::all(), outcomes: Outcomes::ALL, signals: Signals::all(), paths: Vec::new() };
     let mut raw = Vec::new();
     let strings = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned();
     let exprs = strings("expr")
@@ -293,7 +308,8 @@ fn filter(m: &ArgMatches) -> Result<(Filter, Vec<bool>)> {
                 raw = events::generated::SCHEMAS.iter().map(|s| calls.contains(s)).collect();
             }
             other => {
-                let hint = crate::strace_flags::equivalent(&format!("--{other}")).unwrap_or("trace=, signal=, status= or raw=");
+                let hint = crate::strace_flags::equivalent(&format!("--{other}"))
+                    .unwrap_or("trace=, signal=, status= or raw=");
                 return Err(Error::usage(format!("-e {other}=…"), "no such qualifier", hint));
             }
         }
@@ -322,7 +338,11 @@ fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
         _ => Backend::Auto,
     };
     if m.get_flag("all") {
-        return Err(Error::usage("-a", "the whole machine needs the kernel backend", "use -p PID; strace's -a COLUMN is --columns"));
+        return Err(Error::usage(
+            "-a",
+            "the whole machine needs the kernel backend",
+            "use -p PID; strace's -a COLUMN is --columns",
+        ));
     }
     let fds = m.get_count("fd");
     Ok(Plan {
@@ -381,9 +401,10 @@ fn target(m: &ArgMatches) -> Result<Target> {
         (true, false) => {
             let user = match m.get_one::<String>("user") {
                 None => None,
-                Some(u) => Some(sys::users::lookup(u).ok_or_else(|| {
-                    Error::usage(format!("-u {u}"), "no such user", "see 'getent passwd'")
-                })?),
+                Some(u) => Some(
+                    sys::users::lookup(u)
+                        .ok_or_else(|| Error::usage(format!("-u {u}"), "no such user", "see 'getent passwd'"))?,
+                ),
             };
             if user.is_some() && sys::process::euid() != 0 {
                 return Err(Error::failed("-u", "only root may change the user", "run trapline as root"));
@@ -398,10 +419,7 @@ fn variables(m: &ArgMatches) -> Vec<Variable> {
     for v in m.get_many::<OsString>("env").into_iter().flatten() {
         let b = v.as_bytes();
         out.push(match b.iter().position(|&c| c == b'=') {
-            Some(i) => Variable::Set(
-                OsString::from_vec(b[..i].to_vec()),
-                OsString::from_vec(b[i + 1..].to_vec()),
-            ),
+            Some(i) => Variable::Set(OsString::from_vec(b[..i].to_vec()), OsString::from_vec(b[i + 1..].to_vec())),
             None => Variable::Remove(v.clone()),
         });
     }

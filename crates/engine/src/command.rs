@@ -25,8 +25,7 @@ pub fn prepare(argv: &[OsString], changes: &[Variable], user: Option<Identity>) 
     }
     let path = find(name)?;
     let c = |s: &OsStr| {
-        CString::new(s.as_bytes())
-            .map_err(|_| Error::usage(s.to_string_lossy(), "contains a NUL byte", "remove it"))
+        CString::new(s.as_bytes()).map_err(|_| Error::usage(s.to_string_lossy(), "contains a NUL byte", "remove it"))
     };
     let args = argv.iter().map(|a| c(a)).collect::<Result<Vec<_>>>()?;
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();

@@ -44,7 +44,11 @@ pub fn examine() -> Vec<Finding> {
     out.push(finding(
         "names of other users' processes",
         can_ptrace,
-        if can_ptrace { "all of /proc can be read" } else { "only your own processes can be looked at (run as root for all)" },
+        if can_ptrace {
+            "all of /proc can be read"
+        } else {
+            "only your own processes can be looked at (run as root for all)"
+        },
     ));
     out.push(finding("kernel backend (eBPF)", false, "not in this build: system calls are traced through ptrace"));
     out.push(finding("agent backend", false, "not in this build"));
@@ -57,12 +61,18 @@ fn start_command() -> Finding {
         Ok(info) => finding(
             "trace a command",
             true,
-            if info { "ptrace works: trapline trace -- CMD" } else { "ptrace works, but PTRACE_GET_SYSCALL_INFO (Linux 5.3) is missing" },
+            if info {
+                "ptrace works: trapline trace -- CMD"
+            } else {
+                "ptrace works, but PTRACE_GET_SYSCALL_INFO (Linux 5.3) is missing"
+            },
         ),
         Err(e) => finding(
             "trace a command",
             false,
-            format!("ptrace is refused: {e} (a container or sandbox may forbid it: --cap-add=SYS_PTRACE, or another seccomp profile)"),
+            format!(
+                "ptrace is refused: {e} (a container or sandbox may forbid it: --cap-add=SYS_PTRACE, or another seccomp profile)"
+            ),
         ),
     }
 }
@@ -79,6 +89,8 @@ fn attach(can_ptrace: bool) -> Finding {
             false,
             "kernel.yama.ptrace_scope is 1: only children (run as root, or: sysctl kernel.yama.ptrace_scope=0)",
         ),
-        (Some(n), false) => finding(what, false, format!("kernel.yama.ptrace_scope is {n}: only with CAP_SYS_PTRACE (run as root)")),
+        (Some(n), false) => {
+            finding(what, false, format!("kernel.yama.ptrace_scope is {n}: only with CAP_SYS_PTRACE (run as root)"))
+        }
     }
 }

@@ -86,7 +86,7 @@ impl FdTable {
     /// Learns what `ev` makes known.
     pub fn before(&mut self, ev: &Event<'_>) {
         match (ev.is_syscall(), ev.schema.name) {
-            (false, "exec" | "comm" | "attach") => {
+            (false, "exec" | "attach") => {
                 self.comms.insert(ev.tid(), ev.bytes_of("comm").to_vec());
                 if ev.schema.name == "exec" && self.enabled {
                     self.unshare(ev.pid());
@@ -119,7 +119,8 @@ impl FdTable {
             return;
         }
         let files = Rc::clone(self.files(ev.pid()));
-        let files = if flags & CLONE_FILES != 0 { files } else { Rc::new(std::cell::RefCell::new(files.borrow().clone())) };
+        let files =
+            if flags & CLONE_FILES != 0 { files } else { Rc::new(std::cell::RefCell::new(files.borrow().clone())) };
         self.files.insert(child, Rc::clone(&files));
         self.refresh(&files);
     }

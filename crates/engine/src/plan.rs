@@ -72,12 +72,61 @@ pub struct Plan {
 
 /// Calls whose events the descriptor table needs, whether they are shown or not.
 const FD_CALLS: &[&str] = &[
-    "open", "openat", "openat2", "creat", "close", "close_range", "dup", "dup2", "dup3", "fcntl", "pipe", "pipe2", "socket", "socketpair",
-    "accept", "accept4", "connect", "bind", "listen", "recvmsg", "recvmmsg", "epoll_create", "epoll_create1", "eventfd", "eventfd2",
-    "signalfd", "signalfd4", "timerfd_create", "inotify_init", "inotify_init1", "fanotify_init", "memfd_create",
-    "memfd_secret", "userfaultfd", "perf_event_open", "bpf", "io_uring_setup", "pidfd_open", "pidfd_getfd", "open_by_handle_at",
-    "open_tree", "fsopen", "fsmount", "fspick", "landlock_create_ruleset", "mq_open", "chdir", "fchdir", "execve",
-    "execveat", "clone", "clone3", "fork", "vfork", "unshare",
+    "open",
+    "openat",
+    "openat2",
+    "creat",
+    "close",
+    "close_range",
+    "dup",
+    "dup2",
+    "dup3",
+    "fcntl",
+    "pipe",
+    "pipe2",
+    "socket",
+    "socketpair",
+    "accept",
+    "accept4",
+    "connect",
+    "bind",
+    "listen",
+    "recvmsg",
+    "recvmmsg",
+    "epoll_create",
+    "epoll_create1",
+    "eventfd",
+    "eventfd2",
+    "signalfd",
+    "signalfd4",
+    "timerfd_create",
+    "inotify_init",
+    "inotify_init1",
+    "fanotify_init",
+    "memfd_create",
+    "memfd_secret",
+    "userfaultfd",
+    "perf_event_open",
+    "bpf",
+    "io_uring_setup",
+    "pidfd_open",
+    "pidfd_getfd",
+    "open_by_handle_at",
+    "open_tree",
+    "fsopen",
+    "fsmount",
+    "fspick",
+    "landlock_create_ruleset",
+    "mq_open",
+    "chdir",
+    "fchdir",
+    "execve",
+    "execveat",
+    "clone",
+    "clone3",
+    "fork",
+    "vfork",
+    "unshare",
 ];
 
 impl Plan {
@@ -119,7 +168,10 @@ impl Plan {
         } else if seen.is_all() {
             out.push("seccomp: no filter, because every call is wanted".into());
         } else {
-            out.push("seccomp: no filter (--no-seccomp): every call stops, and the command survives the death of the tracer".into());
+            out.push(
+                "seccomp: no filter (--no-seccomp): every call stops, and the command survives the death of the tracer"
+                    .into(),
+            );
         }
         out.push(match self.on_full {
             OnFull::Block => "full buffer: the target waits".into(),

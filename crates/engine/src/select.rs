@@ -83,8 +83,9 @@ impl Calls {
             _ if item.starts_with('%') => self.add_where(in_class(&item[1..])?),
             _ if item.len() > 1 && item.starts_with('/') => {
                 let pattern = item[1..].strip_suffix('/').unwrap_or(&item[1..]);
-                let re = regex_lite::Regex::new(pattern)
-                    .map_err(|e| Error::usage(format!("-e /{pattern}/"), one_line(&e.to_string()), "check the expression"))?;
+                let re = regex_lite::Regex::new(pattern).map_err(|e| {
+                    Error::usage(format!("-e /{pattern}/"), one_line(&e.to_string()), "check the expression")
+                })?;
                 self.add_where(|s| re.is_match(s.name))
             }
             _ => {
@@ -147,7 +148,11 @@ fn in_class(name: &str) -> Result<impl Fn(&Schema) -> bool + use<>> {
     };
     let Some(bit) = classes().iter().position(|c| *c == canonical) else {
         let near = nearest(canonical, classes().iter().copied());
-        return Err(Error::usage(format!("-e %{name}"), "no such class", format!("did you mean %{}?", near.join(", %"))));
+        return Err(Error::usage(
+            format!("-e %{name}"),
+            "no such class",
+            format!("did you mean %{}?", near.join(", %")),
+        ));
     };
     Ok(move |s: &Schema| s.sets.meets(Sets(1 << bit)))
 }
@@ -276,12 +281,7 @@ impl Outcomes {
             }
         }
         Ok(if negated {
-            Outcomes {
-                successful: !o.successful,
-                failed: !o.failed,
-                unfinished: !o.unfinished,
-                detached: !o.detached,
-            }
+            Outcomes { successful: !o.successful, failed: !o.failed, unfinished: !o.unfinished, detached: !o.detached }
         } else {
             o
         })

@@ -172,9 +172,7 @@ impl<'a> Event<'a> {
             Shape::Str => Tail { shape, n: 0, bytes: &raw[..raw.len() - 1] },
             Shape::Bytes => Tail { shape, n: 0, bytes: &raw[2..] },
             Shape::One(_) => Tail { shape, n: usize::from(raw[0]), bytes: &raw[1..] },
-            Shape::Many(_) => {
-                Tail { shape, n: usize::from(u16::from_le_bytes([raw[0], raw[1]])), bytes: &raw[2..] }
-            }
+            Shape::Many(_) => Tail { shape, n: usize::from(u16::from_le_bytes([raw[0], raw[1]])), bytes: &raw[2..] },
             Shape::Strv | Shape::Iov | Shape::Msg => Tail { shape, n: 0, bytes: raw },
         })
     }

@@ -103,7 +103,8 @@ pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool 
     };
     let before = if dir.reads_in() && phase != Phase::Out { tail(false) } else { None };
     let after = if dir.reads_out() && phase != Phase::In { tail(true) } else { None };
-    let mut cx = Context { addr, cut: cap == Cap::Cut, ev, values: &values, entry: after.is_none() && dir == Dir::InOut };
+    let mut cx =
+        Context { addr, cut: cap == Cap::Cut, ev, values: &values, entry: after.is_none() && dir == Dir::InOut };
     match (before, after) {
         _ if addr == 0 => sink.addr(0),
         (None, None) if cap == Cap::Fault => sink.fault(addr),
@@ -340,7 +341,11 @@ fn sigset_pack(b: &[u8], sink: &mut dyn Sink) {
     let (addr, size) = (HEX.read(slice(b, 0, 8)), DEC.read(slice(b, 8, 8)));
     sink.open(Group::Struct);
     sink.field("sigmask");
-    if b.len() > 16 { sigset(&b[16..], sink) } else { sink.addr(addr) }
+    if b.len() > 16 {
+        sigset(&b[16..], sink)
+    } else {
+        sink.addr(addr)
+    }
     sink.field("sigsetsize");
     sink.int(size, &DEC);
     sink.close(Group::Struct, false);

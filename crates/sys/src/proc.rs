@@ -7,9 +7,8 @@ use std::path::Path;
 
 /// The threads of a process.
 pub fn threads(pid: i32) -> io::Result<Vec<i32>> {
-    let mut v: Vec<i32> = fs::read_dir(format!("/proc/{pid}/task"))?
-        .filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
+    let mut v: Vec<i32> =
+        fs::read_dir(format!("/proc/{pid}/task"))?.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
     v.sort_unstable();
     Ok(v)
 }

@@ -113,8 +113,7 @@ pub fn syscall_info(tid: i32) -> io::Result<SyscallInfo> {
     let mut raw = [0u64; 12];
     request(GET_SYSCALL_INFO, tid, size_of_val(&raw) as u64, raw.as_mut_ptr() as u64)?;
     let op = raw[0] as u8;
-    let mut info =
-        SyscallInfo { op, arch: (raw[0] >> 32) as u32, ip: raw[1], sp: raw[2], ..SyscallInfo::default() };
+    let mut info = SyscallInfo { op, arch: (raw[0] >> 32) as u32, ip: raw[1], sp: raw[2], ..SyscallInfo::default() };
     if op == 2 {
         info.ret = raw[3] as i64;
     } else {

@@ -33,12 +33,8 @@ fn insn(code: u16, k: u32, jt: u8, jf: u8) -> Insn {
 /// A program that traces the numbers in `traced`, all numbers of other architectures and of x32, and those at or beyond
 /// `known`; everything else runs free.
 pub fn program(traced: &[bool]) -> Vec<Insn> {
-    let mut p = vec![
-        insn(LD_W_ABS, 4, 0, 0),
-        insn(JEQ, ARCH_X86_64, 1, 0),
-        insn(RET, TRACE, 0, 0),
-        insn(LD_W_ABS, 0, 0, 0),
-    ];
+    let mut p =
+        vec![insn(LD_W_ABS, 4, 0, 0), insn(JEQ, ARCH_X86_64, 1, 0), insn(RET, TRACE, 0, 0), insn(LD_W_ABS, 0, 0, 0)];
     // Ranges of equal verdict, from the top: `if nr >= start return verdict`.
     let mut starts = vec![(0u32, traced.first().copied().unwrap_or(true))];
     for (nr, pair) in traced.windows(2).enumerate() {
@@ -82,7 +78,8 @@ pub fn install(program: &[Insn]) -> io::Result<()> {
     const SET_MODE_FILTER: libc::c_ulong = 1;
     let prog = Fprog { len: program.len() as u16, filter: program.as_ptr() };
     // SAFETY: the program outlives the call, which copies it.
-    let set = || check(unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0 as libc::c_ulong, &raw const prog) });
+    let set =
+        || check(unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0 as libc::c_ulong, &raw const prog) });
     if set().is_ok() {
         return Ok(());
     }

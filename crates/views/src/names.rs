@@ -21,7 +21,9 @@ pub fn si_code(signo: u64, code: i64) -> Option<&'static str> {
         _ => None,
     };
     let find = |t: &'static events::Table| {
-        t.name_of(code as u64).or_else(|| t.name_of(u64::from(code as u32))).or_else(|| t.name_of(code as i32 as i64 as u64))
+        t.name_of(code as u64)
+            .or_else(|| t.name_of(u64::from(code as u32)))
+            .or_else(|| t.name_of(code as i32 as i64 as u64))
     };
     if code > 0
         && code < 0x80

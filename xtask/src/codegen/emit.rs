@@ -82,7 +82,8 @@ impl<'t> Names<'t> {
 }
 
 fn ident(prefix: &str, name: &str) -> String {
-    let clean: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    let clean: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
     format!("{prefix}{clean}")
 }
 
@@ -226,7 +227,10 @@ impl Names<'_> {
                 Some(a) => format!("Some({})", scope.index(a)?),
                 None => "None".into(),
             };
-            return Ok(format!("Type::Switch{{table:&switches::{},on:{on},on2:{on2},nth:NTH}}", ident("W_", &parts[0])));
+            return Ok(format!(
+                "Type::Switch{{table:&switches::{},on:{on},on2:{on2},nth:NTH}}",
+                ident("W_", &parts[0])
+            ));
         }
         let (base, len) = match s.strip_suffix(']').and_then(|b| open_bracket(b)) {
             Some((b, l)) => (b.trim(), Some(self.len(l, scope)?)),
@@ -307,8 +311,11 @@ fn table_name(ty: &str) -> Option<String> {
 
 /// `flags.rs`.
 pub fn flags(n: &Names<'_>) -> Result<String> {
-    let mut o = format!("//! Flag and enumeration tables.\n{HEADER}\nuse crate::types::{{Entry, Table, TableKind}};\n\n");
-    o.push_str("const fn e(name: &'static str, value: u64, mask: u64) -> Entry {\n    Entry { name, value, mask }\n}\n");
+    let mut o =
+        format!("//! Flag and enumeration tables.\n{HEADER}\nuse crate::types::{{Entry, Table, TableKind}};\n\n");
+    o.push_str(
+        "const fn e(name: &'static str, value: u64, mask: u64) -> Entry {\n    Entry { name, value, mask }\n}\n",
+    );
     for t in &n.t.tables {
         let mut entries = n.entries(&t.name)?;
         if !t.flags {
@@ -317,7 +324,13 @@ pub fn flags(n: &Names<'_>) -> Result<String> {
         }
         let kind = if t.flags { "Flags" } else { "Enum" };
         writeln!(o, "/// `{}`", t.name)?;
-        write!(o, "pub static {}: Table = Table {{ name: {:?}, unknown: {:?}, kind: TableKind::{kind}, entries: &[", ident("T_", &t.name), t.name, t.unknown)?;
+        write!(
+            o,
+            "pub static {}: Table = Table {{ name: {:?}, unknown: {:?}, kind: TableKind::{kind}, entries: &[",
+            ident("T_", &t.name),
+            t.name,
+            t.unknown
+        )?;
         for (name, value, mask) in entries {
             write!(o, "\n    e({name:?}, {value:#x}, {mask:#x}),")?;
         }
@@ -328,7 +341,9 @@ pub fn flags(n: &Names<'_>) -> Result<String> {
 
 /// `structs.rs`.
 pub fn structs(n: &Names<'_>) -> Result<String> {
-    let mut o = format!("//! Structs of the kernel's interface.\n{HEADER}\nuse super::{{flags, structs}};\nuse crate::types::{{Cond, Field, Fmt, Int, Mem, Struct, Test}};\n\n");
+    let mut o = format!(
+        "//! Structs of the kernel's interface.\n{HEADER}\nuse super::{{flags, structs}};\nuse crate::types::{{Cond, Field, Fmt, Int, Mem, Struct, Test}};\n\n"
+    );
     let mut seen = HashSet::new();
     for s in &n.t.structs {
         anyhow::ensure!(seen.insert(&s.name), "{}: struct '{}' stands twice", s.at, s.name);
@@ -340,7 +355,13 @@ pub fn structs(n: &Names<'_>) -> Result<String> {
 fn struct_def(n: &Names<'_>, s: &Struct, o: &mut String) -> Result<()> {
     let scope = Scope { args: s.fields.iter().map(|f| f.name.as_str()).collect() };
     writeln!(o, "/// `struct {}`", s.name)?;
-    write!(o, "pub static {}: Struct = Struct {{ name: {:?}, size: {}, fields: &[", ident("S_", &s.name), s.name, s.size)?;
+    write!(
+        o,
+        "pub static {}: Struct = Struct {{ name: {:?}, size: {}, fields: &[",
+        ident("S_", &s.name),
+        s.name,
+        s.size
+    )?;
     for f in &s.fields {
         let here = || format!("{}: {} {}", f.at, f.name, f.ty);
         let (mem, size) = n.mem(&f.ty).with_context(here)?;
@@ -374,7 +395,9 @@ fn switch_scope<'a>(t: &'a Tables, name: &str) -> Option<&'a Call> {
 
 /// `switches.rs`.
 pub fn switches(n: &Names<'_>) -> Result<String> {
-    let mut o = format!("//! Types chosen by another argument.\n{HEADER}\nuse super::{{flags, structs}};\nuse crate::schema::Dir;\nuse crate::types::{{Case, CaseTypes, Fmt, Int, Len, LenFrom, Mem, StrKind, Switch, Type}};\n\n");
+    let mut o = format!(
+        "//! Types chosen by another argument.\n{HEADER}\nuse super::{{flags, structs}};\nuse crate::schema::Dir;\nuse crate::types::{{Case, CaseTypes, Fmt, Int, Len, LenFrom, Mem, StrKind, Switch, Type}};\n\n"
+    );
     for s in &n.t.switches {
         let Some(user) = switch_scope(n.t, &s.name) else { continue };
         switch_def(n, s, user, &mut o)?;
@@ -386,10 +409,14 @@ fn switch_def(n: &Names<'_>, s: &Switch, user: &Call, o: &mut String) -> Result<
     let scope = Scope { args: user.args.iter().map(|a| a.name.as_str()).collect() };
     let mut cases: BTreeMap<u64, String> = BTreeMap::new();
     let mut default = "CaseTypes{args:&[],ret:None}".to_string();
-    let prefer = user.args.iter().find(|a| a.ty.replace(' ', "").starts_with(&format!("switch({},", s.name))).and_then(|a| {
-        let parts = split(call_form(&a.ty)?.1, ',');
-        user.args.iter().find(|b| b.name == parts[1]).map(|b| if b.ty == "ioctlcmd" { "ioctl".to_string() } else { table_name(&b.ty).unwrap_or_default() })
-    });
+    let prefer =
+        user.args.iter().find(|a| a.ty.replace(' ', "").starts_with(&format!("switch({},", s.name))).and_then(|a| {
+            let parts = split(call_form(&a.ty)?.1, ',');
+            user.args
+                .iter()
+                .find(|b| b.name == parts[1])
+                .map(|b| if b.ty == "ioctlcmd" { "ioctl".to_string() } else { table_name(&b.ty).unwrap_or_default() })
+        });
     let prefer = prefer.filter(|p| !p.is_empty());
     for r in &s.rows {
         let here = || format!("{}: {}", r.at, r.selector);
@@ -404,7 +431,9 @@ fn switch_def(n: &Names<'_>, s: &Switch, user: &Call, o: &mut String) -> Result<
             });
         }
         let ret = match &r.ret {
-            Some(t) => format!("Some({})", n.scalar(t)?.ok_or_else(|| anyhow!("{}: no such result type '{t}'", r.at))?.0),
+            Some(t) => {
+                format!("Some({})", n.scalar(t)?.ok_or_else(|| anyhow!("{}: no such result type '{t}'", r.at))?.0)
+            }
             None => "None".into(),
         };
         let body = format!("CaseTypes{{args:&[{}],ret:{ret}}}", types.join(","));
@@ -413,7 +442,9 @@ fn switch_def(n: &Names<'_>, s: &Switch, user: &Call, o: &mut String) -> Result<
             continue;
         }
         let key = match r.selector.split_once('.') {
-            Some((a, b)) => n.constant(a, None).with_context(here)? << 32 | n.constant(b, None).with_context(here)? & 0xffff_ffff,
+            Some((a, b)) => {
+                n.constant(a, None).with_context(here)? << 32 | n.constant(b, None).with_context(here)? & 0xffff_ffff
+            }
             None => n.constant(&r.selector, prefer.as_deref()).with_context(here)? & 0xffff_ffff,
         };
         cases.entry(key).or_insert(body);
@@ -434,7 +465,9 @@ pub fn syscalls(n: &Names<'_>) -> Result<String> {
     sets.sort_unstable();
     sets.dedup();
     anyhow::ensure!(sets.len() <= 32, "more than 32 sets");
-    let mut o = format!("//! The schemas of all events.\n{HEADER}\nuse super::{{flags, structs, switches}};\nuse crate::schema::{{Arg, Class, Dir, Ret, Schema, Sets}};\nuse crate::types::{{Cond, Fmt, Int, Len, LenFrom, Mem, StrKind, Test, Type}};\n\n");
+    let mut o = format!(
+        "//! The schemas of all events.\n{HEADER}\nuse super::{{flags, structs, switches}};\nuse crate::schema::{{Arg, Class, Dir, Ret, Schema, Sets}};\nuse crate::types::{{Cond, Fmt, Int, Len, LenFrom, Mem, StrKind, Test, Type}};\n\n"
+    );
     writeln!(o, "/// The names of the bits of [`Sets`].\npub static SET_NAMES: &[&str] = &{sets:?};\n")?;
     for (id, c) in calls.iter().enumerate() {
         let at = || format!("{}: {}", c.at, c.name);
@@ -452,7 +485,10 @@ pub fn syscalls(n: &Names<'_>) -> Result<String> {
             by_nr[nr as usize] = id as u16;
         }
     }
-    writeln!(o, "/// The id of the schema of each x86_64 number, `u16::MAX` for none.\npub static X86_64: &[u16] = &{by_nr:?};\n")?;
+    writeln!(
+        o,
+        "/// The id of the schema of each x86_64 number, `u16::MAX` for none.\npub static X86_64: &[u16] = &{by_nr:?};\n"
+    )?;
     let top = n.t.i386.iter().map(|c| c.0).max().unwrap_or(0) as usize;
     let mut names = vec![""; top + 1];
     for (nr, name) in &n.t.i386 {
@@ -490,7 +526,15 @@ fn schema(n: &Names<'_>, id: usize, c: &Call, sets: &[&str], o: &mut String) -> 
     let scope = Scope { args: c.args.iter().map(|a| a.name.as_str()).collect() };
     let class = if c.process { "Process" } else { "Syscall" };
     anyhow::ensure!(c.args.len() <= if c.process || c.name == "raw" { 12 } else { 6 }, "too many arguments");
-    write!(o, "/// `{}`\npub static {}: Schema = Schema {{ id: {id}, name: {:?}, class: Class::{class}, x86_64: {:?}, aarch64: {:?}, args: &[", c.name, schema_ident(c), c.name, c.x86_64, c.aarch64)?;
+    write!(
+        o,
+        "/// `{}`\npub static {}: Schema = Schema {{ id: {id}, name: {:?}, class: Class::{class}, x86_64: {:?}, aarch64: {:?}, args: &[",
+        c.name,
+        schema_ident(c),
+        c.name,
+        c.x86_64,
+        c.aarch64
+    )?;
     let mut nth: HashMap<String, usize> = HashMap::new();
     for a in &c.args {
         let mut ty = n.ty(&a.ty, &scope).with_context(|| a.name.clone())?;
@@ -527,7 +571,9 @@ fn cond_of(n: &Names<'_>, a: &CallArg, c: &Call, scope: &Scope<'_>) -> Result<St
 
 /// `errno.rs`.
 pub fn errno(t: &Tables) -> Result<String> {
-    let mut o = format!("//! Error numbers: number, name, text, sorted.\n{HEADER}\n/// Sorted by number.\npub static ERRNO: &[(u16, &str, &str)] = &[\n");
+    let mut o = format!(
+        "//! Error numbers: number, name, text, sorted.\n{HEADER}\n/// Sorted by number.\npub static ERRNO: &[(u16, &str, &str)] = &[\n"
+    );
     for (n, name, text) in &t.errno {
         writeln!(o, "    ({n}, {name:?}, {text:?}),")?;
     }

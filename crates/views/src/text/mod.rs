@@ -187,7 +187,9 @@ impl View for Text {
                 out.push(b'\n');
             }
             "inflight" => {
-                if let Ok(inner) = Event::parse(ev.bytes_of("call")) {
+                if let Ok(inner) = Event::parse(ev.bytes_of("call"))
+                    && inner.is_syscall()
+                {
                     self.prefix(&inner, names, out);
                     call::in_flight(&inner, ev.value_of("attach"), names, &self.opts, out);
                     out.push(b'\n');

@@ -148,7 +148,9 @@ fn poll_events(ev: &Event<'_>, sink: &mut TextSink<'_>) {
 
 /// The time that was left, where the kernel has changed it.
 fn left(ev: &Event<'_>, sink: &mut TextSink<'_>) {
-    let Some(i) = ev.schema.args.iter().position(|a| matches!(a.name, "tvp" | "tsp" | "timeout" | "tmo_p")) else { return };
+    let Some(i) = ev.schema.args.iter().position(|a| matches!(a.name, "tvp" | "tsp" | "timeout" | "tmo_p")) else {
+        return;
+    };
     if ev.arg(i) != 0 && ev.tail(i, true).is_some_and(|t| t.n > 0) {
         sink.raw(", left ");
         walk::arg(ev, i, Phase::Out, sink);

@@ -36,7 +36,6 @@ pub fn processes() -> Family {
                 Call::process("attach").str("comm", b"bash"),
                 Call::process("fork").str("comm", b"").arg("child", 8).arg("tid", 8).arg("flags", 0x0120_0011),
                 Call::process("exec").str("comm", b"l\xffs\n").arg("old_tid", 8),
-                Call::process("comm").str("comm", b"worker"),
                 Call::process("superseded").arg("by", 9),
                 Call::process("fd")
                     .str("path", b"socket:[1]")
@@ -45,8 +44,7 @@ pub fn processes() -> Family {
                     .arg("flags", 1),
                 exit.clone().arg("code", 3),
                 exit.arg("signo", 11).arg("core", 1),
-                Call::process("detach").arg("reason", 1),
-                Call::process("lost").arg("count", 12),
+                Call::process("detach"),
             ],
         ),
     ]

@@ -100,8 +100,16 @@ impl<'r> Emitter<'r> {
         let mut call = Vec::new();
         let now = sys::time::monotonic();
         let more = events::layout::CAP_NO_RESULT | start_unknown(attach);
-        encode_call(&mut call, who, p, &End { time: now, ret: 0, more, out: &[], cpu: p.cpu });
-        call.truncate(60_000);
+        let end = End { time: now, ret: 0, more, out: &[], cpu: p.cpu };
+        encode_call(&mut call, who, p, &end);
+        if call.len() > usize::from(u16::MAX) {
+            // Too much for a notice: the end will show it all.
+            call.clear();
+            encode::fixed(&mut call, p.schema, p.layout, &fixed(who, p, &end), &p.args);
+            for spec in &p.layout.tails {
+                encode::empty_tail(&mut call, spec.shape);
+            }
+        }
         self.process_at(now, &events::generated::P_INFLIGHT, who, &[0, attach], &[&call]);
     }
 }
@@ -124,9 +132,9 @@ pub struct End<'a> {
     pub cpu: u16,
 }
 
-fn encode_call(buf: &mut Vec<u8>, (pid, tid): (i32, i32), p: &Pending, end: &End<'_>) {
+fn fixed((pid, tid): (i32, i32), p: &Pending, end: &End<'_>) -> Fixed {
     let raw = p.schema.name == "raw" && p.args[1] == u64::from(sys::ptrace::ARCH_I386);
-    let f = Fixed {
+    Fixed {
         time: end.time,
         cap: p.caps | end.more | if raw { CAP_32BIT } else { 0 },
         tid: tid as u32,
@@ -135,8 +143,11 @@ fn encode_call(buf: &mut Vec<u8>, (pid, tid): (i32, i32), p: &Pending, end: &End
         ret: end.ret,
         cpu_in: end.cpu,
         ..Fixed::default()
-    };
-    encode::fixed(buf, p.schema, p.layout, &f, &p.args);
+    }
+}
+
+fn encode_call(buf: &mut Vec<u8>, who: (i32, i32), p: &Pending, end: &End<'_>) {
+    encode::fixed(buf, p.schema, p.layout, &fixed(who, p, end), &p.args);
     buf.extend_from_slice(&p.tails);
     if end.out.is_empty() {
         for spec in p.layout.tails.iter().filter(|t| t.out) {

@@ -74,7 +74,14 @@ pub fn made(out: &mut Emitter<'_>, t: &Thread, p: &Pending, ret: i64, time: u64,
                     let mut pair = [0u8; 8];
                     if sys::mem::read(t.tid, p.args[i], &mut pair).is_ok_and(|n| n == 8) {
                         for half in pair.chunks_exact(4) {
-                            say(out, who, i32::from_le_bytes([half[0], half[1], half[2], half[3]]), time, details, true);
+                            say(
+                                out,
+                                who,
+                                i32::from_le_bytes([half[0], half[1], half[2], half[3]]),
+                                time,
+                                details,
+                                true,
+                            );
                         }
                     }
                 }

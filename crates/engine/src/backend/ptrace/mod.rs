@@ -163,7 +163,11 @@ pub fn attach_error(pid: i32, errno: i32) -> Error {
         return Error::failed(what, why, "run as root, or start the command under trapline");
     }
     if process::euid() != 0 {
-        return Error::failed(what, "not permitted: the process belongs to another user or is privileged", "run as root");
+        return Error::failed(
+            what,
+            "not permitted: the process belongs to another user or is privileged",
+            "run as root",
+        );
     }
     let why = io::Error::from_raw_os_error(errno).to_string();
     Error::failed(what, format!("cannot attach: {why}"), "kernel threads and trapline itself cannot be traced")

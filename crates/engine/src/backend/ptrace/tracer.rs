@@ -204,13 +204,13 @@ impl<'r> Tracer<'r> {
     fn leave(&mut self) {
         let wanted = self.ring.control().stop.load(Ordering::Acquire) != 0;
         if wanted && !self.job.filtered {
-            let open: Vec<i32> = self.threads.keys().copied().collect();
-            for tid in open {
-                if let Some(t) = self.threads.get(&tid)
-                    && let Some(p) = t.pending.as_ref().filter(|p| p.wanted)
-                {
+            let mut threads: Vec<&Thread> = self.threads.values().collect();
+            threads.sort_by_key(|t| t.tid);
+            for t in threads {
+                if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
                     self.out.in_flight((t.pid, t.tid), p, 2);
                 }
+                self.out.process(&g::P_DETACH, (t.pid, t.tid), &[], &[]);
             }
         }
         self.out.silent = true;
@@ -443,9 +443,9 @@ impl<'r> Tracer<'r> {
         let maker = parent.and_then(|p| self.threads.get(&p));
         let flags = match maker.and_then(|t| t.pending.as_ref()) {
             Some(p) if p.schema.name == "clone" => p.args[0],
-            Some(p) if p.schema.name == "clone3" => p.tails.get(1..9).map_or(0, |b| {
-                u64::from_le_bytes(b.try_into().unwrap_or_default())
-            }),
+            Some(p) if p.schema.name == "clone3" => {
+                p.tails.get(1..9).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or_default()))
+            }
             _ if ev == event::CLONE => match proc::process_of(child) {
                 Some(pid) if pid != child => CLONE_THREAD,
                 _ => 0,

@@ -1,0 +1,168 @@
+//! Calls with arguments that are hard to read or to show.
+
+use crate::lab::{self, User, each_user};
+use crate::trace::{on_stderr, trace};
+
+#[test]
+fn bad_pointers_are_shown_as_addresses() {
+    each_user(|user| {
+        let Some(program) = lab::program("bad_pointers") else { return };
+        let alone = lab::run(&mut lab::as_user(user, &[&program]));
+        let t = trace(user, &[], &[&program]);
+        assert_eq!((t.outcome.code(), alone.code()), (0, 0), "{}", t.text());
+        let fault = "-1 EFAULT (Bad address)";
+        let expected = [
+            "openat(AT_FDCWD, NULL, O_RDONLY)",
+            "openat(AT_FDCWD, 0x1, O_RDONLY)",
+            "newfstatat(AT_FDCWD, \"/\", 0x1, 0)",
+            "execve(\"/bin/true\", 0x1, NULL)",
+            "getrandom(0x1, 8, 0)",
+            "nanosleep(0x1, NULL)",
+        ];
+        for call in expected {
+            assert_eq!(t.one(call).result(), fault, "{}", t.text());
+        }
+        // All the others, and the path that runs into an unmapped page.
+        for call in ["read(", "write(", "readv(", "ppoll(", "recvmsg(", "sendmsg(", "connect(", "rt_sigaction("] {
+            let found = t.lines.iter().any(|l| l.text.starts_with(call) && l.result() == fault && l.text.contains("0x"));
+            assert!(found, "{call} {}", t.text());
+        }
+        assert_eq!(t.with(fault).len(), 18, "{}", t.text());
+    });
+}
+
+#[test]
+fn huge_counts_are_cut_off() {
+    each_user(|user| {
+        let Some(program) = lab::program("huge_iov") else { return };
+        for options in [&[][..], &["-v"], &["-s", "100000"]] {
+            let t = trace(user, options, &[&program]);
+            assert_eq!(t.outcome.code(), 0, "{}", t.outcome.stderr);
+            let writev = t.calls("writev");
+            assert_eq!(writev.len(), 4);
+            assert_eq!(writev[0].result(), "3072");
+            assert!(writev[0].text.contains("{iov_base=\"abc\", iov_len=3}"), "{}", writev[0].text);
+            assert!(writev[1..].iter().all(|l| l.result() == "-1 EINVAL (Invalid argument)"));
+            assert!(t.calls("write").iter().any(|l| l.result() == "67108864"));
+        }
+        let t = trace(user, &[], &[&program]);
+        let write = t.lines.iter().find(|l| l.result() == "67108864").expect("the huge write");
+        assert_eq!(write.text.split(" = ").next().map(str::trim_end), Some("write(3, \"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh\"..., 67108864)"));
+        assert!(t.calls("writev")[0].text.contains("...]"), "{}", t.calls("writev")[0].text);
+    });
+}
+
+#[test]
+fn numbers_beyond_the_table() {
+    each_user(|user| {
+        let Some(program) = lab::program("bad_number") else { return };
+        let t = trace(user, &[], &[&program]);
+        assert_eq!(t.outcome.code(), 0);
+        for name in ["syscall_0x270f", "syscall_0xffffffff", "syscall_0x7fffffff"] {
+            let found = t.with(name);
+            assert_eq!(found.len(), 1, "{name} {}", t.text());
+            assert!(found[0].text.contains("(0x1, 0x2, 0x3, 0x4, 0x5, 0x6)"), "{}", found[0].text);
+            assert_eq!(found[0].result(), "-1 ENOSYS (Function not implemented)");
+        }
+        // With a filter, they fail as they would alone.
+        let t = trace(user, &["-e", "openat"], &[&program]);
+        assert_eq!((t.outcome.code(), t.names()), (0, vec!["openat"]));
+    });
+}
+
+#[test]
+fn calls_of_the_32_bit_table() {
+    each_user(|user| {
+        let Some(program) = lab::program("ia32") else { return };
+        if lab::run(&mut lab::as_user(user, &[&program])).code() == 77 {
+            return lab::skip("kernel:IA32_EMULATION", "no 32-bit calls on this kernel");
+        }
+        let t = trace(user, &[], &[&program]);
+        assert_eq!((t.outcome.code(), t.outcome.out().as_str()), (0, "ia32\n"), "{}", t.text());
+        assert!(t.one("getpid@i386(").result().parse::<u32>().is_ok());
+        assert_eq!(t.one("write@i386(0x1, ").result(), "5");
+        assert_eq!(t.one("close@i386(0xffffffff").result(), "-1 EBADF (Bad file descriptor)");
+        // A filter must not let them fail, whatever it selects.
+        for options in [&["-e", "openat"][..], &["-e", "write"], &["-e", "none"]] {
+            let t = trace(user, options, &[&program]);
+            assert_eq!((t.outcome.code(), t.outcome.out().as_str()), (0, "ia32\n"), "{options:?}");
+            t.lacks("@i386");
+        }
+    });
+}
+
+fn has_control(bytes: &[u8]) -> bool {
+    bytes.iter().any(|&b| (b < 0x20 && b != b'\n') || b == 0x7f)
+}
+
+#[test]
+fn names_that_are_hard_to_show() {
+    each_user(|user| {
+        let Some(program) = lab::program("names") else { return };
+        for options in [&[][..], &["-y"], &["-yy", "-P", "/"], &["-xx"], &["-x", "-v"], &["--types"], &["-X", "verbose"]] {
+            let dir = lab::scratch();
+            let t = trace(user, options, &[&program, dir.to_str().expect("UTF-8")]);
+            assert_eq!((t.outcome.code(), t.outcome.out().as_str()), (0, "7\n"));
+            let text = t.text();
+            assert!(!has_control(text.as_bytes()) && text.is_ascii(), "{options:?} {text}");
+        }
+        let t = trace(user, &["-y"], &[&program, "/tmp"]);
+        let names = ["bad\\377\\376utf8", "new\\nline", "esc\\33[31mred", "quote\\\"back\\\\slash", "gr\\303\\274\\303\\237", "del\\1777 tab\\t1\\00123"];
+        for name in names {
+            assert!(t.calls("openat").iter().any(|l| l.text.contains(&format!("\"/tmp/{name}\""))), "{name} {}", t.text());
+        }
+        assert_eq!(t.one("\"\\33[2J/does\\nnot\\\"exist\"").result(), "-1 ENOENT (No such file or directory)");
+    });
+}
+
+#[test]
+fn control_characters_in_messages_and_arguments() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    each_user(|user| {
+        let bad = OsStr::from_bytes(b"no\x1b[31m\xff\nsuch");
+        let nothing: &[&OsStr] = &[];
+        let option = |o: &'static str| OsStr::new(o);
+        let cases: Vec<(Vec<&OsStr>, i32)> = vec![
+            ([nothing, &[bad]].concat(), 127),
+            (vec![option("-o"), OsStr::from_bytes(b"/no/\x1b[31m\xffsuch"), option("true")], 125),
+            (vec![option("-e"), OsStr::from_bytes(b"\x1b[31m"), option("true")], 2),
+            (vec![option("-p"), OsStr::from_bytes(b"1\x1b[31m")], 2),
+            (vec![option("-u"), OsStr::from_bytes(b"\x1b[31m"), option("true")], 2),
+            (vec![option("--backend"), OsStr::from_bytes(b"\x1b[31m"), option("true")], 2),
+            (vec![option("--\x1b[31m"), option("true")], 2),
+        ];
+        for (args, code) in cases {
+            let out = on_stderr(user, &args);
+            assert_eq!(out.code(), code, "{args:?} {}", out.stderr);
+            assert!(!has_control(out.stderr.as_bytes()), "{args:?} {:?}", out.stderr);
+            assert_eq!(out.stderr.lines().count(), 1, "{:?}", out.stderr);
+        }
+    });
+}
+
+#[test]
+fn command_name_with_control_characters() {
+    let dir = lab::scratch();
+    let path = dir.join("sh\u{1b}[31m\nx");
+    std::fs::copy("/bin/true", &path).expect("copy");
+    let out = on_stderr(User::Me, &[std::ffi::OsStr::new("--decode-pids=comm"), std::ffi::OsStr::new("-yy"), path.as_os_str()]);
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    assert!(!has_control(out.stderr.as_bytes()), "{:?}", out.stderr);
+}
+
+#[test]
+fn every_family_of_decoders_runs() {
+    each_user(|user| {
+        for name in ["families", "families_net", "fds"] {
+            let Some(program) = lab::program(name) else { return };
+            for options in [&[][..], &["-yy", "-v"], &["-xx", "-X", "raw"], &["-X", "verbose", "--types"], &["-e", "%file", "-y"]] {
+                let dir = lab::scratch();
+                let mut c = lab::trapline(user, &crate::trace::arguments(options, &[&program]).0);
+                let out = lab::run(c.current_dir(dir));
+                assert_eq!(out.code(), 0, "{name} {options:?} {}", out.stderr);
+                assert!(out.stderr.contains(" 0 dropped"), "{}", out.stderr);
+            }
+        }
+    });
+}

@@ -1,0 +1,162 @@
+//! Threads, forks, execs and ends: nothing missed, nothing twice.
+
+use crate::lab::{self, each_user};
+use crate::trace::trace;
+use std::collections::{BTreeMap, BTreeSet};
+
+const SETS: [&[&str]; 3] = [&[], &["-e", "getppid,nanosleep,clone,clone3,wait4,exit_group,execve"], &["--no-seccomp", "-e", "!mmap"]];
+
+#[test]
+fn threads_have_all_their_calls() {
+    each_user(|user| {
+        let Some(program) = lab::program("threads") else { return };
+        for options in SETS {
+            let t = trace(user, options, &[&program, "150"]);
+            assert_eq!(t.outcome.out(), "2400\n");
+            assert_eq!(t.calls("clone3").len() + t.calls("clone").len(), 8, "{}", t.text());
+            for name in ["getppid", "nanosleep"] {
+                let calls = t.calls(name);
+                assert_eq!(calls.len(), 8 * 150, "{name} {options:?}");
+                let tids: BTreeSet<u32> = calls.iter().map(|l| l.tid).collect();
+                assert_eq!(tids.len(), 8);
+            }
+            assert_eq!(t.with("+++ exited with 0 +++").len(), 9);
+        }
+    });
+}
+
+#[test]
+fn fork_storm_misses_no_process() {
+    const N: usize = 300;
+    each_user(|user| {
+        let Some(program) = lab::program("forkstorm") else { return };
+        for options in SETS {
+            let t = trace(user, options, &[&program, &N.to_string()]);
+            assert_eq!((t.outcome.out().as_str(), t.outcome.code()), ("300\n", 0));
+            let forks: Vec<_> = t.calls("clone").into_iter().filter(|l| l.result().parse::<u32>().is_ok()).collect();
+            assert_eq!(forks.len(), N, "{options:?}");
+            assert_eq!(t.calls("getppid").len(), N);
+            assert_eq!(t.calls("exit_group").len(), N + 1);
+            assert_eq!(t.with("+++ exited with").len(), N + 1);
+            assert_eq!(t.calls("wait4").into_iter().filter(|l| l.result().parse::<u32>().is_ok()).count(), N);
+            let mut statuses = BTreeMap::new();
+            for l in t.with("+++ exited with") {
+                *statuses.entry(l.text.clone()).or_insert(0usize) += 1;
+            }
+            // 300 children with i & 63, and the parent's 0.
+            assert_eq!(statuses["+++ exited with 0 +++"], 6);
+            assert_eq!(statuses["+++ exited with 63 +++"], 4);
+        }
+    });
+}
+
+#[test]
+fn execs_of_children_are_all_seen() {
+    each_user(|user| {
+        let script = "i=0; while [ $i -lt 40 ]; do /bin/true; i=$((i+1)); done; /bin/true | /bin/true | /bin/true";
+        for options in [&[][..], &["-e", "execve"]] {
+            let t = trace(user, options, &["sh", "-c", script]);
+            let execs = t.calls("execve");
+            assert_eq!(execs.len(), 44, "{}", t.text());
+            assert!(execs.iter().all(|l| l.result() == "0"));
+            assert_eq!(t.with("+++ exited with 0 +++").len(), 44);
+        }
+    });
+}
+
+#[test]
+fn vfork_and_a_failing_exec() {
+    each_user(|user| {
+        let Some(program) = lab::program("vfork_exec") else { return };
+        for options in [&[][..], &["-e", "vfork,execve,wait4,exit_group"]] {
+            let t = trace(user, options, &[&program, "/bin/sh", "-c", "exit 9"]);
+            assert_eq!(t.outcome.code(), 9);
+            let forks: Vec<u32> = t.calls("vfork").iter().filter_map(|l| l.result().parse().ok()).collect();
+            assert_eq!(forks.len(), 2, "{}", t.text());
+            let failed = t.one("execve(\"/nonexistent/program\"");
+            assert_eq!((failed.tid, failed.result()), (forks[1], "-1 ENOENT (No such file or directory)"));
+            let worked = t.one("execve(\"/bin/sh\"");
+            assert_eq!((worked.tid, worked.result()), (forks[0], "0"));
+            t.one("+++ exited with 127 +++");
+            assert_eq!(t.one("WEXITSTATUS(s) == 127").result(), forks[1].to_string());
+        }
+    });
+}
+
+#[test]
+fn exec_from_a_thread_supersedes_the_leader() {
+    each_user(|user| {
+        let Some(program) = lab::program("exec_from_thread") else { return };
+        for options in [&[][..], &["-e", "execve,pause,clone,clone3,exit_group"]] {
+            let t = trace(user, options, &[&program, "/bin/sh", "-c", "exit 4"]);
+            assert_eq!(t.outcome.code(), 4, "{}", t.text());
+            let leader = t.lines[0].tid;
+            let threads: Vec<u32> = t.with("clone").iter().filter_map(|l| {
+                let result = l.result();
+                result.split_whitespace().next()?.parse().ok()
+            }).collect();
+            assert_eq!(threads.len(), 2, "{}", t.text());
+            let line = t.one("+++ superseded by execve in pid ");
+            assert_eq!((line.tid, line.text.as_str()), (leader, format!("+++ superseded by execve in pid {} +++", threads[1]).as_str()));
+            // The exec ends under the leader's id; the pauses never end.
+            let exec = t.one("execve(\"/bin/sh\"");
+            assert_eq!((exec.tid, exec.result()), (leader, "0"), "{}", t.text());
+            let pauses = t.calls("pause");
+            let paused: BTreeSet<u32> = pauses.iter().map(|l| l.tid).collect();
+            assert_eq!(paused, BTreeSet::from([leader, threads[0]]), "{}", t.text());
+            assert!(pauses.iter().all(|l| l.text.ends_with("= ?")), "{}", t.text());
+            // One end for the process, one for the idle thread.
+            assert_eq!(t.with("+++ exited with 4 +++").len(), 1);
+            assert_eq!(t.with("+++ exited with 4 +++")[0].tid, leader);
+            assert_eq!(t.lines.iter().filter(|l| l.tid == threads[0] && l.text.starts_with("+++ ")).count(), 1);
+        }
+    });
+}
+
+#[test]
+fn calls_cut_off_by_exit_group_have_no_result() {
+    each_user(|user| {
+        let Some(program) = lab::program("exit_group_in_flight") else { return };
+        for options in [&[][..], &["-e", "read,futex,pause,exit_group"], &["-e", "status=unfinished"]] {
+            let t = trace(user, options, &[&program]);
+            assert_eq!(t.outcome.code(), 7);
+            for call in ["read(", "futex(", "pause("] {
+                let line = t.lines.iter().find(|l| l.text.starts_with(call) && l.is_call() && l.text.ends_with("= ?"));
+                assert!(line.is_some(), "{call} {}", t.text());
+            }
+            assert_eq!(t.one("exit_group(7)").result(), "?");
+            assert_eq!(t.with("+++ exited with 7 +++").len(), 4);
+        }
+    });
+}
+
+#[test]
+fn without_following_only_the_first_thread_is_shown() {
+    each_user(|user| {
+        for name in ["threads", "forkstorm"] {
+            let Some(program) = lab::program(name) else { return };
+            for options in [&["--no-follow"][..], &["--no-follow", "-e", "getppid,exit_group,clone,clone3"]] {
+                let t = trace(user, options, &[&program, "5"]);
+                assert_eq!(t.outcome.code(), 0);
+                assert_eq!(t.lines.iter().map(|l| l.tid).collect::<BTreeSet<_>>().len(), 1, "{}", t.text());
+                assert!(t.calls("getppid").is_empty());
+                assert!(t.calls("clone").len() + t.calls("clone3").len() >= 5);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_prefix_appears_with_the_second_process() {
+    each_user(|user| {
+        let script = "x=$(/bin/true); exit 0";
+        let out = crate::trace::on_stderr(user, &["-q", "sh", "-c", script]);
+        let first = out.stderr.lines().position(|l| l.starts_with("[pid ")).expect("a prefix");
+        assert!(first > 5, "{}", out.stderr);
+        assert!(out.stderr.lines().skip(first).all(|l| l.starts_with("[pid ")), "{}", out.stderr);
+        let before: Vec<&str> = out.stderr.lines().take(first).collect();
+        assert!(before.iter().all(|l| !l.contains("clone(") && !l.contains("vfork(") && !l.contains("fork(")));
+        let alone = crate::trace::on_stderr(user, &["-q", "/bin/true"]);
+        assert!(!alone.stderr.contains("[pid "), "{}", alone.stderr);
+    });
+}
