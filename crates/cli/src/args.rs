@@ -66,7 +66,6 @@ fn trace() -> Command {
                 .value_name("COMMAND")
                 .num_args(0..)
                 .trailing_var_arg(true)
-                .allow_hyphen_values(true)
                 .value_hint(ValueHint::CommandWithArguments)
                 .value_parser(value_parser!(OsString)),
         )
@@ -192,8 +191,8 @@ pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
             format!("{what}: no such option ({})", near.unwrap_or_else(|| "see --help".into()))
         }
         ErrorKind::InvalidSubcommand => {
-            let hint = near.unwrap_or_else(|| format!("to trace it: trapline trace -- {what}"));
-            format!("{what}: no such command ({hint})")
+            let near = near.map(|n| n + " ").unwrap_or_default();
+            format!("{what}: no such command ({near}to trace it: trapline trace -- {what})")
         }
         ErrorKind::InvalidValue if given.is_empty() => format!("{what}: wants a value (see --help)"),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {

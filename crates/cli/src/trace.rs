@@ -62,7 +62,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     if run.plan.fd_names {
         run.collector.fds.enable();
     }
-    run.to_the_end();
+    run.follow_through();
     run.finish(m, started)
 }
 
@@ -79,7 +79,7 @@ struct Run {
 }
 
 impl Run {
-    fn to_the_end(&mut self) {
+    fn follow_through(&mut self) {
         let mut idle = 0;
         loop {
             let last = self.session.finished();
@@ -208,7 +208,8 @@ impl Shown {
 fn views_for(m: &ArgMatches, output: &Output, raw: Vec<bool>) -> Result<Shown> {
     let opts = options(m, output, raw)?;
     let summary = m.get_flag("summary-only") || m.get_flag("summary");
-    let table = if summary { Some(summary_view(m)?) } else { None };
+    // Made in any case, so that a bad -S or -U is never overlooked.
+    let table = Some(summary_view(m)?).filter(|_| summary);
     let lines: Option<Box<dyn View>> = match m.get_one::<String>("as").map(String::as_str) {
         _ if m.get_flag("summary-only") => None,
         Some("json") => Some(Box::new(views::json::Json::new(opts))),

@@ -37,9 +37,8 @@ pub fn socket(pid: i32, fd: i32) -> io::Result<Socket> {
     let opt = |name: i32| -> io::Result<i32> {
         let (mut v, mut len) = (0i32, 4u32);
         // SAFETY: a 4-byte value and its length.
-        check(
-            unsafe { libc::getsockopt(s.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut v).cast(), &mut len) }.into(),
-        )?;
+        let ok = unsafe { libc::getsockopt(s.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut v).cast(), &mut len) };
+        check(ok.into())?;
         Ok(v)
     };
     let address = |f: unsafe extern "C" fn(i32, *mut libc::sockaddr, *mut u32) -> i32| -> Vec<u8> {

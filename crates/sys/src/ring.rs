@@ -48,9 +48,11 @@ pub struct Control {
     pub failed_at: AtomicU32,
     /// (w) Process or thread that it failed for.
     pub failed_pid: AtomicI32,
+    /// (w) Who traced it already, 0 for nobody.
+    pub failed_tracer: AtomicI32,
     /// (w) All targets are attached, or the command runs.
     pub started: AtomicU32,
-    /// (w) Stops that a filter saved: not counted. Calls that the attach interrupted for good.
+    /// (w) Calls that the attach interrupted for good.
     pub interrupted: AtomicU64,
 }
 

@@ -183,7 +183,8 @@ impl Names<'_> {
 
     fn len(&self, s: &str, scope: &Scope<'_>) -> Result<String> {
         let s = s.trim();
-        let cut = if s.starts_with('*') { s[1..].find(['/', '*']).map(|i| i + 1) } else { s.find(['/', '*']) };
+        // A leading * is the dereference, any other the multiplication.
+        let cut = s.char_indices().skip(1).find(|(_, c)| matches!(c, '/' | '*')).map(|(i, _)| i);
         let (base, mul, div) = match cut {
             Some(i) => {
                 let n = number(&s[i + 1..]).ok_or_else(|| anyhow!("bad length '{s}'"))?;

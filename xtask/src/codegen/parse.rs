@@ -1,4 +1,4 @@
-//! Reads `tables/*.def`: lines in, plain data out. Names are resolved later, by [`super::resolve`].
+//! Reads `tables/*.def`: lines in, plain data out. Names are resolved later, by [`super::emit`].
 //!
 //! The format is documented in docs/HOWTO_ADD_SYSCALL.md. Every error names file and line.
 

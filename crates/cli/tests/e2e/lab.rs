@@ -173,7 +173,11 @@ pub struct Running {
 
 /// Starts a command; what it writes is gathered, except where the caller has redirected it.
 pub fn start(command: &mut Command) -> Running {
-    let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    start_with(command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}")))
+}
+
+/// Takes over a child that leads a process group of its own.
+pub fn start_with(mut child: Child) -> Running {
     fn gather(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
         std::thread::spawn(move || {
             let mut all = Vec::new();

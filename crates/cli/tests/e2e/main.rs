@@ -16,6 +16,5 @@ mod output;
 mod processes;
 mod selection;
 mod signals;
-mod stats;
 mod terminal;
 mod trace;

@@ -89,8 +89,9 @@ fn job_control_of_a_shell_works() {
     }
     each_user(|user| {
         // The shell makes process groups, sees its job stop, and takes it up again.
-        let script = "set -m; sh -c 'kill -STOP $$; exit 3' & p=$!; wait -f $p 2>/dev/null & \
-            while ! grep -q '^State:.[tT]' /proc/$p/status; do sleep 0.02; done; jobs -s %1 | grep -c Stopped; fg %1 >/dev/null; echo $?";
+        let script = "set -m; sh -c 'kill -STOP $$; exit 3' & p=$!; \
+            while ! grep -q '^State:.[tT]' /proc/$p/status; do sleep 0.02; done; \
+            jobs -s | grep -c Stopped; fg %1 >/dev/null; echo $?";
         let t = trace(user, &["-e", "none"], &["bash", "-c", script]);
         assert_eq!(t.outcome.out(), "1\n3\n", "{}", t.text());
         t.has("--- stopped by SIGSTOP ---");

@@ -125,7 +125,13 @@ impl Session {
         let pid = c.failed_pid.load(Ordering::Relaxed);
         let why = io::Error::from_raw_os_error(errno);
         Some(match (c.failed_at.load(Ordering::Relaxed), &plan.target) {
-            (failed::ATTACH, _) => attach_error(pid, errno),
+            (failed::ATTACH, target) => {
+                let what = match target {
+                    Target::Pids(_) => format!("-p {pid}"),
+                    Target::Command(cmd) => cmd.path.to_string_lossy().into_owned(),
+                };
+                attach_error(what, errno, c.failed_tracer.load(Ordering::Relaxed))
+            }
             (failed::EXEC, Target::Command(cmd)) => exec_error(cmd, errno),
             (failed::USER, _) => Error::failed("-u", why.to_string(), "run trapline as root to change the user"),
             (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
@@ -145,14 +151,13 @@ fn exec_error(cmd: &Command, errno: i32) -> Error {
     }
 }
 
-/// Explains why `pid` cannot be attached to.
-pub fn attach_error(pid: i32, errno: i32) -> Error {
+/// Explains why `pid` cannot be attached to; `tracer` traces it already.
+fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
     const ESRCH: i32 = 3;
-    let what = format!("-p {pid}");
-    if errno == ESRCH || !proc::exists(pid) {
+    if errno == ESRCH {
         return Error::failed(what, "no such process", "see 'ps -e'");
     }
-    if let Some(tracer) = proc::tracer_of(pid).filter(|&t| t != 0) {
+    if tracer != 0 {
         let name = proc::comm(tracer).map(|c| String::from_utf8_lossy(&c).into_owned()).unwrap_or_default();
         let why = format!("already traced by process {tracer} ({name})");
         return Error::failed(what, why, "a process has one tracer: end that one first");
@@ -177,6 +182,8 @@ fn fail(ring: &Ring, at: u32, pid: i32, e: &io::Error) {
     let c = ring.control();
     c.failed_at.store(at, Ordering::Relaxed);
     c.failed_pid.store(pid, Ordering::Relaxed);
+    let tracer = if at == failed::ATTACH { proc::tracer_of(pid).unwrap_or(0) } else { 0 };
+    c.failed_tracer.store(tracer, Ordering::Relaxed);
     c.failure.store(e.raw_os_error().unwrap_or(22), Ordering::Release);
 }
 

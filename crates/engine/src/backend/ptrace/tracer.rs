@@ -16,6 +16,7 @@ use super::thread::{Pending, Thread};
 use crate::capture::{self, Limits};
 use events::generated as g;
 use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::LazyLock;
@@ -97,23 +98,22 @@ impl<'r> Tracer<'r> {
 
     /// Attaches to every thread of a running process.
     pub fn seize_process(&mut self, pid: i32) -> io::Result<()> {
-        let mut seen = 0;
+        let mut seen = Vec::new();
         loop {
             // Threads that start while we attach are caught by the next round; those of threads already attached by
             // PTRACE_O_TRACECLONE.
             let tids = proc::threads(pid)?;
             let new: Vec<i32> = tids.into_iter().filter(|t| !self.threads.contains_key(t)).collect();
             if new.is_empty() {
-                return if seen == 0 && !self.threads.values().any(|t| t.pid == pid) {
-                    Err(io::Error::from_raw_os_error(3))
-                } else {
-                    Ok(())
-                };
+                if seen.is_empty() && !self.threads.values().any(|t| t.pid == pid) {
+                    return Err(io::Error::from_raw_os_error(3));
+                }
+                break;
             }
             for tid in new {
                 match ptrace::seize(tid, self.options()) {
                     Ok(()) => {
-                        seen += 1;
+                        seen.push(tid);
                         self.attached(pid, tid);
                     }
                     // A thread may end between the listing and the attach; the process itself may not.
@@ -122,6 +122,10 @@ impl<'r> Tracer<'r> {
                 }
             }
         }
+        for tid in seen {
+            self.look_at_call(tid);
+        }
+        Ok(())
     }
 
     fn attached(&mut self, pid: i32, tid: i32) {
@@ -132,6 +136,13 @@ impl<'r> Tracer<'r> {
         if tid == pid && self.job.fd_names {
             self.seed_fds(pid);
         }
+        self.threads.insert(tid, t);
+    }
+
+    /// Shows the call that a thread is blocked in, and then stops the thread, so that it can be told to stop at calls.
+    fn look_at_call(&mut self, tid: i32) {
+        let Some(mut t) = self.threads.remove(&tid) else { return };
+        let pid = t.pid;
         if let Some((nr, regs)) = proc::call_in_flight(pid, tid) {
             let mut p = self.entry(&mut t, ptrace::ARCH_X86_64, nr as u64, regs);
             p.noticed = true;
@@ -142,7 +153,6 @@ impl<'r> Tracer<'r> {
             }
             t.pending = Some(p);
         }
-        // Stops it, so that it can be told to stop at calls.
         let _ = ptrace::interrupt(tid);
         self.threads.insert(tid, t);
     }
@@ -269,11 +279,9 @@ impl<'r> Tracer<'r> {
     }
 
     fn stopped(&mut self, tid: i32, sig: i32, ev: i32) {
-        if !self.threads.contains_key(&tid) {
+        if let Entry::Vacant(v) = self.threads.entry(tid) {
             // A new thread or process that was attached with its creator, whose event has not come yet.
-            let mut t = Thread::new(tid, 0);
-            t.held = true;
-            self.threads.insert(tid, t);
+            v.insert(Thread::new(tid, 0)).held = true;
             return;
         }
         match (sig, ev) {

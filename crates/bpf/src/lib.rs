@@ -1,0 +1,26 @@
+//! eBPF as data: instructions, an assembler, a disassembler, and an interpreter for tests.
+//!
+//! ```text
+//! Assembler ──emitters──► items + labels ──finish──► Program ──bytes──► (crate sys loads them)
+//!                          link: dead code, jumps       │
+//!                          check: the rules             ├─► disasm: text, for --explain and for errors
+//!                                                       └─► interp: Machine, for tests
+//! ```
+//!
+//! Pure: nothing here opens a file or makes a system call. What depends on the host (map descriptors, BTF ids, field
+//! offsets) comes in as numbers. A program that [`Assembler::finish`] returns obeys the rules listed in [`check`]; that
+//! the kernel's verifier accepts it is for its generator to see to.
+
+pub mod asm;
+pub mod check;
+pub mod disasm;
+pub mod helper;
+pub mod insn;
+//INTERP
+mod link;
+pub mod program;
+
+pub use asm::{AsmError, Assembler, Label, Operand};
+pub use helper::Helper;
+pub use insn::{Alu, Atomic, Cond, Endian, Insn, Reg, Size};
+pub use program::Program;

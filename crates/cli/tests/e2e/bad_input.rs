@@ -1,0 +1,193 @@
+//! Input that asks for what cannot be: one clear line, what and why and what to do.
+
+use crate::lab::{self, User, each_user};
+use crate::trace::on_stderr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+/// One line on stderr, with all of `words`, and nothing on stdout.
+#[track_caller]
+fn refused(user: User, args: &[&str], code: i32, words: &[&str]) {
+    let out = on_stderr(user, args);
+    assert_eq!(out.code(), code, "{args:?} {}", out.stderr);
+    assert_eq!(out.stderr.lines().count(), 1, "{args:?} {}", out.stderr);
+    assert!(out.stderr.starts_with("trapline: "), "{args:?} {}", out.stderr);
+    assert_eq!(out.out(), "");
+    for word in words {
+        assert!(out.stderr.contains(word), "{args:?} no '{word}' in: {}", out.stderr);
+    }
+}
+
+#[test]
+fn commands_that_cannot_run() {
+    each_user(|user| {
+        let dir = lab::scratch();
+        let path = |name: &str, mode: u32, text: &str| {
+            let file = dir.join(name);
+            fs::write(&file, text).expect("file");
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("mode");
+            file.display().to_string()
+        };
+        refused(user, &["no-such-command-here"], 127, &["no-such-command-here", "not found"]);
+        refused(user, &["/no/such/file"], 127, &["/no/such/file", "no such file"]);
+        refused(user, &["/etc/passwd/x"], 127, &["/etc/passwd/x"]);
+        refused(user, &[""], 127, &["empty"]);
+        refused(user, &["/tmp"], 126, &["/tmp", "directory"]);
+        refused(user, &[&path("plain", 0o644, "#!/bin/sh\n")], 126, &["plain", "permission denied", "chmod"]);
+        refused(user, &[&path("garbage", 0o755, "\x7fnot a program\n")], 126, &["garbage", "not a program"]);
+        refused(user, &[&path("lost", 0o755, "#!/no/such/interpreter\n")], 127, &["lost", "interpreter"]);
+        refused(user, &["-e", "openat", &path("garbage2", 0o755, "\x7fnot a program\n")], 126, &["garbage2"]);
+        refused(user, &[], 2, &["nothing to trace", "-p PID"]);
+        refused(user, &["-p", "1", "true"], 2, &["-p", "command"]);
+    });
+}
+
+#[test]
+fn processes_that_cannot_be_traced() {
+    each_user(|user| {
+        refused(user, &["-p", "4194999"], 125, &["4194999", "no such process"]);
+        for bad in ["0", "-1", "x", "1x", "99999999999"] {
+            refused(user, &[&format!("-p{bad}")], 2, &["not a process id"]);
+        }
+    });
+}
+
+#[test]
+fn a_process_that_has_ended() {
+    // Not waited for, it stays a zombie until the test ends it.
+    let mut child = lab::as_user(User::Me, &["true"]).spawn().expect("true");
+    lab::until("a zombie", || lab::status_field(child.id(), "State").is_some_and(|s| s.starts_with('Z')));
+    let out = on_stderr(User::Me, &["-p", &child.id().to_string()]);
+    let _ = child.wait();
+    assert_eq!(out.code(), 125, "{}", out.stderr);
+    assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
+    assert!(["ended", "no such process", "zombie"].iter().any(|w| out.stderr.contains(w)), "{}", out.stderr);
+}
+
+#[test]
+fn a_process_that_ends_while_attaching() {
+    each_user(|user| {
+        let Some(program) = lab::program("threads") else { return };
+        for _ in 0..12 {
+            let running = lab::start(lab::as_user(user, &[&program, "20"]).stdout(Stdio::null()));
+            let out = on_stderr(user, &["-p", &running.pid().to_string()]);
+            // Either it was caught, or it was not there any more.
+            let caught = out.code() == 0 && out.stderr.contains("events");
+            let gone = out.code() == 125 && out.stderr.lines().count() == 1;
+            assert!(caught || gone, "{} {}", out.code(), out.stderr);
+            assert_eq!(running.end().code(), 0);
+        }
+    });
+}
+
+#[test]
+fn a_process_of_somebody_else() {
+    if !lab::is_root() {
+        return lab::skip("root", "needs a process of root's");
+    }
+    if !lab::has("setpriv") {
+        return lab::skip("unprivileged", "no setpriv to become nobody");
+    }
+    let running = lab::start(&mut lab::as_user(User::Me, &["sleep", "50"]));
+    let pid = running.pid().to_string();
+    refused(User::Nobody, &["-p", &pid], 125, &[&pid, "not permitted", "root"]);
+    assert_eq!(lab::tracer_of(running.pid()), 0);
+}
+
+#[test]
+fn a_process_that_is_traced_already() {
+    each_user(|user| {
+        let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
+        let pid = target.pid().to_string();
+        let first = lab::start(lab::trapline(user, &["trace", "-o", "/dev/null", "-p", &pid]).stderr(Stdio::null()));
+        lab::until("the first tracer", || lab::tracer_of(target.pid()) != 0);
+        refused(user, &["-p", &pid], 125, &[&pid, "already traced", "trapline"]);
+        lab::kill("INT", first.pid().into());
+        assert_eq!(first.end().code(), 0);
+        lab::until("no tracer", || lab::tracer_of(target.pid()) == 0);
+        if !lab::has("strace") {
+            return lab::skip("package:strace", "no strace");
+        }
+        let strace = lab::start(lab::as_user(user, &["strace", "-o", "/dev/null", "-p", &pid]).stderr(Stdio::null()));
+        lab::until("strace", || lab::tracer_of(target.pid()) == strace.pid());
+        refused(user, &["-p", &pid], 125, &[&pid, "already traced", "strace", &strace.pid().to_string()]);
+    });
+}
+
+#[test]
+fn one_bad_process_of_several_leaves_the_others_alone() {
+    each_user(|user| {
+        let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
+        let out = on_stderr(user, &["-p", &format!("{},4194999", target.pid())]);
+        assert_eq!(out.code(), 125, "{}", out.stderr);
+        assert!(out.stderr.contains("4194999: no such process"), "{}", out.stderr);
+        assert_eq!(lab::tracer_of(target.pid()), 0);
+        assert!(lab::status_field(target.pid(), "State").is_some_and(|s| s.starts_with('S')));
+    });
+}
+
+#[test]
+fn itself_and_its_own_kind() {
+    each_user(|user| {
+        let exe = lab::dir().join("trapline").display().to_string();
+        // The inner one cannot trace what the outer one traces already; it says so, and ends.
+        for inner in [&["-o", "/dev/null"][..], &["-e", "openat"], &["-o", "/dev/null", "--no-follow"]] {
+            let args = [&["-o", "/dev/null", &exe, "trace"], inner, &["ls"]].concat();
+            let out = on_stderr(user, &args);
+            assert_eq!(out.code(), 125, "{inner:?} {}", out.stderr);
+            assert!(out.stderr.contains("already traced by process"), "{}", out.stderr);
+            assert!(out.stderr.contains("(trapline)"), "{}", out.stderr);
+        }
+        // An outer one that does not follow leaves room for the inner one.
+        let out = on_stderr(user, &["-q", "--no-follow", "-o", "/dev/null", &exe, "trace", "-q", "-o", "/dev/null", "sh", "-c", "exit 3"]);
+        assert_eq!(out.code(), 3, "{}", out.stderr);
+        let script = format!("exec {exe} trace -p $$");
+        let out = lab::run(&mut lab::as_user(user, &["sh", "-c", &script]));
+        assert_eq!(out.code(), 2);
+        assert!(out.stderr.contains("trapline itself"), "{}", out.stderr);
+    });
+}
+
+#[test]
+fn options_that_are_not_offered_name_the_equivalent() {
+    each_user(|user| {
+        let cases: &[(&[&str], &str)] = &[
+            (&["-i", "true"], "-k"),
+            (&["-N", "true"], "--types"),
+            (&["-D", "true"], "not needed"),
+            (&["-I", "2", "true"], "Ctrl-C"),
+            (&["-b", "execve", "true"], "not offered"),
+            (&["-Y", "true"], "--decode-pids"),
+            (&["-F", "true"], "default"),
+            (&["-d", "true"], "--explain"),
+            (&["-O", "1", "true"], "not offered"),
+            (&["-V"], "--version"),
+            (&["--inject=openat:error=EIO", "true"], "never changes"),
+            (&["--decode-fds=all", "true"], "-y"),
+            (&["--follow-forks", "true"], "default"),
+            (&["--seccomp-bpff", "true"], "no such option"),
+            (&["-k", "true"], "not"),
+            (&["-a", "true"], "--columns"),
+            (&["--backend", "kernel", "true"], "--backend ptrace"),
+            (&["--backend", "nonsense", "true"], "ptrace"),
+            (&["--on-full", "nonsense", "true"], "block"),
+            (&["--buffer", "nonsense", "true"], "4M"),
+            (&["--buffer", "0", "true"], "4M"),
+            (&["-s", "x", "true"], "number"),
+            (&["-s", "-1", "true"], "-s"),
+            (&["-X", "nonsense", "true"], "abbrev"),
+            (&["--colums", "60", "true"], "--columns"),
+        ];
+        for (args, hint) in cases {
+            let out = on_stderr(user, args);
+            assert_eq!(out.code(), 2, "{args:?} {}", out.stderr);
+            assert_eq!(out.stderr.lines().count(), 1, "{args:?} {}", out.stderr);
+            assert!(out.stderr.contains(hint), "{args:?} {}", out.stderr);
+        }
+        let out = lab::run(&mut lab::trapline(user, &["trce", "true"]));
+        assert!(out.code() == 2 && out.stderr.contains("trace"), "{}", out.stderr);
+        let out = lab::run(&mut lab::trapline(user, &["ls"]));
+        assert!(out.code() == 2 && out.stderr.contains("trapline trace -- ls"), "{}", out.stderr);
+    });
+}

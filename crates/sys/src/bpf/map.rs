@@ -1,0 +1,338 @@
+//! Maps: made, read and written from outside. Keys and values are bytes of exactly the map's sizes.
+//!
+//! A map that holds one value per CPU is read and written as one block: the values of all possible CPUs in a row, each
+//! padded to 8 bytes. Task storage is keyed by a pidfd.
+
+use super::mapping::{Mapping, Mode};
+use super::{Attr, Command, at, call, call_fd, page_size};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+
+/// What a map is (`enum bpf_map_type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[allow(missing_docs)]
+pub enum MapKind {
+    Hash = 1,
+    Array = 2,
+    PerCpuHash = 5,
+    PerCpuArray = 6,
+    StackTrace = 7,
+    LruHash = 9,
+    ArrayOfMaps = 12,
+    HashOfMaps = 13,
+    RingBuf = 27,
+    TaskStorage = 29,
+}
+
+/// `BPF_F_NO_PREALLOC`.
+pub const NO_PREALLOC: u32 = 1;
+/// `BPF_F_RDONLY_PROG`: programs only read.
+pub const READ_ONLY_PROGRAM: u32 = 1 << 7;
+/// `BPF_F_MMAPABLE`: an array that [`Map::mmap`] maps.
+pub const MMAPABLE: u32 = 1 << 10;
+
+/// `BPF_ANY`: make or overwrite.
+pub const ANY: u64 = 0;
+/// `BPF_NOEXIST`: make only.
+pub const NO_EXIST: u64 = 1;
+/// `BPF_EXIST`: overwrite only.
+pub const EXIST: u64 = 2;
+
+/// What a new map is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct MapSpec<'a> {
+    /// Kind.
+    pub kind: MapKind,
+    /// Name as tools show it; 15 characters are kept.
+    pub name: &'a str,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// Entries; a ring's size in bytes.
+    pub entries: u32,
+    /// `BPF_F_*`.
+    pub flags: u32,
+    /// What a map of maps holds maps like.
+    pub inner: Option<BorrowedFd<'a>>,
+    /// Loaded BTF with the type ids of key and value.
+    pub types: Option<(BorrowedFd<'a>, u32, u32)>,
+}
+
+/// A map. Dropping it closes the descriptor; programs that use the map keep it.
+#[derive(Debug)]
+pub struct Map {
+    fd: OwnedFd,
+    kind: MapKind,
+    key_size: usize,
+    value_size: usize,
+    entries: u32,
+    /// Bytes of the block that one lookup fills.
+    block: usize,
+}
+
+impl Map {
+    /// Makes a map.
+    pub fn create(spec: &MapSpec) -> io::Result<Map> {
+        let mut attr = Attr::new()
+            .u32(at::MAP_TYPE, spec.kind as u32)
+            .u32(at::MAP_KEY_SIZE, spec.key_size)
+            .u32(at::MAP_VALUE_SIZE, spec.value_size)
+            .u32(at::MAP_ENTRIES, spec.entries)
+            .u32(at::MAP_FLAGS, spec.flags)
+            .name(at::MAP_NAME, spec.name);
+        if let Some(inner) = spec.inner {
+            attr = attr.fd(at::MAP_INNER_FD, inner);
+        }
+        if let Some((btf, key, value)) = spec.types {
+            attr = attr.fd(at::MAP_BTF_FD, btf).u32(at::MAP_KEY_TYPE, key).u32(at::MAP_VALUE_TYPE, value);
+        }
+        let block = match spec.kind {
+            MapKind::PerCpuHash | MapKind::PerCpuArray => stride(spec.value_size as usize) * possible_cpus()?.len(),
+            _ => spec.value_size as usize,
+        };
+        // SAFETY: no addresses in it.
+        let fd = unsafe { call_fd(Command::MapCreate, &mut attr) }?;
+        let (key_size, value_size) = (spec.key_size as usize, spec.value_size as usize);
+        Ok(Map { fd, kind: spec.kind, key_size, value_size, entries: spec.entries, block })
+    }
+
+    fn simple(kind: MapKind, name: &str, key_size: u32, value_size: u32, entries: u32, flags: u32) -> io::Result<Map> {
+        Map::create(&MapSpec { kind, name, key_size, value_size, entries, flags, inner: None, types: None })
+    }
+
+    /// An array, indexed by a `u32`.
+    pub fn array(name: &str, value_size: u32, entries: u32, flags: u32) -> io::Result<Map> {
+        Map::simple(MapKind::Array, name, 4, value_size, entries, flags)
+    }
+
+    /// An array with a value per CPU.
+    pub fn per_cpu_array(name: &str, value_size: u32, entries: u32) -> io::Result<Map> {
+        Map::simple(MapKind::PerCpuArray, name, 4, value_size, entries, 0)
+    }
+
+    /// A hash table.
+    pub fn hash(name: &str, key_size: u32, value_size: u32, entries: u32, flags: u32) -> io::Result<Map> {
+        Map::simple(MapKind::Hash, name, key_size, value_size, entries, flags)
+    }
+
+    /// A ring of `size` bytes: a power of two of at least a page.
+    pub fn ring(name: &str, size: u32) -> io::Result<Map> {
+        Map::simple(MapKind::RingBuf, name, 0, 0, size, 0)
+    }
+
+    /// Storage that each task carries. `btf` is loaded BTF; `key_type` is a 4-byte int in it, `value_type` has `value_size`.
+    pub fn task_storage(
+        name: &str,
+        btf: BorrowedFd,
+        key_type: u32,
+        value_type: u32,
+        value_size: u32,
+    ) -> io::Result<Map> {
+        Map::create(&MapSpec {
+            kind: MapKind::TaskStorage,
+            name,
+            key_size: 4,
+            value_size,
+            entries: 0,
+            flags: NO_PREALLOC,
+            inner: None,
+            types: Some((btf, key_type, value_type)),
+        })
+    }
+
+    /// An array of maps like `inner`; filled with [`Map::put_map`].
+    pub fn array_of(name: &str, inner: &Map, entries: u32) -> io::Result<Map> {
+        let kind = MapKind::ArrayOfMaps;
+        let inner = Some(inner.as_fd());
+        Map::create(&MapSpec { kind, name, key_size: 4, value_size: 4, entries, flags: 0, inner, types: None })
+    }
+
+    /// A hash table of maps like `inner`.
+    pub fn hash_of(name: &str, inner: &Map, key_size: u32, entries: u32) -> io::Result<Map> {
+        let kind = MapKind::HashOfMaps;
+        let inner = Some(inner.as_fd());
+        Map::create(&MapSpec { kind, name, key_size, value_size: 4, entries, flags: 0, inner, types: None })
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> MapKind {
+        self.kind
+    }
+
+    /// Entries; of a ring, bytes.
+    pub fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    fn element(&self, key: &[u8]) -> io::Result<Attr> {
+        sized(key.len(), self.key_size)?;
+        Ok(Attr::new().fd(at::ELEM_FD, self.as_fd()).input(at::ELEM_KEY, key))
+    }
+
+    /// Reads the value of `key` into `value`; false: there is none. `value` is a block where the map has one per CPU.
+    pub fn lookup(&self, key: &[u8], value: &mut [u8]) -> io::Result<bool> {
+        sized(value.len(), self.block)?;
+        let mut attr = self.element(key)?.output(at::ELEM_VALUE, value);
+        // SAFETY: key and value have the map's sizes (checked).
+        found(unsafe { call(Command::MapLookup, &mut attr) })
+    }
+
+    /// The values of `key` on the possible CPUs, in the order of [`possible_cpus`]; none: no such key.
+    pub fn lookup_per_cpu(&self, key: &[u8]) -> io::Result<Option<Vec<Vec<u8>>>> {
+        if !matches!(self.kind, MapKind::PerCpuArray | MapKind::PerCpuHash) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut block = vec![0; self.block];
+        let found = self.lookup(key, &mut block)?;
+        let values = block.chunks_exact(stride(self.value_size)).map(|v| v[..self.value_size].to_vec());
+        Ok(found.then(|| values.collect()))
+    }
+
+    /// Sets the value of `key`.
+    pub fn update(&self, key: &[u8], value: &[u8], flags: u64) -> io::Result<()> {
+        sized(value.len(), self.block)?;
+        let mut attr = self.element(key)?.input(at::ELEM_VALUE, value).u64(at::ELEM_FLAGS, flags);
+        // SAFETY: key and value have the map's sizes (checked).
+        unsafe { call(Command::MapUpdate, &mut attr) }.map(drop)
+    }
+
+    /// Puts `inner` into a map of maps.
+    pub fn put_map(&self, key: &[u8], inner: &Map) -> io::Result<()> {
+        self.update(key, &inner.fd.as_raw_fd().to_ne_bytes(), ANY)
+    }
+
+    /// Removes `key`; false: it was not there.
+    pub fn delete(&self, key: &[u8]) -> io::Result<bool> {
+        let mut attr = self.element(key)?;
+        // SAFETY: the key has the map's size (checked).
+        found(unsafe { call(Command::MapDelete, &mut attr) })
+    }
+
+    /// The key after `key`, or the first; false: there is none. A key that is gone starts anew.
+    pub fn next_key(&self, key: Option<&[u8]>, next: &mut [u8]) -> io::Result<bool> {
+        sized(next.len(), self.key_size)?;
+        let mut attr = match key {
+            Some(key) => self.element(key)?,
+            None => Attr::new().fd(at::ELEM_FD, self.as_fd()),
+        };
+        attr = attr.output(at::ELEM_VALUE, next);
+        // SAFETY: both keys have the map's size (checked).
+        found(unsafe { call(Command::MapNextKey, &mut attr) })
+    }
+
+    /// No more writing from outside; with [`READ_ONLY_PROGRAM`] the verifier then takes the contents for constants.
+    pub fn freeze(&self) -> io::Result<()> {
+        let mut attr = Attr::new().fd(at::ELEM_FD, self.as_fd());
+        // SAFETY: no addresses in it.
+        unsafe { call(Command::MapFreeze, &mut attr) }.map(drop)
+    }
+
+    /// Maps the values of an array made with [`MMAPABLE`].
+    pub fn mmap(&self) -> io::Result<Values> {
+        if self.kind != MapKind::Array {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let len = (stride(self.value_size) * self.entries as usize).next_multiple_of(page_size());
+        Ok(Values(Mapping::new(self.as_fd(), 0, len, Mode::Shared)?))
+    }
+}
+
+impl AsFd for Map {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The values of an array, shared with programs: each starts at a multiple of 8 bytes.
+pub struct Values(Mapping);
+
+impl Values {
+    /// The word at byte `offset`, which is a multiple of 8; none beyond the end.
+    pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
+        if !offset.is_multiple_of(8) || offset >= self.0.len() {
+            return None;
+        }
+        // SAFETY: inside the mapping, which is a multiple of 8 long, aligned, and lives as long as `self`; programs write it
+        // at any time, which is what an atomic allows.
+        Some(unsafe { &*self.0.base().add(offset).cast::<AtomicU64>() })
+    }
+}
+
+/// The CPUs that this machine may ever have, in order. A block has one value for each; their numbers may have gaps.
+pub fn possible_cpus() -> io::Result<Vec<u32>> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    parse_cpus(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn parse_cpus(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if last < first || last > 1 << 16 {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+fn stride(value_size: usize) -> usize {
+    value_size.next_multiple_of(8)
+}
+
+fn sized(is: usize, wanted: usize) -> io::Result<()> {
+    if is == wanted { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+fn found(result: io::Result<i32>) -> io::Result<bool> {
+    match result {
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+        other => other.map(|_| true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bpf::fake;
+
+    #[test]
+    fn creation_fills_the_block_by_the_abi() {
+        let hook = |command, attr: &mut Attr| {
+            assert_eq!(command, Command::MapCreate);
+            let words: Vec<u32> = [0, 4, 8, 12, 16, 52, 56].map(|at| attr.get_u32(at)).to_vec();
+            assert_eq!(words, [29, 4, 64, 0, 1, 1, 3]);
+            fake::object()
+        };
+        let btf = std::fs::File::open("/dev/null").unwrap();
+        let map = fake::with(hook, || Map::task_storage("calls", btf.as_fd(), 1, 3, 64)).unwrap();
+        assert_eq!(map.kind(), MapKind::TaskStorage);
+    }
+
+    #[test]
+    fn keys_and_values_of_another_size_never_reach_the_kernel() {
+        let map = fake::with(|_, _| fake::object(), || Map::hash("h", 4, 8, 16, 0)).unwrap();
+        let never = |_, _: &mut Attr| panic!("reached the kernel");
+        fake::with(never, || {
+            assert!(map.lookup(&[0; 3], &mut [0; 8]).is_err());
+            assert!(map.lookup(&[0; 4], &mut [0; 7]).is_err());
+            assert!(map.update(&[0; 4], &[0; 9], ANY).is_err());
+            assert!(map.next_key(None, &mut [0; 5]).is_err());
+        });
+        let absent = fake::with(|_, _| fake::refuse(libc::ENOENT), || map.lookup(&[0; 4], &mut [0; 8]));
+        assert!(!absent.unwrap());
+    }
+
+    #[test]
+    fn lists_of_cpus_are_parsed() {
+        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_cpus("0"), Some(vec![0]));
+        assert_eq!(parse_cpus("0-"), None);
+        assert_eq!(parse_cpus("3-1"), None);
+        assert_eq!(parse_cpus("0-4294967295"), None);
+    }
+}

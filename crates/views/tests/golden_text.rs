@@ -1,0 +1,74 @@
+//! Golden tests of the text view over the cases of `build/cases.rs`. `UPDATE_EXPECT=1` writes them anew.
+//!
+//! Invariant: what the view says of an event follows from its bytes and the names it is given.
+
+mod build;
+
+use events::Event;
+use events::names::{FdName, Names, NoNames};
+use expect_test::expect_file;
+use views::options::{FdNames, HexStrings, Prefix, Stamp, Xlat};
+use views::text::Text;
+use views::{Options, View};
+
+fn show(opts: Options, names: &dyn Names) -> String {
+    let mut view = Text::new(opts);
+    let mut out = Vec::new();
+    for (name, events) in build::cases::all() {
+        out.extend_from_slice(format!("## {name}\n").as_bytes());
+        for bytes in &events {
+            view.event(&Event::parse(bytes).expect("the builder writes events that parse"), names, &mut out);
+        }
+    }
+    String::from_utf8(out).expect("text is ASCII")
+}
+
+#[test]
+fn text() {
+    let text = show(Options { prefix: Prefix::Never, ..Options::default() }, &NoNames);
+    assert!(text.bytes().all(|b| b == b'\n' || (0x20..0x7f).contains(&b)), "a control character came through");
+    expect_file!["golden/text.txt"].assert_eq(&text);
+}
+
+#[test]
+fn text_with_everything() {
+    struct OneName(FdName);
+    impl Names for OneName {
+        fn fd(&self, _: u32, fd: i32) -> Option<&FdName> {
+            (fd == 3).then_some(&self.0)
+        }
+        fn comm(&self, _: u32) -> Option<&[u8]> {
+            Some(b"a<\x1b")
+        }
+    }
+    let opts = Options {
+        stamp: Stamp::ClockMicros,
+        duration: true,
+        verbose: true,
+        xlat: Xlat::Verbose,
+        hex_strings: HexStrings::NonAscii,
+        fd_names: FdNames::Full,
+        comm: true,
+        numbers: true,
+        types: true,
+        column: 60,
+        ..Options::default()
+    };
+    let names = OneName(FdName { path: b"/tmp/>\n".to_vec(), detail: Vec::new() });
+    expect_file!["golden/text_everything.txt"].assert_eq(&show(opts, &names));
+}
+
+#[test]
+fn colour_does_not_move_the_result() {
+    let plain = show(Options { prefix: Prefix::Never, ..Options::default() }, &NoNames);
+    let coloured = show(Options { prefix: Prefix::Never, colour: true, ..Options::default() }, &NoNames);
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(at) = rest.find("\x1b[") {
+        stripped.push_str(&rest[..at]);
+        rest = &rest[at..];
+        rest = &rest[rest.find('m').expect("a colour ends with m") + 1..];
+    }
+    stripped.push_str(rest);
+    assert_eq!(plain, stripped);
+}
