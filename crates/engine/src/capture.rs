@@ -405,7 +405,7 @@ impl<M: Memory> Reader<'_, M> {
         for i in 0..n {
             let at = addr.wrapping_add(i * SIZE);
             let mut len = [0; 4];
-            if out.len() - head > BUDGET / 2 || self.mem.read(at + MSGHDR as u64, &mut len) < 4 {
+            if out.len() - head > BUDGET / 2 || self.mem.read(at.wrapping_add(MSGHDR as u64), &mut len) < 4 {
                 break;
             }
             let len = u32::from_le_bytes(len);

@@ -12,7 +12,8 @@
 //! argument fills the gap at 20, then come start and result, the 8-byte arguments, the other 4-byte ones, and the
 //! processors at entry and exit (u16 each, [`NO_CPU`] where unknown). `process:` events have neither start, result nor
 //! processors. A tail is what was read from memory; the tails of entry (`in`, `inout`) come first, then those of exit
-//! (`out`, `inout`), each group in the order of the arguments. Every tail of the schema is present in every event, empty
+//! (`out`, `inout`), each group in the order of the arguments, with the nested shapes (string arrays, iovecs, messages) last, so
+//! that a backend can write the others in one simple loop. Every tail of the schema is present in every event, empty
 //! where nothing was read.
 //!
 //! `cap` holds two bits per argument (0 not read, 1 whole, 2 truncated, 3 fault) for the first six arguments, and the four
@@ -153,12 +154,14 @@ impl Layout {
             at += 4;
         }
         l.fixed = at;
-        for out in [false, true] {
+        for (out, nested) in [(false, false), (false, true), (true, false), (true, true)] {
             for (i, a) in schema.args.iter().enumerate() {
                 // A switch decides its direction at run time, so it has both tails.
                 let dir = if matches!(a.ty, Type::Switch { .. }) { Dir::InOut } else { a.dir };
                 let wanted = if out { dir.reads_out() } else { dir.reads_in() };
-                if let (Some(shape), true) = (shape(&a.ty), wanted) {
+                if let (Some(shape), true) = (shape(&a.ty), wanted)
+                    && matches!(shape, Shape::Strv | Shape::Iov | Shape::Msg) == nested
+                {
                     l.tails.push(TailSpec { arg: i as u8, out, shape });
                 }
             }

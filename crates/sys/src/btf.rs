@@ -1,0 +1,373 @@
+//! BTF: the types of the running kernel, or of any blob of bytes.
+//!
+//! ```text
+//!  header │ types: (name, info, size or type, extra…)* │ strings
+//!             ▲ one pass notes where each starts; nothing else is built
+//! ```
+//!
+//! A name is found by walking the types of its kind: that costs microseconds, a table of 100,000 names costs the start of a
+//! trace. The parser trusts nothing: every offset is checked, every chain and search is bounded. Not here: BTF of modules.
+
+pub mod build;
+mod vmlinux;
+pub use vmlinux::{Blob, KernelBtf};
+
+use std::fmt;
+
+/// Kinds of types (`include/uapi/linux/btf.h`), up to those of Linux 6.18.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Int = 1,
+    Ptr,
+    Array,
+    Struct,
+    Union,
+    Enum,
+    Fwd,
+    Typedef,
+    Volatile,
+    Const,
+    Restrict,
+    Func,
+    FuncProto,
+    Var,
+    DataSec,
+    Float,
+    DeclTag,
+    TypeTag,
+    Enum64,
+}
+
+const KINDS: [Kind; 19] = {
+    use Kind::*;
+    [
+        Int, Ptr, Array, Struct, Union, Enum, Fwd, Typedef, Volatile, Const, Restrict, Func, FuncProto, Var, DataSec, Float,
+        DeclTag, TypeTag, Enum64,
+    ]
+};
+
+const MAGIC: u16 = 0xeb9f;
+/// Bytes of `struct btf_type`, of a member, of a parameter.
+const TYPE: usize = 12;
+const MEMBER: usize = 12;
+const PARAM: usize = 8;
+/// The longest chain of typedefs, qualifiers and nested anonymous structures that is followed.
+const DEPTH: usize = 32;
+/// The most members that one search looks at.
+const BUDGET: u32 = 100_000;
+
+/// Why bytes are not BTF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BtfError {
+    /// Not BTF of this machine's byte order, or another version.
+    Magic,
+    /// A section is outside the bytes, or a type outside its section.
+    Truncated,
+    /// A type of a kind that is not known, and so of unknown length.
+    UnknownKind(u8),
+}
+
+impl fmt::Display for BtfError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            BtfError::Magic => f.write_str("not BTF"),
+            BtfError::Truncated => f.write_str("BTF is cut off"),
+            BtfError::UnknownKind(k) => write!(f, "BTF has a type of unknown kind {k}"),
+        }
+    }
+}
+
+impl std::error::Error for BtfError {}
+
+/// Where a field is, seen from a structure's address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// Pointers to follow first: load the 8 bytes at each of these offsets in turn.
+    pub loads: Vec<u32>,
+    /// Offset of the field (of a bit field: of the unit that holds it).
+    pub offset: u32,
+    /// Its size (of a bit field: of the unit).
+    pub size: u32,
+    /// Of a bit field: shift and width in bits.
+    pub bits: Option<(u8, u8)>,
+    /// Its type.
+    pub type_id: u32,
+}
+
+/// A function's type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prototype {
+    /// Type of the result, 0 for void.
+    pub returns: u32,
+    /// Name and type of each parameter. A last one of type 0 without a name stands for `...`.
+    pub params: Vec<(String, u32)>,
+}
+
+/// One entry of the type section.
+#[derive(Clone, Copy)]
+struct Type {
+    name: u32,
+    kind: Kind,
+    /// Members, parameters, values.
+    count: usize,
+    /// A structure's member offsets hold widths too.
+    flag: bool,
+    /// Size or type, by kind.
+    value: u32,
+    /// Where the extra data starts in the type section.
+    extra: usize,
+}
+
+/// Types in `D`.
+pub struct Btf<D> {
+    data: D,
+    types: (usize, usize),
+    strings: (usize, usize),
+    /// Where type N + 1 starts in the type section; type 0 is void.
+    starts: Vec<u32>,
+}
+
+impl<D: AsRef<[u8]>> Btf<D> {
+    /// Reads the header and notes where each type starts.
+    pub fn parse(data: D) -> Result<Btf<D>, BtfError> {
+        let bytes = data.as_ref();
+        let word = |at| word(bytes, at).ok_or(BtfError::Truncated);
+        if word(0)? & 0x00ff_ffff != u32::from(MAGIC) | 1 << 16 {
+            return Err(BtfError::Magic);
+        }
+        let header = word(4)? as usize;
+        let section = |at, len| -> Result<(usize, usize), BtfError> {
+            let start = header.checked_add(word(at)? as usize).ok_or(BtfError::Truncated)?;
+            let end = start.checked_add(word(len)? as usize).ok_or(BtfError::Truncated)?;
+            if end > bytes.len() { Err(BtfError::Truncated) } else { Ok((start, end)) }
+        };
+        let (types, strings) = (section(8, 12)?, section(16, 20)?);
+        let starts = starts(&bytes[types.0..types.1])?;
+        Ok(Btf { data, types, strings, starts })
+    }
+
+    fn types(&self) -> &[u8] {
+        &self.data.as_ref()[self.types.0..self.types.1]
+    }
+
+    fn strings(&self) -> &[u8] {
+        &self.data.as_ref()[self.strings.0..self.strings.1]
+    }
+
+    fn get(&self, id: u32) -> Option<Type> {
+        let start = *self.starts.get((id as usize).checked_sub(1)?)?;
+        read_type(self.types(), start as usize).ok()
+    }
+
+    fn text(&self, at: u32) -> &[u8] {
+        let rest = self.strings().get(at as usize..).unwrap_or_default();
+        rest.split(|b| *b == 0).next().unwrap_or_default()
+    }
+
+    /// How many types there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// What a type is; none for void and ids that do not exist.
+    pub fn kind(&self, id: u32) -> Option<Kind> {
+        self.get(id).map(|t| t.kind)
+    }
+
+    /// A type's name, empty where it has none.
+    pub fn name(&self, id: u32) -> String {
+        self.get(id).map(|t| String::from_utf8_lossy(self.text(t.name)).into_owned()).unwrap_or_default()
+    }
+
+    /// The first type of this kind and name.
+    pub fn find(&self, kind: Kind, name: &str) -> Option<u32> {
+        let (types, strings) = (self.types(), self.strings());
+        let is = |start: &u32| {
+            let at = *start as usize;
+            let same_kind = word(types, at + 4).is_some_and(|info| (info >> 24 & 0x1f) as u8 == kind as u8);
+            same_kind && word(types, at).is_some_and(|at| text_is(strings, at as usize, name.as_bytes()))
+        };
+        self.starts.iter().position(is).map(|i| i as u32 + 1)
+    }
+
+    /// The type behind typedefs, qualifiers and tags; 0 is void.
+    pub fn strip(&self, mut id: u32) -> Option<u32> {
+        use Kind::*;
+        for _ in 0..DEPTH {
+            match self.get(id) {
+                Some(t) if matches!(t.kind, Typedef | Volatile | Const | Restrict | TypeTag) => id = t.value,
+                Some(_) => return Some(id),
+                None => return (id == 0).then_some(0),
+            }
+        }
+        None
+    }
+
+    fn stripped(&self, id: u32) -> Option<Type> {
+        self.get(self.strip(id)?)
+    }
+
+    /// Bytes of a type.
+    pub fn size(&self, id: u32) -> Option<u32> {
+        let (mut id, mut times) = (id, 1u32);
+        for _ in 0..DEPTH {
+            let t = self.stripped(id)?;
+            match t.kind {
+                Kind::Array => {
+                    times = times.checked_mul(word(self.types(), t.extra + 8)?)?;
+                    id = word(self.types(), t.extra)?;
+                }
+                Kind::Ptr => return times.checked_mul(8),
+                Kind::Int | Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 | Kind::Float | Kind::DataSec => {
+                    return times.checked_mul(t.value);
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Where `path` leads from an object of type `root`: members (also those of anonymous structures), through pointers, and
+    /// numbers as indices of arrays.
+    pub fn field(&self, root: u32, path: &[&str]) -> Option<Field> {
+        let (mut id, mut loads, mut bit, mut width) = (root, Vec::new(), 0u32, 0);
+        let mut budget = BUDGET;
+        for part in path {
+            let mut t = self.stripped(id)?;
+            if t.kind == Kind::Ptr {
+                loads.push(bit / 8);
+                bit = 0;
+                t = self.stripped(t.value)?;
+            }
+            let (at, bits, next) = match t.kind {
+                Kind::Array => self.element(&t, part)?,
+                _ => self.member(&t, part, DEPTH, &mut budget)?,
+            };
+            (bit, width, id) = (bit.checked_add(at)?, bits, next);
+        }
+        let size = self.size(id).unwrap_or(0);
+        if width == 0 {
+            return Some(Field { loads, offset: bit / 8, size, bits: None, type_id: id });
+        }
+        let unit = size.checked_mul(8).filter(|u| *u > 0)?;
+        let shift = bit % unit;
+        let bits = (shift + width <= unit).then_some((shift as u8, width as u8));
+        Some(Field { loads, offset: (bit - shift) / 8, size, bits: Some(bits?), type_id: id })
+    }
+
+    /// As [`Btf::field`], from a structure's name.
+    pub fn field_of(&self, root: &str, path: &[&str]) -> Option<Field> {
+        self.field(self.find(Kind::Struct, root)?, path)
+    }
+
+    /// Bit offset, 0, and type of an array's element.
+    fn element(&self, array: &Type, index: &str) -> Option<(u32, u32, u32)> {
+        let (index, of) = (index.parse::<u32>().ok()?, word(self.types(), array.extra)?);
+        let count = word(self.types(), array.extra + 8)?;
+        // A flexible array has no elements, and any index is asked for at one's own risk.
+        if count != 0 && index >= count {
+            return None;
+        }
+        Some((self.size(of)?.checked_mul(8)?.checked_mul(index)?, 0, of))
+    }
+
+    /// Bit offset, width of a bit field (else 0) and type of a member.
+    fn member(&self, of: &Type, name: &str, depth: usize, budget: &mut u32) -> Option<(u32, u32, u32)> {
+        if !matches!(of.kind, Kind::Struct | Kind::Union) || depth == 0 {
+            return None;
+        }
+        let (types, strings) = (self.types(), self.strings());
+        for i in 0..of.count {
+            *budget = budget.checked_sub(1)?;
+            let at = of.extra + i * MEMBER;
+            let (text, id, offset) = (word(types, at)? as usize, word(types, at + 4)?, word(types, at + 8)?);
+            let (offset, width) = if of.flag { (offset & 0xff_ffff, offset >> 24) } else { (offset, 0) };
+            if text_is(strings, text, name.as_bytes()) {
+                return Some((offset, width, id));
+            }
+            if !text_is(strings, text, b"") {
+                continue;
+            }
+            let Some(inner) = self.stripped(id) else { continue };
+            if let Some((bit, width, id)) = self.member(&inner, name, depth - 1, budget) {
+                return Some((offset.checked_add(bit)?, width, id));
+            }
+        }
+        None
+    }
+
+    /// Parameters and result of a function, or of a typedef of a pointer to one (as tracepoints have: `btf_trace_NAME`).
+    pub fn prototype(&self, id: u32) -> Option<Prototype> {
+        let mut t = self.stripped(id)?;
+        for _ in 0..DEPTH {
+            match t.kind {
+                Kind::Func | Kind::Ptr => t = self.stripped(t.value)?,
+                _ => break,
+            }
+        }
+        if t.kind != Kind::FuncProto {
+            return None;
+        }
+        let param = |i| {
+            let at = t.extra + i * PARAM;
+            let name = String::from_utf8_lossy(self.text(word(self.types(), at)?)).into_owned();
+            Some((name, word(self.types(), at + 4)?))
+        };
+        let params = (0..t.count).map(param).collect::<Option<_>>()?;
+        Some(Prototype { returns: t.value, params })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let b = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_ne_bytes(*b))
+}
+
+fn text_is(strings: &[u8], at: usize, text: &[u8]) -> bool {
+    let Some(rest) = strings.get(at..) else { return false };
+    rest.starts_with(text) && rest.get(text.len()) == Some(&0)
+}
+
+fn read_type(types: &[u8], at: usize) -> Result<Type, BtfError> {
+    let get = |at| word(types, at).ok_or(BtfError::Truncated);
+    let (name, info, value) = (get(at)?, get(at + 4)?, get(at + 8)?);
+    let raw = (info >> 24 & 0x1f) as u8;
+    let kind = *KINDS.get((raw as usize).wrapping_sub(1)).ok_or(BtfError::UnknownKind(raw))?;
+    let (count, flag) = ((info & 0xffff) as usize, info >> 31 != 0);
+    Ok(Type { name, kind, count, flag, value, extra: at + TYPE })
+}
+
+impl Type {
+    fn extra_len(&self) -> usize {
+        use Kind::*;
+        match self.kind {
+            Int | Var | DeclTag => 4,
+            Array => 12,
+            Struct | Union | DataSec | Enum64 => self.count * 12,
+            Enum | FuncProto => self.count * 8,
+            Ptr | Fwd | Typedef | Volatile | Const | Restrict | Func | Float | TypeTag => 0,
+        }
+    }
+}
+
+fn starts(types: &[u8]) -> Result<Vec<u32>, BtfError> {
+    // The kernel's types take 29 bytes on average (6.18).
+    let mut starts = Vec::with_capacity(types.len() / 28);
+    let mut at = 0;
+    while at < types.len() {
+        let t = read_type(types, at)?;
+        starts.push(at as u32);
+        at = t.extra + t.extra_len();
+    }
+    if at == types.len() { Ok(starts) } else { Err(BtfError::Truncated) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! The running kernel's own BTF.
+
+use super::Btf;
+use crate::bpf::mapping::{Mapping, Mode};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+const PATH: &str = "/sys/kernel/btf/vmlinux";
+
+/// Bytes of a file that does not change: mapped where the kernel allows it (Linux 6.16), else read.
+pub enum Blob {
+    /// Mapped.
+    #[doc(hidden)]
+    Mapped(Fixed),
+    /// Read.
+    Read(Vec<u8>),
+}
+
+/// A mapping whose bytes never change.
+pub struct Fixed(Mapping, usize);
+
+impl AsRef<[u8]> for Blob {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            // SAFETY: readable up to the file's length, which is at most the mapping's; the kernel never writes its BTF, and
+            // the mapping is private.
+            Blob::Mapped(Fixed(mapping, len)) => unsafe { std::slice::from_raw_parts(mapping.base(), *len) },
+            Blob::Read(bytes) => bytes,
+        }
+    }
+}
+
+/// The types of the running kernel.
+pub type KernelBtf = Btf<Blob>;
+
+impl Btf<Blob> {
+    /// Opens the running kernel's types. `NotFound`: a kernel without BTF.
+    pub fn kernel() -> io::Result<KernelBtf> {
+        let mut file = File::open(PATH)?;
+        let len = file.metadata()?.len() as usize;
+        let blob = match Mapping::new(file.as_fd(), 0, len, Mode::PrivateRead) {
+            Ok(mapping) => Blob::Mapped(Fixed(mapping, len)),
+            Err(_) => {
+                let mut bytes = Vec::with_capacity(len);
+                file.read_to_end(&mut bytes)?;
+                Blob::Read(bytes)
+            }
+        };
+        Btf::parse(blob).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+    }
+}
