@@ -196,7 +196,7 @@ mod tests {
         a.exit();
         a.bind(f);
         a.exit();
-        let want = "   0: (79) r1 = *(u64 *)(r6 +112)               ; pt_regs.di
+        let want = "   0: (79) r1 = *(u64 *)(r6 +112)                ; pt_regs.di
    1: (81) r1 = *(s32 *)(r6 -4)
    2: (72) *(u8 *)(r10 -8) = 7
    3: (6b) *(u16 *)(r10 -8) = r1

@@ -12,11 +12,12 @@
 //! the kernel's verifier accepts it is for its generator to see to.
 
 pub mod asm;
+pub mod calls;
 pub mod check;
 pub mod disasm;
 pub mod helper;
 pub mod insn;
-//INTERP
+pub mod interp;
 mod link;
 pub mod program;
 

@@ -15,6 +15,10 @@ use std::process::{Child, Command, Stdio};
 pub struct Output {
     target: Target,
     buf: Vec<u8>,
+    /// The events in the buffer: where each ends, and its class.
+    pending: Vec<(usize, u16)>,
+    /// Classes of the events that were taken and then could not be written.
+    lost: Vec<u16>,
     name: String,
     failed: bool,
 }
@@ -50,7 +54,7 @@ impl Output {
                 }
             }
         };
-        Ok(Output { target, buf: Vec::with_capacity(FULL * 2), name, failed: false })
+        Ok(Output { target, buf: Vec::with_capacity(FULL * 2), pending: Vec::new(), lost: Vec::new(), name, failed: false })
     }
 
     /// Whether lines go to a file (or command), and so carry the thread on every line.
@@ -73,12 +77,15 @@ impl Output {
         &mut self.buf
     }
 
-    /// After an event of thread `tid`: writes when enough has gathered.
-    pub fn event_done(&mut self, tid: u32) {
+    /// After an event of class `id` of thread `tid`: writes when enough has gathered.
+    pub fn event_done(&mut self, tid: u32, id: u16) {
+        self.pending.push((self.buf.len(), id));
         if let Target::PerThread { base, append, files } = &mut self.target {
-            let res = per_thread(base, *append, files, tid).and_then(|f| f.write_all(&self.buf));
-            self.buf.clear();
-            self.check(res);
+            let res = match per_thread(base, *append, files, tid) {
+                Ok(f) => write(f, &self.buf),
+                Err(e) => Err((0, e)),
+            };
+            self.settle(res);
         } else if self.buf.len() >= FULL {
             self.flush();
         }
@@ -90,20 +97,32 @@ impl Output {
             return;
         }
         let res = match &mut self.target {
-            _ if self.failed => Ok(()),
-            Target::Stderr => io::stderr().write_all(&self.buf),
-            Target::File(f) => f.write_all(&self.buf),
-            Target::Pipe(c) => c.stdin.as_mut().map_or(Ok(()), |s| s.write_all(&self.buf)),
+            _ if self.failed => Err((0, io::ErrorKind::Other.into())),
+            Target::Stderr => write(&mut io::stderr(), &self.buf),
+            Target::File(f) => write(f, &self.buf),
+            Target::Pipe(c) => c.stdin.as_mut().map_or(Ok(()), |s| write(s, &self.buf)),
             Target::PerThread { .. } => Ok(()),
         };
-        self.buf.clear();
-        self.check(res);
+        self.settle(res);
     }
 
-    fn check(&mut self, res: io::Result<()>) {
-        if let Err(e) = res
-            && !self.failed
-        {
+    /// What the buffer held is written, or lost from the first event on that was not written whole.
+    fn settle(&mut self, res: std::result::Result<(), (usize, io::Error)>) {
+        if let Err((written, e)) = res {
+            self.lost.extend(self.pending.iter().filter(|(end, _)| *end > written).map(|(_, id)| *id));
+            self.complain_once(&e);
+        }
+        self.pending.clear();
+        self.buf.clear();
+    }
+
+    /// The classes of the events that were taken and then could not be written.
+    pub fn take_lost(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.lost)
+    }
+
+    fn complain_once(&mut self, e: &io::Error) {
+        if !self.failed {
             self.failed = true;
             let why = e.to_string();
             let why = why.split(" (os error").next().unwrap_or_default();
@@ -112,13 +131,27 @@ impl Output {
     }
 
     /// Writes what is left and waits for a command that reads.
-    pub fn close(mut self) {
+    pub fn close(&mut self) {
         self.flush();
-        if let Target::Pipe(mut c) = self.target {
+        if let Target::Pipe(c) = &mut self.target {
             drop(c.stdin.take());
             let _ = c.wait();
         }
     }
+}
+
+/// Writes all of `b`; an error says how many bytes were written before it.
+fn write(to: &mut impl Write, b: &[u8]) -> std::result::Result<(), (usize, io::Error)> {
+    let mut done = 0;
+    while done < b.len() {
+        match to.write(&b[done..]) {
+            Ok(0) => return Err((done, io::ErrorKind::WriteZero.into())),
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err((done, e)),
+        }
+    }
+    Ok(())
 }
 
 fn per_thread<'f>(base: &OsStr, append: bool, files: &'f mut HashMap<u32, File>, tid: u32) -> io::Result<&'f mut File> {

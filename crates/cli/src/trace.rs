@@ -125,8 +125,9 @@ impl Run {
     fn finish(mut self, m: &ArgMatches, started: u64) -> Result<u8> {
         self.view.end(self.output.buffer());
         let failure = self.session.failure(&self.plan);
-        let stats = Stats::gather(&self.collector, self.session.dropped(), started);
         self.output.close();
+        self.collector.take_back(&self.output.take_lost());
+        let stats = Stats::gather(&self.collector, self.session.dropped(), started);
         if let Some(e) = failure {
             return Err(e);
         }
@@ -145,7 +146,7 @@ impl Run {
             complain(&format!("{} events, {} dropped, ptrace backend", stats.events, stats.dropped));
         }
         match (&self.plan.target, self.session.command_status()) {
-            (Target::Pids(_), _) => Ok(0),
+            (Target::Pids(_), _) if !self.session.tracer_was_killed() => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
             (_, Some(Change::Killed(sig, _))) => {
                 signal::die_of(sig);
@@ -154,7 +155,7 @@ impl Run {
             _ if self.stopping => Ok(130),
             _ => Err(Error::failed(
                 "the tracer process was killed",
-                if self.plan.filters() { "the command was killed with it" } else { "the command runs on untraced" },
+                if self.plan.filters() { "the command was killed with it" } else { "the target runs on untraced" },
                 "--no-seccomp lets a command survive its tracer",
             )),
         }
@@ -171,7 +172,7 @@ fn show(ev: &Event<'_>, fds: &FdTable, filter: &Filter, view: &mut Shown, output
         return Fate::Dropped;
     }
     view.event(ev, fds, output.buffer());
-    output.event_done(ev.tid());
+    output.event_done(ev.tid(), ev.schema.id);
     if output.failed() { Fate::Dropped } else { Fate::Recorded }
 }
 

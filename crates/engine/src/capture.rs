@@ -46,6 +46,13 @@ pub struct Call<'a> {
     pub result: Option<i64>,
 }
 
+impl Limits {
+    /// Items of an array: as many as bytes of a string, as strace does; all of them when everything is wanted.
+    pub fn items(&self) -> usize {
+        if self.verbose { MAX_IOV } else { self.string.max(1) }
+    }
+}
+
 struct Reader<'a, M> {
     mem: &'a mut M,
     limits: Limits,
@@ -247,7 +254,7 @@ impl<M: Memory> Reader<'_, M> {
         let room = usize::from(u16::MAX) / size.max(1);
         let all = n.unwrap_or(1);
         // Arrays are shortened as strings are: by the number of elements.
-        let want = (all as usize).min(room).min(if n.is_some() { self.limits.string.max(32) * 4 } else { 1 });
+        let want = (all as usize).min(room).min(if n.is_some() { self.limits.items() } else { 1 });
         let Some(b) = self.fetch(addr, want * size) else { return Cap::Fault };
         let got = b.len() / size.max(1);
         let b = &b[..got * size];
@@ -319,7 +326,7 @@ impl<M: Memory> Reader<'_, M> {
         let head = out.len();
         out.extend_from_slice(&[0; 2]);
         let (mut left, mut done) = (limit.unwrap_or(0), 0u16);
-        for i in 0..got {
+        for i in 0..got.min(self.limits.items()) {
             if out.len() - head > BUDGET / 2 {
                 break;
             }
@@ -331,7 +338,7 @@ impl<M: Memory> Reader<'_, M> {
             let want = (valid as usize).min(self.limits.string).min(60_000);
             let at = out.len();
             out.push(0);
-            let cap = if limit.is_none() || usize::from(done) >= self.limits.string.max(32) {
+            let cap = if limit.is_none() {
                 encode::bytes_tail(out, &[]);
                 Cap::None
             } else {

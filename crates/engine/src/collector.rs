@@ -74,6 +74,16 @@ impl Collector {
         }
     }
 
+    /// Events of these classes were taken as recorded, but could not be written after all.
+    pub fn take_back(&mut self, classes: &[u16]) {
+        for id in classes {
+            if let Some(c) = self.counters.get_mut(id) {
+                c.recorded -= 1;
+                c.dropped += 1;
+            }
+        }
+    }
+
     /// Counters per event class.
     pub fn counters(&self) -> impl Iterator<Item = (&'static events::Schema, Counters)> + '_ {
         self.counters.iter().filter_map(|(id, c)| Some((events::schema::by_id(*id)?, *c)))

@@ -1,6 +1,6 @@
 //! `-p`: calls in flight, detaching, several processes.
 
-use crate::lab::{self, Running, User, each_user};
+use crate::lab::{self, Running, User, each_attacher};
 use crate::trace::{Line, lines_of};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ struct Target {
 }
 
 fn target(user: User, program: &str) -> Target {
-    let mut child = lab::as_user(user, &[program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("in_flight");
+    let mut child =
+        lab::as_user(user, &[program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("in_flight");
     let stdin = child.stdin.take();
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("its pid");
@@ -84,7 +85,7 @@ fn count(lines: &[Line], what: &str) -> usize {
 
 #[test]
 fn blocked_calls_are_shown_at_once_and_so_are_their_ends() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("in_flight") else { return };
         let mut target = target(user, &program);
         let pid = target.pid().to_string();
@@ -92,8 +93,12 @@ fn blocked_calls_are_shown_at_once_and_so_are_their_ends() {
         attached.wait_for("<in flight since attach>", 4);
         let lines = so_far(&attached.file);
         for call in ["read(0, ", "futex(", "epoll_wait(", "nanosleep("] {
-            let found = lines.iter().filter(|l| l.text.starts_with(call) && l.text.ends_with("<in flight since attach>")).count();
-            let restart = lines.iter().filter(|l| l.text.starts_with("restart_syscall(") && l.text.ends_with("attach>")).count();
+            let found = lines
+                .iter()
+                .filter(|l| l.text.starts_with(call) && l.text.ends_with("<in flight since attach>"))
+                .count();
+            let restart =
+                lines.iter().filter(|l| l.text.starts_with("restart_syscall(") && l.text.ends_with("attach>")).count();
             assert!(found == 1 || (call == "nanosleep(" && restart == 1), "{call} {lines:#?}");
         }
         // The attach has interrupted the read; the kernel restarted it, which is not shown.
@@ -119,7 +124,7 @@ fn blocked_calls_are_shown_at_once_and_so_are_their_ends() {
 
 #[test]
 fn calls_that_an_attach_interrupts_for_good_are_explained() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("in_flight") else { return };
         let target = target(user, &program);
         let pid = target.pid().to_string();
@@ -137,7 +142,7 @@ fn calls_that_an_attach_interrupts_for_good_are_explained() {
 
 #[test]
 fn an_interrupt_detaches_and_the_target_lives() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("in_flight") else { return };
         for options in [&[][..], &["-e", "read"], &["-y"], &["-e", "none"]] {
             for signal in ["INT", "TERM", "HUP"] {
@@ -156,7 +161,7 @@ fn an_interrupt_detaches_and_the_target_lives() {
 
 #[test]
 fn a_stopped_process_stays_stopped() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("in_flight") else { return };
         let target = target(user, &program);
         let pid = target.pid();
@@ -178,7 +183,7 @@ fn a_stopped_process_stays_stopped() {
 
 #[test]
 fn several_processes() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("in_flight") else { return };
         for together in [true, false] {
             let (one, two) = (target(user, &program), target(user, &program));
@@ -199,7 +204,7 @@ fn several_processes() {
 
 #[test]
 fn the_same_process_twice_is_attached_once() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("in_flight") else { return };
         let target = target(user, &program);
         let pid = target.pid().to_string();
@@ -213,12 +218,15 @@ fn the_same_process_twice_is_attached_once() {
 
 #[test]
 fn no_filter_is_left_behind() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("in_flight") else { return };
         let target = target(user, &program);
         let attached = attach(user, &["-e", "openat", "-p", &target.pid().to_string()]);
         lab::until("the attach", || lab::tracer_of(target.pid()) != 0);
-        assert_eq!(lab::status_field(target.pid(), "Seccomp").as_deref(), lab::status_field(std::process::id(), "Seccomp").as_deref());
+        assert_eq!(
+            lab::status_field(target.pid(), "Seccomp").as_deref(),
+            lab::status_field(std::process::id(), "Seccomp").as_deref()
+        );
         attached.interrupt();
         target.lives();
     });

@@ -1,6 +1,6 @@
 //! Input that asks for what cannot be: one clear line, what and why and what to do.
 
-use crate::lab::{self, User, each_user};
+use crate::lab::{self, User, each_attacher, each_user};
 use crate::trace::on_stderr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -67,7 +67,7 @@ fn a_process_that_has_ended() {
 
 #[test]
 fn a_process_that_ends_while_attaching() {
-    each_user(|user| {
+    each_attacher(|user| {
         let Some(program) = lab::program("threads") else { return };
         for _ in 0..12 {
             let running = lab::start(lab::as_user(user, &[&program, "20"]).stdout(Stdio::null()));
@@ -97,7 +97,7 @@ fn a_process_of_somebody_else() {
 
 #[test]
 fn a_process_that_is_traced_already() {
-    each_user(|user| {
+    each_attacher(|user| {
         let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
         let pid = target.pid().to_string();
         let first = lab::start(lab::trapline(user, &["trace", "-o", "/dev/null", "-p", &pid]).stderr(Stdio::null()));
@@ -117,7 +117,7 @@ fn a_process_that_is_traced_already() {
 
 #[test]
 fn one_bad_process_of_several_leaves_the_others_alone() {
-    each_user(|user| {
+    each_attacher(|user| {
         let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
         let out = on_stderr(user, &["-p", &format!("{},4194999", target.pid())]);
         assert_eq!(out.code(), 125, "{}", out.stderr);
@@ -140,7 +140,10 @@ fn itself_and_its_own_kind() {
             assert!(out.stderr.contains("(trapline)"), "{}", out.stderr);
         }
         // An outer one that does not follow leaves room for the inner one.
-        let out = on_stderr(user, &["-q", "--no-follow", "-o", "/dev/null", &exe, "trace", "-q", "-o", "/dev/null", "sh", "-c", "exit 3"]);
+        let out = on_stderr(
+            user,
+            &["-q", "--no-follow", "-o", "/dev/null", &exe, "trace", "-q", "-o", "/dev/null", "sh", "-c", "exit 3"],
+        );
         assert_eq!(out.code(), 3, "{}", out.stderr);
         let script = format!("exec {exe} trace -p $$");
         let out = lab::run(&mut lab::as_user(user, &["sh", "-c", &script]));
@@ -175,7 +178,6 @@ fn options_that_are_not_offered_name_the_equivalent() {
             (&["--buffer", "nonsense", "true"], "4M"),
             (&["--buffer", "0", "true"], "4M"),
             (&["-s", "x", "true"], "number"),
-            (&["-s", "-1", "true"], "-s"),
             (&["-X", "nonsense", "true"], "abbrev"),
             (&["--colums", "60", "true"], "--columns"),
         ];

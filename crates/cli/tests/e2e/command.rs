@@ -12,7 +12,9 @@ fn plain(user: User, script: &str) -> Outcome {
 #[test]
 fn exit_status_is_passed_on() {
     each_user(|user| {
-        for options in [&[][..], &["-e", "openat"], &["--no-seccomp", "-e", "openat"], &["-e", "none"], &["--no-follow"]] {
+        for options in
+            [&[][..], &["-e", "openat"], &["--no-seccomp", "-e", "openat"], &["-e", "none"], &["--no-follow"]]
+        {
             for code in [0, 3, 255] {
                 let t = trace(user, options, &["sh", "-c", &format!("exit {code}")]);
                 assert_eq!(t.outcome.status.code(), Some(code), "{options:?} {}", t.text());
@@ -114,7 +116,13 @@ fn no_descriptor_leaks_into_the_command() {
     each_user(|user| {
         let alone = blur(&plain(user, &format!("exec {list}")).out());
         let file = lab::scratch().join("trace").display().to_string();
-        for options in [&["-o", &file][..], &["-e", "openat"], &["-q", "-yy"], &["-o", "|cat >/dev/null"], &["--no-seccomp", "-e", "read"]] {
+        for options in [
+            &["-o", &file][..],
+            &["-e", "openat"],
+            &["-q", "-yy"],
+            &["-o", "|cat >/dev/null"],
+            &["--no-seccomp", "-e", "read"],
+        ] {
             let mut args = options.to_vec();
             args.extend(["sh", "-c"]);
             let script = format!("exec {list}");
@@ -152,7 +160,8 @@ fn runs_the_command_as_another_user() {
         return lab::skip("root", "-u needs root");
     }
     let out = on_stderr(User::Me, &["-q", "-e", "none", "-u", "nobody", "sh", "-c", "id -u; id -G"]);
-    let expected = Command::new("sh").args(["-c", "id -u nobody; id -G nobody"]).stdin(Stdio::null()).output().expect("id");
+    let expected =
+        Command::new("sh").args(["-c", "id -u nobody; id -G nobody"]).stdin(Stdio::null()).output().expect("id");
     assert_eq!(out.out(), String::from_utf8_lossy(&expected.stdout), "{}", out.stderr);
     let out = on_stderr(User::Me, &["-u", "no-such-user", "true"]);
     assert_eq!(out.code(), 2);

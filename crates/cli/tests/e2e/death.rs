@@ -1,6 +1,6 @@
 //! Either of trapline's two processes is killed.
 
-use crate::lab::{self, Running, User, each_user};
+use crate::lab::{self, Running, User, each_attacher, each_user};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -88,7 +88,11 @@ fn without_a_filter_the_command_outlives_its_tracer() {
             says_fine(&dir);
             let out = c.running.end();
             assert_eq!(out.code(), 125, "{options:?} {}", out.stderr);
-            assert!(out.stderr.contains("tracer process was killed") && out.stderr.contains("runs on untraced"), "{}", out.stderr);
+            assert!(
+                out.stderr.contains("tracer process was killed") && out.stderr.contains("runs on untraced"),
+                "{}",
+                out.stderr
+            );
         }
     });
 }
@@ -122,7 +126,7 @@ fn the_tracer_is_deaf_and_apart() {
 
 #[test]
 fn a_target_of_p_survives_both() {
-    each_user(|user| {
+    each_attacher(|user| {
         for kill_tracer in [true, false] {
             let dir = lab::scratch();
             let target = lab::start(lab::as_user(user, &["sh", "-c", SCRIPT]).current_dir(&dir));

@@ -50,7 +50,11 @@ fn durations() {
 fn strings() {
     each_user(|user| {
         let read = |options: &[&str]| {
-            let t = trace(user, &[&["-e", "write"], options].concat(), &["printf", "%s", "0123456789\u{e9}\n0123456789012345678901234567890"]);
+            let t = trace(
+                user,
+                &[&["-e", "write"], options].concat(),
+                &["printf", "%s", "0123456789\u{e9}\n0123456789012345678901234567890"],
+            );
             let line = t.calls("write")[0].text.clone();
             line.split(" = ").next().unwrap_or_default().trim_end().to_string()
         };
@@ -77,9 +81,16 @@ fn constants() {
         assert_eq!(open(&[]), "openat(AT_FDCWD, \"/etc/ld.so.cache\", O_RDONLY|O_CLOEXEC)");
         assert_eq!(open(&["-X", "abbrev"]), open(&[]));
         let raw = open(&["-X", "raw"]);
-        assert!(raw == "openat(-100, \"/etc/ld.so.cache\", 0x80000)" || raw == "openat(0xffffff9c, \"/etc/ld.so.cache\", 0x80000)", "{raw}");
+        assert!(
+            raw == "openat(-100, \"/etc/ld.so.cache\", 0x80000)"
+                || raw == "openat(0xffffff9c, \"/etc/ld.so.cache\", 0x80000)",
+            "{raw}"
+        );
         let verbose = open(&["-X", "verbose"]);
-        assert!(verbose.ends_with("0x80000 /* O_RDONLY|O_CLOEXEC */)") && verbose.contains("/* AT_FDCWD */"), "{verbose}");
+        assert!(
+            verbose.ends_with("0x80000 /* O_RDONLY|O_CLOEXEC */)") && verbose.contains("/* AT_FDCWD */"),
+            "{verbose}"
+        );
     });
 }
 
@@ -100,9 +111,14 @@ fn names_of_descriptors() {
         // What arrived by SCM_RIGHTS, what was copied, and what the exec closed.
         let received = t.calls("recvmsg")[0];
         assert!(received.text.contains("</dev/null>"), "{}", received.text);
-        t.has("dup2(6</dev/null>, 50</dev/null>)");
-        let after: Vec<&str> = t.lines.iter().skip_while(|l| !l.text.contains("after-exec")).map(|l| l.text.as_str()).collect();
-        let fcntl = |fd: u32| after.iter().find(|l| l.starts_with(&format!("fcntl({fd}"))).copied().unwrap_or_default().to_string();
+        // 50 is not open before the call, and is after it.
+        let dup2 = &t.calls("dup2")[0];
+        assert!(dup2.text.contains("</dev/null>, 50)") && dup2.result() == "50</dev/null>", "{}", dup2.text);
+        let after: Vec<&str> =
+            t.lines.iter().skip_while(|l| !l.text.contains("after-exec")).map(|l| l.text.as_str()).collect();
+        let fcntl = |fd: u32| {
+            after.iter().find(|l| l.starts_with(&format!("fcntl({fd}"))).copied().unwrap_or_default().to_string()
+        };
         assert!(fcntl(50).starts_with("fcntl(50</dev/null>, F_GETFD)"), "{}", fcntl(50));
         for fd in 51..=53 {
             assert!(fcntl(fd).starts_with(&format!("fcntl({fd}, F_GETFD)")), "{}", fcntl(fd));
@@ -121,7 +137,7 @@ fn names_of_sockets() {
         t.has("<UNIX");
         let Some(program) = lab::program("fds") else { return };
         let t = trace(user, &["-yy"], &[&program]);
-        assert!(t.calls("sendmsg")[0].text.starts_with("sendmsg(7<UNIX-STREAM:["), "{}", t.calls("sendmsg")[0].text);
+        assert!(t.calls("sendmsg")[0].text.contains("<UNIX-STREAM:["), "{}", t.calls("sendmsg")[0].text);
     });
 }
 
@@ -132,7 +148,8 @@ fn numbers_and_types() {
         assert!(t.lines.iter().any(|l| l.text.starts_with("[ 257] openat(")), "{}", t.text());
         assert!(t.lines.iter().any(|l| l.text.starts_with("[   0] read(3, ")), "{}", t.text());
         let t = cat(user, &["--types", "-e", "openat,read"]);
-        t.has("openat(int dfd: AT_FDCWD, const char *filename: \"/etc/passwd\", int flags: O_RDONLY");
+        t.has("openat(int dfd: AT_FDCWD, const char *filename: \"/etc/passwd\", ");
+        t.has(" flags: O_RDONLY");
         t.has("read(int fd: 3, ");
     });
 }

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// How long any run may take before it is killed and the test fails.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// What everybody may search; that of whoever runs the tests may have directories of his own.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Who runs trapline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
@@ -50,6 +53,16 @@ pub fn each_user(scenario: impl Fn(User)) {
     }
 }
 
+/// The same for scenarios that attach to processes that are not descendants of trapline.
+pub fn each_attacher(scenario: impl Fn(User)) {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    each_user(|user| match scope.trim() {
+        "" | "0" => scenario(user),
+        "1" | "2" if user == User::Me && is_root() => scenario(user),
+        _ => skip("kernel:ptrace_scope", "attaching is restricted by kernel.yama.ptrace_scope"),
+    });
+}
+
 /// Says that the calling test does not run, on stderr and in the file named by TRAPLINE_SKIPS.
 #[track_caller]
 pub fn skip(tier: &str, why: &str) {
@@ -65,7 +78,7 @@ pub fn skip(tier: &str, why: &str) {
 
 /// Whether a program is in PATH.
 pub fn has(program: &str) -> bool {
-    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|d| d.join(program).is_file())
+    PATH.split(':').any(|d| Path::new(d).join(program).is_file())
 }
 
 /// A directory that everybody can read, with trapline in it; those of runs that have ended are removed.
@@ -134,7 +147,9 @@ pub fn as_user<S: AsRef<OsStr>>(user: User, argv: &[S]) -> Command {
             c
         }
     };
-    c.args(&argv[1..]).current_dir(dir()).process_group(0).env("LC_ALL", "C").stdin(Stdio::null());
+    c.args(&argv[1..]).current_dir(dir()).process_group(0).stdin(Stdio::null());
+    // cargo test sets it, and the loader would search it.
+    c.env("LC_ALL", "C").env("PATH", PATH).env_remove("LD_LIBRARY_PATH");
     c
 }
 
@@ -236,7 +251,7 @@ pub fn run(command: &mut Command) -> Outcome {
 
 /// Sends a signal to a process (or, negative, a group) that a test has started.
 pub fn kill(signal: &str, pid: i64) {
-    let _ = Command::new("sh").args(["-c", &format!("kill -{signal} -- {pid}")]).stderr(Stdio::null()).status();
+    let _ = Command::new("sh").args(["-c", &format!("kill -s {signal} -- {pid}")]).stderr(Stdio::null()).status();
 }
 
 /// Polls for a state; never reached, the test fails.
@@ -244,7 +259,7 @@ pub fn kill(signal: &str, pid: i64) {
 pub fn until(what: &str, mut reached: impl FnMut() -> bool) {
     let started = Instant::now();
     while !reached() {
-        assert!(started.elapsed() < LIMIT, "never: {what}");
+        assert!(started.elapsed() < LIMIT / 2, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

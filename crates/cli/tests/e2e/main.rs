@@ -18,3 +18,4 @@ mod selection;
 mod signals;
 mod terminal;
 mod trace;
+mod views;

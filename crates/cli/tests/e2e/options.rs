@@ -6,7 +6,9 @@ use crate::trace::{on_stderr, trace};
 #[test]
 fn explain_says_what_will_be_done() {
     each_user(|user| {
-        let explained = |options: &[&str]| on_stderr(user, &[&["--explain", "-q"], options, &["-o", "/dev/null", "true"]].concat()).stderr;
+        let explained = |options: &[&str]| {
+            on_stderr(user, &[&["--explain", "-q"], options, &["-o", "/dev/null", "true"]].concat()).stderr
+        };
         let all = explained(&[]);
         assert!(all.lines().all(|l| l.starts_with("trapline: ")), "{all}");
         assert!(all.contains("backend: ptrace") && all.contains("no filter, because every call is wanted"), "{all}");
@@ -22,7 +24,14 @@ fn explain_says_what_will_be_done() {
 #[test]
 fn backends_and_follow_are_accepted() {
     each_user(|user| {
-        for options in [&["--backend", "ptrace"][..], &["--backend", "auto"], &["-f"], &["-w"], &["--buffer", "64K"], &["--seccomp-bpf", "-f"]] {
+        for options in [
+            &["--backend", "ptrace"][..],
+            &["--backend", "auto"],
+            &["-f"],
+            &["-w"],
+            &["--buffer", "64K"],
+            &["--seccomp-bpf", "-f"],
+        ] {
             let t = trace(user, options, &["sh", "-c", "/bin/true; exit 3"]);
             assert_eq!(t.outcome.code(), 3, "{options:?} {}", t.text());
             assert_eq!(t.calls("execve").len(), 2, "{options:?}");
@@ -35,7 +44,11 @@ fn the_first_line_is_the_start_of_the_command() {
     each_user(|user| {
         for options in [&[][..], &["-e", "execve"], &["-e", "%process"], &["--no-seccomp"], &["-y"]] {
             let t = trace(user, options, &["/bin/true", "one", "two"]);
-            assert!(t.lines[0].text.starts_with("execve(\"/bin/true\", [\"/bin/true\", \"one\", \"two\"], 0x"), "{}", t.text());
+            assert!(
+                t.lines[0].text.starts_with("execve(\"/bin/true\", [\"/bin/true\", \"one\", \"two\"], 0x"),
+                "{}",
+                t.text()
+            );
             assert_eq!(t.calls("execve").len(), 1);
         }
     });
@@ -66,7 +79,11 @@ fn list_names_calls() {
         assert!(list(&["%network"]).out().contains("syscall:socket\n"));
         assert_eq!(list(&["/^dup[23]$/"]).out(), "syscall:dup2\nsyscall:dup3\n");
         let verbose = list(&["-v", "openat"]).out();
-        assert!(verbose.starts_with("syscall:openat(int dfd, const char *filename, int flags, umode_t mode)\n") || verbose.contains("const char *filename"), "{verbose}");
+        assert!(
+            verbose.starts_with("syscall:openat(int dfd, const char *filename, int flags, umode_t mode)\n")
+                || verbose.contains("const char *filename"),
+            "{verbose}"
+        );
         assert!(verbose.contains("x86_64 257"), "{verbose}");
         let wrong = list(&["opennat"]);
         assert!(wrong.code() == 2 && wrong.stderr.contains("openat"), "{}", wrong.stderr);

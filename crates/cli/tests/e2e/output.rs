@@ -25,7 +25,9 @@ fn file_has_mode_0600_and_threads_on_every_line() {
         let dir = lab::scratch();
         let run = |options: &[&str]| {
             let args = [options, &["-e", "execve", "sh", "-c", "umask 0; /bin/true; exit 0"]].concat();
-            lab::run(lab::trapline(user, &[&["trace", "-q", "-o", "trace"], args.as_slice()].concat()).current_dir(&dir))
+            lab::run(
+                lab::trapline(user, &[&["trace", "-q", "-o", "trace"], args.as_slice()].concat()).current_dir(&dir),
+            )
         };
         assert_eq!(run(&[]).stderr, "");
         let file = dir.join("trace");
@@ -60,7 +62,10 @@ fn a_file_for_each_thread() {
             let text = fs::read_to_string(&path).expect("text");
             assert!(path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("t.")), "{}", path.display());
             assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o7777, 0o600);
-            assert!(text.lines().all(|l| l.starts_with("getppid()") || l.starts_with("clone3(") || l.starts_with("+++ ")), "{text}");
+            assert!(
+                text.lines().all(|l| l.starts_with("getppid()") || l.starts_with("clone3(") || l.starts_with("+++ ")),
+                "{text}"
+            );
             assert_eq!(text.matches("+++ exited with 0 +++").count(), 1);
             sizes.push(text.matches("getppid()").count());
         }
@@ -73,10 +78,14 @@ fn a_file_for_each_thread() {
 fn a_command_may_read() {
     each_user(|user| {
         let dir = lab::scratch();
-        let mut c = lab::trapline(user, &["trace", "-q", "-o", "|tr a-z A-Z >upper", "-e", "openat", "sh", "-c", "exit 3"]);
+        let mut c =
+            lab::trapline(user, &["trace", "-q", "-o", "|tr a-z A-Z >upper", "-e", "openat", "sh", "-c", "exit 3"]);
         assert_eq!(lab::run(c.current_dir(&dir)).code(), 3);
         let text = fs::read_to_string(dir.join("upper")).expect("upper");
-        assert!(text.contains(" OPENAT(AT_FDCWD, ") && text.lines().last().is_some_and(|l| l.ends_with("+++ EXITED WITH 3 +++")));
+        assert!(
+            text.contains(" OPENAT(AT_FDCWD, ")
+                && text.lines().last().is_some_and(|l| l.ends_with("+++ EXITED WITH 3 +++"))
+        );
     });
 }
 
@@ -97,10 +106,13 @@ fn a_full_disk_drops_and_counts() {
     each_user(|user| {
         let Some(program) = lab::program("threads") else { return };
         let dir = lab::scratch();
-        let script = format!("{program} 200; exit 5");
-        let mut c = lab::trapline(user, &["trace", "-o", "/dev/full", "--stats", "s.json", "-e", "getppid,nanosleep", "sh", "-c", &script]);
+        let script = format!("{program} 400; exit 5");
+        let mut c = lab::trapline(
+            user,
+            &["trace", "-o", "/dev/full", "--stats", "s.json", "-e", "nanosleep", "sh", "-c", &script],
+        );
         let out = lab::run(c.current_dir(&dir));
-        assert_eq!((out.code(), out.out().as_str()), (5, "3200\n"));
+        assert_eq!((out.code(), out.out().as_str()), (5, "6400\n"));
         assert_eq!(out.stderr.matches("No space left on device").count(), 1, "{}", out.stderr);
         assert_eq!(out.stderr.lines().count(), 2, "{}", out.stderr);
         let s = stats(&dir.join("s.json"));
@@ -116,10 +128,13 @@ fn a_closed_pipe_drops_and_counts() {
     each_user(|user| {
         let Some(program) = lab::program("threads") else { return };
         let dir = lab::scratch();
-        let script = format!("{program} 1000; exit 5");
-        let mut c = lab::trapline(user, &["trace", "-o", "|head -1 >first", "--stats", "s.json", "-e", "getppid,nanosleep", "sh", "-c", &script]);
+        let script = format!("{program} 2000; exit 5");
+        let mut c = lab::trapline(
+            user,
+            &["trace", "-o", "|head -1 >first", "--stats", "s.json", "-e", "nanosleep", "sh", "-c", &script],
+        );
         let out = lab::run(c.current_dir(&dir));
-        assert_eq!((out.code(), out.out().as_str()), (5, "16000\n"), "{}", out.stderr);
+        assert_eq!((out.code(), out.out().as_str()), (5, "32000\n"), "{}", out.stderr);
         assert_eq!(out.stderr.matches("Broken pipe").count(), 1, "{}", out.stderr);
         assert_eq!(fs::read_to_string(dir.join("first")).expect("first").lines().count(), 1);
         let s = stats(&dir.join("s.json"));
@@ -136,14 +151,14 @@ fn a_closed_stderr_does_not_touch_the_command() {
     each_user(|user| {
         let Some(program) = lab::program("threads") else { return };
         let dir = lab::scratch();
-        let script = format!("{program} 300 >done 2>&1; echo more >>done; exit 5");
-        let mut c = lab::trapline(user, &["trace", "--stats", "s.json", "-e", "getppid,nanosleep", "sh", "-c", &script]);
+        let script = format!("{program} 600 >done 2>&1; echo more >>done; exit 5");
+        let mut c = lab::trapline(user, &["trace", "--stats", "s.json", "-e", "nanosleep", "sh", "-c", &script]);
         c.current_dir(&dir).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = c.spawn().expect("trapline");
         drop(child.stderr.take());
         let running = lab::start_with(child);
         assert_eq!(running.end().code(), 5);
-        assert_eq!(fs::read_to_string(dir.join("done")).expect("done"), "4800\nmore\n");
+        assert_eq!(fs::read_to_string(dir.join("done")).expect("done"), "9600\nmore\n");
         let s = stats(&dir.join("s.json"));
         assert_eq!((of_calls(&s, "seen"), of_calls(&s, "dropped")), (4800, 4800), "{s}");
     });
@@ -153,7 +168,14 @@ fn a_closed_stderr_does_not_touch_the_command() {
 fn counters_add_up() {
     each_user(|user| {
         let Some(program) = lab::program("signals") else { return };
-        for options in [&[][..], &["-Z"], &["-z", "-e", "kill,rt_sigaction"], &["-e", "signal=none"], &["-y", "-e", "read"], &["-P", "/nonexistent"]] {
+        for options in [
+            &[][..],
+            &["-Z"],
+            &["-z", "-e", "kill,rt_sigaction"],
+            &["-e", "signal=none"],
+            &["-y", "-e", "read"],
+            &["-P", "/nonexistent"],
+        ] {
             let file = lab::scratch().join("s.json");
             let name = file.display().to_string();
             let t = trace(user, &[&["--stats", &name], options].concat(), &[&program]);

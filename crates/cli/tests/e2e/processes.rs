@@ -4,7 +4,8 @@ use crate::lab::{self, each_user};
 use crate::trace::trace;
 use std::collections::{BTreeMap, BTreeSet};
 
-const SETS: [&[&str]; 3] = [&[], &["-e", "getppid,nanosleep,clone,clone3,wait4,exit_group,execve"], &["--no-seccomp", "-e", "!mmap"]];
+const SETS: [&[&str]; 3] =
+    [&[], &["-e", "getppid,nanosleep,clone,clone3,wait4,exit_group,execve"], &["--no-seccomp", "-e", "!mmap"]];
 
 #[test]
 fn threads_have_all_their_calls() {
@@ -91,13 +92,20 @@ fn exec_from_a_thread_supersedes_the_leader() {
             let t = trace(user, options, &[&program, "/bin/sh", "-c", "exit 4"]);
             assert_eq!(t.outcome.code(), 4, "{}", t.text());
             let leader = t.lines[0].tid;
-            let threads: Vec<u32> = t.with("clone").iter().filter_map(|l| {
-                let result = l.result();
-                result.split_whitespace().next()?.parse().ok()
-            }).collect();
+            let threads: Vec<u32> = t
+                .with("clone")
+                .iter()
+                .filter_map(|l| {
+                    let result = l.result();
+                    result.split_whitespace().next()?.parse().ok()
+                })
+                .collect();
             assert_eq!(threads.len(), 2, "{}", t.text());
             let line = t.one("+++ superseded by execve in pid ");
-            assert_eq!((line.tid, line.text.as_str()), (leader, format!("+++ superseded by execve in pid {} +++", threads[1]).as_str()));
+            assert_eq!(
+                (line.tid, line.text.as_str()),
+                (leader, format!("+++ superseded by execve in pid {} +++", threads[1]).as_str())
+            );
             // The exec ends under the leader's id; the pauses never end.
             let exec = t.one("execve(\"/bin/sh\"");
             assert_eq!((exec.tid, exec.result()), (leader, "0"), "{}", t.text());

@@ -13,7 +13,15 @@ fn names(user: lab::User, options: &[&str]) -> Vec<String> {
 #[test]
 fn sets_of_calls() {
     each_user(|user| {
-        for set in ["openat,close", "trace=openat,close", "t=openat,close", "/^(openat|close)$", "trace=/^openat$/,close", "257,3", "?nosuch,openat,close"] {
+        for set in [
+            "openat,close",
+            "trace=openat,close",
+            "t=openat,close",
+            "/^(openat|close)$",
+            "trace=/^openat$/,close",
+            "257,3",
+            "?nosuch,openat,close",
+        ] {
             assert_eq!(names(user, &["-e", set]), ["close", "openat"], "{set}");
         }
         assert_eq!(names(user, &["--trace", "openat"]), ["openat"]);
@@ -38,11 +46,10 @@ fn sets_of_calls() {
 fn negated_sets() {
     each_user(|user| {
         let all = names(user, &[]);
-        for (set, gone) in [("!openat", &["openat"][..]), ("trace=!openat,close", &["openat", "close"]), ("!/^m/", &["mmap", "mprotect", "munmap"])] {
-            let mut expected = all.clone();
-            expected.retain(|n| !gone.contains(&n.as_str()) && !(set == "!/^m/" && n.starts_with('m')));
-            assert_eq!(names(user, &["-e", set]), expected, "{set}");
-        }
+        let without = |gone: &dyn Fn(&str) -> bool| all.iter().filter(|n| !gone(n)).cloned().collect::<Vec<_>>();
+        assert_eq!(names(user, &["-e", "!openat"]), without(&|n| n == "openat"));
+        assert_eq!(names(user, &["-e", "trace=!openat,close"]), without(&|n| n == "openat" || n == "close"));
+        assert_eq!(names(user, &["-e", "!/^m/"]), without(&|n| n.starts_with('m')));
         assert_eq!(names(user, &["-e", "!all"]), [""; 0]);
     });
 }
@@ -56,7 +63,11 @@ fn network_and_ipc_classes() {
         assert!(names.contains(&"socket") && names.contains(&"sendmsg") && !names.contains(&"openat"), "{names:?}");
         let Some(program) = lab::program("families") else { return };
         let t = trace(user, &["-e", "trace=%ipc"], &[&program]);
-        assert!(t.names().contains(&"shmget") && t.names().iter().all(|n| n.starts_with(['s', 'm'])), "{:?}", t.names());
+        assert!(
+            t.names().contains(&"shmget") && t.names().iter().all(|n| n.starts_with(['s', 'm'])),
+            "{:?}",
+            t.names()
+        );
         let t = trace(user, &["-e", "%signal"], &["sh", "-c", "trap : USR1; kill -USR1 $$"]);
         assert!(t.names().contains(&"rt_sigaction") && t.names().contains(&"kill"), "{:?}", t.names());
     });
@@ -76,7 +87,10 @@ fn sets_of_signals() {
         }
         assert_eq!(shown(&["--signal", "TERM"]), ["SIGTERM"]);
         assert_eq!(shown(&["-e", "signal=none"]), [""; 0]);
-        assert_eq!(shown(&["-e", "signal=!TERM,INT,RTMIN", "-e", "kill"]).iter().filter(|n| *n == "SIGTERM").count(), 0);
+        assert_eq!(
+            shown(&["-e", "signal=!TERM,INT,RTMIN", "-e", "kill"]).iter().filter(|n| *n == "SIGTERM").count(),
+            0
+        );
         assert_eq!(shown(&["-e", "signal=all"]).len(), 9);
     });
 }
@@ -86,7 +100,9 @@ fn outcomes() {
     each_user(|user| {
         let command = ["sh", "-c", "cat /etc/passwd /nonexistent/file; exit 0"];
         let all = trace(user, &["-e", "openat"], &command);
-        for option in [&["-z"][..], &["-e", "status=successful"], &["--status", "successful"], &["-e", "status=!failed"]] {
+        for option in
+            [&["-z"][..], &["-e", "status=successful"], &["--status", "successful"], &["-e", "status=!failed"]]
+        {
             let t = trace(user, &[&["-e", "openat"], option].concat(), &command);
             assert!(t.calls("openat").iter().all(|l| !l.result().starts_with("-1")), "{}", t.text());
             t.has("\"/etc/passwd\"");
@@ -110,7 +126,11 @@ fn raw_arguments_of_a_set() {
     each_user(|user| {
         let t = trace(user, &["-e", "openat,close", "-e", "raw=openat"], &["cat", "/etc/passwd"]);
         for l in t.calls("openat") {
-            assert!(l.text.starts_with("openat(0xffffff9c, 0x") || l.text.starts_with("openat(0xffffffffffffff9c, 0x"), "{}", l.text);
+            assert!(
+                l.text.starts_with("openat(0xffffff9c, 0x") || l.text.starts_with("openat(0xffffffffffffff9c, 0x"),
+                "{}",
+                l.text
+            );
             assert!(!l.text.contains('"'), "{}", l.text);
         }
         t.has("close(3)");
@@ -120,7 +140,11 @@ fn raw_arguments_of_a_set() {
 #[test]
 fn one_path() {
     each_user(|user| {
-        for options in [&["-P", "/etc/passwd"][..], &["-P", "/etc/../etc/passwd", "-P", "/nonexistent"], &["--trace-path", "/etc/passwd", "-e", "%desc"]] {
+        for options in [
+            &["-P", "/etc/passwd"][..],
+            &["-P", "/etc/../etc/passwd", "-P", "/nonexistent"],
+            &["--trace-path", "/etc/passwd", "-e", "%desc"],
+        ] {
             let t = trace(user, options, &["sh", "-c", "cat /etc/passwd /etc/group; cat </etc/passwd"]);
             assert_eq!(t.outcome.code(), 0);
             // cat opens it by name, the shell for a child: read and close through the descriptor, and through its copy.

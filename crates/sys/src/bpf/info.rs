@@ -52,10 +52,8 @@ struct Raw([u8; 512]);
 impl Raw {
     fn get(fd: BorrowedFd) -> io::Result<Raw> {
         let mut raw = Raw([0; 512]);
-        let mut attr = Attr::new()
-            .fd(at::INFO_FD, fd)
-            .u32(at::INFO_SIZE, raw.0.len() as u32)
-            .output(at::INFO, &mut raw.0);
+        let mut attr =
+            Attr::new().fd(at::INFO_FD, fd).u32(at::INFO_SIZE, raw.0.len() as u32).output(at::INFO, &mut raw.0);
         // SAFETY: the room is as long as said, and all zero: no addresses in it that the kernel would follow.
         unsafe { call(Command::ObjectInfo, &mut attr) }?;
         Ok(raw)

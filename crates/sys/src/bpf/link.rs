@@ -90,11 +90,17 @@ fn open_perf_tracepoint(id: u64) -> io::Result<OwnedFd> {
     }
 }
 
-/// Where tracefs is, if it is mounted.
-pub fn tracefs() -> Option<&'static str> {
-    ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-        .into_iter()
-        .find(|dir| std::fs::metadata(format!("{dir}/events")).is_ok())
+/// Where tracefs is. `NotFound`: not mounted; `PermissionDenied`: only root may look (its directory has mode 700).
+pub fn tracefs() -> io::Result<&'static str> {
+    let mut error = io::Error::new(io::ErrorKind::NotFound, "tracefs is not mounted");
+    for dir in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
+        match std::fs::metadata(format!("{dir}/events")) {
+            Ok(_) => return Ok(dir),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => error = e,
+        }
+    }
+    Err(error)
 }
 
 /// The number of a classic tracepoint, for instance `syscalls` and `sys_enter_openat`.
@@ -102,7 +108,6 @@ pub fn tracepoint_id(category: &str, name: &str) -> io::Result<u64> {
     if category.contains('/') || name.contains('/') {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let dir = tracefs().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "tracefs is not mounted"))?;
-    let text = std::fs::read_to_string(format!("{dir}/events/{category}/{name}/id"))?;
+    let text = std::fs::read_to_string(format!("{}/events/{category}/{name}/id", tracefs()?))?;
     text.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
 }

@@ -157,8 +157,12 @@ mod tests {
 
         fn drain(&mut self) -> (usize, Vec<Vec<u8>>) {
             let mut out = Vec::new();
-            let mut view =
-                View { consumer: &self.consumer, producer: &self.producer, data: self.data.as_ptr().cast(), size: self.size };
+            let mut view = View {
+                consumer: &self.consumer,
+                producer: &self.producer,
+                data: self.data.as_ptr().cast(),
+                size: self.size,
+            };
             let n = view.drain(|r| out.push(r.to_vec()));
             (n, out)
         }

@@ -48,7 +48,7 @@ impl Builder {
     /// An integer of `size` bytes.
     pub fn int(&mut self, name: &str, size: u32, signed: bool) -> u32 {
         let id = self.add(name, Kind::Int, 0, size);
-        self.words(&[u32::from(signed) << 24 | size * 8]);
+        self.words(&[(u32::from(signed) << 24) | (size * 8)]);
         id
     }
 

@@ -3,7 +3,7 @@
 use super::build::{Builder, value_types};
 use super::*;
 
-/// `struct task { struct { int pid; union-less } ; struct task *parent; int numbers[4]; }` and a function on it.
+/// `struct task { struct { int pid, tgid; } ; struct task *parent; int numbers[4]; }` and a function on it.
 fn sample() -> Vec<u8> {
     let mut b = Builder::new();
     let int = b.int("int", 4, true);
@@ -16,8 +16,10 @@ fn sample() -> Vec<u8> {
     b.finish()
 }
 
-/// Types by hand: (name, kind and count, flag, value, extra words).
-fn blob(types: &[(u32, Kind, u32, bool, u32, &[u32])], strings: &[u8]) -> Vec<u8> {
+/// A type by hand: name, kind, count, flag, value, extra words.
+type Raw<'a> = (u32, Kind, u32, bool, u32, &'a [u32]);
+
+fn blob(types: &[Raw], strings: &[u8]) -> Vec<u8> {
     let mut section = Vec::new();
     for (name, kind, count, flag, value, extra) in types {
         let info = (*kind as u32) << 24 | count | u32::from(*flag) << 31;

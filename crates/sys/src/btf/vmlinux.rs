@@ -9,24 +9,21 @@ use std::os::fd::AsFd;
 const PATH: &str = "/sys/kernel/btf/vmlinux";
 
 /// Bytes of a file that does not change: mapped where the kernel allows it (Linux 6.16), else read.
-pub enum Blob {
-    /// Mapped.
-    #[doc(hidden)]
-    Mapped(Fixed),
-    /// Read.
+pub struct Blob(Bytes);
+
+enum Bytes {
+    /// The mapping, and the file's length.
+    Mapped(Mapping, usize),
     Read(Vec<u8>),
 }
 
-/// A mapping whose bytes never change.
-pub struct Fixed(Mapping, usize);
-
 impl AsRef<[u8]> for Blob {
     fn as_ref(&self) -> &[u8] {
-        match self {
+        match &self.0 {
             // SAFETY: readable up to the file's length, which is at most the mapping's; the kernel never writes its BTF, and
             // the mapping is private.
-            Blob::Mapped(Fixed(mapping, len)) => unsafe { std::slice::from_raw_parts(mapping.base(), *len) },
-            Blob::Read(bytes) => bytes,
+            Bytes::Mapped(mapping, len) => unsafe { std::slice::from_raw_parts(mapping.base(), *len) },
+            Bytes::Read(bytes) => bytes,
         }
     }
 }
@@ -40,13 +37,13 @@ impl Btf<Blob> {
         let mut file = File::open(PATH)?;
         let len = file.metadata()?.len() as usize;
         let blob = match Mapping::new(file.as_fd(), 0, len, Mode::PrivateRead) {
-            Ok(mapping) => Blob::Mapped(Fixed(mapping, len)),
+            Ok(mapping) => Bytes::Mapped(mapping, len),
             Err(_) => {
                 let mut bytes = Vec::with_capacity(len);
                 file.read_to_end(&mut bytes)?;
-                Blob::Read(bytes)
+                Bytes::Read(bytes)
             }
         };
-        Btf::parse(blob).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+        Btf::parse(Blob(blob)).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
     }
 }

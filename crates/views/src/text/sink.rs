@@ -48,8 +48,8 @@ impl<'a> TextSink<'a> {
 
     /// A descriptor and its name.
     pub fn fd(&mut self, fd: i32) {
-        if fd == events::names::AT_FDCWD {
-            self.raw("AT_FDCWD");
+        if fd == events::names::AT_FDCWD && self.opts.xlat != Xlat::Raw {
+            self.raw(if self.opts.xlat == Xlat::Verbose { "-100 /* AT_FDCWD */" } else { "AT_FDCWD" });
         } else {
             signed(fd.into(), self.out);
         }

@@ -151,10 +151,17 @@ fn exec_error(cmd: &Command, errno: i32) -> Error {
     }
 }
 
-/// Explains why `pid` cannot be attached to; `tracer` traces it already.
+/// Stands for an errno: the process is a zombie.
+const ZOMBIE: i32 = 10_000;
+
+/// Explains why a process cannot be attached to; `tracer` traces it already.
 fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
+    const ENOENT: i32 = 2;
     const ESRCH: i32 = 3;
-    if errno == ESRCH {
+    if errno == ZOMBIE {
+        return Error::failed(what, "the process has ended", "its parent has not collected it yet");
+    }
+    if matches!(errno, ESRCH | ENOENT) {
         return Error::failed(what, "no such process", "see 'ps -e'");
     }
     if tracer != 0 {
@@ -184,7 +191,8 @@ fn fail(ring: &Ring, at: u32, pid: i32, e: &io::Error) {
     c.failed_pid.store(pid, Ordering::Relaxed);
     let tracer = if at == failed::ATTACH { proc::tracer_of(pid).unwrap_or(0) } else { 0 };
     c.failed_tracer.store(tracer, Ordering::Relaxed);
-    c.failure.store(e.raw_os_error().unwrap_or(22), Ordering::Release);
+    let zombie = at == failed::ATTACH && proc::status_field(pid, "State").is_some_and(|s| s.starts_with('Z'));
+    c.failure.store(if zombie { ZOMBIE } else { e.raw_os_error().unwrap_or(22) }, Ordering::Release);
 }
 
 /// The life of the ptracer process.

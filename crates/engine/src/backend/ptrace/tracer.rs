@@ -262,7 +262,7 @@ impl<'r> Tracer<'r> {
         let thread = self.threads.remove(&s.tid);
         let pid = thread.as_ref().map_or(s.tid, |t| t.pid);
         if let Some(t) = thread {
-            if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
+            if let Some(p) = t.pending.as_ref().filter(|p| p.wanted && !t.starting) {
                 let now = time::monotonic();
                 let end = End { time: now, ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
                 self.out.call((t.pid, t.tid), p, &end);

@@ -1,0 +1,349 @@
+//! `sys_enter` and `sys_exit`, and what all programs share: the frame, the lookups, the output.
+//!
+//! Registers in every program: r6 task storage, r7 scratch buffer of this CPU, r8 bytes of the event so far, r9 the row of the
+//! call. The stack slots are named in [`slot`].
+
+use super::ops;
+use super::plan::{self, AT_ENTRY, WANTED};
+use super::{counter, state};
+use crate::asm::{Assembler, Label};
+use crate::helper::Helper;
+use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
+
+/// The maps that the programs use.
+#[derive(Clone, Copy, Debug)]
+pub struct Maps {
+    /// Task storage of [`state::SIZE`] bytes.
+    pub tasks: i32,
+    /// Array of [`super::SCRATCH`] bytes by CPU.
+    pub scratch: i32,
+    /// Array of ring buffers by CPU.
+    pub rings: i32,
+    /// Array of [`plan::ROW`] bytes by call number; its size is `rows`.
+    pub rows: i32,
+    /// Number of rows.
+    pub row_count: i32,
+    /// Hash from [`plan::switch_key`] to two ops, of entry and of exit.
+    pub switches: i32,
+    /// Per-CPU array of one value with [`counter::COUNT`] u64.
+    pub counters: i32,
+}
+
+/// What the kernel's structs look like, and how the session names processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Target {
+    /// Offset of `tgid` in `struct task_struct`.
+    pub task_tgid: i16,
+    /// Offset of `pid` in `struct task_struct`.
+    pub task_pid: i16,
+    /// Offset of `exit_code` in `struct task_struct`.
+    pub task_exit_code: i16,
+    /// Offset of `files` in `struct task_struct`.
+    pub task_files: i16,
+    /// Device and inode of the session's pid namespace, none for the initial one.
+    pub pid_namespace: Option<(u64, u64)>,
+}
+
+/// Offsets of the registers in `struct pt_regs` (arch/x86/include/asm/ptrace.h): di, si, dx, r10, r8, r9.
+const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
+
+/// Stack slots, from r10.
+pub mod slot {
+    /// Capture bits.
+    pub const CAPS: i16 = -8;
+    /// The context.
+    pub const CTX: i16 = -16;
+    /// Raw result.
+    pub const RET: i16 = -24;
+    /// The op under way, 16 bytes.
+    pub const OP: i16 = -40;
+    /// The argument's address.
+    pub const ADDR: i16 = -48;
+    /// A length.
+    pub const LEN: i16 = -56;
+    /// A word read from the target.
+    pub const WORD: i16 = -64;
+    /// The second half of a pair read from the target. WORD2 lies right above WORD.
+    pub const WORD2: i16 = -72;
+    /// Where a list started.
+    pub const HEAD: i16 = -80;
+    /// Loop counters.
+    pub const I: i16 = -88;
+    /// Items done.
+    pub const DONE: i16 = -96;
+    /// Bytes that a result still covers.
+    pub const LEFT: i16 = -104;
+    /// What became of the read.
+    pub const CAP: i16 = -112;
+    /// A key of 16 bytes.
+    pub const KEY: i16 = -128;
+    /// 1 while the ops of exit run.
+    pub const EXIT: i16 = -136;
+    /// Spare.
+    pub const TEMP: i16 = -144;
+}
+
+/// Emits a program around `body`, which may jump to the label it is given to end without a word.
+pub fn program(body: impl FnOnce(&mut Assembler, Label)) -> Result<crate::Program, crate::AsmError> {
+    let mut a = Assembler::new();
+    let out = a.new_label();
+    body(&mut a, out);
+    a.bind(out);
+    a.mov(R0, 0);
+    a.exit();
+    a.finish()
+}
+
+/// r6 = the current task's storage, or out.
+pub fn current_state(a: &mut Assembler, maps: &Maps, out: Label) {
+    a.note("the current task's state; none: not traced");
+    a.call(Helper::GetCurrentTaskBtf);
+    a.map_fd(R1, maps.tasks);
+    a.mov(R2, R0);
+    a.mov(R3, 0);
+    a.mov(R4, 0);
+    a.call(Helper::TaskStorageGet);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    a.mov(R6, R0);
+}
+
+/// r7 = the scratch buffer of this CPU.
+pub fn scratch(a: &mut Assembler, maps: &Maps, out: Label) {
+    a.call(Helper::GetSmpProcessorId);
+    a.store(Size::W, R10, slot::KEY, R0);
+    a.map_fd(R1, maps.scratch);
+    a.mov(R2, R10);
+    a.alu(Alu::Add, R2, i32::from(slot::KEY));
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    a.mov(R7, R0);
+}
+
+/// r9 = the row of call `nr` (in r1), or out.
+pub fn row(a: &mut Assembler, maps: &Maps, out: Label) {
+    a.jump_if(Cond::Ge, R1, maps.row_count, out);
+    a.store(Size::W, R10, slot::KEY, R1);
+    a.map_fd(R1, maps.rows);
+    a.mov(R2, R10);
+    a.alu(Alu::Add, R2, i32::from(slot::KEY));
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    a.mov(R9, R0);
+}
+
+/// Adds 1 to a counter.
+pub fn count(a: &mut Assembler, maps: &Maps, which: i32) {
+    let none = a.new_label();
+    a.store(Size::W, R10, slot::KEY, 0);
+    a.map_fd(R1, maps.counters);
+    a.mov(R2, R10);
+    a.alu(Alu::Add, R2, i32::from(slot::KEY));
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, none);
+    a.mov(R1, 1);
+    a.atomic(Atomic::Add, Size::D, R0, (8 * which) as i16, R1);
+    a.bind(none);
+}
+
+/// Puts r8 bytes of the scratch buffer into the ring of this CPU; a full ring is counted.
+pub fn output(a: &mut Assembler, maps: &Maps) {
+    let (dropped, done) = (a.new_label(), a.new_label());
+    a.note("into the ring of this CPU");
+    count(a, maps, counter::SEEN);
+    a.call(Helper::GetSmpProcessorId);
+    a.store(Size::W, R10, slot::KEY, R0);
+    a.map_fd(R1, maps.rings);
+    a.mov(R2, R10);
+    a.alu(Alu::Add, R2, i32::from(slot::KEY));
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, dropped);
+    a.jump_if(Cond::Gt, R8, 0xc000, dropped);
+    a.mov(R1, R0);
+    a.mov(R2, R7);
+    a.mov(R3, R8);
+    a.mov(R4, 1); // BPF_RB_NO_WAKEUP: the collector polls.
+    a.call(Helper::RingbufOutput);
+    a.jump_if(Cond::Eq, R0, 0, done);
+    a.bind(dropped);
+    count(a, maps, counter::DROPPED);
+    a.bind(done);
+}
+
+/// Stores tid and pid of the current task, as the session's namespace knows them, at 12 and 16 of the scratch buffer.
+pub fn who(a: &mut Assembler, target: &Target) {
+    let (init, done) = (a.new_label(), a.new_label());
+    if let Some((dev, ino)) = target.pid_namespace {
+        a.constant(R1, dev);
+        a.constant(R2, ino);
+        a.mov(R3, R10);
+        a.alu(Alu::Add, R3, i32::from(slot::KEY));
+        a.mov(R4, 8);
+        a.call(Helper::GetNsCurrentPidTgid);
+        a.jump_if(Cond::Ne, R0, 0, init);
+        a.load(Size::W, R1, R10, slot::KEY);
+        a.store(Size::W, R7, 12, R1);
+        a.load(Size::W, R1, R10, slot::KEY + 4);
+        a.store(Size::W, R7, 16, R1);
+        a.jump(done);
+    }
+    a.bind(init);
+    a.call(Helper::GetCurrentPidTgid);
+    a.store(Size::W, R7, 12, R0);
+    a.alu(Alu::Rsh, R0, 32);
+    a.store(Size::W, R7, 16, R0);
+    a.bind(done);
+}
+
+/// The program for `sys_enter` (tp_btf: ctx[0] pt_regs, ctx[1] number).
+pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
+    let _ = target;
+    program(|a, out| {
+        a.store(Size::D, R10, slot::CTX, R1);
+        current_state(a, maps, out);
+        a.note("number, arguments, start");
+        a.load(Size::D, R2, R10, slot::CTX);
+        a.load(Size::D, R1, R2, 8);
+        a.store(Size::D, R6, state::NR, R1);
+        a.load(Size::D, R3, R2, 0);
+        for (i, reg) in ARG_REGISTERS.iter().enumerate() {
+            a.load(Size::D, R4, R3, *reg);
+            a.store(Size::D, R6, state::ARGS + 8 * i as i16, R4);
+        }
+        a.store(Size::D, R6, state::LEN, 0);
+        a.store(Size::D, R6, state::CAPS, 0);
+        a.call(Helper::GetSmpProcessorId);
+        a.store(Size::D, R6, state::CPU, R0);
+        a.call(Helper::KtimeGetNs);
+        a.store(Size::D, R6, state::START, R0);
+        a.load(Size::D, R1, R6, state::FLAGS);
+        a.alu(Alu::Or, R1, state::IN_CALL);
+        a.store(Size::D, R6, state::FLAGS, R1);
+        a.load(Size::D, R1, R6, state::NR);
+        row(a, maps, out);
+        a.load(Size::H, R1, R9, plan::FLAGS);
+        a.alu(Alu::And, R1, i32::from(AT_ENTRY | WANTED));
+        a.jump_if(Cond::Ne, R1, i32::from(AT_ENTRY | WANTED), out);
+        a.note("tails of entry");
+        scratch(a, maps, out);
+        a.mov(R8, 0);
+        a.store(Size::D, R10, slot::CAPS, 0);
+        a.store(Size::D, R10, slot::RET, 0);
+        a.store(Size::D, R10, slot::EXIT, 0);
+        ops::run(a, maps, plan::OPS_IN, out);
+        a.jump_if(Cond::Gt, R8, state::ROOM, out);
+        a.jump_if(Cond::Eq, R8, 0, out);
+        a.mov(R1, R6);
+        a.alu(Alu::Add, R1, i32::from(state::TAILS));
+        a.mov(R2, R8);
+        a.mov(R3, R7);
+        a.call(Helper::ProbeReadKernel);
+        a.store(Size::D, R6, state::LEN, R8);
+        a.load(Size::D, R1, R10, slot::CAPS);
+        a.store(Size::D, R6, state::CAPS, R1);
+    })
+}
+
+/// Writes the fixed part of the call's event into the scratch buffer, and sets r8 to its length. `no_result` adds that bit.
+pub fn fixed(a: &mut Assembler, target: &Target, no_result: bool) {
+    a.note("fixed part");
+    a.call(Helper::KtimeGetNs);
+    a.store(Size::D, R7, 0, R0);
+    a.load(Size::H, R1, R9, plan::ID);
+    a.store(Size::H, R7, 8, R1);
+    who(a, target);
+    a.load(Size::D, R1, R6, state::START);
+    a.store(Size::D, R7, 24, R1);
+    a.load(Size::D, R1, R10, slot::RET);
+    a.store(Size::D, R7, 32, R1);
+    // Processors at entry and exit.
+    a.load(Size::H, R2, R9, plan::CPU);
+    a.alu(Alu::And, R2, 0x7f);
+    a.alu(Alu::Add, R2, R7);
+    a.load(Size::D, R1, R6, state::CPU);
+    a.store(Size::H, R2, 0, R1);
+    a.store(Size::D, R10, slot::TEMP, R2);
+    if no_result {
+        a.store(Size::H, R2, 2, -1);
+    } else {
+        a.call(Helper::GetSmpProcessorId);
+        a.load(Size::D, R2, R10, slot::TEMP);
+        a.store(Size::H, R2, 2, R0);
+    }
+    for i in 0..6i16 {
+        let (wide, next) = (a.new_label(), a.new_label());
+        a.load(Size::H, R2, R9, plan::ARGS + 4 * i);
+        a.alu(Alu::And, R2, 0x7f);
+        a.alu(Alu::Add, R2, R7);
+        a.load(Size::D, R1, R6, state::ARGS + 8 * i);
+        a.load(Size::H, R3, R9, plan::ARGS + 4 * i + 2);
+        a.jump_if(Cond::Eq, R3, 0, next);
+        a.jump_if(Cond::Eq, R3, 8, wide);
+        a.store(Size::W, R2, 0, R1);
+        a.jump(next);
+        a.bind(wide);
+        a.store(Size::D, R2, 0, R1);
+        a.bind(next);
+    }
+    a.load(Size::H, R8, R9, plan::FIXED);
+    a.alu(Alu::And, R8, 0x7f);
+}
+
+/// The tails of entry: those that were read then, or else read now.
+pub fn entry_tails(a: &mut Assembler, maps: &Maps, drop: Label) {
+    let (now, done) = (a.new_label(), a.new_label());
+    a.load(Size::D, R1, R6, state::CAPS);
+    a.store(Size::D, R10, slot::CAPS, R1);
+    a.load(Size::D, R2, R6, state::LEN);
+    a.jump_if(Cond::Eq, R2, 0, now);
+    a.jump_if(Cond::Gt, R2, state::ROOM, now);
+    a.store(Size::D, R10, slot::LEN, R2);
+    a.mov(R1, R7);
+    a.alu(Alu::Add, R1, R8);
+    a.mov(R3, R6);
+    a.alu(Alu::Add, R3, i32::from(state::TAILS));
+    a.call(Helper::ProbeReadKernel);
+    a.load(Size::D, R2, R10, slot::LEN);
+    a.alu(Alu::Add, R8, R2);
+    a.jump(done);
+    a.bind(now);
+    a.store(Size::D, R10, slot::EXIT, 0);
+    ops::run(a, maps, plan::OPS_IN, drop);
+    a.bind(done);
+}
+
+/// The program for `sys_exit` (tp_btf: ctx[0] pt_regs, ctx[1] result).
+pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
+    program(|a, out| {
+        let drop = a.new_label();
+        a.store(Size::D, R10, slot::CTX, R1);
+        current_state(a, maps, out);
+        a.load(Size::D, R1, R6, state::FLAGS);
+        a.mov(R2, R1);
+        a.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
+        // A child's first return has no entry.
+        a.jump_if(Cond::Ne, R2, state::IN_CALL, out);
+        a.alu(Alu::And, R1, !state::IN_CALL);
+        a.store(Size::D, R6, state::FLAGS, R1);
+        a.load(Size::D, R1, R6, state::NR);
+        row(a, maps, out);
+        a.load(Size::H, R1, R9, plan::FLAGS);
+        a.alu(Alu::And, R1, i32::from(WANTED));
+        a.jump_if(Cond::Eq, R1, 0, out);
+        a.load(Size::D, R2, R10, slot::CTX);
+        a.load(Size::D, R1, R2, 8);
+        a.store(Size::D, R10, slot::RET, R1);
+        scratch(a, maps, out);
+        fixed(a, target, false);
+        entry_tails(a, maps, drop);
+        a.store(Size::D, R10, slot::EXIT, 1);
+        ops::run(a, maps, plan::OPS_OUT, drop);
+        a.load(Size::D, R1, R10, slot::CAPS);
+        a.store(Size::H, R7, 10, R1);
+        output(a, maps);
+        a.jump(out);
+        a.bind(drop);
+        a.note("too long for the scratch buffer");
+        count(a, maps, counter::SEEN);
+        count(a, maps, counter::DROPPED);
+    })
+}

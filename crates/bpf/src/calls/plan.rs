@@ -1,0 +1,317 @@
+//! The capture plan of a call as the programs read it: a row of a map, made from the call's schema.
+//!
+//! ```text
+//!  0   2     4     6      8 …32                32 …128            128 …224
+//!  ┌───┬─────┬─────┬──────┬───────────────────┬──────────────────┬──────────────────┐
+//!  │id │flags│fixed│cpu   │ 6 × {off, width}  │ 6 × Op of entry  │ 6 × Op of exit   │
+//!  └───┴─────┴─────┴──────┴───────────────────┴──────────────────┴──────────────────┘
+//! ```
+//!
+//! The programs are the same for every selection of calls; what they do is data. The order of the ops is the order of the
+//! layout's tails. Invariant: an op exists for each tail, so that every event has every tail.
+
+use events::layout::{Layout, Shape};
+use events::schema::{Dir, Schema};
+use events::types::{Int, Len, LenFrom, Mem, StrKind, Type};
+
+/// Bytes of a row.
+pub const ROW: usize = 224;
+/// Offset of the class id (u16).
+pub const ID: i16 = 0;
+/// Offset of the flags (u16).
+pub const FLAGS: i16 = 2;
+/// Offset of the length of the fixed part (u16).
+pub const FIXED: i16 = 4;
+/// Offset of the offset of the processors (u16).
+pub const CPU: i16 = 6;
+/// Offset of the places of the arguments.
+pub const ARGS: i16 = 8;
+/// Offset of the ops of entry.
+pub const OPS_IN: i16 = 32;
+/// Offset of the ops of exit.
+pub const OPS_OUT: i16 = 128;
+/// Bytes of an op.
+pub const OP: i16 = 16;
+/// Ops of each phase.
+pub const OPS: i16 = 6;
+
+/// The call's events are wanted.
+pub const WANTED: u16 = 1;
+/// Memory is read at entry, because the call changes it, replaces it, or does not return.
+pub const AT_ENTRY: u16 = 2;
+
+/// What an op does. 0 ends the list.
+pub mod kind {
+    /// C string, up to `max` bytes.
+    pub const STR: u8 = 1;
+    /// The same behind a u16 length (switches).
+    pub const STR_BYTES: u8 = 2;
+    /// `length` bytes, up to `max`.
+    pub const BYTES: u8 = 3;
+    /// One element of `elem` bytes.
+    pub const ONE: u8 = 4;
+    /// `length` elements of `elem` bytes, up to `max` bytes.
+    pub const MANY: u8 = 5;
+    /// Array of strings.
+    pub const STRV: u8 = 6;
+    /// Number of strings of an array.
+    pub const COUNT: u8 = 7;
+    /// iovecs.
+    pub const IOV: u8 = 8;
+    /// A message.
+    pub const MSG: u8 = 9;
+    /// Pointer and size of a signal set, and the set.
+    pub const SIGPACK: u8 = 10;
+    /// Whatever the row of another map says.
+    pub const SWITCH: u8 = 11;
+    /// An empty tail of 1 byte.
+    pub const EMPTY1: u8 = 12;
+    /// An empty tail of 2 bytes.
+    pub const EMPTY2: u8 = 13;
+    /// An empty tail of 4 bytes.
+    pub const EMPTY4: u8 = 14;
+}
+
+/// When an op of exit is carried out.
+pub mod when {
+    /// The call succeeded.
+    pub const SUCCESS: u8 = 0;
+    /// The call was interrupted.
+    pub const INTERRUPTED: u8 = 1;
+    /// Always.
+    pub const ALWAYS: u8 = 2;
+}
+
+/// Where an op's length comes from.
+pub mod length {
+    /// `n` of the op.
+    pub const CONST: u8 = 0;
+    /// An argument, 32 bits unsigned.
+    pub const ARG32: u8 = 1;
+    /// An argument, 32 bits signed; negative is 0.
+    pub const ARG32S: u8 = 2;
+    /// An argument, 64 bits.
+    pub const ARG64: u8 = 3;
+    /// The result.
+    pub const RET: u8 = 4;
+    /// The 32-bit integer that an argument points to.
+    pub const DEREF: u8 = 5;
+}
+
+/// One capture.
+///
+/// ```text
+/// 0 kind  1 arg  2 when  3 length  4 length's arg  5 guard (an argument that must not be 0, 255 for none)
+/// 6 elem (u16)  8 mul (u8)  9 div (u8)  10 -  12 max or n (u32)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// One of [`kind`].
+    pub kind: u8,
+    /// The argument.
+    pub arg: u8,
+    /// One of [`when`].
+    pub when: u8,
+    /// One of [`length`].
+    pub length: u8,
+    /// The argument that `length` speaks of.
+    pub len_arg: u8,
+    /// An argument that must not be 0, 255 for none.
+    pub guard: u8,
+    /// Bytes of an element.
+    pub elem: u16,
+    /// Multiplier of the length.
+    pub mul: u8,
+    /// Divisor of the length.
+    pub div: u8,
+    /// The most bytes.
+    pub max: u32,
+    /// A constant length.
+    pub n: u16,
+}
+
+impl Op {
+    fn new(kind: u8, arg: u8) -> Op {
+        Op { kind, arg, when: 0, length: 0, len_arg: 0, guard: 255, elem: 0, mul: 1, div: 1, max: 0, n: 0 }
+    }
+
+    /// The op's bytes.
+    pub fn bytes(&self) -> [u8; OP as usize] {
+        let (e, n, m) = (self.elem.to_le_bytes(), self.n.to_le_bytes(), self.max.to_le_bytes());
+        [
+            self.kind, self.arg, self.when, self.length, self.len_arg, self.guard, e[0], e[1], self.mul, self.div, n[0],
+            n[1], m[0], m[1], m[2], m[3],
+        ]
+    }
+}
+
+/// How much is captured.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of strings and buffers, at most [`MAX_STRING`].
+    pub string: u32,
+    /// Contents of environments too.
+    pub verbose: bool,
+}
+
+/// The most bytes of one string or buffer that a program captures.
+pub const MAX_STRING: u32 = 4000;
+/// Bytes of a path without its NUL (PATH_MAX, `include/uapi/linux/limits.h`).
+const MAX_PATH: u32 = 4000;
+/// A directory buffer is captured whole, because its entries are counted.
+const MAX_DIRENTS: u32 = 32768;
+
+fn set_len(op: &mut Op, len: &Len, schema: &Schema) {
+    op.mul = len.mul.min(255) as u8;
+    op.div = len.div.clamp(1, 255) as u8;
+    match len.from {
+        LenFrom::Const(n) => (op.length, op.n) = (length::CONST, n.min(65535) as u16),
+        LenFrom::Ret => {
+            op.length = length::RET;
+            // A size of 0 asks how much there would be, and nothing is stored.
+            let size = ["size", "gidsetsize"].iter().find_map(|n| schema.arg(n));
+            op.guard = size.map_or(255, |i| i as u8);
+        }
+        LenFrom::Deref(i) => (op.length, op.len_arg) = (length::DEREF, i),
+        LenFrom::Arg(i) => {
+            op.len_arg = i;
+            op.length = match schema.args[usize::from(i)].ty {
+                Type::Int(Int { size: 8, .. }) => length::ARG64,
+                Type::Int(Int { signed: true, .. }) => length::ARG32S,
+                Type::Int(_) => length::ARG32,
+                _ => length::ARG64,
+            };
+        }
+    }
+}
+
+fn bytes(op: &mut Op, len: &Len, schema: &Schema, max: u32) {
+    op.kind = kind::BYTES;
+    op.max = max;
+    set_len(op, len, schema);
+}
+
+/// The op that captures `ty` as argument `arg` into a tail of `shape`.
+fn op_for(schema: &Schema, arg: u8, ty: &Type, shape: Shape, limits: Limits) -> Op {
+    let mut op = Op::new(kind::EMPTY2, arg);
+    match ty {
+        Type::Int(_) => op.kind = empty(shape),
+        Type::Switch { .. } => op.kind = kind::SWITCH,
+        Type::Str(k) => {
+            op.kind = if shape == Shape::Str { kind::STR } else { kind::STR_BYTES };
+            op.max = if *k == StrKind::Path { MAX_PATH } else { limits.string };
+        }
+        Type::Bytes(len) => bytes(&mut op, len, schema, limits.string),
+        Type::Sockaddr(len) => bytes(&mut op, len, schema, 128),
+        Type::Sigset(len) | Type::Cpuset(len) => bytes(&mut op, len, schema, 1024),
+        Type::Fdset(len) => {
+            bytes(&mut op, len, schema, 1024);
+            op.div = 8;
+        }
+        Type::Dirents { len, .. } => bytes(&mut op, len, schema, MAX_DIRENTS),
+        Type::SigsetPack => op.kind = kind::SIGPACK,
+        Type::Ptr { elem, len } => element(&mut op, schema, elem, len.as_ref(), shape, limits),
+        Type::Strv => (op.kind, op.max) = (kind::STRV, limits.string),
+        Type::Envv if limits.verbose => (op.kind, op.max) = (kind::STRV, limits.string),
+        Type::Envv => op.kind = kind::COUNT,
+        Type::Iov(len) => {
+            (op.kind, op.max, op.when) = (kind::IOV, limits.string, when::ALWAYS);
+            set_len(&mut op, len, schema);
+        }
+        Type::Msghdr => (op.kind, op.max, op.when) = (kind::MSG, limits.string, when::ALWAYS),
+        // Arrays of messages are left to backends that read memory without a verifier: the address is shown.
+        Type::Mmsghdr(_) => op.kind = kind::EMPTY2,
+    }
+    op
+}
+
+fn element(op: &mut Op, schema: &Schema, elem: &Mem, len: Option<&Len>, shape: Shape, limits: Limits) {
+    op.elem = elem.size() as u16;
+    match (shape, len) {
+        (Shape::One(_), _) => op.kind = kind::ONE,
+        (Shape::Bytes, None) => {
+            (op.kind, op.max, op.n) = (kind::BYTES, u32::from(op.elem), op.elem);
+        }
+        (_, Some(len)) => {
+            op.kind = if shape == Shape::Bytes { kind::BYTES } else { kind::MANY };
+            set_len(op, len, schema);
+            // As many elements as the other backends capture.
+            let items = if limits.verbose { 1024 } else { limits.string.max(1) };
+            let most = items.min(4096 / u32::from(op.elem).max(1));
+            op.max = most * u32::from(op.elem);
+        }
+        _ => op.kind = empty(shape),
+    }
+}
+
+fn empty(shape: Shape) -> u8 {
+    match shape {
+        Shape::Str | Shape::One(_) => kind::EMPTY1,
+        Shape::Bytes | Shape::Many(_) | Shape::Iov | Shape::Msg => kind::EMPTY2,
+        Shape::Strv => kind::EMPTY4,
+    }
+}
+
+/// Calls whose memory is gone, or of no use, when they end.
+fn reads_at_entry(schema: &Schema) -> bool {
+    let never = matches!(schema.name, "execve" | "execveat" | "exit" | "exit_group" | "rt_sigreturn" | "kexec_load" | "reboot");
+    never || schema.args.iter().any(|a| a.dir == Dir::InOut || matches!(a.ty, Type::Switch { .. }))
+}
+
+/// The row of a call.
+pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
+    let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
+    let layout = Layout::of(schema);
+    let mut r = [0u8; ROW];
+    let mut put = |at: i16, v: u16| r[at as usize..at as usize + 2].copy_from_slice(&v.to_le_bytes());
+    put(ID, schema.id);
+    put(FLAGS, u16::from(wanted) * WANTED | u16::from(reads_at_entry(schema)) * AT_ENTRY);
+    put(FIXED, layout.fixed as u16);
+    put(CPU, layout.cpu.0 as u16);
+    for i in 0..schema.args.len().min(6) {
+        put(ARGS + 4 * i as i16, layout.args[i].0);
+        put(ARGS + 4 * i as i16 + 2, layout.args[i].1.into());
+    }
+    let (mut ins, mut outs) = (0, 0);
+    for t in &layout.tails {
+        let arg = &schema.args[usize::from(t.arg)];
+        let mut op = op_for(schema, t.arg, &arg.ty, t.shape, limits);
+        if arg.dir == Dir::OutIntr {
+            op.when = when::INTERRUPTED;
+        }
+        let (base, n) = if t.out { (OPS_OUT, &mut outs) } else { (OPS_IN, &mut ins) };
+        if *n < OPS {
+            let at = (base + OP * *n) as usize;
+            r[at..at + OP as usize].copy_from_slice(&op.bytes());
+            *n += 1;
+        }
+    }
+    r
+}
+
+/// The key of a row of the switch map: call number, argument, selector.
+pub fn switch_key(nr: u32, arg: u8, selector: u64) -> [u8; 16] {
+    let mut k = [0; 16];
+    k[..4].copy_from_slice(&nr.to_le_bytes());
+    k[4] = arg;
+    k[8..].copy_from_slice(&selector.to_le_bytes());
+    k
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tail_has_an_op() {
+        for s in events::schema::syscalls().filter(|s| s.name != "raw") {
+            let r = row(s, true, Limits { string: 32, verbose: false });
+            let l = Layout::of(s);
+            for (base, out) in [(OPS_IN, false), (OPS_OUT, true)] {
+                let want = l.tails.iter().filter(|t| t.out == out).count();
+                let have = (0..OPS).take_while(|i| r[(base + OP * i) as usize] != 0).count();
+                assert_eq!(have, want, "{}", s.name);
+            }
+        }
+    }
+}
