@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &[]),
     ("sys", &[]),
-    ("engine", &["events", "sys"]),
+    ("bpf", &["events"]),
+    ("engine", &["bpf", "events", "sys"]),
     ("views", &["events"]),
     ("trapline", &["engine", "views", "events", "sys"]),
     ("xtask", &[]),

@@ -54,7 +54,14 @@ impl Output {
                 }
             }
         };
-        Ok(Output { target, buf: Vec::with_capacity(FULL * 2), pending: Vec::new(), lost: Vec::new(), name, failed: false })
+        Ok(Output {
+            target,
+            buf: Vec::with_capacity(FULL * 2),
+            pending: Vec::new(),
+            lost: Vec::new(),
+            name,
+            failed: false,
+        })
     }
 
     /// Whether lines go to a file (or command), and so carry the thread on every line.

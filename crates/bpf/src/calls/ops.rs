@@ -567,15 +567,8 @@ fn iov_op(a: &mut Assembler, empty: Label) {
 
 /// `LEN` iovecs at the address; contents as far as `LEFT` goes (unsigned; a negative result covers none).
 fn iov(a: &mut Assembler, give_up: Label) {
-    let [more, end, short, has_left, none, contents_done, whole] = [
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-    ];
+    let [more, end, short, has_left, none, contents_done, whole] =
+        [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
     a.store(Size::D, R10, slot::HEAD, R8);
     a.store(Size::D, R10, slot::I, 0);
     a.alu(Alu::Add, R8, 2);
@@ -700,15 +693,8 @@ fn sigpack(a: &mut Assembler, empty: Label) {
 /// A struct user_msghdr and what it leads to: see `events::message`.
 fn message(a: &mut Assembler, empty: Label) {
     const HEADER_ONLY: i32 = 0x80;
-    let [give_up, done, received, no_name, no_iov, no_control, iov_fault] = [
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-    ];
+    let [give_up, done, received, no_name, no_iov, no_control, iov_fault] =
+        [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
     place(a, R1, 2);
     a.mov(R2, 56);
     read_at_addr(a);

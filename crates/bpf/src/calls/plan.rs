@@ -139,8 +139,22 @@ impl Op {
     pub fn bytes(&self) -> [u8; OP as usize] {
         let (e, n, m) = (self.elem.to_le_bytes(), self.n.to_le_bytes(), self.max.to_le_bytes());
         [
-            self.kind, self.arg, self.when, self.length, self.len_arg, self.guard, e[0], e[1], self.mul, self.div, n[0],
-            n[1], m[0], m[1], m[2], m[3],
+            self.kind,
+            self.arg,
+            self.when,
+            self.length,
+            self.len_arg,
+            self.guard,
+            e[0],
+            e[1],
+            self.mul,
+            self.div,
+            n[0],
+            n[1],
+            m[0],
+            m[1],
+            m[2],
+            m[3],
         ]
     }
 }
@@ -254,7 +268,8 @@ fn empty(shape: Shape) -> u8 {
 
 /// Calls whose memory is gone, or of no use, when they end.
 fn reads_at_entry(schema: &Schema) -> bool {
-    let never = matches!(schema.name, "execve" | "execveat" | "exit" | "exit_group" | "rt_sigreturn" | "kexec_load" | "reboot");
+    let never =
+        matches!(schema.name, "execve" | "execveat" | "exit" | "exit_group" | "rt_sigreturn" | "kexec_load" | "reboot");
     never || schema.args.iter().any(|a| a.dir == Dir::InOut || matches!(a.ty, Type::Switch { .. }))
 }
 

@@ -94,8 +94,8 @@ fn job_control_of_a_shell_works() {
     }
     each_user(|user| {
         // The shell makes process groups, sees its job stop, and takes it up again.
-        let script = "set -m; sh -c 'kill -STOP $$; exit 3' & p=$!; \
-            while ! grep -q '^State:.[tT]' /proc/$p/status; do sleep 0.02; done; \
+        let script = "set -m; sh -c 'kill -STOP $$; exit 3' & \
+            until jobs %1 | grep -q Stopped; do sleep 0.02; done; \
             fg %1 >/dev/null; echo $?";
         let t = trace(user, &["-e", "none"], &["bash", "-c", script]);
         assert_eq!(t.outcome.out(), "3\n", "{}", t.text());
