@@ -5,7 +5,7 @@ use crate::filter::Filter;
 use crate::output::Output;
 use crate::stats::Stats;
 use clap::ArgMatches;
-use engine::backend::ptrace::Session;
+use engine::backend::Session;
 use engine::capture::Limits;
 use engine::collector::{Collector, Fate};
 use engine::command::{self, Variable};
@@ -96,7 +96,7 @@ impl Run {
                 self.obey(wish);
             }
             if idle > 0 {
-                engine::backend::ptrace::wait(&self.session, Collector::pause(idle));
+                self.session.wait(Collector::pause(idle));
             }
         }
     }
@@ -132,7 +132,7 @@ impl Run {
             return Err(e);
         }
         if let Some(path) = m.get_one::<OsString>("stats")
-            && let Err(e) = std::fs::write(path, stats.to_json("ptrace") + "\n")
+            && let Err(e) = std::fs::write(path, stats.to_json(self.session.name()) + "\n")
         {
             complain(&format!("--stats {}: {e} (choose a file that you may write)", path.to_string_lossy()));
         }
@@ -143,7 +143,7 @@ impl Run {
             ));
         }
         if m.get_count("quiet") == 0 {
-            complain(&format!("{} events, {} dropped, ptrace backend", stats.events, stats.dropped));
+            complain(&format!("{} events, {} dropped, {} backend", stats.events, stats.dropped, self.session.name()));
         }
         match (&self.plan.target, self.session.command_status()) {
             (Target::Pids(_), _) if !self.session.tracer_was_killed() => Ok(0),
@@ -333,7 +333,8 @@ fn filter(m: &ArgMatches) -> Result<(Filter, Vec<bool>)> {
 
 fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
     let backend = match m.get_one::<String>("backend").map(String::as_str) {
-        Some(b @ ("kernel" | "agent")) => {
+        Some("kernel") => Backend::Kernel,
+        Some(b @ "agent") => {
             return Err(Error::usage(format!("--backend {b}"), "not in this build", "use --backend ptrace"));
         }
         Some("ptrace") => Backend::Ptrace,
@@ -360,9 +361,11 @@ fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
         seccomp: !m.get_flag("no-seccomp"),
         on_full: match m.get_one::<String>("on-full").map(String::as_str) {
             Some("drop") => OnFull::Drop,
+            // The kernel backend cannot block.
+            None if backend == Backend::Kernel => OnFull::Drop,
             _ => OnFull::Block,
         },
-        buffer: m.get_one::<String>("buffer").map_or(Ok(1 << 20), |s| size(s))?,
+        buffer: m.get_one::<String>("buffer").map_or(Ok(if backend == Backend::Kernel { 8 << 20 } else { 1 << 20 }), |s| size(s))?,
         backend,
         notice_ms: 200,
     })

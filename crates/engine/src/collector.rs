@@ -2,7 +2,7 @@
 //!
 //! Live events arrive in the order of their emission, because one process writes them all. The collector never formats.
 
-use crate::backend::ptrace::Session;
+use crate::backend::Session;
 use crate::fdtable::FdTable;
 use events::Event;
 use std::collections::BTreeMap;
@@ -47,9 +47,9 @@ pub struct Collector {
 
 impl Collector {
     /// Hands over everything that is in the ring. Returns the number of events.
-    pub fn drain(&mut self, session: &Session, mut each: impl FnMut(&Event<'_>, &FdTable) -> Fate) -> usize {
+    pub fn drain(&mut self, session: &mut Session, mut each: impl FnMut(&Event<'_>, &FdTable) -> Fate) -> usize {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let n = session.ring().drain(&mut scratch, |frame| self.take(frame, &mut each));
+        let n = session.drain(&mut scratch, |frame| self.take(frame, &mut each));
         self.scratch = scratch;
         n
     }

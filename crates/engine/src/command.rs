@@ -95,3 +95,15 @@ fn explain(what: &str, e: &io::Error, missing: &str) -> Error {
         },
     }
 }
+
+/// Explains why execve(2) of the command failed.
+pub fn exec_error(cmd: &Command, errno: i32) -> Error {
+    let what = cmd.path.to_string_lossy().into_owned();
+    let why = io::Error::from_raw_os_error(errno);
+    let why = why.to_string().split(" (os error").next().unwrap_or_default().to_string();
+    match errno {
+        2 => Error::NotFound { what, why: format!("{why}: the file or its interpreter does not exist") },
+        8 => Error::NotExecutable { what, why, todo: "not a program for this machine, or a script without #!".into() },
+        _ => Error::NotExecutable { what, why, todo: "check the permissions of the file".into() },
+    }
+}

@@ -21,6 +21,8 @@ pub enum Backend {
     Auto,
     /// ptrace(2): always there, never loses.
     Ptrace,
+    /// eBPF: a fraction of the cost, needs privilege.
+    Kernel,
 }
 
 /// Whose events.

@@ -89,6 +89,14 @@ pub fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
 }
 
+/// Device and inode of the calling process's pid namespace; none for the initial one (PROC_PID_INIT_INO,
+/// `include/linux/proc_ns.h`).
+pub fn pid_namespace() -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = fs::metadata("/proc/self/ns/pid").ok()?;
+    (meta.ino() != 0xefff_fffc).then(|| (meta.dev(), meta.ino()))
+}
+
 /// Whether a process exists.
 pub fn exists(pid: i32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()

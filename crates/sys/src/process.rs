@@ -162,6 +162,23 @@ pub fn own_pid() -> i32 {
     std::process::id() as i32
 }
 
+/// A descriptor for a process, or with `thread` for any thread (PIDFD_THREAD, Linux 6.9).
+pub fn pidfd(pid: i32, thread: bool) -> io::Result<OwnedFd> {
+    let flags = if thread { libc::O_EXCL } else { 0 };
+    // SAFETY: plain integers; a descriptor that is returned is ours.
+    unsafe {
+        let fd = check(libc::syscall(libc::SYS_pidfd_open, pid, flags))?;
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
+/// Writes a file that only its owner may read; refuses a name that exists.
+pub fn write_private(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+}
+
 /// Whether a descriptor is a terminal.
 pub fn is_terminal(fd: &impl AsRawFd) -> bool {
     // SAFETY: isatty takes a descriptor.

@@ -4,11 +4,12 @@
 //! call. The stack slots are named in [`slot`].
 
 use super::ops;
-use super::plan::{self, AT_ENTRY, WANTED};
+use super::plan::{self, AT_ENTRY, NO_ROW, WANTED};
 use super::{counter, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
+use events::layout::{CAP_32BIT, CAP_START_UNKNOWN, Layout};
 
 /// The maps that the programs use.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,10 @@ pub struct Target {
     pub task_exit_code: i16,
     /// Offset of `files` in `struct task_struct`.
     pub task_files: i16,
+    /// Offset of `thread_info.status` in `struct task_struct`, whose bit TS_COMPAT marks 32-bit calls.
+    pub thread_status: i16,
+    /// Calls that no row describes, and 32-bit ones, are wanted.
+    pub unknown: bool,
     /// Device and inode of the session's pid namespace, none for the initial one.
     pub pid_namespace: Option<(u64, u64)>,
 }
@@ -69,10 +74,6 @@ pub mod slot {
     pub const HEAD: i16 = -80;
     /// Loop counters.
     pub const I: i16 = -88;
-    /// Items done.
-    pub const DONE: i16 = -96;
-    /// Bytes that a result still covers.
-    pub const LEFT: i16 = -104;
     /// What became of the read.
     pub const CAP: i16 = -112;
     /// A key of 16 bytes.
@@ -196,10 +197,21 @@ pub fn who(a: &mut Assembler, target: &Target) {
 
 /// The program for `sys_enter` (tp_btf: ctx[0] pt_regs, ctx[1] number).
 pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
-    let _ = target;
+    const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
     program(|a, out| {
+        let native = a.new_label();
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
+        a.call(Helper::GetCurrentTaskBtf);
+        a.load(Size::W, R2, R0, target.thread_status);
+        a.load(Size::D, R1, R6, state::FLAGS);
+        a.alu(Alu::And, R1, state::STARTING);
+        a.alu(Alu::Or, R1, state::IN_CALL);
+        a.alu(Alu::And, R2, TS_COMPAT);
+        a.jump_if(Cond::Eq, R2, 0, native);
+        a.alu(Alu::Or, R1, state::COMPAT);
+        a.bind(native);
+        a.store(Size::D, R6, state::FLAGS, R1);
         a.note("number, arguments, start");
         a.load(Size::D, R2, R10, slot::CTX);
         a.load(Size::D, R1, R2, 8);
@@ -216,8 +228,8 @@ pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.call(Helper::KtimeGetNs);
         a.store(Size::D, R6, state::START, R0);
         a.load(Size::D, R1, R6, state::FLAGS);
-        a.alu(Alu::Or, R1, state::IN_CALL);
-        a.store(Size::D, R6, state::FLAGS, R1);
+        a.alu(Alu::And, R1, state::COMPAT);
+        a.jump_if(Cond::Ne, R1, 0, out);
         a.load(Size::D, R1, R6, state::NR);
         row(a, maps, out);
         a.load(Size::H, R1, R9, plan::FLAGS);
@@ -229,7 +241,9 @@ pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.store(Size::D, R10, slot::CAPS, 0);
         a.store(Size::D, R10, slot::RET, 0);
         a.store(Size::D, R10, slot::EXIT, 0);
-        ops::run(a, maps, plan::OPS_IN, out);
+        a.mov(R1, 0);
+        ops::set_result(a);
+        ops::run(a, maps, plan::OPS_IN, ops::Nested::Strings, out);
         a.jump_if(Cond::Gt, R8, state::ROOM, out);
         a.jump_if(Cond::Eq, R8, 0, out);
         a.mov(R1, R6);
@@ -307,14 +321,77 @@ pub fn entry_tails(a: &mut Assembler, maps: &Maps, drop: Label) {
     a.jump(done);
     a.bind(now);
     a.store(Size::D, R10, slot::EXIT, 0);
-    ops::run(a, maps, plan::OPS_IN, drop);
+    ops::run(a, maps, plan::OPS_IN, ops::Nested::Io, drop);
     a.bind(done);
+}
+
+/// Adds to r1 the mark of a call that was in flight at attach.
+fn attached_bit(a: &mut Assembler) {
+    let known = a.new_label();
+    a.load(Size::D, R2, R6, state::FLAGS);
+    a.alu(Alu::And, R2, state::ATTACHED);
+    a.jump_if(Cond::Eq, R2, 0, known);
+    a.alu(Alu::Or, R1, i32::from(CAP_START_UNKNOWN));
+    a.load(Size::D, R2, R6, state::FLAGS);
+    a.alu(Alu::And, R2, !state::ATTACHED);
+    a.store(Size::D, R6, state::FLAGS, R2);
+    a.bind(known);
+}
+
+/// A call that no row describes, or a 32-bit one: number, architecture, registers.
+fn raw_event(a: &mut Assembler, target: &Target) {
+    const ARCH_X86_64: u64 = 0xc000_003e;
+    const ARCH_I386: u64 = 0x4000_0003;
+    // 32-bit calls take their arguments from bx cx dx si di bp (arch/x86/include/asm/syscall.h).
+    const ARG_REGISTERS_32: [i16; 6] = [40, 88, 96, 104, 112, 32];
+    let schema = &events::generated::C_RAW;
+    let layout = Layout::of(schema);
+    let [compat, ready] = [a.new_label(), a.new_label()];
+    let at = |i: usize| layout.args[i].0 as i16;
+    a.note("a call without a row");
+    a.call(Helper::KtimeGetNs);
+    a.store(Size::D, R7, 0, R0);
+    a.store(Size::H, R7, 8, i32::from(schema.id));
+    who(a, target);
+    for (from, to) in [(state::START, layout.start as i16), (state::NR, at(0))] {
+        a.load(Size::D, R1, R6, from);
+        a.store(if from == state::NR { Size::W } else { Size::D }, R7, to, R1);
+    }
+    a.load(Size::D, R1, R10, slot::RET);
+    a.store(Size::D, R7, layout.ret as i16, R1);
+    a.load(Size::D, R1, R6, state::CPU);
+    a.store(Size::H, R7, layout.cpu.0 as i16, R1);
+    a.call(Helper::GetSmpProcessorId);
+    a.store(Size::H, R7, layout.cpu.1 as i16, R0);
+    a.load(Size::D, R1, R6, state::FLAGS);
+    a.alu(Alu::And, R1, state::COMPAT);
+    a.jump_if(Cond::Ne, R1, 0, compat);
+    a.store(Size::H, R7, 10, 0);
+    a.constant(R1, ARCH_X86_64);
+    a.store(Size::W, R7, at(1), R1);
+    for i in 0..6usize {
+        a.load(Size::D, R1, R6, state::ARGS + 8 * i as i16);
+        a.store(Size::D, R7, at(2 + i), R1);
+    }
+    a.jump(ready);
+    a.bind(compat);
+    a.store(Size::H, R7, 10, i32::from(CAP_32BIT));
+    a.constant(R1, ARCH_I386);
+    a.store(Size::W, R7, at(1), R1);
+    a.load(Size::D, R2, R10, slot::CTX);
+    a.load(Size::D, R3, R2, 0);
+    for (i, reg) in ARG_REGISTERS_32.iter().enumerate() {
+        a.load(Size::D, R1, R3, *reg);
+        a.store(Size::D, R7, at(2 + i), R1);
+    }
+    a.bind(ready);
+    a.mov(R8, layout.fixed as i32);
 }
 
 /// The program for `sys_exit` (tp_btf: ctx[0] pt_regs, ctx[1] result).
 pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
     program(|a, out| {
-        let drop = a.new_label();
+        let [drop, raw_call] = [a.new_label(), a.new_label()];
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
         a.load(Size::D, R1, R6, state::FLAGS);
@@ -322,24 +399,40 @@ pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::A
         a.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
         // A child's first return has no entry.
         a.jump_if(Cond::Ne, R2, state::IN_CALL, out);
-        a.alu(Alu::And, R1, !state::IN_CALL);
-        a.store(Size::D, R6, state::FLAGS, R1);
-        a.load(Size::D, R1, R6, state::NR);
-        row(a, maps, out);
-        a.load(Size::H, R1, R9, plan::FLAGS);
-        a.alu(Alu::And, R1, i32::from(WANTED));
-        a.jump_if(Cond::Eq, R1, 0, out);
+        a.mov(R3, R1);
+        a.alu(Alu::And, R3, !state::IN_CALL);
+        a.store(Size::D, R6, state::FLAGS, R3);
         a.load(Size::D, R2, R10, slot::CTX);
-        a.load(Size::D, R1, R2, 8);
-        a.store(Size::D, R10, slot::RET, R1);
+        a.load(Size::D, R2, R2, 8);
+        a.store(Size::D, R10, slot::RET, R2);
+        a.alu(Alu::And, R1, state::COMPAT);
+        a.jump_if(Cond::Ne, R1, 0, raw_call);
+        a.load(Size::D, R1, R6, state::NR);
+        row(a, maps, raw_call);
+        a.load(Size::H, R1, R9, plan::FLAGS);
+        a.mov(R2, R1);
+        a.alu(Alu::And, R1, i32::from(NO_ROW));
+        a.jump_if(Cond::Ne, R1, 0, raw_call);
+        a.alu(Alu::And, R2, i32::from(WANTED));
+        a.jump_if(Cond::Eq, R2, 0, out);
         scratch(a, maps, out);
         fixed(a, target, false);
+        a.load(Size::D, R1, R10, slot::RET);
+        ops::set_result(a);
         entry_tails(a, maps, drop);
         a.store(Size::D, R10, slot::EXIT, 1);
-        ops::run(a, maps, plan::OPS_OUT, drop);
+        ops::run(a, maps, plan::OPS_OUT, ops::Nested::Io, drop);
         a.load(Size::D, R1, R10, slot::CAPS);
+        attached_bit(a);
         a.store(Size::H, R7, 10, R1);
         output(a, maps);
+        a.jump(out);
+        a.bind(raw_call);
+        if target.unknown {
+            scratch(a, maps, out);
+            raw_event(a, target);
+            output(a, maps);
+        }
         a.jump(out);
         a.bind(drop);
         a.note("too long for the scratch buffer");

@@ -175,10 +175,9 @@ fn unfinished(a: &mut Assembler, maps: &Maps, target: &Target, ended: Label, dro
     a.jump_if(Cond::Eq, R1, 0, ended);
     a.store(Size::D, R10, slot::RET, 0);
     fixed(a, target, true);
+    a.mov(R1, 0);
+    super::ops::set_result(a);
     entry_tails(a, maps, drop);
-    // No call is -1: every op of exit leaves its empty tail.
-    a.store(Size::D, R10, slot::RET, -1);
-    a.store(Size::D, R10, slot::EXIT, 2);
     super::ops::run_empty(a, drop);
     a.load(Size::D, R1, R10, slot::CAPS);
     a.alu(Alu::Or, R1, i32::from(CAP_NO_RESULT));

@@ -46,6 +46,10 @@ pub mod state {
 
     /// A call is under way.
     pub const IN_CALL: i32 = 1;
+    /// The call is a 32-bit one.
+    pub const COMPAT: i32 = 4;
+    /// The call was in flight when its process was attached to: its start is not known.
+    pub const ATTACHED: i32 = 8;
     /// The command before its execve: its calls are trapline's own.
     pub const STARTING: i32 = 2;
 }

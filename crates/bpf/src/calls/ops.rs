@@ -4,7 +4,7 @@
 //! stays below [`MAX_OFFSET`] before each op, so that the scratch buffer has room for the largest.
 
 use super::emit::{Maps, slot};
-use super::plan::{self, OP, OPS, kind, length, when};
+use super::plan::{self, NESTED, OP, SIMPLE, kind, length, when};
 use super::state;
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
@@ -19,7 +19,7 @@ const MAX_STR: i32 = 4002;
 /// Strings of an array that are read; the rest is counted.
 const MAX_STRINGS: i32 = 32;
 /// Strings of an array that are counted.
-const MAX_COUNT: i32 = 512;
+const MAX_COUNT: i32 = 256;
 /// iovecs that are read.
 const MAX_IOV: i32 = 32;
 /// Bytes of control messages.
@@ -42,38 +42,75 @@ const WHOLE: i32 = 1;
 const CUT: i32 = 2;
 const FAULT: i32 = 3;
 
+/// Which nested kinds a phase can meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Nested {
+    /// String arrays (at entry).
+    Strings,
+    /// iovecs and messages: string arrays are always read at entry.
+    Io,
+}
+
 /// Runs the ops at offset `from` of the row; `drop` where the event becomes too long.
-pub fn run(a: &mut Assembler, maps: &Maps, from: i16, drop: Label) {
-    let end = a.new_label();
+pub fn run(a: &mut Assembler, maps: &Maps, from: i16, nested: Nested, drop: Label) {
     let exit = from == plan::OPS_OUT;
-    for i in 0..OPS {
-        let at = from + OP * i;
-        a.note(format!("{} op {i}", if exit { "exit" } else { "entry" }));
-        // All ops of a row stand in front; a 0 ends them.
-        a.load(Size::D, R1, R9, at);
-        a.store(Size::D, R10, slot::OP, R1);
-        a.load(Size::D, R1, R9, at + 8);
-        a.store(Size::D, R10, slot::OP + 8, R1);
-        a.load(Size::B, R1, R10, KIND);
-        a.jump_if(Cond::Eq, R1, 0, end);
-        a.jump_if(Cond::Gt, R8, MAX_OFFSET, drop);
-        one(a, maps, exit);
+    let phase = if exit { "exit" } else { "entry" };
+    // Only execve has two nested arguments that matter; of process_vm_readv's the second is shown as an address.
+    let most = if nested == Nested::Strings { NESTED } else { 1 };
+    let lists = [(from, SIMPLE, None), (from + OP * SIMPLE, most, Some(nested))];
+    for (from, n, nested) in lists {
+        let end = a.new_label();
+        for i in 0..n {
+            a.note(format!("{phase} op {i}"));
+            // The used ops of a list stand in front; a 0 ends them.
+            load_op(a, from + OP * i);
+            a.load(Size::B, R1, R10, KIND);
+            a.jump_if(Cond::Eq, R1, 0, end);
+            forget_range(a, drop);
+            one(a, maps, exit, nested);
+        }
+        a.bind(end);
     }
-    a.bind(end);
+    for i in most..NESTED {
+        let none = a.new_label();
+        load_op(a, from + OP * (SIMPLE + i));
+        a.load(Size::B, R1, R10, KIND);
+        a.jump_if(Cond::Eq, R1, 0, none);
+        forget_range(a, drop);
+        empty_tail(a);
+        a.bind(none);
+    }
+}
+
+fn load_op(a: &mut Assembler, at: i16) {
+    a.load(Size::D, R1, R9, at);
+    a.store(Size::D, R10, slot::OP, R1);
+    a.load(Size::D, R1, R9, at + 8);
+    a.store(Size::D, R10, slot::OP + 8, R1);
+}
+
+/// Bounds r8, the same for every way that leads here: through memory, because the verifier would otherwise keep apart what it
+/// knows of r8 on each of them, and look at all that follows once for each.
+fn forget_range(a: &mut Assembler, drop: Label) {
+    const SPARE: i16 = 32752;
+    a.mov(R1, R7);
+    a.alu(Alu::Add, R1, 32768);
+    a.store(Size::D, R1, SPARE, R8);
+    a.load(Size::D, R8, R1, SPARE);
+    a.jump_if(Cond::Gt, R8, MAX_OFFSET, drop);
 }
 
 /// Writes the empty tail of every op of exit, for a call that has no result.
 pub fn run_empty(a: &mut Assembler, drop: Label) {
-    let end = a.new_label();
-    for i in 0..OPS {
-        a.load(Size::D, R1, R9, plan::OPS_OUT + OP * i);
-        a.store(Size::D, R10, slot::OP, R1);
+    for i in 0..SIMPLE + NESTED {
+        let none = a.new_label();
+        load_op(a, plan::OPS_OUT + OP * i);
         a.load(Size::B, R1, R10, KIND);
-        a.jump_if(Cond::Eq, R1, 0, end);
-        a.jump_if(Cond::Gt, R8, MAX_OFFSET, drop);
+        a.jump_if(Cond::Eq, R1, 0, none);
+        forget_range(a, drop);
         empty_tail(a);
+        a.bind(none);
     }
-    a.bind(end);
 }
 
 /// r = the argument whose index stands at `at` of the op.
@@ -94,46 +131,47 @@ fn place(a: &mut Assembler, r: Reg, off: i32) {
     }
 }
 
-fn one(a: &mut Assembler, maps: &Maps, exit: bool) {
+fn one(a: &mut Assembler, maps: &Maps, exit: bool, nested: Option<Nested>) {
     let [done, empty] = [a.new_label(), a.new_label()];
     a.store(Size::D, R10, slot::CAP, 0);
     if exit {
         wanted(a, empty);
     }
-    switch(a, maps, exit, empty);
-    if exit {
-        // The row of a switch has its own word on that.
-        wanted(a, empty);
+    if nested.is_none() {
+        switch(a, maps, exit, empty);
+        if exit {
+            // The row of a switch has its own word on that.
+            wanted(a, empty);
+        }
     }
     argument(a, R1, ARG);
     a.store(Size::D, R10, slot::ADDR, R1);
     a.jump_if(Cond::Eq, R1, 0, empty);
     length_of(a, empty);
-    let kinds: [(u8, fn(&mut Assembler, Label)); 9] = [
+    type Emit = fn(&mut Assembler, Label);
+    let simple: &[(u8, Emit)] = &[
         (kind::BYTES, bytes),
         (kind::STR, string),
         (kind::STR_BYTES, string_bytes),
         (kind::ONE, element),
         (kind::MANY, elements),
-        (kind::STRV, strv),
-        (kind::COUNT, counted),
-        (kind::IOV, iov_op),
         (kind::SIGPACK, sigpack),
     ];
+    let io: &[(u8, Emit)] = &[(kind::IOV, iov_op), (kind::MSG, message)];
+    let strings: &[(u8, Emit)] = &[(kind::STRV, strv), (kind::COUNT, counted)];
+    let kinds = match nested {
+        None => simple,
+        Some(Nested::Io) => io,
+        Some(Nested::Strings) => strings,
+    };
     for (k, emit) in kinds {
         let next = a.new_label();
         a.load(Size::B, R1, R10, KIND);
-        a.jump_if(Cond::Ne, R1, i32::from(k), next);
+        a.jump_if(Cond::Ne, R1, i32::from(*k), next);
         emit(a, empty);
         a.jump(done);
         a.bind(next);
     }
-    let next = a.new_label();
-    a.load(Size::B, R1, R10, KIND);
-    a.jump_if(Cond::Ne, R1, i32::from(kind::MSG), next);
-    message(a, empty);
-    a.jump(done);
-    a.bind(next);
     a.bind(empty);
     empty_tail(a);
     a.bind(done);
@@ -144,7 +182,7 @@ fn one(a: &mut Assembler, maps: &Maps, exit: bool) {
 fn wanted(a: &mut Assembler, empty: Label) {
     let [interrupted, always, failed] = [a.new_label(), a.new_label(), a.new_label()];
     a.load(Size::B, R1, R10, WHEN);
-    a.load(Size::D, R2, R10, slot::RET);
+    result(a, R2);
     a.jump_if(Cond::Eq, R1, i32::from(when::ALWAYS), always);
     a.jump_if(Cond::Eq, R1, i32::from(when::INTERRUPTED), interrupted);
     a.jump_if(Cond::Sge, R2, 0, always);
@@ -239,7 +277,7 @@ fn length_of(a: &mut Assembler, empty: Label) {
     a.load(Size::H, R1, R10, N);
     a.jump(ready);
     a.bind(ret);
-    a.load(Size::D, R1, R10, slot::RET);
+    result(a, R1);
     a.jump_if(Cond::Sgt, R1, 0, ready);
     a.mov(R1, 0);
     a.jump(ready);
@@ -259,7 +297,7 @@ fn length_of(a: &mut Assembler, empty: Label) {
     a.alu(Alu::Add, R1, R2);
     a.alu(Alu::Sub, R1, 1);
     a.alu(Alu::Div, R1, R2);
-    a.store(Size::D, R10, slot::LEN, R1);
+    note(a, LEN, R1);
 }
 
 fn set_cap(a: &mut Assembler, cap: i32) {
@@ -294,7 +332,7 @@ fn max(a: &mut Assembler, r: Reg, most: i32) {
 fn clamp(a: &mut Assembler, most: i32) {
     let [whole, bounded] = [a.new_label(), a.new_label()];
     max(a, R1, most);
-    a.load(Size::D, R2, R10, slot::LEN);
+    noted(a, R2, LEN);
     set_cap(a, WHOLE);
     a.jump_if(Cond::Le, R2, R1, whole);
     set_cap(a, CUT);
@@ -308,7 +346,7 @@ fn clamp(a: &mut Assembler, most: i32) {
 fn bytes(a: &mut Assembler, empty: Label) {
     let none = a.new_label();
     clamp(a, MAX_BYTES);
-    a.store(Size::D, R10, slot::LEN, R2);
+    note(a, LEN, R2);
     a.mov(R0, 0);
     a.jump_if(Cond::Eq, R2, 0, none);
     place(a, R1, 2);
@@ -316,7 +354,7 @@ fn bytes(a: &mut Assembler, empty: Label) {
     fault(a, empty);
     a.bind(none);
     place(a, R1, 0);
-    a.load(Size::D, R2, R10, slot::LEN);
+    noted(a, R2, LEN);
     a.store(Size::H, R1, 0, R2);
     a.alu(Alu::Add, R8, R2);
     a.alu(Alu::Add, R8, 2);
@@ -324,9 +362,9 @@ fn bytes(a: &mut Assembler, empty: Label) {
 
 /// r0 = bytes of the string at r3, NUL included, which stands at r8 + `off` of the scratch buffer; the mark says "cut" where it
 /// was longer than r4.
-fn read_string(a: &mut Assembler, off: i32, limit_slot: i16) {
+fn read_string(a: &mut Assembler, off: i32) {
     let [whole, bounded] = [a.new_label(), a.new_label()];
-    a.load(Size::D, R2, R10, limit_slot);
+    noted(a, R2, LEN);
     a.alu(Alu::Add, R2, 2);
     a.jump_if(Cond::Le, R2, MAX_STR, bounded);
     a.mov(R2, MAX_STR);
@@ -334,7 +372,7 @@ fn read_string(a: &mut Assembler, off: i32, limit_slot: i16) {
     place(a, R1, off);
     a.call(Helper::ProbeReadUserStr);
     set_cap(a, WHOLE);
-    a.load(Size::D, R1, R10, limit_slot);
+    noted(a, R1, LEN);
     a.alu(Alu::Add, R1, 1);
     a.jump_if(Cond::Sle, R0, R1, whole);
     // One more byte than wanted came: end the string where it is full.
@@ -349,9 +387,9 @@ fn read_string(a: &mut Assembler, off: i32, limit_slot: i16) {
 fn op_string(a: &mut Assembler, off: i32, empty: Label) {
     let bounded = a.new_label();
     max(a, R1, MAX_STR - 2);
-    a.store(Size::D, R10, slot::LEN, R1);
+    note(a, LEN, R1);
     a.load(Size::D, R3, R10, slot::ADDR);
-    read_string(a, off, slot::LEN);
+    read_string(a, off);
     fault(a, empty);
     a.mov(R1, R0);
     a.alu(Alu::Sub, R1, 1);
@@ -396,22 +434,22 @@ fn elements(a: &mut Assembler, empty: Label) {
     let none = a.new_label();
     // The length in bytes; a number so large that it would wrap is cut all the same.
     let small = a.new_label();
-    a.load(Size::D, R1, R10, slot::LEN);
+    noted(a, R1, LEN);
     a.jump_if(Cond::Le, R1, 0xff_ffff, small);
     a.mov(R1, 0xff_ffff);
     a.bind(small);
     a.load(Size::H, R2, R10, ELEM);
     a.alu(Alu::Mul, R1, R2);
-    a.store(Size::D, R10, slot::LEN, R1);
+    note(a, LEN, R1);
     clamp(a, 4096);
-    a.store(Size::D, R10, slot::LEN, R2);
+    note(a, LEN, R2);
     a.mov(R0, 0);
     a.jump_if(Cond::Eq, R2, 0, none);
     place(a, R1, 2);
     read_at_addr(a);
     fault(a, empty);
     a.bind(none);
-    a.load(Size::D, R2, R10, slot::LEN);
+    noted(a, R2, LEN);
     a.mov(R3, R2);
     a.load(Size::H, R4, R10, ELEM);
     a.alu(Alu::Div, R3, R4);
@@ -433,9 +471,52 @@ fn pointer(a: &mut Assembler) {
     a.call(Helper::ProbeReadUser);
 }
 
-/// Counts on from `I` to the NULL, and writes total and number at the head.
-fn finish_list(a: &mut Assembler, empty: Label) {
-    let [more, end, broken, write] = [a.new_label(), a.new_label(), a.new_label(), a.new_label()];
+/// Words of the scratch buffer that the verifier knows nothing about, behind everything else.
+const TOTAL: i16 = 32736;
+const BROKEN: i16 = 32744;
+/// The raw result.
+const RESULT: i16 = 32728;
+
+/// A length.
+const LEN: i16 = 32720;
+/// Bytes that a result still covers.
+const LEFT: i16 = 32712;
+
+/// r = a noted word: a new unknown to the verifier at each look.
+fn noted(a: &mut Assembler, r: Reg, word: i16) {
+    notes(a, r);
+    a.load(Size::D, r, r, word);
+}
+
+/// Notes r. Uses r0, which no op keeps anything in.
+fn note(a: &mut Assembler, word: i16, r: Reg) {
+    notes(a, R0);
+    a.store(Size::D, R0, word, r);
+}
+
+/// r = the raw result: a new unknown to the verifier at each look, or what one op learns of it would multiply the ways through
+/// the next.
+fn result(a: &mut Assembler, r: Reg) {
+    notes(a, r);
+    a.load(Size::D, r, r, RESULT);
+}
+
+/// Notes the raw result (in r1) for the ops.
+pub fn set_result(a: &mut Assembler) {
+    notes(a, R2);
+    a.store(Size::D, R2, RESULT, R1);
+}
+
+/// r = the scratch buffer's second half, which `TOTAL` and `BROKEN` count from.
+fn notes(a: &mut Assembler, r: Reg) {
+    a.mov(r, R7);
+    a.alu(Alu::Add, r, 32768);
+}
+
+/// Counts the pointers of the array up to its NULL into `TOTAL`; `BROKEN` is 1 where it could not be read to its end.
+fn count_pointers(a: &mut Assembler) {
+    let [more, end, broken, counted] = [a.new_label(), a.new_label(), a.new_label(), a.new_label()];
+    a.store(Size::D, R10, slot::I, 0);
     a.bind(more);
     a.load(Size::D, R1, R10, slot::I);
     a.jump_if(Cond::Ge, R1, MAX_COUNT, broken);
@@ -448,73 +529,85 @@ fn finish_list(a: &mut Assembler, empty: Label) {
     a.store(Size::D, R10, slot::I, R1);
     a.jump(more);
     a.bind(broken);
-    set_cap(a, CUT);
-    a.load(Size::D, R1, R10, slot::I);
-    a.jump_if(Cond::Ne, R1, 0, write);
-    set_cap(a, FAULT);
-    a.jump(empty);
+    notes(a, R2);
+    a.store(Size::D, R2, BROKEN, 1);
+    a.jump(counted);
     a.bind(end);
-    // Whole where all that was to be read was read.
+    notes(a, R2);
+    a.store(Size::D, R2, BROKEN, 0);
+    a.bind(counted);
+    // Kept where the verifier does not follow: it would look at the rest once for every number.
     a.load(Size::D, R1, R10, slot::I);
-    set_cap(a, WHOLE);
-    a.load(Size::D, R2, R10, slot::DONE);
-    a.jump_if(Cond::Eq, R2, R1, write);
-    a.load(Size::B, R2, R10, KIND);
-    a.jump_if(Cond::Eq, R2, i32::from(kind::COUNT), write);
-    set_cap(a, CUT);
-    a.bind(write);
-    a.load(Size::D, R2, R10, slot::HEAD);
-    a.jump_if(Cond::Gt, R2, MAX_OFFSET, empty);
-    a.alu(Alu::Add, R2, R7);
-    a.load(Size::D, R1, R10, slot::I);
-    a.store(Size::H, R2, 0, R1);
-    a.load(Size::D, R1, R10, slot::DONE);
-    a.store(Size::H, R2, 2, R1);
-}
-
-fn begin_list(a: &mut Assembler) {
-    a.store(Size::D, R10, slot::HEAD, R8);
+    a.store(Size::D, R2, TOTAL, R1);
+    a.mov(R1, 0);
     a.store(Size::D, R10, slot::I, 0);
-    a.store(Size::D, R10, slot::DONE, 0);
     a.store(Size::D, R10, slot::WORD, 0);
 }
 
-fn counted(a: &mut Assembler, empty: Label) {
-    begin_list(a);
-    a.alu(Alu::Add, R8, 4);
-    let give_up = a.new_label();
-    let done = a.new_label();
-    finish_list(a, give_up);
-    a.jump(done);
-    a.bind(give_up);
-    a.load(Size::D, R8, R10, slot::HEAD);
+/// Marks what became of the count, or leaves for `empty` where nothing could be read.
+fn count_mark(a: &mut Assembler, empty: Label) {
+    let fine = a.new_label();
+    set_cap(a, WHOLE);
+    notes(a, R2);
+    a.load(Size::D, R1, R2, BROKEN);
+    a.jump_if(Cond::Eq, R1, 0, fine);
+    set_cap(a, CUT);
+    a.load(Size::D, R1, R2, TOTAL);
+    a.jump_if(Cond::Ne, R1, 0, fine);
+    set_cap(a, FAULT);
     a.jump(empty);
-    a.bind(done);
+    a.bind(fine);
+}
+
+fn counted(a: &mut Assembler, empty: Label) {
+    a.store(Size::D, R10, slot::WORD, 0);
+    count_pointers(a);
+    count_mark(a, empty);
+    notes(a, R2);
+    a.load(Size::D, R1, R2, TOTAL);
+    place(a, R2, 0);
+    a.store(Size::H, R2, 0, R1);
+    a.store(Size::H, R2, 2, 0);
+    a.alu(Alu::Add, R8, 4);
 }
 
 fn strv(a: &mut Assembler, empty: Label) {
-    let [more, enough, give_up, done, readable] =
-        [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
-    begin_list(a);
+    let [more, enough, give_up, done, readable, bounded, all] = [
+        a.new_label(),
+        a.new_label(),
+        a.new_label(),
+        a.new_label(),
+        a.new_label(),
+        a.new_label(),
+        a.new_label(),
+    ];
+    a.store(Size::D, R10, slot::WORD, 0);
+    count_pointers(a);
+    count_mark(a, empty);
+    a.load(Size::D, R1, R10, slot::CAP);
+    notes(a, R2);
+    a.store(Size::D, R2, BROKEN, R1);
     max(a, R1, 1024);
-    a.store(Size::D, R10, slot::LEN, R1);
+    note(a, LEN, R1);
+    a.store(Size::D, R10, slot::HEAD, R8);
     a.alu(Alu::Add, R8, 4);
     a.bind(more);
     a.load(Size::D, R1, R10, slot::I);
+    notes(a, R2);
+    a.load(Size::D, R2, R2, TOTAL);
+    a.jump_if(Cond::Ge, R1, R2, enough);
     a.jump_if(Cond::Ge, R1, MAX_STRINGS, enough);
-    a.jump_if(Cond::Gt, R8, MAX_OFFSET, enough);
+    forget_range(a, enough);
     pointer(a);
     a.jump_if(Cond::Slt, R0, 0, enough);
     a.load(Size::D, R3, R10, slot::WORD);
-    a.jump_if(Cond::Eq, R3, 0, enough);
     place(a, R1, 0);
     a.store(Size::D, R1, 0, R3);
-    read_string(a, 9, slot::LEN);
+    read_string(a, 9);
     a.jump_if(Cond::Sgt, R0, 0, readable);
     set_cap(a, FAULT);
     a.mov(R0, 1);
     a.bind(readable);
-    let bounded = a.new_label();
     a.jump_if(Cond::Le, R0, 1026, bounded);
     a.mov(R0, 1026);
     a.bind(bounded);
@@ -525,14 +618,24 @@ fn strv(a: &mut Assembler, empty: Label) {
     place(a, R1, 8);
     a.store(Size::B, R1, 0, 0);
     a.alu(Alu::Add, R8, 9);
-    for s in [slot::I, slot::DONE] {
-        a.load(Size::D, R1, R10, s);
-        a.alu(Alu::Add, R1, 1);
-        a.store(Size::D, R10, s, R1);
-    }
+    a.load(Size::D, R1, R10, slot::I);
+    a.alu(Alu::Add, R1, 1);
+    a.store(Size::D, R10, slot::I, R1);
     a.jump(more);
     a.bind(enough);
-    finish_list(a, give_up);
+    a.load(Size::D, R2, R10, slot::HEAD);
+    a.jump_if(Cond::Gt, R2, MAX_OFFSET, give_up);
+    a.alu(Alu::Add, R2, R7);
+    notes(a, R3);
+    a.load(Size::D, R4, R3, TOTAL);
+    a.store(Size::H, R2, 0, R4);
+    a.load(Size::D, R1, R10, slot::I);
+    a.store(Size::H, R2, 2, R1);
+    a.load(Size::D, R5, R3, BROKEN);
+    a.store(Size::D, R10, slot::CAP, R5);
+    a.jump_if(Cond::Ge, R1, R4, all);
+    set_cap(a, CUT);
+    a.bind(all);
     a.jump(done);
     a.bind(give_up);
     a.load(Size::D, R8, R10, slot::HEAD);
@@ -545,11 +648,12 @@ fn covered(a: &mut Assembler) {
     let [all, done] = [a.new_label(), a.new_label()];
     a.load(Size::D, R1, R10, slot::EXIT);
     a.jump_if(Cond::Eq, R1, 0, all);
-    a.load(Size::D, R1, R10, slot::RET);
-    a.store(Size::D, R10, slot::LEFT, R1);
+    result(a, R1);
+    note(a, LEFT, R1);
     a.jump(done);
     a.bind(all);
-    a.store(Size::D, R10, slot::LEFT, -1);
+    a.mov(R1, -1);
+    note(a, LEFT, R1);
     a.bind(done);
 }
 
@@ -574,10 +678,11 @@ fn iov(a: &mut Assembler, give_up: Label) {
     a.alu(Alu::Add, R8, 2);
     a.bind(more);
     a.load(Size::D, R1, R10, slot::I);
-    a.load(Size::D, R2, R10, slot::LEN);
+    noted(a, R2, LEN);
     a.jump_if(Cond::Ge, R1, R2, end);
     a.jump_if(Cond::Ge, R1, MAX_IOV, end);
-    a.jump_if(Cond::Gt, R8, MAX_OFFSET, end);
+    forget_range(a, end);
+    a.load(Size::D, R1, R10, slot::I);
     // struct iovec { base, len } → WORD2, WORD
     a.alu(Alu::Lsh, R1, 4);
     a.load(Size::D, R3, R10, slot::ADDR);
@@ -595,7 +700,7 @@ fn iov(a: &mut Assembler, give_up: Label) {
     a.store(Size::B, R5, 16, 0);
     a.store(Size::H, R5, 17, 0);
     // r2 = min(len, left): what of it is valid
-    a.load(Size::D, R2, R10, slot::LEFT);
+    noted(a, R2, LEFT);
     a.jump_if(Cond::Eq, R2, -1, has_left);
     a.jump_if(Cond::Slt, R2, 0, none);
     a.bind(has_left);
@@ -606,7 +711,7 @@ fn iov(a: &mut Assembler, give_up: Label) {
     let endless = a.new_label();
     a.jump_if(Cond::Eq, R2, -1, endless);
     a.alu(Alu::Sub, R2, R1);
-    a.store(Size::D, R10, slot::LEFT, R2);
+    note(a, LEFT, R2);
     a.bind(endless);
     // What is captured of it.
     a.store(Size::D, R10, slot::TEMP, R1);
@@ -654,7 +759,7 @@ fn iov(a: &mut Assembler, give_up: Label) {
     a.bind(end);
     set_cap(a, WHOLE);
     a.load(Size::D, R1, R10, slot::I);
-    a.load(Size::D, R2, R10, slot::LEN);
+    noted(a, R2, LEN);
     a.jump_if(Cond::Ge, R1, R2, whole);
     set_cap(a, CUT);
     a.bind(whole);
@@ -707,7 +812,7 @@ fn message(a: &mut Assembler, empty: Label) {
     a.store(Size::D, R10, slot::KEY, 0);
     a.store(Size::D, R10, slot::KEY + 8, R8);
     a.alu(Alu::Add, R8, 63);
-    a.load(Size::D, R2, R10, slot::RET);
+    result(a, R2);
     a.jump_if(Cond::Sge, R2, 0, received);
     a.store(Size::B, R1, 62, HEADER_ONLY);
     place(a, R1, 0);
@@ -735,7 +840,7 @@ fn message(a: &mut Assembler, empty: Label) {
     a.load(Size::D, R3, R1, 18);
     a.load(Size::D, R2, R1, 26);
     a.store(Size::D, R10, slot::ADDR, R3);
-    a.store(Size::D, R10, slot::LEN, R2);
+    note(a, LEN, R2);
     a.jump_if(Cond::Gt, R8, MAX_OFFSET, give_up);
     place(a, R1, 0);
     a.store(Size::H, R1, 0, 0);

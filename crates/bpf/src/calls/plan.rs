@@ -1,21 +1,21 @@
 //! The capture plan of a call as the programs read it: a row of a map, made from the call's schema.
 //!
 //! ```text
-//!  0   2     4     6      8 …32                32 …128            128 …224
-//!  ┌───┬─────┬─────┬──────┬───────────────────┬──────────────────┬──────────────────┐
-//!  │id │flags│fixed│cpu   │ 6 × {off, width}  │ 6 × Op of entry  │ 6 × Op of exit   │
-//!  └───┴─────┴─────┴──────┴───────────────────┴──────────────────┴──────────────────┘
+//!  0   2     4     6      8 …32                32 …160               160 …288
+//!  ┌───┬─────┬─────┬──────┬───────────────────┬─────────────────────┬─────────────────────┐
+//!  │id │flags│fixed│cpu   │ 6 × {off, width}  │ 6 + 2 Ops of entry  │ 6 + 2 Ops of exit   │
+//!  └───┴─────┴─────┴──────┴───────────────────┴─────────────────────┴─────────────────────┘
 //! ```
 //!
 //! The programs are the same for every selection of calls; what they do is data. The order of the ops is the order of the
-//! layout's tails. Invariant: an op exists for each tail, so that every event has every tail.
+//! layout's tails: first those of simple shapes, then (two of each phase) the nested ones. Invariant: an op exists for each tail, so that every event has every tail.
 
 use events::layout::{Layout, Shape};
 use events::schema::{Dir, Schema};
 use events::types::{Int, Len, LenFrom, Mem, StrKind, Type};
 
 /// Bytes of a row.
-pub const ROW: usize = 224;
+pub const ROW: usize = 288;
 /// Offset of the class id (u16).
 pub const ID: i16 = 0;
 /// Offset of the flags (u16).
@@ -29,16 +29,21 @@ pub const ARGS: i16 = 8;
 /// Offset of the ops of entry.
 pub const OPS_IN: i16 = 32;
 /// Offset of the ops of exit.
-pub const OPS_OUT: i16 = 128;
+pub const OPS_OUT: i16 = 160;
 /// Bytes of an op.
 pub const OP: i16 = 16;
-/// Ops of each phase.
-pub const OPS: i16 = 6;
+/// Simple ops of each phase.
+pub const SIMPLE: i16 = 6;
+/// Nested ops of each phase, behind the simple ones.
+pub const NESTED: i16 = 2;
 
 /// The call's events are wanted.
 pub const WANTED: u16 = 1;
 /// Memory is read at entry, because the call changes it, replaces it, or does not return.
 pub const AT_ENTRY: u16 = 2;
+
+/// No call has this number.
+pub const NO_ROW: u16 = 4;
 
 /// What an op does. 0 ends the list.
 pub mod kind {
@@ -287,21 +292,39 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
         put(ARGS + 4 * i as i16, layout.args[i].0);
         put(ARGS + 4 * i as i16 + 2, layout.args[i].1.into());
     }
-    let (mut ins, mut outs) = (0, 0);
+    let mut used = [[0i16; 2]; 2];
     for t in &layout.tails {
         let arg = &schema.args[usize::from(t.arg)];
         let mut op = op_for(schema, t.arg, &arg.ty, t.shape, limits);
         if arg.dir == Dir::OutIntr {
             op.when = when::INTERRUPTED;
         }
-        let (base, n) = if t.out { (OPS_OUT, &mut outs) } else { (OPS_IN, &mut ins) };
-        if *n < OPS {
+        let nested = matches!(t.shape, Shape::Strv | Shape::Iov | Shape::Msg);
+        let base = if t.out { OPS_OUT } else { OPS_IN } + if nested { OP * SIMPLE } else { 0 };
+        let n = &mut used[usize::from(t.out)][usize::from(nested)];
+        if *n < if nested { NESTED } else { SIMPLE } {
             let at = (base + OP * *n) as usize;
+            // Behind the one that the programs carry out, an iovec array or message is shown as its address.
+            if *n > 0 && matches!(t.shape, Shape::Iov | Shape::Msg) {
+                op.kind = kind::EMPTY2;
+            }
             r[at..at + OP as usize].copy_from_slice(&op.bytes());
             *n += 1;
         }
     }
     r
+}
+
+/// The op of a switch's argument in one phase: what `ty` wants, or the empty tail where it wants nothing `now`.
+pub fn switch_op(schema: &Schema, arg: u8, ty: &Type, dir: Dir, now: bool, limits: Limits) -> Op {
+    let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
+    let mut op = op_for(schema, arg, ty, Shape::Bytes, limits);
+    if !now {
+        op = Op::new(kind::EMPTY2, arg);
+    } else if dir == Dir::OutIntr {
+        op.when = when::INTERRUPTED;
+    }
+    op
 }
 
 /// The key of a row of the switch map: call number, argument, selector.
@@ -324,7 +347,7 @@ mod tests {
             let l = Layout::of(s);
             for (base, out) in [(OPS_IN, false), (OPS_OUT, true)] {
                 let want = l.tails.iter().filter(|t| t.out == out).count();
-                let have = (0..OPS).take_while(|i| r[(base + OP * i) as usize] != 0).count();
+                let have = (0..SIMPLE + NESTED).filter(|i| r[(base + OP * i) as usize] != 0).count();
                 assert_eq!(have, want, "{}", s.name);
             }
         }

@@ -23,7 +23,6 @@ use emit::Emitter;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use sys::process::{self, Fork};
 use sys::ptrace::Change;
 use sys::ring::Ring;
@@ -132,22 +131,11 @@ impl Session {
                 };
                 attach_error(what, errno, c.failed_tracer.load(Ordering::Relaxed))
             }
-            (failed::EXEC, Target::Command(cmd)) => exec_error(cmd, errno),
+            (failed::EXEC, Target::Command(cmd)) => crate::command::exec_error(cmd, errno),
             (failed::USER, _) => Error::failed("-u", why.to_string(), "run trapline as root to change the user"),
             (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
             _ => Error::failed("ptrace", why.to_string(), "see 'trapline doctor'"),
         })
-    }
-}
-
-fn exec_error(cmd: &Command, errno: i32) -> Error {
-    let what = cmd.path.to_string_lossy().into_owned();
-    let why = io::Error::from_raw_os_error(errno);
-    let why = why.to_string().split(" (os error").next().unwrap_or_default().to_string();
-    match errno {
-        2 => Error::NotFound { what, why: format!("{why}: the file or its interpreter does not exist") },
-        8 => Error::NotExecutable { what, why, todo: "not a program for this machine, or a script without #!".into() },
-        _ => Error::NotExecutable { what, why, todo: "check the permissions of the file".into() },
     }
 }
 
@@ -306,9 +294,4 @@ fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, ring: &Ring) ->
     let e = cmd.image.exec();
     fail(ring, failed::EXEC, me, &e);
     process::exit_now(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
-}
-
-/// Waits a little for events, or for the end.
-pub fn wait(session: &Session, timeout: Duration) {
-    session.ring.wait_for_frames(timeout);
 }

@@ -1,0 +1,230 @@
+//! Makes the maps, generates the programs for this kernel, loads and attaches them.
+//!
+//! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
+
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use bpf::calls::plan::{self as rows, Limits, NO_ROW};
+use bpf::calls::{self, Maps, SCRATCH, Target, counter, state};
+use events::schema::{Dir, Schema};
+use events::types::{Switch, Type};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use sys::bpf::map::{Map, possible_cpus};
+use sys::bpf::prog::{LoadError, Program, ProgramSpec, btf_load};
+use sys::bpf::{link::Link, ring::Ring};
+use sys::btf::{Kind, KernelBtf};
+
+/// The kernel's side of a session. Dropping it detaches everything.
+pub struct Loaded {
+    /// Task storage: who is traced.
+    pub tasks: Map,
+    /// A ring per CPU.
+    pub rings: Vec<Ring>,
+    counters: Map,
+    links: Vec<Link>,
+    // The rest is kept for the programs.
+    _maps: Vec<Map>,
+    _programs: Vec<Program>,
+}
+
+fn refused(what: &str, e: &io::Error) -> Error {
+    let todo = match e.raw_os_error() {
+        Some(1 | 13) => "run as root, or with CAP_BPF and CAP_PERFMON; --backend ptrace needs neither",
+        _ => "use --backend ptrace",
+    };
+    Error::failed(what, e.to_string(), todo)
+}
+
+/// A rejection by the verifier is trapline's mistake: the program and the kernel's log are kept.
+fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
+    if matches!(e.error.raw_os_error(), Some(1)) && e.log.is_empty() {
+        return refused("bpf(2)", &e.error);
+    }
+    let path = std::env::temp_dir().join(format!("trapline-rejected-{}-{}.log", e.name, std::process::id()));
+    let text = format!("{}: {}\n\n{program}\n\n{}\n", e.name, e.error, e.log);
+    let kept = sys::process::write_private(&path, text.as_bytes());
+    let last = e.log.lines().rev().find(|l| !l.trim().is_empty() && !l.starts_with("processed")).unwrap_or_default();
+    let where_ = if kept.is_ok() { format!("please report it with {}", path.display()) } else { "please report it".into() };
+    Error::failed(
+        format!("BPF program {}", e.name),
+        format!("the kernel's verifier rejects it, which is a mistake of trapline's: {last}"),
+        format!("{where_}; --backend ptrace works meanwhile"),
+    )
+}
+
+/// Loads everything for `plan`.
+pub fn load(plan: &Plan) -> Result<Loaded> {
+    let _ = sys::bpf::raise_memory_limit();
+    let btf = KernelBtf::kernel().map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
+    let made = MapSet::make(plan).map_err(|e| refused("BPF maps", &e))?;
+    let target = target(&btf, plan)?;
+    let maps = made.descriptors();
+    let assemble = |e: bpf::AsmError| Error::failed("BPF generator", e.to_string(), "please report it");
+    let mut programs = vec![
+        ("sys_exit", "trapline_exit", calls::sys_exit(&maps, &target).map_err(assemble)?),
+        ("sys_enter", "trapline_enter", calls::sys_enter(&maps, &target).map_err(assemble)?),
+        ("sched_process_exec", "trapline_exec", calls::exec(&maps, &target).map_err(assemble)?),
+        ("sched_process_exit", "trapline_end", calls::exit(&maps, &target).map_err(assemble)?),
+        ("signal_deliver", "trapline_signal", calls::signal(&maps, &target).map_err(assemble)?),
+    ];
+    if plan.follow {
+        programs.push(("sched_process_fork", "trapline_fork", calls::fork(&maps, &target).map_err(assemble)?));
+    }
+    let (mut loaded, mut links) = (Vec::new(), Vec::new());
+    for (tracepoint, name, program) in &programs {
+        let typedef = format!("btf_trace_{tracepoint}");
+        let id = btf.find(Kind::Typedef, &typedef).ok_or_else(|| {
+            Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
+        })?;
+        let p = Program::load(&ProgramSpec::typed_tracepoint(name, &program.bytes(), id)).map_err(|e| rejected(&e, program))?;
+        links.push(Link::tracing(&p).map_err(|e| refused(tracepoint, &e))?);
+        loaded.push(p);
+    }
+    let rings = made.ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(|e| refused("BPF ring", &e))?;
+    let MapSet { tasks, counters, others, ring_maps } = made;
+    Ok(Loaded {
+        tasks,
+        rings,
+        counters,
+        links,
+        _maps: others.into_iter().chain(ring_maps).collect(),
+        _programs: loaded,
+    })
+}
+
+impl Loaded {
+    /// Detaches the programs: no event comes after this.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// Events seen by the programs, and events that found a ring full.
+    pub fn counts(&self) -> (u64, u64) {
+        let per_cpu = self.counters.lookup_per_cpu(&0u32.to_le_bytes()).ok().flatten().unwrap_or_default();
+        let sum = |which: i32| -> u64 {
+            let at = 8 * which as usize;
+            per_cpu.iter().filter_map(|v| v.get(at..at + 8)?.try_into().ok()).map(u64::from_le_bytes).sum()
+        };
+        (sum(counter::SEEN), sum(counter::DROPPED))
+    }
+
+    /// Traces the task behind a pidfd, starting in this state.
+    pub fn trace(&self, pidfd: &impl AsRawFd, value: &[u8; state::SIZE as usize]) -> io::Result<()> {
+        self.tasks.update(&pidfd.as_raw_fd().to_le_bytes(), value, 0)
+    }
+}
+
+struct MapSet {
+    tasks: Map,
+    counters: Map,
+    /// scratch, rings, rows, switches.
+    others: Vec<Map>,
+    ring_maps: Vec<Map>,
+}
+
+impl MapSet {
+    fn make(plan: &Plan) -> io::Result<MapSet> {
+        let cpus = possible_cpus()?.into_iter().max().unwrap_or(0) + 1;
+        let (blob, key, value) = sys::btf::build::value_types("trapline_state", state::SIZE);
+        let types = btf_load(&blob).map_err(|e| e.error)?;
+        let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
+        let ring_size = plan.buffer.max(4096) as u32;
+        let ring_maps = (0..cpus).map(|_| Map::ring("trapline_ring", ring_size)).collect::<io::Result<Vec<_>>>()?;
+        let rings = Map::array_of("trapline_rings", &ring_maps[0], cpus)?;
+        for (cpu, ring) in ring_maps.iter().enumerate() {
+            rings.put_map(&(cpu as u32).to_le_bytes(), ring)?;
+        }
+        let scratch = Map::array("trapline_scrat", SCRATCH, cpus, 0)?;
+        let counters = Map::per_cpu_array("trapline_count", 8 * counter::COUNT, 1)?;
+        let (rows, switches) = tables(plan)?;
+        Ok(MapSet { tasks, counters, others: vec![scratch, rings, rows, switches], ring_maps })
+    }
+
+    fn descriptors(&self) -> Maps {
+        let fd = |m: &Map| m.as_fd().as_raw_fd();
+        let [scratch, rings, rows, switches] = &self.others[..] else { unreachable!("made with four") };
+        Maps {
+            tasks: fd(&self.tasks),
+            scratch: fd(scratch),
+            rings: fd(rings),
+            rows: fd(rows),
+            row_count: rows.entries() as i32,
+            switches: fd(switches),
+            counters: fd(&self.counters),
+        }
+    }
+}
+
+/// The rows of all calls, and the switches of those wanted.
+fn tables(plan: &Plan) -> io::Result<(Map, Map)> {
+    let seen = plan.seen_calls();
+    let numbers = events::generated::X86_64.len() as u32;
+    let limits = Limits { string: plan.limits.string.min(u32::MAX as usize) as u32, verbose: plan.limits.verbose };
+    let rows = Map::array("trapline_rows", rows::ROW as u32, numbers, 0)?;
+    let mut ops = Vec::new();
+    for nr in 0..numbers {
+        let mut row = [0u8; rows::ROW];
+        match events::schema::by_number(nr.into()) {
+            Some(s) => {
+                let wanted = seen.contains(s);
+                row = rows::row(s, wanted, limits);
+                if wanted {
+                    switch_ops(s, nr, limits, &mut ops);
+                }
+            }
+            None => row[rows::FLAGS as usize..][..2].copy_from_slice(&NO_ROW.to_le_bytes()),
+        }
+        rows.update(&nr.to_le_bytes(), &row, 0)?;
+    }
+    let switches = Map::hash("trapline_switch", 16, 32, (ops.len() as u32).max(1), 0)?;
+    for (key, value) in ops {
+        switches.update(&key, &value, 0)?;
+    }
+    Ok((rows, switches))
+}
+
+/// Keys and ops of every argument of `s` that a switch decides.
+fn switch_ops(s: &'static Schema, nr: u32, limits: Limits, out: &mut Vec<([u8; 16], [u8; 32])>) {
+    for (i, a) in s.args.iter().enumerate() {
+        let Type::Switch { table, nth, .. } = a.ty else { continue };
+        let table: &'static Switch = table;
+        let mut add = |selector: u64, types: &'static [Option<(Type, Dir)>]| {
+            let Some((ty, dir)) = types.get(usize::from(nth)).copied().flatten() else { return };
+            let mut value = [0u8; 32];
+            for (out, at) in [(false, 0), (true, 16)] {
+                let now = if out { dir.reads_out() } else { dir.reads_in() };
+                value[at..at + 16].copy_from_slice(&rows::switch_op(s, i as u8, &ty, dir, now, limits).bytes());
+            }
+            out.push((rows::switch_key(nr, i as u8, selector), value));
+        };
+        add(u64::MAX, table.default.args);
+        for case in table.cases {
+            add(case.key, case.types.args);
+        }
+    }
+}
+
+fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
+    let field = |path: &[&str]| -> Result<i16> {
+        btf.field_of("task_struct", path)
+            .filter(|f| f.loads.is_empty())
+            .and_then(|f| i16::try_from(f.offset).ok())
+            .ok_or_else(|| {
+                Error::failed(
+                    format!("task_struct.{}", path.join(".")),
+                    "not found in the kernel's type information",
+                    "use --backend ptrace",
+                )
+            })
+    };
+    Ok(Target {
+        task_tgid: field(&["tgid"])?,
+        task_pid: field(&["pid"])?,
+        task_exit_code: field(&["exit_code"])?,
+        task_files: field(&["files"])?,
+        thread_status: field(&["thread_info", "status"])?,
+        unknown: plan.seen_calls().has_unknown(),
+        pid_namespace: sys::proc::pid_namespace(),
+    })
+}

@@ -1,0 +1,73 @@
+//! Brings the events of all rings into one order.
+//!
+//! Each ring is nearly in order, and the rings are drained in turn. An event may be handed on once nothing older can still come:
+//! when it is older than the *watermark*, the moment at which the round of draining began, less the time that a program may
+//! take between looking at the clock and committing its record.
+
+/// What a program may take between looking at the clock and committing its record, ns: a few interrupts long.
+const SLACK: u64 = 2_000_000;
+
+/// Events that wait for their turn.
+#[derive(Default)]
+pub struct Merge {
+    bytes: Vec<u8>,
+    /// Time, offset and length of each.
+    index: Vec<(u64, usize, usize)>,
+}
+
+impl Merge {
+    /// Takes an event: its first eight bytes are its time.
+    pub fn push(&mut self, event: &[u8]) {
+        let time = event.get(..8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
+        self.index.push((time, self.bytes.len(), event.len()));
+        self.bytes.extend_from_slice(event);
+    }
+
+    /// Appends the events older than the watermark of a round that began at `round` to `out`, each behind its length (u32); all
+    /// of them with `u64::MAX`.
+    pub fn release(&mut self, round: u64, out: &mut Vec<u8>) -> usize {
+        let until = if round == u64::MAX { u64::MAX } else { round.saturating_sub(SLACK) };
+        // Stable: events of one moment stay in the order of their rings.
+        self.index.sort_by_key(|e| e.0);
+        let n = self.index.partition_point(|e| e.0 < until);
+        for (_, at, len) in self.index.drain(..n) {
+            out.extend_from_slice(&(len as u32).to_le_bytes());
+            out.extend_from_slice(&self.bytes[at..at + len]);
+        }
+        if self.index.is_empty() {
+            self.bytes.clear();
+        } else if self.bytes.len() > 1 << 20 {
+            let kept: Vec<u8> =
+                self.index.iter().flat_map(|(_, at, len)| self.bytes[*at..*at + *len].iter().copied()).collect();
+            let mut at = 0;
+            for e in &mut self.index {
+                e.1 = at;
+                at += e.2;
+            }
+            self.bytes = kept;
+        }
+        n
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_several_rings_come_out_in_order_and_not_too_early() {
+        let event = |t: u64, tag: u8| [&t.to_le_bytes()[..], &[tag]].concat();
+        let mut m = Merge::default();
+        for (t, tag) in [(10, 1), (30, 2), (20, 3), (5_000_000, 4)] {
+            m.push(&event(t, tag));
+        }
+        let mut out = Vec::new();
+        assert_eq!(m.release(3_000_000, &mut out), 3);
+        let tags: Vec<u8> = out.chunks(13).map(|c| c[12]).collect();
+        assert_eq!(tags, [1, 3, 2]);
+        m.push(&event(4_000_000, 5));
+        out.clear();
+        assert_eq!(m.release(u64::MAX, &mut out), 2);
+        assert_eq!(out.chunks(13).map(|c| c[12]).collect::<Vec<_>>(), [5, 4]);
+    }
+}

@@ -1,0 +1,340 @@
+//! The kernel backend: eBPF programs, a ring per CPU, a thread that drains them.
+//!
+//! ```text
+//! programs ─► ring per CPU ─► drain thread: merge by time ─► backlog (bounded) ─► collector, views
+//! ```
+//!
+//! The command is a child of the front end. It waits at a pipe until its task storage is set, and so is traced from its first
+//! instruction; its children are, because their storage is made before they first run. Nothing blocks the target: a full ring
+//! is counted. The drain thread never formats.
+
+pub mod load;
+mod merge;
+
+use crate::error::{Error, Result};
+use crate::plan::{Command, Plan, Target};
+use bpf::calls::state;
+use load::Loaded;
+use merge::Merge;
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use sys::process::{self, Fork};
+use sys::ptrace::{self, Change};
+use sys::{proc, signal, time};
+
+/// The most bytes that wait between the drain thread and the views; beyond it the rings fill up, and count.
+const MAX_BACKLOG: usize = 256 << 20;
+
+/// What both threads see. Legend: (d) written by the drain thread, (f) by the front end.
+#[derive(Default)]
+struct Shared {
+    /// (d) appends chunks of events, (f) takes them.
+    backlog: Mutex<VecDeque<Vec<u8>>>,
+    /// (d) Something was appended, or the end has come.
+    ready: Condvar,
+    /// (d) Bytes in the backlog; (f) takes off.
+    waiting: AtomicU64,
+    /// (d) No more chunks will come.
+    finished: AtomicBool,
+    /// (f) Detach and finish.
+    stop: AtomicBool,
+    /// (d) Events that found a ring full.
+    dropped: AtomicU64,
+}
+
+/// A running session.
+pub struct Session {
+    shared: Arc<Shared>,
+    drain: Option<JoinHandle<()>>,
+    command: Option<i32>,
+    status: Option<Change>,
+    failure: Option<(u32, i32)>,
+}
+
+const FAILED_USER: u8 = 1;
+
+impl Session {
+    /// Loads the programs, and starts the command or attaches.
+    pub fn start(plan: &Plan) -> Result<Session> {
+        let loaded = load::load(plan)?;
+        let mut alive = HashSet::new();
+        let mut command = None;
+        let mut failure = None;
+        match &plan.target {
+            Target::Command(cmd) => {
+                let (pid, failed) = start_command(cmd, &loaded)?;
+                alive.insert(pid as u32);
+                command = Some(pid);
+                failure = failed;
+            }
+            Target::Pids(pids) => {
+                for &pid in pids {
+                    attach(proc::process_of(pid).unwrap_or(pid), &loaded, &mut alive)?;
+                }
+            }
+        }
+        let shared = Arc::new(Shared::default());
+        let drain = Drain { loaded, shared: Arc::clone(&shared), merge: Merge::default(), alive, command };
+        let drain = std::thread::Builder::new()
+            .name("trapline-drain".into())
+            .spawn(move || drain.run())
+            .map_err(|e| Error::failed("drain thread", e.to_string(), "free some processes"))?;
+        Ok(Session { shared, drain: Some(drain), command, status: None, failure })
+    }
+
+    /// Hands over every event of the backlog; returns how many.
+    pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
+        let mut n = 0;
+        loop {
+            let chunk = self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some(chunk) = chunk else { return n };
+            self.shared.waiting.fetch_sub(chunk.len() as u64, Ordering::Relaxed);
+            let mut rest = &chunk[..];
+            while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+                let (event, next) = tail.split_at((u32::from_le_bytes(*len) as usize).min(tail.len()));
+                each(event);
+                n += 1;
+                rest = next;
+            }
+        }
+    }
+
+    /// Sleeps until there are events, the end, or `timeout`.
+    pub fn wait(&self, timeout: Duration) {
+        let backlog = self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner);
+        if backlog.is_empty() && !self.shared.finished.load(Ordering::Acquire) {
+            let _ = self.shared.ready.wait_timeout(backlog, timeout);
+        }
+    }
+
+    /// Asks for the end.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+    }
+
+    /// Whether no more events will come.
+    pub fn finished(&mut self) -> bool {
+        if self.status.is_none()
+            && let Some(pid) = self.command
+            && let Ok(Some(s)) = ptrace::wait_for(pid, false)
+            && !matches!(s.change(), Change::Stopped(..))
+        {
+            self.status = Some(s.change());
+        }
+        let done = self.shared.finished.load(Ordering::Acquire);
+        if done && let Some(t) = self.drain.take() {
+            let _ = t.join();
+        }
+        done
+    }
+
+    /// The command's process id.
+    pub fn command(&self) -> Option<i32> {
+        self.command
+    }
+
+    /// How the command ended.
+    pub fn command_status(&mut self) -> Option<Change> {
+        if self.status.is_none()
+            && !self.shared.stop.load(Ordering::Acquire)
+            && let Some(pid) = self.command
+            && let Ok(Some(s)) = ptrace::wait_for(pid, true)
+        {
+            self.status = Some(s.change());
+        }
+        self.status
+    }
+
+    /// Events that found a ring full.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Why the command could not start, if it could not.
+    pub fn failure(&self, plan: &Plan) -> Option<Error> {
+        let (at, errno) = self.failure?;
+        match &plan.target {
+            Target::Command(_) if at == u32::from(FAILED_USER) => {
+                let why = io::Error::from_raw_os_error(errno).to_string();
+                Some(Error::failed("-u", why, "run trapline as root to change the user"))
+            }
+            Target::Command(cmd) => Some(crate::command::exec_error(cmd, errno)),
+            Target::Pids(_) => None,
+        }
+    }
+}
+
+/// Forks the command, traces it, and lets it go; says why its exec failed, if it did.
+fn start_command(cmd: &Command, loaded: &Loaded) -> Result<(i32, Option<(u32, i32)>)> {
+    let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
+    let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
+    let report = process::pipe().map_err(|e| cannot("pipe", e))?;
+    match process::fork().map_err(|e| cannot("fork", e))? {
+        Fork::Child => command_main(cmd, &gate, &report.1),
+        Fork::Parent(pid) => {
+            drop(gate.0);
+            let traced = process::pidfd(pid, false).and_then(|fd| loaded.trace(&fd, &initial(state::STARTING)));
+            if let Err(e) = traced {
+                return Err(Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"));
+            }
+            let _ = process::write_byte(&gate.1, 1);
+            drop(report.1);
+            // The report's pipe closes at the exec, or brings what failed.
+            let failed = match process::read_byte(&report.0) {
+                Ok(Some(at)) => {
+                    let mut errno = [0u8; 4];
+                    for b in &mut errno {
+                        *b = process::read_byte(&report.0).ok().flatten().unwrap_or(0);
+                    }
+                    Some((at.into(), i32::from_le_bytes(errno)))
+                }
+                _ => None,
+            };
+            Ok((pid, failed))
+        }
+    }
+}
+
+fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd) -> ! {
+    process::close(&gate.1);
+    if !matches!(process::read_byte(&gate.0), Ok(Some(_))) {
+        process::exit_now(125);
+    }
+    let _ = signal::restore_sigpipe();
+    let fail = |at: u8, e: &io::Error, code: i32| -> ! {
+        let _ = process::write_byte(report, at);
+        for b in e.raw_os_error().unwrap_or(22).to_le_bytes() {
+            let _ = process::write_byte(report, b);
+        }
+        process::exit_now(code)
+    };
+    if let Some(user) = &cmd.user
+        && let Err(e) = process::become_user(user)
+    {
+        fail(FAILED_USER, &e, 125);
+    }
+    let e = cmd.image.exec();
+    let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    fail(2, &e, code)
+}
+
+/// A state with these flags.
+fn initial(flags: i32) -> [u8; state::SIZE as usize] {
+    let mut v = [0u8; state::SIZE as usize];
+    v[..8].copy_from_slice(&(flags as u64).to_le_bytes());
+    v
+}
+
+/// Traces every thread of a process, and notes the call that each is blocked in.
+fn attach(pid: i32, loaded: &Loaded, alive: &mut HashSet<u32>) -> Result<()> {
+    let gone = || Error::failed(format!("-p {pid}"), "no such process", "see 'ps -e'");
+    loop {
+        let tids = proc::threads(pid).map_err(|_| gone())?;
+        let fresh: Vec<i32> = tids.into_iter().filter(|t| !alive.contains(&(*t as u32))).collect();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        for tid in fresh {
+            alive.insert(tid as u32);
+            let Ok(fd) = process::pidfd(tid, tid != pid) else { continue };
+            let mut value = initial(0);
+            if let Some((nr, args)) = proc::call_in_flight(pid, tid) {
+                value = initial(state::IN_CALL | state::ATTACHED);
+                let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
+                put(state::START, time::monotonic());
+                put(state::NR, nr as u64);
+                for (i, a) in args.iter().enumerate() {
+                    put(state::ARGS + 8 * i as i16, *a);
+                }
+                put(state::CPU, u64::from(events::layout::NO_CPU));
+            }
+            loaded
+                .trace(&fd, &value)
+                .map_err(|e| Error::failed(format!("-p {pid}"), e.to_string(), "use --backend ptrace"))?;
+        }
+    }
+}
+
+/// The drain thread's work.
+struct Drain {
+    loaded: Loaded,
+    shared: Arc<Shared>,
+    merge: Merge,
+    /// Traced threads.
+    alive: HashSet<u32>,
+    command: Option<i32>,
+}
+
+impl Drain {
+    fn run(mut self) {
+        let mut idle = 0u32;
+        while !self.alive.is_empty() && !self.shared.stop.load(Ordering::Acquire) {
+            if self.round(time::monotonic()) {
+                idle = 0;
+            } else {
+                idle += 1;
+                // An end that was dropped, or happened before the attach was complete, is not waited for forever.
+                if idle.is_multiple_of(64) {
+                    self.alive.retain(|t| proc::exists(*t as i32) && !is_zombie(*t as i32));
+                }
+            }
+            std::thread::sleep(Duration::from_micros(if idle > 8 { 4000 } else { 1000 }));
+        }
+        self.loaded.detach();
+        self.round(u64::MAX);
+        self.shared.finished.store(true, Ordering::Release);
+        self.shared.ready.notify_all();
+    }
+
+    /// Empties the rings once; whether anything came.
+    fn round(&mut self, began: u64) -> bool {
+        let waiting = self.shared.waiting.load(Ordering::Relaxed) as usize;
+        let mut n = 0;
+        if waiting < MAX_BACKLOG || began == u64::MAX {
+            let Drain { loaded, merge, alive, .. } = self;
+            for ring in &mut loaded.rings {
+                n += ring.drain(|event| {
+                    follow(event, alive);
+                    merge.push(event);
+                });
+            }
+        }
+        let mut chunk = Vec::new();
+        if self.merge.release(began, &mut chunk) > 0 {
+            self.shared.waiting.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
+            self.shared.ready.notify_one();
+        }
+        self.shared.dropped.store(self.loaded.counts().1, Ordering::Relaxed);
+        let _ = self.command;
+        n > 0
+    }
+}
+
+fn is_zombie(pid: i32) -> bool {
+    proc::status_field(pid, "State").is_none_or(|s| s.starts_with('Z'))
+}
+
+/// Keeps the set of traced threads: forks add to it, ends take away.
+fn follow(event: &[u8], alive: &mut HashSet<u32>) {
+    use events::generated as g;
+    let id = event.get(8..10).map_or(u16::MAX, |b| u16::from_le_bytes([b[0], b[1]]));
+    if id != g::P_FORK.id && id != g::P_EXIT.id && id != g::P_EXEC.id {
+        return;
+    }
+    let Ok(ev) = events::Event::parse(event) else { return };
+    if id == g::P_FORK.id {
+        alive.insert(ev.value_of("tid") as u32);
+    } else if id == g::P_EXIT.id {
+        alive.remove(&ev.tid());
+    } else {
+        // A thread that called execve has taken the leader's id.
+        alive.remove(&(ev.value_of("old_tid") as u32));
+        alive.insert(ev.tid());
+    }
+}
