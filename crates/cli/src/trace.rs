@@ -365,7 +365,9 @@ fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
             None if backend == Backend::Kernel => OnFull::Drop,
             _ => OnFull::Block,
         },
-        buffer: m.get_one::<String>("buffer").map_or(Ok(if backend == Backend::Kernel { 8 << 20 } else { 1 << 20 }), |s| size(s))?,
+        buffer: m
+            .get_one::<String>("buffer")
+            .map_or(Ok(if backend == Backend::Kernel { 8 << 20 } else { 1 << 20 }), |s| size(s))?,
         backend,
         notice_ms: 200,
     })

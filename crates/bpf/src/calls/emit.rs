@@ -195,7 +195,7 @@ pub fn who(a: &mut Assembler, target: &Target) {
     a.bind(done);
 }
 
-/// The program for `sys_enter` (tp_btf: ctx[0] pt_regs, ctx[1] number).
+/// The program for `sys_enter` (tp_btf; context: pt_regs, number).
 pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
     const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
     program(|a, out| {
@@ -221,6 +221,13 @@ pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
             a.load(Size::D, R4, R3, *reg);
             a.store(Size::D, R6, state::ARGS + 8 * i as i16, R4);
         }
+        // rt_sigreturn's mask is in the signal frame: see the ptrace backend's SIGFRAME_MASK.
+        let no_frame = a.new_label();
+        a.jump_if(Cond::Ne, R1, 15, no_frame);
+        a.load(Size::D, R4, R3, 152);
+        a.alu(Alu::Add, R4, 296);
+        a.store(Size::D, R6, state::ARGS, R4);
+        a.bind(no_frame);
         a.store(Size::D, R6, state::LEN, 0);
         a.store(Size::D, R6, state::CAPS, 0);
         a.call(Helper::GetSmpProcessorId);
@@ -388,7 +395,7 @@ fn raw_event(a: &mut Assembler, target: &Target) {
     a.mov(R8, layout.fixed as i32);
 }
 
-/// The program for `sys_exit` (tp_btf: ctx[0] pt_regs, ctx[1] result).
+/// The program for `sys_exit` (tp_btf; context: pt_regs, result).
 pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
     program(|a, out| {
         let [drop, raw_call] = [a.new_label(), a.new_label()];

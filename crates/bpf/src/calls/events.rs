@@ -194,6 +194,10 @@ pub fn signal(maps: &Maps, target: &Target) -> Result<crate::Program, crate::Asm
         a.alu(Alu::And, R1, state::STARTING);
         a.jump_if(Cond::Ne, R1, 0, out);
         scratch(a, maps, out);
+        // A fatal signal ends as SIGKILL for every thread: that is no signal that the target is given.
+        a.load(Size::D, R1, R10, slot::CTX);
+        a.load(Size::D, R1, R1, 0);
+        a.jump_if(Cond::Eq, R1, 9, out);
         begin(a, target, &g::P_SIGNAL, 0);
         // The 48 bytes that matter, behind the event.
         a.mov(R1, R7);

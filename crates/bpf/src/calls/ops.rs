@@ -34,9 +34,9 @@ const LEN_ARG: i16 = slot::OP + 4;
 const GUARD: i16 = slot::OP + 5;
 const ELEM: i16 = slot::OP + 6;
 const MUL: i16 = slot::OP + 8;
-const DIV: i16 = slot::OP + 9;
+const DIV: i16 = slot::OP + 12;
 const N: i16 = slot::OP + 10;
-const MAX: i16 = slot::OP + 12;
+const MAX: i16 = slot::OP + 14;
 
 const WHOLE: i32 = 1;
 const CUT: i32 = 2;
@@ -293,7 +293,7 @@ fn length_of(a: &mut Assembler, empty: Label) {
     a.bind(ready);
     a.load(Size::B, R2, R10, MUL);
     a.alu(Alu::Mul, R1, R2);
-    a.load(Size::B, R2, R10, DIV);
+    a.load(Size::H, R2, R10, DIV);
     a.alu(Alu::Add, R1, R2);
     a.alu(Alu::Sub, R1, 1);
     a.alu(Alu::Div, R1, R2);
@@ -322,7 +322,7 @@ fn fault(a: &mut Assembler, empty: Label) {
 /// r2 = the op's most bytes, at most `most`.
 fn max(a: &mut Assembler, r: Reg, most: i32) {
     let fine = a.new_label();
-    a.load(Size::W, r, R10, MAX);
+    a.load(Size::H, r, R10, MAX);
     a.jump_if(Cond::Le, r, most, fine);
     a.mov(r, most);
     a.bind(fine);
@@ -572,15 +572,8 @@ fn counted(a: &mut Assembler, empty: Label) {
 }
 
 fn strv(a: &mut Assembler, empty: Label) {
-    let [more, enough, give_up, done, readable, bounded, all] = [
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-        a.new_label(),
-    ];
+    let [more, enough, give_up, done, readable, bounded, all] =
+        [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
     a.store(Size::D, R10, slot::WORD, 0);
     count_pointers(a);
     count_mark(a, empty);

@@ -107,7 +107,7 @@ pub mod length {
 ///
 /// ```text
 /// 0 kind  1 arg  2 when  3 length  4 length's arg  5 guard (an argument that must not be 0, 255 for none)
-/// 6 elem (u16)  8 mul (u8)  9 div (u8)  10 -  12 max or n (u32)
+/// 6 elem (u16)  8 mul (u8)  10 n (u16)  12 div (u16)  14 max (u16)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
@@ -128,8 +128,8 @@ pub struct Op {
     /// Multiplier of the length.
     pub mul: u8,
     /// Divisor of the length.
-    pub div: u8,
-    /// The most bytes.
+    pub div: u16,
+    /// The most bytes, up to 32768.
     pub max: u32,
     /// A constant length.
     pub n: u16,
@@ -142,25 +142,14 @@ impl Op {
 
     /// The op's bytes.
     pub fn bytes(&self) -> [u8; OP as usize] {
-        let (e, n, m) = (self.elem.to_le_bytes(), self.n.to_le_bytes(), self.max.to_le_bytes());
-        [
-            self.kind,
-            self.arg,
-            self.when,
-            self.length,
-            self.len_arg,
-            self.guard,
-            e[0],
-            e[1],
-            self.mul,
-            self.div,
-            n[0],
-            n[1],
-            m[0],
-            m[1],
-            m[2],
-            m[3],
-        ]
+        let mut b = [0; OP as usize];
+        b[..6].copy_from_slice(&[self.kind, self.arg, self.when, self.length, self.len_arg, self.guard]);
+        b[6..8].copy_from_slice(&self.elem.to_le_bytes());
+        b[8] = self.mul;
+        b[10..12].copy_from_slice(&self.n.to_le_bytes());
+        b[12..14].copy_from_slice(&self.div.to_le_bytes());
+        b[14..16].copy_from_slice(&(self.max.min(65535) as u16).to_le_bytes());
+        b
     }
 }
 
@@ -182,7 +171,7 @@ const MAX_DIRENTS: u32 = 32768;
 
 fn set_len(op: &mut Op, len: &Len, schema: &Schema) {
     op.mul = len.mul.min(255) as u8;
-    op.div = len.div.clamp(1, 255) as u8;
+    op.div = len.div.max(1);
     match len.from {
         LenFrom::Const(n) => (op.length, op.n) = (length::CONST, n.min(65535) as u16),
         LenFrom::Ret => {
@@ -215,7 +204,7 @@ fn op_for(schema: &Schema, arg: u8, ty: &Type, shape: Shape, limits: Limits) -> 
     let mut op = Op::new(kind::EMPTY2, arg);
     match ty {
         Type::Int(_) => op.kind = empty(shape),
-        Type::Switch { .. } => op.kind = kind::SWITCH,
+        Type::Switch { on, on2, .. } => (op.kind, op.len_arg, op.guard) = (kind::SWITCH, *on, on2.unwrap_or(255)),
         Type::Str(k) => {
             op.kind = if shape == Shape::Str { kind::STR } else { kind::STR_BYTES };
             op.max = if *k == StrKind::Path { MAX_PATH } else { limits.string };
@@ -285,7 +274,7 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
     let mut r = [0u8; ROW];
     let mut put = |at: i16, v: u16| r[at as usize..at as usize + 2].copy_from_slice(&v.to_le_bytes());
     put(ID, schema.id);
-    put(FLAGS, u16::from(wanted) * WANTED | u16::from(reads_at_entry(schema)) * AT_ENTRY);
+    put(FLAGS, (u16::from(wanted) * WANTED) | (u16::from(reads_at_entry(schema)) * AT_ENTRY));
     put(FIXED, layout.fixed as u16);
     put(CPU, layout.cpu.0 as u16);
     for i in 0..schema.args.len().min(6) {

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use sys::bpf::map::{Map, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
-use sys::btf::{Kind, KernelBtf};
+use sys::btf::{KernelBtf, Kind};
 
 /// The kernel's side of a session. Dropping it detaches everything.
 pub struct Loaded {
@@ -45,7 +45,8 @@ fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
     let text = format!("{}: {}\n\n{program}\n\n{}\n", e.name, e.error, e.log);
     let kept = sys::process::write_private(&path, text.as_bytes());
     let last = e.log.lines().rev().find(|l| !l.trim().is_empty() && !l.starts_with("processed")).unwrap_or_default();
-    let where_ = if kept.is_ok() { format!("please report it with {}", path.display()) } else { "please report it".into() };
+    let where_ =
+        if kept.is_ok() { format!("please report it with {}", path.display()) } else { "please report it".into() };
     Error::failed(
         format!("BPF program {}", e.name),
         format!("the kernel's verifier rejects it, which is a mistake of trapline's: {last}"),
@@ -77,7 +78,8 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
         let id = btf.find(Kind::Typedef, &typedef).ok_or_else(|| {
             Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
         })?;
-        let p = Program::load(&ProgramSpec::typed_tracepoint(name, &program.bytes(), id)).map_err(|e| rejected(&e, program))?;
+        let p = Program::load(&ProgramSpec::typed_tracepoint(name, &program.bytes(), id))
+            .map_err(|e| rejected(&e, program))?;
         links.push(Link::tracing(&p).map_err(|e| refused(tracepoint, &e))?);
         loaded.push(p);
     }
