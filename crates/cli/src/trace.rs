@@ -367,7 +367,7 @@ fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
         },
         buffer: m
             .get_one::<String>("buffer")
-            .map_or(Ok(if backend == Backend::Kernel { 8 << 20 } else { 1 << 20 }), |s| size(s))?,
+            .map_or(Ok(if backend == Backend::Kernel { 4 << 20 } else { 1 << 20 }), |s| size(s))?,
         backend,
         notice_ms: 200,
     })

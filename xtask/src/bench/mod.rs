@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: measurements whose outcome goes into bench/RESULTS.md.
 
+mod kernel;
 mod measure;
 mod memory;
 mod report;
@@ -8,6 +9,7 @@ mod syscalls;
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
+       cargo xtask bench kernel [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)";
 
@@ -15,6 +17,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
 pub fn run(args: &[String]) -> Result<()> {
     match args.split_first() {
         Some((name, rest)) if name == "syscalls" => syscalls::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "kernel" => kernel::run(&Options::read(rest)?),
         _ => bail!("{USAGE}"),
     }
 }

@@ -3,7 +3,7 @@
 //! Registers in every program: r6 task storage, r7 scratch buffer of this CPU, r8 bytes of the event so far, r9 the row of the
 //! call. The stack slots are named in [`slot`].
 
-use super::ops;
+use super::ops::{self, Callbacks};
 use super::plan::{self, AT_ENTRY, NO_ROW, WANTED};
 use super::{counter, state};
 use crate::asm::{Assembler, Label};
@@ -12,14 +12,14 @@ use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
 use events::layout::{CAP_32BIT, CAP_START_UNKNOWN, Layout};
 
 /// The maps that the programs use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Maps {
     /// Task storage of [`state::SIZE`] bytes.
     pub tasks: i32,
     /// Array of [`super::SCRATCH`] bytes by CPU.
     pub scratch: i32,
-    /// Array of ring buffers by CPU.
-    pub rings: i32,
+    /// Ring buffers by CPU.
+    pub rings: Vec<i32>,
     /// Array of [`plan::ROW`] bytes by call number; its size is `rows`.
     pub rows: i32,
     /// Number of rows.
@@ -54,8 +54,6 @@ const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
 
 /// Stack slots, from r10.
 pub mod slot {
-    /// Capture bits.
-    pub const CAPS: i16 = -8;
     /// The context.
     pub const CTX: i16 = -16;
     /// Raw result.
@@ -78,20 +76,29 @@ pub mod slot {
     pub const CAP: i16 = -112;
     /// A key of 16 bytes.
     pub const KEY: i16 = -128;
-    /// 1 while the ops of exit run.
-    pub const EXIT: i16 = -136;
     /// Spare.
     pub const TEMP: i16 = -144;
+    /// Task storage, for functions that are called back.
+    pub const STATE: i16 = -152;
+    /// Scratch buffer, for the same.
+    pub const SCRATCH: i16 = -160;
+    /// Row, for the same.
+    pub const ROW: i16 = -168;
 }
 
 /// Emits a program around `body`, which may jump to the label it is given to end without a word.
-pub fn program(body: impl FnOnce(&mut Assembler, Label)) -> Result<crate::Program, crate::AsmError> {
+pub fn program(
+    maps: &Maps,
+    body: impl FnOnce(&mut Assembler, &mut Callbacks, Label),
+) -> Result<crate::Program, crate::AsmError> {
     let mut a = Assembler::new();
+    let mut cbs = Callbacks::new();
     let out = a.new_label();
-    body(&mut a, out);
+    body(&mut a, &mut cbs, out);
     a.bind(out);
     a.mov(R0, 0);
     a.exit();
+    ops::emit_callbacks(&mut a, maps, &mut cbs);
     a.finish()
 }
 
@@ -152,14 +159,10 @@ pub fn output(a: &mut Assembler, maps: &Maps) {
     a.note("into the ring of this CPU");
     count(a, maps, counter::SEEN);
     a.call(Helper::GetSmpProcessorId);
-    a.store(Size::W, R10, slot::KEY, R0);
-    a.map_fd(R1, maps.rings);
-    a.mov(R2, R10);
-    a.alu(Alu::Add, R2, i32::from(slot::KEY));
-    a.call(Helper::MapLookup);
-    a.jump_if(Cond::Eq, R0, 0, dropped);
+    let found = a.new_label();
+    ring_of_cpu(a, &maps.rings, 0, found);
+    a.bind(found);
     a.jump_if(Cond::Gt, R8, 0xc000, dropped);
-    a.mov(R1, R0);
     a.mov(R2, R7);
     a.mov(R3, R8);
     a.mov(R4, 1); // BPF_RB_NO_WAKEUP: the collector polls.
@@ -168,6 +171,23 @@ pub fn output(a: &mut Assembler, maps: &Maps) {
     a.bind(dropped);
     count(a, maps, counter::DROPPED);
     a.bind(done);
+}
+
+/// r1 = the ring of the CPU in r0: a tree of comparisons, because a map of maps costs a grace period of RCU for each ring that
+/// user space puts into it.
+fn ring_of_cpu(a: &mut Assembler, rings: &[i32], first: i32, found: Label) {
+    if let [ring] = rings {
+        a.map_fd(R1, *ring);
+        a.jump(found);
+        return;
+    }
+    let (low, high) = rings.split_at(rings.len() / 2);
+    let upper = a.new_label();
+    let middle = first + low.len() as i32;
+    a.jump_if(Cond::Ge, R0, middle, upper);
+    ring_of_cpu(a, low, first, found);
+    a.bind(upper);
+    ring_of_cpu(a, high, middle, found);
 }
 
 /// Stores tid and pid of the current task, as the session's namespace knows them, at 12 and 16 of the scratch buffer.
@@ -198,7 +218,7 @@ pub fn who(a: &mut Assembler, target: &Target) {
 /// The program for `sys_enter` (tp_btf; context: pt_regs, number).
 pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
     const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
-    program(|a, out| {
+    program(maps, |a, cbs, out| {
         let native = a.new_label();
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
@@ -245,12 +265,15 @@ pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.note("tails of entry");
         scratch(a, maps, out);
         a.mov(R8, 0);
-        a.store(Size::D, R10, slot::CAPS, 0);
+        a.mov(R1, 0);
+        ops::set_caps(a, R1);
         a.store(Size::D, R10, slot::RET, 0);
-        a.store(Size::D, R10, slot::EXIT, 0);
         a.mov(R1, 0);
         ops::set_result(a);
-        ops::run(a, maps, plan::OPS_IN, ops::Nested::Strings, out);
+        a.mov(R1, 0);
+        a.load(Size::B, R2, R9, plan::N_IN);
+        ops::choose(a);
+        ops::run(a, cbs, ops::Nested::Strings, out);
         a.jump_if(Cond::Gt, R8, state::ROOM, out);
         a.jump_if(Cond::Eq, R8, 0, out);
         a.mov(R1, R6);
@@ -259,7 +282,7 @@ pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.mov(R3, R7);
         a.call(Helper::ProbeReadKernel);
         a.store(Size::D, R6, state::LEN, R8);
-        a.load(Size::D, R1, R10, slot::CAPS);
+        ops::get_caps(a, R1);
         a.store(Size::D, R6, state::CAPS, R1);
     })
 }
@@ -277,7 +300,7 @@ pub fn fixed(a: &mut Assembler, target: &Target, no_result: bool) {
     a.load(Size::D, R1, R10, slot::RET);
     a.store(Size::D, R7, 32, R1);
     // Processors at entry and exit.
-    a.load(Size::H, R2, R9, plan::CPU);
+    a.load(Size::B, R2, R9, plan::CPU);
     a.alu(Alu::And, R2, 0x7f);
     a.alu(Alu::Add, R2, R7);
     a.load(Size::D, R1, R6, state::CPU);
@@ -305,18 +328,22 @@ pub fn fixed(a: &mut Assembler, target: &Target, no_result: bool) {
         a.store(Size::D, R2, 0, R1);
         a.bind(next);
     }
-    a.load(Size::H, R8, R9, plan::FIXED);
+    a.load(Size::B, R8, R9, plan::FIXED);
     a.alu(Alu::And, R8, 0x7f);
 }
 
-/// The tails of entry: those that were read then, or else read now.
-pub fn entry_tails(a: &mut Assembler, maps: &Maps, drop: Label) {
-    let (now, done) = (a.new_label(), a.new_label());
+/// The tails of the event: those of entry as they were read then, or else read now, and those of exit.
+pub fn tails(a: &mut Assembler, cbs: &mut Callbacks, to: i16, drop: Label) {
+    // `to` is where the row says how many ops are run.
+    let run = a.new_label();
     a.load(Size::D, R1, R6, state::CAPS);
-    a.store(Size::D, R10, slot::CAPS, R1);
+    ops::set_caps(a, R1);
+    a.mov(R1, 0);
+    a.load(Size::B, R2, R9, to);
+    ops::choose(a);
     a.load(Size::D, R2, R6, state::LEN);
-    a.jump_if(Cond::Eq, R2, 0, now);
-    a.jump_if(Cond::Gt, R2, state::ROOM, now);
+    a.jump_if(Cond::Eq, R2, 0, run);
+    a.jump_if(Cond::Gt, R2, state::ROOM, run);
     a.store(Size::D, R10, slot::LEN, R2);
     a.mov(R1, R7);
     a.alu(Alu::Add, R1, R8);
@@ -325,11 +352,11 @@ pub fn entry_tails(a: &mut Assembler, maps: &Maps, drop: Label) {
     a.call(Helper::ProbeReadKernel);
     a.load(Size::D, R2, R10, slot::LEN);
     a.alu(Alu::Add, R8, R2);
-    a.jump(done);
-    a.bind(now);
-    a.store(Size::D, R10, slot::EXIT, 0);
-    ops::run(a, maps, plan::OPS_IN, ops::Nested::Io, drop);
-    a.bind(done);
+    a.load(Size::B, R1, R9, plan::N_IN);
+    a.load(Size::B, R2, R9, to);
+    ops::choose(a);
+    a.bind(run);
+    ops::run(a, cbs, ops::Nested::Io, drop);
 }
 
 /// Adds to r1 the mark of a call that was in flight at attach.
@@ -397,7 +424,7 @@ fn raw_event(a: &mut Assembler, target: &Target) {
 
 /// The program for `sys_exit` (tp_btf; context: pt_regs, result).
 pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
-    program(|a, out| {
+    program(maps, |a, cbs, out| {
         let [drop, raw_call] = [a.new_label(), a.new_label()];
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
@@ -426,10 +453,8 @@ pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::A
         fixed(a, target, false);
         a.load(Size::D, R1, R10, slot::RET);
         ops::set_result(a);
-        entry_tails(a, maps, drop);
-        a.store(Size::D, R10, slot::EXIT, 1);
-        ops::run(a, maps, plan::OPS_OUT, ops::Nested::Io, drop);
-        a.load(Size::D, R1, R10, slot::CAPS);
+        tails(a, cbs, plan::N, drop);
+        ops::get_caps(a, R1);
         attached_bit(a);
         a.store(Size::H, R7, 10, R1);
         output(a, maps);

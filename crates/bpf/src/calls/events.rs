@@ -3,7 +3,8 @@
 //! A child is traced because its creator is: its task storage is made in `sched_process_fork`, before it first runs. The events
 //! are laid out as their schemas say; the offsets come from [`Layout`].
 
-use super::emit::{Maps, Target, count, current_state, entry_tails, fixed, output, program, scratch, slot, who};
+use super::emit::{Maps, Target, count, current_state, fixed, output, program, scratch, slot, tails, who};
+use super::ops::Callbacks;
 use super::{counter, plan, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
@@ -61,7 +62,7 @@ fn comm_tail(a: &mut Assembler) {
 pub fn fork(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
     const CLONE_FILES: i32 = 0x400;
     const CLONE_THREAD: i32 = 0x10000;
-    program(|a, out| {
+    program(maps, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
         a.note("the child is traced because its creator is");
@@ -106,7 +107,7 @@ pub fn fork(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
 
 /// `sched_process_exec` (ctx: task, old pid, binprm).
 pub fn exec(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
-    program(|a, out| {
+    program(maps, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
         a.note("the command has become itself");
@@ -125,7 +126,7 @@ pub fn exec(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
 
 /// `sched_process_exit` (ctx: task): the call that it ends in, and the end.
 pub fn exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
-    program(|a, out| {
+    program(maps, |a, cbs, out| {
         let [ended, drop] = [a.new_label(), a.new_label()];
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
@@ -133,7 +134,7 @@ pub fn exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         a.load(Size::D, R1, R6, state::FLAGS);
         a.alu(Alu::And, R1, state::IN_CALL | state::STARTING);
         a.jump_if(Cond::Ne, R1, state::IN_CALL, ended);
-        unfinished(a, maps, target, ended, drop);
+        unfinished(a, maps, cbs, target, ended, drop);
         a.bind(ended);
         a.load(Size::D, R1, R6, state::FLAGS);
         a.alu(Alu::And, R1, state::STARTING);
@@ -163,7 +164,7 @@ pub fn exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
 }
 
 /// The event of a call that will not return.
-fn unfinished(a: &mut Assembler, maps: &Maps, target: &Target, ended: Label, drop: Label) {
+fn unfinished(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &Target, ended: Label, drop: Label) {
     a.note("the call that it ends in");
     a.load(Size::D, R1, R6, state::FLAGS);
     a.alu(Alu::And, R1, !state::IN_CALL);
@@ -177,9 +178,9 @@ fn unfinished(a: &mut Assembler, maps: &Maps, target: &Target, ended: Label, dro
     fixed(a, target, true);
     a.mov(R1, 0);
     super::ops::set_result(a);
-    entry_tails(a, maps, drop);
+    tails(a, cbs, plan::N_IN, drop);
     super::ops::run_empty(a, drop);
-    a.load(Size::D, R1, R10, slot::CAPS);
+    super::ops::get_caps(a, R1);
     a.alu(Alu::Or, R1, i32::from(CAP_NO_RESULT));
     a.store(Size::H, R7, 10, R1);
     output(a, maps);
@@ -187,7 +188,7 @@ fn unfinished(a: &mut Assembler, maps: &Maps, target: &Target, ended: Label, dro
 
 /// `signal_deliver` (ctx: signal, siginfo, sigaction). Offsets of `struct kernel_siginfo` are those of the UAPI's siginfo_t.
 pub fn signal(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
-    program(|a, out| {
+    program(maps, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
         a.load(Size::D, R1, R6, state::FLAGS);

@@ -11,6 +11,7 @@
 
 mod emit;
 mod events;
+pub mod iter;
 mod ops;
 pub mod plan;
 

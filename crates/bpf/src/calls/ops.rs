@@ -4,7 +4,7 @@
 //! stays below [`MAX_OFFSET`] before each op, so that the scratch buffer has room for the largest.
 
 use super::emit::{Maps, slot};
-use super::plan::{self, NESTED, OP, SIMPLE, kind, length, when};
+use super::plan::{self, MAX_OPS, OP, kind, length, when};
 use super::state;
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
@@ -17,11 +17,11 @@ const MAX_BYTES: i32 = 32768;
 /// The most bytes that a string op reads, with two to tell "cut".
 const MAX_STR: i32 = 4002;
 /// Strings of an array that are read; the rest is counted.
-const MAX_STRINGS: i32 = 32;
+const MAX_STRINGS: i32 = 512;
 /// Strings of an array that are counted.
-const MAX_COUNT: i32 = 256;
+const MAX_COUNT: i32 = 4096;
 /// iovecs that are read.
-const MAX_IOV: i32 = 32;
+const MAX_IOV: i32 = 1024;
 /// Bytes of control messages.
 const MAX_CONTROL: i32 = 512;
 
@@ -34,6 +34,7 @@ const LEN_ARG: i16 = slot::OP + 4;
 const GUARD: i16 = slot::OP + 5;
 const ELEM: i16 = slot::OP + 6;
 const MUL: i16 = slot::OP + 8;
+const EXIT: i16 = slot::OP + 9;
 const DIV: i16 = slot::OP + 12;
 const N: i16 = slot::OP + 10;
 const MAX: i16 = slot::OP + 14;
@@ -51,35 +52,137 @@ pub enum Nested {
     Io,
 }
 
-/// Runs the ops at offset `from` of the row; `drop` where the event becomes too long.
-pub fn run(a: &mut Assembler, maps: &Maps, from: i16, nested: Nested, drop: Label) {
-    let exit = from == plan::OPS_OUT;
-    let phase = if exit { "exit" } else { "entry" };
-    // Only execve has two nested arguments that matter; of process_vm_readv's the second is shown as an address.
-    let most = if nested == Nested::Strings { NESTED } else { 1 };
-    let lists = [(from, SIMPLE, None), (from + OP * SIMPLE, most, Some(nested))];
-    for (from, n, nested) in lists {
-        let end = a.new_label();
-        for i in 0..n {
-            a.note(format!("{phase} op {i}"));
-            // The used ops of a list stand in front; a 0 ends them.
-            load_op(a, from + OP * i);
-            a.load(Size::B, R1, R10, KIND);
-            a.jump_if(Cond::Eq, R1, 0, end);
-            forget_range(a, drop);
-            one(a, maps, exit, nested);
+/// A function that is called back by bpf_loop, emitted behind the program that uses it.
+pub struct Callback {
+    label: Label,
+    body: Body,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    /// An op of the row.
+    Ops(Nested),
+    /// The pointers of an array, counted.
+    Count,
+    /// The strings of an array.
+    Strings,
+    /// The iovecs of an array.
+    Iovecs,
+}
+
+/// What is still to be emitted.
+pub type Callbacks = Vec<Callback>;
+
+/// The label of the function with this body, which will be emitted once.
+fn callback(a: &mut Assembler, cbs: &mut Callbacks, body: Body) -> Label {
+    if let Some(c) = cbs.iter().find(|c| c.body == body) {
+        return c.label;
+    }
+    let label = a.new_label();
+    cbs.push(Callback { label, body });
+    label
+}
+
+/// Emits the functions that the program calls back. One function may add others.
+pub fn emit_callbacks(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks) {
+    let mut i = 0;
+    while i < cbs.len() {
+        let (label, body) = (cbs[i].label, cbs[i].body);
+        a.bind(label);
+        match body {
+            Body::Ops(nested) => ops_function(a, maps, cbs, nested),
+            Body::Count => count_function(a),
+            Body::Strings => strings_function(a),
+            Body::Iovecs => iovecs_function(a),
         }
-        a.bind(end);
+        i += 1;
     }
-    for i in most..NESTED {
-        let none = a.new_label();
-        load_op(a, from + OP * (SIMPLE + i));
-        a.load(Size::B, R1, R10, KIND);
-        a.jump_if(Cond::Eq, R1, 0, none);
-        forget_range(a, drop);
-        empty_tail(a);
-        a.bind(none);
+}
+
+/// Calls `function` up to `n` times with this frame. r8 travels in a noted word.
+fn call_back(a: &mut Assembler, function: Label, n: i32) {
+    note(a, OFFSET, R8);
+    a.mov(R1, n);
+    call_back_counted(a, function);
+}
+
+/// The same as often as r1 says; r8 is noted already.
+fn call_back_counted(a: &mut Assembler, function: Label) {
+    a.func(R2, function);
+    a.mov(R3, R10);
+    a.mov(R4, 0);
+    a.call(Helper::Loop);
+    noted(a, R8, OFFSET);
+}
+
+/// Runs the ops that [`choose`] has chosen; `drop` where the event becomes too long.
+///
+/// One op is a function called back by bpf_loop: the verifier looks at it once, and not once per op and way through the others.
+/// The ops of entry and exit are neighbours in the row, so that one call runs both.
+pub fn run(a: &mut Assembler, cbs: &mut Callbacks, nested: Nested, drop: Label) {
+    let none = a.new_label();
+    a.note("tails");
+    a.store(Size::D, R10, slot::STATE, R6);
+    a.store(Size::D, R10, slot::SCRATCH, R7);
+    a.store(Size::D, R10, slot::ROW, R9);
+    let function = callback(a, cbs, Body::Ops(nested));
+    noted(a, R1, FROM);
+    noted(a, R2, TO);
+    a.alu(Alu::Sub, R2, R1);
+    a.jump_if(Cond::Eq, R2, 0, none);
+    a.jump_if(Cond::Gt, R2, i32::from(MAX_OPS), none);
+    note(a, OFFSET, R8);
+    a.mov(R1, R2);
+    call_back_counted(a, function);
+    a.jump_if(Cond::Gt, R8, 0xc000, drop);
+    a.bind(none);
+}
+
+/// Says which ops `run` runs: from number r1 up to (not including) number r2.
+pub fn choose(a: &mut Assembler) {
+    note(a, FROM, R1);
+    note(a, TO, R2);
+}
+
+/// r6 … r9 from the frame that called back (its r10 in r2), which is kept in CTX.
+fn enter(a: &mut Assembler) {
+    a.store(Size::D, R10, slot::CTX, R2);
+    a.store(Size::D, R10, slot::I, R1);
+    a.load(Size::D, R7, R2, slot::SCRATCH);
+    noted(a, R8, OFFSET);
+}
+
+/// Goes back: 0 for more, 1 for enough. r8 travels in a noted word.
+fn leave(a: &mut Assembler, enough: i32) {
+    note(a, OFFSET, R8);
+    a.mov(R0, enough);
+    a.exit();
+}
+
+fn ops_function(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
+    let [end, drop] = [a.new_label(), a.new_label()];
+    a.note("an op");
+    enter(a);
+    a.load(Size::D, R6, R2, slot::STATE);
+    a.load(Size::D, R9, R2, slot::ROW);
+    // Functions that this one calls back find the scratch buffer here.
+    a.store(Size::D, R10, slot::SCRATCH, R7);
+    noted(a, R2, FROM);
+    a.alu(Alu::Add, R1, R2);
+    a.jump_if(Cond::Ge, R1, i32::from(MAX_OPS), end);
+    a.alu(Alu::Lsh, R1, 4);
+    a.alu(Alu::Add, R1, R9);
+    for half in [0, 8] {
+        a.load(Size::D, R3, R1, plan::OPS + half);
+        a.store(Size::D, R10, slot::OP + half, R3);
     }
+    forget_range(a, drop);
+    one(a, maps, cbs, nested);
+    leave(a, 0);
+    a.bind(drop);
+    a.mov(R8, i32::MAX);
+    a.bind(end);
+    leave(a, 1);
 }
 
 fn load_op(a: &mut Assembler, at: i16) {
@@ -102,10 +205,10 @@ fn forget_range(a: &mut Assembler, drop: Label) {
 
 /// Writes the empty tail of every op of exit, for a call that has no result.
 pub fn run_empty(a: &mut Assembler, drop: Label) {
-    for i in 0..SIMPLE + NESTED {
+    for i in 0..MAX_OPS {
         let none = a.new_label();
-        load_op(a, plan::OPS_OUT + OP * i);
-        a.load(Size::B, R1, R10, KIND);
+        load_op(a, plan::OPS + OP * i);
+        a.load(Size::B, R1, R10, EXIT);
         a.jump_if(Cond::Eq, R1, 0, none);
         forget_range(a, drop);
         empty_tail(a);
@@ -131,25 +234,17 @@ fn place(a: &mut Assembler, r: Reg, off: i32) {
     }
 }
 
-fn one(a: &mut Assembler, maps: &Maps, exit: bool, nested: Option<Nested>) {
+fn one(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
     let [done, empty] = [a.new_label(), a.new_label()];
     a.store(Size::D, R10, slot::CAP, 0);
-    if exit {
-        wanted(a, empty);
-    }
-    if nested.is_none() {
-        switch(a, maps, exit, empty);
-        if exit {
-            // The row of a switch has its own word on that.
-            wanted(a, empty);
-        }
-    }
+    switch(a, maps, empty);
+    wanted(a, empty);
     argument(a, R1, ARG);
     a.store(Size::D, R10, slot::ADDR, R1);
     a.jump_if(Cond::Eq, R1, 0, empty);
     length_of(a, empty);
-    type Emit = fn(&mut Assembler, Label);
-    let simple: &[(u8, Emit)] = &[
+    type Emit = fn(&mut Assembler, &mut Callbacks, Label);
+    let mut kinds: Vec<(u8, Emit)> = vec![
         (kind::BYTES, bytes),
         (kind::STR, string),
         (kind::STR_BYTES, string_bytes),
@@ -157,18 +252,15 @@ fn one(a: &mut Assembler, maps: &Maps, exit: bool, nested: Option<Nested>) {
         (kind::MANY, elements),
         (kind::SIGPACK, sigpack),
     ];
-    let io: &[(u8, Emit)] = &[(kind::IOV, iov_op), (kind::MSG, message)];
-    let strings: &[(u8, Emit)] = &[(kind::STRV, strv), (kind::COUNT, counted)];
-    let kinds = match nested {
-        None => simple,
-        Some(Nested::Io) => io,
-        Some(Nested::Strings) => strings,
-    };
+    match nested {
+        Nested::Io => kinds.extend([(kind::IOV, iov_op as Emit), (kind::MSG, message)]),
+        Nested::Strings => kinds.extend([(kind::STRV, strv as Emit), (kind::COUNT, counted)]),
+    }
     for (k, emit) in kinds {
         let next = a.new_label();
         a.load(Size::B, R1, R10, KIND);
-        a.jump_if(Cond::Ne, R1, i32::from(*k), next);
-        emit(a, empty);
+        a.jump_if(Cond::Ne, R1, i32::from(k), next);
+        emit(a, cbs, empty);
         a.jump(done);
         a.bind(next);
     }
@@ -178,9 +270,11 @@ fn one(a: &mut Assembler, maps: &Maps, exit: bool, nested: Option<Nested>) {
     caps(a);
 }
 
-/// Jumps to `empty` unless the result is one that this op waits for.
+/// Jumps to `empty` unless the result is one that this op waits for. Ops of entry wait for none.
 fn wanted(a: &mut Assembler, empty: Label) {
-    let [interrupted, always, failed] = [a.new_label(), a.new_label(), a.new_label()];
+    let [interrupted, always] = [a.new_label(), a.new_label()];
+    a.load(Size::B, R1, R10, EXIT);
+    a.jump_if(Cond::Eq, R1, 0, always);
     a.load(Size::B, R1, R10, WHEN);
     result(a, R2);
     a.jump_if(Cond::Eq, R1, i32::from(when::ALWAYS), always);
@@ -193,13 +287,11 @@ fn wanted(a: &mut Assembler, empty: Label) {
     a.jump_if(Cond::Eq, R2, -4, always); // EINTR
     a.jump_if(Cond::Sgt, R2, -512, empty); // ERESTARTSYS … ERESTART_RESTARTBLOCK
     a.jump_if(Cond::Slt, R2, -516, empty);
-    a.jump(always);
-    a.bind(failed);
     a.bind(always);
 }
 
 /// Replaces a switch op by the op that the selector's value chooses.
-fn switch(a: &mut Assembler, maps: &Maps, exit: bool, empty: Label) {
+fn switch(a: &mut Assembler, maps: &Maps, empty: Label) {
     let [other, one, found] = [a.new_label(), a.new_label(), a.new_label()];
     a.load(Size::B, R1, R10, KIND);
     a.jump_if(Cond::Ne, R1, i32::from(kind::SWITCH), other);
@@ -236,11 +328,16 @@ fn switch(a: &mut Assembler, maps: &Maps, exit: bool, empty: Label) {
         a.jump_if(Cond::Ne, R0, 0, hit);
         a.jump(if default { empty } else { miss });
         a.bind(hit);
-        let off = if exit { OP } else { 0 };
-        a.load(Size::D, R1, R0, off);
-        a.store(Size::D, R10, slot::OP, R1);
-        a.load(Size::D, R1, R0, off + 8);
-        a.store(Size::D, R10, slot::OP + 8, R1);
+        // Two ops: of entry, of exit.
+        let entry = a.new_label();
+        a.load(Size::B, R1, R10, EXIT);
+        a.jump_if(Cond::Eq, R1, 0, entry);
+        a.alu(Alu::Add, R0, i32::from(OP));
+        a.bind(entry);
+        for half in [0, 8] {
+            a.load(Size::D, R1, R0, half);
+            a.store(Size::D, R10, slot::OP + half, R1);
+        }
         a.jump(other);
         a.bind(miss);
     }
@@ -343,7 +440,7 @@ fn clamp(a: &mut Assembler, most: i32) {
     a.bind(bounded);
 }
 
-fn bytes(a: &mut Assembler, empty: Label) {
+fn bytes(a: &mut Assembler, _: &mut Callbacks, empty: Label) {
     let none = a.new_label();
     clamp(a, MAX_BYTES);
     note(a, LEN, R2);
@@ -398,7 +495,7 @@ fn op_string(a: &mut Assembler, off: i32, empty: Label) {
     a.bind(bounded);
 }
 
-fn string(a: &mut Assembler, empty: Label) {
+fn string(a: &mut Assembler, _: &mut Callbacks, empty: Label) {
     op_string(a, 0, empty);
     a.alu(Alu::Add, R8, R1);
     place(a, R2, 0);
@@ -406,7 +503,7 @@ fn string(a: &mut Assembler, empty: Label) {
     a.alu(Alu::Add, R8, 1);
 }
 
-fn string_bytes(a: &mut Assembler, empty: Label) {
+fn string_bytes(a: &mut Assembler, _: &mut Callbacks, empty: Label) {
     op_string(a, 2, empty);
     place(a, R2, 0);
     a.store(Size::H, R2, 0, R1);
@@ -414,7 +511,7 @@ fn string_bytes(a: &mut Assembler, empty: Label) {
     a.alu(Alu::Add, R8, 2);
 }
 
-fn element(a: &mut Assembler, empty: Label) {
+fn element(a: &mut Assembler, _: &mut Callbacks, empty: Label) {
     a.load(Size::H, R2, R10, ELEM);
     a.alu(Alu::And, R2, 0xfff);
     a.jump_if(Cond::Eq, R2, 0, empty);
@@ -430,7 +527,7 @@ fn element(a: &mut Assembler, empty: Label) {
     a.alu(Alu::Add, R8, 1);
 }
 
-fn elements(a: &mut Assembler, empty: Label) {
+fn elements(a: &mut Assembler, _: &mut Callbacks, empty: Label) {
     let none = a.new_label();
     // The length in bytes; a number so large that it would wrap is cut all the same.
     let small = a.new_label();
@@ -463,7 +560,8 @@ fn elements(a: &mut Assembler, empty: Label) {
 fn pointer(a: &mut Assembler) {
     a.load(Size::D, R3, R10, slot::I);
     a.alu(Alu::Lsh, R3, 3);
-    a.load(Size::D, R1, R10, slot::ADDR);
+    a.load(Size::D, R1, R10, slot::CTX);
+    a.load(Size::D, R1, R1, slot::ADDR);
     a.alu(Alu::Add, R3, R1);
     a.mov(R1, R10);
     a.alu(Alu::Add, R1, i32::from(slot::WORD));
@@ -513,35 +611,53 @@ fn notes(a: &mut Assembler, r: Reg) {
     a.alu(Alu::Add, r, 32768);
 }
 
+/// Items that a function called back has done.
+const DONE: i16 = 32704;
+/// Number of the first op that is run.
+const FROM: i16 = 32696;
+/// Number behind the last op that is run.
+const TO: i16 = 32688;
+/// Bytes of the event so far, between functions.
+const OFFSET: i16 = 32672;
+/// Capture bits.
+const CAPS: i16 = 32664;
+
+/// Sets the capture bits to r.
+pub fn set_caps(a: &mut Assembler, r: Reg) {
+    note(a, CAPS, r);
+}
+
+/// r = the capture bits.
+pub fn get_caps(a: &mut Assembler, r: Reg) {
+    noted(a, r, CAPS);
+}
+
 /// Counts the pointers of the array up to its NULL into `TOTAL`; `BROKEN` is 1 where it could not be read to its end.
-fn count_pointers(a: &mut Assembler) {
-    let [more, end, broken, counted] = [a.new_label(), a.new_label(), a.new_label(), a.new_label()];
-    a.store(Size::D, R10, slot::I, 0);
-    a.bind(more);
-    a.load(Size::D, R1, R10, slot::I);
-    a.jump_if(Cond::Ge, R1, MAX_COUNT, broken);
+fn count_pointers(a: &mut Assembler, cbs: &mut Callbacks) {
+    notes(a, R2);
+    a.store(Size::D, R2, TOTAL, 0);
+    a.store(Size::D, R2, BROKEN, 1);
+    let function = callback(a, cbs, Body::Count);
+    call_back(a, function, MAX_COUNT);
+}
+
+fn count_function(a: &mut Assembler) {
+    let [end, broken] = [a.new_label(), a.new_label()];
+    a.note("count a pointer");
+    enter(a);
     pointer(a);
     a.jump_if(Cond::Slt, R0, 0, broken);
+    notes(a, R2);
     a.load(Size::D, R1, R10, slot::WORD);
     a.jump_if(Cond::Eq, R1, 0, end);
     a.load(Size::D, R1, R10, slot::I);
     a.alu(Alu::Add, R1, 1);
-    a.store(Size::D, R10, slot::I, R1);
-    a.jump(more);
-    a.bind(broken);
-    notes(a, R2);
-    a.store(Size::D, R2, BROKEN, 1);
-    a.jump(counted);
-    a.bind(end);
-    notes(a, R2);
-    a.store(Size::D, R2, BROKEN, 0);
-    a.bind(counted);
-    // Kept where the verifier does not follow: it would look at the rest once for every number.
-    a.load(Size::D, R1, R10, slot::I);
     a.store(Size::D, R2, TOTAL, R1);
-    a.mov(R1, 0);
-    a.store(Size::D, R10, slot::I, 0);
-    a.store(Size::D, R10, slot::WORD, 0);
+    leave(a, 0);
+    a.bind(end);
+    a.store(Size::D, R2, BROKEN, 0);
+    a.bind(broken);
+    leave(a, 1);
 }
 
 /// Marks what became of the count, or leaves for `empty` where nothing could be read.
@@ -559,9 +675,10 @@ fn count_mark(a: &mut Assembler, empty: Label) {
     a.bind(fine);
 }
 
-fn counted(a: &mut Assembler, empty: Label) {
-    a.store(Size::D, R10, slot::WORD, 0);
-    count_pointers(a);
+fn counted(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
+    a.store(Size::D, R10, slot::HEAD, R8);
+    count_pointers(a, cbs);
+    a.load(Size::D, R8, R10, slot::HEAD);
     count_mark(a, empty);
     notes(a, R2);
     a.load(Size::D, R1, R2, TOTAL);
@@ -571,25 +688,56 @@ fn counted(a: &mut Assembler, empty: Label) {
     a.alu(Alu::Add, R8, 4);
 }
 
-fn strv(a: &mut Assembler, empty: Label) {
-    let [more, enough, give_up, done, readable, bounded, all] =
-        [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
-    a.store(Size::D, R10, slot::WORD, 0);
-    count_pointers(a);
+/// Tells the verifier again what r8 is at most: what comes back from a function is unknown to it.
+fn bound_offset(a: &mut Assembler, no: Label) {
+    a.jump_if(Cond::Gt, R8, 0xc000, no);
+}
+
+fn strv(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
+    let [give_up, done, all] = [a.new_label(), a.new_label(), a.new_label()];
+    a.store(Size::D, R10, slot::HEAD, R8);
+    count_pointers(a, cbs);
+    a.load(Size::D, R8, R10, slot::HEAD);
     count_mark(a, empty);
     a.load(Size::D, R1, R10, slot::CAP);
     notes(a, R2);
     a.store(Size::D, R2, BROKEN, R1);
+    a.store(Size::D, R2, DONE, 0);
     max(a, R1, 1024);
     note(a, LEN, R1);
-    a.store(Size::D, R10, slot::HEAD, R8);
     a.alu(Alu::Add, R8, 4);
-    a.bind(more);
-    a.load(Size::D, R1, R10, slot::I);
-    notes(a, R2);
-    a.load(Size::D, R2, R2, TOTAL);
-    a.jump_if(Cond::Ge, R1, R2, enough);
-    a.jump_if(Cond::Ge, R1, MAX_STRINGS, enough);
+    let function = callback(a, cbs, Body::Strings);
+    call_back(a, function, MAX_STRINGS);
+    bound_offset(a, give_up);
+    a.load(Size::D, R2, R10, slot::HEAD);
+    a.alu(Alu::Add, R2, R7);
+    notes(a, R3);
+    a.load(Size::D, R4, R3, TOTAL);
+    a.store(Size::H, R2, 0, R4);
+    a.load(Size::D, R1, R3, DONE);
+    a.store(Size::H, R2, 2, R1);
+    a.load(Size::D, R5, R3, BROKEN);
+    a.store(Size::D, R10, slot::CAP, R5);
+    a.jump_if(Cond::Ge, R1, R4, all);
+    set_cap(a, CUT);
+    a.bind(all);
+    a.jump(done);
+    a.bind(give_up);
+    a.load(Size::D, R8, R10, slot::HEAD);
+    a.jump(empty);
+    a.bind(done);
+}
+
+fn strings_function(a: &mut Assembler) {
+    let [enough, readable, bounded] = [a.new_label(), a.new_label(), a.new_label()];
+    a.note("a string of an array");
+    enter(a);
+    notes(a, R3);
+    a.load(Size::D, R3, R3, TOTAL);
+    a.jump_if(Cond::Ge, R1, R3, enough);
+    // No more strings than bytes of one are wanted.
+    noted(a, R3, LEN);
+    a.jump_if(Cond::Ge, R1, R3, enough);
     forget_range(a, enough);
     pointer(a);
     a.jump_if(Cond::Slt, R0, 0, enough);
@@ -611,35 +759,19 @@ fn strv(a: &mut Assembler, empty: Label) {
     place(a, R1, 8);
     a.store(Size::B, R1, 0, 0);
     a.alu(Alu::Add, R8, 9);
+    notes(a, R2);
     a.load(Size::D, R1, R10, slot::I);
     a.alu(Alu::Add, R1, 1);
-    a.store(Size::D, R10, slot::I, R1);
-    a.jump(more);
+    a.store(Size::D, R2, DONE, R1);
+    leave(a, 0);
     a.bind(enough);
-    a.load(Size::D, R2, R10, slot::HEAD);
-    a.jump_if(Cond::Gt, R2, MAX_OFFSET, give_up);
-    a.alu(Alu::Add, R2, R7);
-    notes(a, R3);
-    a.load(Size::D, R4, R3, TOTAL);
-    a.store(Size::H, R2, 0, R4);
-    a.load(Size::D, R1, R10, slot::I);
-    a.store(Size::H, R2, 2, R1);
-    a.load(Size::D, R5, R3, BROKEN);
-    a.store(Size::D, R10, slot::CAP, R5);
-    a.jump_if(Cond::Ge, R1, R4, all);
-    set_cap(a, CUT);
-    a.bind(all);
-    a.jump(done);
-    a.bind(give_up);
-    a.load(Size::D, R8, R10, slot::HEAD);
-    a.jump(empty);
-    a.bind(done);
+    leave(a, 1);
 }
 
 /// The bytes that the result covers: all there are before the call.
 fn covered(a: &mut Assembler) {
     let [all, done] = [a.new_label(), a.new_label()];
-    a.load(Size::D, R1, R10, slot::EXIT);
+    a.load(Size::B, R1, R10, EXIT);
     a.jump_if(Cond::Eq, R1, 0, all);
     result(a, R1);
     note(a, LEFT, R1);
@@ -650,10 +782,10 @@ fn covered(a: &mut Assembler) {
     a.bind(done);
 }
 
-fn iov_op(a: &mut Assembler, empty: Label) {
+fn iov_op(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     let [give_up, done] = [a.new_label(), a.new_label()];
     covered(a);
-    iov(a, give_up);
+    iov(a, cbs, give_up);
     a.jump(done);
     a.bind(give_up);
     a.load(Size::D, R8, R10, slot::HEAD);
@@ -662,29 +794,52 @@ fn iov_op(a: &mut Assembler, empty: Label) {
     a.bind(done);
 }
 
-/// `LEN` iovecs at the address; contents as far as `LEFT` goes (unsigned; a negative result covers none).
-fn iov(a: &mut Assembler, give_up: Label) {
-    let [more, end, short, has_left, none, contents_done, whole] =
-        [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
+/// `LEN` iovecs at the address; contents as far as `LEFT` goes (unsigned; a negative result covers none). `give_up` where not
+/// even the first can be read.
+fn iov(a: &mut Assembler, cbs: &mut Callbacks, give_up: Label) {
+    let [whole, some] = [a.new_label(), a.new_label()];
     a.store(Size::D, R10, slot::HEAD, R8);
-    a.store(Size::D, R10, slot::I, 0);
     a.alu(Alu::Add, R8, 2);
-    a.bind(more);
-    a.load(Size::D, R1, R10, slot::I);
+    notes(a, R2);
+    a.store(Size::D, R2, DONE, 0);
+    let function = callback(a, cbs, Body::Iovecs);
+    call_back(a, function, MAX_IOV);
+    bound_offset(a, give_up);
+    set_cap(a, WHOLE);
+    noted(a, R1, DONE);
     noted(a, R2, LEN);
-    a.jump_if(Cond::Ge, R1, R2, end);
-    a.jump_if(Cond::Ge, R1, MAX_IOV, end);
+    a.jump_if(Cond::Ge, R1, R2, whole);
+    set_cap(a, CUT);
+    a.jump_if(Cond::Ne, R1, 0, some);
+    a.jump(give_up);
+    a.bind(some);
+    a.bind(whole);
+    a.load(Size::D, R2, R10, slot::HEAD);
+    a.alu(Alu::Add, R2, R7);
+    a.store(Size::H, R2, 0, R1);
+}
+
+fn iovecs_function(a: &mut Assembler) {
+    let [end, has_left, none, done] = [a.new_label(), a.new_label(), a.new_label(), a.new_label()];
+    a.note("an iovec");
+    enter(a);
+    noted(a, R3, LEN);
+    a.jump_if(Cond::Ge, R1, R3, end);
+    // No more iovecs than bytes of one are wanted.
+    a.load(Size::H, R3, R2, MAX);
+    a.jump_if(Cond::Ge, R1, R3, end);
     forget_range(a, end);
-    a.load(Size::D, R1, R10, slot::I);
     // struct iovec { base, len } → WORD2, WORD
+    a.load(Size::D, R1, R10, slot::I);
     a.alu(Alu::Lsh, R1, 4);
-    a.load(Size::D, R3, R10, slot::ADDR);
+    a.load(Size::D, R2, R10, slot::CTX);
+    a.load(Size::D, R3, R2, slot::ADDR);
     a.alu(Alu::Add, R3, R1);
     a.mov(R1, R10);
     a.alu(Alu::Add, R1, i32::from(slot::WORD2));
     a.mov(R2, 16);
     a.call(Helper::ProbeReadUser);
-    a.jump_if(Cond::Slt, R0, 0, short);
+    a.jump_if(Cond::Slt, R0, 0, end);
     place(a, R5, 0);
     a.load(Size::D, R1, R10, slot::WORD2);
     a.store(Size::D, R5, 0, R1);
@@ -692,24 +847,22 @@ fn iov(a: &mut Assembler, give_up: Label) {
     a.store(Size::D, R5, 8, R1);
     a.store(Size::B, R5, 16, 0);
     a.store(Size::H, R5, 17, 0);
-    // r2 = min(len, left): what of it is valid
+    // r1 = min(len, left): what of it is valid
     noted(a, R2, LEFT);
     a.jump_if(Cond::Eq, R2, -1, has_left);
     a.jump_if(Cond::Slt, R2, 0, none);
     a.bind(has_left);
-    let fits = a.new_label();
+    let [fits, endless] = [a.new_label(), a.new_label()];
     a.jump_if(Cond::Le, R1, R2, fits);
     a.mov(R1, R2);
     a.bind(fits);
-    let endless = a.new_label();
     a.jump_if(Cond::Eq, R2, -1, endless);
     a.alu(Alu::Sub, R2, R1);
     note(a, LEFT, R2);
     a.bind(endless);
     // What is captured of it.
-    a.store(Size::D, R10, slot::TEMP, R1);
-    max(a, R2, 4000);
-    a.load(Size::D, R1, R10, slot::TEMP);
+    a.load(Size::D, R2, R10, slot::CTX);
+    a.load(Size::H, R2, R2, MAX);
     a.store(Size::B, R5, 16, WHOLE);
     let [all, bounded] = [a.new_label(), a.new_label()];
     a.jump_if(Cond::Le, R1, R2, all);
@@ -732,37 +885,22 @@ fn iov(a: &mut Assembler, give_up: Label) {
     a.jump(none);
     a.bind(readable);
     a.load(Size::D, R1, R10, slot::TEMP);
-    let sure = a.new_label();
-    a.jump_if(Cond::Le, R1, 4000, sure);
-    a.mov(R1, 4000);
-    a.bind(sure);
     a.store(Size::H, R5, 17, R1);
     a.alu(Alu::Add, R8, R1);
-    a.jump(contents_done);
+    a.jump(done);
     a.bind(none);
-    a.bind(contents_done);
+    a.bind(done);
     a.alu(Alu::Add, R8, 19);
+    notes(a, R2);
     a.load(Size::D, R1, R10, slot::I);
     a.alu(Alu::Add, R1, 1);
-    a.store(Size::D, R10, slot::I, R1);
-    a.jump(more);
-    a.bind(short);
-    a.load(Size::D, R1, R10, slot::I);
-    a.jump_if(Cond::Eq, R1, 0, give_up);
+    a.store(Size::D, R2, DONE, R1);
+    leave(a, 0);
     a.bind(end);
-    set_cap(a, WHOLE);
-    a.load(Size::D, R1, R10, slot::I);
-    noted(a, R2, LEN);
-    a.jump_if(Cond::Ge, R1, R2, whole);
-    set_cap(a, CUT);
-    a.bind(whole);
-    a.load(Size::D, R2, R10, slot::HEAD);
-    a.jump_if(Cond::Gt, R2, 0x7fff, give_up);
-    a.alu(Alu::Add, R2, R7);
-    a.store(Size::H, R2, 0, R1);
+    leave(a, 1);
 }
 
-fn sigpack(a: &mut Assembler, empty: Label) {
+fn sigpack(a: &mut Assembler, _: &mut Callbacks, empty: Label) {
     let [done, set] = [a.new_label(), a.new_label()];
     place(a, R1, 2);
     a.mov(R2, 16);
@@ -789,7 +927,7 @@ fn sigpack(a: &mut Assembler, empty: Label) {
 }
 
 /// A struct user_msghdr and what it leads to: see `events::message`.
-fn message(a: &mut Assembler, empty: Label) {
+fn message(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     const HEADER_ONLY: i32 = 0x80;
     let [give_up, done, received, no_name, no_iov, no_control, iov_fault] =
         [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
@@ -839,7 +977,7 @@ fn message(a: &mut Assembler, empty: Label) {
     a.store(Size::H, R1, 0, 0);
     a.jump_if(Cond::Eq, R3, 0, no_iov);
     covered(a);
-    iov(a, iov_fault);
+    iov(a, cbs, iov_fault);
     a.load(Size::D, R1, R10, slot::CAP);
     a.alu(Alu::Lsh, R1, 2);
     a.load(Size::D, R2, R10, slot::KEY);
@@ -953,7 +1091,7 @@ fn caps(a: &mut Assembler) {
     a.load(Size::B, R1, R10, ARG);
     a.alu(Alu::And, R1, 7);
     a.alu(Alu::Lsh, R1, 1);
-    a.load(Size::D, R2, R10, slot::CAPS);
+    noted(a, R2, CAPS);
     a.mov(R3, R2);
     a.alu(Alu::Rsh, R3, R1);
     a.alu(Alu::And, R3, 3);
@@ -961,6 +1099,6 @@ fn caps(a: &mut Assembler) {
     a.load(Size::D, R3, R10, slot::CAP);
     a.alu(Alu::Lsh, R3, R1);
     a.alu(Alu::Or, R2, R3);
-    a.store(Size::D, R10, slot::CAPS, R2);
+    note(a, CAPS, R2);
     a.bind(taken);
 }

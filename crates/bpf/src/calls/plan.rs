@@ -1,14 +1,14 @@
 //! The capture plan of a call as the programs read it: a row of a map, made from the call's schema.
 //!
 //! ```text
-//!  0   2     4     6      8 …32                32 …160               160 …288
-//!  ┌───┬─────┬─────┬──────┬───────────────────┬─────────────────────┬─────────────────────┐
-//!  │id │flags│fixed│cpu   │ 6 × {off, width}  │ 6 + 2 Ops of entry  │ 6 + 2 Ops of exit   │
-//!  └───┴─────┴─────┴──────┴───────────────────┴─────────────────────┴─────────────────────┘
+//!  0   2     4     5    6    7     8 …32                32 …288
+//!  ┌───┬─────┬─────┬────┬────┬─────┬───────────────────┬─────────────────────────────────────────┐
+//!  │id │flags│fixed│n in│cpu │n all│ 6 × {off, width}  │ up to 16 Ops: those of entry, of exit   │
+//!  └───┴─────┴─────┴────┴────┴─────┴───────────────────┴─────────────────────────────────────────┘
 //! ```
 //!
 //! The programs are the same for every selection of calls; what they do is data. The order of the ops is the order of the
-//! layout's tails: first those of simple shapes, then (two of each phase) the nested ones. Invariant: an op exists for each tail, so that every event has every tail.
+//! layout's tails. Invariant: an op exists for each tail, so that every event has every tail.
 
 use events::layout::{Layout, Shape};
 use events::schema::{Dir, Schema};
@@ -20,22 +20,22 @@ pub const ROW: usize = 288;
 pub const ID: i16 = 0;
 /// Offset of the flags (u16).
 pub const FLAGS: i16 = 2;
-/// Offset of the length of the fixed part (u16).
+/// Offset of the length of the fixed part (u8).
 pub const FIXED: i16 = 4;
-/// Offset of the offset of the processors (u16).
+/// Offset of the number of ops of entry (u8).
+pub const N_IN: i16 = 5;
+/// Offset of the offset of the processors (u8).
 pub const CPU: i16 = 6;
+/// Offset of the number of all ops (u8).
+pub const N: i16 = 7;
 /// Offset of the places of the arguments.
 pub const ARGS: i16 = 8;
-/// Offset of the ops of entry.
-pub const OPS_IN: i16 = 32;
-/// Offset of the ops of exit.
-pub const OPS_OUT: i16 = 160;
+/// Offset of the ops: those of entry, then those of exit.
+pub const OPS: i16 = 32;
 /// Bytes of an op.
 pub const OP: i16 = 16;
-/// Simple ops of each phase.
-pub const SIMPLE: i16 = 6;
-/// Nested ops of each phase, behind the simple ones.
-pub const NESTED: i16 = 2;
+/// The most ops of a row.
+pub const MAX_OPS: i16 = 16;
 
 /// The call's events are wanted.
 pub const WANTED: u16 = 1;
@@ -107,7 +107,7 @@ pub mod length {
 ///
 /// ```text
 /// 0 kind  1 arg  2 when  3 length  4 length's arg  5 guard (an argument that must not be 0, 255 for none)
-/// 6 elem (u16)  8 mul (u8)  10 n (u16)  12 div (u16)  14 max (u16)
+/// 6 elem (u16)  8 mul (u8)  9 phase (1: of exit)  10 n (u16)  12 div (u16)  14 max (u16)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
@@ -125,6 +125,8 @@ pub struct Op {
     pub guard: u8,
     /// Bytes of an element.
     pub elem: u16,
+    /// Carried out when the call has ended.
+    pub exit: bool,
     /// Multiplier of the length.
     pub mul: u8,
     /// Divisor of the length.
@@ -137,7 +139,7 @@ pub struct Op {
 
 impl Op {
     fn new(kind: u8, arg: u8) -> Op {
-        Op { kind, arg, when: 0, length: 0, len_arg: 0, guard: 255, elem: 0, mul: 1, div: 1, max: 0, n: 0 }
+        Op { kind, arg, when: 0, length: 0, len_arg: 0, guard: 255, elem: 0, exit: false, mul: 1, div: 1, max: 0, n: 0 }
     }
 
     /// The op's bytes.
@@ -146,6 +148,7 @@ impl Op {
         b[..6].copy_from_slice(&[self.kind, self.arg, self.when, self.length, self.len_arg, self.guard]);
         b[6..8].copy_from_slice(&self.elem.to_le_bytes());
         b[8] = self.mul;
+        b[9] = self.exit.into();
         b[10..12].copy_from_slice(&self.n.to_le_bytes());
         b[12..14].copy_from_slice(&self.div.to_le_bytes());
         b[14..16].copy_from_slice(&(self.max.min(65535) as u16).to_le_bytes());
@@ -275,37 +278,38 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
     let mut put = |at: i16, v: u16| r[at as usize..at as usize + 2].copy_from_slice(&v.to_le_bytes());
     put(ID, schema.id);
     put(FLAGS, (u16::from(wanted) * WANTED) | (u16::from(reads_at_entry(schema)) * AT_ENTRY));
-    put(FIXED, layout.fixed as u16);
-    put(CPU, layout.cpu.0 as u16);
     for i in 0..schema.args.len().min(6) {
         put(ARGS + 4 * i as i16, layout.args[i].0);
         put(ARGS + 4 * i as i16 + 2, layout.args[i].1.into());
     }
-    let mut used = [[0i16; 2]; 2];
-    for t in &layout.tails {
+    r[FIXED as usize] = layout.fixed as u8;
+    r[CPU as usize] = layout.cpu.0 as u8;
+    let mut nested = [0; 2];
+    for (n, t) in layout.tails.iter().take(MAX_OPS as usize).enumerate() {
         let arg = &schema.args[usize::from(t.arg)];
         let mut op = op_for(schema, t.arg, &arg.ty, t.shape, limits);
+        op.exit = t.out;
         if arg.dir == Dir::OutIntr {
             op.when = when::INTERRUPTED;
         }
-        let nested = matches!(t.shape, Shape::Strv | Shape::Iov | Shape::Msg);
-        let base = if t.out { OPS_OUT } else { OPS_IN } + if nested { OP * SIMPLE } else { 0 };
-        let n = &mut used[usize::from(t.out)][usize::from(nested)];
-        if *n < if nested { NESTED } else { SIMPLE } {
-            let at = (base + OP * *n) as usize;
-            // Behind the one that the programs carry out, an iovec array or message is shown as its address.
-            if *n > 0 && matches!(t.shape, Shape::Iov | Shape::Msg) {
+        // Of several iovec arrays (process_vm_readv) the first is captured, the others are shown as addresses.
+        if matches!(t.shape, Shape::Iov | Shape::Msg) {
+            nested[usize::from(t.out)] += 1;
+            if nested[usize::from(t.out)] > 1 {
                 op.kind = kind::EMPTY2;
             }
-            r[at..at + OP as usize].copy_from_slice(&op.bytes());
-            *n += 1;
         }
+        let at = OPS as usize + OP as usize * n;
+        r[at..at + OP as usize].copy_from_slice(&op.bytes());
+        r[N as usize] += 1;
+        r[N_IN as usize] += u8::from(!t.out);
     }
     r
 }
 
-/// The op of a switch's argument in one phase: what `ty` wants, or the empty tail where it wants nothing `now`.
-pub fn switch_op(schema: &Schema, arg: u8, ty: &Type, dir: Dir, now: bool, limits: Limits) -> Op {
+/// The op of a switch's argument at entry or `exit`: what `ty` wants, or the empty tail where it wants nothing then.
+pub fn switch_op(schema: &Schema, arg: u8, ty: &Type, dir: Dir, exit: bool, limits: Limits) -> Op {
+    let now = if exit { dir.reads_out() } else { dir.reads_in() };
     let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
     let mut op = op_for(schema, arg, ty, Shape::Bytes, limits);
     if !now {
@@ -313,6 +317,7 @@ pub fn switch_op(schema: &Schema, arg: u8, ty: &Type, dir: Dir, now: bool, limit
     } else if dir == Dir::OutIntr {
         op.when = when::INTERRUPTED;
     }
+    op.exit = exit;
     op
 }
 
@@ -334,11 +339,8 @@ mod tests {
         for s in events::schema::syscalls().filter(|s| s.name != "raw") {
             let r = row(s, true, Limits { string: 32, verbose: false });
             let l = Layout::of(s);
-            for (base, out) in [(OPS_IN, false), (OPS_OUT, true)] {
-                let want = l.tails.iter().filter(|t| t.out == out).count();
-                let have = (0..SIMPLE + NESTED).filter(|i| r[(base + OP * i) as usize] != 0).count();
-                assert_eq!(have, want, "{}", s.name);
-            }
+            let ins = l.tails.iter().filter(|t| !t.out).count();
+            assert_eq!((usize::from(r[N_IN as usize]), usize::from(r[N as usize])), (ins, l.tails.len()), "{}", s.name);
         }
     }
 }

@@ -10,6 +10,7 @@ mod command;
 mod death;
 mod format;
 mod in_flight;
+mod kernel;
 mod lab;
 mod options;
 mod output;

@@ -2,6 +2,7 @@
 //!
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
+use super::notice;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use bpf::calls::plan::{self as rows, Limits, NO_ROW};
@@ -9,10 +10,12 @@ use bpf::calls::{self, Maps, SCRATCH, Target, counter, state};
 use events::schema::{Dir, Schema};
 use events::types::{Switch, Type};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use sys::bpf::map::{Map, possible_cpus};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use sys::bpf::map::{MMAPABLE, Map, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
+use sys::btf::build::Builder;
 use sys::btf::{KernelBtf, Kind};
 
 /// The kernel's side of a session. Dropping it detaches everything.
@@ -21,6 +24,8 @@ pub struct Loaded {
     pub tasks: Map,
     /// A ring per CPU.
     pub rings: Vec<Ring>,
+    /// Shows the calls in flight, where this kernel can.
+    pub iterator: Option<notice::TaskIterator>,
     counters: Map,
     links: Vec<Link>,
     // The rest is kept for the programs.
@@ -72,27 +77,60 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
     if plan.follow {
         programs.push(("sched_process_fork", "trapline_fork", calls::fork(&maps, &target).map_err(assemble)?));
     }
+    let functions = Functions::load().map_err(|e| refused("BTF of the programs", &e.error))?;
     let (mut loaded, mut links) = (Vec::new(), Vec::new());
     for (tracepoint, name, program) in &programs {
         let typedef = format!("btf_trace_{tracepoint}");
         let id = btf.find(Kind::Typedef, &typedef).ok_or_else(|| {
             Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
         })?;
-        let p = Program::load(&ProgramSpec::typed_tracepoint(name, &program.bytes(), id))
-            .map_err(|e| rejected(&e, program))?;
+        let (bytes, records) = (program.bytes(), functions.records(program));
+        let mut spec = ProgramSpec::typed_tracepoint(name, &bytes, id);
+        if program.functions().len() > 1 {
+            spec.functions = Some((functions.btf.as_fd(), &records));
+        }
+        let p = Program::load(&spec).map_err(|e| rejected(&e, program))?;
         links.push(Link::tracing(&p).map_err(|e| refused(tracepoint, &e))?);
         loaded.push(p);
     }
     let rings = made.ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(|e| refused("BPF ring", &e))?;
+    let iterator = notice::load(&btf, &maps, target.unknown).ok();
     let MapSet { tasks, counters, others, ring_maps } = made;
     Ok(Loaded {
         tasks,
         rings,
+        iterator,
         counters,
         links,
         _maps: others.into_iter().chain(ring_maps).collect(),
         _programs: loaded,
     })
+}
+
+/// Types of the functions that programs consist of: callbacks are only taken with them.
+struct Functions {
+    btf: OwnedFd,
+    main: u32,
+    callback: u32,
+}
+
+impl Functions {
+    fn load() -> std::result::Result<Functions, LoadError> {
+        let mut b = Builder::new();
+        let long = b.int("long", 8, true);
+        let index = b.int("u64", 8, false);
+        let pointer = b.pointer(0);
+        let main = b.function("trapline_main", long, &[("context", pointer)]);
+        let callback = b.function("trapline_callback", long, &[("index", index), ("frame", pointer)]);
+        Ok(Functions { btf: btf_load(&b.finish())?, main, callback })
+    }
+
+    /// Instruction and type of every function of `program`.
+    fn records(&self, program: &bpf::Program) -> Vec<u8> {
+        let starts = program.functions();
+        let types = std::iter::once(self.main).chain(std::iter::repeat(self.callback));
+        starts.iter().zip(types).flat_map(|(at, id)| [(*at as u32).to_ne_bytes(), id.to_ne_bytes()].concat()).collect()
+    }
 }
 
 impl Loaded {
@@ -120,7 +158,7 @@ impl Loaded {
 struct MapSet {
     tasks: Map,
     counters: Map,
-    /// scratch, rings, rows, switches.
+    /// scratch, rows, switches.
     others: Vec<Map>,
     ring_maps: Vec<Map>,
 }
@@ -133,23 +171,19 @@ impl MapSet {
         let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
         let ring_size = plan.buffer.max(4096) as u32;
         let ring_maps = (0..cpus).map(|_| Map::ring("trapline_ring", ring_size)).collect::<io::Result<Vec<_>>>()?;
-        let rings = Map::array_of("trapline_rings", &ring_maps[0], cpus)?;
-        for (cpu, ring) in ring_maps.iter().enumerate() {
-            rings.put_map(&(cpu as u32).to_le_bytes(), ring)?;
-        }
         let scratch = Map::array("trapline_scrat", SCRATCH, cpus, 0)?;
         let counters = Map::per_cpu_array("trapline_count", 8 * counter::COUNT, 1)?;
         let (rows, switches) = tables(plan)?;
-        Ok(MapSet { tasks, counters, others: vec![scratch, rings, rows, switches], ring_maps })
+        Ok(MapSet { tasks, counters, others: vec![scratch, rows, switches], ring_maps })
     }
 
     fn descriptors(&self) -> Maps {
         let fd = |m: &Map| m.as_fd().as_raw_fd();
-        let [scratch, rings, rows, switches] = &self.others[..] else { unreachable!("made with four") };
+        let [scratch, rows, switches] = &self.others[..] else { unreachable!("made with three") };
         Maps {
             tasks: fd(&self.tasks),
             scratch: fd(scratch),
-            rings: fd(rings),
+            rings: self.ring_maps.iter().map(fd).collect(),
             rows: fd(rows),
             row_count: rows.entries() as i32,
             switches: fd(switches),
@@ -163,7 +197,9 @@ fn tables(plan: &Plan) -> io::Result<(Map, Map)> {
     let seen = plan.seen_calls();
     let numbers = events::generated::X86_64.len() as u32;
     let limits = Limits { string: plan.limits.string.min(u32::MAX as usize) as u32, verbose: plan.limits.verbose };
-    let rows = Map::array("trapline_rows", rows::ROW as u32, numbers, 0)?;
+    // Written through a mapping: one system call instead of one per row.
+    let rows = Map::array("trapline_rows", rows::ROW as u32, numbers, MMAPABLE)?;
+    let words = rows.mmap()?;
     let mut ops = Vec::new();
     for nr in 0..numbers {
         let mut row = [0u8; rows::ROW];
@@ -177,7 +213,11 @@ fn tables(plan: &Plan) -> io::Result<(Map, Map)> {
             }
             None => row[rows::FLAGS as usize..][..2].copy_from_slice(&NO_ROW.to_le_bytes()),
         }
-        rows.update(&nr.to_le_bytes(), &row, 0)?;
+        for (i, word) in row.chunks_exact(8).enumerate() {
+            if let (Some(to), Ok(bytes)) = (words.word(nr as usize * rows::ROW + 8 * i), word.try_into()) {
+                to.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+            }
+        }
     }
     let switches = Map::hash("trapline_switch", 16, 32, (ops.len() as u32).max(1), 0)?;
     for (key, value) in ops {
@@ -195,8 +235,7 @@ fn switch_ops(s: &'static Schema, nr: u32, limits: Limits, out: &mut Vec<([u8; 1
             let Some((ty, dir)) = types.get(usize::from(nth)).copied().flatten() else { return };
             let mut value = [0u8; 32];
             for (out, at) in [(false, 0), (true, 16)] {
-                let now = if out { dir.reads_out() } else { dir.reads_in() };
-                value[at..at + 16].copy_from_slice(&rows::switch_op(s, i as u8, &ty, dir, now, limits).bytes());
+                value[at..at + 16].copy_from_slice(&rows::switch_op(s, i as u8, &ty, dir, out, limits).bytes());
             }
             out.push((rows::switch_key(nr, i as u8, selector), value));
         };

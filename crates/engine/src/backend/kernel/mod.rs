@@ -10,15 +10,17 @@
 
 pub mod load;
 mod merge;
+pub mod notice;
 
 use crate::error::{Error, Result};
 use crate::plan::{Command, Plan, Target};
 use bpf::calls::state;
 use load::Loaded;
 use merge::Merge;
+use notice::Watch;
 use std::collections::{HashSet, VecDeque};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -54,9 +56,12 @@ pub struct Session {
     command: Option<i32>,
     status: Option<Change>,
     failure: Option<(u32, i32)>,
+    notices: bool,
 }
 
 const FAILED_USER: u8 = 1;
+/// `BPF_NOEXIST`: the value must not be there yet.
+const NO_EXIST: u64 = 1;
 
 impl Session {
     /// Loads the programs, and starts the command or attaches.
@@ -65,6 +70,7 @@ impl Session {
         let mut alive = HashSet::new();
         let mut command = None;
         let mut failure = None;
+        let mut merge = Merge::default();
         match &plan.target {
             Target::Command(cmd) => {
                 let (pid, failed) = start_command(cmd, &loaded)?;
@@ -74,17 +80,19 @@ impl Session {
             }
             Target::Pids(pids) => {
                 for &pid in pids {
-                    attach(proc::process_of(pid).unwrap_or(pid), &loaded, &mut alive)?;
+                    attach(proc::process_of(pid).unwrap_or(pid), plan, &loaded, &mut alive, &mut merge)?;
                 }
             }
         }
         let shared = Arc::new(Shared::default());
-        let drain = Drain { loaded, shared: Arc::clone(&shared), merge: Merge::default(), alive, command };
+        let notices = loaded.iterator.is_some();
+        let watch = Watch::new(plan.notice_ms, plan.limits);
+        let drain = Drain { loaded, shared: Arc::clone(&shared), merge, alive, command, watch };
         let drain = std::thread::Builder::new()
             .name("trapline-drain".into())
             .spawn(move || drain.run())
             .map_err(|e| Error::failed("drain thread", e.to_string(), "free some processes"))?;
-        Ok(Session { shared, drain: Some(drain), command, status: None, failure })
+        Ok(Session { shared, drain: Some(drain), command, status: None, failure, notices })
     }
 
     /// Hands over every event of the backlog; returns how many.
@@ -153,6 +161,11 @@ impl Session {
     /// Events that found a ring full.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Whether calls in flight can be shown: this kernel has task iterators.
+    pub fn has_notices(&self) -> bool {
+        self.notices
     }
 
     /// Why the command could not start, if it could not.
@@ -230,34 +243,50 @@ fn initial(flags: i32) -> [u8; state::SIZE as usize] {
     v
 }
 
-/// Traces every thread of a process, and notes the call that each is blocked in.
-fn attach(pid: i32, loaded: &Loaded, alive: &mut HashSet<u32>) -> Result<()> {
+/// Traces every thread of a process: says so of all of them, and then which call each is blocked in.
+fn attach(pid: i32, plan: &Plan, loaded: &Loaded, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
+    const EEXIST: i32 = 17;
+    const ESRCH: i32 = 3;
     let gone = || Error::failed(format!("-p {pid}"), "no such process", "see 'ps -e'");
+    let seen = plan.seen_calls();
     loop {
         let tids = proc::threads(pid).map_err(|_| gone())?;
-        let fresh: Vec<i32> = tids.into_iter().filter(|t| !alive.contains(&(*t as u32))).collect();
+        let fresh: Vec<i32> = tids.into_iter().filter(|t| alive.insert(*t as u32)).collect();
         if fresh.is_empty() {
             return Ok(());
         }
-        for tid in fresh {
-            alive.insert(tid as u32);
+        let found: Vec<_> =
+            fresh.into_iter().map(|tid| (tid, time::monotonic(), proc::comm(tid).unwrap_or_default())).collect();
+        for (tid, at, comm) in found {
             let Ok(fd) = process::pidfd(tid, tid != pid) else { continue };
-            let mut value = initial(0);
-            if let Some((nr, args)) = proc::call_in_flight(pid, tid) {
-                value = initial(state::IN_CALL | state::ATTACHED);
-                let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
-                put(state::START, time::monotonic());
-                put(state::NR, nr as u64);
-                for (i, a) in args.iter().enumerate() {
-                    put(state::ARGS + 8 * i as i16, *a);
-                }
-                put(state::CPU, u64::from(events::layout::NO_CPU));
+            // Its time is before that of any end of the call.
+            let call = notice::at_attach(pid, tid, plan.limits);
+            match loaded.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(call.as_ref()), NO_EXIST) {
+                Ok(()) => {}
+                // A thread that began after its creator was attached to; or one that is gone.
+                Err(e) if matches!(e.raw_os_error(), Some(EEXIST | ESRCH)) => continue,
+                Err(e) => return Err(Error::failed(format!("-p {pid}"), e.to_string(), "use --backend ptrace")),
             }
-            loaded
-                .trace(&fd, &value)
-                .map_err(|e| Error::failed(format!("-p {pid}"), e.to_string(), "use --backend ptrace"))?;
+            merge.push(&notice::process(&events::generated::P_ATTACH, at, (pid as u32, tid as u32), &[], &[&comm]));
+            if let Some(call) = call.filter(|c| c.wanted(&seen)) {
+                merge.push(&call.notice(1));
+            }
         }
     }
+}
+
+/// The state of a thread that is in this call, or in none.
+fn in_call(call: Option<&notice::InFlight>) -> [u8; state::SIZE as usize] {
+    let Some(call) = call else { return initial(0) };
+    let mut value = initial(call.flags);
+    let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
+    put(state::START, call.start);
+    put(state::NR, call.nr);
+    for (i, a) in call.args.iter().enumerate() {
+        put(state::ARGS + 8 * i as i16, *a);
+    }
+    put(state::CPU, u64::from(call.cpu));
+    value
 }
 
 /// The drain thread's work.
@@ -268,13 +297,19 @@ struct Drain {
     /// Traced threads.
     alive: HashSet<u32>,
     command: Option<i32>,
+    watch: Watch,
 }
 
 impl Drain {
     fn run(mut self) {
         let mut idle = 0u32;
         while !self.alive.is_empty() && !self.shared.stop.load(Ordering::Acquire) {
-            if self.round(time::monotonic()) {
+            let now = time::monotonic();
+            let some = self.round(now);
+            if let Some(iterator) = &self.loaded.iterator {
+                self.watch.look(iterator, now, &mut self.merge);
+            }
+            if some {
                 idle = 0;
             } else {
                 idle += 1;
@@ -285,7 +320,12 @@ impl Drain {
             }
             std::thread::sleep(Duration::from_micros(if idle > 8 { 4000 } else { 1000 }));
         }
+        // Whatever the task storage says from here on is how things were when the programs went.
         self.loaded.detach();
+        if self.shared.stop.load(Ordering::Acquire) {
+            self.fill();
+            self.watch.leave(self.loaded.iterator.as_ref(), &self.alive, &mut self.merge);
+        }
         self.round(u64::MAX);
         self.shared.finished.store(true, Ordering::Release);
         self.shared.ready.notify_all();
@@ -294,16 +334,7 @@ impl Drain {
     /// Empties the rings once; whether anything came.
     fn round(&mut self, began: u64) -> bool {
         let waiting = self.shared.waiting.load(Ordering::Relaxed) as usize;
-        let mut n = 0;
-        if waiting < MAX_BACKLOG || began == u64::MAX {
-            let Drain { loaded, merge, alive, .. } = self;
-            for ring in &mut loaded.rings {
-                n += ring.drain(|event| {
-                    follow(event, alive);
-                    merge.push(event);
-                });
-            }
-        }
+        let n = if waiting < MAX_BACKLOG || began == u64::MAX { self.fill() } else { 0 };
         let mut chunk = Vec::new();
         if self.merge.release(began, &mut chunk) > 0 {
             self.shared.waiting.fetch_add(chunk.len() as u64, Ordering::Relaxed);
@@ -313,6 +344,19 @@ impl Drain {
         self.shared.dropped.store(self.loaded.counts().1, Ordering::Relaxed);
         let _ = self.command;
         n > 0
+    }
+
+    /// Takes what is in the rings; returns how many events.
+    fn fill(&mut self) -> usize {
+        let Drain { loaded, merge, alive, .. } = self;
+        let mut n = 0;
+        for ring in &mut loaded.rings {
+            n += ring.drain(|event| {
+                follow(event, alive);
+                merge.push(event);
+            });
+        }
+        n
     }
 }
 
