@@ -91,6 +91,47 @@ pub fn close_all_but(keep: Option<&OwnedFd>) -> io::Result<()> {
     Ok(())
 }
 
+/// Leaves copies of `fds` to a process that closes them when the calling process has ended, and then ends itself. Nobody waits
+/// for it, and it keeps nothing else open. Where it cannot be made, the caller closes them at its own end.
+pub fn leave_behind(fds: &[i32]) {
+    let mut keep: Vec<i32> = fds.to_vec();
+    keep.sort_unstable();
+    let parent = own_pid();
+    // SAFETY: the child only makes async-signal-safe calls (close_range, setsid, getppid, nanosleep, _exit) and touches no
+    // memory but the vector that was made before; the intermediate child lets init inherit it, so that no zombie is left.
+    unsafe {
+        let first = libc::fork();
+        if first != 0 {
+            if first > 0 {
+                libc::waitpid(first, std::ptr::null_mut(), 0);
+            }
+            return;
+        }
+        if libc::fork() != 0 {
+            libc::_exit(0);
+        }
+        libc::setsid();
+        let mut from = 0u32;
+        for fd in &keep {
+            let fd = *fd as u32;
+            if fd > from {
+                libc::syscall(libc::SYS_close_range, from, fd - 1, 0);
+            }
+            from = fd + 1;
+        }
+        libc::syscall(libc::SYS_close_range, from, u32::MAX, 0);
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        // Two seconds at most: the parent is about to end.
+        for _ in 0..2000 {
+            if libc::kill(parent, 0) != 0 {
+                break;
+            }
+            libc::nanosleep(&pause, std::ptr::null_mut());
+        }
+        libc::_exit(0);
+    }
+}
+
 /// Who a command runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {

@@ -49,6 +49,17 @@ pub struct Target {
     pub pid_namespace: Option<(u64, u64)>,
 }
 
+/// Where the programs of calls are attached, which decides what their context looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// tp_btf `sys_enter` and `sys_exit`: { pt_regs, number } and { pt_regs, result }. Every task of the machine passes there.
+    All,
+    /// The tracepoints of single calls, `syscalls:sys_enter_NAME`: { u64 common, int number, long arguments[6] } and
+    /// { u64 common, int number, long result }. Other calls do not notice. With the call's number of arguments: the kernel
+    /// refuses a program that reads beyond them.
+    Single(u8),
+}
+
 /// Offsets of the registers in `struct pt_regs` (arch/x86/include/asm/ptrace.h): di, si, dx, r10, r8, r9.
 const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
 
@@ -215,8 +226,26 @@ pub fn who(a: &mut Assembler, target: &Target) {
     a.bind(done);
 }
 
+/// Number and arguments from the registers, with the context in r2.
+fn arguments(a: &mut Assembler) {
+    let no_frame = a.new_label();
+    a.load(Size::D, R1, R2, 8);
+    a.store(Size::D, R6, state::NR, R1);
+    a.load(Size::D, R3, R2, 0);
+    for (i, reg) in ARG_REGISTERS.iter().enumerate() {
+        a.load(Size::D, R4, R3, *reg);
+        a.store(Size::D, R6, state::ARGS + 8 * i as i16, R4);
+    }
+    // rt_sigreturn's mask is in the signal frame: see the ptrace backend's SIGFRAME_MASK.
+    a.jump_if(Cond::Ne, R1, 15, no_frame);
+    a.load(Size::D, R4, R3, 152);
+    a.alu(Alu::Add, R4, 296);
+    a.store(Size::D, R6, state::ARGS, R4);
+    a.bind(no_frame);
+}
+
 /// The program for `sys_enter` (tp_btf; context: pt_regs, number).
-pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
+pub fn sys_enter(maps: &Maps, target: &Target, source: Source) -> Result<crate::Program, crate::AsmError> {
     const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
     program(maps, |a, cbs, out| {
         let native = a.new_label();
@@ -234,20 +263,17 @@ pub fn sys_enter(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.store(Size::D, R6, state::FLAGS, R1);
         a.note("number, arguments, start");
         a.load(Size::D, R2, R10, slot::CTX);
-        a.load(Size::D, R1, R2, 8);
-        a.store(Size::D, R6, state::NR, R1);
-        a.load(Size::D, R3, R2, 0);
-        for (i, reg) in ARG_REGISTERS.iter().enumerate() {
-            a.load(Size::D, R4, R3, *reg);
-            a.store(Size::D, R6, state::ARGS + 8 * i as i16, R4);
+        match source {
+            Source::All => arguments(a),
+            Source::Single(n) => {
+                a.load(Size::W, R1, R2, 8);
+                a.store(Size::D, R6, state::NR, R1);
+                for i in 0..i16::from(n.min(6)) {
+                    a.load(Size::D, R4, R2, 16 + 8 * i);
+                    a.store(Size::D, R6, state::ARGS + 8 * i, R4);
+                }
+            }
         }
-        // rt_sigreturn's mask is in the signal frame: see the ptrace backend's SIGFRAME_MASK.
-        let no_frame = a.new_label();
-        a.jump_if(Cond::Ne, R1, 15, no_frame);
-        a.load(Size::D, R4, R3, 152);
-        a.alu(Alu::Add, R4, 296);
-        a.store(Size::D, R6, state::ARGS, R4);
-        a.bind(no_frame);
         a.store(Size::D, R6, state::LEN, 0);
         a.store(Size::D, R6, state::CAPS, 0);
         a.call(Helper::GetSmpProcessorId);
@@ -423,7 +449,7 @@ fn raw_event(a: &mut Assembler, target: &Target) {
 }
 
 /// The program for `sys_exit` (tp_btf; context: pt_regs, result).
-pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
+pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::Program, crate::AsmError> {
     program(maps, |a, cbs, out| {
         let [drop, raw_call] = [a.new_label(), a.new_label()];
         a.store(Size::D, R10, slot::CTX, R1);
@@ -437,7 +463,7 @@ pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::A
         a.alu(Alu::And, R3, !state::IN_CALL);
         a.store(Size::D, R6, state::FLAGS, R3);
         a.load(Size::D, R2, R10, slot::CTX);
-        a.load(Size::D, R2, R2, 8);
+        a.load(Size::D, R2, R2, if source == Source::All { 8 } else { 16 });
         a.store(Size::D, R10, slot::RET, R2);
         a.alu(Alu::And, R1, state::COMPAT);
         a.jump_if(Cond::Ne, R1, 0, raw_call);
@@ -460,7 +486,7 @@ pub fn sys_exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::A
         output(a, maps);
         a.jump(out);
         a.bind(raw_call);
-        if target.unknown {
+        if target.unknown && source == Source::All {
             scratch(a, maps, out);
             raw_event(a, target);
             output(a, maps);

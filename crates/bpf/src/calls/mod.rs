@@ -15,7 +15,7 @@ pub mod iter;
 mod ops;
 pub mod plan;
 
-pub use emit::{Maps, Target, sys_enter, sys_exit};
+pub use emit::{Maps, Source, Target, sys_enter, sys_exit};
 pub use events::{exec, exit, fork, signal};
 
 /// The value of the task storage.

@@ -172,7 +172,6 @@ fn options_that_are_not_offered_name_the_equivalent() {
             (&["--seccomp-bpff", "true"], "no such option"),
             (&["-k", "true"], "not"),
             (&["-a", "true"], "--columns"),
-            (&["--backend", "kernel", "true"], "--backend ptrace"),
             (&["--backend", "nonsense", "true"], "ptrace"),
             (&["--on-full", "nonsense", "true"], "block"),
             (&["--buffer", "nonsense", "true"], "4M"),

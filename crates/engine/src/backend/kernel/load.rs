@@ -6,14 +6,14 @@ use super::notice;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use bpf::calls::plan::{self as rows, Limits, NO_ROW};
-use bpf::calls::{self, Maps, SCRATCH, Target, counter, state};
+use bpf::calls::{self, Maps, SCRATCH, Source, Target, counter, state};
 use events::schema::{Dir, Schema};
 use events::types::{Switch, Type};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use sys::bpf::map::{MMAPABLE, Map, possible_cpus};
-use sys::bpf::prog::{LoadError, Program, ProgramSpec, btf_load};
+use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
 use sys::btf::build::Builder;
 use sys::btf::{KernelBtf, Kind};
@@ -28,6 +28,8 @@ pub struct Loaded {
     pub iterator: Option<notice::TaskIterator>,
     counters: Map,
     links: Vec<Link>,
+    /// Links that take a grace period of RCU each to close.
+    slow_links: Vec<Link>,
     // The rest is kept for the programs.
     _maps: Vec<Map>,
     _programs: Vec<Program>,
@@ -67,9 +69,8 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
     let target = target(&btf, plan)?;
     let maps = made.descriptors();
     let assemble = |e: bpf::AsmError| Error::failed("BPF generator", e.to_string(), "please report it");
+    let single = single_calls(plan);
     let mut programs = vec![
-        ("sys_exit", "trapline_exit", calls::sys_exit(&maps, &target).map_err(assemble)?),
-        ("sys_enter", "trapline_enter", calls::sys_enter(&maps, &target).map_err(assemble)?),
         ("sched_process_exec", "trapline_exec", calls::exec(&maps, &target).map_err(assemble)?),
         ("sched_process_exit", "trapline_end", calls::exit(&maps, &target).map_err(assemble)?),
         ("signal_deliver", "trapline_signal", calls::signal(&maps, &target).map_err(assemble)?),
@@ -79,17 +80,33 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
     }
     let functions = Functions::load().map_err(|e| refused("BTF of the programs", &e.error))?;
     let (mut loaded, mut links) = (Vec::new(), Vec::new());
+    let mut slow_links = Vec::new();
+    match &single {
+        None => {
+            let enter = calls::sys_enter(&maps, &target, Source::All).map_err(assemble)?;
+            let exit = calls::sys_exit(&maps, &target, Source::All).map_err(assemble)?;
+            programs.splice(0..0, [("sys_exit", "trapline_exit", exit), ("sys_enter", "trapline_enter", enter)]);
+        }
+        Some(calls) => {
+            let exit = calls::sys_exit(&maps, &target, Source::Single(0)).map_err(assemble)?;
+            let exit = load_one(ProgramKind::Tracepoint, "trapline_exit", &exit, 0, &functions)?;
+            for call in calls {
+                let enter = calls::sys_enter(&maps, &target, Source::Single(call.args)).map_err(assemble)?;
+                let enter = load_one(ProgramKind::Tracepoint, "trapline_enter", &enter, 0, &functions)?;
+                for (program, id) in [(&exit, call.exit), (&enter, call.enter)] {
+                    slow_links.push(Link::tracepoint(program, id).map_err(|e| refused("tracepoint", &e))?);
+                }
+                loaded.push(enter);
+            }
+            loaded.push(exit);
+        }
+    }
     for (tracepoint, name, program) in &programs {
         let typedef = format!("btf_trace_{tracepoint}");
         let id = btf.find(Kind::Typedef, &typedef).ok_or_else(|| {
             Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
         })?;
-        let (bytes, records) = (program.bytes(), functions.records(program));
-        let mut spec = ProgramSpec::typed_tracepoint(name, &bytes, id);
-        if program.functions().len() > 1 {
-            spec.functions = Some((functions.btf.as_fd(), &records));
-        }
-        let p = Program::load(&spec).map_err(|e| rejected(&e, program))?;
+        let p = load_one(ProgramKind::Tracing, name, program, id, &functions)?;
         links.push(Link::tracing(&p).map_err(|e| refused(tracepoint, &e))?);
         loaded.push(p);
     }
@@ -102,9 +119,71 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
         iterator,
         counters,
         links,
+        slow_links,
         _maps: others.into_iter().chain(ring_maps).collect(),
         _programs: loaded,
     })
+}
+
+fn load_one(
+    kind: ProgramKind,
+    name: &str,
+    program: &bpf::Program,
+    btf_id: u32,
+    functions: &Functions,
+) -> Result<Program> {
+    let (bytes, records) = (program.bytes(), functions.records(program));
+    let mut spec = match kind {
+        ProgramKind::Tracing => ProgramSpec::typed_tracepoint(name, &bytes, btf_id),
+        _ => ProgramSpec::new(kind, name, &bytes),
+    };
+    if program.functions().len() > 1 {
+        spec.functions = Some((functions.btf.as_fd(), &records));
+    }
+    Program::load(&spec).map_err(|e| rejected(&e, program))
+}
+
+/// The most calls for which tracepoints of their own are used: each costs 35 ms to close.
+const MAX_SINGLE: usize = 4;
+
+/// A call with tracepoints of its own.
+struct Single {
+    enter: u64,
+    exit: u64,
+    args: u8,
+}
+
+/// The tracepoints of entry and exit of each call, where few are wanted and tracefs can be read; the rest of the machine
+/// then hardly notices.
+fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
+    let seen = plan.seen_calls();
+    if seen.has_unknown() || seen.is_empty() || seen.len() > MAX_SINGLE {
+        return None;
+    }
+    let mut ids = Vec::new();
+    for s in events::schema::syscalls().filter(|s| seen.contains(s)) {
+        // The mask of rt_sigreturn is found through registers, which these tracepoints do not show.
+        if s.name == "rt_sigreturn" {
+            return None;
+        }
+        let name = kernel_name(s.name);
+        let id = |way: &str| sys::bpf::link::tracepoint_id("syscalls", &format!("sys_{way}_{name}")).ok();
+        ids.push(Single { enter: id("enter")?, exit: id("exit")?, args: s.args.len() as u8 });
+    }
+    Some(ids)
+}
+
+/// The kernel's name of a call where its tracepoints differ from the call's (`arch/x86/entry/syscalls/syscall_64.tbl`).
+fn kernel_name(name: &str) -> &str {
+    match name {
+        "stat" => "newstat",
+        "fstat" => "newfstat",
+        "lstat" => "newlstat",
+        "uname" => "newuname",
+        "sendfile" => "sendfile64",
+        "umount2" => "umount",
+        name => name,
+    }
 }
 
 /// Types of the functions that programs consist of: callbacks are only taken with them.
@@ -137,6 +216,11 @@ impl Loaded {
     /// Detaches the programs: no event comes after this.
     pub fn detach(&mut self) {
         self.links.clear();
+        // Closing these takes long: a process that nobody waits for does it when trapline has ended.
+        let fds: Vec<i32> = self.slow_links.iter().map(|l| l.as_fd().as_raw_fd()).collect();
+        if !fds.is_empty() {
+            sys::process::leave_behind(&fds);
+        }
     }
 
     /// Events seen by the programs, and events that found a ring full.
