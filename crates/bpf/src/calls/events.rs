@@ -65,6 +65,7 @@ pub fn fork(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
     program(maps, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         current_state(a, maps, out);
+        scratch(a, maps, out);
         a.note("the child is traced because its creator is");
         a.load(Size::D, R9, R10, slot::CTX);
         a.map_fd(R1, maps.tasks);
@@ -75,10 +76,9 @@ pub fn fork(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         let made = a.new_label();
         a.jump_if(Cond::Ne, R0, 0, made);
         // Without memory for it the child cannot be traced: that is a loss.
-        count(a, maps, counter::SEEN);
-        count(a, maps, counter::DROPPED);
+        count(a, counter::SEEN);
+        count(a, counter::DROPPED);
         a.bind(made);
-        scratch(a, maps, out);
         begin(a, target, &g::P_FORK, 1);
         a.load(Size::D, R1, R9, 8);
         a.load(Size::W, R2, R1, target.task_tgid);
@@ -157,8 +157,8 @@ pub fn exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         output(a, maps);
         a.jump(out);
         a.bind(drop);
-        count(a, maps, counter::SEEN);
-        count(a, maps, counter::DROPPED);
+        count(a, counter::SEEN);
+        count(a, counter::DROPPED);
         a.jump(ended);
     })
 }

@@ -55,14 +55,14 @@ pub mod state {
     pub const STARTING: i32 = 2;
 }
 
-/// Indexes into the per-CPU counters.
+/// Offsets of the counters of a CPU, from the middle of its scratch buffer.
 pub mod counter {
     /// Events that happened.
-    pub const SEEN: i32 = 0;
+    pub const SEEN: i16 = 32760;
     /// Events that found the ring full.
-    pub const DROPPED: i32 = 1;
-    /// How many counters.
-    pub const COUNT: u32 = 2;
+    pub const DROPPED: i16 = 32640;
+    /// Where the counters' offsets count from.
+    pub const BASE: usize = 32768;
 }
 
 /// Bytes of the scratch buffer of a CPU: where an event is built.

@@ -12,7 +12,7 @@ use events::types::{Switch, Type};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
-use sys::bpf::map::{MMAPABLE, Map, possible_cpus};
+use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
 use sys::btf::build::Builder;
@@ -26,7 +26,8 @@ pub struct Loaded {
     pub rings: Vec<Ring>,
     /// Shows the calls in flight, where this kernel can.
     pub iterator: Option<notice::TaskIterator>,
-    counters: Map,
+    counters: Values,
+    cpus: u32,
     links: Vec<Link>,
     /// Links that take a grace period of RCU each to close.
     slow_links: Vec<Link>,
@@ -112,12 +113,13 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
     }
     let rings = made.ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(|e| refused("BPF ring", &e))?;
     let iterator = notice::load(&btf, &maps, target.unknown).ok();
-    let MapSet { tasks, counters, others, ring_maps } = made;
+    let MapSet { tasks, counters, cpus, others, ring_maps } = made;
     Ok(Loaded {
         tasks,
         rings,
         iterator,
         counters,
+        cpus,
         links,
         slow_links,
         _maps: others.into_iter().chain(ring_maps).collect(),
@@ -225,10 +227,9 @@ impl Loaded {
 
     /// Events seen by the programs, and events that found a ring full.
     pub fn counts(&self) -> (u64, u64) {
-        let per_cpu = self.counters.lookup_per_cpu(&0u32.to_le_bytes()).ok().flatten().unwrap_or_default();
-        let sum = |which: i32| -> u64 {
-            let at = 8 * which as usize;
-            per_cpu.iter().filter_map(|v| v.get(at..at + 8)?.try_into().ok()).map(u64::from_le_bytes).sum()
+        let sum = |which: i16| -> u64 {
+            let at = |cpu: u32| cpu as usize * SCRATCH as usize + counter::BASE + which as usize;
+            (0..self.cpus).filter_map(|cpu| self.counters.word(at(cpu))).map(|w| w.load(Ordering::Relaxed)).sum()
         };
         (sum(counter::SEEN), sum(counter::DROPPED))
     }
@@ -241,7 +242,8 @@ impl Loaded {
 
 struct MapSet {
     tasks: Map,
-    counters: Map,
+    counters: Values,
+    cpus: u32,
     /// scratch, rows, switches.
     others: Vec<Map>,
     ring_maps: Vec<Map>,
@@ -255,10 +257,10 @@ impl MapSet {
         let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
         let ring_size = plan.buffer.max(4096) as u32;
         let ring_maps = (0..cpus).map(|_| Map::ring("trapline_ring", ring_size)).collect::<io::Result<Vec<_>>>()?;
-        let scratch = Map::array("trapline_scrat", SCRATCH, cpus, 0)?;
-        let counters = Map::per_cpu_array("trapline_count", 8 * counter::COUNT, 1)?;
+        let scratch = Map::array("trapline_scrat", SCRATCH, cpus, MMAPABLE)?;
         let (rows, switches) = tables(plan)?;
-        Ok(MapSet { tasks, counters, others: vec![scratch, rows, switches], ring_maps })
+        let counters = scratch.mmap()?;
+        Ok(MapSet { tasks, counters, cpus, others: vec![scratch, rows, switches], ring_maps })
     }
 
     fn descriptors(&self) -> Maps {
@@ -271,7 +273,6 @@ impl MapSet {
             rows: fd(rows),
             row_count: rows.entries() as i32,
             switches: fd(switches),
-            counters: fd(&self.counters),
         }
     }
 }
