@@ -29,7 +29,7 @@ pub struct Maps {
 }
 
 /// What the kernel's structs look like, and how the session names processes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Target {
     /// Offset of `tgid` in `struct task_struct`.
     pub task_tgid: i16,
@@ -43,6 +43,8 @@ pub struct Target {
     pub thread_status: i16,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
+    /// Every process is traced but these (ids of the initial pid namespace); none: only those with task storage.
+    pub all_but: Option<Vec<u32>>,
     /// Device and inode of the session's pid namespace, none for the initial one.
     pub pid_namespace: Option<(u64, u64)>,
 }
@@ -109,6 +111,26 @@ pub fn program(
     a.exit();
     ops::emit_callbacks(&mut a, maps, &mut cbs);
     a.finish()
+}
+
+/// r6 = the current task's storage, or out. On a whole machine every task gets one, but those of trapline.
+pub fn state_or_new(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) {
+    let Some(others) = &target.all_but else { return current_state(a, maps, out) };
+    a.note("every task but those left out");
+    a.call(Helper::GetCurrentPidTgid);
+    a.alu(Alu::Rsh, R0, 32);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    for pid in others {
+        a.jump_if(Cond::Eq, R0, *pid as i32, out);
+    }
+    a.call(Helper::GetCurrentTaskBtf);
+    a.map_fd(R1, maps.tasks);
+    a.mov(R2, R0);
+    a.mov(R3, 0);
+    a.mov(R4, 1); // BPF_LOCAL_STORAGE_GET_F_CREATE
+    a.call(Helper::TaskStorageGet);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    a.mov(R6, R0);
 }
 
 /// r6 = the current task's storage, or out.
@@ -243,7 +265,7 @@ pub fn sys_enter(maps: &Maps, target: &Target, source: Source) -> Result<crate::
     program(maps, |a, cbs, out| {
         let native = a.new_label();
         a.store(Size::D, R10, slot::CTX, R1);
-        current_state(a, maps, out);
+        state_or_new(a, maps, target, out);
         a.call(Helper::GetCurrentTaskBtf);
         a.load(Size::W, R2, R0, target.thread_status);
         a.load(Size::D, R1, R6, state::FLAGS);
@@ -379,7 +401,7 @@ pub fn tails(a: &mut Assembler, cbs: &mut Callbacks, to: i16, drop: Label) {
 }
 
 /// Adds to r1 the mark of a call that was in flight at attach.
-fn attached_bit(a: &mut Assembler) {
+pub fn attached_bit(a: &mut Assembler) {
     let known = a.new_label();
     a.load(Size::D, R2, R6, state::FLAGS);
     a.alu(Alu::And, R2, state::ATTACHED);
@@ -482,6 +504,9 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
         if target.unknown && source == Source::All {
             scratch(a, maps, out);
             raw_event(a, target);
+            a.load(Size::H, R1, R7, 10);
+            attached_bit(a);
+            a.store(Size::H, R7, 10, R1);
             output(a, maps);
         }
         a.jump(out);

@@ -182,6 +182,7 @@ fn unfinished(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &Targ
     super::ops::run_empty(a, drop);
     super::ops::get_caps(a, R1);
     a.alu(Alu::Or, R1, i32::from(CAP_NO_RESULT));
+    super::emit::attached_bit(a);
     a.store(Size::H, R7, 10, R1);
     output(a, maps);
 }
@@ -200,28 +201,67 @@ pub fn signal(maps: &Maps, target: &Target) -> Result<crate::Program, crate::Asm
         a.load(Size::D, R1, R1, 0);
         a.jump_if(Cond::Eq, R1, 9, out);
         begin(a, target, &g::P_SIGNAL, 0);
-        // The 48 bytes that matter, behind the event.
-        a.mov(R1, R7);
-        a.alu(Alu::Add, R1, 1024);
-        a.mov(R2, 48);
-        a.load(Size::D, R9, R10, slot::CTX);
-        a.load(Size::D, R3, R9, 8);
-        a.call(Helper::ProbeReadKernel);
-        a.load(Size::D, R1, R9, 0);
-        put(a, &g::P_SIGNAL, "signo", R1);
-        for name in ["pid", "uid", "status", "utime", "stime", "addr", "value", "nr", "arch"] {
-            let (off, size) = at(&g::P_SIGNAL, name);
-            a.store(size, R7, off, 0);
-        }
-        let copy = |a: &mut Assembler, name: &str, from: i16, size: Size| {
-            a.load(size, R2, R7, 1024 + from);
-            put(a, &g::P_SIGNAL, name, R2);
-        };
-        copy(a, "errno", 4, Size::W);
-        copy(a, "code", 8, Size::W);
-        siginfo_fields(a, copy);
+        signal_event(a);
         output(a, maps);
     })
+}
+
+/// `signal_generate` (context: signal, siginfo, task, group, result): signals that the target ignores, and is never given. A
+/// debugger is shown those too.
+pub fn ignored_signal(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
+    const TRACE_SIGNAL_IGNORED: i32 = 1; // include/trace/events/signal.h
+    program(maps, |a, _, out| {
+        a.store(Size::D, R10, slot::CTX, R1);
+        a.load(Size::D, R2, R1, 32);
+        a.alu32(Alu::And, R2, -1);
+        a.jump_if(Cond::Ne, R2, TRACE_SIGNAL_IGNORED, out);
+        a.map_fd(R1, maps.tasks);
+        a.load(Size::D, R2, R10, slot::CTX);
+        a.load(Size::D, R2, R2, 16);
+        a.mov(R3, 0);
+        a.mov(R4, 0);
+        a.call(Helper::TaskStorageGet);
+        a.jump_if(Cond::Eq, R0, 0, out);
+        a.mov(R6, R0);
+        a.load(Size::D, R1, R6, state::FLAGS);
+        a.alu(Alu::And, R1, state::STARTING);
+        a.jump_if(Cond::Ne, R1, 0, out);
+        scratch(a, maps, out);
+        begin(a, target, &g::P_SIGNAL, 0);
+        a.load(Size::D, R1, R10, slot::CTX);
+        a.load(Size::D, R1, R1, 16);
+        a.load(Size::W, R2, R1, target.task_pid);
+        a.store(Size::W, R7, 12, R2);
+        a.load(Size::W, R2, R1, target.task_tgid);
+        a.store(Size::W, R7, 16, R2);
+        signal_event(a);
+        output(a, maps);
+    })
+}
+
+/// The fields of a signal's event, with the context in its slot: its first two words are signal and siginfo. What the kernel
+/// passes instead of a siginfo (SEND_SIG_NOINFO, SEND_SIG_PRIV) cannot be read and leaves zeros.
+fn signal_event(a: &mut Assembler) {
+    // The 48 bytes that matter, behind the event.
+    a.mov(R1, R7);
+    a.alu(Alu::Add, R1, 1024);
+    a.mov(R2, 48);
+    a.load(Size::D, R9, R10, slot::CTX);
+    a.load(Size::D, R3, R9, 8);
+    a.call(Helper::ProbeReadKernel);
+    a.load(Size::D, R1, R9, 0);
+    put(a, &g::P_SIGNAL, "signo", R1);
+    for name in ["pid", "uid", "status", "utime", "stime", "addr", "value", "nr", "arch"] {
+        let (off, size) = at(&g::P_SIGNAL, name);
+        a.store(size, R7, off, 0);
+    }
+    let copy = |a: &mut Assembler, name: &str, from: i16, size: Size| {
+        a.load(size, R2, R7, 1024 + from);
+        put(a, &g::P_SIGNAL, name, R2);
+    };
+    copy(a, "errno", 4, Size::W);
+    copy(a, "code", 8, Size::W);
+    siginfo_fields(a, copy);
 }
 
 /// Which fields a siginfo has depends on signal and code (sigaction(2)): the same choice as the ptrace backend's.

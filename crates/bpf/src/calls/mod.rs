@@ -16,7 +16,7 @@ mod ops;
 pub mod plan;
 
 pub use emit::{Maps, Source, Target, sys_enter, sys_exit};
-pub use events::{exec, exit, fork, signal};
+pub use events::{exec, exit, fork, ignored_signal, signal};
 
 /// The value of the task storage.
 ///

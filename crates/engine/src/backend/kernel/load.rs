@@ -75,6 +75,7 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
         ("sched_process_exec", "trapline_exec", calls::exec(&maps, &target).map_err(assemble)?),
         ("sched_process_exit", "trapline_end", calls::exit(&maps, &target).map_err(assemble)?),
         ("signal_deliver", "trapline_signal", calls::signal(&maps, &target).map_err(assemble)?),
+        ("signal_generate", "trapline_ignore", calls::ignored_signal(&maps, &target).map_err(assemble)?),
     ];
     if plan.follow {
         programs.push(("sched_process_fork", "trapline_fork", calls::fork(&maps, &target).map_err(assemble)?));
@@ -351,6 +352,7 @@ fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
         task_files: field(&["files"])?,
         thread_status: field(&["thread_info", "status"])?,
         unknown: plan.seen_calls().has_unknown(),
+        all_but: None,
         pid_namespace: sys::proc::pid_namespace(),
     })
 }
