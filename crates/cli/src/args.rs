@@ -133,6 +133,12 @@ fn format_args() -> Vec<Arg> {
         value("summary-columns", "LIST", "Columns of the table, as strace's -U").short('U'),
         value("as", "VIEW", "text, json (docs/JSON.md) or record (docs/RECORD.md)")
             .value_parser(PossibleValuesParser::new(["text", "json", "record"])),
+        value(
+            "sort",
+            "ORDER",
+            "end: as calls end [default]; start: as they start, what follows a running call waits for it",
+        )
+        .value_parser(PossibleValuesParser::new(["end", "start"])),
         value("color", "WHEN", "auto, always, never")
             .visible_alias("colour")
             .value_parser(PossibleValuesParser::new(["auto", "always", "never"])),
@@ -148,11 +154,11 @@ fn session_args() -> Vec<Arg> {
         count("quiet", 'q', "No summary line at the end"),
         value("stats", "FILE", "Write counters as JSON").value_parser(value_parser!(OsString)),
         long_flag("explain", "Say on stderr what will be done, how, and what is lost"),
-        value("backend", "NAME", "auto or ptrace [default: auto]")
+        value("backend", "NAME", "auto, ptrace or kernel (eBPF: needs privilege) [default: auto]")
             .value_parser(PossibleValuesParser::new(["auto", "ptrace", "kernel", "agent"])),
-        value("on-full", "WHAT", "Full buffer: block the command (default) or drop and count")
+        value("on-full", "WHAT", "Full buffer: block the command (ptrace's default) or drop and count (kernel's)")
             .value_parser(PossibleValuesParser::new(["block", "drop"])),
-        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M]"),
+        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; kernel: 4M per CPU]"),
         long_flag("no-seccomp", "No seccomp filter: slower, but the command survives the death of the tracer"),
         Arg::new("seccomp-bpf").long("seccomp-bpf").action(ArgAction::SetTrue).hide(true),
     ]

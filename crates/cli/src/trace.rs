@@ -21,6 +21,7 @@ use sys::ptrace::Change;
 use sys::{signal, time};
 use views::View;
 use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
+use views::sorted::Reorder;
 
 const INT: i32 = 2;
 const HUP: i32 = 1;
@@ -33,14 +34,14 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return Err(Error::usage("-k", "stacks are not shown yet", "leave it out"));
     }
     let (filter, raw) = filter(m)?;
-    let plan = plan(m, &filter)?;
+    let (plan, why) = plan(m, &filter)?;
     let output = m.get_one::<OsString>("output");
     let per_thread = m.get_count("follow") > 1 && output.is_some();
     // Opened before the command starts: a file that cannot be written is an error, not a surprise.
     let output = Output::open(output, m.get_flag("output-append-mode"), per_thread)?;
     let mut view = views_for(m, &output, raw)?;
     if m.get_flag("explain") {
-        let text: String = plan.explain().iter().map(|l| format!("trapline: {l}\n")).collect();
+        let text: String = plan.explain(&why).iter().map(|l| format!("trapline: {l}\n")).collect();
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
     if let Target::Pids(p) = &plan.target
@@ -83,10 +84,13 @@ impl Run {
         let mut idle = 0;
         loop {
             let last = self.session.finished();
+            let asked = time::monotonic();
             if self.drain() > 0 {
                 idle = 0;
             } else {
                 idle += 1;
+                // Nothing was left: all events before that moment have been seen.
+                self.view.passed(asked, &mut self.output);
             }
             self.output.flush();
             if last || (self.stopping && matches!(self.plan.target, Target::Command(_)) && idle > 8) {
@@ -123,7 +127,7 @@ impl Run {
 
     /// Says how it went, and passes the command's status on.
     fn finish(mut self, m: &ArgMatches, started: u64) -> Result<u8> {
-        self.view.end(self.output.buffer());
+        self.view.end(&mut self.output);
         let failure = self.session.failure(&self.plan);
         self.output.close();
         self.collector.take_back(&self.output.take_lost());
@@ -163,6 +167,7 @@ impl Run {
 }
 
 fn show(ev: &Event<'_>, fds: &FdTable, filter: &Filter, view: &mut Shown, output: &mut Output) -> Fate {
+    view.see(ev);
     if !filter.passes(ev, fds) {
         // What else a view learns from an event it does not show (that there are several threads) is in `fork` and
         // `attach`, which always pass.
@@ -171,32 +176,61 @@ fn show(ev: &Event<'_>, fds: &FdTable, filter: &Filter, view: &mut Shown, output
     if output.failed() {
         return Fate::Dropped;
     }
-    view.event(ev, fds, output.buffer());
-    output.event_done(ev.tid(), ev.schema.id);
-    if output.failed() { Fate::Dropped } else { Fate::Recorded }
+    view.event(ev, fds, output);
+    // What cannot be written after all is taken back at the end.
+    Fate::Recorded
 }
 
 /// The views of a trace.
 struct Shown {
     lines: Option<Box<dyn View>>,
     table: Option<Box<dyn View>>,
+    /// `--sort start`: lines wait here.
+    order: Option<Reorder>,
+    line: Vec<u8>,
 }
 
 impl Shown {
-    fn event(&mut self, ev: &Event<'_>, fds: &FdTable, out: &mut Vec<u8>) {
-        if let Some(v) = &mut self.lines {
-            v.event(ev, fds, out);
-        }
-        if let Some(t) = &mut self.table {
-            t.event(ev, fds, out);
+    /// Learns from an event, whether it will be shown or not.
+    fn see(&mut self, ev: &Event<'_>) {
+        if let Some(order) = &mut self.order {
+            order.see(ev);
         }
     }
-    fn end(&mut self, out: &mut Vec<u8>) {
+    fn event(&mut self, ev: &Event<'_>, fds: &FdTable, out: &mut Output) {
+        if let Some(t) = &mut self.table {
+            t.event(ev, fds, out.buffer());
+        }
+        let Some(order) = &mut self.order else {
+            if let Some(v) = &mut self.lines {
+                v.event(ev, fds, out.buffer());
+            }
+            return out.event_done(ev.tid(), ev.schema.id);
+        };
+        self.line.clear();
         if let Some(v) = &mut self.lines {
-            v.end(out);
+            v.event(ev, fds, &mut self.line);
+        }
+        order.push(ev, &self.line);
+        release(order, out);
+    }
+    /// Every event before `now` has been seen.
+    fn passed(&mut self, now: u64, out: &mut Output) {
+        if let Some(order) = &mut self.order {
+            order.passed(now);
+            release(order, out);
+        }
+    }
+    fn end(&mut self, out: &mut Output) {
+        if let Some(order) = &mut self.order {
+            order.finish();
+            release(order, out);
+        }
+        if let Some(v) = &mut self.lines {
+            v.end(out.buffer());
         }
         if let Some(t) = &mut self.table {
-            t.end(out);
+            t.end(out.buffer());
         }
     }
     fn expect_several(&mut self) {
@@ -206,8 +240,24 @@ impl Shown {
     }
 }
 
+/// Writes the lines whose turn it is. An event is done when its line is out: it may be lost until then.
+fn release(order: &mut Reorder, out: &mut Output) {
+    while let Some(held) = order.pop() {
+        out.buffer().extend_from_slice(&held.text);
+        out.event_done(held.tid, held.id);
+    }
+}
+
 fn views_for(m: &ArgMatches, output: &Output, raw: Vec<bool>) -> Result<Shown> {
     let opts = options(m, output, raw)?;
+    let order = m.get_one::<String>("sort").is_some_and(|s| s == "start").then(Reorder::default);
+    if order.is_some() && opts.stamp == Stamp::Relative {
+        return Err(Error::usage(
+            "--sort start",
+            "-r tells the time since the line before",
+            "use -ttt, or leave -r out",
+        ));
+    }
     let summary = m.get_flag("summary-only") || m.get_flag("summary");
     // Made in any case, so that a bad -S or -U is never overlooked.
     let table = Some(summary_view(m)?).filter(|_| summary);
@@ -217,7 +267,7 @@ fn views_for(m: &ArgMatches, output: &Output, raw: Vec<bool>) -> Result<Shown> {
         Some("record") => Some(Box::new(views::record::Record::new())),
         _ => Some(Box::new(views::text::Text::new(opts))),
     };
-    Ok(Shown { lines, table })
+    Ok(Shown { lines, table, order, line: Vec::new() })
 }
 
 fn summary_view(m: &ArgMatches) -> Result<Box<dyn View>> {
@@ -331,8 +381,9 @@ fn filter(m: &ArgMatches) -> Result<(Filter, Vec<bool>)> {
     Ok((f, raw))
 }
 
-fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
-    let backend = match m.get_one::<String>("backend").map(String::as_str) {
+/// The plan, and why it takes this backend.
+fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
+    let asked = match m.get_one::<String>("backend").map(String::as_str) {
         Some("kernel") => Backend::Kernel,
         Some(b @ "agent") => {
             return Err(Error::usage(format!("--backend {b}"), "not in this build", "use --backend ptrace"));
@@ -348,7 +399,9 @@ fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
         ));
     }
     let fds = m.get_count("fd");
-    Ok(Plan {
+    let on_full = m.get_one::<String>("on-full").map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block });
+    let (backend, why) = asked.taken(on_full);
+    let plan = Plan {
         target: target(m)?,
         calls: filter.calls.clone(),
         follow: !m.get_flag("no-follow"),
@@ -359,18 +412,14 @@ fn plan(m: &ArgMatches, filter: &Filter) -> Result<Plan> {
         fd_names: fds > 0 || !filter.paths.is_empty(),
         fd_details: fds > 1,
         seccomp: !m.get_flag("no-seccomp"),
-        on_full: match m.get_one::<String>("on-full").map(String::as_str) {
-            Some("drop") => OnFull::Drop,
-            // The kernel backend cannot block.
-            None if backend == Backend::Kernel => OnFull::Drop,
-            _ => OnFull::Block,
-        },
+        on_full: on_full.unwrap_or(backend.on_full()),
         buffer: m
             .get_one::<String>("buffer")
             .map_or(Ok(if backend == Backend::Kernel { 4 << 20 } else { 1 << 20 }), |s| size(s))?,
         backend,
         notice_ms: 200,
-    })
+    };
+    Ok((plan, why))
 }
 
 /// A size such as `65536`, `64K`, `4M`, rounded up to a power of two.

@@ -1,6 +1,9 @@
 //! What this machine allows, and why not.
 
-use sys::{proc, process, seccomp};
+use crate::plan::{self, Backend};
+use std::io;
+use sys::bpf::probe::{self, Features};
+use sys::{caps, proc, process, seccomp};
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +20,11 @@ fn finding(what: &str, ok: bool, detail: impl Into<String>) -> Finding {
     Finding { what: what.into(), ok, detail: detail.into() }
 }
 
-const CAP_SYS_PTRACE: u64 = 1 << 19;
-
 /// Looks at the machine.
 pub fn examine() -> Vec<Finding> {
     let root = process::euid() == 0;
-    let can_ptrace = proc::effective_capabilities() & CAP_SYS_PTRACE != 0;
+    let held = caps::effective().unwrap_or(0);
+    let can_ptrace = held & caps::SYS_PTRACE != 0;
     let mut out = vec![finding("kernel", true, format!("Linux {}", proc::kernel_release()))];
     out.push(finding(
         "user",
@@ -50,9 +52,110 @@ pub fn examine() -> Vec<Finding> {
             "only your own processes can be looked at (run as root for all)"
         },
     ));
-    out.push(finding("kernel backend (eBPF)", false, "not in this build: system calls are traced through ptrace"));
+    let found = probe::features();
+    out.push(capabilities(held));
+    out.extend(switches(may_bpf(held)));
+    out.extend(bpf(&found));
+    out.push(tracefs());
+    out.push(kernel_backend(&found));
     out.push(finding("agent backend", false, "not in this build"));
+    let (taken, why) = Backend::Auto.taken(None);
+    out.push(finding("trapline trace takes", true, format!("{} ({why})", taken.name())));
+    for backend in [Backend::Kernel, Backend::Ptrace] {
+        let not = |(what, detail): &(&str, &str)| finding(&format!("{}: {what}", backend.name()), false, *detail);
+        out.extend(backend.lost().iter().map(not));
+    }
     out
+}
+
+/// Whether these capabilities are enough for the kernel backend.
+fn may_bpf(held: u64) -> bool {
+    let both = caps::BPF | caps::PERFMON;
+    held & both == both || held & caps::SYS_ADMIN != 0
+}
+
+fn capabilities(held: u64) -> Finding {
+    let all = [("CAP_BPF", caps::BPF), ("CAP_PERFMON", caps::PERFMON), ("CAP_SYS_ADMIN", caps::SYS_ADMIN)];
+    let said = |(name, bit): (&str, u64)| format!("{name} {}", if held & bit != 0 { "yes" } else { "no" });
+    let mut detail = all.map(said).join(", ");
+    if !may_bpf(held) {
+        detail +=
+            " (run as root; or setcap cap_bpf,cap_perfmon+ep on trapline, and whoever may run it sees every process)";
+    }
+    finding("capabilities for bpf(2)", may_bpf(held), detail)
+}
+
+/// The kernel's switches: they matter to those without the capabilities only.
+fn switches(capable: bool) -> [Finding; 2] {
+    let bpf = proc_number("unprivileged_bpf_disabled");
+    let perf = proc_number("perf_event_paranoid");
+    let told = |value: Option<i64>, bars: bool, what: &str| {
+        let value = value.map_or("not there".to_string(), |v| v.to_string());
+        match (capable, bars) {
+            (true, _) => format!("{value}: of no matter with these capabilities"),
+            (false, true) => format!("{value}: {what}"),
+            (false, false) => format!("{value}: tracing programs need the capabilities even so"),
+        }
+    };
+    let (no_bpf, no_perf) = (bpf.is_some_and(|v| v > 0), perf.is_some_and(|v| v > -1));
+    [
+        finding(
+            "kernel.unprivileged_bpf_disabled",
+            capable || !no_bpf,
+            told(bpf, no_bpf, "bpf(2) is for CAP_BPF only"),
+        ),
+        finding(
+            "kernel.perf_event_paranoid",
+            capable || !no_perf,
+            told(perf, no_perf, "tracepoints are for CAP_PERFMON only"),
+        ),
+    ]
+}
+
+fn proc_number(name: &str) -> Option<i64> {
+    std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+}
+
+/// Each feature of bpf(2), as it was found by using it.
+fn bpf(found: &Features) -> Vec<Finding> {
+    let row = |what: &str, tried: &io::Result<()>, good: &str, without: &str| match tried {
+        Ok(()) => finding(what, true, good),
+        Err(e) => finding(what, false, format!("{e}: {without}")),
+    };
+    let needed = "needed by the kernel backend";
+    vec![
+        row("/sys/kernel/btf/vmlinux", &found.types, "the kernel's types can be read", needed),
+        row("bpf: tracing programs", &found.program, "one was loaded", needed),
+        row("bpf: typed tracepoints", &found.typed_tracepoint, "one was attached", needed),
+        row("bpf: task storage", &found.task_storage, "made and written", needed),
+        row("bpf: ring buffer", &found.ring, "made and mapped", needed),
+        row("bpf: task iterator", &found.task_iterator, "opened", "no notices of calls in flight (kernel backend)"),
+        row(
+            "pidfds of threads",
+            &found.thread_pidfd,
+            "-p reaches every thread",
+            "-p of the kernel backend sees first threads only (Linux 6.9)",
+        ),
+    ]
+}
+
+fn tracefs() -> Finding {
+    match sys::bpf::link::tracefs() {
+        Ok(dir) => finding("tracefs", true, format!("{dir} can be read: tracepoints of single calls")),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            finding("tracefs", false, "only root may look: all calls' tracepoints are used for a few calls, too")
+        }
+        Err(e) => finding("tracefs", false, format!("{e} (mount -t tracefs tracefs /sys/kernel/tracing)")),
+    }
+}
+
+fn kernel_backend(found: &Features) -> Finding {
+    let needed = [&found.program, &found.types, &found.typed_tracepoint, &found.task_storage, &found.ring];
+    let what = "kernel backend (eBPF)";
+    match needed.iter().find_map(|r| r.as_ref().err()) {
+        None => finding(what, true, "trapline trace --backend kernel"),
+        Some(e) => finding(what, false, plan::refusal(e)),
+    }
 }
 
 /// Whether a command can be traced: tried, not guessed, because sandboxes forbid ptrace in many ways.

@@ -5,6 +5,7 @@
 
 pub mod bpf;
 pub mod btf;
+pub mod caps;
 pub mod fdinfo;
 pub mod mem;
 pub mod probe;

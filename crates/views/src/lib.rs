@@ -8,6 +8,7 @@ pub mod json;
 pub mod names;
 pub mod options;
 pub mod record;
+pub mod sorted;
 pub mod summary;
 pub mod text;
 

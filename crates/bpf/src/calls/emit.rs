@@ -41,6 +41,12 @@ pub struct Target {
     pub task_files: i16,
     /// Offset of `thread_info.status` in `struct task_struct`, whose bit TS_COMPAT marks 32-bit calls.
     pub thread_status: i16,
+    /// Offset of `signal` in `struct task_struct`.
+    pub task_signal: i16,
+    /// Offset of `flags` in `struct signal_struct`.
+    pub signal_flags: i16,
+    /// Offset of `group_exec_task` in `struct signal_struct`.
+    pub signal_exec: i16,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
     /// Every process is traced but these (ids of the initial pid namespace); none: only those with task storage.
@@ -382,6 +388,18 @@ pub fn tails(a: &mut Assembler, cbs: &mut Callbacks, to: i16, drop: Label) {
     a.mov(R1, 0);
     a.load(Size::B, R2, R9, to);
     ops::choose(a);
+    // An execve that failed has left the memory as it was, and has faulted its pages in: read it now.
+    let [keep, execve] = [a.new_label(), a.new_label()];
+    a.load(Size::D, R2, R10, slot::RET);
+    a.jump_if(Cond::Sge, R2, 0, keep);
+    a.load(Size::D, R2, R6, state::NR);
+    a.jump_if(Cond::Eq, R2, 59, execve);
+    a.jump_if(Cond::Ne, R2, 322, keep);
+    a.bind(execve);
+    a.store(Size::D, R6, state::LEN, 0);
+    a.mov(R1, 0);
+    ops::set_caps(a, R1);
+    a.bind(keep);
     a.load(Size::D, R2, R6, state::LEN);
     a.jump_if(Cond::Eq, R2, 0, run);
     a.jump_if(Cond::Gt, R2, state::ROOM, run);
@@ -397,7 +415,24 @@ pub fn tails(a: &mut Assembler, cbs: &mut Callbacks, to: i16, drop: Label) {
     a.load(Size::B, R2, R9, to);
     ops::choose(a);
     a.bind(run);
-    ops::run(a, cbs, ops::Nested::Io, drop);
+    ops::run(a, cbs, ops::Nested::All, drop);
+}
+
+/// Leaves a call open that was interrupted only because its thread is about to die (exit_group, a fatal signal, another thread's
+/// execve): it has no result, and the end of the task tells of it.
+fn cut_off(a: &mut Assembler, target: &Target, out: Label) {
+    const SIGNAL_GROUP_EXIT: i32 = 4; // include/linux/sched/signal.h
+    let goes_on = a.new_label();
+    a.jump_if(Cond::Sgt, R2, -512, goes_on);
+    a.jump_if(Cond::Slt, R2, -516, goes_on);
+    a.call(Helper::GetCurrentTaskBtf);
+    a.load(Size::D, R1, R0, target.task_signal);
+    a.load(Size::W, R2, R1, target.signal_flags);
+    a.alu(Alu::And, R2, SIGNAL_GROUP_EXIT);
+    a.jump_if(Cond::Ne, R2, 0, out);
+    a.load(Size::D, R2, R1, target.signal_exec);
+    a.jump_if(Cond::Ne, R2, 0, out);
+    a.bind(goes_on);
 }
 
 /// Adds to r1 the mark of a call that was in flight at attach.
@@ -474,12 +509,14 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
         a.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
         // A child's first return has no entry.
         a.jump_if(Cond::Ne, R2, state::IN_CALL, out);
-        a.mov(R3, R1);
-        a.alu(Alu::And, R3, !state::IN_CALL);
-        a.store(Size::D, R6, state::FLAGS, R3);
         a.load(Size::D, R2, R10, slot::CTX);
         a.load(Size::D, R2, R2, if source == Source::All { 8 } else { 16 });
         a.store(Size::D, R10, slot::RET, R2);
+        cut_off(a, target, out);
+        a.load(Size::D, R1, R6, state::FLAGS);
+        a.mov(R3, R1);
+        a.alu(Alu::And, R3, !state::IN_CALL);
+        a.store(Size::D, R6, state::FLAGS, R3);
         a.alu(Alu::And, R1, state::COMPAT);
         a.jump_if(Cond::Ne, R1, 0, raw_call);
         a.load(Size::D, R1, R6, state::NR);

@@ -140,6 +140,7 @@ pub fn exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         a.alu(Alu::And, R1, state::STARTING);
         a.jump_if(Cond::Ne, R1, 0, out);
         a.note("the end of the task");
+        superseded(a, maps, target, out);
         begin(a, target, &g::P_EXIT, 0);
         a.load(Size::D, R2, R10, slot::CTX);
         a.load(Size::D, R2, R2, 0);
@@ -161,6 +162,25 @@ pub fn exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         count(a, counter::DROPPED);
         a.jump(ended);
     })
+}
+
+/// The end of a thread group's leader because another thread has called execve is told as such.
+fn superseded(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) {
+    let no = a.new_label();
+    a.load(Size::D, R1, R10, slot::CTX);
+    a.load(Size::D, R1, R1, 0);
+    a.load(Size::W, R2, R1, target.task_pid);
+    a.load(Size::W, R3, R1, target.task_tgid);
+    a.jump_if(Cond::Ne, R2, R3, no);
+    a.load(Size::D, R2, R1, target.task_signal);
+    a.load(Size::D, R2, R2, target.signal_exec);
+    a.jump_if(Cond::Eq, R2, 0, no);
+    a.load(Size::W, R9, R2, target.task_pid);
+    begin(a, target, &g::P_SUPERSEDED, 0);
+    put(a, &g::P_SUPERSEDED, "by", R9);
+    output(a, maps);
+    a.jump(out);
+    a.bind(no);
 }
 
 /// The event of a call that will not return.

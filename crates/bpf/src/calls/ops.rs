@@ -48,8 +48,8 @@ const FAULT: i32 = 3;
 pub enum Nested {
     /// String arrays (at entry).
     Strings,
-    /// iovecs and messages: string arrays are always read at entry.
-    Io,
+    /// All kinds.
+    All,
 }
 
 /// A function that is called back by bpf_loop, emitted behind the program that uses it.
@@ -242,7 +242,7 @@ fn one(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
     argument(a, R1, ARG);
     a.store(Size::D, R10, slot::ADDR, R1);
     a.jump_if(Cond::Eq, R1, 0, empty);
-    length_of(a, empty);
+    length_of(a);
     type Emit = fn(&mut Assembler, &mut Callbacks, Label);
     let mut kinds: Vec<(u8, Emit)> = vec![
         (kind::BYTES, bytes),
@@ -253,9 +253,10 @@ fn one(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
         (kind::SIGPACK, sigpack),
     ];
     match nested {
-        Nested::Io => kinds.extend([(kind::IOV, iov_op as Emit), (kind::MSG, message)]),
-        Nested::Strings => kinds.extend([(kind::STRV, strv as Emit), (kind::COUNT, counted)]),
+        Nested::Strings => {}
+        Nested::All => kinds.extend([(kind::IOV, iov_op as Emit), (kind::MSG, message)]),
     }
+    kinds.extend([(kind::STRV, strv as Emit), (kind::COUNT, counted)]);
     for (k, emit) in kinds {
         let next = a.new_label();
         a.load(Size::B, R1, R10, KIND);
@@ -345,15 +346,15 @@ fn switch(a: &mut Assembler, maps: &Maps, empty: Label) {
 }
 
 /// The op's length into its slot.
-fn length_of(a: &mut Assembler, empty: Label) {
+fn length_of(a: &mut Assembler) {
     let [constant, ret, deref, signed, wide, ready] =
         [a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label(), a.new_label()];
-    let guarded = a.new_label();
+    let [guarded, small, nothing, wide_signed] = [a.new_label(), a.new_label(), a.new_label(), a.new_label()];
     // An argument that must not be 0.
     a.load(Size::B, R1, R10, GUARD);
     a.jump_if(Cond::Eq, R1, 255, guarded);
     argument(a, R1, GUARD);
-    a.jump_if(Cond::Eq, R1, 0, empty);
+    a.jump_if(Cond::Eq, R1, 0, nothing);
     a.bind(guarded);
     a.load(Size::B, R2, R10, LENGTH);
     a.jump_if(Cond::Eq, R2, i32::from(length::CONST), constant);
@@ -362,12 +363,18 @@ fn length_of(a: &mut Assembler, empty: Label) {
     argument(a, R1, LEN_ARG);
     a.jump_if(Cond::Eq, R3, i32::from(length::DEREF), deref);
     a.jump_if(Cond::Eq, R3, i32::from(length::ARG64), wide);
+    a.jump_if(Cond::Eq, R3, i32::from(length::ARG64S), wide_signed);
     a.jump_if(Cond::Eq, R3, i32::from(length::ARG32S), signed);
     a.mov32(R1, R1);
     a.jump(ready);
     a.bind(signed);
     a.mov32(R1, R1);
     a.jump_if(Cond::Le, R1, i32::MAX, ready);
+    a.mov(R1, 0);
+    a.jump(ready);
+    a.bind(wide_signed);
+    a.jump_if(Cond::Sge, R1, 0, ready);
+    a.bind(nothing);
     a.mov(R1, 0);
     a.jump(ready);
     a.bind(constant);
@@ -388,6 +395,12 @@ fn length_of(a: &mut Assembler, empty: Label) {
     a.load(Size::W, R1, R10, slot::WORD);
     a.bind(wide);
     a.bind(ready);
+    // So large a length cannot be read anyway, and must not wrap.
+    a.mov(R2, R1);
+    a.alu(Alu::Rsh, R2, 32);
+    a.jump_if(Cond::Eq, R2, 0, small);
+    a.constant(R1, 0xffff_ffff);
+    a.bind(small);
     a.load(Size::B, R2, R10, MUL);
     a.alu(Alu::Mul, R1, R2);
     a.load(Size::H, R2, R10, DIV);
@@ -768,6 +781,9 @@ fn strings_function(a: &mut Assembler) {
     leave(a, 1);
 }
 
+/// Stands for "no limit" in `LEFT`: no result has this value, and unsigned it is huge.
+const ENDLESS: i32 = i32::MIN;
+
 /// The bytes that the result covers: all there are before the call.
 fn covered(a: &mut Assembler) {
     let [all, done] = [a.new_label(), a.new_label()];
@@ -777,7 +793,7 @@ fn covered(a: &mut Assembler) {
     note(a, LEFT, R1);
     a.jump(done);
     a.bind(all);
-    a.mov(R1, -1);
+    a.mov(R1, ENDLESS);
     note(a, LEFT, R1);
     a.bind(done);
 }
@@ -849,14 +865,14 @@ fn iovecs_function(a: &mut Assembler) {
     a.store(Size::H, R5, 17, 0);
     // r1 = min(len, left): what of it is valid
     noted(a, R2, LEFT);
-    a.jump_if(Cond::Eq, R2, -1, has_left);
+    a.jump_if(Cond::Eq, R2, ENDLESS, has_left);
     a.jump_if(Cond::Slt, R2, 0, none);
     a.bind(has_left);
     let [fits, endless] = [a.new_label(), a.new_label()];
     a.jump_if(Cond::Le, R1, R2, fits);
     a.mov(R1, R2);
     a.bind(fits);
-    a.jump_if(Cond::Eq, R2, -1, endless);
+    a.jump_if(Cond::Eq, R2, ENDLESS, endless);
     a.alu(Alu::Sub, R2, R1);
     note(a, LEFT, R2);
     a.bind(endless);
@@ -943,6 +959,9 @@ fn message(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     a.store(Size::D, R10, slot::KEY, 0);
     a.store(Size::D, R10, slot::KEY + 8, R8);
     a.alu(Alu::Add, R8, 63);
+    // Only a message that was to be received and was not is of no interest.
+    a.load(Size::B, R2, R10, EXIT);
+    a.jump_if(Cond::Eq, R2, 0, received);
     result(a, R2);
     a.jump_if(Cond::Sge, R2, 0, received);
     a.store(Size::B, R1, 62, HEADER_ONLY);

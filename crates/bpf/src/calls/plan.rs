@@ -97,6 +97,8 @@ pub mod length {
     pub const ARG32S: u8 = 2;
     /// An argument, 64 bits.
     pub const ARG64: u8 = 3;
+    /// An argument, 64 bits signed; negative is 0.
+    pub const ARG64S: u8 = 6;
     /// The result.
     pub const RET: u8 = 4;
     /// The 32-bit integer that an argument points to.
@@ -187,6 +189,7 @@ fn set_len(op: &mut Op, len: &Len, schema: &Schema) {
         LenFrom::Arg(i) => {
             op.len_arg = i;
             op.length = match schema.args[usize::from(i)].ty {
+                Type::Int(Int { size: 8, signed: true, .. }) => length::ARG64S,
                 Type::Int(Int { size: 8, .. }) => length::ARG64,
                 Type::Int(Int { signed: true, .. }) => length::ARG32S,
                 Type::Int(_) => length::ARG32,
@@ -250,6 +253,9 @@ fn element(op: &mut Op, schema: &Schema, elem: &Mem, len: Option<&Len>, shape: S
             let items = if limits.verbose { 1024 } else { limits.string.max(1) };
             let most = items.min(4096 / u32::from(op.elem).max(1));
             op.max = most * u32::from(op.elem);
+            if op.kind == kind::BYTES {
+                op.mul = (u32::from(op.mul) * u32::from(op.elem)).min(255) as u8;
+            }
         }
         _ => op.kind = empty(shape),
     }

@@ -13,6 +13,7 @@ pub mod iter;
 pub mod link;
 pub mod map;
 pub(crate) mod mapping;
+pub mod probe;
 pub mod prog;
 pub mod ring;
 

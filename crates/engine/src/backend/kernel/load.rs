@@ -333,19 +333,22 @@ fn switch_ops(s: &'static Schema, nr: u32, limits: Limits, out: &mut Vec<([u8; 1
 }
 
 fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
-    let field = |path: &[&str]| -> Result<i16> {
-        btf.field_of("task_struct", path)
-            .filter(|f| f.loads.is_empty())
-            .and_then(|f| i16::try_from(f.offset).ok())
-            .ok_or_else(|| {
+    let of = |what: &str, path: &[&str]| -> Result<i16> {
+        btf.field_of(what, path).filter(|f| f.loads.is_empty()).and_then(|f| i16::try_from(f.offset).ok()).ok_or_else(
+            || {
                 Error::failed(
-                    format!("task_struct.{}", path.join(".")),
+                    format!("{what}.{}", path.join(".")),
                     "not found in the kernel's type information",
                     "use --backend ptrace",
                 )
-            })
+            },
+        )
     };
+    let field = |path: &[&str]| of("task_struct", path);
     Ok(Target {
+        task_signal: field(&["signal"])?,
+        signal_flags: of("signal_struct", &["flags"])?,
+        signal_exec: of("signal_struct", &["group_exec_task"])?,
         task_tgid: field(&["tgid"])?,
         task_pid: field(&["pid"])?,
         task_exit_code: field(&["exit_code"])?,

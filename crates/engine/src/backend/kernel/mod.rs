@@ -73,14 +73,16 @@ impl Session {
         let mut merge = Merge::default();
         match &plan.target {
             Target::Command(cmd) => {
-                let (pid, failed) = start_command(cmd, &loaded)?;
+                let (pid, failed) = start_command(cmd, plan, &loaded, &mut merge)?;
                 alive.insert(pid as u32);
                 command = Some(pid);
                 failure = failed;
             }
             Target::Pids(pids) => {
                 for &pid in pids {
-                    attach(proc::process_of(pid).unwrap_or(pid), plan, &loaded, &mut alive, &mut merge)?;
+                    let pid = proc::process_of(pid).unwrap_or(pid);
+                    seed_fds(pid, plan, &mut merge);
+                    attach(pid, plan, &loaded, &mut alive, &mut merge)?;
                 }
             }
         }
@@ -183,7 +185,7 @@ impl Session {
 }
 
 /// Forks the command, traces it, and lets it go; says why its exec failed, if it did.
-fn start_command(cmd: &Command, loaded: &Loaded) -> Result<(i32, Option<(u32, i32)>)> {
+fn start_command(cmd: &Command, plan: &Plan, loaded: &Loaded, merge: &mut Merge) -> Result<(i32, Option<(u32, i32)>)> {
     let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
     let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
     let report = process::pipe().map_err(|e| cannot("pipe", e))?;
@@ -195,6 +197,8 @@ fn start_command(cmd: &Command, loaded: &Loaded) -> Result<(i32, Option<(u32, i3
             if let Err(e) = traced {
                 return Err(Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"));
             }
+            // Before it runs; what is trapline's own among them closes at the exec.
+            seed_fds(pid, plan, merge);
             let _ = process::write_byte(&gate.1, 1);
             drop(report.1);
             // The report's pipe closes at the exec, or brings what failed.
@@ -234,6 +238,21 @@ fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd) -> !
     let e = cmd.image.exec();
     let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
     fail(2, &e, code)
+}
+
+/// Says what the descriptors of a process are, where names are wanted.
+fn seed_fds(pid: i32, plan: &Plan, merge: &mut Merge) {
+    use crate::backend::ptrace::fds;
+    if !plan.fd_names {
+        return;
+    }
+    let now = time::monotonic();
+    for fd in fds::open_fds(pid) {
+        if let Some((args, path, detail)) = fds::look(pid, fd, plan.fd_details, false) {
+            let who = (pid as u32, pid as u32);
+            merge.push(&notice::process(&events::generated::P_FD, now, who, &args, &[&path, &detail]));
+        }
+    }
 }
 
 /// A state with these flags.

@@ -11,19 +11,30 @@ use sys::{fdinfo, proc};
 /// Says what every open descriptor of `pid` is, and where it works; `made`: the call that follows has made some of them.
 pub fn seed(out: &mut Emitter<'_>, pid: i32, details: bool, made: bool) {
     let now = sys::time::monotonic();
-    say(out, (pid, pid), AT_FDCWD, now, false, made);
-    for fd in proc::fds(pid).unwrap_or_default() {
+    for fd in open_fds(pid) {
         say(out, (pid, pid), fd, now, details, made);
     }
 }
 
-fn say(out: &mut Emitter<'_>, (pid, tid): (i32, i32), fd: i32, time: u64, details: bool, made: bool) {
+/// The working directory, and the open descriptors of a process.
+pub fn open_fds(pid: i32) -> impl Iterator<Item = i32> {
+    std::iter::once(AT_FDCWD).chain(proc::fds(pid).unwrap_or_default())
+}
+
+/// Arguments and strings of the `process:fd` event of a descriptor: its path, and with `details` what `-yy` adds.
+pub fn look(pid: i32, fd: i32, details: bool, made: bool) -> Option<([u64; 4], Vec<u8>, Vec<u8>)> {
     let cwd = fd == AT_FDCWD;
-    let Some(path) = proc::fd_link(pid, (!cwd).then_some(fd)) else { return };
+    let path = proc::fd_link(pid, (!cwd).then_some(fd))?;
     let cloexec = !cwd && proc::fd_cloexec(pid, fd);
     let flags = u64::from(cloexec) | if made { 2 } else { 0 };
     let detail = if details && !cwd { detail(pid, fd, &path) } else { Vec::new() };
-    out.process_at(time, &g::P_FD, (pid, tid), &[0, 0, fd as u64, flags], &[&path, &detail]);
+    Some(([0, 0, fd as u64, flags], path, detail))
+}
+
+fn say(out: &mut Emitter<'_>, (pid, tid): (i32, i32), fd: i32, time: u64, details: bool, made: bool) {
+    if let Some((args, path, detail)) = look(pid, fd, details, made) {
+        out.process_at(time, &g::P_FD, (pid, tid), &args, &[&path, &detail]);
+    }
 }
 
 /// What `-yy` adds: the ends of a socket, the numbers of a device.

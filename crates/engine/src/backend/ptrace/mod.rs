@@ -13,7 +13,7 @@
 //!   detaches and the target runs on.
 
 mod emit;
-mod fds;
+pub(crate) mod fds;
 mod thread;
 mod tracer;
 

@@ -1,0 +1,98 @@
+//! Capabilities of the calling thread: what there is, and giving up what is no longer needed.
+//!
+//! Capabilities belong to threads: what is dropped before a thread is started, it never has. Processes forked before keep
+//! theirs.
+
+use crate::check;
+use std::io;
+
+/// Kill anybody's processes.
+pub const KILL: u64 = 1 << 5;
+/// Write files and enter directories of others.
+pub const DAC_OVERRIDE: u64 = 1 << 1;
+/// Read files and directories of others.
+pub const DAC_READ_SEARCH: u64 = 1 << 2;
+/// Look into processes of others.
+pub const SYS_PTRACE: u64 = 1 << 19;
+/// Nearly everything; before Linux 5.8 also what [`BPF`] and [`PERFMON`] allow.
+pub const SYS_ADMIN: u64 = 1 << 21;
+/// Load programs that read memory, and attach them.
+pub const PERFMON: u64 = 1 << 38;
+/// Use bpf(2).
+pub const BPF: u64 = 1 << 39;
+
+/// What a session of the kernel backend needs once its programs are attached and its command is started:
+/// - `BPF`: running the task iterator and reading task storage (kernels before 5.19 refuse any bpf(2) where the
+///   unprivileged one is disabled);
+/// - `SYS_PTRACE`, `DAC_READ_SEARCH`: `/proc/PID/fd`, `/proc/PID/fdinfo` and memory of other users' processes;
+/// - `DAC_OVERRIDE`: `-ff -o FILE` and `--stats FILE` make files later;
+/// - `KILL`: passing signals on to a command that runs as another user.
+///
+/// Not: the rings (mapped already), `PERFMON` (only loading and attaching ask for it; detaching does not), `SYS_ADMIN`.
+pub const AFTER_ATTACH: u64 = BPF | SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
+
+/// `_LINUX_CAPABILITY_VERSION_3` (`include/uapi/linux/capability.h`).
+const VERSION_3: u32 = 0x2008_0522;
+
+#[repr(C)]
+struct Header {
+    version: u32,
+    pid: i32,
+}
+
+/// `struct __user_cap_data_struct`: 32 capabilities; two of them make up a set.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Data {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+fn get() -> io::Result<[Data; 2]> {
+    let mut data = [Data::default(); 2];
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    // SAFETY: version 3 fills two structures; both addresses are valid for the call.
+    check(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, data.as_mut_ptr()) })?;
+    Ok(data)
+}
+
+/// The effective capabilities.
+pub fn effective() -> io::Result<u64> {
+    let data = get()?;
+    Ok(u64::from(data[0].effective) | u64::from(data[1].effective) << 32)
+}
+
+/// Gives up every capability that is not in `keep`, of the calling thread and for good (an execve of root aside). Ambient
+/// ones go with the permitted ones.
+pub fn drop_to(keep: u64) -> io::Result<()> {
+    let mut data = get()?;
+    for (d, keep) in data.iter_mut().zip([keep as u32, (keep >> 32) as u32]) {
+        d.permitted &= keep;
+        d.effective &= keep;
+        d.inheritable &= keep;
+    }
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    // SAFETY: version 3 reads two structures; both addresses are valid for the call.
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, data.as_ptr()) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_what_is_asked_for_and_leaves_others_alone() {
+        let before = effective().unwrap();
+        std::thread::spawn(move || {
+            drop_to(AFTER_ATTACH).unwrap();
+            assert_eq!(effective().unwrap(), before & AFTER_ATTACH);
+            drop_to(0).unwrap();
+            assert_eq!(effective().unwrap(), 0);
+            assert_eq!(std::thread::spawn(|| effective().unwrap()).join().unwrap(), 0);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(effective().unwrap(), before);
+    }
+}
