@@ -146,6 +146,9 @@ impl Run {
                 self.session.interrupted()
             ));
         }
+        if let Some(trouble) = self.session.trouble() {
+            complain(&format!("event backlog: {trouble}"));
+        }
         if m.get_count("quiet") == 0 {
             complain(&format!("{} events, {} dropped, {} backend", stats.events, stats.dropped, self.session.name()));
         }

@@ -102,6 +102,14 @@ impl Session {
         }
     }
 
+    /// What went wrong on the way, and what that has cost.
+    pub fn trouble(&self) -> Option<String> {
+        match self {
+            Session::Ptrace(_) => None,
+            Session::Kernel(s) => s.trouble(),
+        }
+    }
+
     /// Calls that the attach interrupted for good.
     pub fn interrupted(&self) -> u64 {
         match self {

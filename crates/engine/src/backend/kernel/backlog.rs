@@ -125,12 +125,14 @@ impl Backlog {
         }
     }
 
+    #[cfg(test)]
     /// Bytes that wait.
     pub fn len_bytes(&self) -> u64 {
         let p = self.parts();
         p.memory as u64 + p.spooled
     }
 
+    #[cfg(test)]
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.parts().is_empty()

@@ -8,41 +8,34 @@
 //! instruction; its children are, because their storage is made before they first run. Nothing blocks the target: a full ring
 //! is counted. The drain thread never formats.
 
+mod backlog;
 pub mod load;
 mod merge;
 pub mod notice;
 
 use crate::error::{Error, Result};
 use crate::plan::{Command, Plan, Target};
+use backlog::Backlog;
 use bpf::calls::state;
 use load::Loaded;
 use merge::Merge;
 use notice::Watch;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sys::process::{self, Fork};
 use sys::ptrace::{self, Change};
 use sys::{proc, signal, time};
 
-/// The most bytes that wait between the drain thread and the views; beyond it the rings fill up, and count.
-const MAX_BACKLOG: usize = 256 << 20;
-
 /// What both threads see. Legend: (d) written by the drain thread, (f) by the front end.
 #[derive(Default)]
 struct Shared {
-    /// (d) appends chunks of events, (f) takes them.
-    backlog: Mutex<VecDeque<Vec<u8>>>,
-    /// (d) Something was appended, or the end has come.
-    ready: Condvar,
-    /// (d) Bytes in the backlog; (f) takes off.
-    waiting: AtomicU64,
-    /// (d) No more chunks will come.
-    finished: AtomicBool,
+    /// (d) appends chunks of events and says when no more will come, (f) takes them.
+    backlog: Backlog,
     /// (f) Detach and finish.
     stop: AtomicBool,
     /// (d) Events that found a ring full.
@@ -100,10 +93,8 @@ impl Session {
     /// Hands over every event of the backlog; returns how many.
     pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
         let mut n = 0;
-        loop {
-            let chunk = self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            let Some(chunk) = chunk else { return n };
-            self.shared.waiting.fetch_sub(chunk.len() as u64, Ordering::Relaxed);
+        let mut chunk = Vec::new();
+        while self.shared.backlog.pop(&mut chunk) {
             let mut rest = &chunk[..];
             while let Some((len, tail)) = rest.split_first_chunk::<4>() {
                 let (event, next) = tail.split_at((u32::from_le_bytes(*len) as usize).min(tail.len()));
@@ -112,14 +103,12 @@ impl Session {
                 rest = next;
             }
         }
+        n
     }
 
     /// Sleeps until there are events, the end, or `timeout`.
     pub fn wait(&self, timeout: Duration) {
-        let backlog = self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner);
-        if backlog.is_empty() && !self.shared.finished.load(Ordering::Acquire) {
-            let _ = self.shared.ready.wait_timeout(backlog, timeout);
-        }
+        self.shared.backlog.wait(timeout);
     }
 
     /// Asks for the end.
@@ -136,7 +125,7 @@ impl Session {
         {
             self.status = Some(s.change());
         }
-        let done = self.shared.finished.load(Ordering::Acquire);
+        let done = self.shared.backlog.is_finished();
         if done && let Some(t) = self.drain.take() {
             let _ = t.join();
         }
@@ -158,6 +147,17 @@ impl Session {
             self.status = Some(s.change());
         }
         self.status
+    }
+
+    /// What went wrong with the files of the backlog, if anything did, and what that has cost.
+    pub fn trouble(&self) -> Option<String> {
+        let lost = self.shared.backlog.lost_bytes();
+        let why = self.shared.backlog.take_error().map(|e| e.to_string());
+        match (why, lost) {
+            (None, 0) => None,
+            (why, 0) => Some(format!("{} (the events were kept in memory)", why.unwrap_or_default())),
+            (why, n) => Some(format!("{}: {n} bytes of events are lost and not counted", why.unwrap_or_default())),
+        }
     }
 
     /// Events that found a ring full.
@@ -346,19 +346,16 @@ impl Drain {
             self.watch.leave(self.loaded.iterator.as_ref(), &self.alive, &mut self.merge);
         }
         self.round(u64::MAX);
-        self.shared.finished.store(true, Ordering::Release);
-        self.shared.ready.notify_all();
+        self.shared.backlog.finish();
     }
 
     /// Empties the rings once; whether anything came.
     fn round(&mut self, began: u64) -> bool {
-        let waiting = self.shared.waiting.load(Ordering::Relaxed) as usize;
-        let n = if waiting < MAX_BACKLOG || began == u64::MAX { self.fill() } else { 0 };
+        // A backlog that has no room, neither in memory nor on disk, leaves the rings to fill up, and to count.
+        let n = if !self.shared.backlog.is_full() || began == u64::MAX { self.fill() } else { 0 };
         let mut chunk = Vec::new();
         if self.merge.release(began, &mut chunk) > 0 {
-            self.shared.waiting.fetch_add(chunk.len() as u64, Ordering::Relaxed);
-            self.shared.backlog.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
-            self.shared.ready.notify_one();
+            self.shared.backlog.push(chunk);
         }
         self.shared.dropped.store(self.loaded.counts().1, Ordering::Relaxed);
         let _ = self.command;
