@@ -60,8 +60,8 @@ pub struct Target {
 pub enum Source {
     /// tp_btf `sys_enter` and `sys_exit`: { pt_regs, number } and { pt_regs, result }. Every task of the machine passes there.
     All,
-    /// The tracepoints of single calls, `syscalls:sys_enter_NAME`: { u64 common, int number, long arguments[6] } and
-    /// { u64 common, int number, long result }. Other calls do not notice. With the call's number of arguments: the kernel
+    /// The tracepoints of single calls, `syscalls:sys_enter_NAME`: `{ u64 common, int number, long arguments[] }` and
+    /// `{ u64 common, int number, long result }`. Other calls do not notice. With the call's number of arguments: the kernel
     /// refuses a program that reads beyond them.
     Single(u8),
 }
