@@ -45,11 +45,9 @@ fn threads_of(t: &Trace, rules: &Rules) -> Vec<Vec<String>> {
         if rules.left_out.contains(&name) || rules.restarts && l.result().starts_with("? ERESTART") {
             continue;
         }
-        let line = if name == "getrandom" || rules.only_names.contains(&name) {
-            name.to_string()
-        } else {
-            plain(&l.text, &pids)
-        };
+        // Random bytes, and ids of processes that are not traced.
+        let apart = ["getrandom", "getpgid", "getpgrp", "getsid", "getppid"].contains(&name);
+        let line = if apart || rules.only_names.contains(&name) { name.to_string() } else { plain(&l.text, &pids) };
         threads.entry(l.tid).or_default().push(line);
     }
     let mut threads: Vec<Vec<String>> = threads.into_values().collect();

@@ -79,6 +79,8 @@ impl Session {
                 }
             }
         }
+        // Before the drain thread starts, because capabilities belong to threads.
+        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
         let shared = Arc::new(Shared::default());
         let notices = loaded.iterator.is_some();
         let watch = Watch::new(plan.notice_ms, plan.limits);
@@ -90,11 +92,14 @@ impl Session {
         Ok(Session { shared, drain: Some(drain), command, status: None, failure, notices })
     }
 
-    /// Hands over every event of the backlog; returns how many.
+    /// Hands over events of the backlog, but not without end; returns how many.
     pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
         let mut n = 0;
         let mut chunk = Vec::new();
-        while self.shared.backlog.pop(&mut chunk) {
+        // Whoever wants to end the session must get a turn, however fast the target is.
+        let mut turns = 64;
+        while turns > 0 && self.shared.backlog.pop(&mut chunk) {
+            turns -= 1;
             let mut rest = &chunk[..];
             while let Some((len, tail)) = rest.split_first_chunk::<4>() {
                 let (event, next) = tail.split_at((u32::from_le_bytes(*len) as usize).min(tail.len()));
