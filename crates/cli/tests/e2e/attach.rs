@@ -231,3 +231,31 @@ fn no_filter_is_left_behind() {
         target.lives();
     });
 }
+
+/// A thread that is made while its process is being attached to is attached with its maker, and may not be taken for another
+/// tracer's.
+#[test]
+fn a_process_that_makes_threads_meanwhile_can_be_attached_to() {
+    each_attacher(|user| {
+        let Some(program) = lab::program("thread_storm") else { return };
+        for _ in 0..12 {
+            let mut child = lab::as_user(user, &[&program])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("thread_storm");
+            let stdin = child.stdin.take();
+            let pid = child.id();
+            let running = lab::start_with(child);
+            let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+            lab::until("threads", || threads() > 1);
+            let attached = attach(user, &["-p", &pid.to_string()]);
+            attached.wait_for("getppid()", 40);
+            let (_, stderr) = attached.interrupt();
+            assert!(!stderr.contains("already traced"), "{stderr}");
+            lab::until("no tracer", || lab::tracer_of(pid) == 0);
+            drop(stdin);
+            assert_eq!(running.end().code(), 0);
+        }
+    });
+}

@@ -17,7 +17,7 @@ use crate::capture::{self, Limits};
 use events::generated as g;
 use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
@@ -98,12 +98,13 @@ impl<'r> Tracer<'r> {
 
     /// Attaches to every thread of a running process.
     pub fn seize_process(&mut self, pid: i32) -> io::Result<()> {
-        let mut seen = Vec::new();
+        let (mut seen, mut dead) = (Vec::new(), HashSet::new());
         loop {
             // Threads that start while we attach are caught by the next round; those of threads already attached by
             // PTRACE_O_TRACECLONE.
             let tids = proc::threads(pid)?;
-            let new: Vec<i32> = tids.into_iter().filter(|t| !self.threads.contains_key(t)).collect();
+            let new: Vec<i32> =
+                tids.into_iter().filter(|t| !self.threads.contains_key(t) && !dead.contains(t)).collect();
             if new.is_empty() {
                 if seen.is_empty() && !self.threads.values().any(|t| t.pid == pid) {
                     return Err(io::Error::from_raw_os_error(3));
@@ -118,6 +119,14 @@ impl<'r> Tracer<'r> {
                     }
                     // A thread may end between the listing and the attach; the process itself may not.
                     Err(e) if e.raw_os_error() == Some(3) && tid != pid => {}
+                    // Made by a thread that is attached already, and attached with it (PTRACE_O_TRACECLONE).
+                    Err(_) if proc::tracer_of(tid) == Some(sys::process::own_pid()) => {
+                        self.threads.insert(tid, Thread { known: true, ..Thread::new(tid, pid) });
+                    }
+                    // A thread that has ended, and stays in the listing until others have too.
+                    Err(_) if tid != pid && is_dead(pid, tid) => {
+                        dead.insert(tid);
+                    }
                     Err(e) => return Err(e),
                 }
             }
@@ -260,7 +269,8 @@ impl<'r> Tracer<'r> {
 
     fn ended(&mut self, s: Status, code: u64, sig: u64, core: bool) {
         let thread = self.threads.remove(&s.tid);
-        let pid = thread.as_ref().map_or(s.tid, |t| t.pid);
+        // One that ended before its creator could tell of it has no process yet.
+        let pid = thread.as_ref().map_or(s.tid, |t| if t.known { t.pid } else { s.tid });
         if let Some(t) = thread {
             if let Some(p) = t.pending.as_ref().filter(|p| p.wanted && !t.starting) {
                 let now = time::monotonic();
@@ -268,7 +278,7 @@ impl<'r> Tracer<'r> {
                 self.out.call((t.pid, t.tid), p, &end);
             }
             if !t.starting {
-                self.out.process(&g::P_EXIT, (t.pid, t.tid), &[code, sig, core.into()], &[]);
+                self.out.process(&g::P_EXIT, (pid, t.tid), &[code, sig, core.into()], &[]);
             }
         }
         if self.command == Some(s.tid) && pid == s.tid {
@@ -544,6 +554,12 @@ const SIGFRAME_MASK: u64 = 8 + 8 + 24 + 256;
 mod libc_sig {
     /// SIGTRAP.
     pub const TRAP: i32 = 5;
+}
+
+/// Whether a thread of `pid` has ended, or is gone.
+fn is_dead(pid: i32, tid: i32) -> bool {
+    let state = proc::status_field(tid, "State");
+    state.is_none_or(|s| s.starts_with(['Z', 'X'])) || proc::process_of(tid) != Some(pid)
 }
 
 /// Keeps a thread going without looking at it.
