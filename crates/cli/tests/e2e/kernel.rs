@@ -91,7 +91,9 @@ fn plain(line: &str, pids: &BTreeSet<String>) -> String {
         let digits = token.bytes().all(|b| b.is_ascii_digit());
         let hex = token.strip_prefix("0x").is_some_and(|h| h.len() > 4);
         let volatile = VOLATILE.iter().any(|v| out.ends_with(v));
-        let vague = hex || digits && (volatile || token.len() > 4 || pids.contains(token));
+        // Of thousands of pids some are sizes too: then no number of three digits tells anything.
+        let large = token.len() > if pids.len() > 64 { 2 } else { 4 };
+        let vague = hex || digits && (volatile || large || pids.contains(token));
         out.push_str(if vague { "N" } else { token });
         rest = after;
     }
