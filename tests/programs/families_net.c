@@ -2,7 +2,7 @@
  * strace (families.c has the others). It needs no rights and no network beyond loopback and makes the same calls each
  * time; calls that a kernel or a sandbox refuses are made all the same.
  * Certain calls: over inet and inet6: socket, setsockopt, bind, listen, getsockname, connect, accept4, getsockopt, sendto,
- * getpeername, shutdown; netlink: socket, bind; unix: socketpair, sendto, recvfrom, sendmsg, sendmmsg, SO_PEERCRED, connect to a name
+ * getpeername, shutdown; netlink: socket, bind; unix: socketpair, sendto, recvfrom, sendmsg, sendmmsg, recvmmsg, SO_PEERCRED, connect to a name
  * and to an abstract name; epoll_create1, epoll_ctl, epoll_wait, epoll_pwait, eventfd2, poll, ppoll, select or pselect6,
  * timerfd, signalfd4, futex, nanosleep; rt_sigaction, rt_sigprocmask, rt_sigtimedwait, sigaltstack, setitimer,
  * timer_create, timer_delete. Exits with 0. */
@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
@@ -63,6 +64,11 @@ static void datagrams(void)
     char text[16];
     struct iovec part = { "part", 4 };
     struct mmsghdr two[2] = { { { .msg_iov = &part, .msg_iovlen = 1 }, 0 }, { { .msg_iov = &part, .msg_iovlen = 1 }, 0 } };
+    struct iovec room[2] = { { text, 3 }, { text + 3, 5 } };
+    struct mmsghdr three[3];
+    memset(three, 0, sizeof three);
+    for (int i = 0; i < 3; i++)
+        three[i].msg_hdr = (struct msghdr){ .msg_iov = room, .msg_iovlen = 2 };
     MAKE(bind(route, (struct sockaddr *)&kernel, sizeof kernel));
     MAKE(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair));
     MAKE(sendto(pair[0], "datagram", 8, MSG_DONTWAIT, NULL, 0));
@@ -70,6 +76,8 @@ static void datagrams(void)
     MAKE(recvfrom(pair[1], text, sizeof text, MSG_PEEK, NULL, NULL));
     MAKE(sendmsg(pair[0], &two[0].msg_hdr, MSG_NOSIGNAL));
     MAKE(sendmmsg(pair[0], two, 2, 0));
+    MAKE(recvmmsg(pair[1], three, 3, MSG_DONTWAIT, NULL));
+    MAKE(recvmmsg(pair[1], three, 3, MSG_DONTWAIT, NULL));
     MAKE(getsockopt(pair[0], SOL_SOCKET, SO_PEERCRED, &credentials, &length));
     MAKE(connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, sizeof name));
     MAKE(connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&hidden, 2 + 18));

@@ -1,4 +1,4 @@
-/* Starts threads as fast as it can, two at a time, until its standard input ends or 200,000 were made: something to attach to
+/* Starts threads as fast as it can, two at a time, until its standard input ends or 10,000,000 were made: something to attach to
  * while it makes what is being attached to. Each thread calls getppid 20 times. */
 #include <poll.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@ static void *work(void *arg)
 
 int main(void)
 {
-	for (int i = 0; i < 100000; i++) {
+	for (int i = 0; i < 5000000; i++) {
 		struct pollfd in = { .fd = 0, .events = POLLIN };
 		pthread_t t[2];
 

@@ -8,11 +8,14 @@ use std::process::{Command, Stdio};
 /// Package, and the packages of this workspace that its normal dependencies may name.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &[]),
+    ("symbols", &[]),
     ("sys", &[]),
-    ("bpf", &["events"]),
-    ("engine", &["bpf", "events", "sys"]),
-    ("views", &["events"]),
-    ("trapline", &["engine", "views", "events", "sys"]),
+    ("lang", &["events"]),
+    ("bpf", &["events", "lang"]),
+    ("ctf", &["events"]),
+    ("engine", &["bpf", "ctf", "events", "lang", "symbols", "sys"]),
+    ("views", &["ctf", "events"]),
+    ("trapline", &["ctf", "engine", "views", "events", "lang", "sys"]),
     ("xtask", &[]),
 ];
 

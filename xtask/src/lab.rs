@@ -69,11 +69,20 @@ fn target() -> PathBuf {
 
 /// Builds trapline for release and says where it is.
 pub fn build_trapline() -> Result<PathBuf> {
+    build(&["-p", "trapline"], "trapline")
+}
+
+/// The same of an example of a package.
+pub fn build_example(package: &str, name: &str) -> Result<PathBuf> {
+    build(&["-p", package, "--example", name], &format!("examples/{name}"))
+}
+
+fn build(what: &[&str], file: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--release", "-p", "trapline"]).current_dir(crate::root());
+    build.args(["build", "--quiet", "--release"]).args(what).current_dir(crate::root());
     run(&mut build)?;
-    let binary = target().join("release/trapline");
+    let binary = target().join("release").join(file);
     if !binary.exists() {
         bail!("the build left no {}", binary.display());
     }

@@ -11,13 +11,14 @@ mod edges;
 mod lab;
 mod skips;
 mod test;
+mod vm;
 
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
-    check-tables | compare-strace … | bench …";
+    check-tables | compare-strace … | bench … | vm KERNEL.deb …";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -47,6 +48,7 @@ fn chore(args: &[String]) -> Result<()> {
         "check-tables" => check_tables::run(rest),
         "compare-strace" => compare::run(rest),
         "bench" => bench::run(rest),
+        "vm" => vm::run(rest),
         _ => bail!("no such chore '{name}': {USAGE}"),
     }
 }

@@ -6,6 +6,7 @@
 //! [`Assembler::finish`] reports it; so a generator need not look at every emit.
 
 use crate::check::Rejected;
+use crate::filter::Unfit;
 use crate::helper::Helper;
 use crate::insn::*;
 use crate::link;
@@ -63,6 +64,8 @@ pub enum AsmError {
     },
     /// [`Assembler::raw`] takes no jumps, calls of local functions or two-slot instructions.
     Raw(Insn),
+    /// A filter found no code.
+    Filter(Unfit),
     /// The finished instructions break a rule.
     Rejected(Rejected),
 }
@@ -75,6 +78,7 @@ impl std::fmt::Display for AsmError {
             AsmError::BoundAtEnd(l) => write!(f, "label {} is behind the last instruction", l.0),
             AsmError::TooFar { from, to } => write!(f, "jump from {from} to {to} is out of range"),
             AsmError::Raw(i) => write!(f, "opcode 0x{:02x} cannot be emitted raw", i.opcode),
+            AsmError::Filter(u) => u.fmt(f),
             AsmError::Rejected(r) => r.fmt(f),
         }
     }
@@ -154,7 +158,8 @@ impl Assembler {
         link::link(self)
     }
 
-    fn mistake(&mut self, e: AsmError) {
+    /// Keeps the first mistake, which [`Assembler::finish`] reports.
+    pub(crate) fn mistake(&mut self, e: AsmError) {
         self.mistake.get_or_insert(e);
     }
     fn push(&mut self, insn: Insn, high: Option<i32>, to: Option<Label>) {

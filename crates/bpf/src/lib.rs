@@ -15,10 +15,12 @@ pub mod asm;
 pub mod calls;
 pub mod check;
 pub mod disasm;
+pub mod filter;
 pub mod helper;
 pub mod insn;
 pub mod interp;
 mod link;
+pub mod probes;
 pub mod program;
 
 pub use asm::{AsmError, Assembler, Label, Operand};

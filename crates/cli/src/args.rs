@@ -34,11 +34,24 @@ pub fn command() -> Command {
         .arg_required_else_help(true)
         .max_term_width(100)
         .subcommand(trace())
+        .subcommand(record())
+        .subcommand(report())
+        .subcommand(session())
+        .subcommand(
+            Command::new("snapshot")
+                .about("Make a 'record --flight' write what it has to DIR/snapshot-N, and go on")
+                .arg(Arg::new("pid").value_name("PID").required(true).help("Of the recording trapline")),
+        )
         .subcommand(
             Command::new("list")
-                .about("List system calls, with the names and types of their arguments")
-                .arg(flag("verbose", 'v', "Arguments, types, numbers and groups"))
-                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?, %group, or /regex/")),
+                .about("List system calls and other probes, with the names and types of their arguments")
+                .arg(flag("verbose", 'v', "Arguments, types, numbers, groups and places"))
+                .arg(
+                    Arg::new("pattern")
+                        .value_name("PATTERN")
+                        .help("Calls: names with * and ?, %group, or /regex/. Probes: PROVIDER:NAME with * and ?"),
+                )
+                .after_help(list_help()),
         )
         .subcommand(Command::new("doctor").about("Say what this machine allows, and why not"))
         .subcommand(Command::new("man").about("Print the man page (roff)"))
@@ -49,26 +62,140 @@ pub fn command() -> Command {
         )
 }
 
+/// The providers, a line each.
+fn list_help() -> String {
+    let lines = engine::provider::all().iter().map(|p| format!("\n  {}", p.describe()));
+    format!("Probes:{}", lines.collect::<String>())
+}
+
 fn trace() -> Command {
     Command::new("trace")
         .about("Show the system calls of a command or of running processes, as they happen")
-        .override_usage("trapline trace [OPTIONS] [--] COMMAND [ARG]...\n       trapline trace [OPTIONS] -p PID...")
+        .override_usage("trapline trace [OPTIONS] [--] COMMAND [ARG]...\n       trapline trace [OPTIONS] -p PID...\n       trapline trace [OPTIONS] -a")
         .after_help(
-            "Options and output are strace's; children are followed. -a is kept for the whole machine, \
+            "Options and output are strace's; children are followed. -a is the whole machine, \
              so strace's -a COLUMN is --columns. See 'trapline man'.",
         )
         .args(target_args())
         .args(selection_args())
         .args(format_args())
         .args(session_args())
-        .arg(
-            Arg::new("command")
-                .value_name("COMMAND")
-                .num_args(0..)
-                .trailing_var_arg(true)
-                .value_hint(ValueHint::CommandWithArguments)
-                .value_parser(value_parser!(OsString)),
+        .arg(traced_command())
+}
+
+fn traced_command() -> Arg {
+    Arg::new("command")
+        .value_name("COMMAND")
+        .num_args(0..)
+        .trailing_var_arg(true)
+        .value_hint(ValueHint::CommandWithArguments)
+        .value_parser(value_parser!(OsString))
+}
+
+fn record() -> Command {
+    Command::new("record")
+        .about("Keep the events of a command or of running processes as a trace")
+        .override_usage("trapline record [OPTIONS] [-o DIR] [--] COMMAND [ARG]...\n       trapline record [OPTIONS] [-o DIR] -p PID...")
+        .after_help(
+            "The trace is a directory in the Common Trace Format, which babeltrace2 and Trace Compass read too. \
+             'trapline report DIR' shows it, with all options of trace. Without -o the view goes to stdout and no trace is kept.",
         )
+        .args(target_args())
+        .args(selection_args())
+        .args(format_args())
+        .args(session_args())
+        .mut_arg("output", |a| a.value_name("DIR").help("Keep the trace in DIR (mode 0700), which must not exist or be empty"))
+        .mut_arg("output-append-mode", |a| a.hide(true))
+        .mut_arg("as", |_| as_views("Show it meanwhile, on stdout or in FILE: text, json or record"))
+        .mut_arg("expr", |_| {
+            Arg::new("expr").short('e').value_name("PROBE[,PROBE]… [/FILTER/] [CAPTURE]…").action(ArgAction::Append).help(
+                "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
+                 and what to take along: kstack[=N], ustack[=N], comm",
+            )
+        })
+        .arg(frames("kstack", "Take the kernel's stack along, at most N frames"))
+        .arg(frames("ustack", "Take the process's stack along, at most N frames"))
+        .arg(long_flag("comm", "Take the thread's name along"))
+        .arg(long_flag("cost", "Let the kernel measure each program: in --stats and in the last line (costs some more)"))
+        .arg(long_flag("force", "Replace a trace that is in DIR"))
+        .arg(value("max-size", "SIZE", "Keep at most SIZE on disk: the oldest packets go, and are counted"))
+        .arg(
+            value("flight", "SIZE", "Keep only the last SIZE, in memory; written at the end, on SIGUSR2, or by 'trapline snapshot'")
+                .conflicts_with("max-size"),
+        )
+        .arg(value("name", "NAME", "Make it a session that 'trapline session' can stop, start, change and end"))
+        .arg(long_flag("paused", "Begin stopped: 'trapline session start NAME' goes on").requires("name"))
+        .arg(traced_command())
+}
+
+fn session() -> Command {
+    let named = |c: Command| {
+        let name = Arg::new("session").value_name("NAME").required(true);
+        c.arg(name.help("Of 'record --name'; as root also the path of a socket"))
+    };
+    let json = || long_flag("json", "As JSON");
+    Command::new("session")
+        .about("Stop, start, change and end recordings that run: those with a name")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(Command::new("list").about("Your sessions").arg(json()))
+        .subcommand(named(Command::new("start").about("Record again")))
+        .subcommand(named(Command::new("stop").about("Record no events for now; the target runs on")))
+        .subcommand(named(Command::new("status").about("State, buffers and counters")).arg(json()))
+        .subcommand(
+            named(Command::new("set").about("Record these calls from now on, and no others")).arg(
+                Arg::new("expr")
+                    .short('e')
+                    .value_name("SET")
+                    .action(ArgAction::Append)
+                    .required(true)
+                    .help("Names of calls, %group, /regex/, all, with commas; ! negates"),
+            ),
+        )
+        .subcommand(named(Command::new("snapshot").about("Of --flight: write what is in memory, and go on")))
+        .subcommand(named(Command::new("destroy").about("End it; what is traced runs on")))
+}
+
+fn report() -> Command {
+    Command::new("report")
+        .about("Show a trace that was recorded, here or elsewhere")
+        .override_usage("trapline report [OPTIONS] DIR")
+        .after_help(
+            "What it prints is what 'trapline trace -o FILE' with the same options would have written. Any trace in the \
+             Common Trace Format 1.8 can be shown, with fewer options.",
+        )
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_hint(ValueHint::DirPath)
+                .value_parser(value_parser!(OsString))
+                .help("A trace"),
+        )
+        .args(selection_args())
+        .args(format_args())
+        .mut_arg("as", |_| as_views("text [default], json, record or stats (what is in the trace), on stdout or in FILE"))
+        .arg(
+            value("latency", "BY", "Table of latencies by call [default], thread, path or fd; -S and -U choose order and columns")
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("call"),
+        )
+        .arg(long_flag("mappings", "Show what processes mapped too (json and record)"))
+        .arg(long_flag("hist", "With --latency: a histogram for each row"))
+        .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
+        .arg(value("from", "TIME", "Only from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
+        .arg(value("to", "TIME", "Only up to TIME"))
+        .arg(count("quiet", 'q', "Nothing on stderr about what is missing, and no progress bar"))
+}
+
+fn frames(name: &'static str, help: &'static str) -> Arg {
+    value(name, "N", help).num_args(0..=1).require_equals(true).default_missing_value("32")
+}
+
+/// `--as VIEW[=FILE]`, several times.
+fn as_views(help: &'static str) -> Arg {
+    value("as", "VIEW[=FILE]", help).action(ArgAction::Append)
 }
 
 fn target_args() -> Vec<Arg> {
@@ -76,7 +203,10 @@ fn target_args() -> Vec<Arg> {
         value("attach", "PID", "Attach to a process; several: -p 1 -p 2 or -p 1,2. Ctrl-C detaches")
             .short('p')
             .action(ArgAction::Append),
-        Arg::new("all").short('a').action(ArgAction::SetTrue).help("The whole machine (needs the kernel backend)"),
+        Arg::new("all")
+            .short('a')
+            .action(ArgAction::SetTrue)
+            .help("The whole machine, as root, until Ctrl-C (needs the kernel backend)"),
         count("follow", 'f', "Follow children (the default); -ff with -o: one file per thread, FILE.TID"),
         long_flag("no-follow", "Trace the first thread of the command only"),
         value("env", "VAR[=VAL]", "Set a variable of the command, or remove it")
@@ -100,6 +230,14 @@ fn selection_args() -> Vec<Arg> {
             .short('P')
             .action(ArgAction::Append)
             .value_parser(value_parser!(OsString)),
+        value(
+            "where",
+            "EXPR",
+            "Only calls for which EXPR holds, for instance 'retval < 0 && dur > 1ms' (docs/FILTERS.md)",
+        ),
+        value("param", "VALUE", "What $1 of --where stands for; the second one: $2, and so on")
+            .action(ArgAction::Append)
+            .allow_hyphen_values(true),
         flag("successful-only", 'z', "Only calls that succeed"),
         flag("failed-only", 'Z', "Only calls that fail"),
     ]
@@ -153,9 +291,22 @@ fn session_args() -> Vec<Arg> {
         flag("output-append-mode", 'A', "Append to FILE"),
         count("quiet", 'q', "No summary line at the end"),
         value("stats", "FILE", "Write counters as JSON").value_parser(value_parser!(OsString)),
-        long_flag("explain", "Say on stderr what will be done, how, and what is lost"),
-        value("backend", "NAME", "auto, ptrace or kernel (eBPF: needs privilege) [default: auto]")
-            .value_parser(PossibleValuesParser::new(["auto", "ptrace", "kernel", "agent"])),
+        value(
+            "explain",
+            "WHAT",
+            "Say on stderr what will be done, how, and what is lost; =programs: and what runs in the kernel",
+        )
+        .num_args(0..=1)
+        .require_equals(true)
+        .default_missing_value("plan")
+        .value_parser(PossibleValuesParser::new(["plan", "programs"])),
+        value("duration", "SECONDS", "End the trace after this time; what is traced runs on"),
+        value(
+            "backend",
+            "NAME",
+            "kernel (eBPF: needs privilege), ptrace, or auto: kernel where it may be used [default: auto]",
+        )
+        .value_parser(PossibleValuesParser::new(["auto", "ptrace", "kernel", "agent"])),
         value("on-full", "WHAT", "Full buffer: block the command (ptrace's default) or drop and count (kernel's)")
             .value_parser(PossibleValuesParser::new(["block", "drop"])),
         value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; kernel: 4M per CPU]"),
@@ -215,20 +366,27 @@ pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
     ExitCode::from(2)
 }
 
+/// The synopsis and the options of one command.
+fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let name = format!("trapline-{}", title.to_lowercase());
+    let page = clap_mangen::Man::new(command.display_name(name));
+    writeln!(out, ".SH {title}")?;
+    page.render_synopsis_section(out)?;
+    page.render_options_section(out)
+}
+
 /// `trapline man`
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
-    let trace = clap_mangen::Man::new(trace().display_name("trapline-trace"));
+    let parts = [("TRACE", trace()), ("RECORD", record()), ("REPORT", report())];
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))
         .and_then(|()| page.render_synopsis_section(&mut out))
         .and_then(|()| page.render_description_section(&mut out))
         .and_then(|()| page.render_subcommands_section(&mut out))
-        .and_then(|()| writeln!(out, ".SH TRACE"))
-        .and_then(|()| trace.render_synopsis_section(&mut out))
-        .and_then(|()| trace.render_options_section(&mut out))
+        .and_then(|()| parts.into_iter().try_for_each(|(title, command)| part(title, command, &mut out)))
         .and_then(|()| out.write_all(include_bytes!("man_tail.roff")));
     match ok.and_then(|()| std::io::stdout().write_all(&out)) {
         Ok(()) => Ok(0),

@@ -1,10 +1,12 @@
 //! What of the events that arrive is shown: calls, outcomes, signals, paths.
 
 use engine::select::{Calls, Outcomes, Signals};
+use engine::sieve::{Sieve, Where};
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::types::{Fmt, StrKind, Type};
 use events::{Event, Int};
+use std::sync::Arc;
 
 /// The filter of a `trace`.
 pub struct Filter {
@@ -16,18 +18,42 @@ pub struct Filter {
     pub signals: Signals,
     /// Paths; empty for all.
     pub paths: Vec<Vec<u8>>,
+    /// What processes map.
+    pub mappings: bool,
+    /// Signals, stops and ends: not where only probes other than calls are enabled.
+    pub lives: bool,
+    /// `--where`.
+    pub filter: Option<Arc<Where>>,
+    /// What of it is asked here, and of the filter that a trace was recorded with.
+    pub sieves: Vec<Sieve>,
 }
 
 impl Filter {
+    /// Whether every event passes.
+    pub fn is_all(&self) -> bool {
+        self.calls.is_all()
+            && self.outcomes == Outcomes::ALL
+            && self.paths.is_empty()
+            && self.mappings
+            && self.lives
+            && self.sieves.is_empty()
+            && (1..65).all(|n| self.signals.contains(n))
+    }
+
     /// Whether the event passes.
     pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         if ev.is_syscall() {
-            return self.calls.contains(ev.schema) && self.outcome(ev) && self.names_path(ev, names);
+            return self.calls.contains(ev.schema)
+                && self.sieves.iter().all(|s| s.passes(ev, names))
+                && self.outcome(ev)
+                && self.names_path(ev, names);
         }
         match ev.schema.name {
+            "signal" | "stop" | "exit" | "superseded" if !self.lives => false,
             "signal" => self.signals.contains(ev.value_of("signo")),
             "stop" => self.signals.contains(ev.value_of("signo")),
             "inflight" => self.in_flight(ev, names),
+            "map" => self.mappings,
             _ => true,
         }
     }
@@ -35,7 +61,10 @@ impl Filter {
     fn in_flight(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         let wanted = if ev.value_of("attach") == 2 { self.outcomes.detached } else { self.outcomes == Outcomes::ALL };
         let Ok(inner) = Event::parse(ev.bytes_of("call")) else { return false };
-        wanted && self.calls.contains(inner.schema) && self.names_path(&inner, names)
+        wanted
+            && self.calls.contains(inner.schema)
+            && self.sieves.iter().all(|s| s.passes(ev, names))
+            && self.names_path(&inner, names)
     }
 
     fn outcome(&self, ev: &Event<'_>) -> bool {

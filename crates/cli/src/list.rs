@@ -1,27 +1,69 @@
-//! `trapline list`: system calls, with argument names and types.
+//! `trapline list`: probes, with argument names and types.
 
 use clap::ArgMatches;
+use engine::provider::{self, Probe, glob};
 use engine::select::{Calls, nearest};
 use engine::{Error, Result};
 use events::schema::{Ret, Schema, syscalls};
 use std::io::Write;
 
-/// Prints the calls that match.
+/// Prints the probes that match: `PROVIDER:REST`, or system calls where no provider is named.
 pub fn run(m: &ArgMatches) -> Result<u8> {
     let pattern = m.get_one::<String>("pattern").map_or("*", String::as_str);
     let verbose = m.get_flag("verbose");
-    let chosen = choose(pattern)?;
     let mut out = String::new();
-    for s in chosen {
-        line(s, verbose, &mut out);
+    match provider_of(pattern) {
+        Some(_) => {
+            for p in provider::list(pattern, verbose)? {
+                probe(&p, verbose, &mut out);
+            }
+            for p in provider::all().iter().filter(|p| pattern.split(':').next() == Some(p.name())) {
+                if let Some(why) = p.unusable() {
+                    crate::complain(&format!("{}: {why}: its probes cannot be switched on here", p.name()));
+                }
+            }
+        }
+        None => choose(pattern)?.into_iter().for_each(|s| line(s, verbose, &mut out)),
     }
     // A closed pipe (| head) is no error.
     let _ = std::io::stdout().write_all(out.as_bytes());
     Ok(0)
 }
 
+/// What stands for a provider in a pattern. System calls have views and sets of their own, and need no provider: none.
+fn provider_of(pattern: &str) -> Option<&str> {
+    if pattern.starts_with(['%', '/', '!']) {
+        return None;
+    }
+    match pattern.split_once(':') {
+        Some((name, _)) => Some(name).filter(|n| *n != "syscall"),
+        None => Some(pattern).filter(|n| *n != "syscall" && provider::named(n).is_some()),
+    }
+}
+
+/// A probe; its name may hold what a file says.
+fn probe(p: &Probe, verbose: bool, out: &mut String) {
+    let mut text = p.name.clone();
+    if verbose {
+        let args: Vec<String> = p.args.iter().map(|a| a.to_string()).collect();
+        text.push_str(&format!("({})", args.join(", ")));
+        let more = [p.note.clone(), p.places()];
+        let more: Vec<&str> = more.iter().map(String::as_str).filter(|t| !t.is_empty()).collect();
+        if !more.is_empty() {
+            text.push_str(&format!("  {}", more.join(", ")));
+        }
+    }
+    let mut line = Vec::new();
+    views::escape::line(text.as_bytes(), &mut line);
+    out.push_str(&String::from_utf8_lossy(&line));
+    out.push('\n');
+}
+
 fn choose(pattern: &str) -> Result<Vec<&'static Schema>> {
-    let name = pattern.strip_prefix("syscall:").unwrap_or(pattern);
+    let name = match pattern {
+        "syscall" => "*",
+        _ => pattern.strip_prefix("syscall:").unwrap_or(pattern),
+    };
     let mut all: Vec<_> = syscalls().filter(|s| s.name != "raw").collect();
     all.sort_by_key(|s| s.name);
     if name.starts_with(['%', '/', '!']) || name.contains(',') {
@@ -35,17 +77,6 @@ fn choose(pattern: &str) -> Result<Vec<&'static Schema>> {
         return Err(Error::usage(pattern, "no such system call", format!("did you mean {}?", near.join(", "))));
     }
     Ok(found)
-}
-
-/// `*` and `?`.
-fn glob(p: &[u8], s: &[u8]) -> bool {
-    match (p.first(), s.first()) {
-        (None, None) => true,
-        (Some(b'*'), _) => glob(&p[1..], s) || (!s.is_empty() && glob(p, &s[1..])),
-        (Some(b'?'), Some(_)) => glob(&p[1..], &s[1..]),
-        (Some(a), Some(b)) if a == b => glob(&p[1..], &s[1..]),
-        _ => false,
-    }
 }
 
 fn line(s: &Schema, verbose: bool, out: &mut String) {
@@ -71,15 +102,4 @@ fn line(s: &Schema, verbose: bool, out: &mut String) {
     let never = if s.ret == Ret::Never { "  (does not return)" } else { "" };
     out.push_str(&format!("syscall:{}({}){never}\n", s.name, args.join(", ")));
     out.push_str(&format!("    x86_64 {}, aarch64 {}  {}\n", number(s.x86_64), number(s.aarch64), sets.join(" ")));
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn globs() {
-        assert!(super::glob(b"open*", b"openat"));
-        assert!(super::glob(b"*at", b"openat"));
-        assert!(super::glob(b"dup?", b"dup2"));
-        assert!(!super::glob(b"dup?", b"dup"));
-    }
 }

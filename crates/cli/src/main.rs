@@ -5,9 +5,18 @@ mod doctor;
 mod filter;
 mod list;
 mod output;
+mod preface;
+mod record;
+mod report;
+mod run;
+mod session;
+mod show;
+mod snapshot;
 mod stats;
 mod strace_flags;
+mod target;
 mod trace;
+mod wheres;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,6 +38,10 @@ fn main() -> ExitCode {
     };
     let result = match matches.subcommand() {
         Some(("trace", m)) => trace::run(m, started),
+        Some(("record", m)) => record::run(m, started),
+        Some(("report", m)) => report::run(m),
+        Some(("snapshot", m)) => snapshot::run(m),
+        Some(("session", m)) => session::run(m),
         Some(("list", m)) => list::run(m),
         Some(("doctor", _)) => doctor::run(),
         Some(("man", _)) => args::man(),
@@ -38,7 +51,9 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(e) => {
-            complain(&e.to_string());
+            if !matches!(e, engine::Error::Said) {
+                complain(&e.to_string());
+            }
             ExitCode::from(e.exit_status())
         }
     }

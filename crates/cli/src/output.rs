@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, Stdio};
@@ -21,10 +22,14 @@ pub struct Output {
     lost: Vec<u16>,
     name: String,
     failed: bool,
+    /// A command runs meanwhile, which a failure does not stop; without, a failure is kept for [`Output::trouble`].
+    live: bool,
+    trouble: Option<Error>,
 }
 
 enum Target {
     Stderr,
+    Stdout,
     File(File),
     Pipe(Child),
     /// `-ff -o FILE`: FILE.TID
@@ -54,19 +59,57 @@ impl Output {
                 }
             }
         };
-        Ok(Output {
-            target,
-            buf: Vec::with_capacity(FULL * 2),
-            pending: Vec::new(),
-            lost: Vec::new(),
-            name,
-            failed: false,
-        })
+        Ok(Output::to(target, name))
+    }
+
+    /// Opens the file of a view (`--as VIEW=FILE`); none is stdout.
+    pub fn view(path: Option<&str>) -> Result<Output> {
+        let Some(path) = path else { return Ok(Output::to(Target::Stdout, "stdout".into())) };
+        let name = format!("--as …={path}");
+        let file = create(OsStr::new(path), false).map_err(|e| cannot(&name, &e))?;
+        Ok(Output::to(Target::File(file), name))
+    }
+
+    fn to(target: Target, name: String) -> Output {
+        let buf = Vec::with_capacity(FULL * 2);
+        Output { target, buf, pending: Vec::new(), lost: Vec::new(), name, failed: false, live: true, trouble: None }
+    }
+
+    /// The same of events that are over: nobody runs on, and a reader that has seen enough is no failure.
+    pub fn of_the_past(mut self) -> Output {
+        self.live = false;
+        self
+    }
+
+    /// Why something could not be written, where nobody was told.
+    pub fn trouble(&mut self) -> Option<Error> {
+        self.trouble.take()
     }
 
     /// Whether lines go to a file (or command), and so carry the thread on every line.
     pub fn is_file(&self) -> bool {
         !matches!(self.target, Target::Stderr)
+    }
+
+    /// Whether a person reads along.
+    pub fn is_terminal(&self) -> bool {
+        match self.target {
+            Target::Stderr => sys::process::is_terminal(&io::stderr()),
+            Target::Stdout => sys::process::is_terminal(&io::stdout()),
+            _ => false,
+        }
+    }
+
+    /// The descriptors that lead to where the text goes, or to where it goes on from there.
+    pub fn descriptors(&self) -> Vec<i32> {
+        match &self.target {
+            Target::Stderr => vec![2],
+            Target::Stdout => vec![1],
+            Target::File(f) => vec![f.as_raw_fd()],
+            // What the command makes of it has the places that trapline has.
+            Target::Pipe(_) => vec![1, 2],
+            Target::PerThread { .. } => vec![],
+        }
     }
 
     /// Whether each thread has its own file.
@@ -98,19 +141,40 @@ impl Output {
         }
     }
 
+    /// Writes lines of several events that nobody counts.
+    pub fn write_lines(&mut self, text: &[u8]) {
+        if self.buf.is_empty() && text.len() >= FULL {
+            // Much at once is not copied first.
+            let res = self.put(text);
+            return self.settle(res);
+        }
+        self.buf.extend_from_slice(text);
+        if self.buf.len() >= FULL {
+            self.flush();
+        }
+    }
+
     /// Writes everything.
     pub fn flush(&mut self) {
         if self.buf.is_empty() {
             return;
         }
-        let res = match &mut self.target {
-            _ if self.failed => Err((0, io::ErrorKind::Other.into())),
-            Target::Stderr => write(&mut io::stderr(), &self.buf),
-            Target::File(f) => write(f, &self.buf),
-            Target::Pipe(c) => c.stdin.as_mut().map_or(Ok(()), |s| write(s, &self.buf)),
-            Target::PerThread { .. } => Ok(()),
-        };
+        let buf = std::mem::take(&mut self.buf);
+        let res = self.put(&buf);
+        self.buf = buf;
         self.settle(res);
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> std::result::Result<(), (usize, io::Error)> {
+        match &mut self.target {
+            _ if self.failed => Err((0, io::ErrorKind::Other.into())),
+            Target::Stderr => write(&mut io::stderr(), bytes),
+            // What it would hold back (of a line that is not complete) counts as written only when it is.
+            Target::Stdout => write(&mut io::stdout(), bytes).and_then(|()| io::stdout().flush().map_err(|e| (0, e))),
+            Target::File(f) => write(f, bytes),
+            Target::Pipe(c) => c.stdin.as_mut().map_or(Ok(()), |s| write(s, bytes)),
+            Target::PerThread { .. } => Ok(()),
+        }
     }
 
     /// What the buffer held is written, or lost from the first event on that was not written whole.
@@ -131,8 +195,17 @@ impl Output {
     fn complain_once(&mut self, e: &io::Error) {
         if !self.failed {
             self.failed = true;
+            // Whoever reads has seen enough (| head).
+            if matches!(self.target, Target::Stdout) && e.kind() == io::ErrorKind::BrokenPipe {
+                return;
+            }
             let why = e.to_string();
             let why = why.split(" (os error").next().unwrap_or_default();
+            if !self.live {
+                let closed = e.kind() == io::ErrorKind::BrokenPipe;
+                self.trouble = (!closed).then(|| Error::failed(&self.name, why, "choose a place with room"));
+                return;
+            }
             complain(&format!("{}: {why} (the command runs on; the rest is counted as dropped)", self.name));
         }
     }

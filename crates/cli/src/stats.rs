@@ -1,7 +1,17 @@
 //! `--stats FILE`: counters as one JSON object.
+//!
+//! `skipped` of a probe is what its program tells; where one program stands for many calls, only the total has it.
 
-use engine::collector::Collector;
+use engine::backend::Session;
+use engine::backend::kernel::Skipped;
+use engine::backend::kernel::cost::Spent;
+use engine::collector::{Collector, Counters};
+use engine::plan::Plan;
+use engine::recorder::Totals;
+use engine::sieve::{Filtered, Where};
+use events::Schema;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 /// What a session did, in numbers.
 pub struct Stats {
@@ -11,51 +21,212 @@ pub struct Stats {
     pub bookkeeping: u64,
     /// Events lost, wherever.
     pub dropped: u64,
+    /// Runs of programs that the kernel has left out: events that nobody has seen.
+    pub skipped: u64,
     /// From the start of trapline to the first event, ns.
     pub first_event_ns: Option<u64>,
+    /// Events that went for newer ones.
+    pub overwritten: u64,
+    /// Calls that `--where` has held back, by part, and those that lack what it names.
+    filter: Option<(Value, u64)>,
     probes: Map<String, Value>,
+    /// Of probes other than calls, each as it was enabled.
+    enablings: Vec<Value>,
+    cost: Value,
 }
 
 impl Stats {
     /// Adds up what the collector counted; `lost` events never reached it.
-    pub fn gather(c: &Collector, lost: u64, started: u64) -> Stats {
+    pub fn gather(c: &Collector, lost: u64, skipped: &Skipped, started: u64) -> Stats {
+        Stats::of(c.counters().collect(), c.first_event.map(|t| t.saturating_sub(started)), lost + c.malformed, skipped)
+    }
+
+    /// The same of a trace that was kept.
+    pub fn kept(t: &Totals, lost: u64, skipped: &Skipped, started: u64) -> Stats {
+        let taken = t.taken.iter().enumerate().filter(|(_, n)| **n > 0);
+        let counted = taken.filter_map(|(id, &seen)| {
+            let dropped = t.unwritten.get(id).copied().unwrap_or(0);
+            let counters = Counters { seen, recorded: seen - dropped, dropped, filtered: 0 };
+            events::schema::by_id(id as u16).map(|schema| (schema, counters))
+        });
+        let first = t.first_event.map(|t| t.saturating_sub(started));
+        Stats { overwritten: t.overwritten, ..Stats::of(counted.collect(), first, lost, skipped) }
+    }
+
+    fn of(
+        mut counted: Vec<(&'static Schema, Counters)>,
+        first_event_ns: Option<u64>,
+        dropped: u64,
+        skipped: &Skipped,
+    ) -> Stats {
+        // The kernel may have left out all events of a class.
+        let unseen = skipped.classes.iter().filter(|(id, _)| !counted.iter().any(|(s, _)| s.id == *id));
+        let unseen: Vec<_> = unseen.filter_map(|(id, _)| events::schema::by_id(*id)).collect();
+        counted.extend(unseen.into_iter().map(|schema| (schema, Counters::default())));
         let mut s = Stats {
             events: 0,
             bookkeeping: 0,
-            dropped: lost + c.malformed,
-            first_event_ns: c.first_event.map(|t| t.saturating_sub(started)),
+            dropped,
+            skipped: skipped.total,
+            first_event_ns,
+            overwritten: 0,
+            filter: None,
             probes: Map::new(),
+            enablings: Vec::new(),
+            cost: Value::Null,
         };
-        for (schema, n) in c.counters() {
-            let shown_to_user = matches!(schema.name, "signal" | "exit" | "stop" | "superseded")
-                || schema.class == events::Class::Syscall;
-            if schema.class == events::Class::Syscall {
-                s.events += n.recorded;
-            } else {
-                s.bookkeeping += n.recorded;
-            }
-            s.dropped += n.dropped;
-            if shown_to_user {
-                let name = format!("{}:{}", schema.provider(), schema.name);
-                let counts = json!({
-                    "seen": n.seen, "recorded": n.recorded, "dropped": n.dropped, "filtered": n.filtered, "skipped": 0
-                });
-                s.probes.insert(name, counts);
-            }
+        for (schema, n) in counted {
+            s.add(schema, n, skipped);
         }
         s
     }
 
+    fn add(&mut self, schema: &Schema, n: Counters, skipped: &Skipped) {
+        let shown_to_user =
+            matches!(schema.name, "signal" | "exit" | "stop" | "superseded") || schema.class != events::Class::Process;
+        if schema.class != events::Class::Process {
+            self.events += n.recorded;
+        } else {
+            self.bookkeeping += n.recorded;
+        }
+        self.dropped += n.dropped;
+        if shown_to_user {
+            let name = schema.probe().into_owned();
+            let missed = skipped.classes.iter().find(|(id, _)| *id == schema.id).map_or(0, |(_, n)| *n);
+            let counts = json!({
+                "seen": n.seen,
+                "recorded": n.recorded,
+                "dropped": n.dropped,
+                "filtered": n.filtered,
+                "skipped": missed,
+            });
+            // Classes of one name differ in what is taken along.
+            match self.probes.get_mut(&name) {
+                None => drop(self.probes.insert(name, counts)),
+                Some(known) => add(
+                    known,
+                    &[
+                        ("seen", n.seen),
+                        ("recorded", n.recorded),
+                        ("dropped", n.dropped),
+                        ("filtered", n.filtered),
+                        ("skipped", missed),
+                    ],
+                ),
+            }
+        }
+    }
+
+    /// Adds calls that were held back before anybody counted them as seen, and what `--where` has held back in all.
+    pub fn add_filtered(&mut self, unseen: &Filtered, all: Option<(&Where, &Filtered)>) {
+        for (id, n) in &unseen.classes {
+            let Some(schema) = events::schema::by_id(*id) else { continue };
+            let probe = self
+                .probes
+                .entry(schema.probe().into_owned())
+                .or_insert_with(|| json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "skipped": 0 }));
+            for counter in ["seen", "filtered"] {
+                probe[counter] = json!(probe[counter].as_u64().unwrap_or(0) + n);
+            }
+        }
+        self.filter = all.map(|(filter, counts)| {
+            let rejected = |i: usize| counts.parts.get(i).copied().unwrap_or(0);
+            let parts = filter.parts().iter().enumerate();
+            (parts.map(|(i, part)| json!({ "part": part, "rejected": rejected(i) })).collect(), counts.unknown)
+        });
+    }
+
+    /// Adds what the programs have counted: of enablings, and of filters of calls; and what they have cost.
+    pub fn add_enablings(&mut self, plan: &Plan, session: &Session) {
+        let attached = plan.probes.iter().filter(|e| e.hook.is_some());
+        let mut known: HashSet<&str> = HashSet::new();
+        for (e, (_, n)) in attached.zip(session.enablings()) {
+            let probe = self.probe(&e.name);
+            if known.insert(&e.name) {
+                // Whatever has arrived somewhere is among those that the programs have seen.
+                probe["seen"] = json!(0);
+            }
+            add(probe, &[("seen", n.seen), ("dropped", n.dropped), ("filtered", n.filtered), ("skipped", n.skipped)]);
+            self.skipped += n.skipped;
+            let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
+            self.enablings.push(json!({
+                "probe": e.name,
+                "seen": n.seen,
+                "recorded": n.recorded(),
+                "dropped": n.dropped,
+                "filtered": n.filtered,
+                "skipped": n.skipped,
+                "entered": n.entered,
+                "filter": parts.map(|(p, n)| json!({ "part": p.text, "rejected": n })).collect::<Vec<_>>(),
+            }));
+        }
+        let cost = session.cost();
+        let program = |s: &Spent| json!({ "name": s.name, "runs": s.runs, "ns": s.ns });
+        self.cost = json!({
+            "programs": cost.and_then(|c| Some(c.programs.as_ref()?.iter().map(program).collect::<Vec<_>>())),
+            "drain_ns": cost.map(|c| c.drain_ns),
+            "process_ns": sys::time::of_process(),
+        });
+    }
+
+    fn probe(&mut self, name: &str) -> &mut Value {
+        let none = || json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "skipped": 0 });
+        self.probes.entry(name).or_insert_with(none)
+    }
+
+    /// What the session has cost, a line for each program.
+    pub fn cost_lines(&self) -> Vec<String> {
+        let number = |v: &Value| v.as_u64().unwrap_or(0);
+        let ms = |ns: u64| format!("{}.{:03} ms", ns / 1_000_000, ns / 1000 % 1000);
+        let programs = self.cost["programs"].as_array().into_iter().flatten();
+        let mut lines: Vec<String> = programs
+            .map(|p| {
+                let (runs, ns) = (number(&p["runs"]), number(&p["ns"]));
+                let each = ns.checked_div(runs).unwrap_or(0);
+                format!("cost: {}: {} in {runs} runs, {each} ns each", p["name"].as_str().unwrap_or(""), ms(ns))
+            })
+            .collect();
+        let (drain, all) = (number(&self.cost["drain_ns"]), number(&self.cost["process_ns"]));
+        lines.push(format!("cost: trapline: {} of CPU, {} of it to take events over", ms(all), ms(drain)));
+        lines
+    }
+
+    /// What else belongs into the last line.
+    pub fn more(&self) -> String {
+        let mut more = String::new();
+        if self.skipped > 0 {
+            more += &format!(", {} skipped", self.skipped);
+        }
+        if self.overwritten > 0 {
+            more += &format!(", {} overwritten by newer ones", self.overwritten);
+        }
+        more
+    }
+
     /// The JSON object.
     pub fn to_json(&self, backend: &str) -> String {
-        json!({
+        let mut all = json!({
             "backend": backend,
             "events": self.events,
             "bookkeeping": self.bookkeeping,
             "dropped": self.dropped,
+            "overwritten": self.overwritten,
+            "skipped": self.skipped,
             "probes": self.probes,
             "first_event_ns": self.first_event_ns,
-        })
-        .to_string()
+            "enablings": self.enablings,
+            "cost": self.cost,
+        });
+        if let Some((parts, unknown)) = &self.filter {
+            all["where"] = parts.clone();
+            all["unknown"] = json!(unknown);
+        }
+        all.to_string()
+    }
+}
+
+fn add(probe: &mut Value, counters: &[(&str, u64)]) {
+    for (counter, n) in counters {
+        probe[*counter] = json!(probe[*counter].as_u64().unwrap_or(0) + n);
     }
 }

@@ -30,6 +30,8 @@ pub trait Memory {
 pub struct Limits {
     /// Bytes of a string or buffer (`-s`).
     pub string: usize,
+    /// At least so many bytes of a string, because a filter asks for them.
+    pub text: usize,
     /// Strings of the environment too, not only their number (`-v`).
     pub verbose: bool,
 }
@@ -234,13 +236,14 @@ impl<M: Memory> Reader<'_, M> {
     }
 
     fn string(&mut self, addr: u64, kind: StrKind, shape: Shape, out: &mut Vec<u8>) -> Cap {
+        let limit = self.limits.string.max(self.limits.text);
         let max = match kind {
             StrKind::Path => PATH_MAX,
-            StrKind::Text => self.limits.string + 1,
+            StrKind::Text => limit + 1,
         };
         let Some((mut s, mut whole)) = self.cstr(addr, max.min(60_000)) else { return Cap::Fault };
-        if kind == StrKind::Text && s.len() > self.limits.string {
-            s.truncate(self.limits.string);
+        if kind == StrKind::Text && s.len() > limit {
+            s.truncate(limit);
             whole = false;
         }
         match shape {

@@ -62,7 +62,7 @@ impl Collector {
         self.fds.before(&ev);
         let fate = each(&ev, &self.fds);
         self.fds.after(&ev);
-        if ev.is_syscall() && self.first_event.is_none() {
+        if ev.schema.class != events::Class::Process && self.first_event.is_none() {
             self.first_event = Some(ev.time());
         }
         let c = self.counters.entry(ev.schema.id).or_default();

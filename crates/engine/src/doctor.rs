@@ -59,7 +59,7 @@ pub fn examine() -> Vec<Finding> {
     out.push(tracefs());
     out.push(kernel_backend(&found));
     out.push(finding("agent backend", false, "not in this build"));
-    let (taken, why) = Backend::Auto.taken(None);
+    let (taken, why) = Backend::Auto.taken(None, false);
     out.push(finding("trapline trace takes", true, format!("{} ({why})", taken.name())));
     for backend in [Backend::Kernel, Backend::Ptrace] {
         let not = |(what, detail): &(&str, &str)| finding(&format!("{}: {what}", backend.name()), false, *detail);
@@ -79,8 +79,9 @@ fn capabilities(held: u64) -> Finding {
     let said = |(name, bit): (&str, u64)| format!("{name} {}", if held & bit != 0 { "yes" } else { "no" });
     let mut detail = all.map(said).join(", ");
     if !may_bpf(held) {
-        detail +=
-            " (run as root; or setcap cap_bpf,cap_perfmon+ep on trapline, and whoever may run it sees every process)";
+        detail += " (run as root; or setcap cap_bpf,cap_perfmon+ep on trapline: whoever may run it sees what ptrace would let him see)";
+    } else if process::ruid() != 0 {
+        detail += "; not for root: -p as far as ptrace would allow it, no -a, setuid programs are let go";
     }
     finding("capabilities for bpf(2)", may_bpf(held), detail)
 }
@@ -126,6 +127,7 @@ fn bpf(found: &Features) -> Vec<Finding> {
     vec![
         row("/sys/kernel/btf/vmlinux", &found.types, "the kernel's types can be read", needed),
         row("bpf: tracing programs", &found.program, "one was loaded", needed),
+        row("bpf: loops", &found.loops, "a function was called back", needed),
         row("bpf: typed tracepoints", &found.typed_tracepoint, "one was attached", needed),
         row("bpf: task storage", &found.task_storage, "made and written", needed),
         row("bpf: ring buffer", &found.ring, "made and mapped", needed),
@@ -134,7 +136,7 @@ fn bpf(found: &Features) -> Vec<Finding> {
             "pidfds of threads",
             &found.thread_pidfd,
             "-p reaches every thread",
-            "-p of the kernel backend sees first threads only (Linux 6.9)",
+            "-p of the kernel backend reaches every thread from the initial pid namespace only, else first threads (Linux 6.9)",
         ),
     ]
 }
@@ -153,7 +155,7 @@ fn kernel_backend(found: &Features) -> Finding {
     let needed = [&found.program, &found.types, &found.typed_tracepoint, &found.task_storage, &found.ring];
     let what = "kernel backend (eBPF)";
     match needed.iter().find_map(|r| r.as_ref().err()) {
-        None => finding(what, true, "trapline trace --backend kernel"),
+        None => finding(what, true, "trapline trace -- CMD, -p PID, -a"),
         Some(e) => finding(what, false, plan::refusal(e)),
     }
 }

@@ -31,6 +31,9 @@ pub enum Error {
         /// What the user can do.
         todo: String,
     },
+    /// A mistake on the command line that has been told already. Exit status 2.
+    #[error("said already")]
+    Said,
     /// Anything else. Exit status 125.
     #[error("{what}: {why} ({todo})")]
     Failed {
@@ -58,7 +61,7 @@ impl Error {
     /// The exit status that goes with it.
     pub fn exit_status(&self) -> u8 {
         match self {
-            Error::Usage { .. } => 2,
+            Error::Usage { .. } | Error::Said => 2,
             Error::NotFound { .. } => 127,
             Error::NotExecutable { .. } => 126,
             Error::Failed { .. } => 125,

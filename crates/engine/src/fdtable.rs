@@ -4,6 +4,7 @@
 //! [`Names`] and so never asks the system. `before` an event is shown the table learns what the event makes known (a new
 //! descriptor's name is shown behind the result); `after` it, what the event ends (a closed descriptor still has its name).
 
+use crate::threads::Threads;
 use events::event::Event;
 use events::names::{AT_FDCWD, FdName, Names};
 use events::schema::Ret;
@@ -28,7 +29,7 @@ pub struct FdTable {
     view: HashMap<(u32, i32), FdName>,
     /// What the call that is being shown has made; joins the table after it.
     made: HashMap<(u32, i32), Open>,
-    comms: HashMap<u32, Vec<u8>>,
+    threads: Threads,
     enabled: bool,
 }
 
@@ -85,13 +86,11 @@ impl FdTable {
 
     /// Learns what `ev` makes known.
     pub fn before(&mut self, ev: &Event<'_>) {
+        self.threads.before(ev);
         match (ev.is_syscall(), ev.schema.name) {
-            (false, "exec" | "attach") => {
-                self.comms.insert(ev.tid(), ev.bytes_of("comm").to_vec());
-                if ev.schema.name == "exec" && self.enabled {
-                    self.unshare(ev.pid());
-                    self.remove(ev.pid(), |_, o| !o.cloexec);
-                }
+            (false, "exec") if self.enabled => {
+                self.unshare(ev.pid());
+                self.remove(ev.pid(), |_, o| !o.cloexec);
             }
             (false, "fork") => self.forked(ev),
             (false, "fd") if self.enabled => {
@@ -111,10 +110,7 @@ impl FdTable {
     }
 
     fn forked(&mut self, ev: &Event<'_>) {
-        let (child, tid, flags) = (ev.value_of("child") as u32, ev.value_of("tid") as u32, ev.value_of("flags"));
-        if let Some(comm) = self.comms.get(&ev.tid()).cloned() {
-            self.comms.insert(tid, comm);
-        }
+        let (child, flags) = (ev.value_of("child") as u32, ev.value_of("flags"));
         if !self.enabled || flags & CLONE_THREAD != 0 {
             return;
         }
@@ -203,13 +199,11 @@ impl FdTable {
 
     /// Forgets what `ev` ends.
     pub fn after(&mut self, ev: &Event<'_>) {
+        self.threads.after(ev);
         if !ev.is_syscall() {
             if ev.schema.name == "exit" && ev.tid() == ev.pid() {
                 self.files.remove(&ev.pid());
                 self.view.retain(|(p, _), _| *p != ev.pid());
-            }
-            if ev.schema.name == "exit" {
-                self.comms.remove(&ev.tid());
             }
             return;
         }
@@ -262,6 +256,9 @@ impl Names for FdTable {
         self.made.get(&(pid, fd)).map(|o| &o.name).or_else(|| self.fd(pid, fd))
     }
     fn comm(&self, pid: u32) -> Option<&[u8]> {
-        self.comms.get(&pid).map(Vec::as_slice)
+        self.threads.comm(pid)
+    }
+    fn ids(&self, tid: u32) -> (Option<u32>, Option<u32>) {
+        self.threads.ids(tid)
     }
 }

@@ -1,8 +1,14 @@
 //! What a session does: targets, selection, limits, and which backend carries it out. Printable with `--explain`.
 
 use crate::capture::Limits;
+use crate::enabling::Enabling;
+use crate::error::{Error, Result};
 use crate::select::Calls;
+use crate::sieve::Where;
+use crate::threads;
+use events::Schema;
 use std::ffi::CString;
+use std::sync::Arc;
 use sys::process::{Identity, Image};
 
 /// What a full ring does to the target.
@@ -32,6 +38,11 @@ pub enum Target {
     Command(Command),
     /// Processes that run already.
     Pids(Vec<i32>),
+    /// Every process of the machine but trapline's own.
+    All {
+        /// Processes that are left out too: they read what trapline writes (see [`crate::readers`]).
+        left_out: Vec<i32>,
+    },
 }
 
 /// A command to start.
@@ -52,6 +63,12 @@ pub struct Plan {
     pub target: Target,
     /// The calls whose events are wanted.
     pub calls: Calls,
+    /// Probes other than calls: for the kernel backend.
+    pub probes: Vec<Enabling>,
+    /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
+    pub call_filters: Vec<(u32, lang::Filter)>,
+    /// The kernel is to measure what programs cost, which costs them some more.
+    pub measure: bool,
     /// Children and new threads are traced too.
     pub follow: bool,
     /// How much memory is read per argument.
@@ -68,8 +85,14 @@ pub struct Plan {
     pub buffer: usize,
     /// Backend asked for.
     pub backend: Backend,
+    /// The session takes orders while it runs ([`crate::control`]): nothing is left out that an order may ask for.
+    pub named: bool,
+    /// It begins stopped. Only named ones can.
+    pub paused: bool,
     /// Calls longer than this get a notice, in ms; 0 for never.
     pub notice_ms: u32,
+    /// Only calls that pass this (`--where`).
+    pub filter: Option<Arc<Where>>,
 }
 
 /// Calls whose events the descriptor table needs, whether they are shown or not.
@@ -131,23 +154,54 @@ const FD_CALLS: &[&str] = &[
     "unshare",
 ];
 
+/// Whether the table of descriptors needs a call.
+pub fn for_descriptors(s: &Schema) -> bool {
+    s.class == events::Class::Syscall && FD_CALLS.contains(&s.name)
+}
+
 impl Plan {
     /// The calls that the backend must see: those wanted, and those that the descriptor table needs.
     pub fn seen_calls(&self) -> Calls {
         let mut calls = self.calls.clone();
+        let mut also = |names: &[&str]| {
+            names.iter().filter_map(|name| events::schema::by_name(name)).for_each(|s| calls.insert(s));
+        };
         if self.fd_names {
-            for name in FD_CALLS {
-                if let Some(s) = events::schema::by_name(name) {
-                    calls.insert(s);
-                }
-            }
+            also(FD_CALLS);
+        }
+        // The programs know the thread that they run in; elsewhere its name and ids are known from what it does.
+        if let Some(filter) = self.filter.as_ref().filter(|_| self.backend != Backend::Kernel || self.fd_names) {
+            also(if filter.asks_comm() { threads::NAME_CALLS } else { &[] });
+            also(if filter.asks_ids() { threads::ID_CALLS } else { &[] });
         }
         calls
     }
 
+    /// The calls that are told of where a thread is found in them at the start: none of a session that begins stopped.
+    pub fn calls_at_attach(&self) -> Calls {
+        if self.paused { Calls::none() } else { self.seen_calls() }
+    }
+
+    /// Whether calls of this class are filtered by the programs of the kernel backend. Calls that the table of descriptors needs are
+    /// not, for the table's sake.
+    pub fn filters_in_kernel(&self, s: &Schema) -> bool {
+        let has_filter = self.filter.as_ref().is_some_and(|f| f.of(s).is_some());
+        has_filter && self.backend == Backend::Kernel && s.name != "raw" && !(self.fd_names && for_descriptors(s))
+    }
+
+    /// Whether events may have addresses of code, which only mean something beside what was mapped where. A selection of calls has
+    /// none, and to watch mappings makes the start wait for a grace period of RCU.
+    pub fn has_addresses(&self) -> bool {
+        self.calls.is_all() || !self.probes.is_empty()
+    }
+
     /// Whether a filter is put on the command: only one that trapline starts, and only where some calls run free.
     pub fn filters(&self) -> bool {
-        self.seccomp && self.follow && matches!(self.target, Target::Command(_)) && !self.seen_calls().is_all()
+        self.seccomp
+            && !self.named
+            && self.follow
+            && matches!(self.target, Target::Command(_))
+            && !self.seen_calls().is_all()
     }
 
     /// What will be done and what is lost, a line each; `why` this backend.
@@ -155,10 +209,19 @@ impl Plan {
         let mut out = vec![format!("backend: {} ({why})", self.backend.name())];
         let seen = self.seen_calls();
         out.push(format!("calls: {} wanted, {} seen by the tracer", self.calls.len(), seen.len()));
+        if let Some(filter) = &self.filter {
+            let place = if self.backend == Backend::Kernel {
+                "in the kernel's programs"
+            } else {
+                "by trapline, after the call was read"
+            };
+            out.push(format!("filter: {} part(s), looked at {place}", filter.parts().len()));
+        }
         match self.backend {
-            Backend::Kernel => explain_kernel(&mut out),
+            Backend::Kernel => explain_kernel(self, &mut out),
             _ => self.explain_ptrace(&seen, &mut out),
         }
+        self.explain_probes(&mut out);
         let per_cpu = if self.backend == Backend::Kernel { " per CPU" } else { "" };
         let buffer = format!("buffer: {} KiB{per_cpu}", self.buffer >> 10);
         out.push(buffer);
@@ -168,6 +231,31 @@ impl Plan {
         });
         out.extend(self.backend.lost().iter().map(|(what, detail)| format!("lost: {what}: {detail}")));
         out
+    }
+
+    /// Each probe other than a call: how it is attached, what its events have, which of them are wanted, what is lost.
+    fn explain_probes(&self, out: &mut Vec<String>) {
+        for e in &self.probes {
+            let Some(hook) = &e.hook else {
+                out.push(format!("probe: {}: the session's own", e.name));
+                continue;
+            };
+            out.push(format!("probe: {}: {}", e.name, hook.how()));
+            let names: Vec<&str> = e.schema.args.iter().map(|a| a.name).collect();
+            if !names.is_empty() {
+                out.push(format!("  fields: {}", names.join(", ")));
+            }
+            if let Some(filter) = &e.filter {
+                let parts: Vec<&str> = filter.parts().iter().map(|p| p.text.as_str()).collect();
+                out.push(format!("  filter, in its program: {}", parts.join(" && ")));
+            }
+            out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
+            out.extend(hook.lost().map(|what| format!("  lost: {what}")));
+        }
+        if self.probes.iter().any(|e| e.hook.is_some()) {
+            let share = crate::backend::kernel::probes::share(self.buffer, self.probes.len());
+            out.push(format!("probes: rings of {} KiB per CPU, for each its own", share >> 10));
+        }
     }
 
     fn explain_ptrace(&self, seen: &Calls, out: &mut Vec<String>) {
@@ -180,6 +268,8 @@ impl Plan {
             out.push("seccomp: no filter, because a filter would outlive the attach: every call stops".into());
         } else if !self.follow {
             out.push("seccomp: no filter, because untraced children would inherit it".into());
+        } else if self.named {
+            out.push("seccomp: no filter, because the calls of a named session may change: every call stops".into());
         } else if seen.is_all() {
             out.push("seccomp: no filter, because every call is wanted".into());
         } else {
@@ -198,23 +288,43 @@ impl Plan {
 }
 
 /// How the kernel backend attaches, and what of it was found missing by trying.
-fn explain_kernel(out: &mut Vec<String>) {
-    out.push(
+fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
+    if let Target::All { left_out } = &plan.target {
+        out.push("processes: all of the machine but trapline's own and those that read what it writes".into());
+        let named = |pid: &i32| {
+            let comm = sys::proc::comm(*pid).unwrap_or_default();
+            format!("{pid} ({})", String::from_utf8_lossy(&comm))
+        };
+        if !left_out.is_empty() {
+            out.push(format!("left out: {}", left_out.iter().map(named).collect::<Vec<_>>().join(", ")));
+        }
+        out.push("  a call that began before the trace has no start; ids are those of trapline's pid namespace where it has them".into());
+    }
+    if plan.named {
+        out.push("attach: all calls pass typed tracepoints, because those of a named session may change".into());
+    } else {
+        out.push(
         "attach: up to four calls through their own tracepoints, where tracefs can be read, else all calls through typed ones"
             .into(),
     );
+    }
     out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
+    if sys::process::ruid() != 0 {
+        out.push(
+            "rights: -p as far as ptrace would let you; a program with other rights is let go where it begins".into(),
+        );
+    }
     let found = sys::bpf::probe::features();
     if let Err(e) = found.task_iterator {
         out.push(format!("in flight: no notices of calls that run for long, because there is no task iterator: {e}"));
     }
-    if found.thread_pidfd.is_err() {
-        out.push("attach: threads cannot be named (Linux 6.9): -p sees the first thread of each process only".into());
+    if found.thread_pidfd.is_err() && sys::proc::pid_namespace().is_some() {
+        out.push(
+            "attach: threads cannot be named (Linux 6.9, or in the initial pid namespace): -p sees the first thread of each process only"
+                .into(),
+        );
     }
 }
-
-/// Whether `auto` may take the kernel backend. False: only `--backend kernel` does.
-pub const AUTO_TAKES_KERNEL: bool = false;
 
 impl Backend {
     /// The name that `--backend` takes.
@@ -226,18 +336,46 @@ impl Backend {
         }
     }
 
-    /// The backend that is taken, and why. `on_full`: what was asked for, if anything.
-    pub fn taken(self, on_full: Option<OnFull>) -> (Backend, String) {
+    /// The backend that is taken, and why. `on_full`: what was asked for, if anything; `attaches`: to processes that run already.
+    pub fn taken(self, on_full: Option<OnFull>, attaches: bool) -> (Backend, String) {
+        if self != Backend::Auto {
+            return (self, "as asked for".into());
+        }
+        let ptrace = |why: String| (Backend::Ptrace, format!("auto: {why}"));
+        if on_full == Some(OnFull::Block) {
+            return ptrace("--on-full block, and only ptrace can make the target wait".into());
+        }
+        if let Err(e) = sys::bpf::probe::usable() {
+            return ptrace(refusal(&e));
+        }
+        if attaches
+            && sys::proc::pid_namespace().is_some()
+            && let Err(e) = sys::bpf::probe::thread_pidfd()
+        {
+            return ptrace(format!(
+                "-p, and threads cannot be named (Linux 6.9, or in the initial pid namespace): {e}"
+            ));
+        }
+        (Backend::Kernel, "auto: bpf(2) may be used".into())
+    }
+
+    /// The same for the whole machine (`-a`), which only the kernel backend can see. Errors: another one was asked for, or this one
+    /// cannot be used.
+    pub fn taken_for_all(self) -> Result<(Backend, String)> {
+        let todo = "use -p PID; strace's -a COLUMN is --columns";
         match self {
-            Backend::Auto if on_full == Some(OnFull::Block) => {
-                (Backend::Ptrace, "auto: --on-full block, and only ptrace can make the target wait".into())
+            Backend::Ptrace => {
+                Err(Error::usage("-a --backend ptrace", "the whole machine needs the kernel backend", todo))
             }
+            Backend::Kernel => Ok((self, "as asked for".into())),
             Backend::Auto => match sys::bpf::probe::usable() {
-                Err(e) => (Backend::Ptrace, format!("auto: {}", refusal(&e))),
-                Ok(()) if AUTO_TAKES_KERNEL => (Backend::Kernel, "auto: bpf(2) may be used".into()),
-                Ok(()) => (Backend::Ptrace, "auto; --backend kernel would work too, at a fraction of the cost".into()),
+                Ok(()) => Ok((Backend::Kernel, "auto: the whole machine".into())),
+                Err(e) => Err(Error::failed(
+                    "-a",
+                    "the whole machine needs the kernel backend",
+                    format!("{}; or use -p PID", refusal(&e)),
+                )),
             },
-            asked => (asked, "as asked for".into()),
         }
     }
 
@@ -246,13 +384,22 @@ impl Backend {
         if self == Backend::Kernel { OnFull::Drop } else { OnFull::Block }
     }
 
+    /// Bytes of the ring (of each CPU, with the kernel backend) where nothing was asked for.
+    pub fn buffer(self) -> usize {
+        if self == Backend::Kernel { 4 << 20 } else { 1 << 20 }
+    }
+
     /// What it does not show or costs: what, and how.
     pub fn lost(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Backend::Kernel => &[
-                ("stops", "a thread group stopped by SIGSTOP is not shown"),
+                (
+                    "stops",
+                    "a thread that runs in user space when another one takes a stop signal is not shown to stop; with up \
+                     to four selected calls, only the one that takes it is; nor is a process that was stopped before -p",
+                ),
                 ("long buffers", "cut after 4000 bytes, whatever -s says"),
-                ("arrays of messages", "recvmmsg and sendmmsg show the address"),
+                ("arrays of messages", "recvmmsg and sendmmsg show the first 6 KiB of them"),
                 ("waiting", "the target is never made to wait: a full buffer drops and counts"),
             ],
             Backend::Auto | Backend::Ptrace => &[

@@ -30,6 +30,11 @@ impl Calls {
     pub fn insert(&mut self, s: &Schema) {
         self.bits[usize::from(s.id)] = true;
     }
+    /// Adds all of `other`.
+    pub fn join(&mut self, other: &Calls) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
+        self.unknown |= other.unknown;
+    }
     /// Whether `s` belongs to it; the class of unknown and 32-bit calls (`raw`) only when unknown calls do.
     pub fn contains(&self, s: &Schema) -> bool {
         if s.name == "raw" { self.unknown } else { self.bits[usize::from(s.id)] }
@@ -45,6 +50,10 @@ impl Calls {
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && !self.unknown
+    }
+    /// Their names.
+    pub fn names(&self) -> Vec<&'static str> {
+        schema::syscalls().filter(|s| s.name != "raw" && self.contains(s)).map(|s| s.name).collect()
     }
     /// For each x86_64 number, whether it belongs to the set.
     pub fn by_number(&self) -> Vec<bool> {

@@ -140,3 +140,31 @@ fn pipes_and_an_end_of_process() {
     t.feed(&event(&g::P_EXIT, 1, &[0, 0, 0], 0, &[]));
     assert_eq!(t.name(1, 4), None);
 }
+
+#[test]
+fn names_and_ids_follow_threads() {
+    let mut t = Table::new();
+    let ids = |t: &Table, tid: u32| t.0.ids(tid);
+    assert_eq!(ids(&t, 1), (None, None));
+    t.feed(&event(&g::P_EXEC, 1, &[0, 1, 0, 7], 0, &[b"sh"]));
+    t.fork(1, 2, 0);
+    assert_eq!((t.0.comm(2), ids(&t, 2)), (Some(&b"sh"[..]), (Some(0), Some(7))));
+    // Root becomes whoever it wants to, and is then nobody else.
+    t.call(2, "setgid", &[100], 0, &[]);
+    t.call(2, "setuid", &[1000], 0, &[]);
+    assert_eq!((ids(&t, 2), ids(&t, 1)), ((Some(1000), Some(100)), (Some(0), Some(7))));
+    t.call(2, "setuid", &[0], -1, &[]);
+    assert_eq!(ids(&t, 2), (Some(1000), Some(100)));
+    // -1 leaves the real id as it is.
+    t.call(2, "setresuid", &[u64::MAX, 5, 5], 0, &[]);
+    t.call(2, "setregid", &[3, u64::MAX], 0, &[]);
+    assert_eq!(ids(&t, 2), (Some(1000), Some(3)));
+    // Whether this changes the real id or the effective one depends on capabilities, which are not known.
+    t.call(2, "setuid", &[5], 0, &[]);
+    assert_eq!(ids(&t, 2), (None, Some(3)));
+    t.feed(&event(&g::P_EXIT, 2, &[0, 0, 0], 0, &[]));
+    assert_eq!((t.0.comm(2), ids(&t, 2)), (None, (None, None)));
+    let unknown = u64::from(u32::MAX);
+    t.feed(&event(&g::P_ATTACH, 9, &[0, unknown, unknown], 0, &[b"x"]));
+    assert_eq!((t.0.comm(9), ids(&t, 9)), (Some(&b"x"[..]), (None, None)));
+}

@@ -1,46 +1,111 @@
 //! The programs are taken by this kernel's verifier. Needs bpf(2).
 
-use engine::backend::kernel::load::load;
+use engine::backend::kernel::load::{load, load_filtered};
 use engine::capture::Limits;
 use engine::plan::{Backend, OnFull, Plan, Target};
 use engine::select::Calls;
 
 fn plan(calls: Calls, string: usize) -> Plan {
     Plan {
+        probes: Vec::new(),
+        call_filters: Vec::new(),
+        measure: false,
         target: Target::Pids(vec![]),
         calls,
         follow: true,
-        limits: Limits { string, verbose: false },
+        limits: Limits { string, text: 0, verbose: false },
         fd_names: false,
         fd_details: false,
         seccomp: true,
         on_full: OnFull::Drop,
         buffer: 1 << 16,
         backend: Backend::Auto,
+        named: false,
+        paused: false,
         notice_ms: 200,
+        filter: None,
     }
 }
 
 #[test]
 fn the_verifier_takes_the_programs() {
     if sys::process::euid() != 0 {
-        return skip("root", "bpf(2) needs privilege");
+        return skip("the_verifier_takes_the_programs", "bpf(2) needs privilege");
     }
     for calls in [Calls::all(), Calls::parse("openat,close").unwrap()] {
-        match load(&plan(calls, 32)) {
-            Ok(l) => assert!(l.iterator.is_some(), "the iterator was rejected"),
-            Err(e) => panic!("{e}"),
+        for target in [Target::Pids(vec![]), Target::All { left_out: vec![] }] {
+            match load(&Plan { target, ..plan(calls.clone(), 32) }) {
+                Ok(l) => assert!(l.iterator.is_some(), "the iterator was rejected"),
+                Err(e) => panic!("{e}"),
+            }
+        }
+        for target in [Target::Pids(vec![]), Target::All { left_out: vec![] }] {
+            let plan = Plan { target, named: true, paused: true, ..plan(calls.clone(), 32) };
+            let loaded = load(&plan).unwrap_or_else(|e| panic!("{e}"));
+            assert!(loaded.rows_of_calls.is_some());
+        }
+    }
+    // With names of descriptors, and with what they lead to.
+    for details in [false, true] {
+        if let Err(e) = load(&Plan { fd_names: true, fd_details: details, ..plan(Calls::all(), 32) }) {
+            panic!("{e}");
         }
     }
 }
 
+/// A filter for every call that it suits.
+fn filters(text: &str) -> Vec<(u32, lang::Filter)> {
+    let parsed = lang::filter::parse(text, &[]).unwrap_or_else(|e| panic!("{}", e.block("", text)));
+    let numbers = 0..events::generated::X86_64.len() as u32;
+    numbers.filter_map(|nr| Some((nr, parsed.check(events::schema::by_number(nr.into())?).ok()?))).collect()
+}
+
+#[test]
+fn the_verifier_takes_long_filters() {
+    if sys::process::euid() != 0 {
+        return skip("the_verifier_takes_long_filters", "bpf(2) needs privilege");
+    }
+    let names = (0..150).map(|i| format!("args.filename == \"/some/where/with/a/name/{i}\""));
+    let numbers = (0..500).map(|i| format!("pid == {i}"));
+    let sum = (0..60).map(|i| format!("(tid % {} > 2)", i + 3)).collect::<Vec<_>>().join(" + ") + " > 7";
+    for text in [names.collect::<Vec<_>>().join(" || "), numbers.collect::<Vec<_>>().join(" || "), sum] {
+        let calls = Calls::parse("openat,execve,chdir").unwrap();
+        load_filtered(&plan(calls, 32), filters(&text)).unwrap_or_else(|e| panic!("{}…: {e}", &text[..60]));
+    }
+}
+
+#[test]
+fn the_verifier_takes_filters() {
+    if sys::process::euid() != 0 {
+        return skip("the_verifier_takes_filters", "bpf(2) needs privilege");
+    }
+    for (text, calls) in [
+        ("pid == 1 && uid == 0 && dur > 1ms", "openat,close"),
+        ("retval < 0 && comm == \"cat\"", "all"),
+        ("nsecs % 7 == (cpu ? -tid : dur / pid)", "all"),
+        (
+            "startswith(args.filename, \"/etc/\") || args.filename == \"/usr/lib/locale/locale-archive\"",
+            "openat,execve",
+        ),
+        ("args.filename != \"/bin/true\" && retval == 0", "execve,execveat"),
+        ("args.buf == \"/tmp\"", "getcwd"),
+        ("args.flags & 1 && args.flags / 3 != 2", "all"),
+        ("args.fd == 3", "all"),
+    ] {
+        let list = filters(text);
+        let calls = if calls == "all" { Calls::all() } else { Calls::parse(calls).unwrap() };
+        assert!(!list.is_empty(), "{text}");
+        load_filtered(&plan(calls, 32), list).unwrap_or_else(|e| panic!("{text}: {e}"));
+    }
+}
+
 /// Says that the test did not run, and has it counted.
-fn skip(tier: &str, why: &str) {
+fn skip(test: &str, why: &str) {
     use std::io::Write;
-    println!("skipped ({tier}): {why}");
+    println!("skipped (root): {test}: {why}");
     if let Some(path) = std::env::var_os("TRAPLINE_SKIPS")
         && let Ok(mut f) = std::fs::OpenOptions::new().append(true).create(true).open(path)
     {
-        let _ = writeln!(f, "{tier}\tthe_verifier_takes_the_programs\t{why}");
+        let _ = writeln!(f, "root\t{test}\t{why}");
     }
 }

@@ -3,14 +3,15 @@
 
 use bpf::Program;
 use bpf::calls::plan::{self as rows, Limits as RowLimits};
-use bpf::calls::{self, Maps, SCRATCH, Source, Target, state};
+use bpf::calls::{self, Maps, Namespace, SCRATCH, Source, Target, state};
 use bpf::interp::{Access, Machine};
 use engine::capture::{Call, Limits, Memory, tails};
 use events::Event;
 use events::encode::{self, Fixed};
-use events::layout::Layout;
+use events::layout::{CAP_START_UNKNOWN, Layout};
 use events::schema::Schema;
 use events::types::{Len, LenFrom, Switch, Type};
+use lang::Verdict;
 use std::collections::BTreeMap;
 
 const STRING: u32 = 32;
@@ -27,8 +28,6 @@ const SWITCHES: i32 = 7;
 
 /// Calls whose events the programs make otherwise, by design.
 const OTHERWISE: &[(&str, &str)] = &[
-    ("sendmmsg", "arrays of messages are shown as their address"),
-    ("recvmmsg", "arrays of messages are shown as their address"),
     ("process_vm_readv", "the second array is shown as its address"),
     ("process_vm_writev", "the second array is shown as its address"),
     ("rt_sigreturn", "its argument is not a register: the mask is in the frame on the stack"),
@@ -103,7 +102,7 @@ impl Memory for User<'_> {
 /// What the backends that read memory from user space make of a call.
 fn captured(schema: &'static Schema, args: &[u64; 6], ret: i64, memory: &[u8]) -> Vec<u8> {
     let layout = Layout::by_id(schema.id).expect("a layout");
-    let limits = Limits { string: STRING as usize, verbose: false };
+    let limits = Limits { string: STRING as usize, text: 0, verbose: false };
     let args = &args[..schema.args.len().min(6)];
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let mem = &mut User(memory);
@@ -137,11 +136,15 @@ fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
     let mut m = Machine::new();
     m.tick = 0;
     m.pid_tgid = 20 << 32 | 21;
-    // task_struct with a pointer to a signal_struct at 32.
-    let signal = m.add_kernel(&[0; 64], Access::ReadOnly);
-    let mut task = [0; 64];
-    task[32..40].copy_from_slice(&signal.to_le_bytes());
-    m.task = m.add_kernel(&task, Access::ReadOnly);
+    // task_struct with pointers to a signal_struct at 32, a struct pid at 40, another task at 48. A namespace knows them as 8 and 7.
+    let mut task = |signal: u64, id: u32, leader: u64| {
+        let id = m.add_kernel(&id.to_le_bytes(), Access::ReadOnly);
+        let words = [0, 0, 0, 0, signal, id, leader, 0];
+        m.add_kernel(&words.map(u64::to_le_bytes).concat(), Access::ReadOnly)
+    };
+    let leader = task(0, 7, 0);
+    let signal = task(0, 0, 0);
+    m.task = task(signal, 8, leader);
     m.add_user(BASE, memory);
     m.add_task_storage(TASKS, state::SIZE as usize);
     m.add_array(SCRATCHES, SCRATCH as usize, 1);
@@ -158,24 +161,67 @@ fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
     m
 }
 
+/// The pid namespace, and the filters of calls.
+type Session = (Option<Namespace>, Vec<(u32, lang::Filter)>);
+
 /// What the programs make of it.
 fn traced(schema: &'static Schema, nr: u32, args: &[u64; 6], ret: i64, memory: &[u8]) -> Vec<u8> {
-    let target =
-        Target { thread_status: 8, task_tgid: 16, task_pid: 24, task_signal: 32, signal_exec: 8, ..Target::default() };
-    let maps = Maps {
+    let (_, events) = filtered(schema, nr, args, ret, memory, (None, Vec::new()));
+    assert_eq!(events.len(), 1, "{} {args:x?} = {ret}", schema.name);
+    events.into_iter().next().unwrap_or_default()
+}
+
+/// What the machine's structs look like.
+fn target(namespace: Option<Namespace>, filters: Vec<(u32, lang::Filter)>) -> Target {
+    Target {
+        thread_status: 8,
+        task_tgid: 16,
+        task_pid: 24,
+        task_signal: 32,
+        signal_exec: 8,
+        filters,
+        namespace,
+        ..Target::default()
+    }
+}
+
+/// The maps of [`machine`].
+fn maps(nr: u32) -> Maps {
+    Maps {
         tasks: TASKS,
         scratch: SCRATCHES,
         rings: vec![RING],
         rows: ROWS,
         row_count: nr as i32 + 1,
         switches: SWITCHES,
-    };
+    }
+}
+
+/// A counter of the machine's only processor.
+fn counter(m: &Machine, which: i16) -> u64 {
+    let at = calls::counter::BASE + which as usize;
+    let value = m.value(SCRATCHES, &[0; 4]).expect("scratch memory");
+    u64::from_le_bytes(std::array::from_fn(|i| value[at + i]))
+}
+
+/// The same in a pid namespace, with filters; the machine as it is afterwards, too.
+fn filtered(
+    schema: &'static Schema,
+    nr: u32,
+    args: &[u64; 6],
+    ret: i64,
+    memory: &[u8],
+    (namespace, filters): Session,
+) -> (Machine, Vec<Vec<u8>>) {
+    let (target, maps) = (target(namespace, filters), maps(nr));
     let mut m = machine(schema, nr, memory);
     // di, si, dx, r10, r8, r9 in struct pt_regs.
     let mut regs = [0u8; 168];
     for (at, arg) in [112, 104, 96, 56, 72, 64].into_iter().zip(args) {
         regs[at..at + 8].copy_from_slice(&arg.to_le_bytes());
     }
+    // The result in ax: these calls have it from the start.
+    regs[80..88].copy_from_slice(&ret.to_le_bytes());
     let regs = m.add_kernel(&regs, Access::ReadOnly);
     let run = |m: &mut Machine, p: Program, ctx: [u64; 2]| {
         if let Err(fault) = m.run_words(&p, &ctx) {
@@ -183,10 +229,23 @@ fn traced(schema: &'static Schema, nr: u32, args: &[u64; 6], ret: i64, memory: &
         }
     };
     run(&mut m, calls::sys_enter(&maps, &target, Source::All).expect("a program"), [regs, nr.into()]);
+    if ret >= 0 && schema.name.starts_with("execve") {
+        // The memory of the program before.
+        m.memory.clear_user();
+    }
     run(&mut m, calls::sys_exit(&maps, &target, Source::All).expect("a program"), [regs, ret as u64]);
     let events = m.drain(RING);
-    assert_eq!(events.len(), 1, "{} {args:x?} = {ret}", schema.name);
-    events.into_iter().next().unwrap_or_default()
+    (m, events)
+}
+
+/// The same of a message: lengths that a kernel takes, and iovecs all of which are mapped.
+fn message_agrees(at: u64, memory: &[u8]) -> bool {
+    let mut h = [0; 48];
+    User(memory).read(at, &mut h);
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|n| h[at + n]));
+    let bytes = word(24).min(1024) * 16;
+    let mapped = (BASE..BASE + LEN as u64 + 1 - bytes).contains(&word(16));
+    mapped && word(8) as u32 <= 128 && word(40) <= 512
 }
 
 /// Whether programs and [`engine::capture`] read as much of argument `i`: of address lengths, sets and the like that no
@@ -200,12 +259,13 @@ fn limits_agree(schema: &'static Schema, i: usize, args: &[u64; 6], ret: i64, me
             let bytes = args[usize::from(j)].min(1024) * 16;
             return (BASE..BASE + LEN as u64 + 1 - bytes).contains(&args[i]);
         }
-        Type::Msghdr => {
-            let mut h = [0; 48];
-            User(memory).read(args[i], &mut h);
-            let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|n| h[at + n]));
-            return word(8) as u32 <= 128 && word(40) <= 512;
+        // As far as there is room for them.
+        Type::Mmsghdr(_) => {
+            let asked = if schema.name == "sendmmsg" { args[2] & 0xffff_ffff } else { 0 };
+            let all = asked.max(ret.max(0) as u64);
+            return all <= 16 && (0..all).all(|n| message_agrees(args[i] + 64 * n, memory));
         }
+        Type::Msghdr => return message_agrees(args[i], memory),
         Type::Sockaddr(len) | Type::Sigset(len) | Type::Cpuset(len) | Type::Fdset(len) => len,
         _ => return true,
     };
@@ -293,4 +353,324 @@ fn the_programs_capture_what_the_other_backends_do() {
     assert!(compared > 3000, "{compared}");
     let list: Vec<String> = different.iter().map(|(name, (n, d))| format!("{name} ({n} of {rounds}): {d}")).collect();
     assert!(list.is_empty(), "{} calls differ, of each the shortest case:\n{}", list.len(), list.join("\n"));
+}
+
+/// Filters that say something of this event.
+fn filters(event: &Event<'_>) -> Vec<String> {
+    let general = [
+        "pid == 20 && tid == 21",
+        "pid == 21",
+        "retval < 0",
+        "dur >= 0 && retval >= 0",
+        "nsecs == 0 && tid == 21",
+        "comm == \"\" && uid == 0 && cpu == 0 && gid != 0",
+        "retval == -ENOENT || retval > 20",
+    ];
+    let mut all = general.map(String::from).to_vec();
+    for (i, arg) in event.schema.args.iter().enumerate().take(6) {
+        let (name, value) = (arg.name, event.arg(i) as i64);
+        if matches!(arg.ty, Type::Str(_)) {
+            let bytes = event.tail(i, false).or_else(|| event.tail(i, true)).map(|t| t.bytes).unwrap_or_default();
+            let exact: String = bytes.iter().take(200).map(|b| format!("\\x{b:02x}")).collect();
+            all.push(format!("retval != 7 && args.{name} == \"{exact}\""));
+            all.push(format!("args.{name} == \"{exact}\" && retval > 7"));
+            all.push(format!("args.{name} != \"{exact}a\""));
+            all.push(format!("startswith(args.{name}, \"a\")"));
+            all.push(format!("args.{name} == \"\""));
+        } else {
+            all.push(format!("args.{name} & 1"));
+            all.push(format!("args.{name} == {value:#x}"));
+            all.push(format!("args.{name} > 3 && args.{name} / 3 != 2"));
+        }
+    }
+    all
+}
+
+/// The filters of this call and of some near it, as one program may have them.
+fn with_neighbours(text: &str, nr: u32) -> Vec<(u32, lang::Filter)> {
+    let parsed = lang::filter::parse(text, &[]).unwrap_or_else(|e| panic!("{}", e.block("", text)));
+    let filter = |nr: u32| parsed.check(events::schema::by_number(nr.into())?).ok();
+    (nr.saturating_sub(3)..nr + 4).filter_map(|nr| Some((nr, filter(nr)?))).collect()
+}
+
+#[test]
+fn filters_decide_as_the_evaluator_does() {
+    let mut random = Random(0x7261_706c_696e_6502);
+    let [mut passed, mut rejected] = [0; 2];
+    for nr in 0..events::generated::X86_64.len() as u32 {
+        let Some(schema) = events::schema::by_number(nr.into()) else { continue };
+        let (memory, args, ret) = (random.memory(), std::array::from_fn(|_| random.argument()), random.result());
+        let bytes = match filtered(schema, nr, &args, ret, &memory, (None, Vec::new())).1.pop() {
+            Some(bytes) if schema.name != "rt_sigreturn" => bytes,
+            _ => continue,
+        };
+        let event = Event::parse(&bytes).unwrap();
+        // All about strings, and some of the others.
+        for text in filters(&event) {
+            if random.below(3) > 0 && !text.contains('"') {
+                continue;
+            }
+            let list = with_neighbours(&text, nr);
+            let Some((_, filter)) = list.iter().find(|(n, _)| *n == nr) else { continue };
+            let context = lang::Context { comm: Some(b""), uid: Some(0), gid: Some(0) };
+            let verdict = filter.matches(&event, &context);
+            let (m, events) = filtered(schema, nr, &args, ret, &memory, (None, list));
+            let about = format!("{} {args:x?} = {ret}: {text}", schema.name);
+            assert_eq!(counter(&m, calls::counter::SEEN), 1, "{about}");
+            match verdict {
+                Verdict::Pass => {
+                    assert_eq!(events, std::slice::from_ref(&bytes), "{about}");
+                    passed += 1;
+                }
+                Verdict::Rejected(part) => {
+                    assert_eq!(events.len(), 0, "{about}");
+                    assert_eq!(counter(&m, calls::counter::FILTERED + 8 * part as i16), 1, "{about}");
+                    rejected += 1;
+                }
+                // Too little of the string is in the event; the programs read what they need.
+                Verdict::Unknown(lang::Missing::Text(_)) => {}
+                Verdict::Unknown(m) => panic!("{m:?} {about}"),
+            }
+        }
+    }
+    assert!(passed > 300 && rejected > 300, "{passed} passed, {rejected} rejected");
+}
+
+#[test]
+fn filters_know_the_ids_of_the_session_s_namespace() {
+    let close = events::schema::by_name("close").unwrap();
+    let inner = Some(Namespace { thread_pid: 40, group_leader: 48, number: 0 });
+    for (text, namespace, passes) in [
+        ("pid == 20 && tid == 21", None, true),
+        ("pid == 7 && tid == 8", inner, true),
+        ("pid == 7 && tid == 8 && nsecs >= 0", inner, true),
+        ("pid == 20", inner, false),
+        ("nsecs >= 0 && pid == 20", inner, false),
+    ] {
+        let list = with_neighbours(text, 3);
+        let (_, events) = filtered(close, 3, &[1; 6], 0, &[], (namespace, list));
+        assert_eq!(events.len(), usize::from(passes), "{text}");
+        if let (Some(bytes), Some(_)) = (events.first(), namespace) {
+            let event = Event::parse(bytes).unwrap();
+            assert_eq!((event.pid(), event.tid()), (7, 8), "{text}");
+        }
+    }
+}
+
+/// A machine whose task is in a call of close that began at 1000.
+fn in_close(flags: i32) -> Machine {
+    let mut m = machine(events::schema::by_name("close").unwrap(), 3, &[]);
+    m.time = 5000;
+    let mut value = vec![0; state::SIZE as usize];
+    let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
+    put(state::FLAGS, (state::IN_CALL | flags) as u64);
+    put(state::START, 1000);
+    put(state::NR, 3);
+    let task = m.task.to_le_bytes();
+    assert!(m.set_value(TASKS, &task, &value));
+    m
+}
+
+#[test]
+fn a_call_whose_start_is_not_known_has_no_duration() {
+    const ATTACHED: i32 = state::ATTACHED;
+    for (text, flags, passes) in
+        [("dur == 4000", 0, true), ("dur >= 0", ATTACHED, false), ("pid == 20", ATTACHED, true)]
+    {
+        let mut m = in_close(flags);
+        let program = calls::sys_exit(&maps(3), &target(None, with_neighbours(text, 3)), Source::All).unwrap();
+        m.run_words(&program, &[0, 0]).unwrap_or_else(|e| panic!("{text}: {e}\n{program}"));
+        assert_eq!(m.drain(RING).len(), usize::from(passes), "{text}");
+        let missing = u64::from(!passes);
+        let counters = [calls::counter::SEEN, calls::counter::UNKNOWN, calls::counter::DROPPED].map(|c| counter(&m, c));
+        assert_eq!(counters, [1, missing, 0], "{text}");
+        // The next call's start is known.
+        let state = m.value(TASKS, &m.task.to_le_bytes()).unwrap();
+        assert_eq!(i32::from(state[0]) & (ATTACHED | state::IN_CALL), 0, "{text}");
+    }
+}
+
+#[test]
+fn a_call_that_does_not_return_has_no_result() {
+    use calls::counter::{FILTERED, SEEN, UNKNOWN};
+    for (text, events, filtered, unknown) in [
+        ("pid == 20", 2, 0, 0),
+        ("pid == 21", 1, 1, 0),
+        ("pid == 20 || retval == 0", 1, 0, 1),
+        ("dur == 4000", 2, 0, 0),
+        ("dur != 4000", 1, 1, 0),
+    ] {
+        let mut m = in_close(0);
+        let program = calls::exit(&maps(3), &target(None, with_neighbours(text, 3))).unwrap();
+        let task = m.task;
+        m.run_words(&program, &[task]).unwrap_or_else(|e| panic!("{text}: {e}\n{program}"));
+        assert_eq!(m.drain(RING).len(), events, "{text}");
+        assert_eq!([SEEN, FILTERED, UNKNOWN].map(|c| counter(&m, c)), [2, filtered, unknown], "{text}");
+    }
+}
+
+/// On a whole machine: what a thread makes of its returns from calls, each a number, a result and whether it was entered; with
+/// these flags in its task storage before.
+fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
+    let schema = events::schema::by_name("getppid").expect("a row");
+    let nr = schema.x86_64.expect("a number");
+    let target = Target { thread_status: 8, task_signal: 32, signal_exec: 8, whole: true, ..Target::default() };
+    let maps = Maps {
+        tasks: TASKS,
+        scratch: SCRATCHES,
+        rings: vec![RING],
+        rows: ROWS,
+        row_count: nr as i32 + 1,
+        switches: SWITCHES,
+    };
+    let mut m = machine(schema, nr, &[]);
+    // A start of 0 means that nothing is known.
+    (m.time, m.tick) = (1000, 1);
+    let mut value = [0; state::SIZE as usize];
+    value[..4].copy_from_slice(&flags.to_le_bytes());
+    let task = m.task.to_le_bytes();
+    assert!(m.set_value(TASKS, &task, &value));
+    let enter = calls::sys_enter(&maps, &target, Source::All).expect("a program");
+    let exit = calls::sys_exit(&maps, &target, Source::All).expect("a program");
+    for (nr, ret, entered) in calls {
+        let mut regs = [0u8; 168];
+        regs[120..124].copy_from_slice(&nr.to_le_bytes());
+        regs[80..88].copy_from_slice(&ret.to_le_bytes());
+        let regs = m.add_kernel(&regs, Access::ReadOnly);
+        if *entered {
+            m.run_words(&enter, &[regs, u64::from(*nr)]).expect("a run");
+        }
+        m.run_words(&exit, &[regs, *ret as u64]).expect("a run");
+    }
+    m.drain(RING)
+}
+
+#[test]
+fn the_first_return_of_a_thread_tells_of_a_call_from_before() {
+    const GETPPID: u32 = 110;
+    const CLONE: u32 = 56;
+    let known = |events: Vec<Vec<u8>>| -> Vec<(i64, bool)> {
+        let parse =
+            |e: &Vec<u8>| Event::parse(e).map(|e| (e.ret(), e.caps() & CAP_START_UNKNOWN == 0)).expect("an event");
+        events.iter().map(parse).collect()
+    };
+    assert_eq!(known(returns(0, &[(GETPPID, 7, false), (GETPPID, 8, true)])), [(7, false), (8, true)]);
+    // Once a thread is known, a return without an entry is none of ours.
+    assert_eq!(known(returns(0, &[(GETPPID, 7, true), (GETPPID, 8, false)])), [(7, true)]);
+    // A child's first return, and then a call.
+    assert_eq!(known(returns(0, &[(CLONE, 0, false), (GETPPID, 8, true)])), [(8, true)]);
+    for mark in [state::LEFT_OUT, state::OWN] {
+        assert_eq!(known(returns(mark, &[(GETPPID, 7, false), (GETPPID, 8, true)])), []);
+    }
+}
+
+/// `n` messages of struct mmsghdr at the front, each with a name, two iovecs and control bytes behind them.
+fn messages(n: u64) -> Vec<u8> {
+    let mut memory = vec![0u8; LEN];
+    let mut put = |at: u64, bytes: &[u8]| memory[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+    let data = BASE + 64 * n;
+    for i in 0..n {
+        let iov = BASE + LEN as u64 - 32;
+        let header = [data, 6, iov, 1 + i % 2, data + 8, 8 * (i % 3), 0, 40 + 10 * i];
+        put(64 * i, &header.map(u64::to_le_bytes).concat());
+    }
+    put(
+        64 * n,
+        b"namehere--control--control-bytes-of-a-message and what it says, which is longer than what is wanted of it",
+    );
+    put(LEN as u64 - 32, &[data + 20, 60, data + 30, 5].map(u64::to_le_bytes).concat());
+    memory
+}
+
+#[test]
+fn arrays_of_messages_are_captured_message_by_message() {
+    for (name, nr, n, ret) in [
+        ("recvmmsg", 299, 5, 4),
+        ("recvmmsg", 299, 5, 0),
+        ("recvmmsg", 299, 5, -11),
+        ("sendmmsg", 307, 5, 5),
+        ("sendmmsg", 307, 5, 1),
+    ] {
+        let schema = events::schema::by_name(name).expect("a call");
+        let (args, memory) = ([3, BASE, n, 0, 0, 0], messages(n));
+        let (want, have) = (captured(schema, &args, ret, &memory), traced(schema, nr, &args, ret, &memory));
+        assert_eq!(difference(schema, &want, &have, |_| true), None, "{name} = {ret}");
+        assert!(ret <= 0 || have.len() > 120 * ret as usize, "{name}: {} bytes", have.len());
+    }
+    // What there is no room for is cut, behind a whole message.
+    let schema = events::schema::by_name("recvmmsg").expect("a call");
+    let (args, memory) = ([3, BASE, 100, 0, 0, 0], messages(100));
+    let (want, have) = (captured(schema, &args, 100, &memory), traced(schema, 299, &args, 100, &memory));
+    let (want, have) = (Event::parse(&want).expect("an event"), Event::parse(&have).expect("an event"));
+    let bytes = |e: &Event<'_>| e.tail(1, true).expect("a tail").bytes.to_vec();
+    let (w, h) = (bytes(&want), bytes(&have));
+    assert_eq!((have.cap(1), u16::from_le_bytes([w[0], w[1]])), (events::event::Cap::Cut, 100));
+    assert!(u16::from_le_bytes([h[0], h[1]]) >= 30 && w[2..].starts_with(&h[2..]), "{} bytes", h.len());
+}
+
+/// Sets a word that user space has mapped: the switch of the machine's only processor.
+fn switch(m: &mut Machine, to: u64) {
+    let mut value = m.value(SCRATCHES, &[0; 4]).expect("scratch memory").to_vec();
+    let at = calls::counter::BASE + calls::counter::SWITCH as usize;
+    value[at..at + 8].copy_from_slice(&to.to_le_bytes());
+    assert!(m.set_value(SCRATCHES, &[0; 4], &value));
+}
+
+#[test]
+fn a_session_that_is_stopped_holds_calls_back() {
+    use calls::pause::{NO_UNKNOWN, STOPPED};
+    let target = Target { switch: Some(0), unknown: true, ..target(None, Vec::new()) };
+    let exit = calls::sys_exit(&maps(3), &target, Source::All).unwrap();
+    for (flags, word, events) in [
+        (0, 0, 1),
+        (0, STOPPED, 0),
+        (0, NO_UNKNOWN, 1),
+        // Calls without a row.
+        (state::COMPAT, 0, 1),
+        (state::COMPAT, STOPPED, 0),
+        (state::COMPAT, NO_UNKNOWN, 0),
+        // One that was not wanted when it began.
+        (state::UNREAD, 0, 0),
+    ] {
+        let mut m = in_close(flags);
+        switch(&mut m, word);
+        m.run_words(&exit, &[0, 0]).unwrap_or_else(|e| panic!("{flags} {word}: {e}\n{exit}"));
+        assert_eq!((m.drain(RING).len(), counter(&m, calls::counter::SEEN)), (events, events as u64), "{flags} {word}");
+        // The call is over in any case.
+        let state = m.value(TASKS, &m.task.to_le_bytes()).unwrap();
+        assert_eq!(i32::from(state[0]) & state::IN_CALL, 0);
+    }
+    // The end of a task is told of, the call that it ends in is not.
+    let exit = calls::exit(&maps(3), &target).unwrap();
+    for (word, names) in [(0, &["close", "exit"][..]), (STOPPED, &["exit"][..])] {
+        let mut m = in_close(0);
+        switch(&mut m, word);
+        let task = m.task;
+        m.run_words(&exit, &[task]).unwrap_or_else(|e| panic!("{e}\n{exit}"));
+        let events = m.drain(RING);
+        let found: Vec<&str> = events.iter().map(|e| Event::parse(e).expect("an event").schema.name).collect();
+        assert_eq!(found, names);
+    }
+}
+
+#[test]
+fn a_call_that_became_wanted_too_late_to_be_read_is_not_shown() {
+    let limits = RowLimits { string: STRING, verbose: false };
+    for (name, events) in [("execve", 0), ("close", 1)] {
+        let schema = events::schema::by_name(name).expect("a row");
+        let nr = schema.x86_64.expect("a number");
+        let target = Target { switch: Some(0), ..target(None, Vec::new()) };
+        let mut m = machine(schema, nr, &[0; 64]);
+        let regs = m.add_kernel(&[0; 168], Access::ReadOnly);
+        assert!(m.set_value(ROWS, &nr.to_le_bytes(), &rows::row(schema, false, limits)));
+        let enter = calls::sys_enter(&maps(nr), &target, Source::All).unwrap();
+        let exit = calls::sys_exit(&maps(nr), &target, Source::All).unwrap();
+        let call = |m: &mut Machine| {
+            m.run_words(&enter, &[regs, nr.into()]).unwrap_or_else(|e| panic!("{e}\n{enter}"));
+            assert!(m.set_value(ROWS, &nr.to_le_bytes(), &rows::row(schema, true, limits)));
+            m.run_words(&exit, &[regs, 0]).unwrap_or_else(|e| panic!("{e}\n{exit}"));
+            m.drain(RING).len()
+        };
+        assert_eq!((call(&mut m), call(&mut m)), (events, 1), "{name}");
+    }
 }

@@ -11,7 +11,7 @@
 //! clock. The fixed fields are placed so that they fall naturally aligned when the event starts on 8 bytes: one 4-byte
 //! argument fills the gap at 20, then come start and result, the 8-byte arguments, the other 4-byte ones, and the
 //! processors at entry and exit (u16 each, [`NO_CPU`] where unknown). `process:` events have neither start, result nor
-//! processors. A tail is what was read from memory; the tails of entry (`in`, `inout`) come first, then those of exit
+//! processors; those of [`crate::schema::Class::Probe`] have neither, and 8 bytes for each argument. A tail is what was read from memory; the tails of entry (`in`, `inout`) come first, then those of exit
 //! (`out`, `inout`), each group in the order of the arguments, with the nested shapes (string arrays, iovecs, messages) last, so
 //! that a backend can write the others in one simple loop. Every tail of the schema is present in every event, empty
 //! where nothing was read.
@@ -124,6 +124,9 @@ impl Layout {
     pub fn of(schema: &Schema) -> Layout {
         let mut l = Layout { args: [(0, 0); MAX_ARGS], start: 0, ret: 0, cpu: (0, 0), fixed: 0, tails: Vec::new() };
         let mut at = FIELDS;
+        // The arguments of classes made at run time stand in their order, so that a trace's metadata tells it.
+        let wide = schema.class == Class::Probe;
+        let width = |ty: &Type| if wide { 8 } else { width(ty) };
         let narrow: Vec<usize> = (0..schema.args.len()).filter(|&i| width(&schema.args[i].ty) == 4).collect();
         let (gap, narrow) = narrow.split_at(narrow.len().min(1));
         for &i in gap {
@@ -169,10 +172,13 @@ impl Layout {
         l
     }
 
-    /// The layout of the class `id` of the generated schemas, computed once.
+    /// The layout of the class `id`, computed once.
     pub fn by_id(id: u16) -> Option<&'static Layout> {
         static ALL: LazyLock<Vec<Layout>> =
             LazyLock::new(|| crate::generated::SCHEMAS.iter().map(|s| Layout::of(s)).collect());
-        ALL.get(usize::from(id))
+        match ALL.get(usize::from(id)) {
+            Some(l) => Some(l),
+            None => crate::dynamic::by_id(id).map(|(_, l)| l),
+        }
     }
 }

@@ -11,6 +11,7 @@
 //! Pure: nothing here reads a file, a clock or another process. Every stage of trapline reads the schemas of this crate
 //! and nothing else; no stage knows a system call by name unless it is one of the few named overrides.
 
+pub mod dynamic;
 pub mod encode;
 pub mod errno;
 pub mod event;

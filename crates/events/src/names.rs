@@ -19,6 +19,10 @@ pub trait Names {
     }
     /// The command name (`comm`) of process or thread `pid`.
     fn comm(&self, pid: u32) -> Option<&[u8]>;
+    /// Real user and group of thread `tid`.
+    fn ids(&self, _tid: u32) -> (Option<u32>, Option<u32>) {
+        (None, None)
+    }
 }
 
 /// The descriptor that stands for the working directory (`include/uapi/linux/fcntl.h`).

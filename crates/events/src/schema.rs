@@ -55,6 +55,8 @@ pub enum Class {
     Syscall,
     /// trapline's own: `process:NAME`, arguments only.
     Process,
+    /// Another probe, whose class was made at run time: arguments only. Its name is the probe's whole name.
+    Probe,
 }
 
 /// A set of named groups of calls (`%file`), one bit each.
@@ -73,7 +75,7 @@ impl Sets {
 pub struct Schema {
     /// Index in [`crate::generated::SCHEMAS`], the `id` in an event's header.
     pub id: u16,
-    /// Name without its provider: `openat`.
+    /// Name without its provider: `openat`. Of a class made at run time: with it.
     pub name: &'static str,
     /// Kind.
     pub class: Class,
@@ -92,14 +94,15 @@ pub struct Schema {
 }
 
 /// The most arguments that a schema may have: `process:` events have more than the six of a call.
-pub const MAX_ARGS: usize = 12;
+pub const MAX_ARGS: usize = 32;
 
 impl Schema {
-    /// `syscall` or `process`.
-    pub fn provider(&self) -> &'static str {
+    /// The name of its probe: `syscall:openat`.
+    pub fn probe(&self) -> std::borrow::Cow<'static, str> {
         match self.class {
-            Class::Syscall => "syscall",
-            Class::Process => "process",
+            Class::Syscall => format!("syscall:{}", self.name).into(),
+            Class::Process => format!("process:{}", self.name).into(),
+            Class::Probe => self.name.into(),
         }
     }
 
@@ -157,7 +160,10 @@ impl Schema {
 
 /// The schema of an event's header id.
 pub fn by_id(id: u16) -> Option<&'static Schema> {
-    crate::generated::SCHEMAS.get(usize::from(id)).copied()
+    match crate::generated::SCHEMAS.get(usize::from(id)) {
+        Some(s) => Some(s),
+        None => crate::dynamic::by_id(id).map(|(s, _)| s),
+    }
 }
 
 /// The schema of a call by its number on x86_64.

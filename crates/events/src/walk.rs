@@ -37,6 +37,10 @@ pub enum Group {
 pub trait Sink {
     /// Whether verbose fields are wanted.
     fn verbose(&self) -> bool;
+    /// Bytes of a string that are wanted, where more of it may be there.
+    fn string_limit(&self) -> Option<usize> {
+        None
+    }
     /// An integer.
     fn int(&mut self, v: u64, int: &Int);
     /// Text or bytes; `cut` where there was more.
@@ -172,7 +176,14 @@ impl Context<'_> {
         match ty {
             Type::Int(_) | Type::Switch { .. } => sink.addr(self.addr),
             Type::Str(StrKind::Path) => sink.text(t.bytes, self.cut, Text::Path),
-            Type::Str(StrKind::Text) => sink.text(t.bytes, self.cut, Text::Str),
+            Type::Str(StrKind::Text) => {
+                let shown = sink.string_limit().and_then(|most| t.bytes.get(..most));
+                sink.text(
+                    shown.unwrap_or(t.bytes),
+                    self.cut || shown.is_some_and(|s| s.len() < t.bytes.len()),
+                    Text::Str,
+                );
+            }
             Type::Bytes(_) => sink.text(t.bytes, self.cut, Text::Buf),
             Type::Ptr { elem, len: None } => match elem {
                 Mem::Int(_) => array(elem, t.bytes, 1, false, sink),

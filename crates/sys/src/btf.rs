@@ -2,19 +2,21 @@
 //!
 //! ```text
 //!  header │ types: (name, info, size or type, extra…)* │ strings
-//!             ▲ one pass notes where each starts; nothing else is built
+//!             ▲ one pass notes where every 16th starts, and finds names that are known beforehand; nothing else is built
 //! ```
 //!
 //! A name is found by walking the types of its kind: that costs microseconds, a table of 100,000 names costs the start of a
 //! trace. The parser trusts nothing: every offset is checked, every chain and search is bounded. Not here: BTF of modules.
 
 pub mod build;
+mod describe;
 mod raw;
 mod vmlinux;
+pub use describe::Described;
 pub use raw::{BtfError, Kind};
 pub use vmlinux::{Blob, KernelBtf};
 
-use raw::{Type, read_type, starts, text_is, word};
+use raw::{Type, read_type, step, text_is, word};
 
 const MAGIC: u16 = 0xeb9f;
 /// Bytes of a member, of a parameter.
@@ -54,13 +56,26 @@ pub struct Btf<D> {
     data: D,
     types: (usize, usize),
     strings: (usize, usize),
-    /// Where type N + 1 starts in the type section; type 0 is void.
+    /// Where type N * [`STEP`] + 1 starts in the type section; type 0 is void.
     starts: Vec<u32>,
+    /// How many types there are.
+    count: u32,
+    /// What was looked for beforehand, and found or not.
+    known: Vec<(Kind, String, Option<u32>)>,
 }
 
+/// A start is noted for every so many types; the others are found from there. All of them would take as long to write down as
+/// the pass itself does.
+const STEP: u32 = 16;
+
 impl<D: AsRef<[u8]>> Btf<D> {
-    /// Reads the header and notes where each type starts.
+    /// Reads the header and looks at each type once.
     pub fn parse(data: D) -> Result<Btf<D>, BtfError> {
+        Btf::parse_for(data, &[])
+    }
+
+    /// As [`Btf::parse`], and finds `wanted` in the same pass, so that [`Btf::find`] and [`Btf::field_of`] need none for them.
+    pub fn parse_for(data: D, wanted: &[(Kind, &str)]) -> Result<Btf<D>, BtfError> {
         let bytes = data.as_ref();
         let word = |at| word(bytes, at).ok_or(BtfError::Truncated);
         if word(0)? & 0x00ff_ffff != u32::from(MAGIC) | 1 << 16 {
@@ -73,8 +88,42 @@ impl<D: AsRef<[u8]>> Btf<D> {
             if end > bytes.len() { Err(BtfError::Truncated) } else { Ok((start, end)) }
         };
         let (types, strings) = (section(8, 12)?, section(16, 20)?);
-        let starts = starts(&bytes[types.0..types.1])?;
-        Ok(Btf { data, types, strings, starts })
+        let known = wanted.iter().map(|(kind, name)| (*kind, (*name).into(), None)).collect();
+        let mut btf = Btf { data, types, strings, starts: Vec::new(), count: 0, known };
+        btf.look_at_all()?;
+        Ok(btf)
+    }
+
+    fn look_at_all(&mut self) -> Result<(), BtfError> {
+        let (types, strings) = (&self.data.as_ref()[self.types.0..self.types.1], self.strings());
+        let (mut starts, mut ids, mut at) = (Vec::with_capacity(types.len() / 20 / STEP as usize), 0u32, 0);
+        let mut found = vec![None; self.known.len()];
+        let mut kinds = self.known.iter().fold(0u32, |all, (kind, ..)| all | 1 << *kind as u8);
+        while at < types.len() {
+            if ids.is_multiple_of(STEP) {
+                starts.push(at as u32);
+            }
+            ids += 1;
+            let (kind, name, next) = step(types, at)?;
+            at = next;
+            if kinds >> kind & 1 == 0 {
+                continue;
+            }
+            let is = |(k, n, _): &(Kind, String, _)| *k as u8 == kind && text_is(strings, name as usize, n.as_bytes());
+            if let Some(n) = self.known.iter().position(is) {
+                found[n] = found[n].or(Some(ids));
+                let open = self.known.iter().zip(&found).filter(|(_, id)| id.is_none());
+                kinds = open.fold(0, |all, ((kind, ..), _)| all | 1 << *kind as u8);
+            }
+        }
+        if at != types.len() {
+            return Err(BtfError::Truncated);
+        }
+        for (known, id) in self.known.iter_mut().zip(found) {
+            known.2 = id;
+        }
+        (self.starts, self.count) = (starts, ids);
+        Ok(())
     }
 
     fn types(&self) -> &[u8] {
@@ -86,8 +135,12 @@ impl<D: AsRef<[u8]>> Btf<D> {
     }
 
     fn get(&self, id: u32) -> Option<Type> {
-        let start = *self.starts.get((id as usize).checked_sub(1)?)?;
-        read_type(self.types(), start as usize).ok()
+        let index = id.checked_sub(1).filter(|i| *i < self.count)?;
+        let (types, mut at) = (self.types(), *self.starts.get((index / STEP) as usize)? as usize);
+        for _ in 0..index % STEP {
+            at = step(types, at).ok()?.2;
+        }
+        read_type(types, at).ok()
     }
 
     fn text(&self, at: u32) -> &[u8] {
@@ -97,12 +150,12 @@ impl<D: AsRef<[u8]>> Btf<D> {
 
     /// How many types there are.
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.count as usize
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.count == 0
     }
 
     /// What a type is; none for void and ids that do not exist.
@@ -117,13 +170,32 @@ impl<D: AsRef<[u8]>> Btf<D> {
 
     /// The first type of this kind and name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<u32> {
-        let (types, strings) = (self.types(), self.strings());
-        let is = |start: &u32| {
-            let at = *start as usize;
-            let same_kind = word(types, at + 4).is_some_and(|info| (info >> 24 & 0x1f) as u8 == kind as u8);
-            same_kind && word(types, at).is_some_and(|at| text_is(strings, at as usize, name.as_bytes()))
-        };
-        self.starts.iter().position(is).map(|i| i as u32 + 1)
+        if let Some((_, _, id)) = self.known.iter().find(|(k, n, _)| *k == kind && n == name) {
+            return *id;
+        }
+        let (types, strings, mut at) = (self.types(), self.strings(), 0);
+        for id in 1..=self.count {
+            let (is, text, next) = step(types, at).ok()?;
+            if is == kind as u8 && text_is(strings, text as usize, name.as_bytes()) {
+                return Some(id);
+            }
+            at = next;
+        }
+        None
+    }
+
+    /// All types of this kind that have a name, with their ids, in order of ids.
+    pub fn all(&self, kind: Kind) -> impl Iterator<Item = (u32, &str)> {
+        let (types, mut next) = (self.types(), 0);
+        let heads = (1..=self.count).map_while(move |id| {
+            let (is, name, end) = step(types, next).ok()?;
+            next = end;
+            Some((id, is, name))
+        });
+        heads.filter(move |(_, is, _)| *is == kind as u8).filter_map(|(id, _, name)| {
+            let name = self.text(name);
+            (!name.is_empty()).then_some((id, std::str::from_utf8(name).ok()?))
+        })
     }
 
     /// The type behind typedefs, qualifiers and tags; 0 is void.

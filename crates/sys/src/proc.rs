@@ -38,6 +38,23 @@ pub fn comm(tid: i32) -> Option<Vec<u8>> {
     Some(c)
 }
 
+/// Real user and group of a thread, as trapline's user namespace knows them.
+pub fn ids(tid: i32) -> Option<(u32, u32)> {
+    let text = fs::read(format!("/proc/{tid}/status")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let real = |name: &str| -> Option<u32> {
+        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    Some((real("Uid:")?, real("Gid:")?))
+}
+
+/// The processor that a thread runs on, or ran on when it stopped.
+pub fn cpu(tid: i32) -> Option<u16> {
+    // `processor`, proc_pid_stat(5).
+    stat_field(tid, 39)?.try_into().ok()
+}
+
 /// The call that a thread is blocked in: number and arguments. None: it runs, or may not be looked at.
 pub fn call_in_flight(pid: i32, tid: i32) -> Option<(i64, [u64; 6])> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
@@ -71,6 +88,69 @@ pub fn fds(pid: i32) -> io::Result<Vec<i32>> {
     Ok(v)
 }
 
+/// The processes that can be seen, rising.
+pub fn processes() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let mut v: Vec<i32> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    v.sort_unstable();
+    v
+}
+
+/// Field `n` of `/proc/PID/stat`, counted as proc_pid_stat(5) does; from 3 on. The name before may hold anything.
+fn stat_field(pid: i32, n: usize) -> Option<i64> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    stat_word(&text, n)?.parse().ok()
+}
+
+fn stat_word(text: &[u8], n: usize) -> Option<&str> {
+    let end = text.iter().rposition(|b| *b == b')')?;
+    std::str::from_utf8(&text[end + 1..]).ok()?.split_whitespace().nth(n.checked_sub(3)?)
+}
+
+/// Whether it is a thread of the kernel's (PF_KTHREAD, `include/linux/sched.h`).
+pub fn is_kernel_thread(pid: i32) -> bool {
+    stat_field(pid, 9).is_some_and(|flags| flags & 0x0020_0000 != 0)
+}
+
+/// The number of the pseudoterminal that controls a process, if one does (majors 136 to 143, 256 minors each).
+pub fn terminal(pid: i32) -> Option<u32> {
+    let dev = stat_field(pid, 7)? as u32;
+    // new_encode_dev(), include/linux/kdev_t.h
+    let (major, minor) = (dev >> 8 & 0xfff, dev & 0xff | dev >> 12 & 0xfff00);
+    (136..144).contains(&major).then(|| (major - 136) * 256 + minor)
+}
+
+/// The children of a process, theirs, and so on.
+pub fn descendants(pid: i32) -> Vec<i32> {
+    let parents: Vec<(i32, i32)> =
+        processes().into_iter().filter_map(|p| Some((p, stat_field(p, 4)? as i32))).collect();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(parents.iter().filter(|(_, p)| *p == parent).map(|(child, _)| *child));
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+fn fdinfo(pid: i32, fd: i32, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).ok()?;
+    Some(text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?.trim().to_string())
+}
+
+/// The number of the pseudoterminal whose master a descriptor is.
+pub fn tty_index(pid: i32, fd: i32) -> Option<u32> {
+    fdinfo(pid, fd, "tty-index")?.parse().ok()
+}
+
+/// Whether a descriptor is open for reading.
+pub fn fd_can_read(pid: i32, fd: i32) -> bool {
+    const ACCESS_MODE: u32 = 3;
+    const WRITE_ONLY: u32 = 1;
+    let flags = fdinfo(pid, fd, "flags").and_then(|f| u32::from_str_radix(&f, 8).ok());
+    flags.is_some_and(|f| f & ACCESS_MODE != WRITE_ONLY)
+}
+
 /// Whether descriptor `fd` closes at exec, from `/proc/PID/fdinfo`.
 pub fn fd_cloexec(pid: i32, fd: i32) -> bool {
     const O_CLOEXEC: u32 = 0o2_000_000;
@@ -82,6 +162,17 @@ pub fn fd_cloexec(pid: i32, fd: i32) -> bool {
 /// The value of `/proc/sys/kernel/yama/ptrace_scope`, where the kernel has Yama.
 pub fn yama_scope() -> Option<u32> {
     fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?.trim().parse().ok()
+}
+
+/// The processes that are there.
+pub fn all() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The host's name.
+pub fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim_end().into()
 }
 
 /// The kernel's release, for instance `6.18.44`.
@@ -110,6 +201,30 @@ pub fn effective_capabilities() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_thread_has_ids_and_a_processor() {
+        let me = crate::process::own_pid();
+        assert_eq!(ids(me).map(|i| i.0), Some(crate::process::ruid()));
+        assert!(cpu(me).is_some_and(|c| c < 4096) && ids(0).is_none() && cpu(0).is_none());
+    }
+
+    #[test]
+    fn names_do_not_shift_the_fields_of_stat() {
+        let text = b"12 (a) b ( 3) S 7 12 12 34816 -1 4194304 1";
+        assert_eq!([3, 4, 7, 9].map(|n| stat_word(text, n)), ["S", "7", "34816", "4194304"].map(Some));
+        assert_eq!((stat_word(text, 2), stat_word(text, 11), stat_word(b"12 (a", 4)), (None, None, None));
+    }
+
+    #[test]
+    fn descendants_are_found_and_others_are_not() {
+        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let all = descendants(std::process::id() as i32);
+        assert!(all.contains(&(child.id() as i32)) && !all.contains(&1), "{all:?}");
+        assert!(!is_kernel_thread(child.id() as i32));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 
     #[test]
     fn calls_in_flight_are_parsed_and_running_threads_are_not() {

@@ -107,9 +107,6 @@ pub fn leave_behind(fds: &[i32]) {
             }
             return;
         }
-        if libc::fork() != 0 {
-            libc::_exit(0);
-        }
         libc::setsid();
         let mut from = 0u32;
         for fd in &keep {
@@ -120,6 +117,10 @@ pub fn leave_behind(fds: &[i32]) {
             from = fd + 1;
         }
         libc::syscall(libc::SYS_close_range, from, u32::MAX, 0);
+        // The caller waits until here: nobody else holds a descriptor that is not in `fds`.
+        if libc::fork() != 0 {
+            libc::_exit(0);
+        }
         let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         // Two seconds at most: the parent is about to end.
         for _ in 0..2000 {
@@ -192,6 +193,65 @@ pub fn euid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Real user id: who has started this, whatever the file's owner or capabilities have made of it.
+pub fn ruid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getuid() }
+}
+
+/// The first of these processes of which the real user may not look into some thread, by ptrace's rules: no capability and no
+/// setuid bit of trapline's helps. A process that is gone is not refused.
+///
+/// Reading `/proc/PID/task/TID/syscall` asks PTRACE_MODE_ATTACH_FSCREDS (`proc_pid_syscall`, `fs/proc/base.c`); the question is put
+/// by a child that has given up everything. Must be called before any thread is started.
+pub fn first_refused(pids: &[i32]) -> io::Result<Option<i32>> {
+    let answer = pipe()?;
+    match fork()? {
+        Fork::Child => {
+            let (uid, gid) = (ruid(), rgid());
+            // SAFETY: plain integers. With an effective id of root first the ids go, and with them capabilities.
+            let become_real = unsafe { libc::setresgid(gid, gid, gid) == 0 && libc::setresuid(uid, uid, uid) == 0 };
+            let dropped = become_real && crate::caps::drop_to(0).is_ok();
+            let refused = |pid: &&i32| {
+                let threads = crate::proc::threads(**pid).unwrap_or_default();
+                threads.iter().any(|tid| {
+                    let read = std::fs::read(format!("/proc/{pid}/task/{tid}/syscall"));
+                    read.is_err_and(|e| matches!(e.raw_os_error(), Some(libc::EACCES | libc::EPERM)))
+                })
+            };
+            let first = if dropped { pids.iter().find(refused).copied().unwrap_or(0) } else { -1 };
+            for byte in first.to_le_bytes() {
+                let _ = write_byte(&answer.1, byte);
+            }
+            exit_now(0)
+        }
+        Fork::Parent(child) => {
+            drop(answer.1);
+            let mut bytes = [0; 4];
+            let mut whole = true;
+            for b in &mut bytes {
+                match read_byte(&answer.0)? {
+                    Some(read) => *b = read,
+                    None => whole = false,
+                }
+            }
+            // SAFETY: our own child; its status is of no interest.
+            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+            match i32::from_le_bytes(bytes) {
+                _ if !whole => Err(io::ErrorKind::UnexpectedEof.into()),
+                0 => Ok(None),
+                -1 => Err(io::ErrorKind::PermissionDenied.into()),
+                pid => Ok(Some(pid)),
+            }
+        }
+    }
+}
+
+fn rgid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getgid() }
+}
+
 /// Parent's process id.
 pub fn parent() -> i32 {
     // SAFETY: no arguments, cannot fail.
@@ -203,6 +263,18 @@ pub fn own_pid() -> i32 {
     std::process::id() as i32
 }
 
+/// Waits until `fd` is readable (a pidfd is when its process has ended), `time` at most; whether it is.
+pub fn wait_readable(fd: &impl AsRawFd, time: std::time::Duration) -> io::Result<bool> {
+    let mut fds = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let time = libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
+    // SAFETY: one entry and a time, both ours; no mask.
+    let ready = unsafe { libc::ppoll(&mut fds, 1, &time, std::ptr::null()) };
+    match crate::check(ready.into()) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(false),
+        other => other.map(|n| n > 0),
+    }
+}
+
 /// A descriptor for a process, or with `thread` for any thread (PIDFD_THREAD, Linux 6.9).
 pub fn pidfd(pid: i32, thread: bool) -> io::Result<OwnedFd> {
     let flags = if thread { libc::O_EXCL } else { 0 };
@@ -211,6 +283,29 @@ pub fn pidfd(pid: i32, thread: bool) -> io::Result<OwnedFd> {
         let fd = check(libc::syscall(libc::SYS_pidfd_open, pid, flags))?;
         Ok(OwnedFd::from_raw_fd(fd as i32))
     }
+}
+
+/// Makes a directory that only its owner may enter; an empty one may exist already.
+pub fn make_private_dir(path: &std::path::Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {
+            let empty = std::fs::read_dir(path)?.next().is_none();
+            if empty {
+                Ok(())
+            } else {
+                Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "the directory is not empty"))
+            }
+        }
+        made => made,
+    }
+}
+
+/// Fills `bytes` with random numbers, as getrandom(2) does.
+pub fn random(bytes: &mut [u8]) -> io::Result<()> {
+    // SAFETY: the pointer and the length are those of one slice that is borrowed for the call.
+    let n = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if n == bytes.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Writes a file that only its owner may read; refuses a name that exists.
@@ -224,4 +319,16 @@ pub fn write_private(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
 pub fn is_terminal(fd: &impl AsRawFd) -> bool {
     // SAFETY: isatty takes a descriptor.
     unsafe { libc::isatty(fd.as_raw_fd()) == 1 }
+}
+/// Lets the process have as many descriptors as its hard limit says.
+pub fn raise_file_limit() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit for the duration of both calls.
+    let done = unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0
+        }
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

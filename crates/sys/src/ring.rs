@@ -54,7 +54,42 @@ pub struct Control {
     pub started: AtomicU32,
     /// (w) Calls that the attach interrupted for good.
     pub interrupted: AtomicU64,
+    /// (r) Whether events are held back, and which calls are wanted: of sessions that take orders.
+    pub orders: Orders,
 }
+
+/// What the reader may change while the writer traces.
+#[repr(C)]
+pub struct Orders {
+    /// Calls and signals are held back.
+    pub stopped: AtomicU32,
+    /// Calls of no table are wanted.
+    pub unknown: AtomicU32,
+    /// A bit for each number of a call that is wanted.
+    wanted: [AtomicU64; Orders::NUMBERS / 64],
+}
+
+impl Orders {
+    /// Numbers that have a bit.
+    pub const NUMBERS: usize = 1024;
+
+    /// Whether the call with this number is wanted; none for numbers that have no bit.
+    pub fn wants(&self, nr: u64) -> Option<bool> {
+        let word = self.wanted.get(usize::try_from(nr / 64).ok()?)?;
+        Some(word.load(Ordering::Relaxed) >> (nr % 64) & 1 != 0)
+    }
+
+    /// These calls are wanted, by number, and no others.
+    pub fn select(&self, wanted: &[bool], unknown: bool) {
+        for (word, bits) in self.wanted.iter().zip(wanted.chunks(64).chain(std::iter::repeat(&[][..]))) {
+            let bits = bits.iter().enumerate().fold(0, |all, (i, on)| all | u64::from(*on) << i);
+            word.store(bits, Ordering::Relaxed);
+        }
+        self.unknown.store(unknown.into(), Ordering::Relaxed);
+    }
+}
+
+const _: () = assert!(size_of::<Control>() <= HEAD);
 
 /// The mapping. Dropping it unmaps; the memory goes with the last mapping.
 pub struct Ring {
@@ -109,6 +144,11 @@ impl Ring {
     /// The largest frame that always fits an empty ring.
     pub fn max_frame(&self) -> usize {
         self.size / 2 - 16
+    }
+
+    /// Bytes of room.
+    pub fn size(&self) -> u64 {
+        self.size as u64
     }
 
     /// Bytes in the ring.
@@ -267,6 +307,23 @@ mod tests {
             });
         }
         assert_eq!(ring.used(), 0);
+    }
+
+    #[test]
+    fn the_selection_is_what_was_selected_last() {
+        let ring = Ring::new(4096).unwrap();
+        let orders = &ring.control().orders;
+        assert_eq!((orders.wants(0), orders.wants(1023), orders.wants(1024)), (Some(false), Some(false), None));
+        let mut wanted = vec![false; 400];
+        for nr in [0, 63, 64, 399] {
+            wanted[nr] = true;
+        }
+        orders.select(&wanted, true);
+        for nr in 0..1024 {
+            assert_eq!(orders.wants(nr), Some(wanted.get(nr as usize).copied().unwrap_or(false)), "{nr}");
+        }
+        orders.select(&[], false);
+        assert!((0..1024).all(|nr| orders.wants(nr) == Some(false)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::check;
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// How SIGPIPE was set when the process started, before Rust's runtime ignored it.
 static SIGPIPE_AT_START: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
@@ -65,9 +65,66 @@ extern "C" fn count(sig: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) 
     }
 }
 
+/// Signals that are counted, a bit each.
+static COUNTED: AtomicU64 = AtomicU64::new(0);
+
 /// Counts a signal instead of its action. System calls that it interrupts return EINTR.
 pub fn count_signal(sig: i32) -> io::Result<()> {
-    set(sig, count as *const () as usize, libc::SA_SIGINFO)
+    set(sig, count as *const () as usize, libc::SA_SIGINFO)?;
+    COUNTED.fetch_or(1 << sig, Ordering::Relaxed);
+    Ok(())
+}
+
+fn all_counted() -> impl Iterator<Item = i32> {
+    let mask = COUNTED.load(Ordering::Relaxed);
+    (1..64).filter(move |sig| mask & 1 << sig != 0)
+}
+
+/// In a forked process that is no front end: counted signals have their default action again, but those that it ignores.
+pub fn uncount() {
+    for sig in all_counted().filter(|sig| !is_ignored(*sig)) {
+        let _ = default(sig);
+    }
+    COUNTED.store(0, Ordering::Relaxed);
+}
+
+/// Counted signals wait while this lives: it is made before a fork, so that none is lost between the fork and the exec. See
+/// [`Held::give_back`].
+pub struct Held(libc::sigset_t);
+
+/// Lets counted signals wait.
+pub fn hold_counted() -> Held {
+    // SAFETY: the sets are valid; an emptied one is filled with numbers of signals.
+    unsafe {
+        let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigemptyset(&mut set);
+        for sig in all_counted() {
+            libc::sigaddset(&mut set, sig);
+        }
+        libc::sigprocmask(libc::SIG_BLOCK, &set, &mut old);
+        Held(old)
+    }
+}
+
+impl Held {
+    /// In a child that is about to execute a command: counted signals have their default action again, and those that a terminal
+    /// sent before the fork, to what was to be the command's process group, come now, as do those that waited.
+    pub fn give_back(self) {
+        for sig in all_counted() {
+            let _ = default(sig);
+            if counted(sig) > sent(sig) {
+                // SAFETY: raise takes a signal number.
+                unsafe { libc::raise(sig) };
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: the set is the one that sigprocmask gave.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+    }
 }
 
 /// How often a counted signal was sent by a process, and not by the kernel for a terminal.

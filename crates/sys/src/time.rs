@@ -17,6 +17,16 @@ pub fn realtime() -> u64 {
     now(libc::CLOCK_REALTIME)
 }
 
+/// CPU time of the calling thread, ns.
+pub fn of_thread() -> u64 {
+    now(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of the process, ns.
+pub fn of_process() -> u64 {
+    now(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// Seconds that the local time zone adds to UTC at `secs` since the epoch.
 pub fn utc_offset(secs: i64) -> i64 {
     // SAFETY: an all-zero tm is a valid value; localtime_r fills it from a valid time_t.

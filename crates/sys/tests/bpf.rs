@@ -2,9 +2,10 @@
 //!
 //! Wants root; a test that may not use bpf(2) says so, notes it in the file that `TRAPLINE_SKIPS` names, and passes.
 
-use std::io::Write;
+mod lab;
+
+use lab::*;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use sys::bpf::info::{self, Object};
 use sys::bpf::link::{Link, tracepoint_id};
@@ -12,87 +13,6 @@ use sys::bpf::map::{self, Map};
 use sys::bpf::prog::{Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{iter, ring::Ring};
 use sys::btf::{KernelBtf, Kind, build};
-
-/// One test at a time: they count what they leave behind.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn start(test: &str) -> Option<MutexGuard<'static, ()>> {
-    let guard = ALONE.lock().unwrap_or_else(|e| e.into_inner());
-    let own_namespace = std::fs::read_link("/proc/self/ns/pid").is_ok_and(|l| l.as_os_str() != "pid:[4026531836]");
-    let why = match info::ids(Object::Program).and_then(|_| Map::array("probe", 8, 1, 0)) {
-        Err(e) => e.to_string(),
-        Ok(_) if own_namespace => "in a pid namespace of its own".into(),
-        Ok(_) => return Some(guard),
-    };
-    println!("skipped: {test}: {why}");
-    if let Some(file) = std::env::var_os("TRAPLINE_SKIPS") {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-        writeln!(file, "root\t{test}\t{why}").unwrap();
-    }
-    None
-}
-
-type Insn = (u8, u8, u8, i16, i32);
-
-fn assemble(insns: &[Insn]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (op, dst, src, off, imm) in insns {
-        out.extend([*op, src << 4 | dst]);
-        out.extend(off.to_le_bytes());
-        out.extend(imm.to_le_bytes());
-    }
-    out
-}
-
-const EXIT: [Insn; 2] = [(0xb7, 0, 0, 0, 0), (0x95, 0, 0, 0, 0)];
-
-const fn call(helper: i32) -> Insn {
-    (0x85, 0, 0, 0, helper)
-}
-
-fn load_map(dst: u8, map: &Map) -> [Insn; 2] {
-    use std::os::fd::AsRawFd;
-    [(0x18, dst, 1, 0, map.as_fd().as_raw_fd()), (0, 0, 0, 0, 0)]
-}
-
-/// r6 = context; leaves for `EXIT`, which must follow `body`, unless this process runs.
-fn mine(body: &[Insn]) -> Vec<u8> {
-    let mut v: Vec<Insn> = vec![(0xbf, 6, 1, 0, 0), call(14), (0x77, 0, 0, 0, 32)];
-    v.push((0x55, 0, 0, body.len() as i16, std::process::id() as i32));
-    v.extend(body);
-    v.extend(EXIT);
-    assemble(&v)
-}
-
-/// Adds 1 to the value of index `index` in an array (also one per CPU); 9 instructions.
-fn count(map: &Map, index: i32) -> Vec<Insn> {
-    let [a, b] = load_map(1, map);
-    let key = [(0x62, 10, 0, -4, index), (0xbf, 2, 10, 0, 0), (0x07, 2, 0, 0, -4)];
-    let add = [call(1), (0x15, 0, 0, 2, 0), (0xb7, 1, 0, 0, 1), (0xdb, 0, 1, 0, 0)];
-    [&[a, b], &key[..], &add[..]].concat()
-}
-
-/// Sends the word at fp-16 to the ring in r1; result in r0.
-const SEND: [Insn; 5] = [(0xbf, 2, 10, 0, 0), (0x07, 2, 0, 0, -16), (0xb7, 3, 0, 0, 8), (0xb7, 4, 0, 0, 1), call(130)];
-
-fn load(spec: &ProgramSpec) -> Program {
-    Program::load(spec).unwrap_or_else(|e| panic!("{e}\n{}", e.log))
-}
-
-fn getppid(times: usize) {
-    for _ in 0..times {
-        // SAFETY: no arguments.
-        unsafe { libc::syscall(libc::SYS_getppid) };
-    }
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes(bytes.try_into().unwrap())
-}
-
-fn sum(map: &Map, index: u32) -> u64 {
-    map.lookup_per_cpu(&index.to_le_bytes()).unwrap().unwrap().iter().map(|v| number(v)).sum()
-}
 
 /// Programs and maps of ours that are still there.
 fn left(names: &[&str]) -> Vec<String> {
@@ -262,6 +182,42 @@ fn a_classic_tracepoint_counts_one_call() {
     assert!(values.word(4).is_none() && values.word(1 << 20).is_none());
     drop((program, counters, values));
     nothing_is_left(&["tl_classic"]);
+}
+
+/// A program at kmalloc that has the kernel allocate runs into itself. The kernel leaves those runs out, and counts them; another
+/// program at the same place, which allocates nothing, is there each time.
+#[test]
+fn runs_that_the_kernel_leaves_out_are_told() {
+    let Some(_alone) = start("runs_that_the_kernel_leaves_out_are_told") else { return };
+    let btf = KernelBtf::kernel().unwrap();
+    let id = btf.find(Kind::Typedef, "btf_trace_kmalloc").unwrap();
+    let (blob, key, value) = build::value_types("calls", 16);
+    let types = btf_load(&blob).unwrap();
+    let storage = Map::task_storage("tl_again", types.as_fd(), key, value, 16).unwrap();
+    let counters = Map::array("tl_again", 8, 2, map::MMAPABLE).unwrap();
+    let values = counters.mmap().unwrap();
+    let mut allocates = vec![call(158), (0xbf, 2, 0, 0, 0), (0xb7, 3, 0, 0, 0), (0xb7, 4, 0, 0, 1)];
+    allocates.extend(load_map(1, &storage));
+    allocates.extend([call(156), call(158), (0xbf, 2, 0, 0, 0)]);
+    allocates.extend(load_map(1, &storage));
+    allocates.push(call(157));
+    allocates.extend(count(&counters, 0));
+    let again = load(&ProgramSpec::typed_tracepoint("tl_again", &mine(&allocates), id));
+    let witness = load(&ProgramSpec::typed_tracepoint("tl_again", &mine(&count(&counters, 1)), id));
+    let links = [Link::tracing(&witness).unwrap(), Link::tracing(&again).unwrap()];
+    let now = || {
+        let missed = info::program(&again).unwrap().recursion_misses;
+        [0, 8].map(|at| values.word(at).unwrap().load(std::sync::atomic::Ordering::Relaxed)).map(|n| (n, missed))
+    };
+    let before = now();
+    for _ in 0..50 {
+        drop(sys::process::pipe().unwrap());
+    }
+    let after = now();
+    let (seen, made, skipped) = (after[0].0 - before[0].0, after[1].0 - before[1].0, after[0].1 - before[0].1);
+    assert!(seen >= 50 && skipped > 0, "{seen} {skipped}");
+    assert_eq!(seen + skipped, made);
+    drop((links, again, witness, storage));
 }
 
 #[test]

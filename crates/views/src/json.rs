@@ -16,6 +16,8 @@ use events::walk::{self, Phase, Sink};
 use events::{Event, Int};
 use sink::Values;
 
+pub(crate) use write::{bytes_value, value};
+
 /// The version of the schema, the member `v` of every line.
 pub const VERSION: u32 = 1;
 
@@ -37,6 +39,8 @@ impl View for Json {
         let mut v = Values::new(out, &mut self.stack, &self.opts, names, ev.pid());
         if ev.is_syscall() {
             call(ev, &mut v)
+        } else if ev.schema.class == events::Class::Probe {
+            process::probe(ev, &mut v)
         } else {
             process::line(ev, &mut v)
         }

@@ -4,13 +4,17 @@
 //! collector knows. It never asks the system.
 
 pub mod escape;
+mod grid;
 pub mod json;
+pub mod latency;
 pub mod names;
 pub mod options;
 pub mod record;
 pub mod sorted;
 pub mod summary;
 pub mod text;
+pub mod totals;
+mod units;
 
 use events::Event;
 use events::names::Names;

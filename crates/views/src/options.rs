@@ -97,6 +97,8 @@ pub struct Options {
     pub utc_offset: i64,
     /// Calls whose arguments are shown as registers (`-e raw=`), by class id; empty for none.
     pub raw: Vec<bool>,
+    /// Bytes shown of a string, where more of it may have been captured than is to be shown.
+    pub string: Option<usize>,
 }
 
 impl Default for Options {
@@ -117,6 +119,7 @@ impl Default for Options {
             realtime_offset: 0,
             utc_offset: 0,
             raw: Vec::new(),
+            string: None,
         }
     }
 }

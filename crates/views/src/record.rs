@@ -213,7 +213,8 @@ fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
                 escape::c_string(ev.bytes_of(arg.name), out);
                 out.push(b'"');
             }
-            _ => contained(ev.bytes_of(arg.name), out),
+            _ if ev.schema.name == "inflight" => contained(ev.bytes_of(arg.name), out),
+            _ => digits(ev.bytes_of(arg.name), out),
         }
     }
     out.push(b'\n');
@@ -225,6 +226,16 @@ fn value(v: u64, int: &Int, out: &mut Vec<u8>) {
         (Fmt::Hex | Fmt::Addr, _) => hex(out, v),
         _ if int.signed => decimal(out, v as i64),
         _ => decimal(out, v),
+    }
+}
+
+/// Bytes as pairs of hexadecimal digits.
+fn digits(bytes: &[u8], out: &mut Vec<u8>) {
+    if bytes.is_empty() {
+        out.push(b'-');
+    }
+    for b in bytes {
+        out.extend([dump::digit(b >> 4), dump::digit(*b)]);
     }
 }
 

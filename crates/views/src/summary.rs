@@ -79,7 +79,8 @@ impl Column {
     pub const DEFAULT: [Column; 6] =
         [Column::Percent, Column::Total, Column::Avg, Column::Calls, Column::Errors, Column::Name];
 
-    fn parse_one(name: &str) -> Option<Column> {
+    /// The column that strace calls `name`.
+    pub(crate) fn parse_one(name: &str) -> Option<Column> {
         Some(match name {
             "time-percent" | "time" => Column::Percent,
             "total-time" | "time-total" => Column::Total,

@@ -3,16 +3,18 @@
 //! Two sources: bytes that are random but for the class id, and events of every class with random arguments and tails.
 
 use events::event::Cap;
-use events::layout::{Layout, Shape};
+use events::layout::{CAP_NO_RESULT, Layout, Shape};
 use events::names::{FdName, Names};
 use events::schema::{Class, MAX_ARGS, Schema};
 use events::{Event, Type, encode};
 use proptest::prelude::*;
 use views::json::Json;
+use views::latency::{By, Latency};
 use views::options::{FdNames, Xlat};
 use views::record::Record;
 use views::summary::{Sort, Summary};
 use views::text::Text;
+use views::totals::{Totals, Trace};
 use views::{Options, View};
 
 /// Knows a name for every descriptor, and none that one would want.
@@ -167,6 +169,15 @@ fn check(bytes: &[u8], bits: u8) {
     assert!(text.lines().all(|l| matches!(l.get(..2), Some("E " | "D " | "X " | "P "))), "{text}");
     shown(&mut Text::new(options(bits)), &ev, names);
     shown(&mut Summary::new(Sort::Avg), &ev, names);
+    let by = [By::Call, By::Thread, By::Path, By::Fd][usize::from(bits >> 6)];
+    let mut view = Latency::new(by).histograms(true);
+    let text = shown(&mut view, &ev, names);
+    assert!(text.is_ascii() && text.lines().all(|l| l.len() <= 100), "{text}");
+    let counted = ev.is_syscall() && ev.caps() & CAP_NO_RESULT == 0;
+    assert_eq!(view.to_json()["total"]["calls"], u64::from(counted));
+    let mut totals = Totals::new(Trace { realtime_offset: Some(ev.ret()), ..Trace::default() });
+    assert!(shown(&mut totals, &ev, names).is_ascii());
+    assert_eq!(totals.to_json()["probes"][0]["bytes"], ev.bytes.len());
 }
 
 /// The event and the end, as text without control characters.

@@ -3,13 +3,17 @@
 mod kernel;
 mod measure;
 mod memory;
+mod probes;
 mod report;
 mod syscalls;
+mod trace;
 
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench kernel [--runs N]
+       cargo xtask bench trace [--runs N]
+       cargo xtask bench probes [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)";
 
@@ -18,6 +22,8 @@ pub fn run(args: &[String]) -> Result<()> {
     match args.split_first() {
         Some((name, rest)) if name == "syscalls" => syscalls::run(&Options::read(rest)?),
         Some((name, rest)) if name == "kernel" => kernel::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "trace" => trace::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "probes" => probes::run(&Options::read(rest)?),
         _ => bail!("{USAGE}"),
     }
 }

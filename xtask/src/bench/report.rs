@@ -70,6 +70,14 @@ pub fn figures(figures: &[Figure]) -> String {
     out
 }
 
+/// What reaching a place `n` times has cost each time, beyond the first of the samples: one line.
+pub fn nanoseconds(samples: &[Samples], n: u64) -> String {
+    let [base, others @ ..] = samples else { return String::new() };
+    let each = |s: &Samples| (s.median().as_secs_f64() - base.median().as_secs_f64()) * 1e9 / n as f64;
+    let words: Vec<String> = others.iter().map(|s| format!("{} {:.0} ns", s.name, each(s))).collect();
+    format!("Each time, beyond {}: {}.\n", base.name, words.join(", "))
+}
+
 fn milliseconds(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }

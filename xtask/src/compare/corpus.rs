@@ -117,30 +117,33 @@ const CASES: &[Case] = &[
     Case { name: "bad_pointers.c", setup: "", reset: "", argv: &["@bad_pointers"] },
 ];
 
-/// What a row of the table says; the second comparison is missing with `--self`.
+/// What a row of the table says; the second comparison is missing with `--self`, the third without `--backend kernel`.
 struct Row {
     noise: Comparison,
     trapline: Option<Comparison>,
+    /// With trapline's ptrace backend.
+    ptrace: Option<Comparison>,
 }
 
 /// Compares all commands and writes the table.
 pub(super) fn run(lab: &Lab, options: &Options) -> Result<()> {
     let word = options.command.first().map_or("", String::as_str);
-    let (mut table, mut failed) = (table_head(), 0);
+    let (mut table, mut failed) = (table_head(options.kernel()), 0);
     for (index, case) in CASES.iter().enumerate().filter(|(_, case)| case.name.contains(word)) {
         let line = match row(lab, case, index, options.show) {
             Ok(row) => table_line(case.name, &row),
             Err(error) => {
                 failed += 1;
                 eprintln!("{}: {error:#}", case.name);
-                format!("| {} | failed | | |\n", case.name)
+                format!("| {} | failed | | |{}\n", case.name, if options.kernel() { " |" } else { "" })
             }
         };
         table.push_str(&line);
     }
     println!("\n{table}");
     if !options.against_itself && word.is_empty() {
-        lab::write_section("compare-strace", &section(options, &table))?;
+        let name = if options.kernel() { "compare-strace kernel" } else { "compare-strace" };
+        lab::write_section(name, &section(options, &table))?;
     }
     if failed > 0 {
         bail!("{failed} commands could not be compared");
@@ -164,14 +167,24 @@ fn row(lab: &Lab, case: &Case, index: usize, show: usize) -> Result<Row> {
     let noise = lab.compare(&same);
     if lab.trapline.is_empty() {
         print!("\n## {}\n{}", case.name, noise.text(show));
-        return Ok(Row { noise, trapline: None });
+        return Ok(Row { noise, trapline: None, ptrace: None });
     }
     let [strace, _] = same;
     let both = [strace, record(Tracer::Trapline)?];
     let trapline = lab.compare(&both);
     print!("\n## {}\n{}", case.name, trapline.text(show));
     complaints(&both).iter().for_each(|line| println!("{line}"));
-    Ok(Row { noise, trapline: Some(trapline) })
+    let [_, kernel] = both;
+    let ptrace = if lab.ptrace.is_empty() {
+        None
+    } else {
+        let both = [record(Tracer::Ptrace)?, kernel];
+        let ptrace = lab.compare(&both);
+        print!("\nthe backends:\n{}", ptrace.text(show));
+        complaints(&both).iter().for_each(|line| println!("{line}"));
+        Some(ptrace)
+    };
+    Ok(Row { noise, trapline: Some(trapline), ptrace })
 }
 
 /// Runs shell commands in the directory of a case, as its user.
@@ -225,21 +238,24 @@ fn environment(home: &Path) -> BTreeMap<String, String> {
     environment
 }
 
-fn table_head() -> String {
-    "| Command | Calls | Identical to strace | strace against strace |\n|---|---:|---:|---:|\n".to_string()
+fn table_head(kernel: bool) -> String {
+    let (more, line) = if kernel { (" Identical to the ptrace backend |", "---:|") } else { ("", "") };
+    format!("| Command | Calls | Identical to strace | strace against strace |{more}\n|---|---:|---:|---:|{line}\n")
 }
 
 fn table_line(name: &str, row: &Row) -> String {
     let trapline = row.trapline.as_ref().map_or("-".to_string(), |it| format!("{:.2} %", it.calls.percent()));
-    format!("| {name} | {} | {trapline} | {:.2} % |\n", row.noise.left_calls, row.noise.calls.percent())
+    let ptrace = row.ptrace.as_ref().map_or(String::new(), |it| format!(" {:.2} % |", it.calls.percent()));
+    format!("| {name} | {} | {trapline} | {:.2} % |{ptrace}\n", row.noise.left_calls, row.noise.calls.percent())
 }
 
 fn section(options: &Options, table: &str) -> String {
     let user = if matches!(options.user, User::Nobody) { "nobody" } else { "the user who ran it" };
     let backend = options.backend.as_deref().unwrap_or("chosen by trapline");
     let machine = lab::said("uname", &["-srm"]);
+    let heading = if options.kernel() { ", kernel backend" } else { "" };
     format!(
-        "## compare-strace\n\nCalls with the same name, arguments and result, of all calls that at least one of the two shows, after \
+        "## compare-strace{heading}\n\nCalls with the same name, arguments and result, of all calls that at least one of the two shows, after \
          removal of what differs between two runs of strace (addresses, pids, times, ...). `cargo xtask compare-strace \
          --corpus`, as {user}, backend {backend}, {}, {machine}, {}, commit {}.\n\n{table}",
         lab::said("sh", &["-c", "strace -V | head -n 1"]),

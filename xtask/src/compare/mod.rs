@@ -81,6 +81,11 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// Whether the kernel backend is compared, and so the ptrace backend with it.
+    fn kernel(&self) -> bool {
+        self.backend.as_deref() == Some("kernel")
+    }
 }
 
 /// A command to trace, where, and in which environment (ours where it has none).
@@ -94,6 +99,8 @@ struct Job {
 enum Tracer {
     Strace,
     Trapline,
+    /// Trapline's ptrace backend, beside the one asked for.
+    Ptrace,
 }
 
 /// One run under a tracer.
@@ -109,19 +116,24 @@ struct Lab {
     user: User,
     /// The built binary and its options; none where strace is compared with itself.
     trapline: Vec<String>,
+    /// The same with the ptrace backend; none where that is not compared too.
+    ptrace: Vec<String>,
 }
 
 impl Lab {
     fn new(options: &Options) -> Result<Self> {
         let scratch = Scratch::new("compare")?;
         options.user.own(scratch.path())?;
-        let mut trapline = Vec::new();
+        let (mut trapline, mut ptrace) = (Vec::new(), Vec::new());
         if !options.against_itself {
             let binary = lab::build_trapline()?;
             trapline = vec![binary.to_string_lossy().into_owned(), "trace".into(), "-q".into()];
+            if options.kernel() {
+                ptrace = [&trapline[..], &["--backend".to_string(), "ptrace".to_string()]].concat();
+            }
             trapline.extend(options.backend.iter().flat_map(|backend| ["--backend".to_string(), backend.clone()]));
         }
-        Ok(Self { scratch, user: options.user, trapline })
+        Ok(Self { scratch, user: options.user, trapline, ptrace })
     }
 
     /// The command line of a tracer that writes to a file. A command that hangs is ended, with its tracer.
@@ -129,6 +141,7 @@ impl Lab {
         let own: Vec<String> = match tracer {
             Tracer::Strace => ["strace", "-f", "-q"].map(String::from).to_vec(),
             Tracer::Trapline => self.trapline.clone(),
+            Tracer::Ptrace => self.ptrace.clone(),
         };
         let mut argv: Vec<String> = ["timeout", "--kill-after=5", "300"].map(String::from).to_vec();
         argv.extend(own);
@@ -157,7 +170,11 @@ impl Lab {
     }
 
     fn compare(&self, [left, right]: &[Recording; 2]) -> Comparison {
-        let names = if right.tracer == Tracer::Trapline { ["strace", "trapline"] } else { ["strace", "again"] };
+        let names = match (left.tracer, right.tracer) {
+            (Tracer::Ptrace, _) => ["ptrace", "kernel"],
+            (_, Tracer::Strace) => ["strace", "again"],
+            _ => ["strace", "trapline"],
+        };
         report::compare(names, &left.trace.entries, &right.trace.entries)
     }
 }

@@ -3,13 +3,16 @@
 //! Registers in every program: r6 task storage, r7 scratch buffer of this CPU, r8 bytes of the event so far, r9 the row of the
 //! call. The stack slots are named in [`slot`].
 
+use super::filters::{self, Outcome};
 use super::ops::{self, Callbacks};
+use super::pause;
 use super::plan::{self, AT_ENTRY, NO_ROW, WANTED};
-use super::{counter, state};
+use super::whole::{began_before, every_state, leave_out, state_or_new};
+use super::{counter, held, signals, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
-use crate::insn::{Alu, Cond, Reg::*, Size};
-use events::layout::{CAP_32BIT, CAP_START_UNKNOWN, Layout};
+use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout};
 
 /// The maps that the programs use.
 #[derive(Clone, Debug)]
@@ -26,6 +29,21 @@ pub struct Maps {
     pub row_count: i32,
     /// Hash from [`plan::switch_key`] to two ops, of entry and of exit.
     pub switches: i32,
+}
+
+/// What a traced task may have, as ptrace(2) has it: one user, and no capability that the tracer does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Real user of the session.
+    pub uid: u32,
+    /// Capabilities, as bits.
+    pub capabilities: u64,
+    /// Offset of `cred` in `struct task_struct`.
+    pub task_cred: i16,
+    /// Offsets of `uid`, `euid`, `suid` in `struct cred`.
+    pub uids: [i16; 3],
+    /// Offset of `cap_permitted` in `struct cred`.
+    pub permitted: i16,
 }
 
 /// What the kernel's structs look like, and how the session names processes.
@@ -47,18 +65,74 @@ pub struct Target {
     pub signal_flags: i16,
     /// Offset of `group_exec_task` in `struct signal_struct`.
     pub signal_exec: i16,
+    /// Offset of `jobctl` in `struct task_struct`.
+    pub task_jobctl: i16,
+    /// Offset of `__state` in `struct task_struct`.
+    pub task_state: i16,
+    /// Offset of `real_parent` in `struct task_struct`.
+    pub task_parent: i16,
+    /// Offset of `pids` in `struct signal_struct`.
+    pub signal_pids: i16,
+    /// Offset of `sa.sa_handler` in `struct k_sigaction`.
+    pub sigaction_handler: i16,
+    /// Offset of `filename` in `struct linux_binprm`.
+    pub binprm_filename: i16,
+    /// Offset of `fdpath` in `struct linux_binprm`.
+    pub binprm_fdpath: i16,
+    /// Where the ids of a task stand in any namespace.
+    pub ids: super::iter::Offsets,
+    /// Names of descriptors are wanted, and found here.
+    pub names: Option<super::Names>,
+    /// The tracepoint `sched_process_exit` has two arguments (Linux 6.16), as `sys_exit` has: a program of both may look at the second,
+    /// which is the result of a call. Else it is read from the registers, which costs a helper.
+    pub end_has_two: bool,
+    /// The kinds of ops that the rows have, a bit each ([`plan::kinds`]): what is not there costs the verifier nothing. None: all.
+    pub kinds: Option<u32>,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
-    /// Every process is traced but these (ids of the initial pid namespace); none: only those with task storage.
-    pub all_but: Option<Vec<u32>>,
-    /// Device and inode of the session's pid namespace, none for the initial one.
-    pub pid_namespace: Option<(u64, u64)>,
+    /// The session can be stopped, and its calls chosen anew: what [`super::counter::SWITCH`] says at first.
+    pub switch: Option<u64>,
+    /// Filters of the selected calls by their numbers, sorted, all of one text; empty: all events pass.
+    pub filters: Vec<(u32, lang::Filter)>,
+    /// Offset of `flags` in `struct task_struct`.
+    pub task_flags: i16,
+    /// Every process is traced but those whose task storage says [`state::LEFT_OUT`] or [`state::OWN`]; else only those with task
+    /// storage are.
+    pub whole: bool,
+    /// For whom the session is, where that is not root: a task that executes a program with other rights is let go.
+    pub only: Option<Rights>,
+    /// Where ids in the session's pid namespace stand, none for the initial one.
+    pub namespace: Option<Namespace>,
+    /// Offsets of `cred` in `struct task_struct`, and of `uid` and `gid` in `struct cred`, where filters name those.
+    pub credentials: Option<[i16; 3]>,
+}
+
+impl Target {
+    /// Where users and groups are found, where that is known.
+    pub(crate) fn find_ids(&self, places: &mut crate::filter::Places) {
+        use crate::filter::Place::Credential;
+        if let Some([cred, uid, gid]) = self.credentials {
+            (places.uid, places.gid) = (Credential(cred, uid), Credential(cred, gid));
+        }
+    }
+}
+
+/// Where the ids of tasks stand as a pid namespace other than the initial one knows them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Namespace {
+    /// Offset of `thread_pid` in `struct task_struct`.
+    pub thread_pid: i16,
+    /// Offset of `group_leader` in `struct task_struct`.
+    pub group_leader: i16,
+    /// Offset in `struct pid` of the number at the namespace's level: `numbers[level].nr`.
+    pub number: i16,
 }
 
 /// Where the programs of calls are attached, which decides what their context looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// tp_btf `sys_enter` and `sys_exit`: { pt_regs, number } and { pt_regs, result }. Every task of the machine passes there.
+    /// `sys_enter` (tp_btf) and `sys_exit` (a raw tracepoint): { pt_regs, number } and { pt_regs, result }. Every task of the
+    /// machine passes there.
     All,
     /// The tracepoints of single calls, `syscalls:sys_enter_NAME`: `{ u64 common, int number, long arguments[] }` and
     /// `{ u64 common, int number, long result }`. Other calls do not notice. With the call's number of arguments: the kernel
@@ -67,7 +141,9 @@ pub enum Source {
 }
 
 /// Offsets of the registers in `struct pt_regs` (arch/x86/include/asm/ptrace.h): di, si, dx, r10, r8, r9.
-const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
+pub(super) const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
+/// Offset of ax, which holds the result, in the same.
+pub(super) const AX: i16 = 80;
 
 /// Stack slots, from r10.
 pub mod slot {
@@ -106,6 +182,7 @@ pub mod slot {
 /// Emits a program around `body`, which may jump to the label it is given to end without a word.
 pub fn program(
     maps: &Maps,
+    target: &Target,
     body: impl FnOnce(&mut Assembler, &mut Callbacks, Label),
 ) -> Result<crate::Program, crate::AsmError> {
     let mut a = Assembler::new();
@@ -115,28 +192,8 @@ pub fn program(
     a.bind(out);
     a.mov(R0, 0);
     a.exit();
-    ops::emit_callbacks(&mut a, maps, &mut cbs);
+    ops::emit_callbacks(&mut a, maps, target, &mut cbs);
     a.finish()
-}
-
-/// r6 = the current task's storage, or out. On a whole machine every task gets one, but those of trapline.
-pub fn state_or_new(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) {
-    let Some(others) = &target.all_but else { return current_state(a, maps, out) };
-    a.note("every task but those left out");
-    a.call(Helper::GetCurrentPidTgid);
-    a.alu(Alu::Rsh, R0, 32);
-    a.jump_if(Cond::Eq, R0, 0, out);
-    for pid in others {
-        a.jump_if(Cond::Eq, R0, *pid as i32, out);
-    }
-    a.call(Helper::GetCurrentTaskBtf);
-    a.map_fd(R1, maps.tasks);
-    a.mov(R2, R0);
-    a.mov(R3, 0);
-    a.mov(R4, 1); // BPF_LOCAL_STORAGE_GET_F_CREATE
-    a.call(Helper::TaskStorageGet);
-    a.jump_if(Cond::Eq, R0, 0, out);
-    a.mov(R6, R0);
 }
 
 /// r6 = the current task's storage, or out.
@@ -187,11 +244,15 @@ pub fn count(a: &mut Assembler, which: i16) {
 
 /// Puts r8 bytes of the scratch buffer into the ring of this CPU; a full ring is counted.
 pub fn output(a: &mut Assembler, maps: &Maps) {
-    let (dropped, done) = (a.new_label(), a.new_label());
+    output_counted(a, maps, count);
+}
+
+/// The same, with another way to count.
+pub fn output_counted(a: &mut Assembler, maps: &Maps, count: impl Fn(&mut Assembler, i16)) {
+    let (dropped, done, found) = (a.new_label(), a.new_label(), a.new_label());
     a.note("into the ring of this CPU");
     count(a, counter::SEEN);
     a.call(Helper::GetSmpProcessorId);
-    let found = a.new_label();
     ring_of_cpu(a, &maps.rings, 0, found);
     a.bind(found);
     a.jump_if(Cond::Gt, R8, 0xc000, dropped);
@@ -207,7 +268,7 @@ pub fn output(a: &mut Assembler, maps: &Maps) {
 
 /// r1 = the ring of the CPU in r0: a tree of comparisons, because a map of maps costs a grace period of RCU for each ring that
 /// user space puts into it.
-fn ring_of_cpu(a: &mut Assembler, rings: &[i32], first: i32, found: Label) {
+pub fn ring_of_cpu(a: &mut Assembler, rings: &[i32], first: i32, found: Label) {
     if let [ring] = rings {
         a.map_fd(R1, *ring);
         a.jump(found);
@@ -222,29 +283,47 @@ fn ring_of_cpu(a: &mut Assembler, rings: &[i32], first: i32, found: Label) {
     ring_of_cpu(a, high, middle, found);
 }
 
+/// `to` = the thread id of `task`, as the session's namespace knows it. Both are registers, and may be the same.
+pub fn thread_id(a: &mut Assembler, target: &Target, to: Reg, task: Reg) {
+    match target.namespace {
+        None => a.load(Size::W, to, task, target.task_pid),
+        Some(ns) => {
+            a.load(Size::D, to, task, ns.thread_pid);
+            a.load(Size::W, to, to, ns.number);
+        }
+    }
+}
+
+/// `to` = the process id of `task`, as the session's namespace knows it.
+pub fn process_id(a: &mut Assembler, target: &Target, to: Reg, task: Reg) {
+    match target.namespace {
+        None => a.load(Size::W, to, task, target.task_tgid),
+        Some(ns) => {
+            a.load(Size::D, to, task, ns.group_leader);
+            thread_id(a, target, to, to);
+        }
+    }
+}
+
+/// Stores the ids of the task in r1 at 12 and 16 of the scratch buffer.
+pub fn whose(a: &mut Assembler, target: &Target) {
+    thread_id(a, target, R2, R1);
+    a.store(Size::W, R7, 12, R2);
+    process_id(a, target, R2, R1);
+    a.store(Size::W, R7, 16, R2);
+}
+
 /// Stores tid and pid of the current task, as the session's namespace knows them, at 12 and 16 of the scratch buffer.
 pub fn who(a: &mut Assembler, target: &Target) {
-    let (init, done) = (a.new_label(), a.new_label());
-    if let Some((dev, ino)) = target.pid_namespace {
-        a.constant(R1, dev);
-        a.constant(R2, ino);
-        a.mov(R3, R10);
-        a.alu(Alu::Add, R3, i32::from(slot::KEY));
-        a.mov(R4, 8);
-        a.call(Helper::GetNsCurrentPidTgid);
-        a.jump_if(Cond::Ne, R0, 0, init);
-        a.load(Size::W, R1, R10, slot::KEY);
-        a.store(Size::W, R7, 12, R1);
-        a.load(Size::W, R1, R10, slot::KEY + 4);
-        a.store(Size::W, R7, 16, R1);
-        a.jump(done);
+    if target.namespace.is_some() {
+        a.call(Helper::GetCurrentTaskBtf);
+        a.mov(R1, R0);
+        return whose(a, target);
     }
-    a.bind(init);
     a.call(Helper::GetCurrentPidTgid);
     a.store(Size::W, R7, 12, R0);
     a.alu(Alu::Rsh, R0, 32);
     a.store(Size::W, R7, 16, R0);
-    a.bind(done);
 }
 
 /// Number and arguments from the registers, with the context in r2.
@@ -268,10 +347,12 @@ fn arguments(a: &mut Assembler) {
 /// The program for `sys_enter` (tp_btf; context: pt_regs, number).
 pub fn sys_enter(maps: &Maps, target: &Target, source: Source) -> Result<crate::Program, crate::AsmError> {
     const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
-    program(maps, |a, cbs, out| {
+    program(maps, target, |a, cbs, out| {
         let native = a.new_label();
         a.store(Size::D, R10, slot::CTX, R1);
-        state_or_new(a, maps, target, out);
+        // What is not known of the call then is found at its end.
+        every_state(a, maps, target, out, out);
+        leave_out(a, target, out);
         a.call(Helper::GetCurrentTaskBtf);
         a.load(Size::W, R2, R0, target.thread_status);
         a.load(Size::D, R1, R6, state::FLAGS);
@@ -297,6 +378,7 @@ pub fn sys_enter(maps: &Maps, target: &Target, source: Source) -> Result<crate::
         }
         a.store(Size::D, R6, state::LEN, 0);
         a.store(Size::D, R6, state::CAPS, 0);
+        filters::at_entry(a, maps, target, out);
         a.call(Helper::GetSmpProcessorId);
         a.store(Size::D, R6, state::CPU, R0);
         a.call(Helper::KtimeGetNs);
@@ -308,6 +390,7 @@ pub fn sys_enter(maps: &Maps, target: &Target, source: Source) -> Result<crate::
         row(a, maps, out);
         a.load(Size::H, R1, R9, plan::FLAGS);
         a.alu(Alu::And, R1, i32::from(AT_ENTRY | WANTED));
+        pause::not_read(a, target);
         a.jump_if(Cond::Ne, R1, i32::from(AT_ENTRY | WANTED), out);
         a.note("tails of entry");
         scratch(a, maps, out);
@@ -334,63 +417,59 @@ pub fn sys_enter(maps: &Maps, target: &Target, source: Source) -> Result<crate::
     })
 }
 
-/// Writes the fixed part of the call's event into the scratch buffer, and sets r8 to its length. `no_result` adds that bit.
-pub fn fixed(a: &mut Assembler, target: &Target, no_result: bool) {
+/// Writes the fixed part of the call's event into the scratch buffer, and sets r8 to its length.
+fn fixed(a: &mut Assembler, target: &Target) {
     a.note("fixed part");
-    a.call(Helper::KtimeGetNs);
-    a.store(Size::D, R7, 0, R0);
+    if !filters::timed(target) {
+        a.call(Helper::KtimeGetNs);
+        a.store(Size::D, R7, 0, R0);
+    }
     a.load(Size::H, R1, R9, plan::ID);
     a.store(Size::H, R7, 8, R1);
     who(a, target);
+    // All are stored as if they were wide, without a branch for the verifier to follow: what is behind a narrow one is stored
+    // later. An argument that does not exist goes where the tails will be.
+    for i in 0..6i16 {
+        a.load(Size::H, R2, R9, plan::ARGS + 2 * i);
+        a.alu(Alu::And, R2, 0x7f);
+        a.alu(Alu::Add, R2, R7);
+        a.load(Size::D, R1, R6, state::ARGS + 8 * i);
+        a.store(Size::D, R2, 0, R1);
+    }
     a.load(Size::D, R1, R6, state::START);
     a.store(Size::D, R7, 24, R1);
-    a.load(Size::D, R1, R10, slot::RET);
+    ops::result(a, R1);
     a.store(Size::D, R7, 32, R1);
     // Processors at entry and exit.
+    let known = a.new_label();
     a.load(Size::B, R2, R9, plan::CPU);
     a.alu(Alu::And, R2, 0x7f);
     a.alu(Alu::Add, R2, R7);
     a.load(Size::D, R1, R6, state::CPU);
     a.store(Size::H, R2, 0, R1);
     a.store(Size::D, R10, slot::TEMP, R2);
-    if no_result {
-        a.store(Size::H, R2, 2, -1);
-    } else {
-        a.call(Helper::GetSmpProcessorId);
-        a.load(Size::D, R2, R10, slot::TEMP);
-        a.store(Size::H, R2, 2, R0);
-    }
-    for i in 0..6i16 {
-        let (wide, next) = (a.new_label(), a.new_label());
-        a.load(Size::H, R2, R9, plan::ARGS + 4 * i);
-        a.alu(Alu::And, R2, 0x7f);
-        a.alu(Alu::Add, R2, R7);
-        a.load(Size::D, R1, R6, state::ARGS + 8 * i);
-        a.load(Size::H, R3, R9, plan::ARGS + 4 * i + 2);
-        a.jump_if(Cond::Eq, R3, 0, next);
-        a.jump_if(Cond::Eq, R3, 8, wide);
-        a.store(Size::W, R2, 0, R1);
-        a.jump(next);
-        a.bind(wide);
-        a.store(Size::D, R2, 0, R1);
-        a.bind(next);
-    }
+    a.mov(R0, -1);
+    ops::get_ended(a, R1);
+    a.jump_if(Cond::Ne, R1, 0, known);
+    a.call(Helper::GetSmpProcessorId);
+    a.bind(known);
+    a.load(Size::D, R2, R10, slot::TEMP);
+    a.store(Size::H, R2, 2, R0);
     a.load(Size::B, R8, R9, plan::FIXED);
     a.alu(Alu::And, R8, 0x7f);
 }
 
 /// The tails of the event: those of entry as they were read then, or else read now, and those of exit.
-pub fn tails(a: &mut Assembler, cbs: &mut Callbacks, to: i16, drop: Label) {
-    // `to` is where the row says how many ops are run.
+fn tails(a: &mut Assembler, cbs: &mut Callbacks, drop: Label) {
     let run = a.new_label();
     a.load(Size::D, R1, R6, state::CAPS);
     ops::set_caps(a, R1);
     a.mov(R1, 0);
-    a.load(Size::B, R2, R9, to);
+    a.load(Size::B, R2, R9, plan::N);
     ops::choose(a);
     // An execve that failed has left the memory as it was, and has faulted its pages in: read it now.
     let [keep, execve] = [a.new_label(), a.new_label()];
-    a.load(Size::D, R2, R10, slot::RET);
+    ops::result(a, R2);
     a.jump_if(Cond::Sge, R2, 0, keep);
     a.load(Size::D, R2, R6, state::NR);
     a.jump_if(Cond::Eq, R2, 59, execve);
@@ -412,10 +491,39 @@ pub fn tails(a: &mut Assembler, cbs: &mut Callbacks, to: i16, drop: Label) {
     a.load(Size::D, R2, R10, slot::LEN);
     a.alu(Alu::Add, R8, R2);
     a.load(Size::B, R1, R9, plan::N_IN);
-    a.load(Size::B, R2, R9, to);
+    a.load(Size::B, R2, R9, plan::N);
     ops::choose(a);
     a.bind(run);
     ops::run(a, cbs, ops::Nested::All, drop);
+}
+
+/// `to` = the pointer at `base + off` of the kernel's memory, 0 where it cannot be read. Not a load through a typed pointer: for
+/// each of those the verifier searches all of the kernel's types by name, three times, which takes a millisecond.
+pub fn follow(a: &mut Assembler, to: Reg, base: Reg, off: i16) {
+    super::iter::peek(a, slot::HEAD, 8, base, i32::from(off));
+    a.load(Size::D, to, R10, slot::HEAD);
+}
+
+/// The event of the call in r6, with the row in r9: at its end, or at that of its task, as [`ops::set_ended`] and
+/// [`ops::set_result`] have said. Emitted once, because the verifier looks at the ops once for each place from which they are run.
+pub fn call_event(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &Target) {
+    let [drop, done, returned] = [a.new_label(), a.new_label(), a.new_label()];
+    fixed(a, target);
+    tails(a, cbs, drop);
+    ops::get_ended(a, R2);
+    ops::get_caps(a, R1);
+    a.jump_if(Cond::Eq, R2, 0, returned);
+    a.alu(Alu::Or, R1, i32::from(CAP_NO_RESULT));
+    a.bind(returned);
+    attached_bit(a);
+    a.store(Size::H, R7, 10, R1);
+    output(a, maps);
+    a.jump(done);
+    a.bind(drop);
+    a.note("too long for the scratch buffer");
+    count(a, counter::SEEN);
+    count(a, counter::DROPPED);
+    a.bind(done);
 }
 
 /// Leaves a call open that was interrupted only because its thread is about to die (exit_group, a fatal signal, another thread's
@@ -425,18 +533,21 @@ fn cut_off(a: &mut Assembler, target: &Target, out: Label) {
     let goes_on = a.new_label();
     a.jump_if(Cond::Sgt, R2, -512, goes_on);
     a.jump_if(Cond::Slt, R2, -516, goes_on);
+    // The thread that is given the signal which ends them all returns first.
+    a.load(Size::D, R1, R6, state::HELD);
+    a.jump_if(Cond::Eq, R1, held::FATAL, goes_on);
     a.call(Helper::GetCurrentTaskBtf);
-    a.load(Size::D, R1, R0, target.task_signal);
-    a.load(Size::W, R2, R1, target.signal_flags);
+    follow(a, R9, R0, target.task_signal);
+    follow(a, R2, R9, target.signal_flags);
     a.alu(Alu::And, R2, SIGNAL_GROUP_EXIT);
     a.jump_if(Cond::Ne, R2, 0, out);
-    a.load(Size::D, R2, R1, target.signal_exec);
+    follow(a, R2, R9, target.signal_exec);
     a.jump_if(Cond::Ne, R2, 0, out);
     a.bind(goes_on);
 }
 
 /// Adds to r1 the mark of a call that was in flight at attach.
-pub fn attached_bit(a: &mut Assembler) {
+fn attached_bit(a: &mut Assembler) {
     let known = a.new_label();
     a.load(Size::D, R2, R6, state::FLAGS);
     a.alu(Alu::And, R2, state::ATTACHED);
@@ -448,8 +559,10 @@ pub fn attached_bit(a: &mut Assembler) {
     a.bind(known);
 }
 
-/// A call that no row describes, or a 32-bit one: number, architecture, registers.
+/// A call that no row describes, or a 32-bit one: number, architecture, registers. The address of the registers is in CTX.
 fn raw_event(a: &mut Assembler, target: &Target) {
+    const REGISTERS: i32 = 168;
+    const REGISTERS_AT: i32 = 1024;
     const ARCH_X86_64: u64 = 0xc000_003e;
     const ARCH_I386: u64 = 0x4000_0003;
     // 32-bit calls take their arguments from bx cx dx si di bp (arch/x86/include/asm/syscall.h).
@@ -488,35 +601,64 @@ fn raw_event(a: &mut Assembler, target: &Target) {
     a.store(Size::H, R7, 10, i32::from(CAP_32BIT));
     a.constant(R1, ARCH_I386);
     a.store(Size::W, R7, at(1), R1);
-    a.load(Size::D, R2, R10, slot::CTX);
-    a.load(Size::D, R3, R2, 0);
+    // The registers, behind the event.
+    a.mov(R1, R7);
+    a.alu(Alu::Add, R1, REGISTERS_AT);
+    a.mov(R2, REGISTERS);
+    a.load(Size::D, R3, R10, slot::CTX);
+    a.call(Helper::ProbeReadKernel);
     for (i, reg) in ARG_REGISTERS_32.iter().enumerate() {
-        a.load(Size::D, R1, R3, *reg);
+        a.load(Size::D, R1, R7, REGISTERS_AT as i16 + *reg);
         a.store(Size::D, R7, at(2 + i), R1);
     }
     a.bind(ready);
     a.mov(R8, layout.fixed as i32);
 }
 
-/// The program for `sys_exit` (tp_btf; context: pt_regs, result).
+/// The program for `sys_exit`. From [`Source::All`] (raw tracepoint; context: pt_regs) it is also that of
+/// [`super::exit`] (context: task), because it is the longest: the verifier then reads it once. The current task tells the two
+/// contexts apart.
 pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::Program, crate::AsmError> {
-    program(maps, |a, cbs, out| {
-        let [drop, raw_call] = [a.new_label(), a.new_label()];
+    program(maps, target, |a, cbs, out| {
+        let [event, told, raw_call, task_ends, ended, returned] = std::array::from_fn(|_| a.new_label());
+        let shared = (source == Source::All).then(|| signals::Shared { show: a.new_label(), shown: a.new_label() });
         a.store(Size::D, R10, slot::CTX, R1);
-        current_state(a, maps, out);
+        state_or_new(a, maps, target, out);
+        if source == Source::All {
+            a.call(Helper::GetCurrentTask);
+            a.load(Size::D, R2, R10, slot::CTX);
+            if target.end_has_two {
+                a.load(Size::D, R3, R2, 8);
+                a.store(Size::D, R10, slot::RET, R3);
+            }
+            a.load(Size::D, R2, R2, 0);
+            a.store(Size::D, R10, slot::CTX, R2);
+            a.jump_if(Cond::Eq, R0, R2, task_ends);
+        }
+        if target.whole {
+            began_before(a, maps, target, source, out);
+        }
         a.load(Size::D, R1, R6, state::FLAGS);
         a.mov(R2, R1);
         a.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
         // A child's first return has no entry.
         a.jump_if(Cond::Ne, R2, state::IN_CALL, out);
         a.load(Size::D, R2, R10, slot::CTX);
-        a.load(Size::D, R2, R2, if source == Source::All { 8 } else { 16 });
+        match source {
+            Source::All if target.end_has_two => a.load(Size::D, R2, R10, slot::RET),
+            Source::All => follow(a, R2, R2, AX),
+            Source::Single(_) => a.load(Size::D, R2, R2, 16),
+        }
+        a.store(Size::D, R6, state::RET, R2);
         a.store(Size::D, R10, slot::RET, R2);
         cut_off(a, target, out);
         a.load(Size::D, R1, R6, state::FLAGS);
         a.mov(R3, R1);
-        a.alu(Alu::And, R3, !state::IN_CALL);
+        a.alu(Alu::And, R3, !(state::IN_CALL | state::REJECTED));
         a.store(Size::D, R6, state::FLAGS, R3);
+        if filters::decide_at_entry(target) {
+            a.jump_if(Cond::Set, R1, state::REJECTED, returned);
+        }
         a.alu(Alu::And, R1, state::COMPAT);
         a.jump_if(Cond::Ne, R1, 0, raw_call);
         a.load(Size::D, R1, R6, state::NR);
@@ -526,30 +668,45 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
         a.alu(Alu::And, R1, i32::from(NO_ROW));
         a.jump_if(Cond::Ne, R1, 0, raw_call);
         a.alu(Alu::And, R2, i32::from(WANTED));
-        a.jump_if(Cond::Eq, R2, 0, out);
+        a.jump_if(Cond::Eq, R2, 0, returned);
         scratch(a, maps, out);
-        fixed(a, target, false);
+        if target.names.is_some() {
+            ops::names::made(a, cbs);
+        }
+        pause::call_is_held_back(a, target, told);
+        filters::before(a, target, Outcome::Returned, told);
+        ops::set_ended(a, false);
         a.load(Size::D, R1, R10, slot::RET);
         ops::set_result(a);
-        tails(a, cbs, plan::N, drop);
-        ops::get_caps(a, R1);
-        attached_bit(a);
-        a.store(Size::H, R7, 10, R1);
-        output(a, maps);
-        a.jump(out);
+        a.bind(event);
+        call_event(a, maps, cbs, target);
+        if source == Source::All {
+            ops::get_ended(a, R1);
+            a.jump_if(Cond::Ne, R1, 0, ended);
+        }
+        a.bind(told);
+        if target.names.is_some() {
+            ops::names::changed(a, target, cbs);
+        }
+        a.jump(returned);
+        if source == Source::All {
+            a.bind(task_ends);
+            super::events::unfinished(a, maps, target, event, ended, out);
+            a.bind(ended);
+            super::events::end(a, maps, target, shared, out);
+            a.jump(out);
+        }
         a.bind(raw_call);
         if target.unknown && source == Source::All {
             scratch(a, maps, out);
+            pause::raw_is_held_back(a, target, returned);
             raw_event(a, target);
             a.load(Size::H, R1, R7, 10);
             attached_bit(a);
             a.store(Size::H, R7, 10, R1);
             output(a, maps);
         }
-        a.jump(out);
-        a.bind(drop);
-        a.note("too long for the scratch buffer");
-        count(a, counter::SEEN);
-        count(a, counter::DROPPED);
+        a.bind(returned);
+        signals::after_call(a, maps, target, shared, out);
     })
 }

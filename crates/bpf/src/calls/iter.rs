@@ -1,7 +1,7 @@
 //! The task iterator behind in-flight notices: writes the calls that threads are in.
 //!
 //! ```text
-//! record: 0 now  8 tid (u32), pid (u32)  16 bytes of tails │ the state's first 112 bytes │ tails │ flags, start
+//! record: 0 now  8 tid (u32), pid (u32)  16 bytes of tails │ the state up to its tails │ tails │ flags, start
 //! ```
 //!
 //! A record is read while its thread may run. It holds together where flags and start at its end are those of its state; else
@@ -50,7 +50,7 @@ mod slot {
 }
 
 /// `*(slot) = *(base + off)`, zeroes where that cannot be read.
-fn peek(a: &mut Assembler, slot: i16, size: i32, base: crate::insn::Reg, off: i32) {
+pub(super) fn peek(a: &mut Assembler, slot: i16, size: i32, base: crate::insn::Reg, off: i32) {
     a.mov(R3, base);
     a.alu(Alu::Add, R3, off);
     a.mov(R1, R10);
@@ -101,7 +101,7 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Offsets, unknown: bool) -> Resul
     a.mov(R6, R0);
     a.load(Size::D, R1, R6, state::FLAGS);
     a.mov(R2, R1);
-    a.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
+    a.alu(Alu::And, R2, state::IN_CALL | state::STARTING | state::REJECTED);
     a.jump_if(Cond::Ne, R2, state::IN_CALL, out);
     a.note("began within the window");
     a.load(Size::D, R2, R6, state::START);
@@ -159,6 +159,76 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Offsets, unknown: bool) -> Resul
     a.mov(R0, 0);
     a.exit();
     std::mem::take(a).finish()
+}
+
+/// Bytes of a seed: a state, and a u64 that says what became of it.
+pub const SEED: u32 = state::SIZE + 8;
+/// The task had a state of its own.
+pub const HAD_ONE: i32 = 1;
+/// The task has this state now.
+pub const TAKEN: i32 = 2;
+
+/// A program for `bpf_iter_task` that gives tasks a state. `seeds` is a hash from thread ids of the initial pid namespace (u32) to
+/// values of [`SEED`] bytes. `task_pid`: the offset of `task_struct.pid`.
+pub fn adopt(maps: &Maps, seeds: i32, task_pid: i16) -> Result<crate::Program, crate::AsmError> {
+    const CREATE: i32 = 1; // BPF_LOCAL_STORAGE_GET_F_CREATE, include/uapi/linux/bpf.h
+    let mut a = Assembler::new();
+    let [out, had_one] = std::array::from_fn(|_| a.new_label());
+    a.load(Size::D, R7, R1, 8);
+    a.note("no task: the end");
+    a.jump_if(Cond::Eq, R7, 0, out);
+    a.load(Size::W, R1, R7, task_pid);
+    a.store(Size::W, R10, slot::SEQ, R1);
+    a.map_fd(R1, seeds);
+    a.mov(R2, R10);
+    a.alu(Alu::Add, R2, i32::from(slot::SEQ));
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    a.mov(R6, R0);
+    a.load(Size::D, R1, R6, state::SIZE as i16);
+    a.jump_if(Cond::Ne, R1, 0, out);
+    a.map_fd(R1, maps.tasks);
+    a.mov(R2, R7);
+    a.mov(R3, 0);
+    a.mov(R4, 0);
+    a.call(Helper::TaskStorageGet);
+    a.jump_if(Cond::Ne, R0, 0, had_one);
+    a.map_fd(R1, maps.tasks);
+    a.mov(R2, R7);
+    a.mov(R3, R6);
+    a.mov(R4, CREATE);
+    a.call(Helper::TaskStorageGet);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    a.store(Size::D, R6, state::SIZE as i16, TAKEN);
+    a.jump(out);
+    a.bind(had_one);
+    a.store(Size::D, R6, state::SIZE as i16, HAD_ONE);
+    a.bind(out);
+    a.mov(R0, 0);
+    a.exit();
+    a.finish()
+}
+
+/// A program for `bpf_iter_task` that writes one u32: the level of the reading process's pid namespace. The kernel tells no
+/// process how deep its namespace is.
+pub fn level(at: &Offsets) -> Result<crate::Program, crate::AsmError> {
+    let mut a = Assembler::new();
+    let out = a.new_label();
+    a.load(Size::D, R7, R1, 8);
+    a.load(Size::D, R1, R1, 0);
+    a.load(Size::D, R1, R1, 0);
+    a.store(Size::D, R10, slot::SEQ, R1);
+    a.note("once, behind the last task");
+    a.jump_if(Cond::Ne, R7, 0, out);
+    a.call(Helper::GetCurrentTaskBtf);
+    peek(&mut a, slot::POINTER, 8, R0, at.thread_pid);
+    a.load(Size::D, R8, R10, slot::POINTER);
+    peek(&mut a, slot::LEVEL, 4, R8, at.level);
+    write(&mut a, R10, slot::LEVEL, 4, out);
+    a.bind(out);
+    a.mov(R0, 0);
+    a.exit();
+    a.finish()
 }
 
 #[cfg(test)]

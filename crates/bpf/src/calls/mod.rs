@@ -3,25 +3,35 @@
 //! ```text
 //! sys_enter  task storage? ─► nr, arguments, start ─► [ops of entry, where the row says so]
 //! sys_exit   task storage? ─► row ─► fixed part ─► tails of entry ─► tails of exit ─► ring of this CPU
-//! fork, exec, exit, signal: task storage for the child, process: events
+//! fork, exec, exit, signals: task storage for the child, process: events (exit also: the call that the task ends in)
 //! ```
 //!
 //! Pure: maps come in as descriptors, offsets of kernel structs as numbers. Every path that has counted an event as seen
 //! either puts it into a ring or counts it as dropped.
 
-mod emit;
+pub(crate) mod emit;
 mod events;
+mod filters;
 pub mod iter;
 mod ops;
+pub mod pause;
 pub mod plan;
+pub mod raw;
+mod signals;
+#[cfg(test)]
+mod tests;
+pub(crate) mod whole;
 
-pub use emit::{Maps, Source, Target, sys_enter, sys_exit};
-pub use events::{exec, exit, fork, ignored_signal, signal};
+pub use emit::{Maps, Namespace, Rights, Source, Target, sys_enter, sys_exit};
+pub use events::{exec, exit, fork};
+pub use ops::names::{Names, Sockets};
+pub use signals::{delivered, generated};
 
 /// The value of the task storage.
 ///
 /// ```text
-/// 0 flags  8 start  16 number  24 arguments (8 × u64)  88 bytes of tails  96 capture bits  104 cpu  112 tails …
+/// 0 flags  8 start  16 number  24 arguments (8 × u64)  88 bytes of tails  96 capture bits  104 cpu  112 tid
+/// 120 result  128 held signal: what, number, 48 bytes of siginfo  192 tails …
 /// ```
 pub mod state {
     /// Flags.
@@ -38,8 +48,21 @@ pub mod state {
     pub const CAPS: i16 = 96;
     /// Processor at entry.
     pub const CPU: i16 = 104;
+    /// Id of the thread as the session's namespace knew it when it was made; 0 where nobody has said.
+    pub const TID: i16 = 112;
+    /// Raw result of the call that ends. Read again from here, it is unknown to the verifier: what that has learnt of it must not
+    /// tell apart the ways through what follows.
+    pub const RET: i16 = 120;
+    /// A signal that waits to be shown: one of [`super::held`].
+    pub const HELD: i16 = 128;
+    /// Its number.
+    pub const HELD_NR: i16 = 136;
+    /// The first [`SIGINFO`] bytes of its siginfo.
+    pub const HELD_INFO: i16 = 144;
     /// Tails of entry.
-    pub const TAILS: i16 = 112;
+    pub const TAILS: i16 = HELD_INFO + SIGINFO as i16;
+    /// Bytes of a siginfo that are looked at.
+    pub const SIGINFO: i32 = 48;
     /// Room for tails. The whole stays below 8 KiB, the most that the kernel allocates for it without sleeping.
     pub const ROOM: i32 = 6144;
     /// Bytes of the value.
@@ -53,6 +76,25 @@ pub mod state {
     pub const ATTACHED: i32 = 8;
     /// The command before its execve: its calls are trapline's own.
     pub const STARTING: i32 = 2;
+    /// Not traced although the whole machine is: it reads what trapline writes. Its threads are not, its children are.
+    pub const LEFT_OUT: i32 = 16;
+    /// Not traced, and its children neither: trapline's own.
+    pub const OWN: i32 = 32;
+    /// The call was not wanted when its memory had to be read.
+    pub const UNREAD: i32 = 64;
+    /// A filter has rejected the call at its entry, and it is counted.
+    pub const REJECTED: i32 = 128;
+}
+
+/// What stands in [`state::HELD`]. Written by whoever sends a signal, under the receiver's siglock, and only where it is
+/// [`NONE`](held::NONE); taken by the receiver.
+pub mod held {
+    /// No signal.
+    pub const NONE: i32 = 0;
+    /// One that the receiver ignores, for after the call that it is in.
+    pub const IGNORED: i32 = 1;
+    /// The one that ends the receiver's process, which the receiver is given as SIGKILL.
+    pub const FATAL: i32 = 2;
 }
 
 /// Offsets of the counters of a CPU, from the middle of its scratch buffer.
@@ -61,6 +103,18 @@ pub mod counter {
     pub const SEEN: i16 = 32760;
     /// Events that found the ring full.
     pub const DROPPED: i16 = 32640;
+    /// Events that a filter rejected, a counter for each of its first parts; the last one is for all others.
+    pub const FILTERED: i16 = 32128;
+    /// How many of those counters there are.
+    pub const PARTS: usize = 32;
+    /// Events that lack what their filter names.
+    pub const UNKNOWN: i16 = 32384;
+    /// Events that a filter held back, a counter for each number of a call. No event reaches up to here.
+    pub const CALLS: i16 = 24576;
+    /// How many of those counters there are.
+    pub const NUMBERS: usize = 512;
+    /// What is held back, as [`super::pause`] has it: written by user space only.
+    pub const SWITCH: i16 = 32704;
     /// Where the counters' offsets count from.
     pub const BASE: usize = 32768;
 }

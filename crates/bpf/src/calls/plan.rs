@@ -3,7 +3,7 @@
 //! ```text
 //!  0   2     4     5    6    7     8 …32                32 …288
 //!  ┌───┬─────┬─────┬────┬────┬─────┬───────────────────┬─────────────────────────────────────────┐
-//!  │id │flags│fixed│n in│cpu │n all│ 6 × {off, width}  │ up to 16 Ops: those of entry, of exit   │
+//!  │id │flags│fixed│n in│cpu │n all│ 6 × offset        │ up to 16 Ops: those of entry, of exit   │
 //!  └───┴─────┴─────┴────┴────┴─────┴───────────────────┴─────────────────────────────────────────┘
 //! ```
 //!
@@ -11,8 +11,8 @@
 //! layout's tails. Invariant: an op exists for each tail, so that every event has every tail.
 
 use events::layout::{Layout, Shape};
-use events::schema::{Dir, Schema};
-use events::types::{Int, Len, LenFrom, Mem, StrKind, Type};
+use events::schema::{Arg, Dir, Ret, Schema};
+use events::types::{Fmt, Int, Len, LenFrom, Mem, StrKind, Type};
 
 /// Bytes of a row.
 pub const ROW: usize = 288;
@@ -28,7 +28,7 @@ pub const N_IN: i16 = 5;
 pub const CPU: i16 = 6;
 /// Offset of the number of all ops (u8).
 pub const N: i16 = 7;
-/// Offset of the places of the arguments.
+/// Offset of the places of the arguments (6 × u16); of one that does not exist it is where the fixed part ends.
 pub const ARGS: i16 = 8;
 /// Offset of the ops: those of entry, then those of exit.
 pub const OPS: i16 = 32;
@@ -44,6 +44,19 @@ pub const AT_ENTRY: u16 = 2;
 
 /// No call has this number.
 pub const NO_ROW: u16 = 4;
+
+/// The result is a new descriptor.
+pub const MAKES_FD: u16 = 8;
+/// Two new descriptors are where an argument points to; which, stands above [`PAIR_SHIFT`].
+pub const MAKES_PAIR: u16 = 16;
+/// Where the number of that argument stands.
+pub const PAIR_SHIFT: u16 = 8;
+/// The message that the call has received may bring descriptors.
+pub const MAKES_RIGHTS: u16 = 32;
+/// The working directory is another.
+pub const CHANGES_CWD: u16 = 64;
+/// What is known of the first argument, a socket, is more.
+pub const CHANGES_FD: u16 = 128;
 
 /// What an op does. 0 ends the list.
 pub mod kind {
@@ -75,6 +88,8 @@ pub mod kind {
     pub const EMPTY2: u8 = 13;
     /// An empty tail of 4 bytes.
     pub const EMPTY4: u8 = 14;
+    /// An array of messages.
+    pub const MMSG: u8 = 15;
 }
 
 /// When an op of exit is carried out.
@@ -170,7 +185,7 @@ pub struct Limits {
 /// The most bytes of one string or buffer that a program captures.
 pub const MAX_STRING: u32 = 4000;
 /// Bytes of a path without its NUL (PATH_MAX, `include/uapi/linux/limits.h`).
-const MAX_PATH: u32 = 4000;
+pub const MAX_PATH: u32 = 4000;
 /// A directory buffer is captured whole, because its entries are counted.
 const MAX_DIRENTS: u32 = 32768;
 
@@ -233,8 +248,10 @@ fn op_for(schema: &Schema, arg: u8, ty: &Type, shape: Shape, limits: Limits) -> 
             set_len(&mut op, len, schema);
         }
         Type::Msghdr => (op.kind, op.max, op.when) = (kind::MSG, limits.string, when::ALWAYS),
-        // Arrays of messages are left to backends that read memory without a verifier: the address is shown.
-        Type::Mmsghdr(_) => op.kind = kind::EMPTY2,
+        Type::Mmsghdr(len) => {
+            (op.kind, op.max) = (kind::MMSG, limits.string);
+            set_len(&mut op, len, schema);
+        }
     }
     op
 }
@@ -273,7 +290,26 @@ fn empty(shape: Shape) -> u8 {
 fn reads_at_entry(schema: &Schema) -> bool {
     let never =
         matches!(schema.name, "execve" | "execveat" | "exit" | "exit_group" | "rt_sigreturn" | "kexec_load" | "reboot");
-    never || schema.args.iter().any(|a| a.dir == Dir::InOut || matches!(a.ty, Type::Switch { .. }))
+    // Of an array of messages the call changes nothing but their lengths.
+    let changed = |a: &Arg| a.dir == Dir::InOut && !matches!(a.ty, Type::Mmsghdr(_));
+    never || schema.args.iter().any(|a| changed(a) || matches!(a.ty, Type::Switch { .. }))
+}
+
+/// What a call does to the table of descriptors, where that can be told from its schema. Those that fcntl copies follow from the
+/// event alone.
+fn descriptors(schema: &Schema) -> u16 {
+    let made = |int: &Int| matches!(int.fmt, Fmt::Fd | Fmt::Dirfd);
+    let pair = schema
+        .args
+        .iter()
+        .position(|a| a.dir.reads_out() && matches!(&a.ty, Type::Ptr { elem: Mem::Int(int), .. } if made(int)));
+    match (schema.name, &schema.ret) {
+        ("chdir" | "fchdir", _) => CHANGES_CWD,
+        ("connect" | "bind" | "listen", _) => CHANGES_FD,
+        ("recvmsg", _) => MAKES_RIGHTS,
+        (_, Ret::Int(int)) if made(int) => MAKES_FD,
+        _ => pair.map_or(0, |i| MAKES_PAIR | (i as u16) << PAIR_SHIFT),
+    }
 }
 
 /// The row of a call.
@@ -283,10 +319,10 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
     let mut r = [0u8; ROW];
     let mut put = |at: i16, v: u16| r[at as usize..at as usize + 2].copy_from_slice(&v.to_le_bytes());
     put(ID, schema.id);
-    put(FLAGS, (u16::from(wanted) * WANTED) | (u16::from(reads_at_entry(schema)) * AT_ENTRY));
-    for i in 0..schema.args.len().min(6) {
-        put(ARGS + 4 * i as i16, layout.args[i].0);
-        put(ARGS + 4 * i as i16 + 2, layout.args[i].1.into());
+    let at_entry = u16::from(reads_at_entry(schema)) * AT_ENTRY;
+    put(FLAGS, (u16::from(wanted) * WANTED) | at_entry | descriptors(schema));
+    for i in 0..6 {
+        put(ARGS + 2 * i as i16, if i < schema.args.len() { layout.args[i].0 } else { layout.fixed as u16 });
     }
     r[FIXED as usize] = layout.fixed as u8;
     r[CPU as usize] = layout.cpu.0 as u8;
@@ -311,6 +347,16 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
         r[N_IN as usize] += u8::from(!t.out);
     }
     r
+}
+
+/// The kinds of a row's ops, a bit each; all of them where a switch decides.
+pub fn kinds(row: &[u8; ROW]) -> u32 {
+    let ops = row[OPS as usize..].chunks_exact(OP as usize).take(MAX_OPS as usize);
+    ops.fold(0, |mask, op| match op[0] {
+        kind::SWITCH => u32::MAX,
+        kind::MMSG => mask | 1 << kind::MSG,
+        k => mask | 1 << k,
+    })
 }
 
 /// The op of a switch's argument at entry or `exit`: what `ty` wants, or the empty tail where it wants nothing then.
@@ -339,6 +385,19 @@ pub fn switch_key(nr: u32, arg: u8, selector: u64) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The program stores every argument as 8 bytes, in the order of the arguments, and then times, result and processors.
+    #[test]
+    fn nothing_that_is_stored_earlier_stands_behind_a_narrow_argument() {
+        for s in events::schema::syscalls().filter(|s| s.name != "raw" && s.args.len() <= 6) {
+            let l = Layout::of(s);
+            for (i, (at, _)) in l.args.iter().enumerate().take(s.args.len()).filter(|(_, (_, width))| *width == 4) {
+                let behind = |(_, (other, _)): &(usize, &(u16, u8))| *other == at + 4;
+                let next = l.args.iter().take(s.args.len()).enumerate().find(behind);
+                assert!(next.is_none_or(|(j, _)| j > i), "{}", s.name);
+            }
+        }
+    }
 
     #[test]
     fn every_tail_has_an_op() {

@@ -1,6 +1,6 @@
 //! Input that asks for what cannot be: one clear line, what and why and what to do.
 
-use crate::lab::{self, User, each_attacher, each_user};
+use crate::lab::{self, User, each_backend, each_ptracer, each_user};
 use crate::trace::on_stderr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ fn refused(user: User, args: &[&str], code: i32, words: &[&str]) {
 
 #[test]
 fn commands_that_cannot_run() {
-    each_user(|user| {
+    each_backend(|user| {
         let dir = lab::scratch();
         let path = |name: &str, mode: u32, text: &str| {
             let file = dir.join(name);
@@ -45,7 +45,7 @@ fn commands_that_cannot_run() {
 
 #[test]
 fn processes_that_cannot_be_traced() {
-    each_user(|user| {
+    each_backend(|user| {
         refused(user, &["-p", "4194999"], 125, &["4194999", "no such process"]);
         for bad in ["0", "-1", "x", "1x", "99999999999"] {
             refused(user, &[&format!("-p{bad}")], 2, &["not a process id"]);
@@ -55,19 +55,24 @@ fn processes_that_cannot_be_traced() {
 
 #[test]
 fn a_process_that_has_ended() {
-    // Not waited for, it stays a zombie until the test ends it.
-    let mut child = lab::as_user(User::Me, &["true"]).spawn().expect("true");
-    lab::until("a zombie", || lab::status_field(child.id(), "State").is_some_and(|s| s.starts_with('Z')));
-    let out = on_stderr(User::Me, &["-p", &child.id().to_string()]);
-    let _ = child.wait();
-    assert_eq!(out.code(), 125, "{}", out.stderr);
-    assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
-    assert!(["ended", "no such process", "zombie"].iter().any(|w| out.stderr.contains(w)), "{}", out.stderr);
+    each_backend(|user| {
+        // Not waited for, it stays a zombie until the test ends it.
+        let mut child = lab::as_user(user, &["true"]).spawn().expect("true");
+        lab::until("a zombie", || lab::status_field(child.id(), "State").is_some_and(|s| s.starts_with('Z')));
+        let out = on_stderr(user, &["-p", &child.id().to_string()]);
+        let _ = child.wait();
+        assert_eq!(out.code(), 125, "{}", out.stderr);
+        assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
+        assert!(out.stderr.contains("the process has ended"), "{}", out.stderr);
+    });
 }
 
 #[test]
 fn a_process_that_ends_while_attaching() {
-    each_attacher(|user| {
+    each_backend(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
         let Some(program) = lab::program("threads") else { return };
         for _ in 0..12 {
             let running = lab::start(lab::as_user(user, &[&program, "20"]).stdout(Stdio::null()));
@@ -97,7 +102,10 @@ fn a_process_of_somebody_else() {
 
 #[test]
 fn a_process_that_is_traced_already() {
-    each_attacher(|user| {
+    each_ptracer(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
         let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
         let pid = target.pid().to_string();
         let first = lab::start(lab::trapline(user, &["trace", "-o", "/dev/null", "-p", &pid]).stderr(Stdio::null()));
@@ -117,7 +125,10 @@ fn a_process_that_is_traced_already() {
 
 #[test]
 fn one_bad_process_of_several_leaves_the_others_alone() {
-    each_attacher(|user| {
+    each_backend(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
         let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
         let out = on_stderr(user, &["-p", &format!("{},4194999", target.pid())]);
         assert_eq!(out.code(), 125, "{}", out.stderr);
@@ -129,21 +140,21 @@ fn one_bad_process_of_several_leaves_the_others_alone() {
 
 #[test]
 fn itself_and_its_own_kind() {
-    each_user(|user| {
+    each_ptracer(|user| {
         let exe = lab::dir().join("trapline").display().to_string();
         // The inner one cannot trace what the outer one traces already; it says so, and ends.
         for inner in [&["-o", "/dev/null"][..], &["-e", "openat"], &["-o", "/dev/null", "--no-follow"]] {
-            let args = [&["-o", "/dev/null", &exe, "trace"], inner, &["ls"]].concat();
+            let outer = ["--backend", "ptrace", "-o", "/dev/null", &exe, "trace", "--backend", "ptrace"];
+            let args = [&outer, inner, &["ls"]].concat();
             let out = on_stderr(user, &args);
             assert_eq!(out.code(), 125, "{inner:?} {}", out.stderr);
             assert!(out.stderr.contains("already traced by process"), "{}", out.stderr);
             assert!(out.stderr.contains("(trapline)"), "{}", out.stderr);
         }
         // An outer one that does not follow leaves room for the inner one.
-        let out = on_stderr(
-            user,
-            &["-q", "--no-follow", "-o", "/dev/null", &exe, "trace", "-q", "-o", "/dev/null", "sh", "-c", "exit 3"],
-        );
+        let outer = ["-q", "--backend", "ptrace", "--no-follow", "-o", "/dev/null"];
+        let inner = [&exe, "trace", "--backend", "ptrace", "-q", "-o", "/dev/null", "sh", "-c", "exit 3"];
+        let out = on_stderr(user, &[&outer[..], &inner].concat());
         assert_eq!(out.code(), 3, "{}", out.stderr);
         let script = format!("exec {exe} trace -p $$");
         let out = lab::run(&mut lab::as_user(user, &["sh", "-c", &script]));

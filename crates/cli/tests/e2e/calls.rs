@@ -1,11 +1,11 @@
 //! Calls with arguments that are hard to read or to show.
 
-use crate::lab::{self, User, each_user};
+use crate::lab::{self, User, each_backend};
 use crate::trace::{on_stderr, trace};
 
 #[test]
 fn bad_pointers_are_shown_as_addresses() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("bad_pointers") else { return };
         let alone = lab::run(&mut lab::as_user(user, &[&program]));
         let t = trace(user, &[], &[&program]);
@@ -34,7 +34,7 @@ fn bad_pointers_are_shown_as_addresses() {
 
 #[test]
 fn huge_counts_are_cut_off() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("huge_iov") else { return };
         for options in [&[][..], &["-v"], &["-s", "100000"]] {
             let t = trace(user, options, &[&program]);
@@ -58,7 +58,7 @@ fn huge_counts_are_cut_off() {
 
 #[test]
 fn numbers_beyond_the_table() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("bad_number") else { return };
         let t = trace(user, &[], &[&program]);
         assert_eq!(t.outcome.code(), 0);
@@ -76,7 +76,7 @@ fn numbers_beyond_the_table() {
 
 #[test]
 fn calls_of_the_32_bit_table() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("ia32") else { return };
         if lab::run(&mut lab::as_user(user, &[&program])).code() == 77 {
             return lab::skip("kernel:IA32_EMULATION", "no 32-bit calls on this kernel");
@@ -101,7 +101,7 @@ fn has_control(bytes: &[u8]) -> bool {
 
 #[test]
 fn names_that_are_hard_to_show() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("names") else { return };
         for options in
             [&[][..], &["-y"], &["-yy", "-P", "/"], &["-xx"], &["-x", "-v"], &["--types"], &["-X", "verbose"]]
@@ -136,7 +136,7 @@ fn names_that_are_hard_to_show() {
 fn control_characters_in_messages_and_arguments() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    each_user(|user| {
+    each_backend(|user| {
         let bad = OsStr::from_bytes(b"no\x1b[31m\xff\nsuch");
         let nothing: &[&OsStr] = &[];
         let option = |o: &'static str| OsStr::new(o);
@@ -173,7 +173,7 @@ fn command_name_with_control_characters() {
 
 #[test]
 fn every_family_of_decoders_runs() {
-    each_user(|user| {
+    each_backend(|user| {
         for name in ["families", "families_net", "fds"] {
             let Some(program) = lab::program(name) else { return };
             for options in

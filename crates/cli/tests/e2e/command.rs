@@ -1,6 +1,6 @@
 //! What the command gets and gives is untouched: status, streams, environment, signals, descriptors.
 
-use crate::lab::{self, Outcome, User, each_user};
+use crate::lab::{self, Outcome, User, each_backend};
 use crate::trace::{on_stderr, trace};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ fn plain(user: User, script: &str) -> Outcome {
 
 #[test]
 fn exit_status_is_passed_on() {
-    each_user(|user| {
+    each_backend(|user| {
         for options in
             [&[][..], &["-e", "openat"], &["--no-seccomp", "-e", "openat"], &["-e", "none"], &["--no-follow"]]
         {
@@ -26,7 +26,7 @@ fn exit_status_is_passed_on() {
 
 #[test]
 fn death_by_a_signal_is_passed_on() {
-    each_user(|user| {
+    each_backend(|user| {
         for (name, number) in [("TERM", 15), ("KILL", 9), ("INT", 2), ("USR1", 10), ("PIPE", 13)] {
             for options in [&[][..], &["-e", "openat"]] {
                 let t = trace(user, options, &["sh", "-c", &format!("kill -{name} $$")]);
@@ -39,7 +39,7 @@ fn death_by_a_signal_is_passed_on() {
 
 #[test]
 fn streams_are_untouched() {
-    each_user(|user| {
+    each_backend(|user| {
         let file = lab::scratch().join("in");
         let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(&file, &bytes).expect("input");
@@ -53,7 +53,7 @@ fn streams_are_untouched() {
 
 #[test]
 fn environment_is_unchanged_but_for_e() {
-    each_user(|user| {
+    each_backend(|user| {
         let sorted = |o: Outcome| {
             let mut v: Vec<String> = o.out().lines().filter(|l| !l.starts_with("_=")).map(str::to_string).collect();
             v.sort();
@@ -73,10 +73,10 @@ fn environment_is_unchanged_but_for_e() {
 #[test]
 fn signal_dispositions_and_masks_are_inherited() {
     let fields = "grep -E '^(Sig(Ign|Blk|Cgt|Q)|ShdPnd)' /proc/self/status | grep -v SigQ";
-    each_user(|user| {
+    each_backend(|user| {
         for setup in ["", "trap '' PIPE;", "trap '' INT QUIT;", "trap '' HUP TERM;"] {
-            let exe = lab::dir().join("trapline").display().to_string();
-            let traced = plain(user, &format!("{setup} exec {exe} trace -q -o /dev/null sh -c \"{fields}\""));
+            let trace = lab::trace_in_a_shell(user);
+            let traced = plain(user, &format!("{setup} exec {trace} -q -o /dev/null sh -c \"{fields}\""));
             let untraced = plain(user, &format!("{setup} exec sh -c \"{fields}\""));
             assert_eq!(traced.out(), untraced.out(), "{setup} {}", traced.stderr);
         }
@@ -85,9 +85,9 @@ fn signal_dispositions_and_masks_are_inherited() {
 
 #[test]
 fn sigpipe_kills_the_command_as_it_would_alone() {
-    each_user(|user| {
-        let exe = lab::dir().join("trapline").display().to_string();
-        let script = format!("{{ {exe} trace -q -e none -o /dev/null yes; echo $? >&2; }} | head -1");
+    each_backend(|user| {
+        let trace = lab::trace_in_a_shell(user);
+        let script = format!("{{ {trace} -q -e none -o /dev/null yes; echo $? >&2; }} | head -1");
         let out = plain(user, &script);
         assert_eq!((out.out().as_str(), out.stderr.trim()), ("y\n", "141"));
     });
@@ -113,7 +113,7 @@ fn blur(text: &str) -> String {
 #[test]
 fn no_descriptor_leaks_into_the_command() {
     let list = "ls -l --time-style=+ /proc/self/fd";
-    each_user(|user| {
+    each_backend(|user| {
         let alone = blur(&plain(user, &format!("exec {list}")).out());
         let file = lab::scratch().join("trace").display().to_string();
         for options in [
@@ -134,7 +134,7 @@ fn no_descriptor_leaks_into_the_command() {
 
 #[test]
 fn session_group_limits_and_directory_are_the_callers() {
-    each_user(|user| {
+    each_backend(|user| {
         // Columns 5 to 8: process group, session, terminal and its group.
         let script = "pwd; umask; ulimit -a; cut -d' ' -f6-7 /proc/self/stat";
         let alone = plain(user, script);
@@ -145,11 +145,12 @@ fn session_group_limits_and_directory_are_the_callers() {
 
 #[test]
 fn quiet_prints_nothing_of_its_own() {
-    each_user(|user| {
+    each_backend(|user| {
         let t = trace(user, &["-q"], &["sh", "-c", "echo only >&2"]);
         assert_eq!(t.outcome.stderr, "only\n");
         let t = trace(user, &[], &["true"]);
-        assert!(t.outcome.stderr.starts_with("trapline: ") && t.outcome.stderr.contains(" events, 0 dropped, ptrace"));
+        let end = format!(" events, 0 dropped, {} backend\n", user.backend());
+        assert!(t.outcome.stderr.starts_with("trapline: ") && t.outcome.stderr.ends_with(&end), "{}", t.outcome.stderr);
         assert_eq!(t.outcome.stderr.lines().count(), 1);
     });
 }
@@ -170,8 +171,8 @@ fn runs_the_command_as_another_user() {
 
 #[test]
 fn only_root_changes_the_user() {
-    each_user(|user| {
-        if user == User::Me && lab::is_root() {
+    each_backend(|user| {
+        if user != User::Nobody && lab::is_root() {
             return;
         }
         let out = on_stderr(user, &["-u", "root", "true"]);

@@ -1,6 +1,6 @@
 //! Either of trapline's two processes is killed.
 
-use crate::lab::{self, Running, User, each_attacher, each_user};
+use crate::lab::{self, Running, User, each_ptracer};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -43,7 +43,7 @@ const UNFILTERED: [&[&str]; 3] = [&[], &["--no-seccomp", "-e", "openat"], &["-e"
 
 #[test]
 fn the_command_survives_the_front_end() {
-    each_user(|user| {
+    each_ptracer(|user| {
         for options in FILTERED.iter().chain(&UNFILTERED) {
             let c = case(user, options);
             lab::kill("KILL", c.running.pid().into());
@@ -59,7 +59,7 @@ fn the_command_survives_the_front_end() {
 
 #[test]
 fn with_a_filter_the_command_dies_with_its_tracer() {
-    each_user(|user| {
+    each_ptracer(|user| {
         for options in FILTERED {
             let c = case(user, options);
             lab::kill("KILL", c.tracer.into());
@@ -76,7 +76,7 @@ fn with_a_filter_the_command_dies_with_its_tracer() {
 
 #[test]
 fn without_a_filter_the_command_outlives_its_tracer() {
-    each_user(|user| {
+    each_ptracer(|user| {
         for options in UNFILTERED {
             let c = case(user, options);
             lab::kill("KILL", c.tracer.into());
@@ -99,7 +99,7 @@ fn without_a_filter_the_command_outlives_its_tracer() {
 
 #[test]
 fn the_tracer_is_deaf_and_apart() {
-    each_user(|user| {
+    each_ptracer(|user| {
         let c = case(user, &["-e", "openat"]);
         for signal in ["INT", "HUP", "TERM"] {
             lab::kill(signal, c.tracer.into());
@@ -126,7 +126,10 @@ fn the_tracer_is_deaf_and_apart() {
 
 #[test]
 fn a_target_of_p_survives_both() {
-    each_attacher(|user| {
+    each_ptracer(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
         for kill_tracer in [true, false] {
             let dir = lab::scratch();
             let target = lab::start(lab::as_user(user, &["sh", "-c", SCRIPT]).current_dir(&dir));

@@ -1,6 +1,6 @@
 //! How lines look under each option.
 
-use crate::lab::{self, each_user};
+use crate::lab::{self, each_backend};
 use crate::trace::{Trace, on_stderr, trace};
 
 /// Digits become 9.
@@ -16,7 +16,7 @@ fn cat(user: lab::User, options: &[&str]) -> Trace {
 
 #[test]
 fn stamps() {
-    each_user(|user| {
+    each_backend(|user| {
         for (option, expected) in [("-t", "99:99:99 "), ("-tt", "99:99:99.999999 "), ("-ttt", "9999999999.999999 ")] {
             let t = cat(user, &[option]);
             for l in &t.lines {
@@ -34,7 +34,7 @@ fn stamps() {
 
 #[test]
 fn durations() {
-    each_user(|user| {
+    each_backend(|user| {
         let t = cat(user, &["-T"]);
         for l in t.lines.iter().filter(|l| l.is_call() && !l.text.ends_with("= ?")) {
             assert!(shape(&l.text).ends_with(" <9.999999>"), "{}", l.text);
@@ -48,7 +48,7 @@ fn durations() {
 
 #[test]
 fn strings() {
-    each_user(|user| {
+    each_backend(|user| {
         let read = |options: &[&str]| {
             let t = trace(
                 user,
@@ -73,7 +73,7 @@ fn strings() {
 
 #[test]
 fn constants() {
-    each_user(|user| {
+    each_backend(|user| {
         let open = |options: &[&str]| {
             let t = cat(user, &[&["-e", "openat"], options].concat());
             t.one("/ld.so.cache\"").text.split(" = ").next().unwrap_or_default().trim_end().to_string()
@@ -96,7 +96,7 @@ fn constants() {
 
 #[test]
 fn names_of_descriptors() {
-    each_user(|user| {
+    each_backend(|user| {
         let t = cat(user, &["-y"]);
         t.has("= 3</etc/passwd>");
         t.has("read(3</etc/passwd>, \"root:");
@@ -128,7 +128,7 @@ fn names_of_descriptors() {
 
 #[test]
 fn names_of_sockets() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("families_net") else { return };
         let t = trace(user, &["-y"], &[&program]);
         t.has("<socket:[");
@@ -143,7 +143,7 @@ fn names_of_sockets() {
 
 #[test]
 fn numbers_and_types() {
-    each_user(|user| {
+    each_backend(|user| {
         let t = cat(user, &["-n", "-e", "openat,read"]);
         assert!(t.lines.iter().any(|l| l.text.starts_with("[ 257] openat(")), "{}", t.text());
         assert!(t.lines.iter().any(|l| l.text.starts_with("[   0] read(3, ")), "{}", t.text());
@@ -156,7 +156,7 @@ fn numbers_and_types() {
 
 #[test]
 fn all_fields() {
-    each_user(|user| {
+    each_backend(|user| {
         let short = trace(user, &["-e", "execve,newfstatat"], &["stat", "/etc/passwd"]);
         short.has("vars */)");
         short.has(", ...}");
@@ -170,7 +170,7 @@ fn all_fields() {
 
 #[test]
 fn column_of_the_result() {
-    each_user(|user| {
+    each_backend(|user| {
         for (options, column) in [(&[][..], 40), (&["--columns", "60"], 60), (&["--columns", "0"], 0)] {
             let args = [&["-q", "-e", "close"], options, &["true"]].concat();
             let out = on_stderr(user, &args);
@@ -182,7 +182,7 @@ fn column_of_the_result() {
 
 #[test]
 fn command_names() {
-    each_user(|user| {
+    each_backend(|user| {
         let out = on_stderr(user, &["-q", "--decode-pids=comm", "-e", "%process", "sh", "-c", "/bin/true; exit 0"]);
         assert!(out.stderr.lines().any(|l| l.starts_with("[pid ") && l.contains("<sh>] ")), "{}", out.stderr);
         assert!(out.stderr.lines().any(|l| l.starts_with("[pid ") && l.contains("<true>] ")), "{}", out.stderr);
@@ -191,7 +191,7 @@ fn command_names() {
 
 #[test]
 fn colour() {
-    each_user(|user| {
+    each_backend(|user| {
         let plain = on_stderr(user, &["-q", "-e", "openat", "true"]);
         assert!(!plain.stderr.contains('\u{1b}'));
         let colour = on_stderr(user, &["-q", "--color", "always", "-e", "openat", "true"]);

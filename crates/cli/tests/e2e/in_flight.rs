@@ -1,11 +1,11 @@
 //! Calls that take long: one notice after 200 ms, then the whole line.
 
-use crate::lab::{self, each_user};
+use crate::lab::{self, each_backend};
 use crate::trace::trace;
 
 #[test]
 fn a_long_call_gets_one_notice_and_then_its_whole_line() {
-    each_user(|user| {
+    each_backend(|user| {
         for options in [&["-e", "read,/nanosleep/"][..], &["--no-seccomp"]] {
             // cat's read is answered only after its notice must have been written.
             let t = trace(user, options, &["sh", "-c", "sleep 0.7 | cat"]);
@@ -37,7 +37,7 @@ fn a_long_call_gets_one_notice_and_then_its_whole_line() {
 
 #[test]
 fn a_short_call_gets_none() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("bad_number") else { return };
         let t = trace(user, &[], &[&program]);
         t.lacks("in flight");
@@ -46,7 +46,7 @@ fn a_short_call_gets_none() {
 
 #[test]
 fn an_unselected_long_call_gets_none() {
-    each_user(|user| {
+    each_backend(|user| {
         for options in [&["-e", "openat"][..], &["--no-seccomp", "-e", "openat"], &["-z", "-e", "/nanosleep/"]] {
             let t = trace(user, options, &["sleep", "0.5"]);
             assert_eq!(t.outcome.code(), 0);

@@ -1,7 +1,6 @@
 //! The kernel backend: the same calls as the ptrace backend shows, exact counts, and nothing left behind.
 //!
-//! Signals that the target ignores are never delivered to it, so this backend does not see them: only calls and ends are
-//! compared.
+//! Calls and ends are compared; signals and stops, too, where their moment does not depend on other processes.
 
 use crate::lab::{self, User};
 use crate::trace::{Line, Trace, on_stderr, trace};
@@ -11,25 +10,13 @@ use std::process::Stdio;
 use std::time::Duration;
 use sys::bpf::info::{self, Object};
 
-/// Whether the kernel backend can run here; where it cannot, that is said.
-#[track_caller]
-fn possible() -> bool {
-    if !lab::is_root() {
-        lab::skip("root", "the kernel backend needs root");
-        return false;
-    }
-    if let Err(e) = info::ids(Object::Program) {
-        lab::skip("kernel:bpf", &format!("bpf(2) is refused: {e}"));
-        return false;
-    }
-    true
-}
+pub use crate::lab::kernel_backend_is_possible as possible;
 
-fn kernel(options: &[&str], command: &[&str]) -> Trace {
+pub fn kernel(options: &[&str], command: &[&str]) -> Trace {
     trace(User::Me, &[&["--backend", "kernel"], options].concat(), command)
 }
 
-fn ptrace(options: &[&str], command: &[&str]) -> Trace {
+pub fn ptrace(options: &[&str], command: &[&str]) -> Trace {
     trace(User::Me, &[&["--backend", "ptrace"], options].concat(), command)
 }
 
@@ -39,10 +26,11 @@ fn threads_of(t: &Trace, rules: &Rules) -> Vec<Vec<String>> {
     let asked = t.lines.iter().filter(|l| ["getpid", "getppid", "gettid", "setsid"].iter().any(|c| l.is(c)));
     pids.extend(asked.map(|l| l.result().to_string()));
     let mut threads: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    let wanted = |l: &&Line| l.is_call() || l.text.starts_with("+++ ");
+    let wanted = |l: &&Line| l.is_call() || l.text.starts_with("+++ ") || rules.signals && l.text.starts_with("--- ");
     for l in t.lines.iter().filter(wanted) {
         let name = l.text.split('(').next().unwrap_or_default();
-        if rules.left_out.contains(&name) || rules.restarts && l.result().starts_with("? ERESTART") {
+        let restart = rules.restarts && l.result().starts_with("? ERESTART");
+        if rules.left_out.contains(&name) || restart || reads_a_state(l) {
             continue;
         }
         // Random bytes, and ids of processes that are not traced.
@@ -58,17 +46,29 @@ fn threads_of(t: &Trace, rules: &Rules) -> Vec<Vec<String>> {
     threads
 }
 
+/// Whether a line is the reading of a thread's state (/proc/TID/stat), which a program polls for.
+fn reads_a_state(line: &Line) -> bool {
+    let text = line.is("read").then(|| line.text.split_once('"')).flatten();
+    text.is_some_and(|(_, t)| {
+        t.starts_with(|c: char| c.is_ascii_digit()) && {
+            t.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(" (")
+        }
+    })
+}
+
 /// What is not compared.
 #[derive(Default)]
-struct Rules {
+pub struct Rules {
     /// Calls whose number depends on when the program was scheduled.
-    left_out: &'static [&'static str],
+    pub left_out: &'static [&'static str],
     /// Calls that tell about the machine or the moment.
-    only_names: &'static [&'static str],
+    pub only_names: &'static [&'static str],
     /// The order within a thread depends on when other threads run.
-    any_order: bool,
+    pub any_order: bool,
     /// Calls that a signal interrupts and the kernel restarts: how often depends on when it comes.
-    restarts: bool,
+    pub restarts: bool,
+    /// Signals and stops are compared too.
+    pub signals: bool,
 }
 
 const PORT: &str = "htons(";
@@ -122,7 +122,7 @@ fn difference(a: &[Vec<String>], b: &[Vec<String>]) -> Option<String> {
 /// Traces a program with both backends and wants equal calls, ends and exit statuses. Where a program's calls depend on the
 /// moment now and then, another attempt is made; a systematic difference shows in each.
 #[track_caller]
-fn same(options: &[&str], command: &[&str], rules: &Rules) {
+pub fn same(options: &[&str], command: &[&str], rules: &Rules) {
     let mut last = String::new();
     for _ in 0..3 {
         let (k, p) = (kernel(options, command), ptrace(options, command));
@@ -175,14 +175,14 @@ same! {
         Rules { left_out: POLLING, any_order: true, ..Rules::default() };
     signal_calls_are_equal: "signals" [], Rules::default();
     interrupted_calls_are_equal: "eintr" [], Rules { left_out: &["restart_syscall", "clock_nanosleep", "openat", "close", "fstat",
-        "newfstatat", "lseek"], any_order: true, ..Rules::default() };
+        "newfstatat", "lseek"], any_order: true, restarts: true, ..Rules::default() };
     bad_pointers_are_equal: "bad_pointers" [], Rules::default();
     huge_iovecs_are_equal: "huge_iov" [], Rules::default();
     descriptors_are_equal: "fds" [], Rules::default();
     bad_numbers_are_equal: "bad_number" [], Rules::default();
     calls_cut_off_by_the_end_are_equal: "exit_group_in_flight" [], Rules { left_out: POLLING, any_order: true, ..Rules::default() };
     network_families_are_equal: "families_net" [],
-        Rules { only_names: &["sendmmsg", "timer_delete", "timer_create", "read", "recvfrom"], ..Rules::default() };
+        Rules { only_names: &["timer_delete", "timer_create", "read", "recvfrom"], ..Rules::default() };
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn names_are_equal() {
     let dir = lab::scratch();
     same(&[], &[&program, dir.to_str().expect("UTF-8")], &Rules::default());
     same(&["-s", "300"], &[&program, dir.to_str().expect("UTF-8")], &Rules::default());
-    // Names behind descriptors follow from the paths that were opened; that /lib is a link only the other backend sees.
+    // /lib is a link: the name behind a descriptor is that of the file.
     let out = on_stderr(User::Me, &["--backend", "kernel", "-y", "-e", "openat", "cat", "/etc/hostname"]);
     assert!(out.stderr.contains("\"/etc/hostname\", O_RDONLY) = 3</etc/hostname>"), "{}", out.stderr);
 }
@@ -220,6 +220,7 @@ fn families_are_equal() {
             "semctl",
             "msgctl",
             "semop",
+            "semtimedop",
             "msgsnd",
             "msgrcv",
             "shmdt",
@@ -395,7 +396,7 @@ fn without_rights_there_is_one_clear_line() {
 }
 
 /// The programs, maps and links of trapline's on this machine.
-fn objects() -> BTreeSet<(&'static str, u32)> {
+pub fn objects() -> BTreeSet<(&'static str, u32)> {
     let mut found = BTreeSet::new();
     // What ends between listing and opening is not there.
     let each = |object: Object, look: &mut dyn FnMut(u32, OwnedFd)| {

@@ -13,19 +13,46 @@ use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long any run may take before it is killed and the test fails.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long any run may take before it is killed and the test fails; TRAPLINE_TEST_LIMIT says so many seconds, for slow machines.
+fn limit() -> Duration {
+    let said = std::env::var("TRAPLINE_TEST_LIMIT").ok().and_then(|s| s.parse().ok());
+    Duration::from_secs(said.unwrap_or(60))
+}
 
 /// What everybody may search; that of whoever runs the tests may have directories of his own.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Who runs trapline.
+/// Who runs trapline, and by which backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// Whoever runs the tests.
+    /// Whoever runs the tests, by the backend that trapline takes.
     Me,
-    /// nobody, by way of root.
+    /// The same by the ptrace backend.
+    Ptrace,
+    /// The same by the kernel backend.
+    Kernel,
+    /// nobody, by way of root; trapline takes ptrace.
     Nobody,
+}
+
+impl User {
+    /// The backend that is asked for; none where trapline is to choose.
+    pub fn asks_for(self) -> Option<&'static str> {
+        match self {
+            User::Me | User::Nobody => None,
+            User::Ptrace => Some("ptrace"),
+            User::Kernel => Some("kernel"),
+        }
+    }
+
+    /// The backend that must be taken.
+    pub fn backend(self) -> &'static str {
+        self.asks_for().unwrap_or(if self == User::Me && is_root() && bpf_refused().is_none() {
+            "kernel"
+        } else {
+            "ptrace"
+        })
+    }
 }
 
 pub fn is_root() -> bool {
@@ -36,31 +63,88 @@ pub fn is_root() -> bool {
     })
 }
 
-/// Runs a scenario as root and as nobody; as an ordinary user, as that one only.
-pub fn each_user(scenario: impl Fn(User)) {
-    let users = if !is_root() {
+/// Why bpf(2) is refused to whoever runs the tests.
+pub fn bpf_refused() -> Option<String> {
+    sys::bpf::info::ids(sys::bpf::info::Object::Program).err().map(|e| format!("bpf(2) is refused: {e}"))
+}
+
+/// Whether the kernel backend can run here; where it cannot, that is said.
+#[track_caller]
+pub fn kernel_backend_is_possible() -> bool {
+    if !is_root() {
+        skip("root", "the kernel backend needs root");
+        return false;
+    }
+    bpf_refused().inspect(|why| skip("kernel:bpf", why)).is_none()
+}
+
+#[track_caller]
+fn each_of(of_root: &[User], scenario: impl Fn(User)) {
+    if !is_root() {
         skip("root", "the tests do not run as root");
-        vec![User::Me]
-    } else if !has("setpriv") {
-        skip("unprivileged", "no setpriv to become nobody");
-        vec![User::Me]
+        return scenario(User::Me);
+    }
+    let mut users = of_root.to_vec();
+    if has("setpriv") {
+        users.push(User::Nobody);
     } else {
-        vec![User::Me, User::Nobody]
-    };
+        skip("unprivileged", "no setpriv to become nobody");
+    }
     for user in users {
         eprintln!("as {user:?}");
-        scenario(user);
+        if user != User::Kernel || kernel_backend_is_possible() {
+            scenario(user);
+        }
     }
 }
 
-/// The same for scenarios that attach to processes that are not descendants of trapline.
+/// Runs a scenario as root and as nobody; as an ordinary user, as that one only. trapline chooses the backend.
+#[track_caller]
+pub fn each_user(scenario: impl Fn(User)) {
+    each_of(&[User::Me], scenario);
+}
+
+/// The same with either backend: what is wanted holds for both.
+#[track_caller]
+pub fn each_backend(scenario: impl Fn(User)) {
+    each_of(&[User::Ptrace, User::Kernel], scenario);
+}
+
+/// The same with the ptrace backend only: for what is a matter of its stops, its filter, or its process.
+#[track_caller]
+pub fn each_ptracer(scenario: impl Fn(User)) {
+    each_of(&[User::Ptrace], scenario);
+}
+
+/// [`each_user`] for scenarios that attach.
+#[track_caller]
 pub fn each_attacher(scenario: impl Fn(User)) {
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    each_user(|user| match scope.trim() {
-        "" | "0" => scenario(user),
-        "1" | "2" if user == User::Me && is_root() => scenario(user),
-        _ => skip("kernel:ptrace_scope", "attaching is restricted by kernel.yama.ptrace_scope"),
+    each_user(|user| {
+        if may_attach(user) {
+            scenario(user);
+        }
     });
+}
+
+/// For scenarios that attach to processes that are not descendants of trapline: whether this user may.
+#[track_caller]
+pub fn may_attach(user: User) -> bool {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let may = match scope.trim() {
+        "" | "0" => true,
+        "1" | "2" => user != User::Nobody && is_root(),
+        _ => user == User::Kernel,
+    };
+    if !may {
+        skip("kernel:ptrace_scope", "attaching is restricted by kernel.yama.ptrace_scope");
+    }
+    may
+}
+
+/// Whether Yama lets an ordinary user attach to his descendants only.
+pub fn attach_is_restricted() -> bool {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    !matches!(scope.trim(), "" | "0")
 }
 
 /// Says that the calling test does not run, on stderr and in the file named by TRAPLINE_SKIPS.
@@ -140,7 +224,7 @@ pub fn program(name: &str) -> Option<String> {
 /// A command of `user`, in a process group of its own, with nothing on stdin.
 pub fn as_user<S: AsRef<OsStr>>(user: User, argv: &[S]) -> Command {
     let mut c = match user {
-        User::Me => Command::new(&argv[0]),
+        User::Me | User::Ptrace | User::Kernel => Command::new(&argv[0]),
         User::Nobody => {
             let mut c = Command::new("setpriv");
             c.args(["--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "--"]).arg(&argv[0]);
@@ -153,12 +237,32 @@ pub fn as_user<S: AsRef<OsStr>>(user: User, argv: &[S]) -> Command {
     c
 }
 
-/// `trapline ARGS`
+/// `trapline ARGS`; a trace or a recording by the user's backend, if the arguments name none.
 pub fn trapline<S: AsRef<OsStr>>(user: User, args: &[S]) -> Command {
     let exe = dir().join("trapline");
     let mut argv = vec![exe.as_os_str()];
     argv.extend(args.iter().map(AsRef::as_ref));
+    let traces = argv.get(1).is_some_and(|a| *a == "trace" || *a == "record");
+    if let Some(backend) = user.asks_for().filter(|_| traces && argv.iter().all(|a| *a != "--backend")) {
+        argv.splice(2..2, [OsStr::new("--backend"), OsStr::new(backend)]);
+    }
     as_user(user, &argv)
+}
+
+/// `trapline trace` for a shell, by the user's backend.
+pub fn trace_in_a_shell(user: User) -> String {
+    let exe = dir().join("trapline").display().to_string();
+    user.asks_for().map_or(format!("{exe} trace"), |b| format!("{exe} trace --backend {b}"))
+}
+
+/// Whether a trapline has attached to a thread.
+pub fn is_attached(user: User, trapline: u32, thread: u32) -> bool {
+    if user.backend() == "ptrace" {
+        return tracer_of(thread) != 0;
+    }
+    let fds = fs::read_dir(format!("/proc/{trapline}/fd")).into_iter().flatten().flatten();
+    let mut names = fds.filter_map(|e| fs::read_link(e.path()).ok());
+    names.any(|n| n.to_string_lossy().contains("bpf_link") || n.to_string_lossy().contains("bpf-link"))
 }
 
 /// How a run ended.
@@ -209,6 +313,14 @@ impl Running {
         self.child.id()
     }
 
+    /// Fails the test, with what it said, where it has ended.
+    #[track_caller]
+    pub fn must_run(&mut self) {
+        if let Some(status) = self.child.try_wait().expect("wait") {
+            panic!("ended with {status}; stderr: {}", self.text_of_stderr());
+        }
+    }
+
     /// Waits for the end; too long a run fails the test.
     pub fn end(mut self) -> Outcome {
         let started = Instant::now();
@@ -216,9 +328,9 @@ impl Running {
             if let Some(s) = self.child.try_wait().expect("wait") {
                 break s;
             }
-            if started.elapsed() > LIMIT {
+            if started.elapsed() > limit() {
                 self.kill();
-                panic!("still running after {LIMIT:?}; stderr: {}", self.text_of_stderr());
+                panic!("still running after {:?}; stderr: {}", limit(), self.text_of_stderr());
             }
             std::thread::sleep(Duration::from_millis(2));
         };
@@ -259,7 +371,7 @@ pub fn kill(signal: &str, pid: i64) {
 pub fn until(what: &str, mut reached: impl FnMut() -> bool) {
     let started = Instant::now();
     while !reached() {
-        assert!(started.elapsed() < LIMIT / 2, "never: {what}");
+        assert!(started.elapsed() < limit() / 2, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

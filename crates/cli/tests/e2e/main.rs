@@ -4,19 +4,31 @@
 //! so with [`lab::skip`].
 
 mod attach;
+mod babeltrace;
 mod bad_input;
 mod calls;
 mod command;
+mod crash;
 mod death;
 mod format;
 mod in_flight;
 mod kernel;
+mod kernel_shows;
 mod lab;
+mod limits;
+mod list;
 mod options;
 mod output;
+mod probes;
 mod processes;
+mod record;
+mod report;
 mod selection;
+mod session_access;
+mod sessions;
 mod signals;
 mod terminal;
 mod trace;
 mod views;
+mod wheres;
+mod whole_machine;

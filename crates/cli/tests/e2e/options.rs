@@ -1,11 +1,11 @@
 //! What the other options and commands do.
 
-use crate::lab::{self, each_user};
+use crate::lab::{self, each_backend, each_ptracer, each_user};
 use crate::trace::{on_stderr, trace};
 
 #[test]
 fn explain_says_what_will_be_done() {
-    each_user(|user| {
+    each_ptracer(|user| {
         let explained = |options: &[&str]| {
             on_stderr(user, &[&["--explain", "-q"], options, &["-o", "/dev/null", "true"]].concat()).stderr
         };
@@ -22,8 +22,57 @@ fn explain_says_what_will_be_done() {
 }
 
 #[test]
-fn backends_and_follow_are_accepted() {
+fn the_backend_is_the_kernels_where_it_may_be() {
     each_user(|user| {
+        let said = |options: &[&str]| {
+            let out = on_stderr(user, &[options, &["-o", "/dev/null", "sh", "-c", "exit 3"]].concat());
+            assert_eq!(out.code(), 3, "{}", out.stderr);
+            out.stderr
+        };
+        for (options, backend) in [
+            (&[][..], user.backend()),
+            (&["--backend", "auto"], user.backend()),
+            (&["--on-full", "drop"], user.backend()),
+            (&["--on-full", "block"], "ptrace"),
+        ] {
+            let end = format!(" events, 0 dropped, {backend} backend\n");
+            let stderr = said(options);
+            // Whichever it is, nothing more is said.
+            assert!(stderr.ends_with(&end) && stderr.lines().count() == 1, "{options:?} {stderr}");
+            let explained = said(&[options, &["--explain"]].concat());
+            assert!(explained.contains(&format!("trapline: backend: {backend} (auto: ")), "{options:?} {explained}");
+        }
+        let doctor = lab::run(&mut lab::trapline(user, &["doctor"])).out();
+        let taken = doctor.lines().find(|l| l.starts_with("ok  trapline trace takes")).expect("what is taken");
+        assert!(taken.contains(&format!(" {} (auto: ", user.backend())), "{taken}");
+    });
+}
+
+#[test]
+fn explain_says_what_the_kernel_backend_loses() {
+    if !lab::kernel_backend_is_possible() {
+        return;
+    }
+    let explained = |options: &[&str]| {
+        on_stderr(lab::User::Kernel, &[&["--explain", "-q"], options, &["-o", "/dev/null", "true"]].concat()).stderr
+    };
+    let all = explained(&[]);
+    for part in [
+        "backend: kernel (as asked for)",
+        "per CPU",
+        "dropped and counted",
+        "attach: ",
+        "lost: waiting: ",
+        "nothing is left",
+    ] {
+        assert!(all.contains(part), "no '{part}' in: {all}");
+    }
+    assert!(!all.contains("seccomp") && explained(&["-e", "openat"]).contains("1 wanted"), "{all}");
+}
+
+#[test]
+fn backends_and_follow_are_accepted() {
+    each_backend(|user| {
         for options in [
             &["--backend", "ptrace"][..],
             &["--backend", "auto"],
@@ -41,7 +90,7 @@ fn backends_and_follow_are_accepted() {
 
 #[test]
 fn the_first_line_is_the_start_of_the_command() {
-    each_user(|user| {
+    each_backend(|user| {
         for options in [&[][..], &["-e", "execve"], &["-e", "%process"], &["--no-seccomp"], &["-y"]] {
             let t = trace(user, options, &["/bin/true", "one", "two"]);
             assert!(
@@ -56,7 +105,7 @@ fn the_first_line_is_the_start_of_the_command() {
 
 #[test]
 fn no_new_privileges_only_with_a_filter_and_without_root() {
-    each_user(|user| {
+    each_ptracer(|user| {
         let bit = |options: &[&str]| {
             let out = on_stderr(user, &[&["-q"], options, &["grep", "NoNewPrivs", "/proc/self/status"]].concat());
             out.out().split_whitespace().last().map(str::to_string)
@@ -64,7 +113,7 @@ fn no_new_privileges_only_with_a_filter_and_without_root() {
         assert_eq!(bit(&[]).as_deref(), Some("0"));
         assert_eq!(bit(&["--no-seccomp", "-e", "read"]).as_deref(), Some("0"));
         let filtered = bit(&["-e", "read"]);
-        assert!(filtered.as_deref() == Some("1") || user == lab::User::Me, "{filtered:?}");
+        assert!(filtered.as_deref() == Some("1") || user == lab::User::Ptrace && lab::is_root(), "{filtered:?}");
     });
 }
 
@@ -104,4 +153,26 @@ fn doctor_help_man_and_completions() {
         assert!(run(&["completions", "bash"]).out().contains("trapline"));
         assert_eq!(run(&[]).code(), 2);
     });
+}
+
+#[test]
+fn explain_lists_the_programs_when_asked_to() {
+    let explained = |backend: &str, how: &str| {
+        on_stderr(lab::User::Me, &["--backend", backend, how, "-q", "-o", "/dev/null", "true"]).stderr
+    };
+    assert!(explained("ptrace", "--explain=programs").contains("programs: none"));
+    if !crate::kernel::possible() {
+        return;
+    }
+    assert!(!explained("kernel", "--explain").contains("program of"));
+    let all = explained("kernel", "--explain=programs");
+    let listings: Vec<(&str, &str)> =
+        all.split("trapline: program of ").skip(1).filter_map(|l| l.split_once('\n')).collect();
+    for place in ["sys_enter", "sys_exit", "sched_process_fork", "sched_process_exit", "the task iterator"] {
+        // One program may serve several places.
+        let (_, listing) = listings.iter().find(|(of, _)| of.split(", ").any(|p| p == place)).expect(place);
+        let first = listing.lines().next().unwrap_or_default();
+        assert!(first.trim_start().starts_with("0: ("), "{place}: {first}");
+    }
+    assert!(all.contains("bpf_ringbuf_output") && all.contains("bpf_seq_write"));
 }

@@ -1,6 +1,6 @@
 //! Threads, forks, execs and ends: nothing missed, nothing twice.
 
-use crate::lab::{self, each_user};
+use crate::lab::{self, each_backend};
 use crate::trace::trace;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ const SETS: [&[&str]; 3] =
 
 #[test]
 fn threads_have_all_their_calls() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("threads") else { return };
         for options in SETS {
             let t = trace(user, options, &[&program, "150"]);
@@ -29,7 +29,7 @@ fn threads_have_all_their_calls() {
 #[test]
 fn fork_storm_misses_no_process() {
     const N: usize = 300;
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("forkstorm") else { return };
         for options in SETS {
             let t = trace(user, options, &[&program, &N.to_string()]);
@@ -53,7 +53,7 @@ fn fork_storm_misses_no_process() {
 
 #[test]
 fn execs_of_children_are_all_seen() {
-    each_user(|user| {
+    each_backend(|user| {
         let script = "i=0; while [ $i -lt 40 ]; do /bin/true; i=$((i+1)); done; /bin/true | /bin/true | /bin/true";
         for options in [&[][..], &["-e", "execve"]] {
             let t = trace(user, options, &["sh", "-c", script]);
@@ -67,7 +67,7 @@ fn execs_of_children_are_all_seen() {
 
 #[test]
 fn vfork_and_a_failing_exec() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("vfork_exec") else { return };
         for options in [&[][..], &["-e", "vfork,execve,wait4,exit_group"]] {
             let t = trace(user, options, &[&program, "/bin/sh", "-c", "exit 9"]);
@@ -86,7 +86,7 @@ fn vfork_and_a_failing_exec() {
 
 #[test]
 fn exec_from_a_thread_supersedes_the_leader() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("exec_from_thread") else { return };
         for options in [&[][..], &["-e", "execve,pause,clone,clone3,exit_group"]] {
             let t = trace(user, options, &[&program, "/bin/sh", "-c", "exit 4"]);
@@ -123,7 +123,7 @@ fn exec_from_a_thread_supersedes_the_leader() {
 
 #[test]
 fn calls_cut_off_by_exit_group_have_no_result() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("exit_group_in_flight") else { return };
         for options in [&[][..], &["-e", "read,futex,pause,exit_group"], &["-e", "status=unfinished"]] {
             let t = trace(user, options, &[&program]);
@@ -140,7 +140,7 @@ fn calls_cut_off_by_exit_group_have_no_result() {
 
 #[test]
 fn without_following_only_the_first_thread_is_shown() {
-    each_user(|user| {
+    each_backend(|user| {
         for name in ["threads", "forkstorm"] {
             let Some(program) = lab::program(name) else { return };
             for options in [&["--no-follow"][..], &["--no-follow", "-e", "getppid,exit_group,clone,clone3"]] {
@@ -156,7 +156,7 @@ fn without_following_only_the_first_thread_is_shown() {
 
 #[test]
 fn a_prefix_appears_with_the_second_process() {
-    each_user(|user| {
+    each_backend(|user| {
         let script = "x=$(/bin/true); exit 0";
         let out = crate::trace::on_stderr(user, &["-q", "sh", "-c", script]);
         let first = out.stderr.lines().position(|l| l.starts_with("[pid ")).expect("a prefix");

@@ -1,6 +1,6 @@
 //! `-e` in all its forms, `-P`, `-z`, `-Z`.
 
-use crate::lab::{self, each_user};
+use crate::lab::{self, each_backend};
 use crate::trace::{on_stderr, trace};
 
 /// Names of the calls that `cat /etc/passwd` makes under a set.
@@ -12,7 +12,7 @@ fn names(user: lab::User, options: &[&str]) -> Vec<String> {
 
 #[test]
 fn sets_of_calls() {
-    each_user(|user| {
+    each_backend(|user| {
         for set in [
             "openat,close",
             "trace=openat,close",
@@ -44,7 +44,7 @@ fn sets_of_calls() {
 
 #[test]
 fn negated_sets() {
-    each_user(|user| {
+    each_backend(|user| {
         let all = names(user, &[]);
         let without = |gone: &dyn Fn(&str) -> bool| all.iter().filter(|n| !gone(n)).cloned().collect::<Vec<_>>();
         assert_eq!(names(user, &["-e", "!openat"]), without(&|n| n == "openat"));
@@ -56,7 +56,7 @@ fn negated_sets() {
 
 #[test]
 fn network_and_ipc_classes() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("families_net") else { return };
         let t = trace(user, &["-e", "%network"], &[&program]);
         let names = t.names();
@@ -75,7 +75,7 @@ fn network_and_ipc_classes() {
 
 #[test]
 fn sets_of_signals() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("signals") else { return };
         let shown = |options: &[&str]| -> Vec<String> {
             let t = trace(user, options, &[&program]);
@@ -97,7 +97,7 @@ fn sets_of_signals() {
 
 #[test]
 fn outcomes() {
-    each_user(|user| {
+    each_backend(|user| {
         let command = ["sh", "-c", "cat /etc/passwd /nonexistent/file; exit 0"];
         let all = trace(user, &["-e", "openat"], &command);
         for option in
@@ -123,7 +123,7 @@ fn outcomes() {
 
 #[test]
 fn raw_arguments_of_a_set() {
-    each_user(|user| {
+    each_backend(|user| {
         let t = trace(user, &["-e", "openat,close", "-e", "raw=openat"], &["cat", "/etc/passwd"]);
         for l in t.calls("openat") {
             assert!(
@@ -139,7 +139,7 @@ fn raw_arguments_of_a_set() {
 
 #[test]
 fn one_path() {
-    each_user(|user| {
+    each_backend(|user| {
         for options in [
             &["-P", "/etc/passwd"][..],
             &["-P", "/etc/../etc/passwd", "-P", "/nonexistent"],
@@ -161,7 +161,7 @@ fn one_path() {
 
 #[test]
 fn wrong_sets_name_what_is_near() {
-    each_user(|user| {
+    each_backend(|user| {
         let cases = [
             ("opennat", "openat"),
             ("trace=raed", "read"),

@@ -1,12 +1,12 @@
 //! Signals, stops and interrupted calls, passed through faithfully.
 
-use crate::lab::{self, each_user};
+use crate::lab::{self, each_backend};
 use crate::trace::trace;
 use std::os::unix::process::ExitStatusExt;
 
 #[test]
 fn every_delivery_is_seen_and_reaches_the_program() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("signals") else { return };
         let alone = lab::run(&mut lab::as_user(user, &[&program]));
         for options in [&[][..], &["-e", "kill"], &["-e", "none"]] {
@@ -35,7 +35,7 @@ fn a_fault_is_shown_with_its_address() {
     if !lab::has("python3") {
         return lab::skip("package:python3", "no python3");
     }
-    each_user(|user| {
+    each_backend(|user| {
         let script = "ulimit -c 0; exec /usr/bin/env python3 -c 'import ctypes; ctypes.string_at(0)'";
         let t = trace(user, &["-e", "none"], &["sh", "-c", script]);
         assert_eq!(t.outcome.status.signal(), Some(11), "{}", t.text());
@@ -46,7 +46,7 @@ fn a_fault_is_shown_with_its_address() {
 
 #[test]
 fn a_group_stop_stops_and_goes_on() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("stop_cont") else { return };
         for options in [&[][..], &["-e", "wait4,kill"], &["-e", "none"]] {
             let t = trace(user, options, &[&program]);
@@ -66,7 +66,7 @@ fn a_group_stop_stops_and_goes_on() {
 
 #[test]
 fn a_stop_from_outside_holds_the_command() {
-    each_user(|user| {
+    each_backend(|user| {
         let dir = lab::scratch();
         let script = "echo $$ > pid.new; mv pid.new pid; i=0; while [ ! -e go ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i+1)); done; exit 6";
         let mut c = lab::trapline(user, &["trace", "-q", "-o", "trace", "sh", "-c", script]);
@@ -92,7 +92,7 @@ fn job_control_of_a_shell_works() {
     if !lab::has("bash") {
         return lab::skip("package:bash", "no bash");
     }
-    each_user(|user| {
+    each_backend(|user| {
         // The shell makes process groups, sees its job stop, and takes it up again.
         let script = "set -m; sh -c 'kill -STOP $$; exit 3' & \
             until jobs %1 | grep -q Stopped; do sleep 0.02; done; \
@@ -105,7 +105,7 @@ fn job_control_of_a_shell_works() {
 
 #[test]
 fn interrupted_and_restarted_calls() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("eintr") else { return };
         for options in [&[][..], &["-e", "read,nanosleep,wait4,rt_sigreturn"]] {
             let t = trace(user, options, &[&program]);
@@ -118,9 +118,12 @@ fn interrupted_and_restarted_calls() {
                 .map(|l| l.result())
                 .collect();
             let restarted = "? ERESTARTSYS (To be restarted if SA_RESTART is set)";
-            assert_eq!(reads, [restarted, restarted, restarted, "1"], "{}", t.text());
+            // Whether an alarm comes while the read waits again, or before, depends on the load.
+            let (last, before) = reads.split_last().expect("reads");
+            assert!(before.len() >= 2 && before.iter().all(|r| *r == restarted) && *last == "1", "{}", t.text());
             let returns: Vec<&str> = t.calls("rt_sigreturn").iter().map(|l| l.result()).collect();
-            assert_eq!(returns, ["-1 EINTR (Interrupted system call)", "0", "0"], "{}", t.text());
+            assert_eq!(returns[0], "-1 EINTR (Interrupted system call)", "{}", t.text());
+            assert!(returns.len() >= 3 && returns[1..].iter().all(|r| *r == "0"), "{}", t.text());
             assert_eq!(t.calls("nanosleep")[0].result(), "? ERESTART_RESTARTBLOCK (Interrupted by signal)");
             if options.is_empty() {
                 // Its rest is as long as was left, so there may be a notice before.
@@ -132,7 +135,7 @@ fn interrupted_and_restarted_calls() {
 
 #[test]
 fn signals_to_trapline_are_passed_on() {
-    each_user(|user| {
+    each_backend(|user| {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
             let dir = lab::scratch();
             let script = "echo > ready; exec sleep 50";

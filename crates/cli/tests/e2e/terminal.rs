@@ -1,6 +1,6 @@
 //! On a terminal: Ctrl-C, colour, prefixes. python3 makes the terminal.
 
-use crate::lab::{self, Outcome, User, each_user};
+use crate::lab::{self, Outcome, User, each_backend};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ else:
     print("\nSTATUS", os.WEXITSTATUS(status))
 "#;
 
-fn on_terminal(user: User, steps: &[&str], args: &[&str]) -> Option<String> {
+pub fn on_terminal(user: User, steps: &[&str], args: &[&str]) -> Option<String> {
     if !lab::has("python3") {
         lab::skip("package:python3", "no python3 to make a terminal");
         return None;
@@ -78,7 +78,7 @@ const TRAPS: &str = "trap 'echo GOT' INT; echo READY; i=0; while [ $i -lt 300 ];
 
 #[test]
 fn ctrl_c_goes_to_the_command() {
-    each_user(|user| {
+    each_backend(|user| {
         for options in [&[][..], &["-e", "openat"]] {
             let args = [
                 &["trace", "-o", "/dev/null"],
@@ -97,7 +97,7 @@ fn ctrl_c_goes_to_the_command() {
 
 #[test]
 fn a_second_one_ends_trapline() {
-    each_user(|user| {
+    each_backend(|user| {
         for options in [&[][..], &["-e", "openat"]] {
             let args = [&["trace", "-o", "/dev/null"], options, &["sh", "-c", TRAPS]].concat();
             let Some(shown) = on_terminal(user, &["READY", "MASH"], &args) else { return };
@@ -108,7 +108,7 @@ fn a_second_one_ends_trapline() {
 
 #[test]
 fn one_at_a_time_does_not() {
-    each_user(|user| {
+    each_backend(|user| {
         let script = "trap 'echo GOT$n; n=$((n+1))' INT; n=1; echo READY; while [ $n -lt 3 ]; do sleep 0.2; \
             if [ $n = 2 ] && [ -z $said ]; then sleep 1.5; said=1; echo AGAIN; fi; done; exit 9";
         let args = ["trace", "-o", "/dev/null", "-e", "openat", "sh", "-c", script];
@@ -119,7 +119,7 @@ fn one_at_a_time_does_not() {
 
 #[test]
 fn the_command_has_the_terminal() {
-    each_user(|user| {
+    each_backend(|user| {
         let script =
             "test -t 0 && test -t 1 && test -t 2 && echo TTY; echo ASK; read -r line; echo \"<$line>\"; exit 4";
         let args = ["trace", "-q", "-e", "none", "sh", "-c", script];
@@ -130,7 +130,7 @@ fn the_command_has_the_terminal() {
 
 #[test]
 fn colour_on_a_terminal() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(shown) = on_terminal(user, &[], &["trace", "-q", "-e", "openat", "true"]) else { return };
         assert!(shown.contains("\x1b["), "{shown}");
         let Some(shown) = on_terminal(user, &[], &["trace", "-q", "--color", "never", "-e", "openat", "true"]) else {

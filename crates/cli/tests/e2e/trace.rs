@@ -12,7 +12,7 @@ pub struct Line {
 }
 
 impl Line {
-    fn parse(line: &str) -> Line {
+    pub fn parse(line: &str) -> Line {
         let digits = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
         let tid = line[..digits].parse().unwrap_or_else(|_| panic!("no thread in front: {line}"));
         assert!(line[digits..].starts_with(' '), "no space behind the thread: {line}");

@@ -1,6 +1,6 @@
 //! The other views of a trace: JSON, record, summary.
 
-use crate::lab::{self, each_user};
+use crate::lab::{self, each_backend};
 use serde_json::Value;
 
 /// The lines of `-o FILE` under a view.
@@ -13,7 +13,7 @@ fn lines(user: lab::User, options: &[&str], command: &[&str]) -> Vec<String> {
 
 #[test]
 fn json_has_every_call_and_end() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("forkstorm") else { return };
         let objects: Vec<Value> = lines(user, &["--as", "json"], &[&program, "60"])
             .iter()
@@ -29,7 +29,7 @@ fn json_has_every_call_and_end() {
 
 #[test]
 fn json_of_hostile_input_is_json() {
-    each_user(|user| {
+    each_backend(|user| {
         for name in ["names", "bad_pointers", "bad_number", "huge_iov", "signals", "ia32"] {
             let Some(program) = lab::program(name) else { return };
             let (args, file) = crate::trace::arguments(&["--as", "json", "-y"], &[&program, "/tmp"]);
@@ -45,7 +45,7 @@ fn json_of_hostile_input_is_json() {
 
 #[test]
 fn record_has_a_start_and_an_end_of_every_call() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("threads") else { return };
         let all = lines(user, &["--as", "record", "-e", "getppid,nanosleep"], &[&program, "25"]);
         for letter in ["E ", "X "] {
@@ -57,7 +57,7 @@ fn record_has_a_start_and_an_end_of_every_call() {
 
 #[test]
 fn the_summary_counts_what_was_made() {
-    each_user(|user| {
+    each_backend(|user| {
         let Some(program) = lab::program("threads") else { return };
         for (option, calls) in [("-c", 0), ("-C", 8 * 25 * 2)] {
             let all = lines(user, &[option, "-e", "getppid,nanosleep"], &[&program, "25"]);

@@ -3,53 +3,123 @@
 pub mod kernel;
 pub mod ptrace;
 
+use crate::control::{Order, Standing, Stream};
 use crate::error::{Error, Result};
-use crate::plan::{Backend, OnFull, Plan};
+use crate::plan::{Backend, OnFull, Plan, Target};
+use crate::recorder::{self, Recorder};
 use std::time::Duration;
 use sys::ptrace::Change;
+use sys::time;
+
+/// Real user and group of a thread as arguments of an event; (uid_t)-1 where they are not known.
+fn ids(tid: i32) -> (u64, u64) {
+    let (uid, gid) = sys::proc::ids(tid).unwrap_or((u32::MAX, u32::MAX));
+    (uid.into(), gid.into())
+}
 
 /// A running session of either backend.
 pub enum Session {
     /// ptrace(2).
-    Ptrace(ptrace::Session),
+    Ptrace(Box<ptrace::Session>, Option<Box<Recorder>>),
     /// eBPF.
     Kernel(kernel::Session),
 }
 
 impl Session {
-    /// Starts what the plan asks for. Must be called before any thread is started.
-    pub fn start(plan: &Plan) -> Result<Session> {
+    /// Starts what the plan asks for. Must be called before any thread is started. Events go to `keep`, where they are to be
+    /// kept, and with `live` to [`Session::drain`]; the ptrace backend always hands them to both.
+    pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Session> {
         match plan.backend {
             Backend::Kernel if plan.on_full == OnFull::Block => Err(Error::usage(
                 "--on-full block",
                 "the kernel backend cannot block the target",
-                "use --backend ptrace, or --on-full drop",
+                if matches!(plan.target, Target::All { .. }) {
+                    "leave it out: the rest is dropped and counted"
+                } else {
+                    "use --backend ptrace, or --on-full drop"
+                },
             )),
-            Backend::Kernel => Ok(Session::Kernel(kernel::Session::start(plan)?)),
-            Backend::Auto | Backend::Ptrace => Ok(Session::Ptrace(ptrace::Session::start(plan)?)),
+            Backend::Kernel => {
+                crate::guard::check(plan)?;
+                Ok(Session::Kernel(kernel::Session::start(plan, keep, live)?))
+            }
+            _ if matches!(plan.target, Target::All { .. }) => Err(Error::usage(
+                "-a",
+                "the whole machine needs the kernel backend",
+                "leave --backend out, or use -p PID",
+            )),
+            Backend::Auto | Backend::Ptrace => {
+                Ok(Session::Ptrace(Box::new(ptrace::Session::start(plan)?), keep.map(Box::new)))
+            }
         }
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
         match self {
-            Session::Ptrace(_) => "ptrace",
+            Session::Ptrace(_, _) => "ptrace",
             Session::Kernel(_) => "kernel",
         }
     }
 
     /// Hands over every event that is there; returns how many.
-    pub fn drain(&mut self, scratch: &mut Vec<u8>, each: impl FnMut(&[u8])) -> usize {
+    pub fn drain(&mut self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> usize {
         match self {
-            Session::Ptrace(s) => s.ring().drain(scratch, each),
+            Session::Ptrace(s, None) => s.ring().drain(scratch, each),
+            Session::Ptrace(s, Some(keep)) => {
+                let now = time::monotonic();
+                // A disk that is slower than the command makes the command wait, or the ring fill up and count.
+                let n = if keep.has_room() {
+                    s.ring().drain(scratch, |event| {
+                        keep.event(recorder::TRACER, event);
+                        each(event);
+                    })
+                } else {
+                    0
+                };
+                let dropped = s.dropped();
+                keep.tick(now, |_| dropped);
+                n
+            }
             Session::Kernel(s) => s.drain(each),
+        }
+    }
+
+    /// Has an order carried out; none where the session has ended, or is too busy to answer.
+    pub fn order(&self, order: Order) -> Option<Standing> {
+        match self {
+            Session::Kernel(s) => s.order(order),
+            Session::Ptrace(s, keep) => {
+                s.order(&order);
+                let (used, size) = (s.ring().used(), s.ring().size());
+                let stream =
+                    Stream { name: recorder::name_of(recorder::TRACER.into()), used, size, dropped: s.dropped() };
+                Some(Standing {
+                    streams: vec![stream],
+                    kept: keep.as_ref().map(|k| k.so_far()),
+                    dropped: s.dropped(),
+                    ..Standing::default()
+                })
+            }
+        }
+    }
+
+    /// What has kept the events, once the session has [finished](Session::finished).
+    pub fn take_recorder(&mut self) -> Option<Recorder> {
+        match self {
+            Session::Ptrace(s, keep) => {
+                let mut recorder = keep.take()?;
+                recorder.set_lost(recorder::TRACER, s.dropped());
+                Some(*recorder)
+            }
+            Session::Kernel(s) => s.take_recorder(),
         }
     }
 
     /// Sleeps until there are events, the end, or `timeout`.
     pub fn wait(&self, timeout: Duration) {
         match self {
-            Session::Ptrace(s) => s.ring().wait_for_frames(timeout),
+            Session::Ptrace(s, _) => s.ring().wait_for_frames(timeout),
             Session::Kernel(s) => s.wait(timeout),
         }
     }
@@ -57,7 +127,7 @@ impl Session {
     /// Asks for the end: running processes are let go.
     pub fn stop(&self) {
         match self {
-            Session::Ptrace(s) => s.stop(),
+            Session::Ptrace(s, _) => s.stop(),
             Session::Kernel(s) => s.stop(),
         }
     }
@@ -65,7 +135,7 @@ impl Session {
     /// Whether no more events will come.
     pub fn finished(&mut self) -> bool {
         match self {
-            Session::Ptrace(s) => s.finished(),
+            Session::Ptrace(s, _) => s.finished(),
             Session::Kernel(s) => s.finished(),
         }
     }
@@ -73,7 +143,7 @@ impl Session {
     /// The command's process id, once it is known.
     pub fn command(&self) -> Option<i32> {
         match self {
-            Session::Ptrace(s) => s.command(),
+            Session::Ptrace(s, _) => s.command(),
             Session::Kernel(s) => s.command(),
         }
     }
@@ -81,7 +151,7 @@ impl Session {
     /// How the command ended.
     pub fn command_status(&mut self) -> Option<Change> {
         match self {
-            Session::Ptrace(s) => s.command_status(),
+            Session::Ptrace(s, _) => s.command_status(),
             Session::Kernel(s) => s.command_status(),
         }
     }
@@ -89,7 +159,7 @@ impl Session {
     /// Whether the tracer process was killed before its work was done.
     pub fn tracer_was_killed(&self) -> bool {
         match self {
-            Session::Ptrace(s) => s.tracer_was_killed(),
+            Session::Ptrace(s, _) => s.tracer_was_killed(),
             Session::Kernel(_) => false,
         }
     }
@@ -97,15 +167,63 @@ impl Session {
     /// Events that found no room.
     pub fn dropped(&self) -> u64 {
         match self {
-            Session::Ptrace(s) => s.dropped(),
+            Session::Ptrace(s, _) => s.dropped(),
             Session::Kernel(s) => s.dropped(),
+        }
+    }
+
+    /// Runs of programs that the kernel has left out: events that nobody has seen.
+    pub fn skipped(&self) -> kernel::Skipped {
+        match self {
+            Session::Ptrace(_, _) => kernel::Skipped::default(),
+            Session::Kernel(s) => s.skipped(),
+        }
+    }
+
+    /// What filters in the kernel have held back.
+    pub fn filtered(&self) -> crate::sieve::Filtered {
+        match self {
+            Session::Ptrace(_, _) => crate::sieve::Filtered::default(),
+            Session::Kernel(s) => s.filtered(),
+        }
+    }
+
+    /// What was counted of each enabling of a probe other than a call, in the plan's order; known when the session has finished.
+    pub fn enablings(&self) -> &[(&'static events::Schema, kernel::probes::Counts)] {
+        match self {
+            Session::Ptrace(_, _) => &[],
+            Session::Kernel(s) => s.enablings(),
+        }
+    }
+
+    /// Probes that are attached in their second way, because the kernel has refused the first.
+    pub fn fell_back(&self) -> &[String] {
+        match self {
+            Session::Ptrace(_, _) => &[],
+            Session::Kernel(s) => s.fell_back(),
+        }
+    }
+
+    /// What the session has cost in the kernel; known when it has finished.
+    pub fn cost(&self) -> Option<&kernel::cost::Cost> {
+        match self {
+            Session::Ptrace(_, _) => None,
+            Session::Kernel(s) => s.cost(),
+        }
+    }
+
+    /// What runs in the kernel: where, and the program.
+    pub fn programs(&self) -> &[(String, bpf::Program)] {
+        match self {
+            Session::Ptrace(_, _) => &[],
+            Session::Kernel(s) => s.programs(),
         }
     }
 
     /// What went wrong on the way, and what that has cost.
     pub fn trouble(&self) -> Option<String> {
         match self {
-            Session::Ptrace(_) => None,
+            Session::Ptrace(_, _) => None,
             Session::Kernel(s) => s.trouble(),
         }
     }
@@ -113,7 +231,7 @@ impl Session {
     /// Calls that the attach interrupted for good.
     pub fn interrupted(&self) -> u64 {
         match self {
-            Session::Ptrace(s) => s.interrupted(),
+            Session::Ptrace(s, _) => s.interrupted(),
             Session::Kernel(_) => 0,
         }
     }
@@ -121,7 +239,7 @@ impl Session {
     /// Why the session could not start, if it could not.
     pub fn failure(&self, plan: &Plan) -> Option<Error> {
         match self {
-            Session::Ptrace(s) => s.failure(plan),
+            Session::Ptrace(s, _) => s.failure(plan),
             Session::Kernel(s) => s.failure(plan),
         }
     }

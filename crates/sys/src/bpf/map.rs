@@ -141,6 +141,10 @@ impl Map {
             inner: None,
             types: Some((btf, key_type, value_type)),
         })
+        .map_err(|e| match e.raw_os_error() {
+            Some(libc::EINVAL) => io::Error::other("no task storage (Linux 5.11)"),
+            _ => e,
+        })
     }
 
     /// An array of maps like `inner`; filled with [`Map::put_map`].
@@ -197,6 +201,29 @@ impl Map {
         let mut attr = self.element(key)?.input(at::ELEM_VALUE, value).u64(at::ELEM_FLAGS, flags);
         // SAFETY: key and value have the map's sizes (checked).
         unsafe { call(Command::MapUpdate, &mut attr) }.map(drop)
+    }
+
+    /// Sets many values: keys and values in a row, in the same order, each of the map's size. One call on Linux 5.6 and later,
+    /// one for each key before. Where it fails, some of them may be set.
+    pub fn update_all(&self, keys: &[u8], values: &[u8]) -> io::Result<()> {
+        let (key, value) = (self.key_size.max(1), self.block.max(1));
+        let count = keys.len() / key;
+        sized(keys.len(), count * self.key_size)?;
+        sized(values.len(), count * self.block)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut attr = Attr::new().fd(at::BATCH_FD, self.as_fd()).u32(at::BATCH_COUNT, count as u32);
+        attr = attr.input(at::BATCH_KEYS, keys).input(at::BATCH_VALUES, values);
+        // SAFETY: keys and values are as many as said, of the map's sizes (checked).
+        match unsafe { call(Command::MapUpdateBatch, &mut attr) } {
+            // EINVAL: no such command; ENOTSUPP (524): not for such a map.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | 524)) => {
+                let mut pairs = keys.chunks_exact(key).zip(values.chunks_exact(value));
+                pairs.try_for_each(|(k, v)| self.update(k, v, ANY))
+            }
+            other => other.map(drop),
+        }
     }
 
     /// Puts `inner` into a map of maps.
@@ -267,7 +294,7 @@ pub fn possible_cpus() -> io::Result<Vec<u32>> {
     parse_cpus(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-fn parse_cpus(text: &str) -> Option<Vec<u32>> {
+pub(crate) fn parse_cpus(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -322,9 +349,35 @@ mod tests {
             assert!(map.lookup(&[0; 4], &mut [0; 7]).is_err());
             assert!(map.update(&[0; 4], &[0; 9], ANY).is_err());
             assert!(map.next_key(None, &mut [0; 5]).is_err());
+            assert!(map.update_all(&[0; 8], &[0; 8]).is_err());
+            assert!(map.update_all(&[0; 7], &[0; 8]).is_err());
+            assert!(map.update_all(&[], &[]).is_ok());
         });
         let absent = fake::with(|_, _| fake::refuse(libc::ENOENT), || map.lookup(&[0; 4], &mut [0; 8]));
         assert!(!absent.unwrap());
+    }
+
+    #[test]
+    fn many_values_are_set_at_once_or_else_one_by_one() {
+        let map = fake::with(|_, _| fake::object(), || Map::hash("h", 4, 8, 16, 0)).unwrap();
+        let at_once = |command, attr: &mut Attr| {
+            assert_eq!((command, attr.get_u32(at::BATCH_COUNT)), (Command::MapUpdateBatch, 3));
+            Ok(0)
+        };
+        fake::with(at_once, || map.update_all(&[0; 12], &[0; 24])).unwrap();
+        let seen = std::rc::Rc::new(std::cell::Cell::new(0));
+        let count = seen.clone();
+        let old_kernel = move |command, _: &mut Attr| match command {
+            Command::MapUpdateBatch => fake::refuse(libc::EINVAL),
+            other => {
+                assert_eq!(other, Command::MapUpdate);
+                count.set(count.get() + 1);
+                Ok(0)
+            }
+        };
+        fake::with(old_kernel, || map.update_all(&[0; 12], &[0; 24])).unwrap();
+        assert_eq!(seen.get(), 3);
+        assert!(fake::with(|_, _| fake::refuse(libc::ENOMEM), || map.update_all(&[0; 12], &[0; 24])).is_err());
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub(crate) enum Command {
     RawTracepointOpen = 17,
     BtfLoad = 18,
     MapFreeze = 22,
+    MapUpdateBatch = 26,
     LinkCreate = 28,
     LinkById = 30,
     LinkNextId = 31,
@@ -70,6 +71,11 @@ pub(crate) mod at {
     pub const ELEM_KEY: usize = 8;
     pub const ELEM_VALUE: usize = 16;
     pub const ELEM_FLAGS: usize = 24;
+    // MAP_UPDATE_BATCH
+    pub const BATCH_KEYS: usize = 16;
+    pub const BATCH_VALUES: usize = 24;
+    pub const BATCH_COUNT: usize = 32;
+    pub const BATCH_FD: usize = 36;
     // PROG_LOAD
     pub const PROG_TYPE: usize = 0;
     pub const PROG_COUNT: usize = 4;
@@ -107,6 +113,16 @@ pub(crate) mod at {
     pub const LINK_ATTACH: usize = 8;
     pub const LINK_ITER: usize = 16;
     pub const LINK_ITER_SIZE: usize = 24;
+    pub const LINK_TARGET: usize = 4;
+    pub const LINK_PERF_COOKIE: usize = 16;
+    pub const LINK_TRACING_COOKIE: usize = 24;
+    pub const LINK_UPROBE_PATH: usize = 16;
+    pub const LINK_UPROBE_OFFSETS: usize = 24;
+    pub const LINK_UPROBE_COUNTERS: usize = 32;
+    pub const LINK_UPROBE_COOKIES: usize = 40;
+    pub const LINK_UPROBE_COUNT: usize = 48;
+    pub const LINK_UPROBE_FLAGS: usize = 52;
+    pub const LINK_UPROBE_PID: usize = 56;
     // ITER_CREATE
     pub const ITER_LINK: usize = 0;
     // ENABLE_STATS

@@ -16,11 +16,29 @@ use std::os::fd::{AsFd, AsRawFd};
 /// `r0 = 0; exit`.
 const NOTHING: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
 
+/// Calls bpf_loop with the function at 8, once.
+const LOOP: [[u8; 8]; 10] = [
+    [0xb7, 1, 0, 0, 1, 0, 0, 0],    // r1 = 1
+    [0x18, 0x42, 0, 0, 6, 0, 0, 0], // r2 = the function that many instructions behind the next one
+    [0; 8],
+    [0xb7, 3, 0, 0, 0, 0, 0, 0],   // r3 = 0
+    [0xb7, 4, 0, 0, 0, 0, 0, 0],   // r4 = 0
+    [0x85, 0, 0, 0, 181, 0, 0, 0], // call bpf_loop
+    [0xb7, 0, 0, 0, 0, 0, 0, 0],   // r0 = 0
+    [0x95, 0, 0, 0, 0, 0, 0, 0],   // exit
+    [0xb7, 0, 0, 0, 0, 0, 0, 0],   // r0 = 0
+    [0x95, 0, 0, 0, 0, 0, 0, 0],   // exit
+];
+/// Where its function is.
+const LOOPED: u32 = 8;
+
 /// What was tried.
 #[derive(Debug)]
 pub struct Features {
     /// PROG_LOAD of a tracing program.
     pub program: io::Result<()>,
+    /// One that calls a function of its own back (`bpf_loop`, Linux 5.17).
+    pub loops: io::Result<()>,
     /// The kernel's types (`/sys/kernel/btf/vmlinux`) can be read.
     pub types: io::Result<()>,
     /// A ring that is mapped (Linux 5.8).
@@ -35,10 +53,11 @@ pub struct Features {
     pub thread_pidfd: io::Result<()>,
 }
 
-/// Whether a tracing program can be loaded and the kernel's types can be read: what most often is refused. Takes a tenth of a
-/// millisecond.
+/// Whether a tracing program can be loaded, tasks can carry storage and the kernel's types can be read: what most often is refused
+/// or missing. Takes a tenth of a millisecond.
 pub fn usable() -> io::Result<()> {
-    program()?;
+    loops()?;
+    task_storage()?;
     std::fs::File::open("/sys/kernel/btf/vmlinux").map(drop)
 }
 
@@ -52,17 +71,36 @@ pub fn features() -> Features {
     };
     Features {
         program: program(),
+        loops: loops(),
         ring: ring(),
         task_storage: task_storage(),
         typed_tracepoint: typed(typed_tracepoint),
         task_iterator: typed(task_iterator),
-        thread_pidfd: process::pidfd(process::own_pid(), true).map(drop),
+        thread_pidfd: thread_pidfd(),
         types: types.map(drop),
     }
 }
 
+/// Whether a pidfd of any thread can be had (Linux 6.9).
+pub fn thread_pidfd() -> io::Result<()> {
+    process::pidfd(process::own_pid(), true).map(drop)
+}
+
 fn program() -> io::Result<()> {
     load(&ProgramSpec::new(ProgramKind::RawTracepoint, "trapline_probe", &NOTHING)).map(drop)
+}
+
+fn loops() -> io::Result<()> {
+    let (blob, main, looped) = btf::build::program_types();
+    let types = btf_load(&blob).map_err(|e| e.error)?;
+    let functions = [[0, main], [LOOPED, looped]].concat().iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+    let code = LOOP.concat();
+    let mut spec = ProgramSpec::new(ProgramKind::RawTracepoint, "trapline_probe", &code);
+    spec.functions = Some((types.as_fd(), &functions));
+    load(&spec).map(drop).map_err(|e| match e.raw_os_error() {
+        Some(libc::EINVAL) => io::Error::other("no bpf_loop (Linux 5.17)"),
+        _ => e,
+    })
 }
 
 fn load(spec: &ProgramSpec) -> io::Result<Program> {

@@ -38,6 +38,9 @@ pub const ATTACH_ITER: u32 = 28;
 /// `BPF_PERF_EVENT`.
 pub const ATTACH_PERF_EVENT: u32 = 41;
 
+/// `BPF_TRACE_UPROBE_MULTI`: many places of one file (a `Kprobe` program, Linux 6.6).
+pub const ATTACH_UPROBE_MULTI: u32 = 48;
+
 /// The licence of trapline's programs: that of the project, in the words that the kernel knows.
 pub const LICENSE: &CStr = c"Dual MIT/GPL";
 
@@ -67,6 +70,19 @@ impl<'a> ProgramSpec<'a> {
     pub fn new(kind: ProgramKind, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
         let (expected_attach, attach_btf_id, flags) = (0, 0, 0);
         ProgramSpec { kind, name, insns, license: LICENSE, expected_attach, attach_btf_id, flags, functions: None }
+    }
+
+    /// For the function of the kernel with this id, entered or returning (fentry, fexit).
+    pub fn function(name: &'a str, insns: &'a [u8], attach_btf_id: u32, at_return: bool) -> ProgramSpec<'a> {
+        let spec = ProgramSpec::new(ProgramKind::Tracing, name, insns);
+        let expected_attach = if at_return { ATTACH_FEXIT } else { ATTACH_FENTRY };
+        ProgramSpec { expected_attach, attach_btf_id, ..spec }
+    }
+
+    /// For many places of a file at once ([`super::link::UprobeMulti`]).
+    pub fn uprobe_multi(name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
+        let spec = ProgramSpec::new(ProgramKind::Kprobe, name, insns);
+        ProgramSpec { expected_attach: ATTACH_UPROBE_MULTI, ..spec }
     }
 
     /// For the tracepoint whose typedef `btf_trace_NAME` has this id.

@@ -95,6 +95,17 @@ impl Builder {
     }
 }
 
+/// BTF for programs that are called back by bpf_loop: bytes, id of the main function, id of those called back.
+pub fn program_types() -> (Vec<u8>, u32, u32) {
+    let mut b = Builder::new();
+    let long = b.int("long", 8, true);
+    let index = b.int("u64", 8, false);
+    let pointer = b.pointer(0);
+    let main = b.function("trapline_main", long, &[("context", pointer)]);
+    let callback = b.function("trapline_callback", long, &[("index", index), ("frame", pointer)]);
+    (b.finish(), main, callback)
+}
+
 /// BTF for a map with a 4-byte key and a value of `size` bytes (a multiple of 8): bytes, id of the key, id of the value.
 pub fn value_types(name: &str, size: u32) -> (Vec<u8>, u32, u32) {
     let mut b = Builder::new();

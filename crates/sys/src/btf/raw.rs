@@ -98,27 +98,35 @@ pub(super) fn read_type(types: &[u8], at: usize) -> Result<Type, BtfError> {
     Ok(Type { name, kind, count, flag, value, extra: at + TYPE })
 }
 
-impl Type {
-    fn extra_len(&self) -> usize {
-        use Kind::*;
-        match self.kind {
-            Int | Var | DeclTag => 4,
-            Array => 12,
-            Struct | Union | DataSec | Enum64 => self.count * 12,
-            Enum | FuncProto => self.count * 8,
-            Ptr | Fwd | Typedef | Volatile | Const | Restrict | Func | Float | TypeTag => 0,
-        }
+/// Bytes behind a type's head by kind: always, and for each member, parameter or value.
+const EXTRA: [(u8, u8); KINDS.len() + 1] = {
+    use Kind::*;
+    let mut all = [(0, 0); KINDS.len() + 1];
+    let mut i = 0;
+    while i < KINDS.len() {
+        all[i + 1] = match KINDS[i] {
+            Int | Var | DeclTag => (4, 0),
+            Array => (12, 0),
+            Struct | Union | DataSec | Enum64 => (0, 12),
+            Enum | FuncProto => (0, 8),
+            Ptr | Fwd | Typedef | Volatile | Const | Restrict | Func | Float | TypeTag => (0, 0),
+        };
+        i += 1;
     }
-}
+    all
+};
 
-pub(super) fn starts(types: &[u8]) -> Result<Vec<u32>, BtfError> {
-    // The kernel's types take 29 bytes on average (6.18).
-    let mut starts = Vec::with_capacity(types.len() / 28);
-    let mut at = 0;
-    while at < types.len() {
-        let t = read_type(types, at)?;
-        starts.push(at as u32);
-        at = t.extra + t.extra_len();
+/// Kind and name of the type at `at`, and where the next one starts.
+pub(super) fn step(types: &[u8], at: usize) -> Result<(u8, u32, usize), BtfError> {
+    let head: &[u8; 8] = types.get(at..).and_then(|t| t.first_chunk()).ok_or(BtfError::Truncated)?;
+    let [a, b, c, d, e, f, g, h] = *head;
+    let (name, info) = (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]));
+    let kind = (info >> 24 & 0x1f) as u8;
+    match EXTRA.get(usize::from(kind)) {
+        Some((fixed, each)) if kind > 0 => {
+            let extra = usize::from(*fixed) + usize::from(*each) * (info & 0xffff) as usize;
+            Ok((kind, name, at + TYPE + extra))
+        }
+        _ => Err(BtfError::UnknownKind(kind)),
     }
-    if at == types.len() { Ok(starts) } else { Err(BtfError::Truncated) }
 }

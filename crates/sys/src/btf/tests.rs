@@ -59,6 +59,40 @@ fn kind_and_name_both_count() {
 }
 
 #[test]
+fn what_is_found_beforehand_is_what_a_search_finds() {
+    let names = [
+        (Kind::Struct, "task"),
+        (Kind::Union, "task"),
+        (Kind::Int, "int"),
+        (Kind::Func, "look_at"),
+        (Kind::Func, "no"),
+    ];
+    let (plain, btf) = (Btf::parse(sample()).unwrap(), Btf::parse_for(sample(), &names).unwrap());
+    for (kind, name) in names {
+        assert_eq!(btf.find(kind, name), plain.find(kind, name), "{kind:?} {name}");
+    }
+    // Also of two types of one name the first.
+    let twice = [(1, Kind::Typedef, 0, false, 0, &[][..]), (1, Kind::Typedef, 0, false, 0, &[][..])];
+    let btf = Btf::parse_for(blob(&twice, b"\0t\0"), &[(Kind::Typedef, "t")]).unwrap();
+    assert_eq!(btf.find(Kind::Typedef, "t"), Some(1));
+}
+
+#[test]
+fn every_type_is_found_by_its_number() {
+    let mut b = Builder::new();
+    let int = b.int("int", 4, true);
+    for i in 1..100u32 {
+        assert_eq!(b.structure(&format!("s{i}"), i, &[("member", int, 0)]), i + 1);
+    }
+    let btf = Btf::parse(b.finish()).unwrap();
+    assert_eq!(btf.len(), 100);
+    for i in 1..100 {
+        assert_eq!((btf.name(i + 1), btf.size(i + 1)), (format!("s{i}"), Some(i)));
+    }
+    assert_eq!(btf.kind(101), None);
+}
+
+#[test]
 fn prototypes_have_names_and_types() {
     let btf = Btf::parse(sample()).unwrap();
     let look_at = btf.prototype(btf.find(Kind::Func, "look_at").unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! The running kernel's own BTF.
 
-use super::Btf;
+use super::{Btf, Kind};
 use crate::bpf::mapping::{Mapping, Mode};
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,6 +34,11 @@ pub type KernelBtf = Btf<Blob>;
 impl Btf<Blob> {
     /// Opens the running kernel's types. `NotFound`: a kernel without BTF.
     pub fn kernel() -> io::Result<KernelBtf> {
+        Btf::kernel_for(&[])
+    }
+
+    /// As [`Btf::kernel`], and finds `wanted` on the way: see [`Btf::parse_for`].
+    pub fn kernel_for(wanted: &[(Kind, &str)]) -> io::Result<KernelBtf> {
         let mut file = File::open(PATH)?;
         let len = file.metadata()?.len() as usize;
         let blob = match Mapping::new(file.as_fd(), 0, len, Mode::PrivateRead) {
@@ -44,6 +49,6 @@ impl Btf<Blob> {
                 Bytes::Read(bytes)
             }
         };
-        Btf::parse(Blob(blob)).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+        Btf::parse_for(Blob(blob), wanted).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
     }
 }

@@ -21,8 +21,20 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
         "exit" => exit(ev, v),
         "fork" => fork(ev, v),
         "fd" => descriptor(ev, v),
+        "map" => mapping(ev, v),
         _ => fields(ev, v),
     }
+    v.out.push(b'}');
+}
+
+/// Writes the line of a probe that is no call, without its newline.
+pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
+    head(v, "probe");
+    write::key(v.out, "name");
+    write::string(v.out, ev.schema.name);
+    who(ev, v);
+    moment(v, "time_ns", Some(ev.time()));
+    arguments(ev, Phase::In, v);
     v.out.push(b'}');
 }
 
@@ -146,6 +158,26 @@ fn descriptor(ev: &Event<'_>, v: &mut Values<'_>) {
     write::bytes(v.out, ev.bytes_of("path"), false);
     text(v, "detail", ev.bytes_of("detail"));
     flag(v, "cloexec", ev.value_of("flags") & 1 != 0);
+}
+
+/// A mapping: its build id in hexadecimal, and only where it is known; so are device and inode.
+fn mapping(ev: &Event<'_>, v: &mut Values<'_>) {
+    let id: String = ev.bytes_of("build_id").iter().map(|b| format!("{b:02x}")).collect();
+    for (i, arg) in ev.schema.args.iter().enumerate() {
+        match (arg.name, arg.ty) {
+            ("build_id", _) if id.is_empty() => {}
+            ("build_id", _) => {
+                write::key(v.out, arg.name);
+                write::string(v.out, &id);
+            }
+            ("dev" | "inode", _) if ev.value_of("inode") == 0 => {}
+            (_, events::Type::Int(int)) => typed(v, arg.name, ev.arg(i), &int),
+            _ => {
+                write::key(v.out, arg.name);
+                write::bytes(v.out, ev.bytes_of(arg.name), false);
+            }
+        }
+    }
 }
 
 /// All fields by name, as their types say: the events that need no word more.

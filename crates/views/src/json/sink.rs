@@ -99,6 +99,10 @@ impl Sink for Values<'_> {
         self.opts.verbose
     }
 
+    fn string_limit(&self) -> Option<usize> {
+        self.opts.string
+    }
+
     fn int(&mut self, v: u64, int: &Int) {
         super::int::write(self, v, int);
     }

@@ -96,6 +96,41 @@ pub fn string(out: &mut Vec<u8>, s: &str) {
     out.push(b'"');
 }
 
+/// Appends a value, on one line, its strings escaped as [`string`] does it.
+pub fn value(out: &mut Vec<u8>, v: &serde_json::Value) {
+    use serde_json::Value;
+    match v {
+        Value::Null => null(out),
+        Value::Bool(b) => boolean(out, *b),
+        Value::Number(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::String(s) => string(out, s),
+        Value::Array(items) => {
+            out.push(b'[');
+            for item in items {
+                comma(out);
+                value(out, item);
+            }
+            out.push(b']');
+        }
+        Value::Object(members) => {
+            out.push(b'{');
+            for (name, member) in members {
+                key(out, name);
+                value(out, member);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+/// Bytes as a value: see [`bytes`].
+pub fn bytes_value(b: &[u8]) -> serde_json::Value {
+    match std::str::from_utf8(b) {
+        Ok(s) => s.into(),
+        Err(_) => serde_json::json!({ "hex": b.iter().map(|c| format!("{c:02x}")).collect::<String>() }),
+    }
+}
+
 fn needs_escape(c: char) -> bool {
     match c {
         '"' | '\\' => true,
@@ -153,6 +188,16 @@ mod tests {
         let json = text(|o| string(o, &s));
         assert!(!json.chars().any(char::is_control));
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), s);
+    }
+
+    #[test]
+    fn a_value_comes_back_and_controls_no_terminal() {
+        let v = serde_json::json!({
+            "a\u{202e}": [null, true, -1, 1.5, u64::MAX, "\u{9b}31m\u{1b}[0m", [], {}, bytes_value(b"\xff")], "b": {"c": "d"}
+        });
+        let json = text(|o| value(o, &v));
+        assert!(!json.chars().any(|c| c.is_control() || c == '\u{202e}'), "{json}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), v);
     }
 
     #[test]

@@ -31,6 +31,23 @@ pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, 
     result::write(ev, names, opts, out);
 }
 
+/// An event of a probe that is no call: its name, and its fields by name.
+pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
+    coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
+    out.push(b'(');
+    let mut sink = TextSink::new(out, opts, names, ev.pid());
+    for (i, arg) in ev.schema.args.iter().enumerate() {
+        if i > 0 {
+            sink.raw(", ");
+        }
+        crate::escape::name(arg.name.as_bytes(), sink.out);
+        sink.raw("=");
+        sink.after = !matches!(arg.ty, events::Type::Int(_));
+        walk::arg(ev, i, Phase::In, &mut sink);
+    }
+    out.push(b')');
+}
+
 /// A call that is still running: what is known at entry.
 pub fn in_flight(ev: &Event<'_>, attach: u64, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
     head(ev, opts, out);

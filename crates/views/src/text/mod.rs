@@ -10,7 +10,7 @@
 //! and numbers.
 
 mod call;
-mod number;
+pub(crate) mod number;
 mod process;
 mod quirks;
 mod result;
@@ -175,6 +175,12 @@ impl View for Text {
             if ev.caps() & events::layout::CAP_NO_RESULT == 0 {
                 self.duration(ev, out);
             }
+            out.push(b'\n');
+            return;
+        }
+        if ev.schema.class == events::Class::Probe {
+            self.prefix(ev, names, out);
+            call::probe(ev, names, &self.opts, out);
             out.push(b'\n');
             return;
         }

@@ -230,6 +230,10 @@ impl Sink for TextSink<'_> {
         self.opts.verbose
     }
 
+    fn string_limit(&self) -> Option<usize> {
+        self.opts.string
+    }
+
     fn int(&mut self, v: u64, int: &Int) {
         let bits = 8 * u32::from(int.size);
         let unsigned = if bits == 64 { v } else { v & ((1 << bits) - 1) };

@@ -47,6 +47,20 @@ pub fn processes() -> Family {
                 Call::process("detach"),
             ],
         ),
+        ("mappings", mappings()),
+    ]
+}
+
+/// What a process has mapped: with a build id, with an inode, without a file.
+fn mappings() -> Vec<Call> {
+    let map = |path: &[u8], id: &[u8]| {
+        let call = Call::process("map").str("path", path).bytes("build_id", id).arg("prot", 5).arg("flags", 2);
+        call.arg("addr", 0x7f12_3456_7000).arg("len", 0x2000).arg("pgoff", 0x1000)
+    };
+    vec![
+        map(b"/usr/lib/libc.so.6", &[0xde, 0xad, 0x00, 0x0f]),
+        map(b"/tmp/odd\n\xffname", b"").arg("dev", 0x801).arg("inode", 77),
+        map(b"[vdso]", b""),
     ]
 }
 

@@ -6,9 +6,10 @@
 mod iov;
 mod lists;
 mod message;
+pub mod names;
 mod simple;
 
-use super::emit::{Maps, slot};
+use super::emit::{Maps, Target, slot};
 use super::plan::{self, MAX_OPS, OP, kind, length, when};
 use super::state;
 use crate::asm::{Assembler, Label};
@@ -77,6 +78,10 @@ enum Body {
     Strings,
     /// The iovecs of an array.
     Iovecs,
+    /// A descriptor whose name is said.
+    Descriptor,
+    /// A component of its path.
+    Component,
 }
 
 /// What is still to be emitted.
@@ -93,16 +98,18 @@ fn callback(a: &mut Assembler, cbs: &mut Callbacks, body: Body) -> Label {
 }
 
 /// Emits the functions that the program calls back. One function may add others.
-pub fn emit_callbacks(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks) {
+pub fn emit_callbacks(a: &mut Assembler, maps: &Maps, target: &Target, cbs: &mut Callbacks) {
     let mut i = 0;
     while i < cbs.len() {
         let (label, body) = (cbs[i].label, cbs[i].body);
         a.bind(label);
         match body {
-            Body::Ops(nested) => ops_function(a, maps, cbs, nested),
+            Body::Ops(nested) => ops_function(a, maps, target.kinds, cbs, nested),
             Body::Count => count_function(a),
             Body::Strings => strings_function(a),
             Body::Iovecs => iovecs_function(a),
+            Body::Descriptor => names::descriptor_function(a, maps, target, cbs),
+            Body::Component => names::component_function(a, target),
         }
         i += 1;
     }
@@ -112,11 +119,6 @@ pub fn emit_callbacks(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks) {
 fn call_back(a: &mut Assembler, function: Label, n: i32) {
     note(a, OFFSET, R8);
     a.mov(R1, n);
-    call_back_counted(a, function);
-}
-
-/// The same as often as r1 says; r8 is noted already.
-fn call_back_counted(a: &mut Assembler, function: Label) {
     a.func(R2, function);
     a.mov(R3, R10);
     a.mov(R4, 0);
@@ -140,9 +142,12 @@ pub fn run(a: &mut Assembler, cbs: &mut Callbacks, nested: Nested, drop: Label) 
     a.alu(Alu::Sub, R2, R1);
     a.jump_if(Cond::Eq, R2, 0, none);
     a.jump_if(Cond::Gt, R2, i32::from(MAX_OPS), none);
-    note(a, OFFSET, R8);
-    a.mov(R1, R2);
-    call_back_counted(a, function);
+    noted(a, R1, FROM);
+    note(a, NEXT, R1);
+    a.mov(R1, 0);
+    note(a, MORE, R1);
+    // The last op ends it.
+    call_back(a, function, i32::from(MAX_OPS) + 2 * MAX_MESSAGE_COUNT);
     a.jump_if(Cond::Gt, R8, 0xc000, drop);
     a.bind(none);
 }
@@ -168,16 +173,15 @@ fn leave(a: &mut Assembler, enough: i32) {
     a.exit();
 }
 
-fn ops_function(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
-    let [end, drop] = [a.new_label(), a.new_label()];
+fn ops_function(a: &mut Assembler, maps: &Maps, only: Option<u32>, cbs: &mut Callbacks, nested: Nested) {
+    let [end, drop, more] = std::array::from_fn(|_| a.new_label());
     a.note("an op");
     enter(a);
     a.load(Size::D, R6, R2, slot::STATE);
     a.load(Size::D, R9, R2, slot::ROW);
     // Functions that this one calls back find the scratch buffer here.
     a.store(Size::D, R10, slot::SCRATCH, R7);
-    noted(a, R2, FROM);
-    a.alu(Alu::Add, R1, R2);
+    noted(a, R1, NEXT);
     a.jump_if(Cond::Ge, R1, i32::from(MAX_OPS), end);
     a.alu(Alu::Lsh, R1, 4);
     a.alu(Alu::Add, R1, R9);
@@ -186,7 +190,15 @@ fn ops_function(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nes
         a.store(Size::D, R10, slot::OP + half, R3);
     }
     forget_range(a, drop);
-    one(a, maps, cbs, nested);
+    one(a, maps, only, cbs, nested);
+    noted(a, R1, MORE);
+    a.jump_if(Cond::Ne, R1, 0, more);
+    noted(a, R1, NEXT);
+    a.alu(Alu::Add, R1, 1);
+    note(a, NEXT, R1);
+    noted(a, R2, TO);
+    a.jump_if(Cond::Ge, R1, R2, end);
+    a.bind(more);
     leave(a, 0);
     a.bind(drop);
     a.mov(R8, i32::MAX);
@@ -194,35 +206,14 @@ fn ops_function(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nes
     leave(a, 1);
 }
 
-fn load_op(a: &mut Assembler, at: i16) {
-    a.load(Size::D, R1, R9, at);
-    a.store(Size::D, R10, slot::OP, R1);
-    a.load(Size::D, R1, R9, at + 8);
-    a.store(Size::D, R10, slot::OP + 8, R1);
-}
-
 /// Bounds r8, the same for every way that leads here: through memory, because the verifier would otherwise keep apart what it
 /// knows of r8 on each of them, and look at all that follows once for each.
 fn forget_range(a: &mut Assembler, drop: Label) {
-    const SPARE: i16 = 32752;
     a.mov(R1, R7);
     a.alu(Alu::Add, R1, 32768);
     a.store(Size::D, R1, SPARE, R8);
     a.load(Size::D, R8, R1, SPARE);
     a.jump_if(Cond::Gt, R8, MAX_OFFSET, drop);
-}
-
-/// Writes the empty tail of every op of exit, for a call that has no result.
-pub fn run_empty(a: &mut Assembler, drop: Label) {
-    for i in 0..MAX_OPS {
-        let none = a.new_label();
-        load_op(a, plan::OPS + OP * i);
-        a.load(Size::B, R1, R10, EXIT);
-        a.jump_if(Cond::Eq, R1, 0, none);
-        forget_range(a, drop);
-        empty_tail(a);
-        a.bind(none);
-    }
 }
 
 /// r = the argument whose index stands at `at` of the op.
@@ -243,10 +234,14 @@ fn place(a: &mut Assembler, r: Reg, off: i32) {
     }
 }
 
-fn one(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
+/// An op of one of the kinds in `only`, of any where there is none.
+fn one(a: &mut Assembler, maps: &Maps, only: Option<u32>, cbs: &mut Callbacks, nested: Nested) {
     let [done, empty] = [a.new_label(), a.new_label()];
+    let met = |k: u8| only.is_none_or(|mask| mask >> k & 1 == 1);
     a.store(Size::D, R10, slot::CAP, 0);
-    switch(a, maps, empty);
+    if met(kind::SWITCH) {
+        switch(a, maps, empty);
+    }
     wanted(a, empty);
     argument(a, R1, ARG);
     a.store(Size::D, R10, slot::ADDR, R1);
@@ -266,10 +261,14 @@ fn one(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
         Nested::All => kinds.extend([(kind::IOV, iov_op as Emit), (kind::MSG, message)]),
     }
     kinds.extend([(kind::STRV, strv as Emit), (kind::COUNT, counted)]);
-    for (k, emit) in kinds {
-        let next = a.new_label();
+    for (k, emit) in kinds.into_iter().filter(|(k, _)| met(*k)) {
+        let [here, next] = [a.new_label(), a.new_label()];
         a.load(Size::B, R1, R10, KIND);
+        if k == kind::MSG {
+            a.jump_if(Cond::Eq, R1, i32::from(kind::MMSG), here);
+        }
         a.jump_if(Cond::Ne, R1, i32::from(k), next);
+        a.bind(here);
         emit(a, cbs, empty);
         a.jump(done);
         a.bind(next);
@@ -280,11 +279,14 @@ fn one(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, nested: Nested) {
     caps(a);
 }
 
-/// Jumps to `empty` unless the result is one that this op waits for. Ops of entry wait for none.
+/// Jumps to `empty` unless the result is one that this op waits for: there is none where the task ends. Ops of entry wait for
+/// none.
 fn wanted(a: &mut Assembler, empty: Label) {
     let [interrupted, always] = [a.new_label(), a.new_label()];
     a.load(Size::B, R1, R10, EXIT);
     a.jump_if(Cond::Eq, R1, 0, always);
+    get_ended(a, R1);
+    a.jump_if(Cond::Ne, R1, 0, empty);
     a.load(Size::B, R1, R10, WHEN);
     result(a, R2);
     a.jump_if(Cond::Eq, R1, i32::from(when::ALWAYS), always);
@@ -441,6 +443,8 @@ fn max(a: &mut Assembler, r: Reg, most: i32) {
     a.bind(fine);
 }
 
+/// A word that nothing is kept in.
+const SPARE: i16 = 32752;
 /// Words of the scratch buffer that the verifier knows nothing about, behind everything else.
 const TOTAL: i16 = 32736;
 const BROKEN: i16 = 32744;
@@ -458,6 +462,12 @@ fn noted(a: &mut Assembler, r: Reg, word: i16) {
     a.load(Size::D, r, r, word);
 }
 
+/// Makes r a new unknown to the verifier.
+pub fn unknown(a: &mut Assembler, r: Reg) {
+    note(a, SPARE, r);
+    noted(a, r, SPARE);
+}
+
 /// Notes r. Uses r0, which no op keeps anything in.
 fn note(a: &mut Assembler, word: i16, r: Reg) {
     notes(a, R0);
@@ -466,7 +476,7 @@ fn note(a: &mut Assembler, word: i16, r: Reg) {
 
 /// r = the raw result: a new unknown to the verifier at each look, or what one op learns of it would multiply the ways through
 /// the next.
-fn result(a: &mut Assembler, r: Reg) {
+pub fn result(a: &mut Assembler, r: Reg) {
     notes(a, r);
     a.load(Size::D, r, r, RESULT);
 }
@@ -489,6 +499,16 @@ const DONE: i16 = 32704;
 const FROM: i16 = 32696;
 /// Number behind the last op that is run.
 const TO: i16 = 32688;
+/// Not 0: the call has no result, because its task ends.
+const ENDED: i16 = 32616;
+/// Number of the op that comes next.
+const NEXT: i16 = 32656;
+/// Number of the message that the op comes to next; 0 where it is done.
+const MORE: i16 = 32648;
+/// Where an array of messages starts.
+const MSG_HEAD: i16 = 32632;
+/// How many messages it has.
+const MSG_COUNT: i16 = 32624;
 /// Bytes of the event so far, between functions.
 const OFFSET: i16 = 32672;
 /// Capture bits.
@@ -497,6 +517,17 @@ const CAPS: i16 = 32664;
 /// Sets the capture bits to r.
 pub fn set_caps(a: &mut Assembler, r: Reg) {
     note(a, CAPS, r);
+}
+
+/// Says whether the call ends without a result: the ops of exit then leave their empty tails.
+pub fn set_ended(a: &mut Assembler, ended: bool) {
+    a.mov(R1, i32::from(ended));
+    note(a, ENDED, R1);
+}
+
+/// r = what [`set_ended`] has said.
+pub fn get_ended(a: &mut Assembler, r: Reg) {
+    noted(a, r, ENDED);
 }
 
 /// r = the capture bits.

@@ -167,9 +167,10 @@ impl Backlog {
         self.ready.notify_all();
     }
 
-    /// Whether [`Backlog::finish`] was called. Chunks may still wait.
+    /// Whether [`Backlog::finish`] was called and no chunk waits any more.
     pub fn is_finished(&self) -> bool {
-        self.parts().finished
+        let p = self.parts();
+        p.finished && p.is_empty()
     }
 }
 

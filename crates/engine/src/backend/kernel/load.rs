@@ -2,21 +2,23 @@
 //!
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
-use super::notice;
+use super::parallel::{self, Job};
+use super::probes::{Counts, Probe};
+use super::{descriptors, notice, orders, tables};
 use crate::error::{Error, Result};
-use crate::plan::Plan;
-use bpf::calls::plan::{self as rows, Limits, NO_ROW};
-use bpf::calls::{self, Maps, SCRATCH, Source, Target, counter, state};
-use events::schema::{Dir, Schema};
-use events::types::{Switch, Type};
+use crate::plan::{Plan, Target as PlanTarget};
+use bpf::calls::{self, Maps, Rights, SCRATCH, Source, Target, counter, state};
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
-use sys::btf::build::Builder;
 use sys::btf::{KernelBtf, Kind};
+
+/// Where the number of an enabling stands in that of a stream; below it is the processor.
+pub const PROBE_SHIFT: u32 = 16;
 
 /// The kernel's side of a session. Dropping it detaches everything.
 pub struct Loaded {
@@ -24,19 +26,25 @@ pub struct Loaded {
     pub tasks: Map,
     /// A ring per CPU.
     pub rings: Vec<Ring>,
+    /// Probes other than calls.
+    pub probes: Vec<Probe>,
     /// Shows the calls in flight, where this kernel can.
     pub iterator: Option<notice::TaskIterator>,
+    /// The rows of calls, where they may change.
+    pub rows_of_calls: Option<Values>,
     counters: Values,
     cpus: u32,
     links: Vec<Link>,
     /// Links that take a grace period of RCU each to close.
     slow_links: Vec<Link>,
-    // The rest is kept for the programs.
+    /// What was loaded: where it is attached, and its instructions.
+    pub sources: Vec<(String, bpf::Program)>,
+    programs: Vec<Program>,
+    // Kept for the programs.
     _maps: Vec<Map>,
-    _programs: Vec<Program>,
 }
 
-fn refused(what: &str, e: &io::Error) -> Error {
+pub(super) fn refused(what: &str, e: &io::Error) -> Error {
     let todo = match e.raw_os_error() {
         Some(1 | 13) => "run as root, or with CAP_BPF and CAP_PERFMON; --backend ptrace needs neither",
         _ => "use --backend ptrace",
@@ -45,7 +53,7 @@ fn refused(what: &str, e: &io::Error) -> Error {
 }
 
 /// A rejection by the verifier is trapline's mistake: the program and the kernel's log are kept.
-fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
+pub(super) fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
     if matches!(e.error.raw_os_error(), Some(1)) && e.log.is_empty() {
         return refused("bpf(2)", &e.error);
     }
@@ -63,69 +71,261 @@ fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
 }
 
 /// Loads everything for `plan`.
+///
+/// Most of the time goes into the verifier, which takes several programs at once: what waits for nothing runs in threads. They
+/// have all ended when this returns.
 pub fn load(plan: &Plan) -> Result<Loaded> {
+    load_filtered(plan, crate::sieve::in_programs(plan))
+}
+
+/// The same with filters of the selected calls, as [`Target::filters`] wants them.
+pub fn load_filtered(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<Loaded> {
+    let (mut loaded, later) = begin(plan, filters)?;
+    loaded.add_iterator(later);
+    Ok(loaded)
+}
+
+/// What the iterator is made from.
+pub struct Later {
+    pub(super) btf: KernelBtf,
+    pub(super) maps: Maps,
+    unknown: bool,
+}
+
+/// The same but for [`Loaded::iterator`], which can wait until the command runs.
+pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, Later)> {
     let _ = sys::bpf::raise_memory_limit();
-    let btf = KernelBtf::kernel().map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
-    let made = MapSet::make(plan).map_err(|e| refused("BPF maps", &e))?;
-    let target = target(&btf, plan)?;
+    let (btf, made) = std::thread::scope(|s| {
+        let btf = s.spawn(|| types(plan));
+        let made = MapSet::make(plan);
+        (btf.join().unwrap_or_else(|p| std::panic::resume_unwind(p)), made)
+    });
+    let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
+    let made = made.map_err(|e| refused("BPF maps", &e))?;
+    if let PlanTarget::All { left_out } = &plan.target {
+        super::whole::leave_out(&made.tasks, left_out);
+    }
+    let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
+    let credentials = match all.any(|f| f.needs().uid || f.needs().gid) {
+        true => credentials(&btf),
+        false => None,
+    };
+    let target = Target { filters, credentials, ..target(&btf, plan)? };
     let maps = made.descriptors();
-    let assemble = |e: bpf::AsmError| Error::failed("BPF generator", e.to_string(), "please report it");
-    let single = single_calls(plan);
-    let mut programs = vec![
-        ("sched_process_exec", "trapline_exec", calls::exec(&maps, &target).map_err(assemble)?),
-        ("sched_process_exit", "trapline_end", calls::exit(&maps, &target).map_err(assemble)?),
-        ("signal_deliver", "trapline_signal", calls::signal(&maps, &target).map_err(assemble)?),
-        ("signal_generate", "trapline_ignore", calls::ignored_signal(&maps, &target).map_err(assemble)?),
-    ];
-    if plan.follow {
-        programs.push(("sched_process_fork", "trapline_fork", calls::fork(&maps, &target).map_err(assemble)?));
-    }
+    let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
     let functions = Functions::load().map_err(|e| refused("BTF of the programs", &e.error))?;
-    let (mut loaded, mut links) = (Vec::new(), Vec::new());
-    let mut slow_links = Vec::new();
-    match &single {
-        None => {
-            let enter = calls::sys_enter(&maps, &target, Source::All).map_err(assemble)?;
-            let exit = calls::sys_exit(&maps, &target, Source::All).map_err(assemble)?;
-            programs.splice(0..0, [("sys_exit", "trapline_exit", exit), ("sys_enter", "trapline_enter", enter)]);
-        }
-        Some(calls) => {
-            let exit = calls::sys_exit(&maps, &target, Source::Single(0)).map_err(assemble)?;
-            let exit = load_one(ProgramKind::Tracepoint, "trapline_exit", &exit, 0, &functions)?;
-            for call in calls {
-                let enter = calls::sys_enter(&maps, &target, Source::Single(call.args)).map_err(assemble)?;
-                let enter = load_one(ProgramKind::Tracepoint, "trapline_enter", &enter, 0, &functions)?;
-                for (program, id) in [(&exit, call.exit), (&enter, call.enter)] {
-                    slow_links.push(Link::tracepoint(program, id).map_err(|e| refused("tracepoint", &e))?);
-                }
-                loaded.push(enter);
+    let single = single_calls(plan);
+    let kit = Kit { btf: &btf, maps: &maps, target: &target, functions: &functions };
+    let kit = &kit;
+    let mut jobs: Vec<Job<Result<Part>>> = Vec::new();
+    for program in programs(plan, single.as_deref()) {
+        jobs.push(Box::new(move || kit.load(program)));
+    }
+    jobs.insert(jobs.len().min(2), Box::new(|| made.fill(plan).map_err(|e| refused("BPF maps", &e))));
+    jobs.push(Box::new(|| made.rings().map(Part::Rings).map_err(|e| refused("BPF ring", &e))));
+    let (mut loaded, mut sources, mut rings) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parallel::run(jobs, made.cpus as usize) {
+        match part? {
+            Part::Program(attach, program, source) => {
+                sources.push((attach.to_string(), source));
+                loaded.push((attach, program));
             }
-            loaded.push(exit);
+            Part::Rings(all) => rings = all,
+            Part::Filled => {}
         }
     }
-    for (tracepoint, name, program) in &programs {
-        let typedef = format!("btf_trace_{tracepoint}");
-        let id = btf.find(Kind::Typedef, &typedef).ok_or_else(|| {
-            Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
-        })?;
-        let p = load_one(ProgramKind::Tracing, name, program, id, &functions)?;
-        links.push(Link::tracing(&p).map_err(|e| refused(tracepoint, &e))?);
-        loaded.push(p);
+    if let PlanTarget::All { left_out } = &plan.target {
+        // The threads that have loaded the programs may still be on their way out.
+        super::whole::leave_out(&made.tasks, left_out);
     }
-    let rings = made.ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(|e| refused("BPF ring", &e))?;
-    let iterator = notice::load(&btf, &maps, target.unknown).ok();
+    let (mut links, mut slow_links) = (Vec::new(), Vec::new());
+    for (attach, program) in &loaded {
+        match attach {
+            Attach::Typed(name) => links.push(Link::tracing(program).map_err(|e| refused(name, &e))?),
+            Attach::Raw(names) => {
+                for name in *names {
+                    links.push(Link::raw_tracepoint(program, name).map_err(|e| refused(name, &e))?);
+                }
+            }
+            Attach::Single(_, ids) => {
+                for id in ids {
+                    slow_links.push(Link::tracepoint(program, *id).map_err(|e| refused("tracepoint", &e))?);
+                }
+            }
+        }
+    }
+    // Behind the others: at the same tracepoint they come first, and say that the command has begun.
+    let mut probes = Vec::new();
+    // Each takes a handful of descriptors.
+    if plan.probes.len() > 16 {
+        let _ = sys::process::raise_file_limit();
+    }
+    let share = super::probes::share(plan.buffer, plan.probes.len());
+    // Each attach to a file's code waits for the kernel's readers; they can wait together.
+    let (tasks, cpus, target) = (&made.tasks, made.cpus, &target);
+    let job = |e| Box::new(move || Probe::load(e, tasks, target, cpus, share)) as Job<Result<Option<Probe>>>;
+    for probe in parallel::run_waiting(plan.probes.iter().map(job).collect()) {
+        probes.extend(probe?);
+    }
+    sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     let MapSet { tasks, counters, cpus, others, ring_maps } = made;
-    Ok(Loaded {
+    let unknown = target.unknown;
+    let loaded = Loaded {
         tasks,
         rings,
-        iterator,
+        probes,
+        iterator: None,
+        rows_of_calls,
         counters,
         cpus,
         links,
         slow_links,
+        sources,
+        programs: loaded.into_iter().map(|(_, p)| p).collect(),
         _maps: others.into_iter().chain(ring_maps).collect(),
-        _programs: loaded,
-    })
+    };
+    Ok((loaded, Later { btf, maps, unknown }))
+}
+
+/// The kernel's types, with those found that the session looks for.
+fn types(plan: &Plan) -> io::Result<KernelBtf> {
+    let mut wanted = vec![
+        (Kind::Typedef, "btf_trace_sys_enter"),
+        (Kind::Typedef, "btf_trace_signal_generate"),
+        (Kind::Typedef, "btf_trace_sched_process_fork"),
+        (Kind::Typedef, END),
+        (Kind::Struct, "task_struct"),
+        (Kind::Struct, "signal_struct"),
+        (Kind::Struct, "pid"),
+        (Kind::Struct, "upid"),
+        (Kind::Struct, "k_sigaction"),
+        (Kind::Struct, "linux_binprm"),
+        (Kind::Func, "bpf_iter_task"),
+    ];
+    if plan.fd_names {
+        wanted.extend(descriptors::TYPES.iter().map(|name| (Kind::Struct, *name)));
+    }
+    if plan.fd_names && plan.fd_details {
+        wanted.extend(descriptors::SOCKET_TYPES.iter().map(|name| (Kind::Struct, *name)));
+    }
+    KernelBtf::kernel_for(&wanted)
+}
+
+/// The type of the arguments of `sched_process_exit`, behind one of the attachment's own.
+const END: &str = "btf_trace_sched_process_exit";
+
+/// Whether the tracepoint has two arguments.
+fn end_has_two(btf: &KernelBtf) -> bool {
+    btf.find(Kind::Typedef, END).and_then(|id| btf.prototype(id)).is_some_and(|p| p.params.len() > 2)
+}
+
+/// What a job of [`load`] has made.
+enum Part {
+    Program(Attach, Program, bpf::Program),
+    Rings(Vec<Ring>),
+    /// The contents of the maps.
+    Filled,
+}
+
+/// Where a program goes.
+#[derive(Clone)]
+enum Attach {
+    /// The tracepoint of this name, with typed arguments: to load it costs a search through the names of all the kernel's types.
+    Typed(&'static str),
+    /// The tracepoints of these names, with words for arguments.
+    Raw(&'static [&'static str]),
+    /// Classic tracepoints with these numbers; what they are called together.
+    Single(String, Vec<u64>),
+}
+
+impl fmt::Display for Attach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attach::Typed(name) => f.write_str(name),
+            Attach::Raw(names) => f.write_str(&names.join(", ")),
+            Attach::Single(name, _) => f.write_str(name),
+        }
+    }
+}
+
+type Generator = dyn Fn(&Maps, &Target) -> std::result::Result<bpf::Program, bpf::AsmError> + Send;
+
+/// A program that a session needs.
+struct Wanted {
+    attach: Attach,
+    name: &'static str,
+    make: Box<Generator>,
+}
+
+/// The programs, those first that the verifier takes longest for.
+fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
+    let plain = |attach, name, make: fn(&Maps, &Target) -> _| Wanted { attach, name, make: Box::new(make) };
+    let calls = |attach, name, make: fn(&Maps, &Target, Source) -> _, source| Wanted {
+        attach,
+        name,
+        make: Box::new(move |maps, target| make(maps, target, source)),
+    };
+    let (exit, enter) = ("trapline_exit", "trapline_enter");
+    let mut all = match single {
+        None if !plan.named && plan.seen_calls().is_empty() && !plan.seen_calls().has_unknown() => {
+            vec![plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", calls::exit)]
+        }
+        None => vec![
+            calls(Attach::Raw(&["sys_exit", "sched_process_exit"]), exit, calls::sys_exit, Source::All),
+            calls(Attach::Typed("sys_enter"), enter, calls::sys_enter, Source::All),
+        ],
+        Some(of) => {
+            let ids = of.iter().map(|c| c.exit).collect();
+            let enters = of.iter().map(|c| {
+                let name = format!("syscalls:sys_enter_{}", c.name);
+                (Attach::Single(name, vec![c.enter]), Source::Single(c.args))
+            });
+            [
+                plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", calls::exit),
+                calls(Attach::Single("syscalls:sys_exit_*".into(), ids), exit, calls::sys_exit, Source::Single(0)),
+            ]
+            .into_iter()
+            .chain(enters.map(|(attach, source)| calls(attach, enter, calls::sys_enter, source)))
+            .collect()
+        }
+    };
+    all.push(plain(Attach::Raw(&["sched_process_exec"]), "trapline_exec", calls::exec));
+    all.push(plain(Attach::Raw(&["signal_deliver"]), "trapline_signal", calls::delivered));
+    all.push(plain(Attach::Typed("signal_generate"), "trapline_sent", calls::generated));
+    if plan.follow {
+        all.push(plain(Attach::Typed("sched_process_fork"), "trapline_fork", calls::fork));
+    }
+    all
+}
+
+/// What programs are made from.
+struct Kit<'a> {
+    btf: &'a KernelBtf,
+    maps: &'a Maps,
+    target: &'a Target,
+    functions: &'a Functions,
+}
+
+impl Kit<'_> {
+    fn load(&self, wanted: Wanted) -> Result<Part> {
+        let source = (wanted.make)(self.maps, self.target)
+            .map_err(|e| Error::failed("BPF generator", e.to_string(), "please report it"))?;
+        let (kind, id) = match wanted.attach {
+            Attach::Typed(tracepoint) => (ProgramKind::Tracing, self.typed(tracepoint)?),
+            Attach::Raw(_) => (ProgramKind::RawTracepoint, 0),
+            Attach::Single(..) => (ProgramKind::Tracepoint, 0),
+        };
+        let program = load_one(kind, wanted.name, &source, id, self.functions)?;
+        Ok(Part::Program(wanted.attach, program, source))
+    }
+
+    /// The type of a tracepoint's arguments.
+    fn typed(&self, tracepoint: &str) -> Result<u32> {
+        let typedef = format!("btf_trace_{tracepoint}");
+        self.btf.find(Kind::Typedef, &typedef).ok_or_else(|| {
+            Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
+        })
+    }
 }
 
 fn load_one(
@@ -151,6 +351,7 @@ const MAX_SINGLE: usize = 4;
 
 /// A call with tracepoints of its own.
 struct Single {
+    name: &'static str,
     enter: u64,
     exit: u64,
     args: u8,
@@ -160,7 +361,8 @@ struct Single {
 /// then hardly notices.
 fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
     let seen = plan.seen_calls();
-    if seen.has_unknown() || seen.is_empty() || seen.len() > MAX_SINGLE {
+    // The calls of a named session may change: all must pass.
+    if plan.named || seen.has_unknown() || seen.is_empty() || seen.len() > MAX_SINGLE {
         return None;
     }
     let mut ids = Vec::new();
@@ -171,13 +373,13 @@ fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
         }
         let name = kernel_name(s.name);
         let id = |way: &str| sys::bpf::link::tracepoint_id("syscalls", &format!("sys_{way}_{name}")).ok();
-        ids.push(Single { enter: id("enter")?, exit: id("exit")?, args: s.args.len() as u8 });
+        ids.push(Single { name: s.name, enter: id("enter")?, exit: id("exit")?, args: s.args.len() as u8 });
     }
     Some(ids)
 }
 
 /// The kernel's name of a call where its tracepoints differ from the call's (`arch/x86/entry/syscalls/syscall_64.tbl`).
-fn kernel_name(name: &str) -> &str {
+pub fn kernel_name(name: &str) -> &str {
     match name {
         "stat" => "newstat",
         "fstat" => "newfstat",
@@ -198,13 +400,8 @@ struct Functions {
 
 impl Functions {
     fn load() -> std::result::Result<Functions, LoadError> {
-        let mut b = Builder::new();
-        let long = b.int("long", 8, true);
-        let index = b.int("u64", 8, false);
-        let pointer = b.pointer(0);
-        let main = b.function("trapline_main", long, &[("context", pointer)]);
-        let callback = b.function("trapline_callback", long, &[("index", index), ("frame", pointer)]);
-        Ok(Functions { btf: btf_load(&b.finish())?, main, callback })
+        let (blob, main, callback) = sys::btf::build::program_types();
+        Ok(Functions { btf: btf_load(&blob)?, main, callback })
     }
 
     /// Instruction and type of every function of `program`.
@@ -216,23 +413,111 @@ impl Functions {
 }
 
 impl Loaded {
+    /// Loads the iterator, where this kernel has one.
+    pub fn add_iterator(&mut self, later: Later) {
+        self.iterator = notice::load(&later.btf, &later.maps, later.unknown).ok();
+        self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
+    }
+
     /// Detaches the programs: no event comes after this.
     pub fn detach(&mut self) {
-        self.links.clear();
-        // Closing these takes long: a process that nobody waits for does it when trapline has ended.
-        let fds: Vec<i32> = self.slow_links.iter().map(|l| l.as_fd().as_raw_fd()).collect();
+        // As long as any of their programs runs.
+        self.probes.iter().for_each(Probe::stop);
+        if !self.probes.is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // Closing these takes long: a process that nobody waits for does it when trapline has ended. It is made while the
+        // others are attached, so that on a whole machine it is known as trapline's own from its birth.
+        let of_probes = self.probes.iter_mut().flat_map(|p| p.detach());
+        let fds: Vec<i32> = self.slow_links.iter().chain(of_probes).map(|l| l.as_fd().as_raw_fd()).collect();
         if !fds.is_empty() {
             sys::process::leave_behind(&fds);
         }
+        self.links.clear();
     }
 
     /// Events seen by the programs, and events that found a ring full.
     pub fn counts(&self) -> (u64, u64) {
-        let sum = |which: i16| -> u64 {
-            let at = |cpu: u32| cpu as usize * SCRATCH as usize + counter::BASE + which as usize;
-            (0..self.cpus).filter_map(|cpu| self.counters.word(at(cpu))).map(|w| w.load(Ordering::Relaxed)).sum()
-        };
-        (sum(counter::SEEN), sum(counter::DROPPED))
+        let (seen, dropped) = self.probes.iter().fold((0, 0), |n, p| (n.0 + p.seen(), n.1 + p.dropped()));
+        (seen + self.sum(counter::SEEN), dropped + self.sum(counter::DROPPED))
+    }
+
+    /// Events that filters rejected: by part, where the last number is for that part and all behind it; and those that lack
+    /// what their filter names. They are among those seen.
+    pub fn filtered(&self) -> ([u64; counter::PARTS], u64) {
+        let part = |i: usize| self.sum(counter::FILTERED + 8 * i as i16);
+        (std::array::from_fn(part), self.sum(counter::UNKNOWN))
+    }
+
+    /// The same by number of the call.
+    pub fn filtered_calls(&self) -> Vec<(u64, u64)> {
+        let of = |nr: usize| (nr as u64, self.sum(counter::CALLS + 8 * nr as i16));
+        (0..counter::NUMBERS).map(of).filter(|(_, n)| *n > 0).collect()
+    }
+
+    /// A counter, of all processors.
+    fn sum(&self, which: i16) -> u64 {
+        let at = |cpu: u32| cpu as usize * SCRATCH as usize + counter::BASE + which as usize;
+        (0..self.cpus).filter_map(|cpu| self.counters.word(at(cpu))).map(|w| w.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The streams that rings feed: the processors for calls, and for each enabling processors of its own.
+    pub fn streams(&self) -> Vec<u32> {
+        let cpus = 0..self.rings.len() as u32;
+        let probes = (1u32..)
+            .zip(&self.probes)
+            .flat_map(|(nth, p)| (0..p.rings.len() as u32).map(move |cpu| nth << PROBE_SHIFT | cpu));
+        cpus.chain(probes).collect()
+    }
+
+    /// Events that found the ring of a stream full.
+    pub fn dropped_on(&self, stream: u32) -> u64 {
+        let cpu = stream & ((1 << PROBE_SHIFT) - 1);
+        if let Some(nth) = (stream >> PROBE_SHIFT).checked_sub(1) {
+            return self.probes.get(nth as usize).map_or(0, |p| p.dropped_on(cpu));
+        }
+        let at = cpu as usize * SCRATCH as usize + counter::BASE + counter::DROPPED as usize;
+        self.counters.word(at).map_or(0, |w| w.load(Ordering::Relaxed))
+    }
+
+    /// The ring of a stream.
+    pub fn ring_of(&self, stream: u32) -> Option<&Ring> {
+        let cpu = (stream & ((1 << PROBE_SHIFT) - 1)) as usize;
+        match (stream >> PROBE_SHIFT).checked_sub(1) {
+            None => self.rings.get(cpu),
+            Some(nth) => self.probes.get(nth as usize)?.rings.get(cpu),
+        }
+    }
+
+    /// Sets what is held back, of calls and of all other probes.
+    pub fn switch(&self, to: u64) {
+        orders::set(&self.counters, self.cpus, to);
+        self.probes.iter().for_each(|p| p.switch(to));
+    }
+
+    /// What was counted of each enabling.
+    pub fn probe_counts(&self) -> Vec<(&'static events::Schema, Counts)> {
+        self.probes.iter().map(|p| (p.schema, p.counts())).collect()
+    }
+
+    /// Events of the session itself, of these classes.
+    pub fn say(&self, classes: &[&'static events::Schema], merge: &mut super::merge::Merge) {
+        let pid = sys::process::own_pid() as u32;
+        for schema in classes {
+            merge.push(&notice::process(schema, sys::time::monotonic(), (pid, pid), &[], &[]));
+        }
+    }
+
+    /// Name of each program, and how many of its runs the kernel has left out (none where it does not tell).
+    pub fn misses(&self) -> Vec<(String, u64)> {
+        let told = self.programs.iter().filter_map(|p| sys::bpf::info::program(p).ok());
+        told.map(|p| (p.name, p.recursion_misses)).collect()
+    }
+
+    /// What the programs of calls and tasks have cost, where the kernel has measured it.
+    pub fn spent(&self) -> Vec<super::cost::Spent> {
+        let told = self.programs.iter().filter_map(|p| sys::bpf::info::program(p).ok());
+        told.map(|p| super::cost::Spent { name: p.name, runs: p.run_count, ns: p.run_time_ns }).collect()
     }
 
     /// Traces the task behind a pidfd, starting in this state.
@@ -259,9 +544,26 @@ impl MapSet {
         let ring_size = plan.buffer.max(4096) as u32;
         let ring_maps = (0..cpus).map(|_| Map::ring("trapline_ring", ring_size)).collect::<io::Result<Vec<_>>>()?;
         let scratch = Map::array("trapline_scrat", SCRATCH, cpus, MMAPABLE)?;
-        let (rows, switches) = tables(plan)?;
+        let (rows, switches) = tables::make(plan)?;
         let counters = scratch.mmap()?;
         Ok(MapSet { tasks, counters, cpus, others: vec![scratch, rows, switches], ring_maps })
+    }
+
+    /// Sets the switch of a session that takes orders; the rows that it may change.
+    fn open_to_orders(&self, plan: &Plan) -> io::Result<Option<Values>> {
+        let [scratch, rows, _] = &self.others[..] else { unreachable!("made with three") };
+        orders::begin(scratch, orders::first(plan))?;
+        plan.named.then(|| rows.mmap()).transpose()
+    }
+
+    /// Writes the rows and switches of the plan's calls.
+    fn fill(&self, plan: &Plan) -> io::Result<Part> {
+        let [_, rows, switches] = &self.others[..] else { unreachable!("made with three") };
+        tables::fill(plan, rows, switches).map(|()| Part::Filled)
+    }
+
+    fn rings(&self) -> io::Result<Vec<Ring>> {
+        self.ring_maps.iter().map(Ring::new).collect()
     }
 
     fn descriptors(&self) -> Maps {
@@ -278,58 +580,20 @@ impl MapSet {
     }
 }
 
-/// The rows of all calls, and the switches of those wanted.
-fn tables(plan: &Plan) -> io::Result<(Map, Map)> {
-    let seen = plan.seen_calls();
-    let numbers = events::generated::X86_64.len() as u32;
-    let limits = Limits { string: plan.limits.string.min(u32::MAX as usize) as u32, verbose: plan.limits.verbose };
-    // Written through a mapping: one system call instead of one per row.
-    let rows = Map::array("trapline_rows", rows::ROW as u32, numbers, MMAPABLE)?;
-    let words = rows.mmap()?;
-    let mut ops = Vec::new();
-    for nr in 0..numbers {
-        let mut row = [0u8; rows::ROW];
-        match events::schema::by_number(nr.into()) {
-            Some(s) => {
-                let wanted = seen.contains(s);
-                row = rows::row(s, wanted, limits);
-                if wanted {
-                    switch_ops(s, nr, limits, &mut ops);
-                }
-            }
-            None => row[rows::FLAGS as usize..][..2].copy_from_slice(&NO_ROW.to_le_bytes()),
-        }
-        for (i, word) in row.chunks_exact(8).enumerate() {
-            if let (Some(to), Ok(bytes)) = (words.word(nr as usize * rows::ROW + 8 * i), word.try_into()) {
-                to.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
-            }
-        }
+/// What traced tasks may have, where trapline's user is not root.
+fn rights(of: &impl Fn(&str, &[&str]) -> Result<i16>) -> Result<Option<Rights>> {
+    let uid = sys::process::ruid();
+    if uid == 0 {
+        return Ok(None);
     }
-    let switches = Map::hash("trapline_switch", 16, 32, (ops.len() as u32).max(1), 0)?;
-    for (key, value) in ops {
-        switches.update(&key, &value, 0)?;
-    }
-    Ok((rows, switches))
-}
-
-/// Keys and ops of every argument of `s` that a switch decides.
-fn switch_ops(s: &'static Schema, nr: u32, limits: Limits, out: &mut Vec<([u8; 16], [u8; 32])>) {
-    for (i, a) in s.args.iter().enumerate() {
-        let Type::Switch { table, nth, .. } = a.ty else { continue };
-        let table: &'static Switch = table;
-        let mut add = |selector: u64, types: &'static [Option<(Type, Dir)>]| {
-            let Some((ty, dir)) = types.get(usize::from(nth)).copied().flatten() else { return };
-            let mut value = [0u8; 32];
-            for (out, at) in [(false, 0), (true, 16)] {
-                value[at..at + 16].copy_from_slice(&rows::switch_op(s, i as u8, &ty, dir, out, limits).bytes());
-            }
-            out.push((rows::switch_key(nr, i as u8, selector), value));
-        };
-        add(u64::MAX, table.default.args);
-        for case in table.cases {
-            add(case.key, case.types.args);
-        }
-    }
+    let cred = |name: &str| of("cred", &[name]);
+    Ok(Some(Rights {
+        uid,
+        capabilities: sys::caps::effective().unwrap_or(0),
+        task_cred: of("task_struct", &["cred"])?,
+        uids: [cred("uid")?, cred("euid")?, cred("suid")?],
+        permitted: cred("cap_permitted")?,
+    }))
 }
 
 fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
@@ -354,8 +618,33 @@ fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
         task_exit_code: field(&["exit_code"])?,
         task_files: field(&["files"])?,
         thread_status: field(&["thread_info", "status"])?,
-        unknown: plan.seen_calls().has_unknown(),
-        all_but: None,
-        pid_namespace: sys::proc::pid_namespace(),
+        filters: Vec::new(),
+        unknown: plan.named || plan.seen_calls().has_unknown(),
+        end_has_two: end_has_two(btf),
+        kinds: tables::kinds(plan),
+        switch: orders::first(plan),
+        task_flags: field(&["flags"])?,
+        only: rights(&of)?,
+        whole: matches!(plan.target, PlanTarget::All { .. }),
+        task_jobctl: field(&["jobctl"])?,
+        task_state: field(&["__state"])?,
+        task_parent: field(&["real_parent"])?,
+        signal_pids: of("signal_struct", &["pids"])?,
+        sigaction_handler: of("k_sigaction", &["sa", "sa_handler"])?,
+        binprm_filename: of("linux_binprm", &["filename"])?,
+        binprm_fdpath: of("linux_binprm", &["fdpath"])?,
+        names: if plan.fd_names { descriptors::names(btf, plan.fd_details) } else { None },
+        ids: notice::offsets(btf).map_err(|e| refused("ids of tasks", &e))?,
+        namespace: notice::namespace(btf).map_err(|e| refused("ids of the pid namespace", &e))?,
+        credentials: None,
     })
+}
+
+/// Where a task's credentials say who it runs for, as [`Target::credentials`] wants it.
+fn credentials(btf: &KernelBtf) -> Option<[i16; 3]> {
+    let of = |root: &str, name: &str| {
+        let field = btf.field_of(root, &[name]).filter(|f| f.loads.is_empty())?;
+        i16::try_from(field.offset).ok()
+    };
+    Some([of("task_struct", "cred")?, of("cred", "uid")?, of("cred", "gid")?])
 }

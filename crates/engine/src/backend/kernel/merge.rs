@@ -7,38 +7,45 @@
 /// What a program may take between looking at the clock and committing its record, ns: a few interrupts long.
 const SLACK: u64 = 2_000_000;
 
+/// The stream of events that trapline makes itself.
+pub const OWN: u32 = u32::MAX;
+
 /// Events that wait for their turn.
 #[derive(Default)]
 pub struct Merge {
     bytes: Vec<u8>,
-    /// Time, offset and length of each.
-    index: Vec<(u64, usize, usize)>,
+    /// Time, offset, length and stream of each.
+    index: Vec<(u64, usize, usize, u32)>,
 }
 
 impl Merge {
-    /// Takes an event: its first eight bytes are its time.
+    /// Takes an event of trapline's own making.
     pub fn push(&mut self, event: &[u8]) {
+        self.push_from(OWN, event);
+    }
+
+    /// Takes an event of the ring of processor `stream`: its first eight bytes are its time.
+    pub fn push_from(&mut self, stream: u32, event: &[u8]) {
         let time = event.get(..8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-        self.index.push((time, self.bytes.len(), event.len()));
+        self.index.push((time, self.bytes.len(), event.len(), stream));
         self.bytes.extend_from_slice(event);
     }
 
-    /// Appends the events older than the watermark of a round that began at `round` to `out`, each behind its length (u32); all
-    /// of them with `u64::MAX`.
-    pub fn release(&mut self, round: u64, out: &mut Vec<u8>) -> usize {
+    /// Hands over the events older than the watermark of a round that began at `round`, each with its stream; all of them with
+    /// `u64::MAX`.
+    pub fn release(&mut self, round: u64, mut each: impl FnMut(u32, &[u8])) -> usize {
         let until = if round == u64::MAX { u64::MAX } else { round.saturating_sub(SLACK) };
-        // Stable: events of one moment stay in the order of their rings.
-        self.index.sort_by_key(|e| e.0);
+        // Stable: events of one moment stay in the order of their streams, as a reader of the streams has them.
+        self.index.sort_by_key(|e| (e.0, e.3));
         let n = self.index.partition_point(|e| e.0 < until);
-        for (_, at, len) in self.index.drain(..n) {
-            out.extend_from_slice(&(len as u32).to_le_bytes());
-            out.extend_from_slice(&self.bytes[at..at + len]);
+        for (_, at, len, stream) in self.index.drain(..n) {
+            each(stream, &self.bytes[at..at + len]);
         }
         if self.index.is_empty() {
             self.bytes.clear();
         } else if self.bytes.len() > 1 << 20 {
             let kept: Vec<u8> =
-                self.index.iter().flat_map(|(_, at, len)| self.bytes[*at..*at + *len].iter().copied()).collect();
+                self.index.iter().flat_map(|(_, at, len, _)| self.bytes[*at..*at + *len].iter().copied()).collect();
             let mut at = 0;
             for e in &mut self.index {
                 e.1 = at;
@@ -61,13 +68,23 @@ mod tests {
         for (t, tag) in [(10, 1), (30, 2), (20, 3), (5_000_000, 4)] {
             m.push(&event(t, tag));
         }
-        let mut out = Vec::new();
-        assert_eq!(m.release(3_000_000, &mut out), 3);
-        let tags: Vec<u8> = out.chunks(13).map(|c| c[12]).collect();
+        let mut tags = Vec::new();
+        assert_eq!(m.release(3_000_000, |_, e| tags.push(e[8])), 3);
         assert_eq!(tags, [1, 3, 2]);
         m.push(&event(4_000_000, 5));
-        out.clear();
-        assert_eq!(m.release(u64::MAX, &mut out), 2);
-        assert_eq!(out.chunks(13).map(|c| c[12]).collect::<Vec<_>>(), [5, 4]);
+        tags.clear();
+        assert_eq!(m.release(u64::MAX, |_, e| tags.push(e[8])), 2);
+        assert_eq!(tags, [5, 4]);
+    }
+
+    #[test]
+    fn events_of_one_moment_stand_in_the_order_of_their_streams() {
+        let mut m = Merge::default();
+        for stream in [OWN, 1, 0, 1] {
+            m.push_from(stream, &7u64.to_le_bytes());
+        }
+        let mut streams = Vec::new();
+        m.release(u64::MAX, |s, _| streams.push(s));
+        assert_eq!(streams, [0, 1, 1, OWN]);
     }
 }

@@ -8,48 +8,77 @@
 //! instruction; its children are, because their storage is made before they first run. Nothing blocks the target: a full ring
 //! is counted. The drain thread never formats.
 
+mod attach;
 mod backlog;
+pub mod cost;
+mod descriptors;
+mod filtered;
 pub mod load;
 mod merge;
 pub mod notice;
+mod orders;
+mod parallel;
+pub mod probes;
+mod skipped;
+mod tables;
+mod whole;
 
+use crate::control::{Desk, Order, Standing};
 use crate::error::{Error, Result};
 use crate::plan::{Command, Plan, Target};
+use crate::recorder::Recorder;
+use attach::Attacher;
 use backlog::Backlog;
 use bpf::calls::state;
-use load::Loaded;
+use load::{Later, Loaded, PROBE_SHIFT};
 use merge::Merge;
 use notice::Watch;
+pub use skipped::Skipped;
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use sys::process::{self, Fork};
 use sys::ptrace::{self, Change};
-use sys::{proc, signal, time};
+use sys::signal::{self, Held};
+use sys::{proc, time};
+use whole::Survey;
 
 /// What both threads see. Legend: (d) written by the drain thread, (f) by the front end.
 #[derive(Default)]
 struct Shared {
     /// (d) appends chunks of events and says when no more will come, (f) takes them.
     backlog: Backlog,
+    /// (f) leaves orders, (d) carries them out.
+    desk: Desk,
     /// (f) Detach and finish.
     stop: AtomicBool,
     /// (d) Events that found a ring full.
     dropped: AtomicU64,
+    /// (d) What was counted of each enabling, when the programs are detached.
+    enablings: OnceLock<Vec<(&'static events::Schema, probes::Counts)>>,
+    /// (d) What the session has cost, when the programs are detached.
+    cost: OnceLock<cost::Cost>,
+    /// (d) What the kernel has left out, when the programs are detached.
+    skipped: OnceLock<Skipped>,
+    /// (d) What has kept the events, when no more will come; (f) takes it.
+    kept: Mutex<Option<Recorder>>,
+    /// (d) What filters have held back, then too.
+    filtered: OnceLock<crate::sieve::Filtered>,
 }
 
 /// A running session.
 pub struct Session {
     shared: Arc<Shared>,
-    drain: Option<JoinHandle<()>>,
     command: Option<i32>,
     status: Option<Change>,
-    failure: Option<(u32, i32)>,
+    failure: Option<Failure>,
     notices: bool,
+    programs: Vec<(String, bpf::Program)>,
+    /// Probes that are attached in their second way, because the kernel refused the first.
+    fell_back: Vec<String>,
 }
 
 const FAILED_USER: u8 = 1;
@@ -57,39 +86,92 @@ const FAILED_USER: u8 = 1;
 const NO_EXIST: u64 = 1;
 
 impl Session {
-    /// Loads the programs, and starts the command or attaches.
-    pub fn start(plan: &Plan) -> Result<Session> {
-        let loaded = load::load(plan)?;
+    /// Loads the programs, and starts the command or attaches. Events go to `keep`, and with `live` to [`Session::drain`].
+    pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Session> {
+        // The command waits at its gate meanwhile, and inherits nothing of what is made.
+        let waiting = match &plan.target {
+            Target::Command(cmd) => Some(Waiting::fork(cmd)?),
+            _ => None,
+        };
+        let mut merge = Merge::default();
+        let mut survey = match &plan.target {
+            Target::All { left_out } => Some(Survey::begin(plan, left_out, &mut merge)),
+            _ => None,
+        };
+        // The kernel measures as long as the descriptor is held.
+        let measuring = if plan.measure { sys::bpf::info::enable_stats().ok() } else { None };
+        let filters =
+            if plan.call_filters.is_empty() { crate::sieve::in_programs(plan) } else { plan.call_filters.clone() };
+        let (mut loaded, later) = load::begin(plan, filters)?;
+        let mut later = Some(later);
+        let own = |name: &str| {
+            let enabled = plan.probes.iter().filter(|e| e.hook.is_none() && e.name == name);
+            enabled.map(|e| e.schema).collect::<Vec<_>>()
+        };
+        loaded.say(&own("begin"), &mut merge);
         let mut alive = HashSet::new();
         let mut command = None;
-        let mut failure = None;
-        let mut merge = Merge::default();
+        let (mut failure, mut ended) = (None, None);
         match &plan.target {
-            Target::Command(cmd) => {
-                let (pid, failed) = start_command(cmd, plan, &loaded, &mut merge)?;
+            Target::Command(_) => {
+                let Some(waiting) = waiting else { unreachable!("forked above") };
+                let pid = waiting.pid;
+                (failure, ended) = waiting.start(plan, &mut loaded, &mut later, &mut merge)?;
                 alive.insert(pid as u32);
                 command = Some(pid);
-                failure = failed;
             }
             Target::Pids(pids) => {
+                let Some(later) = &later else { unreachable!("taken by commands only") };
+                let mut attacher = Attacher::new(plan, &loaded, later);
                 for &pid in pids {
                     let pid = proc::process_of(pid).unwrap_or(pid);
                     seed_fds(pid, plan, &mut merge);
-                    attach(pid, plan, &loaded, &mut alive, &mut merge)?;
+                    attacher.attach(pid, &mut alive, &mut merge)?;
                 }
             }
+            Target::All { left_out } => {
+                // Threads that began since the first time.
+                whole::leave_out(&loaded.tasks, left_out);
+                if let Some(survey) = &mut survey {
+                    survey.attached(left_out);
+                }
+            }
+        }
+        if let Some(later) = later {
+            loaded.add_iterator(later);
         }
         // Before the drain thread starts, because capabilities belong to threads.
         let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
         let shared = Arc::new(Shared::default());
         let notices = loaded.iterator.is_some();
         let watch = Watch::new(plan.notice_ms, plan.limits);
-        let drain = Drain { loaded, shared: Arc::clone(&shared), merge, alive, command, watch };
-        let drain = std::thread::Builder::new()
+        let programs = std::mem::take(&mut loaded.sources);
+        let fell_back = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
+        let attribution = skipped::Attribution::of(plan);
+        let whole = survey.is_some();
+        let drain = Drain {
+            end: own("end"),
+            loaded,
+            measuring,
+            shared: Arc::clone(&shared),
+            merge,
+            alive,
+            ended,
+            watch,
+            keep,
+            live,
+            whole,
+            survey,
+            attribution,
+            details: plan.fd_details,
+            held: orders::Held::of(plan),
+        };
+        // Nobody joins it: what it still takes down when it has finished goes on beside the views, or ends with the process.
+        std::thread::Builder::new()
             .name("trapline-drain".into())
             .spawn(move || drain.run())
             .map_err(|e| Error::failed("drain thread", e.to_string(), "free some processes"))?;
-        Ok(Session { shared, drain: Some(drain), command, status: None, failure, notices })
+        Ok(Session { shared, command, status: None, failure, notices, programs, fell_back })
     }
 
     /// Hands over events of the backlog, but not without end; returns how many.
@@ -111,6 +193,11 @@ impl Session {
         n
     }
 
+    /// Has an order carried out; none where the session has ended, or is too busy to answer.
+    pub fn order(&self, order: Order) -> Option<Standing> {
+        self.shared.desk.ask(order, Duration::from_secs(5))
+    }
+
     /// Sleeps until there are events, the end, or `timeout`.
     pub fn wait(&self, timeout: Duration) {
         self.shared.backlog.wait(timeout);
@@ -121,7 +208,7 @@ impl Session {
         self.shared.stop.store(true, Ordering::Release);
     }
 
-    /// Whether no more events will come.
+    /// Whether no more events will come, and all have been handed over.
     pub fn finished(&mut self) -> bool {
         if self.status.is_none()
             && let Some(pid) = self.command
@@ -130,11 +217,12 @@ impl Session {
         {
             self.status = Some(s.change());
         }
-        let done = self.shared.backlog.is_finished();
-        if done && let Some(t) = self.drain.take() {
-            let _ = t.join();
-        }
-        done
+        self.shared.backlog.is_finished()
+    }
+
+    /// What has kept the events, once the session has [finished](Session::finished).
+    pub fn take_recorder(&mut self) -> Option<Recorder> {
+        self.shared.kept.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The command's process id.
@@ -170,6 +258,36 @@ impl Session {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
+    /// Runs of programs that the kernel has left out; known when the session has finished.
+    pub fn skipped(&self) -> Skipped {
+        self.shared.skipped.get().cloned().unwrap_or_default()
+    }
+
+    /// What filters in the programs have held back; known when the session has finished.
+    pub fn filtered(&self) -> crate::sieve::Filtered {
+        self.shared.filtered.get().cloned().unwrap_or_default()
+    }
+
+    /// What runs in the kernel: where, and the program.
+    pub fn programs(&self) -> &[(String, bpf::Program)] {
+        &self.programs
+    }
+
+    /// What was counted of each enabling of a probe other than a call; empty until the programs are detached.
+    pub fn enablings(&self) -> &[(&'static events::Schema, probes::Counts)] {
+        self.shared.enablings.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Probes that are attached in their second way, because the kernel has refused the first.
+    pub fn fell_back(&self) -> &[String] {
+        &self.fell_back
+    }
+
+    /// What the session has cost; known when it has finished.
+    pub fn cost(&self) -> Option<&cost::Cost> {
+        self.shared.cost.get()
+    }
+
     /// Whether calls in flight can be shown: this kernel has task iterators.
     pub fn has_notices(&self) -> bool {
         self.notices
@@ -184,45 +302,86 @@ impl Session {
                 Some(Error::failed("-u", why, "run trapline as root to change the user"))
             }
             Target::Command(cmd) => Some(crate::command::exec_error(cmd, errno)),
-            Target::Pids(_) => None,
+            Target::Pids(_) | Target::All { .. } => None,
         }
     }
 }
 
-/// Forks the command, traces it, and lets it go; says why its exec failed, if it did.
-fn start_command(cmd: &Command, plan: &Plan, loaded: &Loaded, merge: &mut Merge) -> Result<(i32, Option<(u32, i32)>)> {
-    let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
-    let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
-    let report = process::pipe().map_err(|e| cannot("pipe", e))?;
-    match process::fork().map_err(|e| cannot("fork", e))? {
-        Fork::Child => command_main(cmd, &gate, &report.1),
-        Fork::Parent(pid) => {
-            drop(gate.0);
-            let traced = process::pidfd(pid, false).and_then(|fd| loaded.trace(&fd, &initial(state::STARTING)));
-            if let Err(e) = traced {
-                return Err(Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"));
-            }
-            // Before it runs; what is trapline's own among them closes at the exec.
-            seed_fds(pid, plan, merge);
-            let _ = process::write_byte(&gate.1, 1);
-            drop(report.1);
-            // The report's pipe closes at the exec, or brings what failed.
-            let failed = match process::read_byte(&report.0) {
-                Ok(Some(at)) => {
-                    let mut errno = [0u8; 4];
-                    for b in &mut errno {
-                        *b = process::read_byte(&report.0).ok().flatten().unwrap_or(0);
-                    }
-                    Some((at.into(), i32::from_le_bytes(errno)))
+/// Where and with which error the command failed to start.
+type Failure = (u32, i32);
+
+/// The command, forked, that waits to be let go. Dropped without that, it ends.
+struct Waiting {
+    pid: i32,
+    /// Closed without a byte, the command ends.
+    gate: Option<OwnedFd>,
+    /// Closes at the exec, or brings what failed.
+    report: OwnedFd,
+}
+
+fn cannot(what: &str, e: &io::Error) -> Error {
+    Error::failed(what, e.to_string(), "free some memory or processes")
+}
+
+impl Waiting {
+    fn fork(cmd: &Command) -> Result<Waiting> {
+        let gate = process::pipe().map_err(|e| cannot("pipe", &e))?;
+        let report = process::pipe().map_err(|e| cannot("pipe", &e))?;
+        let held = signal::hold_counted();
+        match process::fork().map_err(|e| cannot("fork", &e))? {
+            Fork::Child => command_main(cmd, &gate, &report.1, held),
+            Fork::Parent(pid) => Ok(Waiting { pid, gate: Some(gate.1), report: report.0 }),
+        }
+    }
+
+    /// Traces the command and lets it go; says why its exec failed, if it did, and returns what tells of its end.
+    ///
+    /// What of loading can wait is done while the command executes its program.
+    fn start(
+        mut self,
+        plan: &Plan,
+        loaded: &mut Loaded,
+        later: &mut Option<Later>,
+        merge: &mut Merge,
+    ) -> Result<(Option<Failure>, Option<OwnedFd>)> {
+        let traced = process::pidfd(self.pid, false).and_then(|fd| {
+            loaded.trace(&fd, &initial(state::STARTING, self.pid))?;
+            Ok(fd)
+        });
+        let pidfd =
+            traced.map_err(|e| Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"))?;
+        // Before it runs; what is trapline's own among them closes at the exec.
+        seed_fds(self.pid, plan, merge);
+        if let Some(gate) = self.gate.take() {
+            let _ = process::write_byte(&gate, 1);
+        }
+        if let Some(later) = later.take() {
+            loaded.add_iterator(later);
+        }
+        let failed = match process::read_byte(&self.report) {
+            Ok(Some(at)) => {
+                let mut errno = [0u8; 4];
+                for b in &mut errno {
+                    *b = process::read_byte(&self.report).ok().flatten().unwrap_or(0);
                 }
-                _ => None,
-            };
-            Ok((pid, failed))
+                Some((at.into(), i32::from_le_bytes(errno)))
+            }
+            _ => None,
+        };
+        Ok((failed, Some(pidfd)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Still waiting: it sees the end of the pipe, and leaves no zombie.
+        if self.gate.take().is_some() {
+            let _ = ptrace::wait_for(self.pid, true);
         }
     }
 }
 
-fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd) -> ! {
+fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd, held: Held) -> ! {
     process::close(&gate.1);
     if !matches!(process::read_byte(&gate.0), Ok(Some(_))) {
         process::exit_now(125);
@@ -240,6 +399,7 @@ fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd) -> !
     {
         fail(FAILED_USER, &e, 125);
     }
+    held.give_back();
     let e = cmd.image.exec();
     let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
     fail(2, &e, code)
@@ -260,49 +420,18 @@ fn seed_fds(pid: i32, plan: &Plan, merge: &mut Merge) {
     }
 }
 
-/// A state with these flags.
-fn initial(flags: i32) -> [u8; state::SIZE as usize] {
+/// A state of thread `tid` with these flags.
+fn initial(flags: i32, tid: i32) -> [u8; state::SIZE as usize] {
     let mut v = [0u8; state::SIZE as usize];
     v[..8].copy_from_slice(&(flags as u64).to_le_bytes());
+    v[state::TID as usize..][..8].copy_from_slice(&(tid as u64).to_le_bytes());
     v
 }
 
-/// Traces every thread of a process: says so of all of them, and then which call each is blocked in.
-fn attach(pid: i32, plan: &Plan, loaded: &Loaded, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
-    const EEXIST: i32 = 17;
-    const ESRCH: i32 = 3;
-    let gone = || Error::failed(format!("-p {pid}"), "no such process", "see 'ps -e'");
-    let seen = plan.seen_calls();
-    loop {
-        let tids = proc::threads(pid).map_err(|_| gone())?;
-        let fresh: Vec<i32> = tids.into_iter().filter(|t| alive.insert(*t as u32)).collect();
-        if fresh.is_empty() {
-            return Ok(());
-        }
-        let found: Vec<_> =
-            fresh.into_iter().map(|tid| (tid, time::monotonic(), proc::comm(tid).unwrap_or_default())).collect();
-        for (tid, at, comm) in found {
-            let Ok(fd) = process::pidfd(tid, tid != pid) else { continue };
-            // Its time is before that of any end of the call.
-            let call = notice::at_attach(pid, tid, plan.limits);
-            match loaded.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(call.as_ref()), NO_EXIST) {
-                Ok(()) => {}
-                // A thread that began after its creator was attached to; or one that is gone.
-                Err(e) if matches!(e.raw_os_error(), Some(EEXIST | ESRCH)) => continue,
-                Err(e) => return Err(Error::failed(format!("-p {pid}"), e.to_string(), "use --backend ptrace")),
-            }
-            merge.push(&notice::process(&events::generated::P_ATTACH, at, (pid as u32, tid as u32), &[], &[&comm]));
-            if let Some(call) = call.filter(|c| c.wanted(&seen)) {
-                merge.push(&call.notice(1));
-            }
-        }
-    }
-}
-
 /// The state of a thread that is in this call, or in none.
-fn in_call(call: Option<&notice::InFlight>) -> [u8; state::SIZE as usize] {
-    let Some(call) = call else { return initial(0) };
-    let mut value = initial(call.flags);
+fn in_call(tid: i32, call: Option<&notice::InFlight>) -> [u8; state::SIZE as usize] {
+    let Some(call) = call else { return initial(0, tid) };
+    let mut value = initial(call.flags, tid);
     let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
     put(state::START, call.start);
     put(state::NR, call.nr);
@@ -316,21 +445,46 @@ fn in_call(call: Option<&notice::InFlight>) -> [u8; state::SIZE as usize] {
 /// The drain thread's work.
 struct Drain {
     loaded: Loaded,
+    /// The kernel measures the programs.
+    measuring: Option<OwnedFd>,
     shared: Arc<Shared>,
     merge: Merge,
-    /// Traced threads.
+    /// Traced threads; empty on a whole machine.
     alive: HashSet<u32>,
-    command: Option<i32>,
+    /// Readable from the command's end on; none: its end was seen, or there is no command.
+    ended: Option<OwnedFd>,
     watch: Watch,
+    /// Keeps the events.
+    keep: Option<Recorder>,
+    /// The front end wants the events too.
+    live: bool,
+    /// Classes of the event of the session's own end, where it is enabled.
+    end: Vec<&'static events::Schema>,
+    /// Every thread is traced, until somebody says stop.
+    whole: bool,
+    survey: Option<Survey>,
+    attribution: skipped::Attribution,
+    /// Descriptors get details.
+    details: bool,
+    held: orders::Held,
 }
 
 impl Drain {
     fn run(mut self) {
         let mut idle = 0u32;
-        while !self.alive.is_empty() && !self.shared.stop.load(Ordering::Acquire) {
+        if self.held.stopped {
+            self.mark(&events::generated::P_PAUSED);
+        }
+        while (self.whole || !self.alive.is_empty()) && !self.shared.stop.load(Ordering::Acquire) {
             let now = time::monotonic();
+            self.obey();
             let some = self.round(now);
-            if let Some(iterator) = &self.loaded.iterator {
+            if let Some(survey) = &mut self.survey
+                && !survey.step(&self.loaded, &mut self.merge)
+            {
+                self.survey = None;
+            }
+            if let Some(iterator) = self.loaded.iterator.as_ref().filter(|_| !self.held.stopped) {
                 self.watch.look(iterator, now, &mut self.merge);
             }
             if some {
@@ -342,40 +496,106 @@ impl Drain {
                     self.alive.retain(|t| proc::exists(*t as i32) && !is_zombie(*t as i32));
                 }
             }
-            std::thread::sleep(Duration::from_micros(if idle > 8 { 4000 } else { 1000 }));
+            self.pause(Duration::from_micros(if idle > 8 { 4000 } else { 1000 }));
         }
+        if self.alive.is_empty() && !self.whole {
+            // All that will come has come: it is shown while the programs are detached.
+            self.round(u64::MAX);
+        }
+        self.shared.desk.close();
+        self.loaded.say(&self.end, &mut self.merge);
         // Whatever the task storage says from here on is how things were when the programs went.
         self.loaded.detach();
         if self.shared.stop.load(Ordering::Acquire) {
             self.fill();
-            self.watch.leave(self.loaded.iterator.as_ref(), &self.alive, &mut self.merge);
+            let iterator = self.loaded.iterator.as_ref().filter(|_| !self.held.stopped);
+            if self.whole {
+                self.watch.leave_all(iterator, &mut self.merge);
+            } else {
+                self.watch.leave(iterator, &self.alive, &mut self.merge);
+            }
         }
+        let _ = self.shared.filtered.set(filtered::count(&self.loaded));
+        let enablings = self.loaded.probe_counts();
+        if let Some(recorder) = &mut self.keep {
+            recorder
+                .set_counts(self.loaded.probes.iter().zip(&enablings).map(|(p, (_, n))| n.line(&p.label)).collect());
+        }
+        let _ = self.shared.cost.set(cost::Cost::of(&self.loaded, &enablings, self.measuring.take().is_some()));
+        let _ = self.shared.enablings.set(enablings);
+        let _ = self.shared.skipped.set(self.attribution.count(&self.loaded.misses()));
         self.round(u64::MAX);
+        if let Some(recorder) = &mut self.keep {
+            for stream in self.loaded.streams() {
+                recorder.set_lost(stream, self.loaded.dropped_on(stream));
+            }
+        }
+        *self.shared.kept.lock().unwrap_or_else(PoisonError::into_inner) = self.keep.take();
         self.shared.backlog.finish();
+    }
+
+    /// Sleeps, but not beyond the command's end, behind which there often is nothing more to wait for.
+    fn pause(&mut self, time: Duration) {
+        let over = match &self.ended {
+            Some(fd) => process::wait_readable(fd, time).unwrap_or(true),
+            None => {
+                std::thread::sleep(time);
+                false
+            }
+        };
+        if over {
+            self.ended = None;
+        }
     }
 
     /// Empties the rings once; whether anything came.
     fn round(&mut self, began: u64) -> bool {
         // A backlog that has no room, neither in memory nor on disk, leaves the rings to fill up, and to count.
-        let n = if !self.shared.backlog.is_full() || began == u64::MAX { self.fill() } else { 0 };
+        let room = !self.shared.backlog.is_full() && self.keep.as_ref().is_none_or(Recorder::has_room);
+        let n = if room || began == u64::MAX { self.fill() } else { 0 };
         let mut chunk = Vec::new();
-        if self.merge.release(began, &mut chunk) > 0 {
+        let Drain { keep, live, .. } = self;
+        self.merge.release(began, |stream, event| {
+            if let Some(recorder) = keep {
+                recorder.event(stream, event);
+            }
+            if *live {
+                chunk.extend_from_slice(&(event.len() as u32).to_le_bytes());
+                chunk.extend_from_slice(event);
+            }
+        });
+        if !chunk.is_empty() {
             self.shared.backlog.push(chunk);
         }
+        if let Some(recorder) = &mut self.keep {
+            recorder.tick(began, |cpu| self.loaded.dropped_on(cpu));
+        }
         self.shared.dropped.store(self.loaded.counts().1, Ordering::Relaxed);
-        let _ = self.command;
         n > 0
     }
 
     /// Takes what is in the rings; returns how many events.
     fn fill(&mut self) -> usize {
-        let Drain { loaded, merge, alive, .. } = self;
+        let Drain { loaded, merge, alive, whole, details, .. } = self;
         let mut n = 0;
-        for ring in &mut loaded.rings {
+        for (cpu, ring) in (0..).zip(&mut loaded.rings) {
             n += ring.drain(|event| {
-                follow(event, alive);
-                merge.push(event);
+                if descriptors::is_raw(event) {
+                    descriptors::event(event, *details).iter().for_each(|e| merge.push_from(cpu, e));
+                    return;
+                }
+                if !*whole {
+                    follow(event, alive);
+                } else if is_own_end(event) {
+                    return;
+                }
+                merge.push_from(cpu, event);
             });
+        }
+        for (nth, probe) in (1u32..).zip(&mut loaded.probes) {
+            for (cpu, ring) in (0..).zip(&mut probe.rings) {
+                n += ring.drain(|event| merge.push_from(nth << PROBE_SHIFT | cpu, event));
+            }
         }
         n
     }
@@ -402,4 +622,11 @@ fn follow(event: &[u8], alive: &mut HashSet<u32>) {
         alive.remove(&(ev.value_of("old_tid") as u32));
         alive.insert(ev.tid());
     }
+}
+
+/// Whether a thread of trapline ends: one that has helped to load may still be ending when the programs are attached, and has no
+/// mark then.
+fn is_own_end(event: &[u8]) -> bool {
+    let id = events::generated::P_EXIT.id.to_le_bytes();
+    event.get(8..10) == Some(&id) && event.get(16..20) == Some(&(sys::process::own_pid() as u32).to_le_bytes())
 }

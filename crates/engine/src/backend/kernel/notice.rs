@@ -12,7 +12,7 @@ use super::merge::Merge;
 use crate::capture::{self, Limits, Memory};
 use crate::select::Calls;
 use bpf::calls::iter::{self, HEAD, Offsets, STATE, TRAILER};
-use bpf::calls::{Maps, state};
+use bpf::calls::{Maps, Namespace, state};
 use events::encode::{self, Fixed};
 use events::generated as g;
 use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU, Shape};
@@ -35,28 +35,58 @@ const PERIOD: u64 = 100_000_000;
 pub struct TaskIterator {
     window: Map,
     link: Link,
+    /// Its instructions.
+    pub source: bpf::Program,
     _program: Program,
 }
 
 /// Loads the iterator; an error means that this kernel has none to offer, or not to us.
 pub fn load(btf: &KernelBtf, maps: &Maps, unknown: bool) -> io::Result<TaskIterator> {
+    let at = offsets(btf)?;
+    let missing = || io::Error::from(io::ErrorKind::Unsupported);
+    let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
+    let window = Map::array("trapline_window", iter::WINDOW, 1, 0)?;
+    let source = iter::in_flight(maps, window.as_fd().as_raw_fd(), &at, unknown).map_err(io::Error::other)?;
+    let program = Program::load(&ProgramSpec::iterator("trapline_flight", &source.bytes(), id))
+        .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
+    let link = Link::iterator(&program, &[])?;
+    Ok(TaskIterator { window, link, source, _program: program })
+}
+
+/// Where a task's ids stand.
+pub fn offsets(btf: &KernelBtf) -> io::Result<Offsets> {
     let missing = || io::Error::from(io::ErrorKind::Unsupported);
     let field = |root: &str, name: &str| btf.field_of(root, &[name]).map(|f| f.offset as i32).ok_or_else(missing);
     let upid = btf.find(Kind::Struct, "upid").and_then(|id| btf.size(id)).ok_or_else(missing)?;
-    let at = Offsets {
+    Ok(Offsets {
         thread_pid: field("task_struct", "thread_pid")?,
         group_leader: field("task_struct", "group_leader")?,
         level: field("pid", "level")?,
         numbers: field("pid", "numbers")? + field("upid", "nr")?,
         upid: upid as i32,
-    };
+    })
+}
+
+/// Where the ids of trapline's own pid namespace stand; none where that is the initial one.
+pub fn namespace(btf: &KernelBtf) -> io::Result<Option<Namespace>> {
+    if proc::pid_namespace().is_none() {
+        return Ok(None);
+    }
+    let missing = || io::Error::from(io::ErrorKind::Unsupported);
+    let at = offsets(btf)?;
     let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
-    let window = Map::array("trapline_window", iter::WINDOW, 1, 0)?;
-    let program = iter::in_flight(maps, window.as_fd().as_raw_fd(), &at, unknown).map_err(io::Error::other)?;
-    let program = Program::load(&ProgramSpec::iterator("trapline_flight", &program.bytes(), id))
+    let program = iter::level(&at).map_err(io::Error::other)?;
+    let program = Program::load(&ProgramSpec::iterator("trapline_level", &program.bytes(), id))
         .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
-    let link = Link::iterator(&program, &[])?;
-    Ok(TaskIterator { window, link, _program: program })
+    let mut bytes = Vec::new();
+    read(&Link::iterator(&program, &[])?, &mut bytes)?;
+    let level = bytes.try_into().map(i32::from_le_bytes).map_err(|_| missing())?;
+    let short = |n: i32| i16::try_from(n).map_err(|_| missing());
+    Ok(Some(Namespace {
+        thread_pid: short(at.thread_pid)?,
+        group_leader: short(at.group_leader)?,
+        number: short(at.numbers + level * at.upid)?,
+    }))
 }
 
 impl TaskIterator {
@@ -275,7 +305,7 @@ pub struct Watch {
 impl Watch {
     /// With this threshold in ms, 0 for never.
     pub fn new(threshold_ms: u32, limits: Limits) -> Watch {
-        Watch { threshold: u64::from(threshold_ms) * 1_000_000, limits, until: 0, next: 0 }
+        Watch { threshold: u64::from(threshold_ms) * 1_000_000, limits, until: 0, next: time::monotonic() + PERIOD }
     }
 
     /// Notices for the calls that have become long since it last looked.
@@ -310,6 +340,16 @@ impl Watch {
         Ok(calls)
     }
 
+    /// The same where every thread is traced: those that are in a call.
+    pub fn leave_all(&self, iterator: Option<&TaskIterator>, merge: &mut Merge) {
+        let calls = iterator.and_then(|i| self.read(i, 0, u64::MAX).ok()).unwrap_or_default();
+        let now = time::monotonic();
+        for call in calls {
+            merge.push(&InFlight { now, ..call.clone() }.notice(2));
+            merge.push(&process(&g::P_DETACH, now, (call.pid, call.tid), &[], &[]));
+        }
+    }
+
     /// The last words about the threads that are let go: the calls that they are in, and that they are no longer traced.
     pub fn leave(&self, iterator: Option<&TaskIterator>, threads: &HashSet<u32>, merge: &mut Merge) {
         let calls = iterator.and_then(|i| self.read(i, 0, u64::MAX).ok()).unwrap_or_default();
@@ -333,7 +373,7 @@ mod tests {
     use super::*;
     use events::Event;
 
-    const LIMITS: Limits = Limits { string: 32, verbose: false };
+    const LIMITS: Limits = Limits { string: 32, text: 0, verbose: false };
 
     fn record(flags: u64, end: (u64, u64), tails: &[u8]) -> Vec<u8> {
         let mut s = vec![0u8; STATE];

@@ -16,18 +16,30 @@ pub struct Emitter<'r> {
     parent: i32,
     /// The front end is gone or has asked to stop: nothing is written any more.
     pub silent: bool,
+    /// The session is stopped: calls and signals are not told of; who is whose child is.
+    pub held: bool,
 }
 
 impl<'r> Emitter<'r> {
     /// Writes to `ring` for the front end `parent`.
     pub fn new(ring: &'r Ring, on_full: OnFull, parent: i32) -> Self {
-        Emitter { ring, on_full, buf: Vec::with_capacity(4096), parent, silent: false }
+        Emitter { ring, on_full, buf: Vec::with_capacity(4096), parent, silent: false, held: false }
     }
 
     /// Whether the front end has gone, or asked to stop.
     pub fn abandoned(&self) -> bool {
         sys::process::parent() != self.parent
             || self.ring.control().stop.load(std::sync::atomic::Ordering::Acquire) != 0
+    }
+
+    /// Holds calls and signals back from now on, or does so no more, and says so.
+    pub fn hold(&mut self, held: bool) {
+        use events::generated::{P_PAUSED, P_RESUMED};
+        if held != self.held {
+            let own = (self.parent, self.parent);
+            self.process(if held { &P_PAUSED } else { &P_RESUMED }, own, &[], &[]);
+            self.held = held;
+        }
     }
 
     fn push(&mut self) {
@@ -62,7 +74,7 @@ impl<'r> Emitter<'r> {
         args: &[u64],
         strings: &[&[u8]],
     ) {
-        if self.silent {
+        if self.silent || self.held && is_of_signals(schema) {
             return;
         }
         let Some(layout) = Layout::by_id(schema.id) else { return };
@@ -84,7 +96,7 @@ impl<'r> Emitter<'r> {
 
     /// A call: its end, or with `more` [`events::layout::CAP_NO_RESULT`] what is known without one.
     pub fn call(&mut self, who: (i32, i32), p: &Pending, end: &End<'_>) {
-        if self.silent {
+        if self.silent || self.held {
             return;
         }
         self.buf.clear();
@@ -94,7 +106,7 @@ impl<'r> Emitter<'r> {
 
     /// The notice that a call is still running (`attach` 0), was found running at attach (1), or is left running (2).
     pub fn in_flight(&mut self, who: (i32, i32), p: &Pending, attach: u64) {
-        if self.silent {
+        if self.silent || self.held {
             return;
         }
         let mut call = Vec::new();
@@ -112,6 +124,12 @@ impl<'r> Emitter<'r> {
         }
         self.process_at(now, &events::generated::P_INFLIGHT, who, &[0, attach], &[&call]);
     }
+}
+
+/// Events that are held back with calls.
+fn is_of_signals(schema: &Schema) -> bool {
+    use events::generated::{P_SIGNAL, P_STOP};
+    [P_SIGNAL.id, P_STOP.id].contains(&schema.id)
 }
 
 fn start_unknown(attach: u64) -> u16 {

@@ -8,9 +8,9 @@ use events::types::{Fmt, Mem, Type};
 use events::{Class, Schema};
 use sys::{fdinfo, proc};
 
-/// Says what every open descriptor of `pid` is, and where it works; `made`: the call that follows has made some of them.
-pub fn seed(out: &mut Emitter<'_>, pid: i32, details: bool, made: bool) {
-    let now = sys::time::monotonic();
+/// Says what every open descriptor of `pid` is, and where it works; `made`: the call that follows has made some of them, and
+/// `now` is its end.
+pub fn seed(out: &mut Emitter<'_>, pid: i32, now: u64, details: bool, made: bool) {
     for fd in open_fds(pid) {
         say(out, (pid, pid), fd, now, details, made);
     }
@@ -74,7 +74,7 @@ pub fn made(out: &mut Emitter<'_>, t: &Thread, p: &Pending, ret: i64, time: u64,
         "recvmsg" | "recvmmsg" => {
             // SCM_RIGHTS: the new descriptors are those that the table does not know; the collector reads their numbers
             // from the control message, here all open ones are said again.
-            seed(out, t.pid, details, true);
+            seed(out, t.pid, time, details, true);
         }
         _ => {
             for (i, a) in p.schema.args.iter().enumerate() {

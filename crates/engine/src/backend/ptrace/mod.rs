@@ -17,6 +17,7 @@ pub(crate) mod fds;
 mod thread;
 mod tracer;
 
+use crate::control::Order;
 use crate::error::{Error, Result};
 use crate::plan::{Command, Plan, Target};
 use emit::Emitter;
@@ -26,7 +27,8 @@ use std::sync::atomic::Ordering;
 use sys::process::{self, Fork};
 use sys::ptrace::Change;
 use sys::ring::Ring;
-use sys::{proc, ptrace, seccomp, signal};
+use sys::signal::{self, Held};
+use sys::{proc, ptrace, seccomp};
 use tracer::{Job, Tracer};
 
 /// What failed at the start; stored in the ring's control words.
@@ -37,6 +39,8 @@ mod failed {
     pub const FILTER: u32 = 4;
     pub const FORK: u32 = 5;
 }
+
+const USR1: i32 = 10;
 
 /// A running session, seen from the front end.
 pub struct Session {
@@ -50,6 +54,11 @@ impl Session {
     pub fn start(plan: &Plan) -> Result<Session> {
         let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
         let ring = Ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
+        if plan.named {
+            let seen = plan.seen_calls();
+            ring.control().orders.select(&seen.by_number(), seen.has_unknown());
+            ring.control().orders.stopped.store(plan.paused.into(), Ordering::Release);
+        }
         let parent = process::own_pid();
         let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
         match process::fork().map_err(|e| cannot("fork", e))? {
@@ -66,9 +75,22 @@ impl Session {
         &self.ring
     }
 
+    /// Has an order carried out: the ptracer looks at its words at each stop, and now.
+    pub fn order(&self, order: &Order) {
+        let orders = &self.ring.control().orders;
+        match order {
+            Order::Look => return,
+            Order::Stop => orders.stopped.store(1, Ordering::Release),
+            Order::Start => orders.stopped.store(0, Ordering::Release),
+            Order::Select(calls) => orders.select(&calls.by_number(), calls.has_unknown()),
+        }
+        if self.reaped.is_none() {
+            let _ = signal::kill(self.ptracer, USR1);
+        }
+    }
+
     /// Asks the ptracer to let everything go.
     pub fn stop(&self) {
-        const USR1: i32 = 10;
         self.ring.control().stop.store(1, Ordering::SeqCst);
         let _ = signal::kill(self.ptracer, USR1);
     }
@@ -126,7 +148,7 @@ impl Session {
         Some(match (c.failed_at.load(Ordering::Relaxed), &plan.target) {
             (failed::ATTACH, target) => {
                 let what = match target {
-                    Target::Pids(_) => format!("-p {pid}"),
+                    Target::Pids(_) | Target::All { .. } => format!("-p {pid}"),
                     Target::Command(cmd) => cmd.path.to_string_lossy().into_owned(),
                 };
                 attach_error(what, errno, c.failed_tracer.load(Ordering::Relaxed))
@@ -192,9 +214,11 @@ fn tracer_main(plan: &Plan, ring: &Ring, parent: i32, gate: (OwnedFd, OwnedFd)) 
         limits: plan.limits,
         follow: plan.follow,
         filtered: plan.filters(),
+        takes_orders: plan.named,
         fd_names: plan.fd_names,
         fd_details: plan.fd_details,
         notice: u64::from(plan.notice_ms) * 1_000_000,
+        cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
     };
     let mut ok = true;
     let mut command = None;
@@ -252,6 +276,7 @@ fn attach(t: &mut Tracer<'_>, plan: &Plan, ring: &Ring, command: Option<i32>) ->
 /// Forks the command, which waits at the gate until it is traced.
 fn start_command(cmd: &Command, job: &Job, ring: &Ring, gate: &(OwnedFd, OwnedFd)) -> io::Result<i32> {
     let filter = job.filtered.then(|| seccomp::program(&tracer::filter_numbers(job)));
+    let held = signal::hold_counted();
     match process::fork()? {
         Fork::Parent(pid) => {
             ring.control().command.store(pid, Ordering::Release);
@@ -260,7 +285,7 @@ fn start_command(cmd: &Command, job: &Job, ring: &Ring, gate: &(OwnedFd, OwnedFd
         Fork::Child => {
             // Nobody opens the gate: the tracer could not attach, and has said so.
             match pass_gate(gate) {
-                Ok(()) => command_main(cmd, filter.as_deref(), ring),
+                Ok(()) => command_main(cmd, filter.as_deref(), ring, held),
                 Err(_) => process::exit_now(125),
             }
         }
@@ -276,7 +301,7 @@ fn pass_gate(gate: &(OwnedFd, OwnedFd)) -> io::Result<()> {
     }
 }
 
-fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, ring: &Ring) -> ! {
+fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, ring: &Ring, held: Held) -> ! {
     let me = process::own_pid();
     let _ = signal::restore_sigpipe();
     if let Some(user) = &cmd.user
@@ -291,6 +316,8 @@ fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, ring: &Ring) ->
         fail(ring, failed::FILTER, me, &e);
         process::exit_now(125);
     }
+    // Its system calls stand behind the filter, and before the exec nothing is shown.
+    held.give_back();
     let e = cmd.image.exec();
     fail(ring, failed::EXEC, me, &e);
     process::exit_now(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })

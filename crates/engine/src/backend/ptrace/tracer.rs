@@ -13,6 +13,7 @@
 
 use super::emit::{Emitter, End};
 use super::thread::{Pending, Thread};
+use crate::backend::ids;
 use crate::capture::{self, Limits};
 use events::generated as g;
 use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
@@ -35,6 +36,8 @@ pub struct Job {
     pub limits: Limits,
     /// New threads and children are traced.
     pub follow: bool,
+    /// The words of [`sys::ring::Orders`] hold: `calls` and `unknown` are theirs.
+    pub takes_orders: bool,
     /// The command has a filter.
     pub filtered: bool,
     /// Descriptors get names.
@@ -43,6 +46,8 @@ pub struct Job {
     pub fd_details: bool,
     /// A call longer than this is noticed, ns; 0 for never.
     pub notice: u64,
+    /// The processor at entry must be known, whatever it costs.
+    pub cpu: bool,
 }
 
 /// What happens at the stops.
@@ -75,7 +80,10 @@ pub static RAW: LazyLock<(&'static events::Schema, &'static Layout)> = LazyLock:
 impl<'r> Tracer<'r> {
     /// A tracer that writes to `ring`.
     pub fn new(job: Job, ring: &'r Ring, out: Emitter<'r>) -> Self {
-        Tracer { job, ring, out, threads: HashMap::new(), command: None, mode: Mode::Tracing, tails: Vec::new() }
+        let (threads, tails) = (HashMap::new(), Vec::new());
+        let mut tracer = Tracer { job, ring, out, threads, command: None, mode: Mode::Tracing, tails };
+        tracer.heed();
+        tracer
     }
 
     fn options(&self) -> u64 {
@@ -141,7 +149,8 @@ impl<'r> Tracer<'r> {
         let mut t = Thread::new(tid, pid);
         t.known = true;
         let comm = proc::comm(tid).unwrap_or_default();
-        self.out.process(&g::P_ATTACH, (pid, tid), &[], &[&comm]);
+        let (uid, gid) = ids(tid);
+        self.out.process(&g::P_ATTACH, (pid, tid), &[0, uid, gid], &[&comm]);
         if tid == pid && self.job.fd_names {
             self.seed_fds(pid);
         }
@@ -196,6 +205,7 @@ impl<'r> Tracer<'r> {
 
     /// Every 100 ms, and when the front end wants something.
     fn tick(&mut self) {
+        self.heed();
         if self.mode == Mode::Tracing && (self.out.silent || self.out.abandoned()) {
             self.leave();
         }
@@ -206,6 +216,7 @@ impl<'r> Tracer<'r> {
                 && let Some(p) = &mut t.pending
                 && p.wanted
                 && !p.noticed
+                && !self.out.held
                 && now.saturating_sub(p.start) >= notice
             {
                 p.noticed = true;
@@ -251,6 +262,7 @@ impl<'r> Tracer<'r> {
     }
 
     fn on_status(&mut self, s: Status) {
+        self.heed();
         match s.change() {
             Change::Exited(code) => self.ended(s, code as u64, 0, false),
             Change::Killed(sig, core) => self.ended(s, 0, sig as u64, core),
@@ -356,6 +368,7 @@ impl<'r> Tracer<'r> {
         let native = arch == ptrace::ARCH_X86_64;
         let known = if native { events::schema::by_number(nr) } else { None };
         let wanted = match known {
+            _ if self.job.takes_orders => self.is_ordered(known.map(|_| nr)),
             Some(_) => self.job.calls.get(nr as usize).copied().unwrap_or(self.job.unknown),
             None => self.job.unknown,
         };
@@ -380,8 +393,25 @@ impl<'r> Tracer<'r> {
             caps = capture::tails(&call, &mut mem, self.job.limits, 0, &mut tails);
             cpu = mem.cpu;
         }
+        if wanted && self.job.cpu && cpu == NO_CPU {
+            cpu = proc::cpu(t.tid).unwrap_or(NO_CPU);
+        }
         let start = time::monotonic();
         Pending { schema, layout, nr, start, args, caps, tails, cpu, noticed: false, wanted, restarting: false }
+    }
+
+    /// Whether a call is wanted at the moment; `nr` is none for those of no table.
+    fn is_ordered(&self, nr: Option<u64>) -> bool {
+        let orders = &self.ring.control().orders;
+        let unknown = || orders.unknown.load(Ordering::Relaxed) != 0;
+        nr.and_then(|nr| orders.wants(nr)).unwrap_or_else(unknown)
+    }
+
+    /// Stops or starts to tell of calls, as the front end wants it.
+    fn heed(&mut self) {
+        if self.job.takes_orders {
+            self.out.hold(self.ring.control().orders.stopped.load(Ordering::Acquire) != 0);
+        }
     }
 
     fn exit(&mut self, t: &mut Thread, ret: i64) {
@@ -520,7 +550,8 @@ impl<'r> Tracer<'r> {
                 t.starting = false;
             }
         }
-        self.out.process(&g::P_EXEC, (pid, tid), &[0, old as u64], &[&comm]);
+        let (uid, gid) = ids(tid);
+        self.out.process(&g::P_EXEC, (pid, tid), &[0, old as u64, uid, gid], &[&comm]);
         if first && self.job.fd_names {
             self.seed_fds(pid);
         }
@@ -531,7 +562,7 @@ impl<'r> Tracer<'r> {
     }
 
     fn seed_fds(&mut self, pid: i32) {
-        super::fds::seed(&mut self.out, pid, self.job.fd_details, false);
+        super::fds::seed(&mut self.out, pid, time::monotonic(), self.job.fd_details, false);
     }
 
     fn signalled(&mut self, tid: i32, sig: i32) {
@@ -603,8 +634,12 @@ pub fn become_tracer() -> io::Result<()> {
     for sig in [1, 2, 3, 13, 15, 20, 21, 22] {
         signal::ignore(sig)?; // HUP INT QUIT PIPE TERM TSTP TTIN TTOU
     }
+    signal::uncount();
     const USR1: i32 = 10;
+    const USR2: i32 = 12;
     const ALRM: i32 = 14;
+    // A snapshot is asked of the front end, whose handler this process has inherited.
+    signal::default(USR2)?;
     signal::count_signal(USR1)?;
     signal::count_signal(ALRM)?;
     signal::on_parent_death(USR1)?;

@@ -1,0 +1,431 @@
+//! The programs over a small kernel of our own making, interpreted: ids, signals, stops, late paths, names.
+
+use super::plan::{self, Limits};
+use super::*;
+use crate::interp::{Access, Machine};
+use ::events::Event;
+use ::events::generated as g;
+use ::events::layout::Layout;
+
+const TASKS: i32 = 3;
+const SCRATCHES: i32 = 4;
+const RING: i32 = 5;
+const ROWS: i32 = 6;
+const SWITCHES: i32 = 7;
+const OPENAT: u32 = 257;
+
+// Where our kernel's task_struct has what.
+const TASK: usize = 256;
+const STATUS: usize = 0;
+const TGID: usize = 8;
+const PID: usize = 16;
+const SIGNAL: usize = 24;
+const FILES: usize = 32;
+const LEADER: usize = 40;
+const THREAD_PID: usize = 48;
+const JOBCTL: usize = 56;
+const STATE: usize = 64;
+const PARENT: usize = 72;
+const FS: usize = 80;
+
+fn maps() -> Maps {
+    let row_count = OPENAT as i32 + 1;
+    Maps { tasks: TASKS, scratch: SCRATCHES, rings: vec![RING], rows: ROWS, row_count, switches: SWITCHES }
+}
+
+fn target() -> Target {
+    Target {
+        thread_status: STATUS as i16,
+        task_tgid: TGID as i16,
+        task_pid: PID as i16,
+        task_signal: SIGNAL as i16,
+        task_files: FILES as i16,
+        task_jobctl: JOBCTL as i16,
+        task_state: STATE as i16,
+        task_parent: PARENT as i16,
+        signal_flags: 0,
+        signal_exec: 8,
+        signal_pids: 16,
+        binprm_filename: 0,
+        binprm_fdpath: 8,
+        ids: iter::Offsets {
+            thread_pid: THREAD_PID as i32,
+            group_leader: LEADER as i32,
+            level: 0,
+            numbers: 8,
+            upid: 16,
+        },
+        ..Target::default()
+    }
+}
+
+struct World {
+    m: Machine,
+}
+
+impl World {
+    /// A machine with its maps, and one traced task, the current one: thread 21 of process 20.
+    fn new() -> World {
+        let mut m = Machine::new();
+        m.pid_tgid = 20 << 32 | 21;
+        m.add_task_storage(TASKS, state::SIZE as usize);
+        m.add_array(SCRATCHES, SCRATCH as usize, 1);
+        m.add_ring(RING, 1 << 20);
+        m.add_array(ROWS, plan::ROW, OPENAT + 1);
+        m.add_hash(SWITCHES, 16, 32, 1);
+        let mut w = World { m };
+        w.m.task = w.task(20, 21, 0);
+        w.trace(w.m.task, &[]);
+        w
+    }
+
+    fn object(&mut self, words: &[u64]) -> u64 {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.m.add_kernel(&bytes, Access::ReadWrite)
+    }
+
+    fn put(&mut self, at: u64, field: usize, value: u64) {
+        self.m.memory.write(at + field as u64, &value.to_le_bytes()).expect("memory of our own");
+    }
+
+    /// A task, with ids that are 100 and 1000 less two and four levels down, and a signal_struct with these flags.
+    fn task(&mut self, tgid: u64, pid: u64, flags: u64) -> u64 {
+        let task = self.object(&[0; TASK / 8]);
+        // struct signal_struct: flags, group_exec_task, pids of four kinds
+        let signal = self.object(&[flags, 0, 0, 0, 70, 80]);
+        for (field, value) in [(TGID, tgid), (PID, pid), (SIGNAL, signal)] {
+            self.put(task, field, value);
+        }
+        // struct pid: level, then { nr, ns } by level
+        let ids = |id: u64| [1, id, 0, id + 500, 0];
+        let thread = self.object(&ids(pid));
+        let leader = if tgid == pid { task } else { self.object(&[0; TASK / 8]) };
+        let process = self.object(&ids(tgid));
+        self.put(task, THREAD_PID, thread);
+        self.put(task, LEADER, leader);
+        if leader != task {
+            self.put(leader, THREAD_PID, process);
+        }
+        task
+    }
+
+    /// Gives a task a state with these words in it.
+    fn trace(&mut self, task: u64, words: &[(i16, u64)]) {
+        let mut value = [0u8; state::SIZE as usize];
+        for (at, word) in words {
+            value[*at as usize..*at as usize + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        assert!(self.m.set_value(TASKS, &task.to_le_bytes(), &value));
+    }
+
+    fn state(&self, task: u64) -> Vec<u8> {
+        self.m.value(TASKS, &task.to_le_bytes()).expect("a state")
+    }
+
+    fn run(&mut self, program: Result<crate::Program, crate::AsmError>, ctx: &[u64]) -> Vec<Vec<u8>> {
+        let program = program.expect("a program");
+        if let Err(fault) = self.m.run_words(&program, ctx) {
+            panic!("{fault}\n{program}");
+        }
+        self.m.drain(RING)
+    }
+
+    /// The end of a call, whose result the registers hold (ax).
+    fn returns(&mut self, target: &Target, regs: u64, ret: u64) -> Vec<Vec<u8>> {
+        self.put(regs, 80, ret);
+        self.run(sys_exit(&maps(), target, Source::All), &[regs, ret])
+    }
+
+    fn siginfo(&mut self, signo: u32, code: i32, pid: u32) -> u64 {
+        let words = [u64::from(signo), u64::from(code as u32), u64::from(pid), 0, 0, 0];
+        self.object(&words)
+    }
+}
+
+fn names(events: &[Vec<u8>]) -> Vec<&'static str> {
+    events.iter().map(|e| Event::parse(e).expect("an event").schema.name).collect()
+}
+
+fn values(event: &[u8], fields: &[&str]) -> Vec<u64> {
+    let ev = Event::parse(event).expect("an event");
+    fields.iter().map(|f| ev.value_of(f)).collect()
+}
+
+#[test]
+fn ids_are_those_of_the_level_that_the_session_has() {
+    let level =
+        |level: i16| Namespace { thread_pid: THREAD_PID as i16, group_leader: LEADER as i16, number: 8 + 16 * level };
+    for (namespace, add) in [(None, 0), (Some(level(0)), 0), (Some(level(1)), 500)] {
+        let mut w = World::new();
+        let target = Target { namespace, ..target() };
+        let child = w.task(33, 33, 0);
+        let parent = w.m.task;
+        let events = w.run(fork(&maps(), &target), &[parent, child]);
+        assert_eq!(names(&events), ["fork"]);
+        let ev = Event::parse(&events[0]).expect("an event");
+        assert_eq!((ev.pid(), ev.tid()), (20 + add, 21 + add));
+        assert_eq!(values(&events[0], &["child", "tid"]), [33 + u64::from(add); 2]);
+        assert_eq!(w.state(child)[state::TID as usize..][..4], (33 + add).to_le_bytes());
+        // A thread that takes its leader's id by execve has been told its first one.
+        w.trace(parent, &[(state::TID, 7)]);
+        let binprm = w.object(&[0; 4]);
+        let events = w.run(exec(&maps(), &target), &[parent, 9, binprm]);
+        let old = if namespace.is_some() { 7 } else { 9 };
+        assert_eq!((names(&events), values(&events[0], &["old_tid"])), (vec!["exec"], vec![old]));
+    }
+}
+
+#[test]
+fn a_fatal_signal_is_shown_when_its_receiver_is_told_to_die() {
+    let mut w = World::new();
+    let (maps, target) = (maps(), target());
+    let exiting = w.task(40, 40, 4);
+    w.trace(exiting, &[(state::FLAGS, 1)]);
+    let info = w.siginfo(15, 0, 77);
+    assert!(w.run(generated(&maps, &target), &[15, info, exiting, 1, 0]).is_empty());
+    // What comes after it is too late.
+    assert!(w.run(generated(&maps, &target), &[1, info, exiting, 1, 1]).is_empty());
+    w.m.task = exiting;
+    w.m.pid_tgid = 40 << 32 | 40;
+    let action = w.object(&[0]);
+    let events = w.run(delivered(&maps, &target), &[9, 0, action]);
+    assert_eq!((names(&events), values(&events[0], &["signo", "pid"])), (vec!["signal"], vec![15, 77]));
+    assert!(w.run(delivered(&maps, &target), &[9, 0, action]).is_empty());
+    // One that is delivered to be handled, or by SIGKILL, is none.
+    let lives = w.task(50, 50, 0);
+    w.trace(lives, &[]);
+    assert!(w.run(generated(&maps, &target), &[15, info, lives, 1, 0]).is_empty());
+    assert!(w.run(generated(&maps, &target), &[9, info, exiting, 1, 0]).is_empty());
+}
+
+#[test]
+fn a_call_that_a_fatal_signal_ends_has_its_result() {
+    let mut w = World::new();
+    let target = target();
+    let exiting = w.task(40, 40, 4);
+    w.m.task = exiting;
+    w.m.pid_tgid = 40 << 32 | 40;
+    let row = plan::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
+    assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
+    let regs = w.object(&[0; 21]);
+    // Cut off by another thread's signal it has none, and the end of the task tells of it.
+    w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
+    assert!(w.returns(&target, regs, -512i64 as u64).is_empty());
+    w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into()), (state::HELD, 2), (state::HELD_NR, 15)]);
+    let events = w.returns(&target, regs, -512i64 as u64);
+    assert_eq!(names(&events), ["openat", "signal"]);
+    assert_eq!(values(&events[1], &["signo"]), [15]);
+}
+
+#[test]
+fn an_ignored_signal_waits_for_the_end_of_a_call_that_runs() {
+    let (maps, target) = (maps(), target());
+    // Flags, the task's state and number of the call: shown at once?
+    for (flags, sleeps, nr, signo, at_once) in
+        [(0, 0, 0, 17, true), (1, 0, 0, 17, false), (1, 1, 0, 17, true), (1, 1, 61, 17, false), (1, 1, 61, 28, true)]
+    {
+        let mut w = World::new();
+        let receiver = w.task(40, 41, 0);
+        w.put(receiver, STATE, sleeps);
+        w.trace(receiver, &[(state::FLAGS, flags), (state::NR, nr)]);
+        let info = w.siginfo(signo, 1, 99);
+        let events = w.run(generated(&maps, &target), &[signo.into(), info, receiver, 1, 1]);
+        assert_eq!(names(&events), if at_once { vec!["signal"] } else { vec![] }, "{flags} {sleeps} {nr} {signo}");
+        let shown = if at_once {
+            let ev = Event::parse(&events[0]).expect("an event");
+            assert_eq!((ev.pid(), ev.tid()), (40, 41));
+            events
+        } else {
+            // A second one is not kept: there is one place.
+            assert_eq!(names(&w.run(generated(&maps, &target), &[23, info, receiver, 1, 1])), ["signal"]);
+            w.m.task = receiver;
+            w.m.pid_tgid = 40 << 32 | 41;
+            let regs = w.object(&[0; 21]);
+            w.returns(&target, regs, 0)
+        };
+        assert_eq!((names(&shown), values(&shown[0], &["signo", "pid"])), (vec!["signal"], vec![signo.into(), 99]));
+    }
+}
+
+#[test]
+fn a_siginfo_that_is_none_is_that_of_the_sender() {
+    let (maps, target) = (maps(), target());
+    for (info, expected) in [(0, [0, 520, 1000]), (1, [0x80, 0, 0])] {
+        let mut w = World::new();
+        w.m.uid_gid = 7 << 32 | 1000;
+        let receiver = w.m.task;
+        let events = w.run(generated(&maps, &target), &[23, info, receiver, 0, 1]);
+        // The process is known to the receiver by the id that its own, deepest namespace has.
+        assert_eq!(values(&events[0], &["code", "pid", "uid"]), expected);
+    }
+}
+
+#[test]
+fn stops_are_those_that_the_kernel_will_carry_out() {
+    let (maps, target) = (maps(), target());
+    let stopped = |signo: u64, handler: u64, jobctl: u64, flags: u64, (group, session): (u64, u64)| {
+        let mut w = World::new();
+        let task = w.task(40, 40, flags);
+        let parent = w.task(30, 30, 0);
+        let signal = u64::from_le_bytes(w.m.memory.read(parent + SIGNAL as u64, 8).unwrap().try_into().unwrap());
+        w.put(signal, 32, group);
+        w.put(signal, 40, session);
+        w.put(task, PARENT, parent);
+        w.put(task, JOBCTL, jobctl);
+        w.trace(task, &[]);
+        w.m.task = task;
+        w.m.pid_tgid = 40 << 32 | 40;
+        let (info, action) = (w.siginfo(signo as u32, 0, 1), w.object(&[handler]));
+        // The parent's parent: a group and a session of its own.
+        let top = w.task(1, 1, 0);
+        let signal = u64::from_le_bytes(w.m.memory.read(top + SIGNAL as u64, 8).unwrap().try_into().unwrap());
+        w.put(signal, 32, 1);
+        w.put(signal, 40, 1);
+        w.put(parent, PARENT, top);
+        let events = w.run(delivered(&maps, &target), &[signo, info, action]);
+        if let [_, stop] = &events[..] {
+            assert_eq!(values(stop, &["signo"]), [signo]);
+        }
+        names(&events) == ["signal", "stop"]
+    };
+    const DEQUEUED: u64 = 1 << 16;
+    // The task's own group and session are 70 and 80.
+    let (orphan, shell) = ((70, 80), (60, 80));
+    assert!(stopped(19, 0, DEQUEUED, 0, orphan));
+    assert!(stopped(20, 0, DEQUEUED, 0, shell) && stopped(22, 0, DEQUEUED, 0, shell));
+    assert!(!stopped(20, 0, DEQUEUED, 0, orphan) && !stopped(20, 0, DEQUEUED, 0, (60, 90)));
+    assert!(!stopped(20, 0x1000, DEQUEUED, 0, shell), "handled");
+    assert!(!stopped(19, 0, 0, 0, orphan), "continued meanwhile");
+    assert!(!stopped(19, 0, DEQUEUED, 4, orphan), "about to end");
+    assert!(!stopped(18, 0, DEQUEUED, 0, shell) && !stopped(23, 0, DEQUEUED, 0, shell));
+}
+
+#[test]
+fn other_threads_leave_their_calls_to_stop() {
+    let target = target();
+    for (ret, jobctl, stops) in
+        [(-516i64, 1 << 17 | 19, true), (-4, 1 << 17 | 19, true), (-512, 0, false), (0, 1 << 17 | 19, false)]
+    {
+        let mut w = World::new();
+        let (task, regs) = (w.m.task, w.object(&[0; 21]));
+        w.put(task, JOBCTL, jobctl);
+        w.trace(task, &[(state::FLAGS, 1)]);
+        let events = w.returns(&target, regs, ret as u64);
+        assert_eq!(names(&events), if stops { vec!["stop"] } else { vec![] }, "{ret}");
+    }
+}
+
+#[test]
+fn a_path_that_faulted_at_entry_is_the_kernel_s_at_exec() {
+    let (maps, target) = (maps(), target());
+    let tails = b"\0and the others";
+    for (nr, caps, fdpath, expected) in [
+        (59u64, 3u64 | 1 << 2, 0u64, Some(1 | 1 << 2)),
+        (59, 1, 0, None),
+        (322, 3 << 2 | 1 << 4, 0, Some(1 << 2 | 1 << 4)),
+        (322, 3 << 2, 1, None),
+        (2, 3, 0, None),
+    ] {
+        let mut w = World::new();
+        let task = w.m.task;
+        let name = w.m.add_kernel(b"/bin/true\0", Access::ReadOnly);
+        let binprm = w.object(&[name, fdpath]);
+        let mut words = vec![(state::FLAGS, 1), (state::NR, nr), (state::LEN, tails.len() as u64), (state::CAPS, caps)];
+        for (i, chunk) in tails.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            words.push((state::TAILS + 8 * i as i16, u64::from_le_bytes(word)));
+        }
+        w.trace(task, &words);
+        w.run(exec(&maps, &target), &[task, 21, binprm]);
+        let state = w.state(task);
+        let word = |at: i16| u64::from_le_bytes(state[at as usize..][..8].try_into().unwrap());
+        let have = &state[state::TAILS as usize..][..word(state::LEN) as usize];
+        match expected {
+            Some(caps) => assert_eq!((have, word(state::CAPS)), (&b"/bin/true\0and the others"[..], caps), "{nr}"),
+            None => assert_eq!((have, word(state::CAPS)), (&tails[..], caps), "{nr}"),
+        }
+    }
+}
+
+/// Our kernel's files: offsets of 8 bytes a field, in the order of [`Names`].
+fn where_names_are() -> Names {
+    Names {
+        files: [FILES as i32, 0],
+        fdtable: [0, 8, 16],
+        file: [0, 16],
+        path: [0, 8],
+        fs: [FS as i32, 0],
+        dentry: [0, 8, 16, 24, 32, 40],
+        dname: 0,
+        inode: [0, 8, 16],
+        magic: 0,
+        mount: [0, 8, 16, 24],
+        sockets: None,
+    }
+}
+
+#[test]
+fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
+    let target = Target { names: Some(where_names_are()), ..target() };
+    let mut w = World::new();
+    let task = w.m.task;
+    let row = plan::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
+    assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
+    let (inode, sb) = (w.object(&[4711, 5, 0o100_644]), w.object(&[0xef53]));
+    let entry = |w: &mut World, parent: u64, name: &[u8], hashed: u64| {
+        let name = w.m.add_kernel(name, Access::ReadOnly);
+        let d = w.object(&[parent, name, inode, sb, 0, hashed]);
+        if parent == 0 {
+            w.put(d, 0, d);
+        }
+        d
+    };
+    // The first mount: /mnt; upon that another: sub/file.
+    let root = entry(&mut w, 0, b"/\0", 0);
+    let point = entry(&mut w, root, b"mnt\0", 1);
+    let first = w.object(&[0, root, 0, 0]);
+    w.put(first, 16, first);
+    let upper = entry(&mut w, 0, b"/\0", 0);
+    let second = w.object(&[0, upper, first, point]);
+    let sub = entry(&mut w, upper, b"sub\0", 1);
+    let file = entry(&mut w, sub, b"file\0", 1);
+    let gone = entry(&mut w, sub, b"gone\0", 0);
+    let open: Vec<u64> = [file, gone, upper].iter().map(|d| w.object(&[second, *d, 0])).collect();
+    let (cloexec, table) = (w.object(&[0b010]), w.object(&open));
+    let fdt = w.object(&[3, cloexec, table]);
+    let files = w.object(&[fdt]);
+    w.put(task, FILES, files);
+    let regs = w.object(&[0; 21]);
+    let layout = Layout::by_id(g::P_FD.id).expect("a layout");
+    for (fd, bits, cloexec, components) in [
+        (0u64, raw::WHOLE, 0, &b"file\0sub\0mnt\0"[..]),
+        (1, raw::WHOLE | raw::UNLINKED, 1, b"gone\0sub\0mnt\0"),
+        (2, raw::WHOLE, 0, b"mnt\0"),
+    ] {
+        w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
+        let events = w.returns(&target, regs, fd);
+        assert_eq!(events.len(), 2);
+        let (record, call) = (&events[0], Event::parse(&events[1]).expect("an event"));
+        assert_eq!((call.schema.name, call.ret()), ("openat", fd as i64));
+        assert_eq!(record[8..10], g::P_FD.id.to_le_bytes());
+        let arg = |i: usize| record[usize::from(layout.args[i].0)];
+        assert_eq!((u64::from(arg(2)), arg(3)), (fd, 2 | cloexec));
+        let tail = &record[layout.fixed..];
+        assert_eq!(u64::from_le_bytes(tail[raw::INODE..][..8].try_into().unwrap()), 4711);
+        assert_eq!(u64::from_le_bytes(tail[raw::MAGIC..][..8].try_into().unwrap()), 0xef53);
+        assert_eq!(tail[raw::BITS..][..2], bits.to_le_bytes());
+        assert_eq!(&tail[raw::COMPONENTS..], components);
+    }
+    // What failed, and what is not open any more, has no name.
+    for (ret, events) in [(-2i64, 1), (3, 1)] {
+        w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
+        assert_eq!(w.returns(&target, regs, ret as u64).len(), events, "{ret}");
+    }
+    // A path that never ends is not whole.
+    w.put(file, 0, sub);
+    w.put(sub, 0, file);
+    w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
+    let events = w.returns(&target, regs, 0);
+    assert_eq!(events[0][layout.fixed + raw::BITS] & raw::WHOLE as u8, 0);
+}

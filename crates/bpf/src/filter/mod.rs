@@ -1,0 +1,248 @@
+//! BPF code for filters: straight-line comparisons with immediates, from `lang`'s typed filters.
+//!
+//! ```text
+//! [unknown values?] ─► cheapest part ─► … ─► dearest part ─► falls through: the event passes
+//!                           └─► label of the part that rejects
+//! ```
+//!
+//! Where values come from is up to the program around it: [`Places`]. Numbers pass through R0 and R1; R2 to R5 are scratch,
+//! R6 to R9 are left alone. Strings are read into [`Places::scratch`], only as far as it takes to decide.
+//!
+//! Not here: what the operators mean; that is `lang::filter::ir`, and a property compares the two.
+//!
+//! Invariant: no loop, no function, no instruction newer than Linux 5.5 (`bpf_probe_read_user_str`).
+
+mod number;
+#[cfg(test)]
+mod properties;
+mod text;
+
+use crate::asm::{Assembler, Label};
+use crate::helper::Helper;
+use crate::insn::{Reg, Size};
+use lang::filter::ir::{Cond, Leaf, Value};
+use lang::{Filter, Missing};
+
+/// Where a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At an offset from a register that the code leaves alone: R6 to R10.
+    Memory(Reg, i16, Size),
+    /// The lower 32 bits of what a helper without arguments gives.
+    Low(Helper),
+    /// The upper 32 bits.
+    High(Helper),
+    /// All of it.
+    Whole(Helper),
+    /// 32 bits of the current task's credentials: the offset of `cred` in `struct task_struct`, and one in `struct cred`. The helper
+    /// for users and groups maps both through a user namespace, which takes 15 ns.
+    Credential(i16, i16),
+}
+
+/// Where the bytes of a string argument are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bytes {
+    /// In the target, at the address that the argument is.
+    User,
+    /// In the kernel, at that address.
+    Kernel,
+    /// Copied already: at an offset from a register, NUL-terminated, with at least as many bytes as
+    /// `lang::filter::NeededString::bytes` says. Of a string that could not be read there is a NUL.
+    Copy(Reg, i16),
+    /// Nowhere: the string is empty.
+    Nowhere,
+}
+
+/// Where an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Its register.
+    pub value: Place,
+    /// What it leads to, for strings.
+    pub bytes: Bytes,
+}
+
+/// Where the values of an event come from in the program that the code is put into.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Process.
+    pub pid: Place,
+    /// Thread.
+    pub tid: Place,
+    /// User.
+    pub uid: Place,
+    /// Group.
+    pub gid: Place,
+    /// Processor at entry.
+    pub cpu: Place,
+    /// Time of the event.
+    pub nsecs: Place,
+    /// Start of the call, in memory; none where it is not known.
+    pub start: Option<Place>,
+    /// Result; none where there is none.
+    pub retval: Option<Place>,
+    /// Arguments, by their index in the schema.
+    pub args: Vec<Argument>,
+    /// [`room`] bytes to read strings into, aligned to 8.
+    pub scratch: (Reg, i16),
+    /// Words to keep numbers in, aligned to 8, on the stack or elsewhere: the register, the offset of the first, how many.
+    pub temps: (Reg, i16, usize),
+}
+
+/// Pid, tid, uid, gid, processor and time from the helpers, in the initial namespaces; no call, no arguments. To be filled in.
+pub fn helpers(scratch: (Reg, i16), temps: (Reg, i16, usize)) -> Places {
+    Places {
+        pid: Place::High(Helper::GetCurrentPidTgid),
+        tid: Place::Low(Helper::GetCurrentPidTgid),
+        uid: Place::Low(Helper::GetCurrentUidGid),
+        gid: Place::High(Helper::GetCurrentUidGid),
+        cpu: Place::Low(Helper::GetSmpProcessorId),
+        nsecs: Place::Whole(Helper::KtimeGetNs),
+        start: None,
+        retval: None,
+        args: Vec::new(),
+        scratch,
+        temps,
+    }
+}
+
+/// Where the code goes when an event does not pass.
+#[derive(Clone, Debug)]
+pub struct Exits {
+    /// By part, as `lang::Filter::parts` numbers them. They may be the same.
+    pub rejected: Vec<Label>,
+    /// A value that the filter names is not known.
+    pub unknown: Label,
+}
+
+/// Why there is no code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// [`Places`] does not say where this argument is.
+    Argument(u8),
+    /// [`Places::start`] is not in memory.
+    Start,
+    /// [`Places::retval`] is none.
+    Result,
+    /// The expression wants more than [`Places::temps`].
+    Temps,
+    /// [`Exits::rejected`] has fewer labels than the filter has parts.
+    Exits,
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unfit::Argument(i) => write!(f, "argument {i} of the filter has no place"),
+            Unfit::Start => f.write_str("the start of the call is not in memory"),
+            Unfit::Result => f.write_str("the result of the call has no place"),
+            Unfit::Temps => f.write_str("the filter is too complex for the kernel"),
+            Unfit::Exits => f.write_str("a part of the filter has no exit"),
+        }
+    }
+}
+impl std::error::Error for Unfit {}
+
+/// How many bytes of [`Places::scratch`] the filter wants.
+pub fn room(filter: &Filter) -> usize {
+    let mut room = 0;
+    for part in filter.parts() {
+        part.cond.values(&mut |leaf| {
+            if let Leaf::Text(t) = leaf {
+                room = room.max(text::room(t));
+            }
+        });
+    }
+    room
+}
+
+/// Emits the filter. Control falls through where the event passes.
+pub fn emit(a: &mut Assembler, filter: &Filter, places: &Places, exits: &Exits) -> Result<(), Unfit> {
+    if missing(filter, places).is_some() {
+        a.note("the filter names what is not known here");
+        a.jump(exits.unknown);
+        return Ok(());
+    }
+    emit_first(a, filter, filter.order().len(), places, exits)
+}
+
+/// Emits the first parts, in the order of evaluation. Everything that they name has a place.
+pub fn emit_first(
+    a: &mut Assembler,
+    filter: &Filter,
+    parts: usize,
+    places: &Places,
+    exits: &Exits,
+) -> Result<(), Unfit> {
+    let mut g = Generator { a, places, depth: 0 };
+    for &part in &filter.order()[..parts] {
+        let p = &filter.parts()[part];
+        g.a.note(format!("filter: {}", p.text.escape_debug()));
+        g.branch(&p.cond, false, *exits.rejected.get(part).ok_or(Unfit::Exits)?)?;
+    }
+    Ok(())
+}
+
+/// What the filter names and the program cannot know.
+pub fn missing(filter: &Filter, places: &Places) -> Option<Missing> {
+    let needs = filter.needs();
+    match (needs.retval && places.retval.is_none(), needs.start && places.start.is_none()) {
+        (true, _) => Some(Missing::Retval),
+        (_, true) => Some(Missing::Start),
+        _ => None,
+    }
+}
+
+struct Generator<'g> {
+    a: &'g mut Assembler,
+    places: &'g Places,
+    /// Words of [`Places::temps`] in use.
+    depth: usize,
+}
+
+impl Generator<'_> {
+    /// Goes to `to` if the condition is `when`, else falls through.
+    fn branch(&mut self, c: &Cond, when: bool, to: Label) -> Result<(), Unfit> {
+        match c {
+            Cond::Const(v) if *v == when => self.a.jump(to),
+            Cond::Const(_) => {}
+            Cond::Compare(cmp, x, y) => self.compare(if when { *cmp } else { cmp.negated() }, x, y, to)?,
+            Cond::Text(t) => self.text(t, when, to)?,
+            Cond::Not(c) => self.branch(c, !when, to)?,
+            // One that is not decides over all; one that is decides over any.
+            Cond::All(list) => self.list(list, false, when, to)?,
+            Cond::Any(list) => self.list(list, true, when, to)?,
+        }
+        Ok(())
+    }
+
+    /// A list that is `decisive` as soon as one of its conditions is, else the opposite.
+    fn list(&mut self, list: &[Cond], decisive: bool, when: bool, to: Label) -> Result<(), Unfit> {
+        if when == decisive {
+            return list.iter().try_for_each(|c| self.branch(c, when, to));
+        }
+        let decided = self.a.new_label();
+        list.iter().try_for_each(|c| self.branch(c, decisive, decided))?;
+        self.a.jump(to);
+        self.a.bind(decided);
+        Ok(())
+    }
+
+    fn place(&self, v: Value) -> Result<Place, Unfit> {
+        let p = self.places;
+        Ok(match v {
+            Value::Pid => p.pid,
+            Value::Tid => p.tid,
+            Value::Uid => p.uid,
+            Value::Gid => p.gid,
+            Value::Cpu => p.cpu,
+            Value::Nsecs | Value::Dur => p.nsecs,
+            Value::Retval => p.retval.ok_or(Unfit::Result)?,
+            Value::Arg(arg) => self.argument(arg.index)?.value,
+        })
+    }
+
+    fn argument(&self, index: u8) -> Result<Argument, Unfit> {
+        self.places.args.get(usize::from(index)).copied().ok_or(Unfit::Argument(index))
+    }
+}

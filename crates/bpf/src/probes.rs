@@ -1,0 +1,407 @@
+//! The program of a probe that is no system call: where each field of its event comes from, and what it takes along.
+//!
+//! ```text
+//! attached to a tracepoint, a function, a timer ─► whose? ─► filter ─► fields ─► tails ─► the enabling's ring of this CPU
+//! ```
+//!
+//! Each enabling has maps of its own: a scratch buffer, because one program can interrupt another on the same processor, and
+//! rings, so that a flood of one enabling's events costs no other any.
+
+mod filter;
+
+use crate::asm::{Assembler, Label};
+use crate::calls::emit::{count, output_counted, program, scratch, slot, who};
+use crate::calls::pause;
+use crate::calls::whole::state_or_new;
+use crate::calls::{Maps, Target, counter, state};
+use crate::helper::Helper;
+use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
+use events::Schema;
+use events::layout::Layout;
+
+/// The most bytes of a string that is read, its NUL included.
+pub const STRING: i32 = 256;
+/// The most frames of a stack.
+pub const FRAMES: i32 = 127;
+
+/// Where a number comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `size` bytes (1, 2, 4, 8) of the program's context at `off`.
+    Context {
+        /// Offset in the context.
+        off: i16,
+        /// Bytes.
+        size: u8,
+        /// Sign-extended.
+        signed: bool,
+    },
+    /// The same.
+    Constant(i64),
+    /// `size` bytes of the process's memory at the sum of registers and a displacement: the registers are 8 bytes of the context at
+    /// these offsets, the second one is multiplied.
+    User {
+        /// A register.
+        base: Option<i16>,
+        /// A register and its factor.
+        index: Option<(i16, u8)>,
+        /// Displacement.
+        disp: i64,
+        /// Bytes.
+        size: u8,
+        /// Sign-extended.
+        signed: bool,
+    },
+}
+
+/// What is read beside a field's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// The string of the process at the address that the number is.
+    UserString,
+    /// The string of the kernel at that address.
+    KernelString,
+    /// The string in the context at `off`, at most so many bytes.
+    ContextString {
+        /// Offset in the context.
+        off: i16,
+    },
+    /// The string of a `__data_loc` field: the word at `off` has its length and its offset.
+    DataLoc {
+        /// Offset of the word.
+        off: i16,
+    },
+    /// The name of the current thread.
+    Comm,
+    /// Return addresses in the kernel: so many at most, without the first ones.
+    KernelStack {
+        /// At most so many.
+        frames: u8,
+        /// Frames that are left out: the program's own.
+        skip: u8,
+    },
+    /// Return addresses in the process.
+    UserStack(u8),
+}
+
+/// A field of the event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// The number in the fixed part.
+    pub value: Value,
+    /// What stands behind the fixed part.
+    pub tail: Option<Tail>,
+}
+
+/// Whose events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of the tasks of the session, or of all but its own on a whole machine.
+    Tasks,
+    /// Those of whatever task is there: of clocks.
+    Anyone,
+}
+
+/// What a program is to do.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    /// The class of its events.
+    pub schema: &'a Schema,
+    /// Its arguments, in order.
+    pub fields: Vec<Field>,
+    /// Whose events.
+    pub whose: Whose,
+    /// Which of them: typed for the class.
+    pub filter: Option<lang::Filter>,
+    /// Another run of the program may come between two of its instructions, on the same processor: it runs in the context of a task
+    /// that a kernel with CONFIG_PREEMPT may interrupt.
+    pub preemptible: bool,
+}
+
+/// Offset of a counter, as those of [`counter`]: functions entered whose returns the program is for.
+pub const ENTERED: i16 = 32576;
+/// The same: no longer 0 when the session is over, because it takes long to detach some programs: what comes then is no event.
+pub const STOPPED: i16 = 32560;
+/// The same: whether a run of the program has the scratch buffer.
+const BUSY: i16 = 32568;
+
+/// Takes the scratch buffer of this CPU in r7. Where another run has it, the event is dropped, and counted.
+fn claim(a: &mut Assembler, maps: &Maps, plan: &Plan<'_>, out: Label) {
+    going(a, maps, out);
+    if !plan.preemptible {
+        return;
+    }
+    let free = a.new_label();
+    a.note("the scratch buffer may be in use by a run that this one has interrupted");
+    a.mov(R2, R7);
+    a.alu(Alu::Add, R2, counter::BASE as i32);
+    a.mov(R1, 1);
+    a.atomic(Atomic::Xchg, Size::D, R2, BUSY, R1);
+    a.jump_if(Cond::Eq, R1, 0, free);
+    tally(a, plan, counter::SEEN);
+    tally(a, plan, counter::DROPPED);
+    a.jump(out);
+    a.bind(free);
+}
+
+/// r7 = the scratch buffer of this CPU, or out where the session is over.
+fn going(a: &mut Assembler, maps: &Maps, out: Label) {
+    scratch(a, maps, out);
+    a.mov(R2, R7);
+    a.alu(Alu::Add, R2, counter::BASE as i32);
+    a.load(Size::D, R1, R2, STOPPED);
+    a.jump_if(Cond::Ne, R1, 0, out);
+}
+
+/// Gives it back.
+fn release(a: &mut Assembler, plan: &Plan<'_>) {
+    if plan.preemptible {
+        a.mov(R2, R7);
+        a.alu(Alu::Add, R2, counter::BASE as i32);
+        a.mov(R1, 0);
+        a.atomic(Atomic::Xchg, Size::D, R2, BUSY, R1);
+    }
+}
+
+/// Adds 1 to a counter of this CPU.
+fn tally(a: &mut Assembler, plan: &Plan<'_>, which: i16) {
+    if !plan.preemptible {
+        return count(a, which);
+    }
+    a.mov(R1, R7);
+    a.alu(Alu::Add, R1, counter::BASE as i32);
+    a.mov(R2, 1);
+    a.atomic(Atomic::Add, Size::D, R1, which, R2);
+}
+
+/// The program that counts the entries of functions whose returns another one is for: the kernel follows only so many returns.
+pub fn entered(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Program, crate::AsmError> {
+    program(maps, target, |a, _, out| {
+        a.store(Size::D, R10, slot::CTX, R1);
+        whose(a, maps, target, plan, out);
+        going(a, maps, out);
+        tally(a, plan, ENTERED);
+    })
+}
+
+/// `to` = the address of the thread's name, on the stack.
+fn comm(a: &mut Assembler, to: Reg) {
+    a.mov(R1, R10);
+    a.alu(Alu::Add, R1, i32::from(slot::KEY));
+    a.mov(R2, 16);
+    a.call(Helper::GetCurrentComm);
+    a.mov(to, R10);
+    a.alu(Alu::Add, to, i32::from(slot::KEY));
+}
+
+/// The context of the program, while a field is read: r2.
+fn context(a: &mut Assembler) {
+    a.load(Size::D, R2, R10, slot::CTX);
+}
+
+fn size_of(bytes: u8) -> Size {
+    match bytes {
+        1 => Size::B,
+        2 => Size::H,
+        4 => Size::W,
+        _ => Size::D,
+    }
+}
+
+/// Extends the low `bytes` of a register whose other bits are zero.
+fn extend(a: &mut Assembler, r: Reg, bytes: u8, signed: bool) {
+    let shift = 64 - 8 * i32::from(bytes);
+    if signed && shift > 0 {
+        a.alu(Alu::Lsh, r, shift);
+        a.alu(Alu::Arsh, r, shift);
+    }
+}
+
+/// r1 = the value; what cannot be read is 0, and `faults` is jumped over.
+fn value(a: &mut Assembler, value: &Value) {
+    match value {
+        Value::Constant(n) => a.constant(R1, *n as u64),
+        Value::Context { off, size, signed } => {
+            context(a);
+            a.load(size_of(*size), R1, R2, *off);
+            extend(a, R1, *size, *signed);
+        }
+        Value::User { base, index, disp, size, signed } => {
+            context(a);
+            a.constant(R3, *disp as u64);
+            if let Some(base) = base {
+                a.load(Size::D, R1, R2, *base);
+                a.alu(Alu::Add, R3, R1);
+            }
+            if let Some((index, factor)) = index {
+                a.load(Size::D, R1, R2, *index);
+                a.alu(Alu::Mul, R1, i32::from(*factor));
+                a.alu(Alu::Add, R3, R1);
+            }
+            a.store(Size::D, R10, slot::WORD, 0);
+            a.mov(R1, R10);
+            a.alu(Alu::Add, R1, i32::from(slot::WORD));
+            a.mov(R2, i32::from(*size));
+            a.call(Helper::ProbeReadUser);
+            a.load(size_of(*size), R1, R10, slot::WORD);
+            extend(a, R1, *size, *signed);
+        }
+    }
+}
+
+/// r1 = the place behind what the event has so far.
+fn end(a: &mut Assembler) {
+    a.mov(R1, R7);
+    a.alu(Alu::Add, R1, R8);
+}
+
+/// Reads a string at the address in r3; sets the capture bits of argument `i`.
+fn string(a: &mut Assembler, helper: Helper, i: usize) {
+    let [bad, good, done] = [a.new_label(), a.new_label(), a.new_label()];
+    end(a);
+    a.mov(R2, STRING);
+    a.call(helper);
+    a.jump_if(Cond::Sle, R0, 0, bad);
+    a.jump_if(Cond::Le, R0, STRING, good);
+    a.bind(bad);
+    end(a);
+    a.store(Size::B, R1, 0, 0);
+    capture(a, i, 3);
+    a.alu(Alu::Add, R8, 1);
+    a.jump(done);
+    a.bind(good);
+    // A string that fills the buffer was cut: 2; else whole: 1.
+    let whole = a.new_label();
+    a.alu(Alu::Add, R8, R0);
+    a.mov(R9, 1);
+    a.jump_if(Cond::Lt, R0, STRING, whole);
+    a.mov(R9, 2);
+    a.bind(whole);
+    if i < 6 {
+        a.alu(Alu::Lsh, R9, 2 * i as i32);
+        a.load(Size::H, R1, R7, 10);
+        a.alu(Alu::Or, R1, R9);
+        a.store(Size::H, R7, 10, R1);
+    }
+    a.bind(done);
+}
+
+fn capture(a: &mut Assembler, i: usize, bits: i32) {
+    if i < 6 {
+        a.load(Size::H, R1, R7, 10);
+        a.alu(Alu::Or, R1, bits << (2 * i));
+        a.store(Size::H, R7, 10, R1);
+    }
+}
+
+/// `BPF_F_USER_STACK` (include/uapi/linux/bpf.h, 6.18); the lowest eight bits of the flags are how many frames are left out.
+const USER_STACK: i32 = 256;
+
+/// Return addresses: `u16 n`, n × u64.
+fn stack(a: &mut Assembler, i: usize, frames: u8, flags: i32) {
+    let [bad, done] = [a.new_label(), a.new_label()];
+    let most = i32::from(frames).clamp(1, FRAMES) * 8;
+    context(a);
+    a.mov(R1, R2);
+    a.mov(R2, R7);
+    a.alu(Alu::Add, R2, R8);
+    a.alu(Alu::Add, R2, 2);
+    a.mov(R3, most);
+    a.mov(R4, flags);
+    a.call(Helper::GetStack);
+    a.jump_if(Cond::Slt, R0, 0, bad);
+    a.jump_if(Cond::Gt, R0, most, bad);
+    end(a);
+    a.mov(R2, R0);
+    a.alu(Alu::Rsh, R2, 3);
+    a.store(Size::H, R1, 0, R2);
+    a.alu(Alu::Add, R8, R0);
+    a.alu(Alu::Add, R8, 2);
+    capture(a, i, 1);
+    a.jump(done);
+    // Where there is none, no frames are the truth.
+    a.bind(bad);
+    end(a);
+    a.store(Size::H, R1, 0, 0);
+    a.alu(Alu::Add, R8, 2);
+    capture(a, i, 1);
+    a.bind(done);
+}
+
+fn tail(a: &mut Assembler, i: usize, at: i16, tail: Tail) {
+    match tail {
+        Tail::UserString | Tail::KernelString => {
+            a.load(Size::D, R3, R7, at);
+            let user = tail == Tail::UserString;
+            string(a, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, i);
+        }
+        Tail::ContextString { off } => {
+            context(a);
+            a.mov(R3, R2);
+            a.alu(Alu::Add, R3, i32::from(off));
+            string(a, Helper::ProbeReadKernelStr, i);
+        }
+        Tail::DataLoc { off } => {
+            context(a);
+            a.load(Size::W, R1, R2, off);
+            a.alu(Alu::And, R1, 0xffff);
+            a.mov(R3, R2);
+            a.alu(Alu::Add, R3, R1);
+            string(a, Helper::ProbeReadKernelStr, i);
+        }
+        Tail::Comm => {
+            comm(a, R3);
+            string(a, Helper::ProbeReadKernelStr, i);
+        }
+        Tail::KernelStack { frames, skip } => stack(a, i, frames, i32::from(skip)),
+        Tail::UserStack(n) => stack(a, i, n, USER_STACK),
+    }
+}
+
+fn whose(a: &mut Assembler, maps: &Maps, target: &Target, plan: &Plan<'_>, out: Label) {
+    if plan.whose == Whose::Tasks {
+        state_or_new(a, maps, target, out);
+        a.load(Size::D, R1, R6, state::FLAGS);
+        a.alu(Alu::And, R1, state::STARTING);
+        a.jump_if(Cond::Ne, R1, 0, out);
+    }
+}
+
+/// The program.
+///
+/// # Errors
+/// [`crate::AsmError::Filter`] where the filter is too complex.
+pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Program, crate::AsmError> {
+    let layout = Layout::of(plan.schema);
+    program(maps, target, |a, _, out| {
+        a.store(Size::D, R10, slot::CTX, R1);
+        whose(a, maps, target, plan, out);
+        pause::stopped_before(a, maps, target, out);
+        let known = filter::before(a, maps, target, plan, out);
+        if !known.scratch {
+            claim(a, maps, plan, out);
+        }
+        a.note("fixed part");
+        if !known.time {
+            a.call(Helper::KtimeGetNs);
+            a.store(Size::D, R7, 0, R0);
+        }
+        a.store(Size::H, R7, 8, i32::from(plan.schema.id));
+        a.store(Size::H, R7, 10, 0);
+        who(a, target);
+        a.store(Size::W, R7, 20, 0);
+        for (field, (at, _)) in plan.fields.iter().zip(layout.args) {
+            value(a, &field.value);
+            a.store(Size::D, R7, at as i16, R1);
+        }
+        a.mov(R8, layout.fixed as i32);
+        for (i, (field, (at, _))) in plan.fields.iter().zip(layout.args).enumerate() {
+            if let Some(t) = field.tail {
+                a.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
+                tail(a, i, at as i16, t);
+            }
+        }
+        output_counted(a, maps, |a, which| tally(a, plan, which));
+        release(a, plan);
+    })
+}

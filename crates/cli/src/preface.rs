@@ -1,0 +1,52 @@
+//! What a trace says on stderr before it begins: the plan, the programs, and who is left out of it.
+
+use crate::run::Views;
+use engine::backend::Session;
+use engine::plan::{Plan, Target};
+use std::io::Write;
+
+/// `--explain`: the plan; `why` its backend.
+pub fn explain(plan: &Plan, why: &str) {
+    let text: String = plan.explain(why).iter().map(|l| format!("trapline: {l}\n")).collect();
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Finds those who read what will be written, so that they are left out; what is to be said of it, if anything.
+pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
+    let Target::All { left_out } = target else { return None };
+    let places: Vec<i32> = views.iter().flat_map(|(_, out)| out.descriptors()).collect();
+    let found = engine::readers::of(&places);
+    *left_out = found.pids;
+    if found.unknown {
+        return Some(
+            "who reads this output is not known: what it does with each line is shown too (-o FILE avoids it)".into(),
+        );
+    }
+    let named = |pid: &i32| {
+        let comm = sys::proc::comm(*pid).unwrap_or_default();
+        format!("{pid} ({})", String::from_utf8_lossy(&comm))
+    };
+    let names: Vec<String> = left_out.iter().map(named).collect();
+    (!names.is_empty())
+        .then(|| format!("not shown, because they read this output: {} (-o FILE shows them)", names.join(", ")))
+}
+
+/// `--explain`: what turned out when the probes were attached.
+pub fn explain_attached(session: &Session) {
+    let line =
+        |name| format!("trapline: probe: {name}: the kernel refused the first way, so it is attached in the second\n");
+    let text: String = session.fell_back().iter().map(line).collect();
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// `--explain=programs`: the disassembly of everything that was loaded.
+pub fn list_programs(session: &Session) {
+    let mut text = String::new();
+    for (place, program) in session.programs() {
+        text.push_str(&format!("trapline: program of {place}\n{program}\n"));
+    }
+    if text.is_empty() {
+        text.push_str("trapline: programs: none, with this backend\n");
+    }
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

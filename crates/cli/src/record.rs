@@ -1,0 +1,192 @@
+//! `trapline record`: events into a trace that lasts.
+
+use crate::output::Output;
+use crate::run::{Named, Run, Views};
+use crate::{show, target, wheres};
+use clap::ArgMatches;
+use ctf::store::MIN_LIMIT;
+use engine::enabling::{self, Captures, Request};
+use engine::plan::{self, Backend, Plan};
+use engine::recorder::{Config, Recorder};
+use engine::sieve::Where;
+use engine::{Error, Result};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Runs the command.
+pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
+    let requests = requests(m)?;
+    let mut calls = calls_of(&requests);
+    calls.extend(expressions(m).filter(|e| is_qualified(e)).cloned());
+    let (mut filter, raw) = show::filter_of(m, calls)?;
+    filter.filter = wheres::parse(m, &filter.calls)?;
+    let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
+    filter.lives = !no_calls;
+    let (mut plan, mut why) = target::plan(m, &filter)?;
+    plan.probes = enabling::enable(&requests, captures(m)?)?;
+    plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
+    if filter.filter.is_some() && !plan.call_filters.is_empty() {
+        return Err(Error::usage("--where", "calls have a filter in an -e too", "give one of them"));
+    }
+    plan.measure = m.get_flag("cost");
+    let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
+    if !asked.is_empty() && plan.probes.is_empty() && filter.calls.is_empty() && asked != ["none"] {
+        let todo = "name a probe or a call; -e none records signals and ends alone";
+        return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
+    }
+    only_in_kernel(m, &requests, &mut plan, &mut why)?;
+    // Before anything is made: a name that is taken must leave nothing behind.
+    let named = Named::open(m, &mut plan)?;
+    let dir = m.get_one::<OsString>("output").map(PathBuf::from);
+    let mut wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
+    if dir.is_none() && wanted.is_empty() {
+        wanted.push("text".into());
+    }
+    let clocks = show::Clocks::session(m);
+    let mut views = Views::new();
+    for view in &wanted {
+        let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
+        let output = Output::view(file)?;
+        let shown = show::views(m, &output, raw.clone(), Some(kind), clocks)?;
+        views.push((shown, output));
+    }
+    let keep = match dir {
+        None => {
+            for option in ["max-size", "flight"] {
+                if m.contains_id(option) {
+                    return Err(Error::usage(format!("--{option}"), "there is no trace to keep", "name one: -o DIR"));
+                }
+            }
+            None
+        }
+        Some(dir) => {
+            // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
+            plan.fd_names |= filter.calls.is_all() && filter.filter.is_none() && named.is_none();
+            plan.fd_details |= plan.fd_names;
+            if m.get_flag("force") {
+                replace(&dir)?;
+            }
+            // Two enablings of a probe have one class, unless they take different things along.
+            let mut classes: Vec<_> = plan.probes.iter().map(|e| e.schema).collect();
+            classes.sort_by_key(|s| s.id);
+            classes.dedup_by_key(|s| s.id);
+            // What a named session records may change, and so is not hidden.
+            let select = (no_calls || plan.seen_calls() != filter.calls) && named.is_none();
+            let select = select.then(|| if no_calls { "none".into() } else { filter.calls.names().join(",") });
+            let config = config(m, dir, plan.backend.name(), clocks, classes, select, filter.filter.as_deref())?;
+            Some(Recorder::new(&config)?)
+        }
+    };
+    Run::through(m, plan, &why, filter, views, keep, named)?.finish(m, started)
+}
+
+/// Takes the kernel backend where only that can do what is asked.
+fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &mut String) -> Result<()> {
+    let what = match (plan.probes.first(), requests.iter().find(|r| r.filter.is_some())) {
+        _ if plan.backend == Backend::Kernel => return Ok(()),
+        (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
+        (None, Some(r)) => (r.names.join(","), "only the kernel backend has filters in -e"),
+        (None, None) => return Ok(()),
+    };
+    let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));
+    let option = |name: &str, value: &str| m.get_one::<String>(name).is_some_and(|v| v == value);
+    if option("backend", "ptrace") {
+        return refuse("leave out --backend ptrace".into());
+    }
+    if option("on-full", "block") {
+        return refuse("leave out --on-full block: what finds no room is dropped and counted".into());
+    }
+    if let Err(e) = sys::bpf::probe::usable() {
+        return refuse(plan::refusal(&e));
+    }
+    (plan.backend, plan.on_full) = (Backend::Kernel, Backend::Kernel.on_full());
+    if !m.contains_id("buffer") {
+        plan.buffer = Backend::Kernel.buffer();
+    }
+    *why = format!("auto: {}", what.1);
+    Ok(())
+}
+
+fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
+    expressions(m).filter(|e| !is_qualified(e)).map(|e| Request::parse(e)).collect()
+}
+
+fn expressions(m: &ArgMatches) -> impl Iterator<Item = &String> {
+    m.get_many::<String>("expr").into_iter().flatten()
+}
+
+/// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.
+fn is_qualified(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase()))
+}
+
+/// What of the requests is about calls, as `-e` of trace has it. Without any request, all calls; with other probes alone, none.
+fn calls_of(requests: &[Request]) -> Vec<String> {
+    if requests.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<String> =
+        requests.iter().flat_map(|r| &r.names).filter(|n| !enabling::is_probe(n)).cloned().collect();
+    vec![if names.is_empty() { "none".into() } else { names.join(",") }]
+}
+
+/// `--kstack`, `--ustack`, `--comm`: for all enablings.
+fn captures(m: &ArgMatches) -> Result<Captures> {
+    let frames = |name: &str| -> Result<u8> {
+        let Some(n) = m.get_one::<String>(name) else { return Ok(0) };
+        let bad = || Error::usage(format!("--{name}={n}"), "not a number of frames", "1 to 127");
+        n.parse().ok().filter(|n| (1..=127).contains(n)).ok_or_else(bad)
+    };
+    Ok(Captures { kstack: frames("kstack")?, ustack: frames("ustack")?, comm: m.get_flag("comm") })
+}
+
+fn config(
+    m: &ArgMatches,
+    dir: PathBuf,
+    backend: &str,
+    clocks: show::Clocks,
+    classes: Vec<&'static events::Schema>,
+    select: Option<String>,
+    filter: Option<&Where>,
+) -> Result<Config> {
+    let size = |name: &str| -> Result<Option<u64>> {
+        let Some(text) = m.get_one::<String>(name) else { return Ok(None) };
+        let n = target::bytes(&format!("--{name}"), text)?;
+        if n < MIN_LIMIT {
+            return Err(Error::usage(format!("--{name} {text}"), "too little to keep a trace in", "at least 64K"));
+        }
+        Ok(Some(n))
+    };
+    let words: Vec<String> =
+        m.get_many::<OsString>("command").into_iter().flatten().map(|w| w.to_string_lossy().into_owned()).collect();
+    Ok(Config {
+        dir,
+        max_size: size("max-size")?,
+        flight: size("flight")?,
+        command: words.join(" "),
+        backend: backend.into(),
+        realtime_offset: clocks.realtime_offset,
+        utc_offset: clocks.utc_offset,
+        classes,
+        select,
+        filter: filter.map(|f| (f.text.clone(), f.params.clone())),
+        string: show::string_limit(m),
+    })
+}
+
+/// `--force`: removes a trace of trapline, and nothing else.
+fn replace(dir: &Path) -> Result<()> {
+    if !dir.exists() || std::fs::read_dir(dir).is_ok_and(|mut d| d.next().is_none()) {
+        return Ok(());
+    }
+    let refuse = |why: &str| Error::failed(format!("--force {}", dir.display()), why, "choose another directory");
+    if ctf::trace::is_being_written(dir) {
+        return Err(refuse("a recording into it goes on"));
+    }
+    let traces = ctf::trace::files_of(dir).ok_or_else(|| refuse("it is not a trace of trapline alone"))?;
+    for file in traces {
+        let gone = if file.is_dir() { std::fs::remove_dir(&file) } else { std::fs::remove_file(&file) };
+        gone.map_err(|e| refuse(&e.to_string()))?;
+    }
+    Ok(())
+}

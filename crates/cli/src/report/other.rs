@@ -1,0 +1,82 @@
+//! Traces of other tracers: shown by what their metadata says.
+
+use super::window::Window;
+use crate::complain;
+use crate::output::Output;
+use crate::show::Clocks;
+use clap::ArgMatches;
+use ctf::read::{Error as ReadError, Item, Reader, Trace, find};
+use ctf::show::{Lines, TimeFormat};
+use engine::{Error, Result};
+use std::path::Path;
+
+/// Shows all traces in a directory.
+pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
+    let cannot =
+        |e: ReadError| Error::failed(dir.display().to_string(), e.to_string(), "the trace is damaged, or is none");
+    let kinds: Vec<&String> = m.get_many::<String>("as").into_iter().flatten().collect();
+    let (kind, file) = match kinds[..] {
+        [] => ("text", None),
+        [one] => one.split_once('=').map_or((one.as_str(), None), |(k, f)| (k, Some(f))),
+        _ => return Err(Error::usage("--as", "given twice", "a trace of another tracer has one view at a time")),
+    };
+    if !matches!(kind, "text" | "json") {
+        return Err(Error::usage(format!("--as {kind}"), "not for a trace of another tracer", "text or json"));
+    }
+    if m.contains_id("where") {
+        return Err(Error::usage("--where", "not for a trace of another tracer", "use babeltrace2 and grep(1)"));
+    }
+    let mut output = Output::view(file)?;
+    let dirs = find(dir).map_err(cannot)?;
+    let traces: std::result::Result<Vec<Trace>, _> = dirs.iter().map(|d| Trace::open(d)).collect();
+    let reader = Reader::new(traces.map_err(cannot)?);
+    let infos: Vec<_> = (0..reader.streams()).filter_map(|i| reader.stream(i).cloned()).collect();
+    let clocks = Clocks { realtime_offset: 0, ..Clocks::now() };
+    let mut lines = Lines::new(TimeFormat::TimeOfDay(clocks.utc_offset as i32));
+    let mut window: Option<Window> = None;
+    let mut damaged = 0;
+    let mut text = String::new();
+    for item in reader {
+        text.clear();
+        match item {
+            Err(e) => {
+                // The others go on.
+                complain(&e.to_string());
+                damaged += 1;
+            }
+            Ok(Item::Event(event)) => {
+                let time = event.time.map(|t| u64::try_from(t).unwrap_or(0));
+                let window = match window {
+                    Some(w) => w,
+                    None => *window.insert(Window::parse(m, time.unwrap_or(0), clocks)?),
+                };
+                if time.is_some_and(|t| t < window.from) {
+                    continue;
+                }
+                if time.is_some_and(|t| t > window.to) || output.failed() {
+                    break;
+                }
+                let Some(info) = infos.get(event.stream) else { continue };
+                if kind == "json" {
+                    ctf::show::json(&mut text, &info.metadata, &event);
+                    text.push('\n');
+                } else {
+                    lines.event(&mut text, &info.metadata, &event);
+                }
+                output.write_lines(text.as_bytes());
+            }
+            Ok(notice) => {
+                lines.notice(&mut text, &notice);
+                if m.get_count("quiet") == 0 {
+                    text.lines().for_each(complain);
+                }
+            }
+        }
+    }
+    output.close();
+    if damaged > 0 {
+        let why = format!("{damaged} of its streams could not be read to their ends");
+        return Err(Error::failed(dir.display().to_string(), why, "what could be read was shown"));
+    }
+    Ok(0)
+}

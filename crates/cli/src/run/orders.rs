@@ -1,0 +1,230 @@
+//! Requests to a named session, carried out.
+
+use super::{Run, Wish};
+use crate::session::{Request, Server};
+use crate::stats::Stats;
+use clap::ArgMatches;
+use engine::control::{Order, Standing};
+use engine::enabling;
+use engine::plan::{Plan, Target};
+use engine::select::Calls;
+use engine::{Error, Result};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use sys::time;
+
+/// What makes a session a named one.
+pub struct Named {
+    server: Server,
+    stopped: bool,
+    began: u64,
+    target: String,
+    /// Where the trace goes.
+    dir: Option<String>,
+    flight: bool,
+    /// Connections that wait for a snapshot, and for the end.
+    snapshots: Vec<u64>,
+    farewells: Vec<u64>,
+    /// Somebody has ended the session.
+    pub destroyed: bool,
+}
+
+impl Named {
+    /// Takes the name that the command line gives, if it gives one, and lets the plan know.
+    pub fn open(m: &ArgMatches, plan: &mut Plan) -> Result<Option<Named>> {
+        let Some(name) = m.get_one::<String>("name") else { return Ok(None) };
+        (plan.named, plan.paused) = (true, m.get_flag("paused"));
+        if !plan.paused && plan.calls.is_empty() && plan.probes.is_empty() {
+            return Err(Error::usage(
+                format!("--name {name}"),
+                "nothing is enabled",
+                "name calls or probes with -e, or begin --paused",
+            ));
+        }
+        let words = |key: &str| -> Vec<String> {
+            m.get_many::<OsString>(key).into_iter().flatten().map(|w| w.to_string_lossy().into_owned()).collect()
+        };
+        let target = match &plan.target {
+            Target::Command(_) => words("command").join(" "),
+            Target::Pids(pids) => format!("-p {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
+            Target::All { .. } => "-a".into(),
+        };
+        Ok(Some(Named {
+            server: Server::open(name)?,
+            stopped: plan.paused,
+            began: time::monotonic(),
+            target,
+            dir: words("output").pop(),
+            flight: m.contains_id("flight"),
+            snapshots: Vec::new(),
+            farewells: Vec::new(),
+            destroyed: false,
+        }))
+    }
+}
+
+/// What becomes of a request.
+enum Answer {
+    Now(Value),
+    /// When the snapshot is written.
+    Snapshot,
+    /// When the session has ended.
+    Farewell,
+}
+
+fn ended() -> Error {
+    Error::failed("the session", "it is ending, or too busy to answer", "see 'trapline session list'")
+}
+
+impl Run {
+    /// Takes requests and answers them; of a session without a name there are none.
+    pub(super) fn serve(&mut self) {
+        let Some(named) = &mut self.named else { return };
+        for (id, request) in named.server.poll() {
+            let answer = self.answer(request);
+            let Some(named) = &mut self.named else { return };
+            match answer {
+                Ok(Answer::Now(v)) => named.server.answer(id, &Ok(v)),
+                Ok(Answer::Snapshot) => named.snapshots.push(id),
+                Ok(Answer::Farewell) => named.farewells.push(id),
+                Err(e) => named.server.answer(id, &Err(e)),
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Answer> {
+        let Some(named) = &mut self.named else { return Err(ended()) };
+        if named.destroyed {
+            return Err(ended());
+        }
+        match request {
+            Request::Status => return self.standing().map(Answer::Now),
+            Request::Set(texts) => self.select(&texts)?,
+            Request::Start if !named.stopped => {
+                return Err(Error::failed("start", "already running", "stop holds events back"));
+            }
+            Request::Stop if named.stopped => {
+                return Err(Error::failed("stop", "already stopped", "start goes on"));
+            }
+            Request::Start if self.plan.calls.is_empty() && self.plan.probes.is_empty() => {
+                return Err(Error::failed(
+                    "start",
+                    "nothing is enabled",
+                    "name calls: trapline session set NAME -e CALL",
+                ));
+            }
+            Request::Start | Request::Stop => {
+                let stop = request == Request::Stop;
+                self.session.order(if stop { Order::Stop } else { Order::Start }).ok_or_else(ended)?;
+                self.named.iter_mut().for_each(|n| n.stopped = stop);
+            }
+            Request::Snapshot if !named.flight => {
+                return Err(Error::failed("snapshot", "not a flight recorder", "record with --flight SIZE"));
+            }
+            Request::Snapshot => {
+                self.obey(Wish::Snapshot);
+                return Ok(Answer::Snapshot);
+            }
+            Request::Destroy => {
+                named.destroyed = true;
+                self.obey(Wish::Leave);
+                return Ok(Answer::Farewell);
+            }
+        }
+        Ok(Answer::Now(json!({})))
+    }
+
+    /// `set`: other calls.
+    fn select(&mut self, texts: &[String]) -> Result<()> {
+        if let Some(probe) = texts.iter().flat_map(|t| t.split(',')).find(|n| enabling::is_probe(n.trim())) {
+            return Err(Error::failed(
+                format!("-e {probe}"),
+                "only calls can be changed while a session runs: other probes are attached at its start, before it \
+                 gives its capabilities up",
+                "record another session beside this one",
+            ));
+        }
+        let texts: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
+        let mut calls = Calls::none();
+        for text in &texts {
+            calls.join(&Calls::parse(text)?);
+        }
+        if calls.is_empty() && self.plan.probes.is_empty() {
+            return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
+        }
+        self.plan.calls = calls.clone();
+        self.filter.calls = calls;
+        self.session.order(Order::Select(self.plan.seen_calls())).ok_or_else(ended)?;
+        Ok(())
+    }
+
+    /// How the session stands, as `status` shows it.
+    fn standing(&mut self) -> Result<Value> {
+        let standing = self.session.order(Order::Look).ok_or_else(ended)?;
+        let Some(named) = &self.named else { return Err(ended()) };
+        let mut v = self.counted(&standing, named.began);
+        let calls = &self.plan.calls;
+        let some = if calls.is_all() {
+            "all".into()
+        } else if calls.len() > 8 {
+            format!("{} of them", calls.len())
+        } else {
+            calls.names().join(",")
+        };
+        let streams = standing.streams.iter();
+        let streams = streams.map(|s| json!({"name": s.name, "used": s.used, "size": s.size, "dropped": s.dropped}));
+        for (key, value) in [
+            ("name", json!(named.server.name())),
+            ("state", json!(if named.stopped { "stopped" } else { "running" })),
+            ("pid", json!(sys::process::own_pid())),
+            ("target", json!(named.target)),
+            ("dir", json!(named.dir)),
+            ("elapsed_ns", json!(time::monotonic().saturating_sub(named.began))),
+            ("calls", json!(some)),
+            ("bytes", json!(standing.kept.as_ref().map(|k| k.bytes))),
+            ("streams", streams.collect()),
+        ] {
+            v[key] = value;
+        }
+        Ok(v)
+    }
+
+    /// The counters, as `--stats` has them.
+    fn counted(&self, standing: &Standing, began: u64) -> Value {
+        let stats = match &standing.kept {
+            None => Stats::gather(&self.collector, standing.dropped, &standing.skipped, began),
+            Some(kept) => Stats::kept(kept, standing.dropped, &standing.skipped, began),
+        };
+        let mut v: Value = serde_json::from_str(&stats.to_json(self.session.name())).unwrap_or_default();
+        for (schema, n) in &standing.enablings {
+            let counts = &mut v["probes"][&*schema.probe()];
+            let recorded = counts["recorded"].as_u64().unwrap_or(0);
+            *counts = json!({
+                "seen": n.seen,
+                "recorded": recorded,
+                "dropped": n.dropped,
+                "filtered": n.filtered,
+                "skipped": n.skipped,
+            });
+        }
+        v
+    }
+
+    /// Those who wait for a snapshot learn of it.
+    pub(super) fn tell_snapshot(&mut self, result: &Result<Value>) {
+        let Some(named) = &mut self.named else { return };
+        for id in std::mem::take(&mut named.snapshots) {
+            named.server.answer(id, result);
+        }
+    }
+
+    /// The session has ended: its socket goes, and whoever asked for the end is told.
+    pub(super) fn farewell(&mut self, stats: &Stats) {
+        let Some(named) = &mut self.named else { return };
+        named.server.close();
+        let last = Ok(json!({"events": stats.events, "dropped": stats.dropped}));
+        for id in std::mem::take(&mut named.farewells) {
+            named.server.answer(id, &last);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `trapline session …`: the asking side.
+
+use super::place::{self, Place, is_stale};
+use super::{VERSION, table};
+use clap::ArgMatches;
+use engine::{Error, Result};
+use serde_json::{Value, json};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The same of a snapshot and of the end, which write to disk.
+const LONG: Duration = Duration::from_secs(120);
+/// The most bytes of an answer.
+const MOST: u64 = 16 << 20;
+
+/// Runs the command.
+pub fn run(m: &ArgMatches) -> Result<u8> {
+    let Some((what, m)) = m.subcommand() else { unreachable!("clap requires a subcommand") };
+    if what == "list" {
+        return list(m.get_flag("json"));
+    }
+    let name = m.get_one::<String>("session").map(String::as_str).unwrap_or_default();
+    let mut request = json!({"v": VERSION, "do": what});
+    if what == "set" {
+        let texts: Vec<&String> = m.get_many::<String>("expr").into_iter().flatten().collect();
+        request["expr"] = json!(texts);
+    }
+    let patience = if matches!(what, "snapshot" | "destroy") { LONG } else { PATIENCE };
+    let answer = match ask(&find(name)?, name, &request, patience)? {
+        Reply::Yes(answer) => answer,
+        Reply::No(line, status) => {
+            crate::complain(&line);
+            return Ok(status);
+        }
+    };
+    let text = match what {
+        "status" if m.get_flag("json") => answer.to_string() + "\n",
+        "status" => table::status(&answer),
+        "snapshot" => format!("{}: {} events\n", text_of(&answer["dir"]), answer["events"]),
+        "destroy" => format!("{} events, {} dropped\n", answer["events"], answer["dropped"]),
+        _ => return Ok(0),
+    };
+    print(&text)
+}
+
+fn text_of(v: &Value) -> &str {
+    v.as_str().unwrap_or_default()
+}
+
+fn print(text: &str) -> Result<u8> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::failed("stdout", e.to_string(), "write to a file instead"))
+        }
+        _ => Ok(0),
+    }
+}
+
+/// The socket of a session: by its name, or, of another user's as root, by its path.
+fn find(name: &str) -> Result<PathBuf> {
+    if name.contains('/') {
+        return Ok(PathBuf::from(name));
+    }
+    let what = format!("session {name}");
+    if !super::is_name(name) {
+        return Err(Error::usage(what, "not a name", "letters, digits, '.', '_' and '-', at most 64"));
+    }
+    let places = Place::all()?;
+    let path = places.iter().map(|p| p.socket(name)).find(|p| p.symlink_metadata().is_ok());
+    path.ok_or_else(|| unknown(&what, name, &places))
+}
+
+fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
+    let names: Vec<String> = places.iter().flat_map(Place::names).collect();
+    let near = engine::select::nearest(name, names.iter().map(String::as_str));
+    let todo = if near.is_empty() {
+        "there is none: trapline record --name NAME".to_string()
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    };
+    Error::failed(what, "no such session", todo)
+}
+
+/// What a session says to a request.
+enum Reply {
+    Yes(Value),
+    /// Its error line, and the exit status that goes with it.
+    No(String, u8),
+}
+
+fn ask(path: &Path, name: &str, request: &Value, patience: Duration) -> Result<Reply> {
+    let what = || format!("session {name}");
+    let ended = || Error::failed(what(), "it has ended", "see 'trapline session list'");
+    let mut stream = match place::connect(path, patience) {
+        Ok(stream) => stream,
+        Err(e) if is_stale(&e) => {
+            forget(name);
+            return Err(ended());
+        }
+        Err(e) => {
+            return Err(match e.kind() {
+                io::ErrorKind::NotFound => Error::failed(what(), "no such session", "see 'trapline session list'"),
+                io::ErrorKind::PermissionDenied => {
+                    Error::failed(what(), "not permitted: it is another user's", "ask as that user, or as root")
+                }
+                io::ErrorKind::WouldBlock => silent(name),
+                _ => Error::failed(what(), e.to_string(), "see 'trapline session list'"),
+            });
+        }
+    };
+    let sent = stream.write_all((request.to_string() + "\n").as_bytes());
+    let mut line = String::new();
+    match sent.and_then(|()| BufReader::new(stream.take(MOST)).read_line(&mut line)) {
+        Ok(_) => {}
+        Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return Err(silent(name)),
+        Err(_) => return Err(ended()),
+    }
+    if line.is_empty() {
+        return Err(ended());
+    }
+    let strange = || Error::failed(what(), "its answer makes no sense", "is it a trapline of another version?");
+    let reply: Value = serde_json::from_str(&line).map_err(|_| strange())?;
+    match (reply["ok"].as_bool(), reply["error"].as_str()) {
+        (Some(true), _) => Ok(Reply::Yes(reply["answer"].clone())),
+        (_, Some(error)) => {
+            Ok(Reply::No(format!("session {name}: {error}"), reply["status"].as_u64().unwrap_or(125).min(255) as u8))
+        }
+        _ => Err(strange()),
+    }
+}
+
+fn silent(name: &str) -> Error {
+    Error::failed(format!("session {name}"), "it does not answer", "is it stopped (SIGSTOP), or very busy?")
+}
+
+/// Removes what a session that was killed has left.
+fn forget(name: &str) {
+    for place in Place::all().unwrap_or_default() {
+        if super::is_name(name)
+            && let Ok(lock) = place.lock()
+        {
+            lock.remove_stale(name);
+        }
+    }
+}
+
+/// `trapline session list`
+fn list(as_json: bool) -> Result<u8> {
+    let mut found = Vec::new();
+    for place in Place::all()? {
+        for name in place.names() {
+            let request = json!({"v": VERSION, "do": "status"});
+            match ask(&place.socket(&name), &name, &request, Duration::from_secs(2)) {
+                Ok(Reply::Yes(answer)) => found.push(answer),
+                Ok(Reply::No(error, _)) => crate::complain(&error),
+                // It has just ended, or its socket was left behind and is gone now.
+                Err(_) if !place.socket(&name).exists() => {}
+                Err(e) => crate::complain(&e.to_string()),
+            }
+        }
+    }
+    if as_json {
+        return print(&(Value::Array(found).to_string() + "\n"));
+    }
+    print(&table::list(&found))
+}

@@ -1,0 +1,73 @@
+//! What `session list` and `session status` print.
+
+use serde_json::Value;
+
+/// Lines up columns: the first `left` of them to the left, the others to the right.
+fn columns(rows: &[Vec<String>], left: usize) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |i: usize| rows.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells: Vec<String> =
+            cells.map(|(i, (c, &w))| if i < left { format!("{c:<w$}") } else { format!("{c:>w$}") }).collect();
+        out.push_str(cells.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// What a session says of itself is somebody's words: no control characters on the terminal.
+fn text(v: &Value) -> String {
+    let raw = match v {
+        Value::String(s) => s.clone(),
+        Value::Null => "-".into(),
+        other => other.to_string(),
+    };
+    let mut out = Vec::new();
+    views::escape::line(raw.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn headed(names: &[&str]) -> Vec<Vec<String>> {
+    vec![names.iter().map(|n| n.to_string()).collect()]
+}
+
+/// The sessions, a line each.
+pub fn list(all: &[Value]) -> String {
+    let mut rows = headed(&["NAME", "PID", "STATE", "BACKEND", "TARGET"]);
+    rows.extend(all.iter().map(|s| ["name", "pid", "state", "backend", "target"].map(|k| text(&s[k])).to_vec()));
+    columns(&rows, 5)
+}
+
+/// A session: what it is, its rings, its probes.
+pub fn status(s: &Value) -> String {
+    let since = s["elapsed_ns"].as_u64().unwrap_or(0) as f64 / 1e9;
+    let mut rows: Vec<Vec<String>> = ["name", "state", "pid", "target", "backend", "dir"]
+        .iter()
+        .map(|k| vec![k.to_string(), text(&s[*k])])
+        .collect();
+    rows.push(vec!["since".into(), format!("{since:.1} s")]);
+    rows.push(vec!["calls".into(), text(&s["calls"])]);
+    let counts = ["events", "dropped", "skipped", "overwritten"].map(|k| format!("{} {k}", text(&s[k])));
+    rows.push(vec!["counted".into(), counts.join(", ")]);
+    rows.push(vec!["on disk".into(), format!("{} bytes", text(&s["bytes"]))]);
+    let mut out = columns(&rows, 2);
+
+    let mut rows = headed(&["STREAM", "USED", "SIZE", "FULL", "DROPPED"]);
+    for r in s["streams"].as_array().into_iter().flatten() {
+        let (used, size) = (r["used"].as_u64().unwrap_or(0), r["size"].as_u64().unwrap_or(0));
+        let full = format!("{}%", used.saturating_mul(100) / size.max(1));
+        rows.push(vec![text(&r["name"]), used.to_string(), size.to_string(), full, text(&r["dropped"])]);
+    }
+    out += &format!("\n{}", columns(&rows, 1));
+
+    let keys = ["seen", "recorded", "dropped", "filtered", "skipped"];
+    let mut rows = headed(&["PROBE", "SEEN", "RECORDED", "DROPPED", "FILTERED", "SKIPPED"]);
+    for (name, counts) in s["probes"].as_object().into_iter().flatten() {
+        let name = text(&Value::String(name.clone()));
+        rows.push(std::iter::once(name).chain(keys.map(|k| text(&counts[k]))).collect());
+    }
+    out + &format!("\n{}", columns(&rows, 1))
+}

@@ -1,0 +1,283 @@
+//! What the command line says of views: the filter, the options, and the views themselves.
+
+use crate::filter::Filter;
+use crate::output::Output;
+use clap::ArgMatches;
+use engine::fdtable::FdTable;
+use engine::select::{Calls, Outcomes, Signals};
+use engine::{Error, Result};
+use events::Event;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use sys::time;
+use views::View;
+use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
+use views::sorted::Reorder;
+
+/// The views of a trace.
+pub struct Shown {
+    lines: Option<Box<dyn View>>,
+    table: Option<Box<dyn View>>,
+    /// `--sort start`: lines wait here.
+    order: Option<Reorder>,
+    line: Vec<u8>,
+}
+
+impl Shown {
+    /// A table at the end, and nothing else.
+    pub fn table(table: Box<dyn View>) -> Shown {
+        Shown { lines: None, table: Some(table), order: None, line: Vec::new() }
+    }
+    /// Whether it shows lines in the order of the events, and nothing else.
+    pub fn is_lines_only(&self) -> bool {
+        self.lines.is_some() && self.table.is_none() && self.order.is_none()
+    }
+    /// Learns from an event, whether it will be shown or not.
+    pub fn see(&mut self, ev: &Event<'_>) {
+        if let Some(order) = &mut self.order {
+            order.see(ev);
+        }
+    }
+    /// Shows an event.
+    pub fn event(&mut self, ev: &Event<'_>, fds: &FdTable, out: &mut Output) {
+        if let Some(t) = &mut self.table {
+            t.event(ev, fds, out.buffer());
+        }
+        let Some(order) = &mut self.order else {
+            if let Some(v) = &mut self.lines {
+                v.event(ev, fds, out.buffer());
+            }
+            return out.event_done(ev.tid(), ev.schema.id);
+        };
+        self.line.clear();
+        if let Some(v) = &mut self.lines {
+            v.event(ev, fds, &mut self.line);
+        }
+        order.push(ev, &self.line);
+        release(order, out);
+    }
+    /// Every event before `now` has been seen.
+    pub fn passed(&mut self, now: u64, out: &mut Output) {
+        if let Some(order) = &mut self.order {
+            order.passed(now);
+            release(order, out);
+        }
+    }
+    /// Shows what is shown at the end.
+    pub fn end(&mut self, out: &mut Output) {
+        if let Some(order) = &mut self.order {
+            order.finish();
+            release(order, out);
+        }
+        if let Some(v) = &mut self.lines {
+            v.end(out.buffer());
+        }
+        if let Some(t) = &mut self.table {
+            t.end(out.buffer());
+        }
+    }
+    /// Says that there are several threads from the start.
+    pub fn expect_several(&mut self) {
+        if let Some(v) = &mut self.lines {
+            v.expect_several();
+        }
+    }
+}
+
+/// Writes the lines whose turn it is. An event is done when its line is out: it may be lost until then.
+fn release(order: &mut Reorder, out: &mut Output) {
+    while let Some(held) = order.pop() {
+        out.buffer().extend_from_slice(&held.text);
+        out.event_done(held.tid, held.id);
+    }
+}
+
+/// What the session says of its events: what timestamps are made of, and how much of a string was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Clocks {
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns.
+    pub realtime_offset: i64,
+    /// Local time zone: seconds to add to UTC.
+    pub utc_offset: i64,
+    /// Bytes shown of a string, where a filter has had more of it captured.
+    pub string: Option<usize>,
+}
+
+impl Clocks {
+    /// Those of this machine.
+    pub fn now() -> Clocks {
+        let (mono, real) = (time::monotonic(), time::realtime());
+        Clocks {
+            realtime_offset: real as i64 - mono as i64,
+            utc_offset: time::utc_offset((real / 1_000_000_000) as i64),
+            string: None,
+        }
+    }
+
+    /// The same, of a session with this command line.
+    pub fn session(m: &ArgMatches) -> Clocks {
+        Clocks { string: Some(string_limit(m)), ..Clocks::now() }
+    }
+}
+
+/// The views that the command line asks for: lines of that kind, a table, or both.
+pub fn views(m: &ArgMatches, output: &Output, raw: Vec<bool>, kind: Option<&str>, clocks: Clocks) -> Result<Shown> {
+    let opts = options(m, output, raw, clocks)?;
+    let order = m.get_one::<String>("sort").is_some_and(|s| s == "start").then(Reorder::default);
+    if order.is_some() && opts.stamp == Stamp::Relative {
+        return Err(Error::usage(
+            "--sort start",
+            "-r tells the time since the line before",
+            "use -ttt, or leave -r out",
+        ));
+    }
+    let summary = m.get_flag("summary-only") || m.get_flag("summary");
+    // Made in any case, so that a bad -S or -U is never overlooked.
+    let table = Some(summary_view(m)?).filter(|_| summary);
+    let lines: Option<Box<dyn View>> = match kind {
+        _ if m.get_flag("summary-only") => None,
+        kind => Some(lines_of(kind.unwrap_or("text"), opts)?),
+    };
+    Ok(Shown { lines, table, order, line: Vec::new() })
+}
+
+/// A view of lines.
+pub fn lines_of(kind: &str, opts: Options) -> Result<Box<dyn View + Send>> {
+    Ok(match kind {
+        "text" => Box::new(views::text::Text::new(opts)),
+        "json" => Box::new(views::json::Json::new(opts)),
+        "record" => Box::new(views::record::Record::new()),
+        other => return Err(Error::usage(format!("--as {other}"), "no such view", "text, json or record")),
+    })
+}
+
+fn summary_view(m: &ArgMatches) -> Result<Box<dyn View>> {
+    use views::summary::{Column, Sort, Summary};
+    let sort = match m.get_one::<String>("summary-sort-by") {
+        None => Sort::Time,
+        Some(s) => Sort::parse(s).ok_or_else(|| {
+            Error::usage(format!("-S {s}"), "no such order", "time, calls, errors, name, min, max, avg or nothing")
+        })?,
+    };
+    let table = Summary::new(sort);
+    Ok(Box::new(match m.get_one::<String>("summary-columns") {
+        None => table,
+        Some(list) => table.columns(Column::parse(list).ok_or_else(|| {
+            let all = "time-percent, total-time, min-time, max-time, avg-time, calls, errors, name";
+            Error::usage(format!("-U {list}"), "no such column, or one twice", all)
+        })?),
+    }))
+}
+
+/// The options of views that the command line asks for.
+pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) -> Result<Options> {
+    let colour = match m.get_one::<String>("color").map(String::as_str) {
+        Some("always") => true,
+        Some("never") => false,
+        _ => output.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    Ok(Options {
+        stamp: match m.get_count("time") {
+            _ if m.get_flag("relative-timestamps") => Stamp::Relative,
+            0 => Stamp::None,
+            1 => Stamp::Clock,
+            2 => Stamp::ClockMicros,
+            _ => Stamp::Epoch,
+        },
+        duration: m.get_flag("syscall-times"),
+        verbose: m.get_flag("no-abbrev"),
+        xlat: match m.get_one::<String>("const-print-style").map(String::as_str) {
+            Some("raw") => Xlat::Raw,
+            Some("verbose") => Xlat::Verbose,
+            _ => Xlat::Abbrev,
+        },
+        hex_strings: match m.get_count("hex") {
+            0 => HexStrings::No,
+            1 => HexStrings::NonAscii,
+            _ => HexStrings::All,
+        },
+        fd_names: match m.get_count("fd") {
+            0 => FdNames::No,
+            1 => FdNames::Path,
+            _ => FdNames::Full,
+        },
+        comm: m.contains_id("decode-pids"),
+        numbers: m.get_flag("syscall-number"),
+        types: m.get_flag("types"),
+        column: m.get_one::<u16>("columns").copied().unwrap_or(40).into(),
+        prefix: match output {
+            o if o.is_per_thread() => Prefix::Never,
+            o if o.is_file() => Prefix::Always,
+            _ => Prefix::WhenSeveral,
+        },
+        colour,
+        realtime_offset: clocks.realtime_offset,
+        utc_offset: clocks.utc_offset,
+        raw,
+        string: clocks.string,
+    })
+}
+
+/// The filter that the command line asks for, and the calls that are shown raw.
+pub fn filter(m: &ArgMatches) -> Result<(Filter, Vec<bool>)> {
+    filter_of(m, m.get_many::<String>("expr").into_iter().flatten().cloned().collect())
+}
+
+/// The same with these expressions in place of those of `-e`.
+pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Filter, Vec<bool>)> {
+    let mut f = Filter {
+        calls: Calls::all(),
+        outcomes: Outcomes::ALL,
+        signals: Signals::all(),
+        paths: Vec::new(),
+        mappings: false,
+        lives: true,
+        filter: None,
+        sieves: Vec::new(),
+    };
+    let mut raw = Vec::new();
+    let strings = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned();
+    let exprs = exprs
+        .into_iter()
+        .chain(strings("trace").map(|s| format!("trace={s}")))
+        .chain(strings("signal").map(|s| format!("signal={s}")))
+        .chain(strings("status").map(|s| format!("status={s}")));
+    for e in exprs {
+        let (kind, set) = match e.split_once('=') {
+            Some((k, s)) if !k.contains(['/', ',', '%']) => (k, s),
+            _ => ("trace", e.as_str()),
+        };
+        match kind {
+            "trace" | "t" => f.calls = Calls::parse(set)?,
+            "signal" | "signals" | "s" => f.signals = Signals::parse(set)?,
+            "status" => f.outcomes = Outcomes::parse(set)?,
+            "raw" | "x" => {
+                let calls = Calls::parse(set)?;
+                raw = events::generated::SCHEMAS.iter().map(|s| calls.contains(s)).collect();
+            }
+            other => {
+                let hint = crate::strace_flags::equivalent(&format!("--{other}"))
+                    .unwrap_or("trace=, signal=, status= or raw=");
+                return Err(Error::usage(format!("-e {other}=…"), "no such qualifier", hint));
+            }
+        }
+    }
+    if m.get_flag("successful-only") {
+        f.outcomes = Outcomes { successful: true, ..Outcomes::NONE };
+    }
+    if m.get_flag("failed-only") {
+        f.outcomes = Outcomes { failed: true, ..Outcomes::NONE };
+    }
+    for p in m.get_many::<OsString>("trace-path").into_iter().flatten() {
+        f.paths.push(p.as_bytes().to_vec());
+        if let Ok(full) = std::fs::canonicalize(p) {
+            f.paths.push(full.into_os_string().into_vec());
+        }
+    }
+    Ok((f, raw))
+}
+
+/// Bytes shown of strings and buffers (`-s`).
+pub fn string_limit(m: &ArgMatches) -> usize {
+    m.get_one::<u32>("string-limit").map_or(32, |&s| s as usize)
+}

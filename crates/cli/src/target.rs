@@ -1,0 +1,144 @@
+//! What the command line says of targets, backends and limits: the plan.
+
+use crate::filter::Filter;
+use clap::ArgMatches;
+use engine::capture::Limits;
+use engine::command::{self, Variable};
+use engine::plan::{Backend, OnFull, Plan, Target};
+use engine::{Error, Result};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Bytes of a thread's name (`TASK_COMM_LEN`, include/linux/sched.h).
+const NAME: usize = 16;
+
+/// The plan, and why it takes this backend.
+pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
+    let asked = match m.get_one::<String>("backend").map(String::as_str) {
+        Some("kernel") => Backend::Kernel,
+        Some(b @ "agent") => {
+            return Err(Error::usage(format!("--backend {b}"), "not in this build", "use --backend ptrace"));
+        }
+        Some("ptrace") => Backend::Ptrace,
+        _ => Backend::Auto,
+    };
+    let target = target(m)?;
+    let fds = m.get_count("fd");
+    let on_full = m.get_one::<String>("on-full").map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block });
+    let (backend, why) = match &target {
+        Target::All { .. } => asked.taken_for_all()?,
+        _ => asked.taken(on_full, matches!(target, Target::Pids(_))),
+    };
+    let plan = Plan {
+        target,
+        probes: Vec::new(),
+        call_filters: Vec::new(),
+        measure: false,
+        calls: filter.calls.clone(),
+        follow: !m.get_flag("no-follow"),
+        limits: Limits {
+            string: crate::show::string_limit(m),
+            text: filter.filter.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
+            verbose: m.get_flag("no-abbrev"),
+        },
+        fd_names: fds > 0 || !filter.paths.is_empty(),
+        fd_details: fds > 1,
+        seccomp: !m.get_flag("no-seccomp"),
+        on_full: on_full.unwrap_or(backend.on_full()),
+        buffer: m.get_one::<String>("buffer").map_or(Ok(backend.buffer()), |s| size("--buffer", s))?,
+        backend,
+        named: false,
+        paused: false,
+        notice_ms: 200,
+        filter: filter.filter.clone(),
+    };
+    Ok((plan, why))
+}
+
+/// A time above zero, given in seconds, as ns.
+pub fn seconds(s: &str) -> Result<u64> {
+    // A century at most, so that the sum with the clock's time fits.
+    let n = s.parse::<f64>().ok().filter(|n| *n > 0.0 && *n < 3.2e9);
+    let bad = || Error::usage(format!("--duration {s}"), "not a time above 0", "in seconds, for instance 10 or 0.5");
+    n.map(|n| (n * 1e9) as u64).ok_or_else(bad)
+}
+
+/// A size such as `65536`, `64K`, `4M`, rounded up to a power of two.
+fn size(option: &str, s: &str) -> Result<usize> {
+    let n = bytes(option, s)?;
+    if n > 1 << 30 {
+        return Err(Error::usage(format!("{option} {s}"), "too large", "at most 1G"));
+    }
+    Ok((n as usize).next_power_of_two().max(4096))
+}
+
+/// A number of bytes such as `65536`, `64K`, `4M`, `2G`.
+pub fn bytes(option: &str, s: &str) -> Result<u64> {
+    let bad = || Error::usage(format!("{option} {s}"), "not a size", "for instance 64K, 4M or 1G");
+    let (digits, unit) = match s.trim_end_matches(['B', 'b', 'i']).char_indices().last() {
+        Some((i, 'k' | 'K')) => (&s[..i], 1u64 << 10),
+        Some((i, 'm' | 'M')) => (&s[..i], 1 << 20),
+        Some((i, 'g' | 'G')) => (&s[..i], 1 << 30),
+        Some((i, 't' | 'T')) => (&s[..i], 1 << 40),
+        _ => (s, 1),
+    };
+    let n: u64 = digits.parse().map_err(|_| bad())?;
+    n.checked_mul(unit).filter(|&b| b > 0).ok_or_else(bad)
+}
+
+fn target(m: &ArgMatches) -> Result<Target> {
+    let mut pids = Vec::new();
+    for list in m.get_many::<String>("attach").into_iter().flatten() {
+        for p in list.split([',', ' ', '\n', '\t']).filter(|p| !p.is_empty()) {
+            match p.parse::<i32>() {
+                Ok(n) if n > 0 && n == sys::process::own_pid() => {
+                    return Err(Error::usage(format!("-p {p}"), "is trapline itself", "name another process"));
+                }
+                Ok(n) if n > 0 => pids.push(n),
+                _ => return Err(Error::usage(format!("-p {p}"), "not a process id", "for instance -p $(pidof NAME)")),
+            }
+        }
+    }
+    let argv: Vec<OsString> = m.get_many::<OsString>("command").into_iter().flatten().cloned().collect();
+    if m.get_flag("all") {
+        let columns = "strace's -a COLUMN is --columns";
+        return match (pids.is_empty(), argv.is_empty(), m.get_flag("no-follow")) {
+            (true, true, false) => Ok(Target::All { left_out: Vec::new() }),
+            (_, _, true) => Err(Error::usage("-a --no-follow", "there is nothing to follow", "leave out one of them")),
+            (false, ..) => {
+                Err(Error::usage("-a", "given together with -p", format!("trace one or the other; {columns}")))
+            }
+            _ => Err(Error::usage("-a", "the whole machine, given together with a command", columns)),
+        };
+    }
+    match (pids.is_empty(), argv.is_empty()) {
+        (true, true) => Err(Error::usage("trace", "nothing to trace", "trapline trace -- COMMAND, -p PID, or -a")),
+        (false, false) => Err(Error::usage("-p", "given together with a command", "trace one or the other")),
+        (false, true) => Ok(Target::Pids(pids)),
+        (true, false) => {
+            let user = match m.get_one::<String>("user") {
+                None => None,
+                Some(u) => Some(
+                    sys::users::lookup(u)
+                        .ok_or_else(|| Error::usage(format!("-u {u}"), "no such user", "see 'getent passwd'"))?,
+                ),
+            };
+            if user.is_some() && sys::process::euid() != 0 {
+                return Err(Error::failed("-u", "only root may change the user", "run trapline as root"));
+            }
+            Ok(Target::Command(command::prepare(&argv, &variables(m), user)?))
+        }
+    }
+}
+
+fn variables(m: &ArgMatches) -> Vec<Variable> {
+    let mut out = Vec::new();
+    for v in m.get_many::<OsString>("env").into_iter().flatten() {
+        let b = v.as_bytes();
+        out.push(match b.iter().position(|&c| c == b'=') {
+            Some(i) => Variable::Set(OsString::from_vec(b[..i].to_vec()), OsString::from_vec(b[i + 1..].to_vec())),
+            None => Variable::Remove(v.clone()),
+        });
+    }
+    out
+}

@@ -1,0 +1,58 @@
+//! `--where` and `--param`: the filter language on the command line.
+
+use crate::filter::Filter;
+use clap::ArgMatches;
+use engine::select::Calls;
+use engine::sieve::{Filtered, Where};
+use engine::{Error, Result};
+use std::io::Write;
+use std::sync::Arc;
+
+/// The filter that the command line asks for, typed for the calls that are selected. A mistake in it has been said.
+pub fn parse(m: &ArgMatches, calls: &Calls) -> Result<Option<Arc<Where>>> {
+    let Some(text) = m.get_one::<String>("where") else {
+        return match m.contains_id("param") {
+            true => Err(Error::usage("--param", "there is no filter that could name it", "give --where EXPR too")),
+            false => Ok(None),
+        };
+    };
+    let params: Vec<String> = m.get_many::<String>("param").into_iter().flatten().cloned().collect();
+    match Where::new(text, &params, calls) {
+        Ok(filter) => Ok(Some(Arc::new(filter))),
+        Err(d) => {
+            let terminal = sys::process::is_terminal(&std::io::stderr());
+            let said = if terminal { d.block("--where", text) } else { d.line("--where", text) };
+            let _ = std::io::stderr().write_all((said + "\n").as_bytes());
+            Err(Error::Said)
+        }
+    }
+}
+
+/// Why nothing was recorded, if it is the filter's doing or there was nothing: `passed` of the selected calls passed it.
+pub fn nothing_matched(filter: &Filter, filtered: &Filtered, passed: u64) -> Option<String> {
+    let parts = filter.filter.as_ref()?.parts();
+    let total = filtered.total();
+    if passed > 0 {
+        return None;
+    }
+    if total == 0 {
+        return Some("nothing matched: no such call was made".into());
+    }
+    let (event, was) = if total == 1 { ("event", "was") } else { ("events", "were") };
+    let mut reasons: Vec<(u64, String)> = filtered
+        .parts
+        .iter()
+        .zip(parts)
+        .filter(|(n, _)| **n > 0)
+        .map(|(n, part)| (*n, format!("by '{part}'")))
+        .collect();
+    if filtered.unknown > 0 {
+        reasons.push((filtered.unknown, "because they lack a value that it names".into()));
+    }
+    let why = match reasons.as_slice() {
+        [(_, only)] if total == 1 => only.clone(),
+        [(_, only)] => format!("all {only}"),
+        several => several.iter().map(|(n, why)| format!("{n} {why}")).collect::<Vec<_>>().join(", "),
+    };
+    Some(format!("nothing matched: {total} {event} {was} rejected, {why}"))
+}

@@ -1,0 +1,261 @@
+//! Recordings that were killed, torn, are still going on, or had no room left: what is on disk can be read.
+
+use crate::babeltrace;
+use crate::lab::{self, Running, User, each_user};
+use crate::record::{Recorded, calls, each_backend, finished, number, record, report, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+const MISSING: &str = "the end is missing";
+
+/// Bytes of the streams of a trace, as far as they can be seen.
+fn bytes_in(trace: &Path) -> u64 {
+    let files = fs::read_dir(trace).into_iter().flatten().flatten();
+    let streams = files.filter(|e| e.file_name() != "metadata" && e.file_name() != ".trapline");
+    streams.filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
+}
+
+fn gone(pid: u32) -> bool {
+    lab::status_field(pid, "State").is_none_or(|s| s.starts_with('Z'))
+}
+
+struct Case {
+    dir: PathBuf,
+    running: Running,
+    command: u32,
+    tracer: u32,
+}
+
+/// A recording that has packets on disk and will not end by itself.
+fn under_way(user: User, backend: &str) -> Case {
+    let dir = lab::scratch();
+    let script = "echo $$ >pid.new; mv pid.new pid; i=0; while [ $i -lt 1000 ]; do i=$((i+1)); \
+        dd if=/dev/zero of=/dev/null bs=1 count=2000 status=none; sleep 0.02; done";
+    let args = ["record", "-q", "--backend", backend, "-o", "trace", "sh", "-c", script];
+    let running = lab::start(lab::trapline(user, &args).current_dir(&dir).stderr(Stdio::piped()));
+    lab::until("packets", || bytes_in(&dir.join("trace")) > (300 << 10));
+    let command = fs::read_to_string(dir.join("pid")).expect("pid").trim().parse().expect("pid");
+    let tracer = lab::tracer_of(command);
+    Case { dir, running, command, tracer }
+}
+
+#[test]
+fn whatever_is_killed_whole_packets_can_be_read() {
+    each_backend(|user, backend| {
+        for (round, victims) in
+            [&["front"][..], &["command"], &["tracer"], &["command", "front"], &["front", "tracer"]].iter().enumerate()
+        {
+            if backend == "kernel" && victims.contains(&"tracer") {
+                continue;
+            }
+            let c = under_way(user, backend);
+            std::thread::sleep(Duration::from_millis(round as u64 * 23));
+            for victim in *victims {
+                let pid = match *victim {
+                    "front" => c.running.pid(),
+                    "command" => c.command,
+                    _ => c.tracer,
+                };
+                lab::kill("KILL", pid.into());
+            }
+            lab::until("the front end's end", || gone(c.running.pid()));
+            // It has the other end of stderr.
+            lab::kill("KILL", c.command.into());
+            let out = c.running.end();
+            let trace = c.dir.join("trace");
+            // Where the command was killed first, the front end may have come to its end.
+            let (killed, before) = (!trace.join(".trapline/end").exists(), bytes_in(&trace));
+            assert!(killed == victims.contains(&"front") || victims[0] == "command", "{victims:?}");
+            let first = report(user, &trace, &[]);
+            assert_eq!(first.code(), 0, "{victims:?} {}", first.stderr);
+            assert_eq!(first.stderr.contains(MISSING), killed, "{victims:?} {} after {}", first.stderr, out.stderr);
+            let cut = before - bytes_in(&trace);
+            assert_eq!(first.stderr.contains("not whole"), cut > 0, "{victims:?} {cut} {}", first.stderr);
+            // What was cut off is less than a packet of each stream.
+            assert!(first.out().matches("= 1\n").count() > 1000, "{victims:?}");
+            let again = report(user, &trace, &[]);
+            assert_eq!(again.code(), 0);
+            assert!(again.stdout == first.stdout && !again.stderr.contains("not whole"), "{}", again.stderr);
+            babeltrace::check_all(user, &trace);
+        }
+    });
+}
+
+/// One stream of ten packets or so.
+fn long(user: User) -> Recorded {
+    let r = record(
+        user,
+        &["--backend", "ptrace"],
+        &["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=7000", "status=none"],
+    );
+    assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+    r
+}
+
+/// Where the packets of a file end, by what they say of themselves (CTF 1.8, 5: the size is at byte 56, in bits).
+fn ends(bytes: &[u8]) -> Vec<usize> {
+    let mut all = vec![0];
+    let mut at = 0;
+    while let Some(size) = bytes.get(at + 56..at + 64) {
+        at += size.iter().rev().fold(0, |n, b| n << 8 | usize::from(*b)) / 8;
+        all.push(at);
+    }
+    assert_eq!(at, bytes.len());
+    all
+}
+
+#[test]
+fn a_torn_packet_is_cut_off_wherever_it_ends() {
+    each_user(|user| {
+        let r = long(user);
+        let (file, end) = (r.trace.join("tracer"), r.trace.join(".trapline/end"));
+        let whole = fs::read(&file).expect("the stream");
+        let ends = ends(&whole);
+        assert!(ends.len() > 3, "{ends:?}");
+        let text_of_all = text(user, &r.trace, &[]);
+        let (last, before) = (ends[ends.len() - 2], ends[ends.len() - 3]);
+        let mut cuts: Vec<usize> = vec![last, last + 1, last + 23, last + 87, last + 88, last + 89, whole.len() - 1];
+        cuts.extend((0..8).map(|i| before + (whole.len() - before) / 8 * i + i));
+        for (i, cut) in cuts.into_iter().enumerate() {
+            fs::write(&file, &whole[..cut]).expect("the stream");
+            let out = r.report(&[]);
+            assert_eq!(out.code(), 0, "cut at {cut}: {}", out.stderr);
+            let kept = ends.iter().copied().filter(|e| *e <= cut).max().unwrap_or(0);
+            assert!(text_of_all.as_bytes().starts_with(&out.stdout), "cut at {cut}");
+            assert!(out.stdout.len() > text_of_all.len() / 4);
+            assert_eq!(fs::metadata(&file).expect("the stream").len(), kept as u64, "cut at {cut}");
+            let said = format!("{} bytes of packets that are not whole were left out", cut - kept);
+            assert_eq!(out.stderr.contains(&said), cut > kept, "cut at {cut}: {}", out.stderr);
+            if i % 5 == 0 {
+                babeltrace::check_all(user, &r.trace);
+            }
+        }
+        assert!(!r.report(&[]).stderr.contains(MISSING));
+        fs::remove_file(end).expect("the end");
+        assert!(r.report(&[]).stderr.contains(MISSING));
+        assert_eq!(r.report(&["-q"]).stderr, "");
+    });
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_shown_as_it_is() {
+    if !lab::is_root() || !lab::has("setpriv") {
+        return lab::skip("root", "only root can hand a trace to somebody else");
+    }
+    let r = long(User::Me);
+    let file = r.trace.join("tracer");
+    let whole = fs::read(&file).expect("the stream");
+    let script = "chmod -R a+rX trace";
+    assert_eq!(lab::run(lab::as_user(User::Me, &["sh", "-c", script]).current_dir(&r.dir)).code(), 0);
+    let all = text(User::Nobody, &r.trace, &[]);
+    assert_eq!(all, text(User::Me, &r.trace, &[]));
+    let cut = whole.len() as u64 - 100;
+    fs::OpenOptions::new().write(true).open(&file).and_then(|f| f.set_len(cut)).expect("cut");
+    let out = report(User::Nobody, &r.trace, &[]);
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    assert!(out.stderr.contains("not whole"), "{}", out.stderr);
+    assert!(all.as_bytes().starts_with(&out.stdout) && !out.stdout.is_empty());
+    assert_eq!(fs::metadata(&file).expect("the stream").len(), cut, "it was not nobody's to repair");
+    assert_eq!(r.report(&[]).stdout, out.stdout);
+}
+
+#[test]
+fn a_recording_that_goes_on_can_be_reported() {
+    each_backend(|user, backend| {
+        let dir = lab::scratch();
+        let script = "i=0; while [ ! -e go ] && [ $i -lt 2000 ]; do dd if=/dev/zero of=/dev/null bs=1 count=500 status=none; sleep 0.02; i=$((i+1)); done";
+        let args = [
+            "record",
+            "--backend",
+            backend,
+            "--buffer",
+            "32M",
+            "--as",
+            "text=live",
+            "--stats",
+            "stats",
+            "-o",
+            "trace",
+            "sh",
+            "-c",
+            script,
+        ];
+        let running = lab::start(lab::trapline(user, &args).current_dir(&dir).stderr(Stdio::piped()));
+        let trace = dir.join("trace");
+        let mut reports = Vec::new();
+        for round in 1..=6u64 {
+            lab::until("more packets", || bytes_in(&trace) > round * (300 << 10));
+            let options: &[&str] = if round % 3 == 0 { &["-y"] } else { &[] };
+            let out = report(user, &trace, options);
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            assert!(out.stderr.contains("the recording goes on"), "{}", out.stderr);
+            assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
+            if options.is_empty() {
+                reports.push(out.stdout);
+            }
+        }
+        let force = ["record", "--force", "-o", "trace", "echo", "ran"];
+        let out = lab::run(lab::trapline(user, &force).current_dir(&dir));
+        assert_eq!((out.code(), out.out().as_str(), out.stderr.lines().count()), (125, "", 1), "{}", out.stderr);
+        assert!(out.stderr.contains("goes on"), "{}", out.stderr);
+        fs::write(dir.join("go"), "").expect("go");
+        let r = finished(user, dir.clone(), running.end());
+        assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+        let all = text(user, &r.trace, &[]);
+        assert_eq!(all, fs::read_to_string(dir.join("live")).expect("the live view"), "a report has damaged the trace");
+        // Streams of several processors are not equally far.
+        for part in reports.iter().filter(|_| backend == "ptrace") {
+            assert!(all.as_bytes().starts_with(part) && part.len() > 100_000);
+        }
+        r.check();
+    });
+}
+
+#[test]
+fn a_full_disk_ends_the_trace_but_not_the_command() {
+    if !lab::is_root() || !lab::has("unshare") {
+        return lab::skip("root", "only root can mount a small disk");
+    }
+    each_backend(|user, backend| {
+        const COMMAND: [&str; 3] =
+            ["sh", "-c", "dd if=/dev/zero of=/dev/null bs=1 count=15000 status=none; echo fine; exit 5"];
+        let roomy = record(user, &["--backend", backend, "-E", "PWD"], &COMMAND);
+        assert_eq!((roomy.outcome.code(), number(&roomy.stats, "dropped")), (5, 0), "{}", roomy.outcome.stderr);
+        let dir = lab::scratch();
+        let who = if user == User::Nobody { "setpriv --reuid nobody --regid nogroup --clear-groups --" } else { "" };
+        // The small disk is only there for this shell and what it starts.
+        let script = format!(
+            "mkdir small && mount -t tmpfs -o size=1m,mode=777 none small && \
+             {{ {who} {exe} record --backend {backend} -E PWD --stats stats -o small/trace sh -c '{command}'; \
+             echo $? >status; cp -rp small/trace trace; }}",
+            exe = lab::dir().join("trapline").display(),
+            command = COMMAND[2],
+        );
+        let out = lab::run(lab::as_user(User::Me, &["unshare", "-m", "sh", "-c", &script]).current_dir(&dir));
+        assert_eq!((out.code(), out.out().as_str()), (0, "fine\n"), "{}", out.stderr);
+        assert_eq!(fs::read_to_string(dir.join("status")).expect("status"), "5\n", "{}", out.stderr);
+        let said: Vec<&str> = out.stderr.lines().filter(|l| l.contains("No space left on device")).collect();
+        assert_eq!((said.len(), out.stderr.lines().count()), (1, 2), "{}", out.stderr);
+        assert!(said[0].contains("small/trace") && said[0].contains("the command runs on"), "{}", said[0]);
+        assert!(!lab::dir().join("small").exists());
+        let r = finished(user, dir, out);
+        let dropped = number(&r.stats, "dropped");
+        assert!(dropped > 1000, "{}", r.stats);
+        assert_eq!(calls(&r.stats, "seen"), calls(&roomy.stats, "seen"));
+        let lost = calls(&r.stats, "dropped");
+        for (name, seen) in calls(&r.stats, "seen") {
+            assert_eq!(seen, calls(&r.stats, "recorded")[&name] + lost[&name], "{name} {}", r.stats);
+        }
+        // The rest is what trapline says of processes.
+        let of_calls: u64 = lost.values().sum();
+        assert!(of_calls <= dropped && dropped < of_calls + 50, "{}", r.stats);
+        assert!(r.outcome.stderr.contains(&format!(" {dropped} dropped")), "{}", r.outcome.stderr);
+        let found = babeltrace::check(user, &r.trace, r.events());
+        assert!(found.len() > 1000 || !lab::has("babeltrace2"));
+        let later = r.report(&[]);
+        assert_eq!(later.code(), 0);
+        assert!(later.stderr.contains(MISSING), "{}", later.stderr);
+    });
+}

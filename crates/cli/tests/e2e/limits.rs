@@ -1,0 +1,226 @@
+//! Traces of which only the newest part is kept: `--max-size`, `--flight`.
+
+use crate::babeltrace;
+use crate::lab::{self, Running, User, each_user};
+use crate::record::{Recorded, calls, each_backend, finished, number, record, report, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+const DD: [&str; 6] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000", "status=none"];
+
+/// Bytes of the streams of a trace. Files that go meanwhile are counted with those that come: then it is done again.
+fn bytes_in(trace: &Path) -> u64 {
+    let once = || {
+        let files = fs::read_dir(trace).into_iter().flatten().flatten();
+        let streams = files.filter(|e| e.file_name() != "metadata" && e.file_name() != ".trapline");
+        streams.filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
+    };
+    (0..5).map(|_| once()).min().unwrap_or(0)
+}
+
+#[test]
+fn a_limit_is_never_exceeded_and_the_oldest_go() {
+    each_backend(|user, backend| {
+        let roomy = record(user, &["--backend", backend], &DD);
+        assert_eq!(number(&roomy.stats, "dropped"), 0, "{}", roomy.stats);
+        for (size, max) in [("1M", 1u64 << 20), ("100000", 100_000)] {
+            let dir = lab::scratch();
+            let limit = ["record", "--backend", backend, "--max-size", size, "-o", "trace", "--stats", "stats"];
+            let args = [&limit[..], &["--as", "text=live"], &DD].concat();
+            let mut running = lab::start(lab::trapline(user, &args).current_dir(&dir).stderr(Stdio::piped()));
+            let mut looks = 0;
+            while running.child.try_wait().expect("wait").is_none() {
+                let now = bytes_in(&dir.join("trace"));
+                assert!(now <= max, "{now} bytes");
+                looks += u32::from(now > max / 2);
+            }
+            let r = finished(user, dir, running.end());
+            assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+            let left = bytes_in(&r.trace);
+            assert!(left <= max && left > max / 2, "{left} bytes left of {max}, {looks} looks");
+            // Where the newest were written, the older ones are counted.
+            let overwritten = number(&r.stats, "overwritten");
+            assert!(overwritten > 0, "nothing had to go, the test shows nothing");
+            assert_eq!(number(&r.stats, "dropped"), 0, "{}", r.stats);
+            assert_eq!(calls(&r.stats, "seen"), calls(&roomy.stats, "seen"));
+            assert!(r.outcome.stderr.contains(&format!("{overwritten} overwritten")), "{}", r.outcome.stderr);
+            let events = babeltrace::check_all(user, &r.trace);
+            assert_eq!(events + overwritten, r.events(), "{}", r.stats);
+            let later = r.report(&[]);
+            assert_eq!(later.code(), 0);
+            assert!(later.stderr.contains(&format!("{overwritten} older events")), "{}", later.stderr);
+            let live = fs::read_to_string(r.dir.join("live")).expect("the live view");
+            let (later, live) = (later.out(), live);
+            assert!(later.lines().count() > 500);
+            if backend == "ptrace" {
+                assert!(live.ends_with(&later), "what is left is not the newest");
+            } else {
+                assert_eq!(live.lines().last(), later.lines().last());
+            }
+        }
+    });
+}
+
+#[test]
+fn limits_that_make_no_sense_are_one_line() {
+    each_user(|user| {
+        for (options, word) in [
+            (&["--max-size", "1"][..], "64K"),
+            (&["--flight", "0"], "64K"),
+            (&["--max-size", "much"], "--max-size"),
+            (&["--flight", "1M", "--max-size", "1M"], "--flight"),
+        ] {
+            let dir = lab::scratch();
+            let args = [&["record", "-o", "trace"], options, &["echo", "ran"]].concat();
+            let out = lab::run(lab::trapline(user, &args).current_dir(&dir));
+            assert_eq!(
+                (out.code(), out.out().as_str(), out.stderr.lines().count()),
+                (2, "", 1),
+                "{options:?} {}",
+                out.stderr
+            );
+            assert!(out.stderr.contains(word), "{}", out.stderr);
+            assert!(!dir.join("trace").exists());
+        }
+    });
+}
+
+/// The number of events that a line says of a snapshot.
+fn said_of(stderr: &str, snapshot: &str) -> Option<u64> {
+    let line = stderr.lines().find(|l| l.contains(&format!("{snapshot}: ")))?;
+    line.rsplit_once(": ")?.1.strip_suffix(" events")?.parse().ok()
+}
+
+#[test]
+fn a_flight_recorder_writes_the_newest_at_the_end() {
+    each_backend(|user, backend| {
+        let r = record(user, &["--backend", backend, "--flight", "256K", "--as", "text=live"], &DD);
+        assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+        let snapshot = r.trace.join("snapshot-1");
+        let bytes: u64 = bytes_in(&snapshot);
+        assert!(bytes <= 256 << 10 && bytes > 128 << 10, "{bytes}");
+        let events = babeltrace::check_all(user, &snapshot);
+        assert_eq!(said_of(&r.outcome.stderr, "snapshot-1"), Some(events), "{}", r.outcome.stderr);
+        let overwritten = number(&r.stats, "overwritten");
+        assert!(overwritten > 0, "nothing had to go, the test shows nothing");
+        assert_eq!((events + overwritten, number(&r.stats, "dropped")), (r.events(), 0), "{}", r.stats);
+        // The one snapshot is what the directory stands for.
+        let out = r.report(&[]);
+        assert_eq!((out.code(), out.out()), (0, report(user, &snapshot, &[]).out()));
+        assert!(out.stderr.contains(&format!("{overwritten} older events")), "{}", out.stderr);
+        let live = fs::read_to_string(r.dir.join("live")).expect("the live view");
+        assert!(out.out().lines().last().is_some_and(|l| Some(l) == live.lines().last()));
+        assert!(backend == "kernel" || live.ends_with(&out.out()));
+    });
+}
+
+struct Flying {
+    user: User,
+    dir: PathBuf,
+    running: Running,
+}
+
+/// A command that opens `/etc/STEP` for each step that is asked for by a file of that name, and ends when asked to.
+fn flying(user: User, options: &[&str]) -> Flying {
+    let dir = lab::scratch();
+    let script = "touch ready; while [ ! -e end ]; do for s in one two three; do if [ -e $s ]; then rm $s; cat /etc/no-$s 2>/dev/null; \
+        touch did-$s; fi; done; sleep 0.02; done; exit 4";
+    let args = [&["record", "-o", "trace", "--stats", "stats"], options, &["sh", "-c", script]].concat();
+    let running = lab::start(lab::trapline(user, &args).current_dir(&dir).stderr(Stdio::piped()));
+    lab::until("the command", || dir.join("ready").exists());
+    Flying { user, dir, running }
+}
+
+impl Flying {
+    fn step(&self, name: &str) {
+        fs::write(self.dir.join(name), "").expect("a step");
+        let did = self.dir.join(format!("did-{name}"));
+        lab::until(name, || did.exists());
+    }
+    fn snapshot(&self, n: u32) -> PathBuf {
+        let path = self.dir.join(format!("trace/snapshot-{n}"));
+        lab::until("a snapshot", || path.join(".trapline/end").exists());
+        path
+    }
+    fn end(self) -> Recorded {
+        fs::write(self.dir.join("end"), "").expect("the end");
+        finished(self.user, self.dir.clone(), self.running.end())
+    }
+}
+
+#[test]
+fn snapshots_can_be_asked_for() {
+    each_backend(|user, backend| {
+        let f = flying(user, &["--backend", backend, "--flight", "8M"]);
+        f.step("one");
+        lab::kill("USR2", f.running.pid().into());
+        let first = f.snapshot(1);
+        f.step("two");
+        let out = lab::run(&mut lab::trapline(user, &["snapshot", &f.running.pid().to_string()]));
+        assert_eq!((out.code(), out.out().as_str(), out.stderr.as_str()), (0, "", ""));
+        let second = f.snapshot(2);
+        f.step("three");
+        let r = f.end();
+        let third = r.trace.join("snapshot-3");
+        assert_eq!(r.outcome.code(), 4, "{}", r.outcome.stderr);
+        let mut before = String::new();
+        for (n, snapshot) in [&first, &second, &third].into_iter().enumerate() {
+            let shown = text(user, snapshot, &["-e", "openat"]);
+            for (step, name) in ["one", "two", "three"].into_iter().enumerate() {
+                assert_eq!(shown.contains(&format!("\"/etc/no-{name}\"")), step <= n, "snapshot {n}, {name}");
+            }
+            let events = babeltrace::check_all(user, snapshot);
+            assert_eq!(
+                said_of(&r.outcome.stderr, &format!("snapshot-{}", n + 1)),
+                Some(events),
+                "{}",
+                r.outcome.stderr
+            );
+            assert!(shown.len() > before.len() && (backend == "kernel" || shown.starts_with(&before)));
+            before = shown;
+        }
+        assert_eq!(babeltrace::json(user, &third).len() as u64, r.events());
+        let out = r.report(&[]);
+        assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{}", out.stderr);
+        assert!(out.stderr.contains("3 snapshots") && out.stderr.contains("snapshot-1"), "{}", out.stderr);
+        // All of them are one trace to replace.
+        let args = ["record", "-q", "--force", "-o", "trace", "true"];
+        let out = lab::run(lab::trapline(user, &args).current_dir(&r.dir));
+        assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
+        assert!(!third.exists() && text(user, &r.trace, &[]).contains("execve("));
+    });
+}
+
+#[test]
+fn only_a_flight_recorder_is_asked_for_a_snapshot() {
+    each_user(|user| {
+        let refused = |pid: &str, code: i32, word: &str| {
+            let out = lab::run(&mut lab::trapline(user, &["snapshot", pid]));
+            assert_eq!((out.code(), out.out().as_str(), out.stderr.lines().count()), (code, "", 1), "{}", out.stderr);
+            assert!(out.stderr.contains(word), "{}", out.stderr);
+        };
+        refused("none", 2, "process id");
+        refused("0", 2, "process id");
+        refused("-1", 2, "-1");
+        let mut ended = lab::start(&mut lab::as_user(user, &["true"]));
+        let _ = ended.child.wait();
+        refused(&ended.pid().to_string(), 125, "no such process");
+        let mut sleeper = lab::start(&mut lab::as_user(user, &["sleep", "100"]));
+        refused(&sleeper.pid().to_string(), 125, "not a flight recorder");
+        assert!(sleeper.child.try_wait().expect("wait").is_none(), "the process is gone");
+        // A recorder of another kind, its tracer, and the tracer of a flight recorder would die of the signal.
+        for options in [&[][..], &["--flight", "1M"]] {
+            let mut f = flying(user, &[&["--backend", "ptrace"], options].concat());
+            if options.is_empty() {
+                refused(&f.running.pid().to_string(), 125, "not a flight recorder");
+            }
+            let children =
+                fs::read_to_string(format!("/proc/{0}/task/{0}/children", f.running.pid())).expect("children");
+            let tracer = children.split_whitespace().next().expect("the tracer").to_string();
+            refused(&tracer, 125, "not a flight recorder");
+            assert!(f.running.child.try_wait().expect("wait").is_none(), "the recorder is gone");
+            assert_eq!(f.end().outcome.code(), 4);
+        }
+    });
+}

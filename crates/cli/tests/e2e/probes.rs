@@ -1,0 +1,651 @@
+//! Probes other than calls, each on something that really happens: exact counts, arguments, filters, and what is said when
+//! nothing comes.
+
+use crate::kernel::possible;
+use crate::lab::{self, Outcome, User};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A recording: its trace, what was said, what was counted.
+pub struct Recorded {
+    pub dir: PathBuf,
+    pub out: Outcome,
+    pub stats: Value,
+    /// Of `report --as json`.
+    pub events: Vec<Value>,
+}
+
+impl Recorded {
+    pub fn of(&self, probe: &str) -> Vec<&Value> {
+        self.events.iter().filter(|e| e["name"] == probe).collect()
+    }
+
+    /// A counter of `--stats`, which must hold together: seen = recorded + dropped + filtered.
+    #[track_caller]
+    pub fn count(&self, probe: &str, counter: &str) -> u64 {
+        let counts = &self.stats["probes"][probe];
+        let number = |name: &str| counts[name].as_u64().unwrap_or_else(|| panic!("{probe}.{name}: {}", self.stats));
+        assert_eq!(number("seen"), number("recorded") + number("dropped") + number("filtered"), "{probe}: {counts}");
+        assert_eq!(number("recorded"), self.of(probe).len() as u64, "{probe}: {counts}");
+        number(counter)
+    }
+
+    fn numbers(&self, probe: &str, arg: &str) -> Vec<i64> {
+        self.of(probe).iter().map(|e| e["args"][arg].as_i64().unwrap_or_else(|| panic!("{arg}: {e}"))).collect()
+    }
+}
+
+/// The options of a recording, its trace and its statistics.
+fn options(options: &[&str], command: &[&str]) -> (Vec<String>, PathBuf, PathBuf) {
+    let scratch = lab::scratch();
+    let (dir, stats) = (scratch.join("trace"), scratch.join("stats"));
+    let own = ["record", "-o", dir.to_str().expect("UTF-8"), "--stats", stats.to_str().expect("UTF-8")];
+    let words = own.iter().chain(options).chain(&["--"]).chain(command);
+    (words.map(|w| w.to_string()).collect(), dir, stats)
+}
+
+/// Reads back what was recorded.
+#[track_caller]
+fn read(dir: PathBuf, stats: PathBuf, out: Outcome) -> Recorded {
+    let text = std::fs::read_to_string(stats).unwrap_or_else(|e| panic!("{e}: {}", out.stderr));
+    let report = lab::run(&mut lab::trapline(User::Me, &["report", "--as", "json", dir.to_str().expect("UTF-8")]));
+    assert_eq!(
+        (report.code(), report.stderr.lines().filter(|l| !l.contains("dropped")).count()),
+        (0, 0),
+        "{}",
+        report.stderr
+    );
+    let events = report.out().lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    Recorded { dir, out, stats: serde_json::from_str(&text).expect("JSON"), events }
+}
+
+#[track_caller]
+pub fn record(with: &[&str], command: &[&str]) -> Recorded {
+    let (words, dir, stats) = options(with, command);
+    let out = lab::run(&mut lab::trapline(User::Me, &words));
+    assert_eq!(out.code(), 0, "{words:?}: {}", out.stderr);
+    read(dir, stats, out)
+}
+
+/// What a command line that is refused says: its exit status and its only line.
+#[track_caller]
+fn refused(user: User, words: &[&str]) -> (i32, String) {
+    let all = [&["record"], words, &["--", "true"]].concat();
+    let out = lab::run(&mut lab::trapline(user, &all));
+    assert_eq!(out.stderr.lines().count(), 1, "{words:?}: {}", out.stderr);
+    (out.code(), out.stderr)
+}
+
+/// Whether trapline has attached everything: then it starts the thread that empties the rings.
+fn drains(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut names = tasks.map(|t| std::fs::read_to_string(t.path().join("comm")).unwrap_or_default());
+    names.any(|n| n.trim() == "trapline-drain")
+}
+
+fn tools(program: &str) -> Option<String> {
+    if possible() { lab::program(program) } else { None }
+}
+
+#[test]
+fn functions_and_static_probes_are_counted_with_their_arguments() {
+    let Some(p) = tools("probes") else { return };
+    let [entry, back] = ["uprobe", "uretprobe"].map(|kind| format!("{kind}:{p}:worked"));
+    let [step, plain] = ["step", "plain"].map(|name| format!("usdt:{p}:lab:{name}"));
+    let r = record(&["-e", &entry, "-e", &back, "-e", &format!("usdt:{p}:lab:*")], &[&p, "25"]);
+    // The program saw the semaphore raised each time.
+    assert_eq!(r.out.out(), format!("ready\n{} 25\n", (0..25).sum::<i64>() + 25_000));
+    let upto: Vec<i64> = (0..25).collect();
+    assert_eq!(r.numbers(&entry, "arg0"), upto);
+    assert!(r.numbers(&entry, "arg2").iter().all(|n| *n == 1000));
+    assert_eq!(r.numbers(&back, "retval"), upto.iter().map(|i| i + 1000).collect::<Vec<_>>());
+    assert_eq!((r.numbers(&step, "arg0"), r.numbers(&plain, "arg0")), (upto.clone(), upto));
+    assert!(r.numbers(&step, "arg2").iter().all(|n| *n == -7));
+    for probe in [&entry, &back, &step, &plain] {
+        assert_eq!((r.count(probe, "seen"), r.count(probe, "dropped"), r.count(probe, "skipped")), (25, 0, 0));
+    }
+    assert_eq!(r.stats["enablings"][1]["entered"], 25);
+}
+
+#[test]
+fn filters_of_functions_count_what_each_part_rejects() {
+    let Some(p) = tools("probes") else { return };
+    let (entry, back) = (format!("uprobe:{p}:worked"), format!("uretprobe:{p}:worked"));
+    let plain = format!("usdt:{p}:lab:plain");
+    let r = record(
+        &[
+            "-e",
+            &format!("{entry} /args.arg0 % 2 == 0 && args.arg0 >= 10 && comm == \"probes\"/"),
+            "-e",
+            &format!("{back} /retval >= 1020/"),
+            "-e",
+            &format!("{plain} /args.arg0 == 7 && pid == tid && cpu >= 0 && nsecs > 0 && uid < 1000000/ comm"),
+            "-e",
+            &format!("{entry} /args.arg0 < 0/ kstack"),
+        ],
+        &[&p, "30"],
+    );
+    assert_eq!(r.numbers(&entry, "arg0"), [10, 12, 14, 16, 18, 20, 22, 24, 26, 28]);
+    assert_eq!(r.numbers(&back, "retval"), (1020..1030).collect::<Vec<_>>());
+    assert_eq!(r.numbers(&plain, "arg0"), [7]);
+    assert_eq!(r.of(&plain)[0]["args"]["comm"], "probes");
+    // Two enablings of one probe count together there, and each for itself here.
+    assert_eq!((r.count(&entry, "seen"), r.count(&entry, "filtered")), (60, 50));
+    let rejected = |i: usize| -> Vec<u64> {
+        let parts = r.stats["enablings"][i]["filter"].as_array().expect("parts");
+        parts.iter().map(|p| p["rejected"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!(rejected(0).iter().sum::<u64>(), 20);
+    assert_eq!((rejected(0)[2], rejected(1), rejected(3)), (0, vec![20], vec![30]));
+    assert_eq!((rejected(2)[0], rejected(2).iter().sum::<u64>()), (29, 29));
+    assert!(r.out.stderr.contains("nothing recorded: all 30 filtered by 'args.arg0 < 0'"), "{}", r.out.stderr);
+    let stats = lab::run(&mut lab::trapline(User::Me, &["report", "--as", "stats", r.dir.to_str().expect("UTF-8")]));
+    let said = stats.out();
+    let line = said.lines().find(|l| l.ends_with("worked /retval >= 1020/")).unwrap_or_else(|| panic!("{said}"));
+    assert_eq!(line.split_whitespace().take(5).collect::<Vec<_>>(), ["30", "10", "0", "20", "0"]);
+}
+
+#[test]
+fn filters_read_strings_wherever_they_are() {
+    let Some(p) = tools("hits") else { return };
+    // In the record of a tracepoint, in the kernel, in the process.
+    let exec = "tracepoint:sched:sched_process_exec";
+    let open = "tracepoint:syscalls:sys_enter_openat";
+    let exit = "tracepoint:sched:sched_process_exit";
+    let script = format!("{p} calls 1; {p} calls 2; cat /etc/hostname >/dev/null; :");
+    let r = record(
+        &[
+            "-e",
+            &format!("{exec} /args.filename == \"{p}\"/"),
+            "-e",
+            &format!("{open} /startswith(args.filename, \"/etc/host\")/"),
+            "-e",
+            &format!("{exit} /args.comm == \"hits\"/"),
+        ],
+        &["sh", "-c", &script],
+    );
+    let names = |probe, arg: &str| r.of(probe).iter().map(|e| e["args"][arg].clone()).collect::<Vec<_>>();
+    assert_eq!(names(exec, "filename"), [p.as_str(), &p]);
+    assert_eq!(names(open, "filename"), ["/etc/hostname"]);
+    assert_eq!(names(exit, "comm"), ["hits", "hits"]);
+    // sh, two of hits, cat.
+    assert_eq!((r.count(exec, "seen"), r.count(exit, "seen")), (4, 4));
+    assert!(r.count(open, "filtered") > 0);
+}
+
+#[test]
+fn filters_of_calls_stand_beside_other_probes() {
+    let Some(p) = tools("probes") else { return };
+    let entry = format!("uprobe:{p}:worked");
+    let missing = lab::scratch().join("missing").display().to_string();
+    let script = format!("cat {missing} {missing} {p} >/dev/null 2>&1; {p} 3 >/dev/null");
+    let r = record(
+        &[
+            "-e",
+            "syscall:openat /retval == -ENOENT && args.flags & O_WRONLY || retval == -ENOENT/",
+            "-e",
+            &entry,
+            "-e",
+            "getppid",
+        ],
+        &["sh", "-c", &script],
+    );
+    let opened = r.of("openat");
+    assert!(opened.len() >= 2 && opened.iter().all(|e| e["errno"] == "ENOENT"), "{opened:?}");
+    assert_eq!(opened.iter().filter(|e| e["args"]["filename"] == missing.as_str()).count(), 2);
+    let counts = &r.stats["probes"]["syscall:openat"];
+    assert_eq!(counts["recorded"], opened.len());
+    assert_eq!(counts["seen"].as_u64().unwrap(), opened.len() as u64 + counts["filtered"].as_u64().unwrap());
+    assert!(counts["filtered"].as_u64().unwrap() >= 3, "{counts}");
+    assert_eq!(r.count(&entry, "seen"), 3);
+}
+
+#[test]
+fn a_call_is_the_same_by_both_of_its_names() {
+    let Some(p) = tools("hits") else { return };
+    for name in ["getppid", "syscall:getppid"] {
+        let r = record(&["-e", name, "--backend", "kernel"], &[&p, "calls", "40"]);
+        assert_eq!(r.of("getppid").len(), 40, "{name}");
+    }
+}
+
+#[test]
+fn the_ends_of_a_call_are_probes_of_their_own() {
+    let Some(p) = tools("hits") else { return };
+    let (entry, back) = ("syscall:getpgid:entry", "syscall:getpgid:return");
+    let (words, dir, stats) = options(&["-e", entry, "-e", &format!("{back} /retval > 0/")], &[&p, "groups", "70"]);
+    let r = read(dir, stats, lab::run(&mut lab::trapline(User::Me, &words)));
+    assert_eq!((r.out.code(), r.count(entry, "seen"), r.count(back, "seen")), (0, 70, 70), "{}", r.out.stderr);
+    assert_eq!((r.count(back, "filtered"), r.numbers(entry, "pid").len()), (0, 70));
+    let groups = r.numbers(back, "retval");
+    assert!(groups.len() == 70 && groups.iter().all(|g| *g > 0 && *g == groups[0]), "{groups:?}");
+    let (code, said) = refused(User::Me, &["-e", "syscall:getpgidd:entry", "true"]);
+    assert!(code == 2 && said.contains("getpgid"), "{said}");
+}
+
+#[test]
+fn tracepoints_are_counted_and_only_those_of_the_target() {
+    let Some(p) = tools("hits") else { return };
+    let [enter, fork] = ["tracepoint:syscalls:sys_enter_getppid", "tracepoint:sched:sched_process_fork"];
+    let script = format!("{p} calls 300; {p} calls 200; :");
+    // Somebody else does the same meanwhile.
+    let mut other = lab::as_user(User::Me, &[&p, "calls", "2000000"]);
+    let other = lab::start(other.stdout(Stdio::null()));
+    // The shell asks once itself.
+    let own = format!("{enter} /comm == \"hits\"/");
+    let r = record(&["-e", &own, "-e", fork, "-e", "begin,end"], &["sh", "-c", &script]);
+    let pid = other.pid();
+    drop(other);
+    assert_eq!((r.count(enter, "recorded"), r.count(fork, "seen")), (500, 2));
+    assert!(r.events.iter().all(|e| e["pid"] != pid));
+    let names: Vec<&Value> = r.events.iter().map(|e| &e["name"]).collect();
+    assert_eq!((names.first().unwrap().as_str(), names.last().unwrap().as_str()), (Some("begin"), Some("end")));
+}
+
+#[test]
+fn page_faults_are_counted_with_their_addresses() {
+    let Some(p) = tools("hits") else { return };
+    let probe = "software:page-faults:1";
+    let r = record(&["-e", probe], &[&p, "faults", "100"]);
+    let first: u64 = r.out.out().trim().parse().expect("an address");
+    let address = |e: &&Value| {
+        let text = e["args"]["addr"].as_str().unwrap_or_else(|| panic!("{e}")).to_string();
+        u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("hex")
+    };
+    let pages: BTreeSet<u64> = r.of(probe).iter().map(address).map(|a| a & !4095).collect();
+    assert_eq!(pages.range(first..first + 100 * 4096).count(), 100);
+    assert_eq!(r.count(probe, "dropped"), 0);
+}
+
+#[test]
+fn clocks_tick() {
+    let Some(p) = tools("hits") else { return };
+    let (profile, interval) = ("profile:hz:199", "interval:ms:10");
+    let started = std::time::Instant::now();
+    let r = record(&["-e", &format!("{profile} ustack=5"), "-e", interval], &[&p, "burn", "300"]);
+    let most = started.elapsed().as_millis() as u64 / 10 + 1;
+    // 60 ticks hit the target, or fewer on a machine whose own clock is late.
+    assert!((5..=most * 2).contains(&r.count(profile, "recorded")), "{}", r.stats);
+    assert!((1..=most).contains(&r.count(interval, "recorded")), "{}", r.stats);
+    let pids: BTreeSet<u64> = r.of(profile).iter().map(|e| e["pid"].as_u64().unwrap()).collect();
+    assert_eq!(pids.len(), 1, "ticks of others");
+    assert!(r.of(profile).iter().any(|e| !e["args"]["ustack"].as_array().unwrap().is_empty()));
+}
+
+#[test]
+fn a_flood_takes_nothing_from_a_rare_probe() {
+    let Some(p) = tools("hits") else { return };
+    let [hot, rare] = ["hot", "rare"].map(|f| format!("uprobe:{p}:{f}"));
+    let r = record(&["--buffer", "4096", "-e", &hot, "-e", &rare], &[&p, "flood", "200000", "30"]);
+    assert_eq!((r.count(&hot, "seen"), r.count(&rare, "seen")), (200_000, 30));
+    assert!(r.count(&hot, "dropped") > 0, "no flood: {}", r.stats);
+    assert_eq!((r.count(&rare, "dropped"), r.numbers(&rare, "arg0")), (0, (0..30).collect::<Vec<_>>()));
+    let dropped = r.stats["dropped"].as_u64().unwrap();
+    assert_eq!(dropped, r.count(&hot, "dropped"));
+}
+
+#[test]
+fn returns_nested_too_deep_are_counted() {
+    let Some(p) = tools("hits") else { return };
+    let [entry, back] = ["uprobe", "uretprobe"].map(|kind| format!("{kind}:{p}:down"));
+    let r = record(&["-e", &back, "-e", &entry], &[&p, "deep", "200"]);
+    assert_eq!(r.out.out(), "200\n");
+    assert_eq!(r.count(&entry, "seen"), 200);
+    let returns = r.count(&back, "seen");
+    // MAX_URETPROBE_DEPTH of the kernel is 64.
+    assert_eq!((returns, r.stats["enablings"][0]["entered"].as_u64()), (64, Some(200)));
+    assert!(r.out.stderr.contains("136 of 200 calls without a return"), "{}", r.out.stderr);
+}
+
+#[test]
+fn two_sessions_are_independent() {
+    let Some(p) = tools("probes") else { return };
+    let entry = format!("uprobe:{p}:worked");
+    let start = |filter: &str, n: &str| {
+        let (words, dir, stats) = options(&["-e", &format!("{entry} /{filter}/")], &[&p, n]);
+        let mut child = lab::trapline(User::Me, &words);
+        child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        (lab::start(&mut child), dir, stats)
+    };
+    let (mut a, b) = (start("args.arg0 < 3", "20"), start("args.arg0 >= 3", "30"));
+    // Both have begun; the first ends before the second goes on.
+    let ends = |mut s: (lab::Running, PathBuf, PathBuf)| {
+        drop(s.0.child.stdin.take());
+        let out = s.0.end();
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        read(s.1, s.2, out)
+    };
+    lab::until("both sessions", || drains(a.0.pid()) && drains(b.0.pid()));
+    assert!(a.0.child.try_wait().expect("wait").is_none());
+    let (a, b) = (ends(a), ends(b));
+    assert_eq!((a.count(&entry, "seen"), b.count(&entry, "seen")), (20, 30));
+    assert_eq!((a.count(&entry, "recorded"), b.count(&entry, "recorded")), (3, 27));
+}
+
+#[test]
+fn a_process_that_runs_is_attached_to() {
+    let Some(p) = tools("hits") else { return };
+    let mut target = lab::as_user(User::Me, &[&p, "wait"]);
+    let mut target = lab::start(target.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let probe = format!("uprobe:{p}:rare");
+    let (words, dir, stats) = options(&["-e", &probe, "-p", &target.pid().to_string()], &[]);
+    let words: Vec<String> = words.into_iter().filter(|w| w != "--").collect();
+    let running = lab::start(lab::trapline(User::Me, &words).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    lab::until("the attach", || drains(running.pid()));
+    drop(target.child.stdin.take());
+    let out = running.end();
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let r = read(dir, stats, out);
+    assert_eq!(r.numbers(&probe, "arg0"), [0, 1, 2]);
+    drop(target);
+}
+
+#[test]
+fn nothing_is_left_behind_when_trapline_is_killed() {
+    let Some(p) = tools("hits") else { return };
+    let probe = |f: &str| format!("uprobe:{p}:{f}");
+    for round in 0..4u64 {
+        let before = crate::kernel::objects();
+        let (words, ..) = options(
+            &[
+                "-e",
+                &probe("*"),
+                "-e",
+                &format!("uretprobe:{p}:rare"),
+                "-e",
+                "profile:hz:99,tracepoint:sched:sched_switch",
+            ],
+            &[&p, "wait"],
+        );
+        let mut running = lab::trapline(User::Me, &words);
+        let running = lab::start(running.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()));
+        if round % 2 == 0 {
+            lab::until("the session", || drains(running.pid()));
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(20 * round));
+        }
+        let mut ours: BTreeSet<_> = crate::kernel::objects().difference(&before).copied().collect();
+        assert!(round % 2 == 1 || ours.iter().any(|o| o.0 == "link"), "{ours:?}");
+        lab::kill("KILL", running.pid().into());
+        let gone = || lab::status_field(running.pid(), "State").is_none_or(|s| s.starts_with('Z'));
+        lab::until("trapline's end", gone);
+        ours.extend(crate::kernel::objects().difference(&before));
+        let left = || crate::kernel::objects().intersection(&ours).next().is_some();
+        lab::until("an end of all programs, maps and links", || !left());
+    }
+}
+
+#[test]
+fn trapline_itself_is_never_an_event() {
+    if !possible() {
+        return;
+    }
+    let mut other = lab::as_user(User::Me, &["sh", "-c", "while sleep 0.01; do echo; done"]);
+    let other = lab::start(other.stdout(Stdio::null()));
+    let scratch = lab::scratch();
+    let text = scratch.join("text");
+    let view = format!("text={}", text.display());
+    let write = "tracepoint:syscalls:sys_enter_write";
+    let switch = "tracepoint:sched:sched_switch";
+    let (words, dir, stats) =
+        options(&["-a", "--duration", "0.4", "--as", &view, "-e", write, "-e", switch, "-e", "profile:hz:199"], &[]);
+    let words: Vec<String> = words.into_iter().filter(|w| w != "--").collect();
+    let running = lab::start(lab::trapline(User::Me, &words).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let own = running.pid();
+    let out = running.end();
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let r = read(dir, stats, out);
+    assert!(r.events.iter().any(|e| e["pid"] == other.pid() && e["name"] == write), "nobody else was seen");
+    let mine: Vec<&Value> = r.events.iter().filter(|e| e["pid"] == own).collect();
+    assert!(mine.is_empty(), "{mine:?}");
+}
+
+#[test]
+fn what_cannot_be_enabled_is_refused_in_one_line() {
+    let Some(p) = tools("probes") else { return };
+    let u = |rest: &str| format!("uprobe:{p}:{rest}");
+    let says = |words: &[&str], code: i32, parts: &[&str]| {
+        let (status, line) = refused(User::Me, words);
+        assert_eq!(status, code, "{line}");
+        for part in parts {
+            assert!(line.contains(part), "no '{part}' in {line}");
+        }
+    };
+    says(&["-e", &u("wroked")], 2, &["no such probe", "did you mean", "worked"]);
+    says(&["-e", "tracepiont:a:b"], 2, &["no such provider", "did you mean tracepoint"]);
+    says(&["-e", &u("worked"), "-e", &u("wor*")], 2, &["worked", "enabled twice"]);
+    says(&["-e", "begin,begin"], 2, &["begin", "enabled twice"]);
+    says(&["-e", "begin /pid == 1/"], 2, &["takes no filter"]);
+    says(&["-e", "read /retval < 0/", "-e", "read,write"], 2, &["syscall:read", "enabled twice", "||"]);
+    says(&["-e", "tracepoint:*:*"], 2, &["at most 256"]);
+    says(&["-e", &format!("{} /args.no == 1/", u("worked"))], 2, &["F0003", "args.no", "column 1", "arg0, arg1"]);
+    says(&["-e", &format!("{} /args.arg0 ==/", u("worked"))], 2, &["column"]);
+    says(&["-e", &format!("{} /dur > 1/", u("worked"))], 2, &["F0012", "dur"]);
+    says(&["-e", &format!("{} /pid == 1", u("worked"))], 2, &["no end"]);
+    says(&["-e", "read /args.no == 1/"], 2, &["F0003", "args.no"]);
+    says(&["-e", ""], 2, &["no probe"]);
+    says(&["-e", "!all"], 2, &["nothing is enabled"]);
+    says(&["-e", &u("worked"), "--backend", "ptrace"], 125, &["only the kernel backend", "--backend ptrace"]);
+    says(&["-e", "read /retval < 0/", "--backend", "ptrace"], 125, &["only the kernel backend"]);
+    says(&["-e", &u("worked"), "--on-full", "block"], 125, &["only the kernel backend", "--on-full block"]);
+    if lab::has("setpriv") {
+        let (code, line) = refused(User::Nobody, &["-e", &u("worked")]);
+        assert_eq!(code, 125, "{line}");
+        assert!(line.contains("run as root") && line.contains("cap_bpf"), "{line}");
+    }
+}
+
+#[test]
+fn functions_of_the_kernel_are_traced_or_refused_with_the_reason() {
+    let Some(p) = tools("hits") else { return };
+    for way in ["fentry", "fexit", "kprobe", "kretprobe"] {
+        let probe = &format!("{way}:__x64_sys_getpgid");
+        let (words, dir, stats) = options(&["-e", probe], &[&p, "groups", "70"]);
+        let out = lab::run(&mut lab::trapline(User::Me, &words));
+        if out.code() != 0 {
+            assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{}", out.stderr);
+            assert!(out.stderr.contains("this kernel") && out.stderr.contains("kprobes"), "{}", out.stderr);
+            assert!(out.stderr.contains("use a tracepoint"), "{}", out.stderr);
+            lab::skip(if way.starts_with('f') { "fentry" } else { "kprobe" }, out.stderr.trim());
+            continue;
+        }
+        assert_eq!(read(dir, stats, out).count(probe, "seen"), 70);
+        let (filter, first): (_, &[&str]) = match way {
+            "kretprobe" => ("retval == 7", &[]),
+            "fexit" => ("args.count == 7 && retval == 7", &["vfs_read"]),
+            _ => ("args.count == 7", &["vfs_read"]),
+        };
+        let probe = &format!("{way}:vfs_read");
+        let dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=7", "count=50"];
+        let r = record(&["-e", &format!("{probe} /{filter}/ kstack=3")], &dd);
+        assert_eq!(r.count(probe, "recorded"), 50, "{}", r.out.stderr);
+        assert_eq!(r.count(probe, "seen"), 50 + r.count(probe, "filtered"));
+        let of = r.of(probe);
+        let top = |e: &&Value| {
+            let frame = e["args"]["kstack"][0].as_str().expect("a frame");
+            u64::from_str_radix(&frame[2..], 16).expect("hex")
+        };
+        let tops = symbols(&of.iter().map(top).collect::<Vec<_>>());
+        assert!(first.is_empty() || tops.iter().all(|t| first.contains(&t.as_str())), "{probe}: {tops:?}");
+        let number = |e: &Value, of: &str| e["args"][of].as_u64().or(e[of].as_u64());
+        let seven = if way.ends_with("ntry") || way == "kprobe" { "count" } else { "retval" };
+        assert!(of.iter().all(|e| number(e, seven) == Some(7)), "{probe}: {of:?}");
+    }
+}
+
+#[test]
+fn what_has_not_fired_is_explained() {
+    let Some(p) = tools("hits") else { return };
+    let says = |probe: &str, command: &[&str], why: &str| {
+        let r = record(&["-e", probe], command);
+        let of: Vec<&str> = r.out.stderr.lines().filter(|l| l.contains("nothing recorded")).collect();
+        let [line] = of[..] else { panic!("{}", r.out.stderr) };
+        assert!(line.ends_with(why), "{line}");
+    };
+    let probe = format!("uprobe:{p}:down");
+    says(&probe, &[&p, "calls", "1"], "nothing recorded: never reached");
+    says(&format!("{probe} /args.arg0 > 9 && pid > 0/"), &[&p, "deep", "9"], "all 9 filtered by 'args.arg0 > 9'");
+    says(&probe, &["true"], "hits was never executed or mapped by what was traced");
+    // The same name elsewhere.
+    let copy = lab::scratch().join("hits");
+    std::fs::copy(&p, &copy).expect("a copy");
+    says(&probe, &[copy.to_str().expect("UTF-8"), "deep", "3"], &format!("; {} was", copy.display()));
+}
+
+#[test]
+fn other_readers_find_as_many_events() {
+    let Some(p) = tools("probes") else { return };
+    if !lab::has("babeltrace2") {
+        return lab::skip("package:babeltrace2", "no babeltrace2");
+    }
+    let r = record(
+        &[
+            "-e",
+            &format!("uprobe:{p}:worked,uretprobe:{p}:worked,usdt:{p}:lab:* ustack=4 kstack comm"),
+            "-e",
+            "tracepoint:sched:sched_process_exec,tracepoint:sched:sched_switch kstack=8",
+            "-e",
+            "openat /retval >= 0/",
+            "-e",
+            "profile:hz:499,software:page-faults:1,begin,end",
+        ],
+        &[&p, "100"],
+    );
+    let argv = ["timeout", "60", "prlimit", "--as=2147483648", "babeltrace2", r.dir.to_str().expect("UTF-8")];
+    let out = lab::run(&mut lab::as_user(User::Me, &argv));
+    assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
+    let counts = |probe: &str| out.out().lines().filter(|l| l.contains(&format!(" {probe}: "))).count();
+    let probes: BTreeSet<&str> =
+        r.events.iter().filter(|e| e["type"] == "probe").filter_map(|e| e["name"].as_str()).collect();
+    assert!(probes.len() >= 8, "{probes:?}");
+    for probe in probes {
+        assert_eq!(counts(probe), r.of(probe).len(), "{probe}");
+    }
+    assert_eq!(counts("syscall:openat"), r.of("openat").len());
+}
+
+#[test]
+fn the_plan_names_each_probe_and_the_cost_is_measured() {
+    let Some(tool) = tools("probes") else { return };
+    // A file of its own: a program at a place runs for every process that
+    // comes by there, so for those of other tests too.
+    let p = lab::scratch().join("probes").display().to_string();
+    std::fs::copy(tool, &p).expect("a copy");
+    let entry = format!("uprobe:{p}:worked");
+    let r = record(
+        &["--explain", "--cost", "-e", &format!("{entry} /args.arg0 < 5/ comm"), "-e", "profile:hz:99"],
+        &[&p, "50"],
+    );
+    for line in [
+        &format!("trapline: probe: {entry}: uprobe_multi, else perf uprobes, at 1 place") as &str,
+        "trapline:   fields: arg0, arg1, arg2, arg3, arg4, arg5, comm",
+        "trapline:   filter, in its program: args.arg0 < 5",
+        "trapline: probe: profile:hz:99: a perf clock on every CPU",
+        "trapline: probes: rings of",
+    ] {
+        assert!(r.out.stderr.lines().any(|l| l.starts_with(line)), "no '{line}' in {}", r.out.stderr);
+    }
+    let programs = r.stats["cost"]["programs"].as_array().expect("measured");
+    let own = programs.iter().find(|c| c["name"] == entry.as_str()).unwrap_or_else(|| panic!("{}", r.stats));
+    assert_eq!(own["runs"], 50);
+    assert!(own["ns"].as_u64().unwrap() > 0 && r.stats["cost"]["drain_ns"].as_u64().unwrap() > 0);
+    assert!(r.out.stderr.contains(&format!("cost: {entry}: ")), "{}", r.out.stderr);
+}
+
+#[test]
+fn a_session_that_ends_before_its_target_counts_exactly() {
+    let Some(p) = tools("hits") else { return };
+    let mut target = lab::as_user(User::Me, &[&p, "flood", "4000000000", "0"]);
+    let target = lab::start(target.stdout(Stdio::null()));
+    let (hot, call) = (format!("uprobe:{p}:hot"), "tracepoint:sched:sched_switch");
+    let pid = target.pid().to_string();
+    let filter = format!("{hot} /args.arg0 % 1000 == 0/");
+    let (words, dir, stats) = options(&["-p", &pid, "--duration", "0.3", "-e", &filter, "-e", &hot, "-e", call], &[]);
+    let words: Vec<String> = words.into_iter().filter(|w| w != "--").collect();
+    let out = lab::run(&mut lab::trapline(User::Me, &words));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let r = read(dir, stats, out);
+    assert!(r.count(&hot, "filtered") > 0 && r.count(&hot, "recorded") > 0, "{}", r.stats);
+    r.count(call, "seen");
+    drop(target);
+}
+
+/// The commands of docs/PROBES.md, and whether they need functions of the kernel.
+fn examples() -> Vec<(&'static str, bool)> {
+    const DOC: &str = include_str!("../../../../docs/PROBES.md");
+    let mut found = Vec::new();
+    let mut kind = None;
+    for line in DOC.lines() {
+        match line.strip_prefix("```") {
+            Some("sh") => kind = Some(false),
+            Some("sh kernel") => kind = Some(true),
+            Some(_) => kind = None,
+            None => found.extend(kind.filter(|_| line.starts_with("trapline ")).map(|kernel| (line, kernel))),
+        }
+    }
+    found
+}
+
+#[test]
+fn the_examples_of_the_page_about_probes_work() {
+    let (Some(_), Some(_)) = (tools("probes"), tools("hits")) else { return };
+    let all = examples();
+    assert!(all.len() >= 12, "{all:?}");
+    for (line, of_kernel) in all {
+        let out = lab::run(&mut lab::as_user(User::Me, &["sh", "-c", &format!("PATH=.:$PATH; {line}")]));
+        if of_kernel && out.code() == 125 && out.stderr.contains("this kernel") {
+            lab::skip("fentry", out.stderr.trim());
+            continue;
+        }
+        assert_eq!(out.code(), 0, "{line}: {}", out.stderr);
+        let events =
+            out.stderr.lines().find_map(|l| l.strip_prefix("trapline: ")?.split_once(" events")?.0.parse().ok());
+        assert!(events.is_some_and(|n: u64| n > 0), "{line}: {}", out.stderr);
+    }
+}
+
+/// Names of the kernel's functions that return addresses are in.
+fn symbols(addresses: &[u64]) -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/kallsyms").expect("kallsyms");
+    let parse = |l: &str| {
+        let mut words = l.split_whitespace();
+        let at = u64::from_str_radix(words.next()?, 16).ok()?;
+        Some((at, words.nth(1)?.to_string()))
+    };
+    let mut all: Vec<(u64, String)> = text.lines().filter_map(parse).collect();
+    all.sort();
+    addresses.iter().map(|a| all[all.partition_point(|s| s.0 <= *a) - 1].1.clone()).collect()
+}
+
+#[test]
+fn kernel_stacks_begin_where_the_probe_is() {
+    let Some(p) = tools("hits") else { return };
+    let [enter, switch, profile] =
+        ["tracepoint:syscalls:sys_enter_getppid", "tracepoint:sched:sched_switch", "profile:hz:999"];
+    let tops = |probe: &str| -> Vec<u64> {
+        // Alone: ticks may hit what other probes do.
+        let r = record(&["--kstack=16", "-e", probe], &[&p, "calls", "200000"]);
+        let stacks = r.of(probe).into_iter().filter_map(|e| e["args"]["kstack"][0].as_str().map(str::to_string));
+        let all: BTreeSet<u64> = stacks.map(|t| u64::from_str_radix(&t[2..], 16).expect("hex")).collect();
+        all.into_iter().collect()
+    };
+    for probe in [enter, switch, profile] {
+        let names = symbols(&tops(probe));
+        // Linux 6.1 has none at the tracepoints of single calls.
+        if probe == enter && names.is_empty() {
+            lab::skip("stacks", "this kernel gives no kernel stacks at the tracepoints of calls");
+            continue;
+        }
+        // Ticks hit the kernel now and then only; there they may hit what somebody else's probes do.
+        assert!(probe == profile || !names.is_empty(), "{probe}");
+        let own: &[&str] = match probe == profile {
+            true => &["perf_swevent_hrtimer", "__perf_event_overflow", "bpf_overflow_handler"],
+            false => &["bpf", "perf_", "__traceiter", "__bpf", "trace_call_bpf"],
+        };
+        for own in own {
+            assert!(!names.iter().any(|n| n.starts_with(own)), "{probe}: {names:?}");
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! The event classes of trapline as CTF types: what [`events::layout::Layout`] says, in the words of the format.
+//!
+//! Every number stands under its argument's name; the address of an argument that leads to memory is `NAME_ptr`, and what was
+//! read there is `NAME`, or `NAME` and `NAME_out` where it was read at entry and at exit. Counts of what follows are `NAME_length`
+//! and `NAME_count`. The time of entry is `entry_time`, so that it does not collide with the arguments that are called `start`.
+
+use crate::model::{
+    Base, ByteOrder, Encoding, EventClass, Field, IntType, Label, Metadata, StreamClass, StructType, Type,
+};
+use events::layout::{Layout, Shape, TailSpec};
+use events::schema::{Class, Schema};
+use events::types::{Fmt, Int, Mem, Struct, Table, TableKind};
+
+/// An enumeration with more labels than this is shown as a number: labels cost every reader time to open the trace.
+const MAX_LABELS: usize = 40;
+
+fn field(name: impl Into<String>, ty: Type) -> Field {
+    Field { name: name.into(), ty }
+}
+
+fn unsigned(name: impl Into<String>, bits: u32) -> Field {
+    field(name, Type::Int(IntType::unsigned(bits)))
+}
+
+fn hex(name: impl Into<String>, bits: u32) -> Field {
+    field(name, Type::Int(IntType::unsigned(bits).hex()))
+}
+
+fn structure(fields: Vec<Field>) -> StructType {
+    StructType { align: 8, fields }
+}
+
+/// An integer of `size` bytes in the trace, shown as `int`.
+fn integer(int: &Int, size: u8) -> Type {
+    let bits = u32::from(size) * 8;
+    let base = match int.fmt {
+        Fmt::Hex | Fmt::Flags(_) | Fmt::Addr | Fmt::IoctlCmd | Fmt::Handler | Fmt::EpollData | Fmt::Dev => {
+            Base::Hexadecimal
+        }
+        Fmt::Oct | Fmt::ModeType => Base::Octal,
+        _ => Base::Decimal,
+    };
+    let order = match int.fmt {
+        Fmt::Be16 | Fmt::Be32 | Fmt::Inet4 => ByteOrder::Big,
+        _ => ByteOrder::Little,
+    };
+    let ty = IntType { base, order, signed: int.signed, ..IntType::unsigned(bits) };
+    match int.fmt {
+        Fmt::Enum(table) if fits(table, &ty) => Type::Enum(ty.clone(), labels(table, &ty)),
+        _ => Type::Int(ty),
+    }
+}
+
+/// Whether all values of the table are values of the integer, and are few.
+fn fits(table: &Table, ty: &IntType) -> bool {
+    table.kind == TableKind::Enum
+        && (1..=MAX_LABELS).contains(&table.entries.len())
+        && table.entries.iter().all(|e| {
+            let v = e.value as i64;
+            let shift = 64 - ty.size;
+            if ty.signed { v << shift >> shift == v } else { e.value << shift >> shift == e.value }
+        })
+}
+
+fn labels(table: &Table, ty: &IntType) -> Vec<Label> {
+    let value = |v: u64| if ty.signed { i128::from(v as i64) } else { i128::from(v) };
+    table.entries.iter().map(|e| Label { name: e.name.into(), first: value(e.value), last: value(e.value) }).collect()
+}
+
+fn bytes(n: u64) -> Type {
+    Type::Array(Box::new(Type::Int(IntType::unsigned(8).hex())), n)
+}
+
+fn sequence(element: Type, length: &str) -> Type {
+    Type::Sequence(Box::new(element), vec![length.into()])
+}
+
+fn byte_sequence(length: &str) -> Type {
+    sequence(Type::Int(IntType::unsigned(8).hex()), length)
+}
+
+fn memory(m: &Mem) -> Type {
+    match m {
+        Mem::Int(i) => integer(i, i.size),
+        Mem::Chars(n) => {
+            let char = IntType { encoding: Encoding::Utf8, ..IntType::unsigned(8) };
+            Type::Array(Box::new(Type::Int(char)), u64::from(*n))
+        }
+        Mem::Bytes(n) | Mem::Sigset(n) => bytes(u64::from(*n)),
+        Mem::Inet6 => bytes(16),
+        Mem::Struct(s) => Type::Struct(packed(s)),
+        Mem::Array(e, n) => Type::Array(Box::new(memory(e)), u64::from(*n)),
+    }
+}
+
+/// A struct in the order of its bytes, with explicit pads. Where fields share bytes (unions), the first one stands for them.
+fn packed(s: &Struct) -> StructType {
+    let mut order: Vec<_> = s.fields.iter().collect();
+    order.sort_by_key(|f| f.offset);
+    let mut fields: Vec<Field> = Vec::new();
+    let mut at = 0usize;
+    let pad = |fields: &mut Vec<Field>, from: usize, to: usize| {
+        if to > from {
+            fields.push(field(format!("pad{from}"), bytes((to - from) as u64)));
+        }
+    };
+    for f in order {
+        let from = usize::from(f.offset);
+        let to = from + f.mem.size();
+        if from < at || to > usize::from(s.size) || f.mem.size() == 0 {
+            continue;
+        }
+        pad(&mut fields, at, from);
+        let name = plain(f.name);
+        let taken = name.is_empty() || fields.iter().any(|x| x.name == name);
+        let name = if taken { format!("{}{from}", if name.is_empty() { "at" } else { name }) } else { name.into() };
+        fields.push(field(name, memory(&f.mem)));
+        at = to;
+    }
+    pad(&mut fields, at, usize::from(s.size));
+    structure(fields)
+}
+
+fn iovec(prefix: &str) -> [Field; 2] {
+    let n = format!("{prefix}_count");
+    let element = structure(vec![
+        hex("base", 64),
+        unsigned("len", 64),
+        unsigned("cap", 8),
+        unsigned("data_length", 16),
+        field("data", byte_sequence("data_length")),
+    ]);
+    [unsigned(&n, 16), field(prefix, sequence(Type::Struct(element), &n))]
+}
+
+/// `struct user_msghdr` (`include/linux/socket.h`, 6.18) and what it leads to, as [`events::message`] writes them.
+fn message() -> StructType {
+    let mut fields = vec![
+        hex("msg_name_ptr", 64),
+        unsigned("msg_namelen", 32),
+        hex("pad12", 32),
+        hex("msg_iov_ptr", 64),
+        unsigned("msg_iovlen", 64),
+        hex("msg_control_ptr", 64),
+        unsigned("msg_controllen", 64),
+        hex("msg_flags", 32),
+        hex("pad52", 32),
+        unsigned("msg_len", 32),
+        hex("caps", 8),
+        unsigned("msg_name_length", 16),
+        field("msg_name", byte_sequence("msg_name_length")),
+    ];
+    fields.extend(iovec("msg_iov"));
+    fields.push(unsigned("msg_control_length", 16));
+    fields.push(field("msg_control", byte_sequence("msg_control_length")));
+    structure(fields)
+}
+
+/// The element of a tail of structs or integers.
+fn element(schema: &Schema, spec: &TailSpec) -> Type {
+    match schema.args[usize::from(spec.arg)].ty {
+        events::types::Type::Ptr { elem, .. } => memory(&elem),
+        _ => bytes(1),
+    }
+}
+
+fn tail(schema: &Schema, spec: &TailSpec, name: &str, out: &mut Vec<Field>) {
+    let (n, len) = (format!("{name}_count"), format!("{name}_length"));
+    match spec.shape {
+        Shape::Str => out.push(field(name, Type::Str(Encoding::Utf8))),
+        Shape::Bytes => out.extend([unsigned(&len, 16), field(name, byte_sequence(&len))]),
+        Shape::One(_) => out.extend([unsigned(&n, 8), field(name, sequence(element(schema, spec), &n))]),
+        Shape::Many(_) => out.extend([unsigned(&n, 16), field(name, sequence(element(schema, spec), &n))]),
+        Shape::Strv => {
+            let string = structure(vec![hex("addr", 64), unsigned("cap", 8), field("str", Type::Str(Encoding::Utf8))]);
+            let items = sequence(Type::Struct(string), &n);
+            out.extend([unsigned(format!("{name}_total"), 16), unsigned(&n, 16), field(name, items)]);
+        }
+        Shape::Iov => out.extend(iovec(name)),
+        Shape::Msg => out.extend([unsigned(&n, 16), field(name, sequence(Type::Struct(message()), &n))]),
+    }
+}
+
+/// Without the underscore that keeps a name apart from a keyword: readers leave it out too.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches('_')
+}
+
+/// The class of `schema`'s events.
+pub fn event_class(schema: &Schema) -> EventClass {
+    let layout = Layout::of(schema);
+    let mut fixed: Vec<(usize, Field)> = Vec::new();
+    for (i, arg) in schema.args.iter().enumerate() {
+        let (at, width) = layout.args[i];
+        let f = match &arg.ty {
+            events::types::Type::Int(int) => field(plain(arg.name), integer(int, width)),
+            // A process: event has nothing but what was read.
+            _ => hex(format!("{}_ptr", plain(arg.name)), u32::from(width) * 8),
+        };
+        fixed.push((usize::from(at), f));
+    }
+    if schema.class == Class::Syscall {
+        fixed.push((layout.start, unsigned("entry_time", 64)));
+        fixed.push((layout.ret, field("ret", Type::Int(IntType::signed(64)))));
+        fixed.push((layout.cpu.0, unsigned("cpu_entry", 16)));
+        fixed.push((layout.cpu.1, unsigned("cpu_exit", 16)));
+    }
+    fixed.sort_by_key(|(at, _)| *at);
+    let mut fields = Vec::new();
+    let mut at = events::layout::FIELDS;
+    for (from, f) in fixed {
+        if from > at {
+            fields.push(field(format!("pad{at}"), bytes((from - at) as u64)));
+        }
+        at = from + bits(&f.ty) as usize / 8;
+        fields.push(f);
+    }
+    if layout.fixed > at {
+        fields.push(field(format!("pad{at}"), bytes((layout.fixed - at) as u64)));
+    }
+    for spec in &layout.tails {
+        let name = plain(schema.args[usize::from(spec.arg)].name);
+        let both = layout.tails.iter().filter(|t| t.arg == spec.arg).count() > 1;
+        let name = if both && spec.out { format!("{name}_out") } else { name.into() };
+        tail(schema, spec, &name, &mut fields);
+    }
+    EventClass {
+        id: u64::from(schema.id),
+        name: schema.probe().into_owned(),
+        loglevel: None,
+        context: None,
+        fields: Some(structure(fields)),
+    }
+}
+
+fn bits(ty: &Type) -> u32 {
+    match ty {
+        Type::Int(i) | Type::Enum(i, _) => i.size,
+        _ => 0,
+    }
+}
+
+/// The name of the clock of all streams.
+pub const CLOCK: &str = "mono";
+/// The id of the one stream class.
+pub const STREAM_CLASS: u64 = 0;
+
+/// The stream class of all streams of trapline, with every event class that codegen knows.
+pub fn stream_class() -> StreamClass {
+    let time = IntType { align: 64, clock: Some(CLOCK.into()), ..IntType::unsigned(64) };
+    let time = |name: &str| field(name, Type::Int(time.clone()));
+    let context = vec![
+        time("timestamp_begin"),
+        time("timestamp_end"),
+        unsigned("content_size", 64),
+        unsigned("packet_size", 64),
+        unsigned("packet_seq_num", 64),
+        unsigned("events_discarded", 64),
+        unsigned("cpu_id", 32),
+        hex("reserved", 32),
+    ];
+    StreamClass {
+        id: STREAM_CLASS,
+        packet_context: Some(structure(context)),
+        event_header: Some(structure(vec![time("timestamp"), unsigned("id", 16)])),
+        event_context: Some(structure(vec![hex("cap", 16), unsigned("tid", 32), unsigned("pid", 32)])),
+        events: events::generated::SCHEMAS.iter().map(|s| event_class(s)).collect(),
+    }
+}
+
+/// What each packet of trapline begins with.
+pub fn packet_header() -> StructType {
+    structure(vec![
+        hex("magic", 32),
+        field("uuid", Type::Array(Box::new(Type::Int(IntType::unsigned(8))), 16)),
+        unsigned("stream_id", 32),
+        unsigned("stream_instance_id", 64),
+    ])
+}
+
+/// Which class of a trace is which of this program's: by id, `None` where the trace's class has another layout, or another name.
+pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
+    let own: std::collections::HashMap<String, EventClass> =
+        stream_class().events.into_iter().map(|e| (e.name.clone(), e)).collect();
+    let Some(stream) = metadata.stream(STREAM_CLASS) else { return Vec::new() };
+    let mut all = Vec::new();
+    for class in &stream.events {
+        let id = usize::try_from(class.id).unwrap_or(usize::MAX);
+        if id > usize::from(u16::MAX) {
+            continue;
+        }
+        if all.len() <= id {
+            all.resize(id + 1, None);
+        }
+        all[id] = match own.get(&class.name) {
+            Some(o) => (o.fields == class.fields).then_some(o.id as u16),
+            None => made(class),
+        };
+    }
+    all
+}
+
+/// Makes the class of a probe that codegen does not know: what [`event_class`] has made of it tells its arguments, in order.
+fn made(class: &EventClass) -> Option<u16> {
+    let fields = &class.fields.as_ref()?.fields;
+    let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
+    let mut args = Vec::new();
+    for f in fields {
+        let (name, ty) = match (&f.ty, f.name.strip_suffix("_ptr")) {
+            (Type::Int(_), Some(name)) if find(name).is_some() => {
+                (name, pointed(find(name)?, find(&format!("{name}_count")).is_some())?)
+            }
+            (Type::Int(i), _) if i.size == 64 => {
+                let fmt = match i.base {
+                    Base::Hexadecimal => Fmt::Hex,
+                    Base::Octal => Fmt::Oct,
+                    _ => Fmt::Dec,
+                };
+                (f.name.as_str(), events::types::Type::Int(Int { size: 8, signed: i.signed, fmt }))
+            }
+            // Pads, tails and their counts.
+            _ => continue,
+        };
+        args.push(events::dynamic::Field { name: name.into(), ty });
+    }
+    let schema = events::dynamic::class(&class.name, &args).ok()?;
+    (event_class(schema).fields == class.fields).then_some(schema.id)
+}
+
+/// What an address leads to, by the type of what was read there.
+fn pointed(ty: &Type, counted: bool) -> Option<events::types::Type> {
+    use events::types::{StrKind, Type as T};
+    Some(match ty {
+        Type::Str(_) => T::Str(StrKind::Text),
+        Type::Sequence(..) if counted => T::Ptr { elem: events::dynamic::ADDRESS, len: Some(events::dynamic::READ) },
+        Type::Sequence(..) => T::Bytes(events::dynamic::READ),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Bytes of the fields before the first one whose place depends on the contents.
+    fn fixed_bytes(fields: &[Field]) -> usize {
+        fields.iter().map_while(|f| size(&f.ty)).sum()
+    }
+    fn size(ty: &Type) -> Option<usize> {
+        Some(match ty {
+            Type::Int(i) | Type::Enum(i, _) => i.size as usize / 8,
+            Type::Array(e, n) => size(e)? * *n as usize,
+            Type::Struct(s) => s.fields.iter().map(|f| size(&f.ty)).sum::<Option<usize>>()?,
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn every_class_has_its_fields_where_the_layout_has_them_and_no_name_twice() {
+        for s in events::generated::SCHEMAS {
+            let layout = Layout::of(s);
+            let class = event_class(s);
+            let fields = class.fields.unwrap().fields;
+            let mut names = HashSet::new();
+            assert!(fields.iter().all(|f| names.insert(f.name.clone())), "{}: {fields:?}", s.name);
+            // What follows the fixed part begins with a count or is a string.
+            let tail: usize = match layout.tails.first().map(|t| t.shape) {
+                None | Some(Shape::Str) => 0,
+                Some(Shape::One(_)) => 1,
+                Some(Shape::Strv) => 4,
+                Some(_) => 2,
+            };
+            assert_eq!(events::layout::FIELDS + fixed_bytes(&fields) - tail, layout.fixed, "{}", s.name);
+        }
+    }
+
+    #[test]
+    fn elements_have_the_size_that_the_layout_says() {
+        for s in events::generated::SCHEMAS {
+            for spec in &Layout::of(s).tails {
+                if let Shape::One(n) | Shape::Many(n) = spec.shape {
+                    assert_eq!(size(&element(s, spec)), Some(usize::from(n)), "{}", s.name);
+                }
+            }
+        }
+        assert_eq!(
+            message().fields.iter().map_while(|f| size(&f.ty)).sum::<usize>(),
+            events::message::MSGHDR + 4 + 1 + 2
+        );
+    }
+
+    #[test]
+    fn structs_name_each_field_once() {
+        fn look(ty: &Type) {
+            match ty {
+                Type::Struct(s) => {
+                    let mut names = HashSet::new();
+                    for f in &s.fields {
+                        assert!(names.insert(&f.name) && !f.name.starts_with("_"), "{}", f.name);
+                        look(&f.ty);
+                    }
+                }
+                Type::Array(e, _) | Type::Sequence(e, _) => look(e),
+                _ => {}
+            }
+        }
+        stream_class().events.iter().for_each(|e| look(&Type::Struct(e.fields.clone().unwrap())));
+    }
+
+    #[test]
+    fn classes_of_probes_are_made_from_the_metadata_in_the_order_of_their_arguments() {
+        use events::dynamic::Field as F;
+        use events::types::{StrKind, Type as T};
+        let int = |signed, fmt| T::Int(Int { size: 4, signed, fmt });
+        let f = |name: &str, ty| F { name: name.into(), ty };
+        let fields = [
+            f("prev_comm", T::Str(StrKind::Text)),
+            f("prev_pid", int(true, Fmt::Dec)),
+            f("ip", T::Int(Int { size: 8, signed: false, fmt: Fmt::Hex })),
+            f("mode", int(false, Fmt::Oct)),
+            f("data", T::Bytes(events::dynamic::READ)),
+            f("kstack", T::Ptr { elem: events::dynamic::ADDRESS, len: Some(events::dynamic::READ) }),
+        ];
+        let schema = events::dynamic::class("tracepoint:x:y", &fields).unwrap();
+        let class = event_class(schema);
+        assert_eq!(made(&class), Some(schema.id));
+    }
+
+    #[test]
+    fn classes_are_recognised_by_name_and_layout() {
+        let mut stream = stream_class();
+        let at = |s: &StreamClass, name: &str| s.events.iter().position(|e| e.name == name).unwrap();
+        let (read, write) = (at(&stream, "syscall:read"), at(&stream, "syscall:write"));
+        stream.events[read].id = 900;
+        stream.events[write].fields.as_mut().unwrap().fields.pop();
+        let metadata = Metadata {
+            order: ByteOrder::Little,
+            uuid: None,
+            packet_header: None,
+            env: Vec::new(),
+            clocks: Vec::new(),
+            streams: vec![stream],
+        };
+        let known = known(&metadata);
+        assert_eq!(known[900], Some(read as u16));
+        assert_eq!((known[read], known[write]), (None, None));
+        let close = events::schema::by_name("close").unwrap().id;
+        assert_eq!(known[usize::from(close)], Some(close));
+    }
+}

@@ -1,0 +1,23 @@
+//! Traces in the Common Trace Format (CTF) 1.8: a directory with a text file `metadata`, which says what the bytes mean, and
+//! data streams, which are packets of events.
+//!
+//! ```text
+//! events::Schema ─► classes ─► model ─► print ─► metadata (text)      metadata ─► tsdl ─► model ─► read: any CTF trace
+//! event bytes ─► packet::Writer ─► stream files                       own stream files ─► packet::Reader ─► the same bytes
+//! ```
+//!
+//! One model describes traces of trapline and of others. The events of trapline are read without the model: their bytes in the
+//! trace are the bytes that were in the ring.
+
+pub mod classes;
+pub mod labels;
+pub mod model;
+pub mod own;
+pub mod packet;
+pub mod print;
+pub mod read;
+pub mod show;
+pub mod store;
+pub mod trace;
+pub mod tsdl;
+mod words;

@@ -1,0 +1,323 @@
+//! Packets of trapline's own streams: how they are filled, and what stands in front of their events.
+//!
+//! ```text
+//!  0     4      20        24                   32      40    48        56       64   72          80   84        88
+//!  ┌─────┬──────┬─────────┬────────────────────┬───────┬─────┬─────────┬────────┬────┬───────────┬────┬─────────┬────────
+//!  │magic│ uuid │stream_id│ stream_instance_id │ begin │ end │ content │ packet │seq │ discarded │cpu │ reserved│ events
+//!  └─────┴──────┴─────────┴────────────────────┴───────┴─────┴─────────┴────────┴────┴───────────┴────┴─────────┴────────
+//! ```
+//!
+//! Little-endian; times in ns of the monotonic clock, sizes in bits. Events start on 8 bytes. Within a stream no event is older
+//! than the one before it, and each lies within the times of its packet: readers of the format insist on both.
+
+use crate::classes::STREAM_CLASS;
+
+/// The magic number of every packet (CTF 1.8, 5.1).
+pub const MAGIC: u32 = 0xC1FC_1FC1;
+/// Bytes in front of the first event.
+pub const HEADER: usize = 88;
+/// Where a packet is sealed, bytes. A larger event has a packet for itself.
+pub const FULL: usize = 256 << 10;
+/// A stream that belongs to no processor.
+pub const NO_CPU: u32 = u32::MAX;
+
+/// What is said of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Identity of the trace.
+    pub uuid: [u8; 16],
+    /// Which stream it is of.
+    pub instance: u64,
+    /// Time of its first event, ns.
+    pub begin: u64,
+    /// Time of its last event, ns.
+    pub end: u64,
+    /// Bytes up to the end of its last event.
+    pub content: u64,
+    /// Bytes of the packet.
+    pub size: u64,
+    /// Number within its stream.
+    pub seq: u64,
+    /// Events of the stream that were lost up to its end.
+    pub discarded: u64,
+    /// Processor, or [`NO_CPU`].
+    pub cpu: u32,
+}
+
+/// The bytes are no packet of a trace of trapline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPacket {
+    /// Too short for what stands in front of the events.
+    #[error("the file ends within the head of a packet")]
+    Short,
+    /// Another magic number.
+    #[error("not a packet: its magic number is {0:#x}")]
+    Magic(u32),
+    /// The sizes contradict each other.
+    #[error("a packet of {packet} bits has {content} bits of content")]
+    Size {
+        /// Its content, bits.
+        content: u64,
+        /// Itself, bits.
+        packet: u64,
+    },
+}
+
+impl Info {
+    /// Writes it over the first [`HEADER`] bytes of `packet`.
+    pub fn write(&self, packet: &mut [u8]) {
+        let mut at = 0;
+        let mut put = |bytes: &[u8]| {
+            packet[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        put(&MAGIC.to_le_bytes());
+        put(&self.uuid);
+        put(&(STREAM_CLASS as u32).to_le_bytes());
+        for v in [self.instance, self.begin, self.end, self.content * 8, self.size * 8, self.seq, self.discarded] {
+            put(&v.to_le_bytes());
+        }
+        put(&self.cpu.to_le_bytes());
+        put(&0u32.to_le_bytes());
+    }
+
+    /// Reads it from the front of `bytes`.
+    pub fn read(bytes: &[u8]) -> Result<Info, BadPacket> {
+        let b = bytes.get(..HEADER).ok_or(BadPacket::Short)?;
+        let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        if u32_at(0) != MAGIC {
+            return Err(BadPacket::Magic(u32_at(0)));
+        }
+        let (content, packet) = (u64_at(48), u64_at(56));
+        if content % 8 != 0 || packet % 8 != 0 || content > packet || content < HEADER as u64 * 8 {
+            return Err(BadPacket::Size { content, packet });
+        }
+        let mut uuid = [0; 16];
+        uuid.copy_from_slice(&b[4..20]);
+        Ok(Info {
+            uuid,
+            instance: u64_at(24),
+            begin: u64_at(32),
+            end: u64_at(40),
+            content: content / 8,
+            size: packet / 8,
+            seq: u64_at(64),
+            discarded: u64_at(72),
+            cpu: u32_at(80),
+        })
+    }
+}
+
+/// A whole packet, ready to be stored.
+#[derive(Debug)]
+pub struct Sealed {
+    /// Which stream it is of.
+    pub instance: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Its events.
+    pub events: u64,
+}
+
+/// Fills the packets of one stream.
+#[derive(Debug)]
+pub struct Filler {
+    info: Info,
+    full: usize,
+    bytes: Vec<u8>,
+    events: u64,
+    /// Events whose time was before that of the event in front of them, and was set to it.
+    clamped: u64,
+}
+
+impl Filler {
+    /// A stream without packets, whose clock shows `now` at the start.
+    pub fn new(uuid: [u8; 16], instance: u64, cpu: u32, now: u64) -> Filler {
+        let info = Info { uuid, instance, cpu, begin: now, end: now, ..Info::default() };
+        Filler { info, full: FULL, bytes: Vec::new(), events: 0, clamped: 0 }
+    }
+
+    /// The same with packets that are full at `full` bytes, where little room is left for each.
+    pub fn full_at(mut self, full: usize) -> Filler {
+        self.full = full.min(FULL);
+        self
+    }
+
+    /// Appends an event, and says whether the packet should be sealed now.
+    pub fn push(&mut self, event: &[u8]) -> bool {
+        let Some(time) = event.first_chunk::<8>().map(|b| u64::from_le_bytes(*b)) else { return false };
+        if self.bytes.is_empty() {
+            self.bytes.reserve(self.full + (self.full >> 3));
+            self.bytes.resize(HEADER, 0);
+            self.info.begin = time.max(self.info.end);
+        }
+        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(event);
+        if time < self.info.end {
+            self.clamped += 1;
+            self.bytes[at..at + 8].copy_from_slice(&self.info.end.to_le_bytes());
+        } else {
+            self.info.end = time;
+        }
+        self.events += 1;
+        self.bytes.len() >= self.full
+    }
+
+    /// The time of the first event that is not sealed yet.
+    pub fn waiting_since(&self) -> Option<u64> {
+        (!self.bytes.is_empty()).then_some(self.info.begin)
+    }
+
+    /// Closes the packet, which may be empty.
+    pub fn seal(&mut self) -> Sealed {
+        if self.bytes.is_empty() {
+            self.bytes.resize(HEADER, 0);
+            self.info.begin = self.info.end;
+        }
+        let mut bytes = std::mem::take(&mut self.bytes);
+        self.info.content = bytes.len() as u64;
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        self.info.size = bytes.len() as u64;
+        self.info.write(&mut bytes);
+        self.info.seq += 1;
+        Sealed { instance: self.info.instance, bytes, events: std::mem::take(&mut self.events) }
+    }
+
+    /// The clock has come to `now` without events.
+    pub fn advance(&mut self, now: u64) {
+        if self.bytes.is_empty() {
+            self.info.end = self.info.end.max(now);
+        }
+    }
+
+    /// Events of this stream that were lost, as far as known; never less than before.
+    pub fn discarded(&self) -> u64 {
+        self.info.discarded
+    }
+
+    /// So many events of this stream were lost so far.
+    pub fn set_discarded(&mut self, n: u64) {
+        self.info.discarded = self.info.discarded.max(n);
+    }
+
+    /// A buffer for the next packet.
+    pub fn reuse(&mut self, buffer: Vec<u8>) {
+        if self.bytes.is_empty() {
+            self.bytes = buffer;
+            self.bytes.clear();
+        }
+    }
+
+    /// Events whose time had to be changed, by nanoseconds as a rule, so that the stream does not go back in time.
+    pub fn clamped(&self) -> u64 {
+        self.clamped
+    }
+}
+
+/// Walks over the events in a packet's bytes: each as a slice that begins with the event, and where it starts. `length` says how
+/// many bytes an event has.
+pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl Iterator<Item = Result<&[u8], usize>> {
+    let content = Info::read(packet).map_or(0, |i| i.content as usize).min(packet.len());
+    let mut at = HEADER;
+    std::iter::from_fn(move || {
+        if at >= content {
+            return None;
+        }
+        let rest = &packet[at..content];
+        let Some(n) = length(rest).filter(|&n| n > 0 && n <= rest.len()) else {
+            let bad = at;
+            at = content;
+            return Some(Err(bad));
+        };
+        at = (at + n).next_multiple_of(8);
+        Some(Ok(&rest[..n]))
+    })
+}
+
+/// How many bytes the event at the front of `bytes` has, for events of the generated classes.
+pub fn own_length(bytes: &[u8]) -> Option<usize> {
+    events::Event::parse(bytes).ok().map(|e| e.bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(time: u64, n: usize) -> Vec<u8> {
+        let mut e = time.to_le_bytes().to_vec();
+        e.push(n as u8);
+        e.resize(9 + n, 7);
+        e
+    }
+    fn length(b: &[u8]) -> Option<usize> {
+        b.get(8).map(|n| 9 + usize::from(*n))
+    }
+
+    #[test]
+    fn what_was_pushed_comes_out_of_packets_whose_times_hold() {
+        let mut f = Filler::new([3; 16], 5, 2, 90);
+        let first = f.seal();
+        let all: Vec<_> = (0..10_000u64).map(|i| event(100 + i * 3, i as usize % 90)).collect();
+        let mut packets = vec![first];
+        for e in &all {
+            if f.push(e) {
+                packets.push(f.seal());
+            }
+        }
+        f.set_discarded(7);
+        packets.push(f.seal());
+        assert!(packets.len() > 2);
+        let mut out = Vec::new();
+        let mut end = 0;
+        for (seq, p) in packets.iter().enumerate() {
+            let i = Info::read(&p.bytes).unwrap();
+            assert_eq!((i.uuid, i.instance, i.cpu, i.seq), ([3; 16], 5, 2, seq as u64));
+            assert_eq!((i.size, p.bytes.len() % 8), (p.bytes.len() as u64, 0));
+            assert!(i.begin >= end && i.begin <= i.end);
+            end = i.end;
+            let found: Vec<_> = events(&p.bytes, length).map(|e| e.unwrap().to_vec()).collect();
+            assert_eq!(found.len() as u64, p.events);
+            out.extend(found);
+        }
+        assert_eq!(out, all);
+        let last = Info::read(&packets.last().unwrap().bytes).unwrap();
+        assert_eq!((last.discarded, f.clamped()), (7, 0));
+    }
+
+    #[test]
+    fn a_time_before_the_last_is_set_to_it_and_counted() {
+        let mut f = Filler::new([0; 16], 0, 0, 0);
+        for t in [10u64, 9, 12] {
+            f.push(&event(t, 0));
+        }
+        let p = f.seal();
+        let times: Vec<u64> =
+            events(&p.bytes, length).map(|e| u64::from_le_bytes(e.unwrap()[..8].try_into().unwrap())).collect();
+        assert_eq!((times, f.clamped()), (vec![10u64, 10, 12], 1));
+    }
+
+    #[test]
+    fn hostile_heads_and_events_are_errors() {
+        let mut f = Filler::new([0; 16], 0, 0, 0);
+        f.push(&event(1, 3));
+        let good = f.seal().bytes;
+        assert_eq!(Info::read(&good[..HEADER - 1]), Err(BadPacket::Short));
+        let with = |at: usize, v: u64| {
+            let mut b = good.clone();
+            b[at..at + 8].copy_from_slice(&v.to_le_bytes());
+            b
+        };
+        assert!(matches!(Info::read(&with(0, 5)), Err(BadPacket::Magic(5))));
+        for (content, packet) in [(u64::MAX, 800u64), (8, 800), (801, 808), (1000, 800)] {
+            let mut b = with(48, content);
+            b[56..64].copy_from_slice(&packet.to_le_bytes());
+            assert!(matches!(Info::read(&b), Err(BadPacket::Size { .. })), "{content} {packet}");
+        }
+        let mut cut = good.clone();
+        cut[HEADER + 8] = 200;
+        assert_eq!(events(&cut, length).collect::<Vec<_>>(), [Err(HEADER)]);
+        assert_eq!(events(&good, |_| Some(0)).collect::<Vec<_>>(), [Err(HEADER)]);
+    }
+}

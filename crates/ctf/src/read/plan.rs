@@ -1,0 +1,193 @@
+//! A model made ready for reading: every path is replaced by the slot in which the value waits, every alignment is known.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::build::{Builder, HEADER_ROLES};
+use crate::model::{Base, ByteOrder, Clock, Label, Metadata};
+
+/// Stands for no slot, no role, no clock.
+pub(super) const NONE: u32 = u32::MAX;
+/// Fields whose values steer the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Role {
+    Magic,
+    StreamId,
+    StreamInstance,
+    Begin,
+    End,
+    ContentSize,
+    PacketSize,
+    Discarded,
+    Sequence,
+    EventId,
+}
+
+/// How many roles there are.
+pub(super) const ROLES: usize = 10;
+
+/// An integer to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Int {
+    pub size: u32,
+    pub signed: bool,
+    pub order: ByteOrder,
+    pub base: Base,
+    /// Where its value waits for a length or a tag.
+    pub slot: u32,
+    pub role: u32,
+    pub clock: u32,
+}
+
+/// How many elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Length {
+    Fixed(u64),
+    Slot(u32),
+}
+
+/// Labels of an enumeration by value.
+#[derive(Debug, Default)]
+pub(super) struct Labels {
+    pub ranges: Vec<(i128, i128, Arc<str>)>,
+    overlap: bool,
+}
+
+impl Labels {
+    pub fn new(labels: &[Label]) -> Labels {
+        let mut ranges: Vec<_> = labels.iter().map(|l| (l.first, l.last, Arc::from(l.name.as_str()))).collect();
+        let overlap = {
+            let mut sorted: Vec<(i128, i128)> = labels.iter().map(|l| (l.first, l.last)).collect();
+            sorted.sort_unstable();
+            sorted.windows(2).any(|w| w[0].1 >= w[1].0)
+        };
+        if !overlap {
+            ranges.sort_unstable_by_key(|r| r.0);
+        }
+        Labels { ranges, overlap }
+    }
+
+    /// All labels of a value, in the order of the metadata.
+    pub fn of(&self, value: i128) -> Vec<Arc<str>> {
+        let inside = |r: &&(i128, i128, Arc<str>)| (r.0..=r.1).contains(&value);
+        if self.overlap {
+            return self.ranges.iter().filter(inside).map(|r| r.2.clone()).collect();
+        }
+        let at = self.ranges.partition_point(|r| r.0 <= value);
+        self.ranges[..at].last().filter(inside).map(|r| vec![r.2.clone()]).unwrap_or_default()
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Int(Int),
+    Enum(Int, Labels),
+    /// Of 32 or 64 bits.
+    Float(u32, ByteOrder),
+    Str,
+    Struct(Arc<[String]>, Vec<u32>),
+    /// Elements of 8 bits; whether they are text.
+    Bytes(Length, bool, Base, ByteOrder),
+    Array(u32, Length),
+    /// The tag's slot; ranges of the tag, each with the index of its option; names and nodes of the options.
+    Variant(u32, Vec<(i128, i128, usize)>, Arc<[String]>, Vec<u32>),
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    /// In bits.
+    pub align: u64,
+    /// Fewest bits that a value takes.
+    pub min: u64,
+    pub kind: Kind,
+}
+
+/// A class of events, ready to be read.
+#[derive(Debug)]
+pub struct Class {
+    /// Id within its stream class.
+    pub id: u64,
+    /// Name.
+    pub name: String,
+    /// Level, as in syslog and LTTng.
+    pub loglevel: Option<i64>,
+    pub(super) context: Option<u32>,
+    pub(super) fields: Option<u32>,
+}
+
+#[derive(Debug)]
+pub(super) struct StreamPlan {
+    pub packet_context: Option<u32>,
+    pub event_header: Option<u32>,
+    pub event_context: Option<u32>,
+    pub events: HashMap<u64, Arc<Class>>,
+    /// Clock and size in bits of `timestamp_begin`.
+    pub begin: Option<(usize, u32)>,
+    pub end: Option<(usize, u32)>,
+    /// Size in bits of `events_discarded` and `packet_seq_num`.
+    pub discarded_size: u32,
+    pub sequence_size: u32,
+}
+
+/// How to read the streams of a trace.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) nodes: Vec<Node>,
+    pub(super) slots: usize,
+    pub(super) packet_header: Option<u32>,
+    pub(super) streams: HashMap<u64, Arc<StreamPlan>>,
+    pub(super) clocks: Vec<Clock>,
+    pub(super) uuid: Option<[u8; 16]>,
+}
+
+/// The part of the metadata that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The packet header.
+    Trace,
+    /// A stream class, by index.
+    Stream(usize),
+    /// An event class, by the index of its stream class and its own.
+    Event(usize, usize),
+}
+
+/// Why metadata cannot be read by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct PlanError {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub message: String,
+}
+
+impl Plan {
+    /// Makes the metadata ready.
+    ///
+    /// # Errors
+    /// Lengths and tags that are not found before their use or have the wrong type, and sizes that cannot be.
+    pub fn new(metadata: &Metadata) -> Result<Plan, PlanError> {
+        let mut b = Builder::new(&metadata.clocks);
+        let fail = |place| move |message| PlanError { place, message };
+        let packet_header = b.root(0, metadata.packet_header.as_ref()).map_err(fail(Place::Trace))?;
+        b.roles(packet_header, HEADER_ROLES);
+        let mut streams = HashMap::new();
+        for (i, class) in metadata.streams.iter().enumerate() {
+            let stream = b.stream(i, class)?;
+            streams.insert(class.id, Arc::new(stream));
+        }
+        Ok(Plan {
+            nodes: b.nodes,
+            slots: b.slots as usize,
+            packet_header,
+            streams,
+            clocks: metadata.clocks.clone(),
+            uuid: metadata.uuid,
+        })
+    }
+
+    pub(super) fn node(&self, index: u32) -> &Node {
+        &self.nodes[index as usize]
+    }
+}

@@ -1,0 +1,210 @@
+//! Attributes: `name = value;` in braces, and what the values mean.
+
+use super::Error;
+use super::lexer::{Pos, Tok, clip};
+use super::parser::Parser;
+use crate::model::{Base, ByteOrder, Encoding};
+use crate::words;
+
+/// What stands behind `=`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Number(i128),
+    Text(String),
+    Path(Vec<String>),
+}
+
+/// `name = value;`
+#[derive(Clone, Debug)]
+pub(super) struct Attribute {
+    pub name: String,
+    pub value: Value,
+    /// Where the value is.
+    pub pos: Pos,
+}
+
+impl Attribute {
+    fn fail<T>(&self, message: impl Into<String>) -> Result<T, Error> {
+        Err(Error::at(self.pos, message))
+    }
+    /// The value as a word.
+    pub fn word(&self) -> Result<String, Error> {
+        match &self.value {
+            Value::Text(s) => Ok(s.clone()),
+            Value::Path(p) => Ok(p.join(".")),
+            Value::Number(_) => self.fail(format!("`{}` is a name, not a number", self.name)),
+        }
+    }
+    /// The value as an integer in a range.
+    pub fn number(&self, low: i128, high: i128) -> Result<i128, Error> {
+        match self.value {
+            Value::Number(n) if (low..=high).contains(&n) => Ok(n),
+            _ => self.fail(format!("`{}` is an integer from {low} to {high}", clip(&self.name))),
+        }
+    }
+    pub fn u32(&self, low: u32, high: u32) -> Result<u32, Error> {
+        Ok(self.number(low.into(), high.into())? as u32)
+    }
+    pub fn u64(&self) -> Result<u64, Error> {
+        Ok(self.number(0, u64::MAX.into())? as u64)
+    }
+    pub fn i64(&self) -> Result<i64, Error> {
+        Ok(self.number(i64::MIN.into(), i64::MAX.into())? as i64)
+    }
+    /// A power of two.
+    pub fn alignment(&self) -> Result<u32, Error> {
+        match self.value {
+            Value::Number(n) if alignment(n) => Ok(n as u32),
+            _ => self.fail("an alignment is a power of two up to 65536"),
+        }
+    }
+    pub fn truth(&self) -> Result<bool, Error> {
+        let path = match &self.value {
+            Value::Number(n) => return Ok(*n != 0),
+            Value::Path(p) => p.join("."),
+            Value::Text(_) => String::new(),
+        };
+        match path.as_str() {
+            "true" | "TRUE" => Ok(true),
+            "false" | "FALSE" => Ok(false),
+            _ => self.fail(format!("`{}` is true or false", clip(&self.name))),
+        }
+    }
+    /// An order of bytes; `native` is that of the trace.
+    pub fn order(&self, native: Option<ByteOrder>) -> Result<ByteOrder, Error> {
+        let word = self.word()?;
+        match (word.as_str(), native) {
+            ("le", _) => Ok(ByteOrder::Little),
+            ("be" | "network", _) => Ok(ByteOrder::Big),
+            ("native", Some(order)) => Ok(order),
+            _ => self.fail(format!("`{}` is not an order of bytes: le, be, native or network", clip(&word))),
+        }
+    }
+    pub fn base(&self) -> Result<Base, Error> {
+        let word = match &self.value {
+            Value::Number(n) => n.to_string(),
+            _ => self.word()?,
+        };
+        match word.as_str() {
+            "2" | "binary" | "b" => Ok(Base::Binary),
+            "8" | "octal" | "oct" | "o" => Ok(Base::Octal),
+            "10" | "decimal" | "dec" | "d" | "i" | "u" => Ok(Base::Decimal),
+            "16" | "hexadecimal" | "hex" | "x" | "X" | "p" => Ok(Base::Hexadecimal),
+            _ => self.fail(format!("`{}` is not a base: 2, 8, 10 or 16", clip(&word))),
+        }
+    }
+    pub fn encoding(&self) -> Result<Encoding, Error> {
+        let word = self.word()?;
+        match word.to_ascii_lowercase().as_str() {
+            "none" => Ok(Encoding::None),
+            "utf8" | "utf-8" => Ok(Encoding::Utf8),
+            "ascii" => Ok(Encoding::Ascii),
+            _ => self.fail(format!("`{}` is not an encoding: none, UTF8 or ASCII", clip(&word))),
+        }
+    }
+    pub fn uuid(&self) -> Result<[u8; 16], Error> {
+        let text = self.word()?;
+        let digits: Vec<u8> = text.bytes().filter(|b| *b != b'-').collect();
+        let mut out = [0; 16];
+        let nibble = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
+        for (byte, pair) in out.iter_mut().zip(digits.chunks(2)) {
+            let (Some(high), Some(low)) = (nibble(pair[0]), pair.get(1).copied().and_then(nibble)) else {
+                return self.fail("a UUID has 32 hexadecimal digits");
+            };
+            *byte = high << 4 | low;
+        }
+        if digits.len() == 32 { Ok(out) } else { self.fail("a UUID has 32 hexadecimal digits") }
+    }
+    /// The clock in `clock.NAME.value`.
+    pub fn clock(&self) -> Result<String, Error> {
+        match &self.value {
+            Value::Path(p) => match p.as_slice() {
+                [clock, name, value] if clock == "clock" && value == "value" => Ok(name.clone()),
+                [clock, name] if clock == "clock" => Ok(name.clone()),
+                _ => self.fail("an integer is mapped to `clock.NAME.value`"),
+            },
+            _ => self.fail("an integer is mapped to `clock.NAME.value`"),
+        }
+    }
+}
+
+/// Whether it is an alignment that is taken.
+pub(super) fn alignment(n: i128) -> bool {
+    (1..=65536).contains(&n) && (n as u32).is_power_of_two()
+}
+
+impl Parser {
+    /// What stands behind `=`.
+    pub fn value(&mut self) -> Result<Value, Error> {
+        if let Tok::Text(text) = self.peek() {
+            let mut text = text.clone();
+            self.next();
+            while let Tok::Text(more) = self.peek() {
+                text.push_str(more);
+                self.next();
+            }
+            return Ok(Value::Text(text));
+        }
+        if matches!(self.peek(), Tok::Word(_)) {
+            return Ok(Value::Path(self.words()?));
+        }
+        Ok(Value::Number(self.integer()?))
+    }
+
+    /// An integer with its sign.
+    pub fn integer(&mut self) -> Result<i128, Error> {
+        let negative = self.accept("-");
+        if !negative {
+            self.accept("+");
+        }
+        match self.peek() {
+            Tok::Number(n) => {
+                let n = i128::from(*n);
+                if negative && n > 1 << 63 {
+                    return self.fail(format!("-{n} does not fit into 64 bits"));
+                }
+                self.next();
+                Ok(if negative { -n } else { n })
+            }
+            other => {
+                let message = format!("an integer is expected, not {}", other.describe());
+                self.fail(message)
+            }
+        }
+    }
+
+    /// `a.b.c`, each word as it is written.
+    pub fn words(&mut self) -> Result<Vec<String>, Error> {
+        let mut out = vec![self.word()?];
+        while self.accept(".") || self.accept("->") {
+            if out.len() >= 64 {
+                return self.fail("a path of more than 64 names");
+            }
+            out.push(self.word()?);
+        }
+        Ok(out)
+    }
+
+    /// A path to a field: names without the underscore that keeps them apart from keywords.
+    pub fn path(&mut self) -> Result<Vec<String>, Error> {
+        let written = self.words()?;
+        let scope = words::scope(&written).map_or(0, |(_, rest)| written.len() - rest.len());
+        let strip = |(i, w): (usize, String)| if i < scope { w } else { words::strip(&w).to_string() };
+        Ok(written.into_iter().enumerate().map(strip).collect())
+    }
+
+    /// `{ name = value; … }`
+    pub fn attributes(&mut self) -> Result<Vec<Attribute>, Error> {
+        self.expect("{")?;
+        let mut out = Vec::new();
+        while !self.accept("}") {
+            let name = self.word()?;
+            self.expect("=")?;
+            let pos = self.pos();
+            let value = self.value()?;
+            self.expect(";")?;
+            out.push(Attribute { name, value, pos });
+        }
+        Ok(out)
+    }
+}

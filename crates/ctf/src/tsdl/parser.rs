@@ -1,0 +1,424 @@
+//! Types: specifiers, declarators, declarations.
+
+use super::attributes::alignment;
+use super::lexer::{Pos, Tok, clip};
+use super::scope::{Scopes, check_depth, measure, name_cost};
+use super::{Error, MAX_DEPTH};
+use crate::model::{ByteOrder, Encoding, Field, FloatType, IntType, Label, Path, StructType, Type};
+use crate::words;
+
+/// A place among the tokens, and the types known there.
+pub(super) struct Parser {
+    tokens: Vec<(Tok, Pos)>,
+    at: usize,
+    depth: usize,
+    /// The trace's order of bytes.
+    pub order: ByteOrder,
+    pub scopes: Scopes,
+    /// Clocks that integers are mapped to, and where that is said.
+    pub mapped: Vec<(String, Pos)>,
+}
+
+/// Words that begin a declaration of types.
+fn declares(word: &str) -> bool {
+    matches!(word, "typealias" | "typedef" | "struct" | "variant" | "enum")
+}
+
+impl Parser {
+    /// `tokens` end with [`Tok::End`].
+    pub fn new(tokens: Vec<(Tok, Pos)>, order: ByteOrder) -> Parser {
+        Parser { tokens, at: 0, depth: 0, order, scopes: Scopes::new(), mapped: Vec::new() }
+    }
+
+    pub fn peek(&self) -> &Tok {
+        &self.tokens[self.at.min(self.tokens.len() - 1)].0
+    }
+    fn peek_at(&self, ahead: usize) -> &Tok {
+        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].0
+    }
+    pub fn pos(&self) -> Pos {
+        self.tokens[self.at.min(self.tokens.len() - 1)].1
+    }
+    pub fn next(&mut self) {
+        self.at += 1;
+    }
+    pub fn fail<T>(&self, message: impl Into<String>) -> Result<T, Error> {
+        Err(Error::at(self.pos(), message))
+    }
+    pub fn accept(&mut self, punctuation: &str) -> bool {
+        let found = matches!(self.peek(), Tok::P(p) if *p == punctuation);
+        self.at += usize::from(found);
+        found
+    }
+    pub fn expect(&mut self, punctuation: &str) -> Result<(), Error> {
+        if self.accept(punctuation) {
+            return Ok(());
+        }
+        self.fail(format!("`{punctuation}` is expected, not {}", self.peek().describe()))
+    }
+    pub fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Tok::Word(w) if w == word)
+    }
+    pub fn word(&mut self) -> Result<String, Error> {
+        let Tok::Word(word) = self.peek() else {
+            return self.fail(format!("a name is expected, not {}", self.peek().describe()));
+        };
+        let word = word.clone();
+        self.next();
+        Ok(word)
+    }
+
+    /// Whether a declaration of types begins here.
+    pub fn at_declaration(&self) -> bool {
+        matches!(self.peek(), Tok::Word(w) if declares(w))
+    }
+
+    /// `typealias …;`, `typedef …;` or `struct NAME { … };`
+    pub fn declaration(&mut self) -> Result<(), Error> {
+        if self.is_word("typealias") {
+            self.typealias()
+        } else if self.is_word("typedef") {
+            self.next();
+            let ty = self.specifier(true)?;
+            loop {
+                let pos = self.pos();
+                let (name, ty) = self.declarator(ty.clone())?;
+                self.declare(pos, name, ty)?;
+                if !self.accept(",") {
+                    return self.expect(";");
+                }
+            }
+        } else {
+            self.specifier(false)?;
+            self.expect(";")
+        }
+    }
+
+    fn typealias(&mut self) -> Result<(), Error> {
+        self.next();
+        let ty = self.specifier(false)?;
+        let ty = self.dimensions(ty)?;
+        self.expect(":=")?;
+        let pos = self.pos();
+        let name = self.type_name(false)?;
+        self.declare(pos, name, ty)?;
+        self.expect(";")
+    }
+
+    fn declare(&mut self, pos: Pos, name: String, ty: Type) -> Result<(), Error> {
+        self.scopes.declare(name, ty).map_err(|m| Error::at(pos, m))
+    }
+
+    /// The words of a type's name. If a field's name follows, the last word is that.
+    fn type_name(&mut self, name_follows: bool) -> Result<String, Error> {
+        let mut out = self.word()?;
+        loop {
+            match self.peek() {
+                Tok::Word(w) if !name_follows || matches!(self.peek_at(1), Tok::Word(_) | Tok::P("*")) => {
+                    if w != "const" {
+                        out.push(' ');
+                        out.push_str(w);
+                    }
+                }
+                Tok::P("*") => out.push_str(" *"),
+                _ => return Ok(out),
+            }
+            if out.len() > 4096 {
+                return self.fail("a type's name of more than 4096 characters");
+            }
+            self.next();
+        }
+    }
+
+    /// A type. `name_follows` says that the last of several words is a field's name.
+    pub fn specifier(&mut self, name_follows: bool) -> Result<Type, Error> {
+        while self.is_word("const") {
+            self.next();
+        }
+        let pos = self.pos();
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return self.fail(format!("types nested deeper than {MAX_DEPTH} levels"));
+        }
+        let Tok::Word(word) = self.peek() else {
+            return self.fail(format!("a type is expected, not {}", self.peek().describe()));
+        };
+        let ty = match word.as_str() {
+            "struct" => self.structure()?,
+            "variant" => self.variant()?,
+            "enum" => self.enumeration()?,
+            "integer" => Type::Int(self.int()?),
+            "floating_point" => self.float()?,
+            "string" => self.string()?,
+            _ => {
+                let name = self.type_name(name_follows)?;
+                self.scopes.find(&name).map_err(|m| Error::at(pos, m))?
+            }
+        };
+        self.scopes.spend(1).map_err(|m| Error::at(pos, m))?;
+        self.depth -= 1;
+        Ok(ty)
+    }
+
+    /// A name and the dimensions behind it.
+    fn declarator(&mut self, ty: Type) -> Result<(String, Type), Error> {
+        let name = self.word()?;
+        Ok((name, self.dimensions(ty)?))
+    }
+
+    /// `[4][len]`: arrays and sequences of a type.
+    fn dimensions(&mut self, ty: Type) -> Result<Type, Error> {
+        enum Dimension {
+            Fixed(u64),
+            Field(Path),
+        }
+        let pos = self.pos();
+        let mut all = Vec::new();
+        while self.accept("[") {
+            if matches!(self.peek(), Tok::Word(_)) {
+                all.push(Dimension::Field(self.path()?));
+            } else {
+                let pos = self.pos();
+                let n = u64::try_from(self.integer()?).map_err(|_| Error::at(pos, "a length is not negative"))?;
+                all.push(Dimension::Fixed(n));
+            }
+            self.expect("]")?;
+            if all.len() > MAX_DEPTH {
+                return self.fail(format!("more than {MAX_DEPTH} dimensions"));
+            }
+        }
+        let dimensioned = !all.is_empty();
+        let ty = all.into_iter().rev().fold(ty, |ty, dimension| match dimension {
+            Dimension::Fixed(n) => Type::Array(Box::new(ty), n),
+            Dimension::Field(path) => Type::Sequence(Box::new(ty), path),
+        });
+        if dimensioned {
+            check_depth(measure(&ty).1).map_err(|m| Error::at(pos, m))?;
+        }
+        Ok(ty)
+    }
+
+    /// `{ TYPE a, b[3]; … }` of a struct or variant, in a scope of its own.
+    fn fields(&mut self) -> Result<Vec<Field>, Error> {
+        self.expect("{")?;
+        self.scopes.push();
+        let mut out: Vec<Field> = Vec::new();
+        let mut names = std::collections::HashSet::new();
+        while !self.accept("}") {
+            if self.is_word("typealias") || self.is_word("typedef") {
+                self.declaration()?;
+                continue;
+            }
+            let compound = self.at_declaration();
+            let ty = self.specifier(true)?;
+            if compound && self.accept(";") {
+                continue;
+            }
+            loop {
+                let pos = self.pos();
+                let (name, ty) = self.declarator(ty.clone())?;
+                let (cost, depth) = measure(&ty);
+                let name = words::strip(&name).to_string();
+                check_depth(depth).map_err(|m| Error::at(pos, m))?;
+                self.scopes.spend(cost + name_cost(&name)).map_err(|m| Error::at(pos, m))?;
+                if !names.insert(name.clone()) {
+                    return Err(Error::at(pos, format!("there are two fields `{}`", clip(&name))));
+                }
+                out.push(Field { name, ty });
+                if !self.accept(",") {
+                    break;
+                }
+            }
+            self.expect(";")?;
+        }
+        self.scopes.pop();
+        Ok(out)
+    }
+
+    /// The name behind a keyword, if there is one that is not yet what follows the type.
+    fn tag_name(&mut self) -> Option<String> {
+        match self.peek() {
+            Tok::Word(w) => {
+                let name = w.clone();
+                self.next();
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    fn structure(&mut self) -> Result<Type, Error> {
+        let pos = self.pos();
+        self.next();
+        let name = if self.is_word("align") { None } else { self.tag_name() };
+        if !matches!(self.peek(), Tok::P("{")) {
+            let Some(name) = name else { return self.fail("a struct has a name or fields") };
+            return self.scopes.find(&format!("struct {name}")).map_err(|m| Error::at(pos, m));
+        }
+        let fields = self.fields()?;
+        let mut align = 1;
+        if self.is_word("align") {
+            self.next();
+            self.expect("(")?;
+            let pos = self.pos();
+            let n = self.integer()?;
+            if !alignment(n) {
+                return Err(Error::at(pos, "an alignment is a power of two up to 65536"));
+            }
+            align = n as u32;
+            self.expect(")")?;
+        }
+        let ty = Type::Struct(StructType { align, fields });
+        self.named(pos, "struct", name, &ty)?;
+        Ok(ty)
+    }
+
+    fn named(&mut self, pos: Pos, keyword: &str, name: Option<String>, ty: &Type) -> Result<(), Error> {
+        match name {
+            Some(name) => self.declare(pos, format!("{keyword} {name}"), ty.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn variant(&mut self) -> Result<Type, Error> {
+        let pos = self.pos();
+        self.next();
+        let name = self.tag_name();
+        let mut tag = Vec::new();
+        if self.accept("<") {
+            tag = self.path()?;
+            self.expect(">")?;
+        }
+        if matches!(self.peek(), Tok::P("{")) {
+            let options = self.fields()?;
+            self.named(pos, "variant", name, &Type::Variant(Vec::new(), options.clone()))?;
+            return Ok(Type::Variant(tag, options));
+        }
+        let Some(name) = name else { return self.fail("a variant has a name or options") };
+        match self.scopes.find(&format!("variant {name}")).map_err(|m| Error::at(pos, m))? {
+            Type::Variant(_, options) => Ok(Type::Variant(tag, options)),
+            other => Ok(other),
+        }
+    }
+
+    fn enumeration(&mut self) -> Result<Type, Error> {
+        let pos = self.pos();
+        self.next();
+        let name = self.tag_name();
+        let base = if self.accept(":") {
+            Some(self.specifier(false)?)
+        } else if matches!(self.peek(), Tok::P("{")) {
+            Some(
+                self.scopes
+                    .find("int")
+                    .map_err(|_| Error::at(pos, "an enumeration needs `: TYPE` where `int` is not declared"))?,
+            )
+        } else {
+            None
+        };
+        if !matches!(self.peek(), Tok::P("{")) {
+            let Some(name) = name else { return self.fail("an enumeration has a name or labels") };
+            return self.scopes.find(&format!("enum {name}")).map_err(|m| Error::at(pos, m));
+        }
+        let Some(Type::Int(int)) = base else { return Err(Error::at(pos, "an enumeration is made of an integer")) };
+        let labels = self.labels()?;
+        let ty = Type::Enum(int, labels);
+        self.named(pos, "enum", name, &ty)?;
+        Ok(ty)
+    }
+
+    /// `{ A, B = 3, C = 1 ... 5, "quoted" = 2 }`
+    fn labels(&mut self) -> Result<Vec<Label>, Error> {
+        self.expect("{")?;
+        let mut out = Vec::new();
+        let mut following: i128 = 0;
+        while !self.accept("}") {
+            let pos = self.pos();
+            let name = match self.peek() {
+                Tok::Word(w) | Tok::Text(w) => w.clone(),
+                other => return self.fail(format!("a label is expected, not {}", other.describe())),
+            };
+            self.next();
+            let (mut first, mut last) = (following, following);
+            if self.accept("=") {
+                first = self.integer()?;
+                last = if self.accept("...") { self.integer()? } else { first };
+            }
+            if last < first {
+                return Err(Error::at(pos, format!("the range of label `{}` is empty", clip(&name))));
+            }
+            self.scopes.spend(name_cost(&name)).map_err(|m| Error::at(pos, m))?;
+            out.push(Label { name, first, last });
+            following = last + 1;
+            if !self.accept(",") {
+                self.expect("}")?;
+                break;
+            }
+        }
+        Ok(out)
+    }
+
+    fn int(&mut self) -> Result<IntType, Error> {
+        let pos = self.pos();
+        self.next();
+        let mut int = IntType { align: 0, order: self.order, ..IntType::unsigned(0) };
+        for a in self.attributes()? {
+            match a.name.as_str() {
+                "size" => int.size = a.u32(1, 64)?,
+                "align" => int.align = a.alignment()?,
+                "signed" => int.signed = a.truth()?,
+                "byte_order" => int.order = a.order(Some(self.order))?,
+                "base" => int.base = a.base()?,
+                "encoding" => int.encoding = a.encoding()?,
+                "map" => {
+                    let clock = a.clock()?;
+                    self.mapped.push((clock.clone(), a.pos));
+                    int.clock = Some(clock);
+                }
+                _ => {}
+            }
+        }
+        if int.size == 0 {
+            return Err(Error::at(pos, "an integer needs a `size`"));
+        }
+        if int.align == 0 {
+            int.align = if int.size.is_multiple_of(8) { 8 } else { 1 };
+        }
+        Ok(int)
+    }
+
+    fn float(&mut self) -> Result<Type, Error> {
+        let pos = self.pos();
+        self.next();
+        let mut float = FloatType { exp: 0, mant: 0, align: 0, order: self.order };
+        for a in self.attributes()? {
+            match a.name.as_str() {
+                "exp_dig" => float.exp = a.u32(1, 63)?,
+                "mant_dig" => float.mant = a.u32(1, 63)?,
+                "align" => float.align = a.alignment()?,
+                "byte_order" => float.order = a.order(Some(self.order))?,
+                _ => {}
+            }
+        }
+        if !matches!((float.exp, float.mant), (8, 24) | (11, 53)) {
+            return Err(Error::at(pos, "a floating point number has exp_dig 8 and mant_dig 24, or 11 and 53"));
+        }
+        if float.align == 0 {
+            float.align = 8;
+        }
+        Ok(Type::Float(float))
+    }
+
+    fn string(&mut self) -> Result<Type, Error> {
+        self.next();
+        let mut encoding = Encoding::Utf8;
+        if matches!(self.peek(), Tok::P("{")) {
+            for a in self.attributes()? {
+                if a.name == "encoding" {
+                    encoding = a.encoding()?;
+                }
+            }
+        }
+        Ok(Type::Str(encoding))
+    }
+}

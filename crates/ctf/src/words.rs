@@ -1,0 +1,81 @@
+//! Words of the metadata language: keywords, identifiers, and how names that clash with them are written.
+
+/// Words that cannot name a field.
+pub(crate) const KEYWORDS: &[&str] = &[
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+    "align",
+    "callsite",
+    "char",
+    "clock",
+    "const",
+    "double",
+    "enum",
+    "env",
+    "event",
+    "float",
+    "floating_point",
+    "int",
+    "integer",
+    "long",
+    "short",
+    "signed",
+    "stream",
+    "string",
+    "struct",
+    "trace",
+    "typealias",
+    "typedef",
+    "unsigned",
+    "variant",
+    "void",
+];
+
+/// The scopes that a path may begin with, outermost first.
+pub(crate) const SCOPES: [&[&str]; 6] = [
+    &["trace", "packet", "header"],
+    &["stream", "packet", "context"],
+    &["stream", "event", "header"],
+    &["stream", "event", "context"],
+    &["event", "context"],
+    &["event", "fields"],
+];
+
+/// Whether it looks like the name of a type that [`crate::print`] makes: `u32`, `ix64_a64_mono`.
+fn is_alias(name: &str) -> bool {
+    let bits = name.trim_start_matches(['u', 'i', 'x', 'o', 'b']);
+    (1..=2).contains(&(name.len() - bits.len())) && bits.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The name with every character that an identifier cannot have as an underscore.
+pub(crate) fn sanitize(name: &str) -> String {
+    let mut out: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if !out.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        out.insert(0, 'n');
+    }
+    out
+}
+
+/// A field's name as it is written: readers take one leading underscore away.
+pub(crate) fn field_name(name: &str) -> String {
+    let name = sanitize(name);
+    if name.starts_with('_') || KEYWORDS.contains(&name.as_str()) || is_alias(&name) {
+        format!("_{name}")
+    } else {
+        name
+    }
+}
+
+/// The name of a field that is written so.
+pub(crate) fn strip(written: &str) -> &str {
+    written.strip_prefix('_').filter(|rest| !rest.is_empty()).unwrap_or(written)
+}
+
+/// Index into [`SCOPES`] of the scope that a path begins with, if it does, and the rest of the path.
+pub(crate) fn scope<S: AsRef<str>>(path: &[S]) -> Option<(usize, &[S])> {
+    SCOPES.iter().enumerate().find_map(|(index, words)| {
+        let (head, rest) = path.split_at_checked(words.len())?;
+        (head.iter().map(AsRef::as_ref).eq(words.iter().copied()) && !rest.is_empty()).then_some((index, rest))
+    })
+}

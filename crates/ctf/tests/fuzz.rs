@@ -1,0 +1,248 @@
+//! Hostile metadata and packets: whatever they are, reading them ends with events or with errors.
+//!
+//! Each trace in `tests/corpus` is changed at random, the same way in each run. `TRAPLINE_FUZZ_ROUNDS=N` runs N times as many
+//! changes as usual. `fuzz/` has the same for a fuzzer that watches which code its inputs reach.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ctf::read::{Item, Reader, Trace};
+use ctf::show::{Lines, TimeFormat};
+
+#[path = "it/skip.rs"]
+#[allow(dead_code, reason = "shared by the tests; this one takes only `Dir`")]
+mod skip;
+use skip::Dir;
+
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % n.max(1)
+    }
+}
+
+/// How many changes to try.
+fn rounds(usual: usize) -> usize {
+    let factor =
+        std::env::var("TRAPLINE_FUZZ_ROUNDS").map_or(1, |n| n.parse().expect("TRAPLINE_FUZZ_ROUNDS is a number"));
+    usual * factor
+}
+
+/// Traces of the corpus: name, metadata, streams.
+fn corpus() -> Vec<(String, Vec<u8>, Vec<Vec<u8>>)> {
+    let mut dirs: Vec<PathBuf> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"))
+        .expect("the corpus")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    dirs.sort();
+    let load = |dir: &PathBuf| {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(dir).expect("a trace").map(|e| e.expect("an entry").path()).collect();
+        files.sort();
+        let streams = files.iter().filter(|f| !f.ends_with("metadata")).map(|f| fs::read(f).expect("a stream"));
+        let name = dir.file_name().expect("a name").to_string_lossy().into_owned();
+        (name, fs::read(dir.join("metadata")).expect("metadata"), streams.collect())
+    };
+    dirs.iter().map(load).collect()
+}
+
+/// Reads all of a trace, as text too. Returns how many events and errors it has.
+fn read(dir: &Dir, bytes: usize) -> (usize, usize) {
+    let Ok(trace) = Trace::open(&dir.0) else { return (0, 1) };
+    let mut reader = Reader::new(vec![trace]);
+    let mut lines = Lines::new(TimeFormat::TimeOfDay(0));
+    let (mut events, mut errors, mut items) = (0, 0, 0);
+    while let Some(item) = reader.next() {
+        let mut out = String::new();
+        match item {
+            Ok(Item::Event(event)) => {
+                events += 1;
+                let metadata = &reader.stream(event.stream).expect("its stream").metadata;
+                lines.event(&mut out, metadata, &event);
+                ctf::show::json(&mut out, metadata, &event);
+            }
+            Ok(other) => lines.notice(&mut out, &other),
+            Err(e) => {
+                errors += 1;
+                assert!(e.to_string().contains(": "), "{e}");
+            }
+        }
+        // One line of text, and JSON behind it.
+        assert!(out.matches(char::is_control).eq(out.matches('\n').take(1)), "{out:?}");
+        // Each event takes at least one bit, each packet one byte.
+        items += 1;
+        assert!(items <= bytes * 16 + 16, "more items than there can be");
+    }
+    (events, errors)
+}
+
+fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, words: &[&[u8]]) {
+    for _ in 0..=rng.below(2) {
+        let at = rng.below(bytes.len());
+        match rng.below(10) {
+            0 if !bytes.is_empty() => bytes[at] ^= 1 << rng.below(8),
+            1 if !bytes.is_empty() => bytes[at] = [0, 1, 127, 128, 255][rng.below(5)],
+            2 => {
+                let end = (at + rng.below(40)).min(bytes.len());
+                bytes.drain(at.min(end)..end);
+            }
+            3 => {
+                let end = (at + rng.below(60)).min(bytes.len());
+                let copy = bytes[at.min(end)..end].to_vec();
+                let to = rng.below(bytes.len());
+                bytes.splice(to..to, copy);
+            }
+            4 => {
+                for byte in bytes.iter_mut().skip(at).take(8) {
+                    *byte = 255;
+                }
+            }
+            5 if rng.below(4) == 0 => bytes.truncate(at),
+            // Another number, so that metadata stays metadata.
+            6..=8 => {
+                if let Some(digit) = bytes.iter_mut().skip(at).find(|b| b.is_ascii_digit()) {
+                    *digit = b'0' + rng.below(10) as u8;
+                }
+            }
+            _ => {
+                let word = words[rng.below(words.len())];
+                let end = (at + rng.below(2) * word.len()).min(bytes.len());
+                bytes.splice(at.min(end)..end, word.iter().copied());
+            }
+        }
+    }
+}
+
+const WORDS: &[&[u8]] = &[
+    b"struct { ",
+    b"}",
+    b"variant <",
+    b"enum : ",
+    b"integer { size = ",
+    b"[",
+    b"]",
+    b"[4294967295]",
+    b"align(64)",
+    b";",
+    b" ",
+    b"18446744073709551615",
+    b"-9223372036854775808",
+    b"0x",
+    b"1 ... 5",
+    b":=",
+    b"=",
+    b"stream.event.header.id",
+    b"\"",
+    b"/*",
+    b"typealias ",
+    b"event.fields.len",
+    b"clock.one.value",
+    b"signed = true;",
+    b"byte_order = be;",
+    b"string",
+    b"id",
+    b"_",
+    b"\\",
+];
+
+const NUMBERS: &[&[u8]] = &[
+    &[0; 4],
+    &[255; 4],
+    &[0; 8],
+    &[255; 8],
+    &[0xC1, 0x1F, 0xFC, 0xC1],
+    &[0xC1, 0xFC, 0x1F, 0xC1],
+    &[0, 0, 0, 128],
+    &[8],
+];
+
+#[test]
+fn every_prefix_of_metadata() {
+    for (name, metadata, _) in corpus() {
+        let whole = ctf::tsdl::parse_bytes(&name, &metadata).expect("metadata");
+        for length in 0..metadata.len() {
+            if let Ok(part) = ctf::tsdl::parse_bytes(&name, &metadata[..length]) {
+                assert!(part.streams.len() <= whole.streams.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_prefix_of_streams() {
+    for (name, metadata, streams) in corpus() {
+        let dir = Dir::new(&format!("prefix-{name}"));
+        dir.write("metadata", &metadata);
+        for stream in streams {
+            dir.write("stream", &stream);
+            let (all, errors) = read(&dir, stream.len());
+            assert_eq!(errors, 0);
+            for length in 0..stream.len() {
+                dir.write("stream", &stream[..length]);
+                let (events, errors) = read(&dir, length);
+                assert!(events <= all && errors == 0, "{name} {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn changed_metadata() {
+    let mut rng = Rng(0x1234_5678_9ABC_DEF1);
+    for (name, original, streams) in corpus() {
+        let dir = Dir::new(&format!("metadata-{name}"));
+        for (i, stream) in streams.iter().enumerate() {
+            dir.write(&format!("stream{i}"), stream);
+        }
+        let bytes = streams.iter().map(Vec::len).sum();
+        let mut parsed = 0;
+        for _ in 0..rounds(500) {
+            let mut metadata = original.clone();
+            mutate(&mut rng, &mut metadata, WORDS);
+            let Ok(model) = ctf::tsdl::parse_bytes(&name, &metadata) else { continue };
+            parsed += 1;
+            let text = ctf::print::tsdl(&model);
+            assert!(ctf::tsdl::parse(&name, &text).is_ok(), "{text}");
+            dir.write("metadata", &metadata);
+            read(&dir, bytes);
+        }
+        // Changes that leave nothing to read would test nothing.
+        assert!(parsed > 50, "{name}: {parsed}");
+    }
+}
+
+#[test]
+fn changed_streams() {
+    let mut rng = Rng(0xFEDC_BA98_7654_3211);
+    for (name, metadata, streams) in corpus() {
+        let dir = Dir::new(&format!("streams-{name}"));
+        dir.write("metadata", &metadata);
+        let mut read_events = 0;
+        for _ in 0..rounds(500) {
+            let mut stream = streams[rng.below(streams.len())].clone();
+            mutate(&mut rng, &mut stream, NUMBERS);
+            dir.write("stream", &stream);
+            read_events += read(&dir, stream.len()).0;
+        }
+        assert!(read_events > 1000, "{name}: {read_events}");
+    }
+}
+
+#[test]
+fn noise() {
+    let mut rng = Rng(99);
+    for _ in 0..rounds(2000) {
+        let length = rng.below(300);
+        let mut text: Vec<u8> = b"trace { byte_order = le; }; ".to_vec();
+        while text.len() < length {
+            text.extend_from_slice(WORDS[rng.below(WORDS.len())]);
+        }
+        let _ = ctf::tsdl::parse_bytes("noise", &text);
+        let bytes: Vec<u8> = (0..length).map(|_| rng.below(256) as u8).collect();
+        let _ = ctf::tsdl::parse_bytes("noise", &bytes);
+    }
+}

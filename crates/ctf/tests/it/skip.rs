@@ -1,0 +1,40 @@
+//! Tests that need a program which may not be there.
+
+use std::fs;
+use std::io::Write;
+
+/// Says that the calling test does not run, on stderr and in the file named by TRAPLINE_SKIPS.
+pub fn skip(tier: &str, why: &str) {
+    let test = std::thread::current().name().unwrap_or("ctf").to_string();
+    eprintln!("SKIPPED {test} ({tier}): {why}");
+    if let Some(path) = std::env::var_os("TRAPLINE_SKIPS") {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).expect("TRAPLINE_SKIPS");
+        file.write_all(format!("{tier}\t{test}\t{why}\n").as_bytes()).expect("TRAPLINE_SKIPS");
+    }
+}
+
+/// Whether a program is in PATH.
+pub fn has(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|d| d.join(program).is_file()))
+}
+
+/// A directory of the calling test's own, removed at its end.
+pub struct Dir(pub std::path::PathBuf);
+
+impl Dir {
+    pub fn new(name: &str) -> Dir {
+        let dir = std::env::temp_dir().join(format!("trapline-ctf-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("a directory");
+        Dir(dir)
+    }
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.0.join(name), bytes).expect("a file");
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,298 @@
+//! What is written into a directory is read back: the same bytes in the order of time, whatever the events are. A file that was
+//! cut off gives its whole packets, and one with wrong bytes an error that says where.
+
+use ctf::own::{Data, Error};
+use ctf::packet::{Filler, NO_CPU};
+use ctf::store::{Dir, Files, Limit};
+use events::encode::{self, Fixed};
+use events::layout::{Layout, Shape};
+use events::message::MSGHDR;
+use events::{Event, generated as g};
+use proptest::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory that goes away with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("trapline-streams-{}-{n}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The stream of the ptrace backend, behind those of two processors.
+const STREAMS: [u64; 3] = [0, 1, u32::MAX as u64];
+
+/// What an event is made of.
+#[derive(Clone, Debug)]
+struct Seed {
+    stream: usize,
+    class: usize,
+    /// Since the event before, ns; 0 makes equal times.
+    later: u64,
+    /// The packet is sealed behind it.
+    seal: bool,
+    cap: u16,
+    args: [u64; 12],
+    bytes: Vec<u8>,
+}
+
+fn seed() -> impl Strategy<Value = Seed> {
+    let head = (0..STREAMS.len(), 0..g::SCHEMAS.len(), 0..4u64, prop::bool::weighted(0.2));
+    let body = (any::<u16>(), prop::array::uniform12(any::<u64>()), prop::collection::vec(any::<u8>(), 0..60));
+    (head, body).prop_map(|((stream, class, later, seal), (cap, args, bytes))| Seed {
+        stream,
+        class,
+        later,
+        seal,
+        cap,
+        args,
+        bytes,
+    })
+}
+
+fn iovecs(bytes: &[u8], out: &mut Vec<u8>) {
+    let parts: Vec<&[u8]> = bytes.chunks(20).collect();
+    out.extend_from_slice(&(parts.len() as u16).to_le_bytes());
+    for part in parts {
+        out.extend_from_slice(&[7; 16]);
+        out.push(1);
+        encode::bytes_tail(out, part);
+    }
+}
+
+fn tail(shape: Shape, bytes: &[u8], out: &mut Vec<u8>) {
+    match shape {
+        Shape::Str => encode::str_tail(out, bytes),
+        Shape::Bytes => encode::bytes_tail(out, bytes),
+        Shape::One(n) => {
+            let one: Vec<u8> = bytes.iter().copied().cycle().take(n.into()).collect();
+            encode::one_tail(out, (!bytes.is_empty()).then_some(&one[..]));
+        }
+        Shape::Many(n) => encode::many_tail(out, bytes, n.into()),
+        Shape::Strv => {
+            let strings: Vec<&[u8]> = bytes.chunks(9).collect();
+            out.extend_from_slice(&(strings.len() as u16 + 3).to_le_bytes());
+            out.extend_from_slice(&(strings.len() as u16).to_le_bytes());
+            for s in strings {
+                out.extend_from_slice(&[9; 8]);
+                out.push(1);
+                encode::str_tail(out, s);
+            }
+        }
+        Shape::Iov => iovecs(bytes, out),
+        Shape::Msg => {
+            out.extend_from_slice(&1u16.to_le_bytes());
+            out.resize(out.len() + MSGHDR + 4, 5);
+            out.push(0x55);
+            encode::bytes_tail(out, bytes);
+            iovecs(bytes, out);
+            encode::bytes_tail(out, &bytes[..bytes.len() / 2]);
+        }
+    }
+}
+
+fn event(seed: &Seed, time: u64) -> Vec<u8> {
+    let schema = g::SCHEMAS[seed.class];
+    let layout = Layout::of(schema);
+    let fixed =
+        Fixed { time, cap: seed.cap, tid: seed.args[0] as u32, pid: 7, start: time / 2, ret: -2, ..Fixed::default() };
+    let mut out = Vec::new();
+    encode::fixed(&mut out, schema, &layout, &fixed, &seed.args);
+    layout.tails.iter().for_each(|t| tail(t.shape, &seed.bytes, &mut out));
+    out
+}
+
+/// An event as it was written: time, stream, bytes.
+type Written = (u64, u64, Vec<u8>);
+
+/// Writes a trace; what is in it, in the order in which it must be read.
+fn write(dir: &Path, seeds: &[Seed], limit: Limit) -> Vec<Written> {
+    write_and_count(dir, seeds, limit).0
+}
+
+/// The same, and how many events had to go for newer ones.
+fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u64) {
+    let dir = Dir::create(dir).expect("a directory");
+    dir.describe("").expect("metadata");
+    let mut files = Files::new(dir, limit);
+    let cpu = |s: u64| if s < 2 { s as u32 } else { NO_CPU };
+    let mut fillers: Vec<Filler> = STREAMS.iter().map(|s| Filler::new([9; 16], *s, cpu(*s), 900)).collect();
+    let name =
+        |s: usize| if STREAMS[s] < u64::from(u32::MAX) { format!("cpu_{}", STREAMS[s]) } else { "tracer".into() };
+    let mut all = Vec::new();
+    let mut now = 1000;
+    for seed in seeds {
+        now += seed.later;
+        let bytes = event(seed, now);
+        assert_eq!(
+            Event::parse(&bytes).map(|e| e.bytes.len()).ok(),
+            Some(bytes.len()),
+            "{}",
+            g::SCHEMAS[seed.class].name
+        );
+        let filler = &mut fillers[seed.stream];
+        if filler.push(&bytes) || seed.seal {
+            files.put(&name(seed.stream), &filler.seal()).expect("a packet");
+        }
+        all.push((now, STREAMS[seed.stream], bytes));
+    }
+    for (i, f) in fillers.iter_mut().enumerate() {
+        files.put(&name(i), &f.seal()).expect("a packet");
+        assert_eq!(f.clamped(), 0);
+    }
+    all.sort_by_key(|e| (e.0, e.1));
+    (all, files.lost().overwritten)
+}
+
+fn known() -> Vec<Option<u16>> {
+    (0..g::SCHEMAS.len() as u16).map(Some).collect()
+}
+
+fn read(data: &Data, from: u64, to: u64) -> Result<Vec<Written>, Error> {
+    let known = known();
+    let mut events = data.events(&known, from, to);
+    let mut all = Vec::new();
+    while let Some((bytes, stream)) = events.next()? {
+        let time = bytes.first_chunk().map_or(0, |t| u64::from_le_bytes(*t));
+        all.push((time, stream, bytes.to_vec()));
+    }
+    Ok(all)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_written_is_read(seeds in prop::collection::vec(seed(), 1..200), parts: bool) {
+        let dir = Scratch::new();
+        // So large that nothing goes, so small that there are several parts.
+        let limit = if parts { Limit::Files(1 << 20) } else { Limit::None };
+        let all = write(&dir.0, &seeds, limit);
+        let data = Data::open(&dir.0).unwrap();
+        prop_assert!(data.torn.is_empty());
+        prop_assert_eq!(read(&data, 0, u64::MAX).unwrap(), all);
+    }
+
+    #[test]
+    fn what_a_limit_leaves_is_the_newest_of_each_stream(
+        seeds in prop::collection::vec(seed(), 50..300), limit in 2000..20_000u64,
+    ) {
+        let dir = Scratch::new();
+        let (all, overwritten) = write_and_count(&dir.0, &seeds, Limit::Files(limit));
+        let files = fs::read_dir(&dir.0).unwrap().map(|e| e.unwrap()).filter(|e| {
+            e.file_name() != "metadata" && e.file_name() != ".trapline"
+        });
+        prop_assert!(files.map(|e| e.metadata().unwrap().len()).sum::<u64>() <= limit);
+        let left = read(&Data::open(&dir.0).unwrap(), 0, u64::MAX).unwrap();
+        prop_assert_eq!(left.len() as u64 + overwritten, all.len() as u64);
+        // A packet that is larger than the limit leaves a hole; without one, what is left of a stream is its end.
+        let whole = Scratch::new();
+        write(&whole.0, &seeds, Limit::None);
+        let whole = Data::open(&whole.0).unwrap();
+        let largest = whole.streams.iter().flat_map(|s| &s.packets).map(|p| p.info.size).max();
+        if largest <= Some(limit) {
+            for stream in STREAMS {
+                let of = |l: &[Written]| l.iter().filter(|e| e.1 == stream).cloned().collect::<Vec<_>>();
+                let (left, all) = (of(&left), of(&all));
+                prop_assert!(left.iter().zip(&all[all.len() - left.len()..]).filter(|(a, b)| a != b).count() == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_is_what_lies_in_it(
+        seeds in prop::collection::vec(seed(), 1..150), from in 0..400u64, width in 0..200u64,
+    ) {
+        let dir = Scratch::new();
+        let all = write(&dir.0, &seeds, Limit::None);
+        let data = Data::open(&dir.0).unwrap();
+        let last = all.last().map_or(0, |e| e.0);
+        let (first, end) = (all[0].0, last);
+        prop_assert!(data.span().is_some_and(|s| s.0 <= first && s.1 == end));
+        let (from, to) = (990 + from, 990 + from + width);
+        let inside: Vec<_> = all.iter().filter(|e| (from..=to).contains(&e.0)).cloned().collect();
+        prop_assert_eq!(read(&data, from, to).unwrap(), inside);
+    }
+
+    #[test]
+    fn wrong_bytes_are_read_or_said_where(
+        seeds in prop::collection::vec(seed(), 1..40), flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..6),
+    ) {
+        let dir = Scratch::new();
+        write(&dir.0, &seeds, Limit::None);
+        let path = dir.0.join("cpu_1");
+        let mut bytes = fs::read(&path).unwrap();
+        for (at, bits) in &flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= bits;
+        }
+        fs::write(&path, &bytes).unwrap();
+        for (from, to) in [(0, u64::MAX), (1010, 1050)] {
+            let result = Data::open(&dir.0).and_then(|d| read(&d, from, to));
+            match result {
+                Ok(events) => {
+                    prop_assert!(events.len() <= seeds.len() + bytes.len() / 16);
+                    for e in &events {
+                        prop_assert!(Event::parse(&e.2).is_ok());
+                    }
+                }
+                Err(e) => {
+                    let said = e.to_string();
+                    prop_assert!(said.contains("cpu_1: at byte "), "{}", said);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_cut_leaves_the_whole_packets() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let seeds = prop::collection::vec(seed(), 40).new_tree(&mut runner).expect("events").current();
+    let dir = Scratch::new();
+    let all = write(&dir.0, &seeds, Limit::None);
+    let path = dir.0.join("cpu_0");
+    let whole = fs::read(&path).expect("stream");
+    let places: Vec<(u64, u64)> = {
+        let data = Data::open(&dir.0).expect("a trace");
+        let stream = data.streams.iter().find(|s| s.instance == 0).expect("stream 0");
+        stream.packets.iter().map(|p| (p.at, p.info.size)).collect()
+    };
+    assert!(places.len() > 2, "{places:?}");
+    for cut in (0..whole.len() as u64).rev() {
+        fs::OpenOptions::new().write(true).open(&path).and_then(|f| f.set_len(cut)).expect("cut");
+        let data = Data::open(&dir.0).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+        let left: Vec<_> = places.iter().copied().filter(|(at, size)| at + size <= cut).collect();
+        let end = left.last().map_or(0, |(at, size)| at + size);
+        let found = data.streams.iter().find(|s| s.instance == 0).map_or(0, |s| s.packets.len());
+        assert_eq!(found, left.len(), "cut at {cut}");
+        let torn: Vec<_> = data.torn.iter().map(|t| (t.at, t.rest)).collect();
+        assert_eq!(torn, if cut > end { vec![(end, cut - end)] } else { vec![] }, "cut at {cut}");
+        let events = read(&data, 0, u64::MAX).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+        // Of the other streams everything, of this one a prefix.
+        let others = |l: &[Written]| l.iter().filter(|e| e.1 != 0).cloned().collect::<Vec<_>>();
+        assert_eq!(others(&events), others(&all));
+        let of_it: Vec<_> = events.iter().filter(|e| e.1 == 0).collect();
+        let were: Vec<_> = all.iter().filter(|e| e.1 == 0).take(of_it.len()).collect();
+        assert_eq!(of_it, were, "cut at {cut}");
+    }
+    assert_eq!(
+        read(&Data::open(&dir.0).expect("a trace"), 0, u64::MAX).expect("events").iter().filter(|e| e.1 == 0).count(),
+        0
+    );
+}

@@ -1,0 +1,125 @@
+//! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
+
+use super::{Drain, notice};
+use crate::control::{Order, Standing, Stream};
+use crate::plan::Plan;
+use crate::recorder::{self, Recorder};
+use crate::select::Calls;
+use bpf::calls::pause::{NO_UNKNOWN, STOPPED};
+use bpf::calls::plan::{FLAGS, ROW, WANTED};
+use bpf::calls::{SCRATCH, counter};
+use events::Schema;
+use events::generated::{P_PAUSED, P_RESUMED, X86_64};
+use std::io;
+use std::sync::atomic::Ordering;
+use sys::bpf::map::{Map, Values};
+use sys::time;
+
+/// What the switch of a session says at first; none where it has no switch.
+pub fn first(plan: &Plan) -> Option<u64> {
+    plan.named.then(|| word(plan.paused, &plan.seen_calls()))
+}
+
+fn word(stopped: bool, calls: &Calls) -> u64 {
+    (if stopped { STOPPED } else { 0 }) | if calls.has_unknown() { 0 } else { NO_UNKNOWN }
+}
+
+/// Sets the switch in the scratch buffers of all processors, before a program looks at it.
+pub fn begin(scratch: &Map, switch: Option<u64>) -> io::Result<()> {
+    if let Some(switch) = switch {
+        set(&scratch.mmap()?, scratch.entries(), switch);
+    }
+    Ok(())
+}
+
+/// Sets the switch in the scratch buffers of `cpus` processors.
+pub fn set(scratch: &Values, cpus: u32, switch: u64) {
+    for cpu in 0..cpus as usize {
+        if let Some(word) = scratch.word(cpu * SCRATCH as usize + counter::BASE + counter::SWITCH as usize) {
+            word.store(switch, Ordering::Release);
+        }
+    }
+}
+
+/// Says in the rows which calls are wanted.
+pub fn select(rows: &Values, calls: &Calls) {
+    let bit = u64::from(WANTED) << (8 * FLAGS);
+    for nr in 0..X86_64.len() {
+        let (Some(row), Some(schema)) = (rows.word(nr * ROW), events::schema::by_number(nr as u64)) else { continue };
+        if calls.contains(schema) {
+            row.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            row.fetch_and(!bit, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What holds at the moment.
+pub struct Held {
+    /// Nothing is recorded.
+    pub stopped: bool,
+    calls: Calls,
+}
+
+impl Held {
+    /// What a plan begins with.
+    pub fn of(plan: &Plan) -> Held {
+        Held { stopped: plan.named && plan.paused, calls: plan.seen_calls() }
+    }
+}
+
+impl Drain {
+    /// Carries out the order that waits, if any.
+    pub(super) fn obey(&mut self) {
+        let Some(order) = self.shared.desk.take() else { return };
+        match order {
+            Order::Look => {}
+            Order::Stop => {
+                self.held.stopped = true;
+                self.switch();
+                self.mark(&P_PAUSED);
+            }
+            Order::Start => {
+                self.mark(&P_RESUMED);
+                self.held.stopped = false;
+                self.switch();
+            }
+            Order::Select(calls) => {
+                // Calls that are wanted no more go first, so that no moment has both selections.
+                if let Some(rows) = &self.loaded.rows_of_calls {
+                    select(rows, &calls);
+                }
+                self.held.calls = calls;
+                self.switch();
+            }
+        }
+        let standing = self.standing();
+        self.shared.desk.answer(standing);
+    }
+
+    /// An event that says that the session was stopped or goes on.
+    pub(super) fn mark(&mut self, schema: &'static Schema) {
+        let own = sys::process::own_pid() as u32;
+        self.merge.push(&notice::process(schema, time::monotonic(), (own, own), &[], &[]));
+    }
+
+    fn switch(&self) {
+        self.loaded.switch(word(self.held.stopped, &self.held.calls));
+    }
+
+    fn standing(&self) -> Standing {
+        let skipped = self.attribution.count(&self.loaded.misses());
+        let fill = |stream: u32| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
+        let streams = self.loaded.streams().into_iter().map(|stream| {
+            let (used, size) = fill(stream);
+            Stream { name: recorder::name_of(stream.into()), used, size, dropped: self.loaded.dropped_on(stream) }
+        });
+        Standing {
+            streams: streams.collect(),
+            kept: self.keep.as_ref().map(Recorder::so_far),
+            dropped: self.loaded.counts().1,
+            skipped,
+            enablings: self.loaded.probe_counts(),
+        }
+    }
+}

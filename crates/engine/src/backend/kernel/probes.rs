@@ -1,0 +1,269 @@
+//! Probes other than calls: a program, a scratch buffer and a ring per CPU for each enabling, so that none can make another
+//! lose events.
+
+use super::load::{refused, rejected};
+use crate::enabling::Enabling;
+use crate::error::{Error, Result};
+use bpf::calls::{Maps, SCRATCH, Target, counter};
+use bpf::probes::{self, Whose};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::Ordering;
+use sys::bpf::link::Link;
+use sys::bpf::map::{MMAPABLE, Map, Values};
+use sys::bpf::prog::{LoadError, Program};
+use sys::bpf::ring::Ring;
+
+/// An enabling's side in the kernel. Dropping it detaches its program.
+pub struct Probe {
+    /// Its name.
+    pub name: String,
+    /// Its name and its filter.
+    pub label: String,
+    /// The class of its events.
+    pub schema: &'static events::Schema,
+    /// What was loaded.
+    pub source: bpf::Program,
+    /// A ring per CPU.
+    pub rings: Vec<Ring>,
+    /// The provider's way was refused, and another one taken.
+    pub fell_back: bool,
+    counters: Values,
+    /// Of its filter.
+    parts: usize,
+    cpus: u32,
+    links: Vec<Link>,
+    slow: bool,
+    program: Program,
+    /// Counts entries, for returns.
+    entries: Option<Program>,
+    _maps: Vec<Map>,
+}
+
+/// What was counted of an enabling.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Events that happened.
+    pub seen: u64,
+    /// Events that found a ring full.
+    pub dropped: u64,
+    /// Events that its filter held back.
+    pub filtered: u64,
+    /// Of these, by the filter's parts; behind the last part that has a counter of its own, parts share one.
+    pub parts: Vec<u64>,
+    /// Runs of its program that the kernel has left out.
+    pub skipped: u64,
+    /// For returns of functions: how often they were entered.
+    pub entered: Option<u64>,
+    /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
+    pub cost: (u64, u64),
+}
+
+impl Counts {
+    /// Functions that were entered and whose returns the program has not seen.
+    pub fn without_return(&self) -> u64 {
+        self.entered.map_or(0, |n| n.saturating_sub(self.seen + self.skipped))
+    }
+
+    /// Events that were put into a ring.
+    pub fn recorded(&self) -> u64 {
+        self.seen.saturating_sub(self.dropped + self.filtered)
+    }
+
+    /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED SKIPPED LABEL`.
+    pub fn line(&self, label: &str) -> String {
+        let Counts { seen, dropped, filtered, skipped, .. } = self;
+        format!("enabling {seen} {dropped} {filtered} {skipped} {label}")
+    }
+}
+
+/// The smallest ring of an enabling, unless a smaller one was asked for.
+const SMALLEST: usize = 256 << 10;
+
+/// Bytes of the ring of each of `n` enablings, per CPU: a share of what was asked for.
+pub fn share(buffer: usize, n: usize) -> usize {
+    (buffer / n.next_power_of_two().max(1)).max(buffer.min(SMALLEST))
+}
+
+impl Probe {
+    /// Loads the enabling's program and makes its maps; attaches nothing yet. `tasks` is the session's task storage.
+    pub fn load(enabling: &Enabling, tasks: &Map, target: &Target, cpus: u32, buffer: usize) -> Result<Option<Probe>> {
+        let Some(hook) = &enabling.hook else { return Ok(None) };
+        let cannot = |e: io::Error| refused(&enabling.name, &e);
+        let size = buffer.max(4096) as u32;
+        let ring_maps: Vec<Map> =
+            (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>().map_err(cannot)?;
+        let scratch = Map::array("trapline_scratch", SCRATCH, cpus, MMAPABLE).map_err(cannot)?;
+        super::orders::begin(&scratch, target.switch).map_err(cannot)?;
+        let fd = |m: &Map| m.as_fd().as_raw_fd();
+        let maps = Maps {
+            tasks: fd(tasks),
+            scratch: fd(&scratch),
+            rings: ring_maps.iter().map(fd).collect(),
+            rows: -1,
+            row_count: 0,
+            switches: -1,
+        };
+        let whose = if hook.is_of_the_machine() { Whose::Anyone } else { Whose::Tasks };
+        let (fields, filter) = (enabling.fields.clone(), enabling.filter.clone());
+        let preemptible = hook.is_preemptible();
+        let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, preemptible };
+        let source = probes::probe(&maps, target, &plan).map_err(|e| match e {
+            bpf::AsmError::Filter(unfit) => {
+                Error::usage(format!("-e {}", enabling.name), unfit.to_string(), "use a simpler filter")
+            }
+            e => Error::failed("BPF generator", e.to_string(), "please report it"),
+        })?;
+        // Entries first, so that no return comes without its entry.
+        let mut all_links = Vec::new();
+        let mut entries = None;
+        if let Some(before) = hook.entries() {
+            let counts = probes::entered(&maps, target, &plan)
+                .map_err(|e| Error::failed("BPF generator", e.to_string(), "please report it"))?;
+            let (program, links, _) = attach_somehow(before.as_ref(), &enabling.name, &counts)?;
+            entries = Some(program);
+            all_links.extend(links);
+        }
+        let (program, links, fell_back) = attach_somehow(hook.as_ref(), &enabling.name, &source)?;
+        all_links.extend(links);
+        let counters = scratch.mmap().map_err(cannot)?;
+        let rings = ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(cannot)?;
+        let mut kept = ring_maps;
+        kept.push(scratch);
+        Ok(Some(Probe {
+            name: enabling.name.clone(),
+            label: enabling.label(),
+            schema: enabling.schema,
+            source,
+            rings,
+            fell_back,
+            counters,
+            parts: enabling.filter.as_ref().map_or(0, |f| f.parts().len()),
+            cpus,
+            links: all_links,
+            slow: hook.is_slow_to_close(),
+            program,
+            entries,
+            _maps: kept,
+        }))
+    }
+
+    /// Tells the program that the session is over; one that runs meanwhile may still write an event.
+    pub fn stop(&self) {
+        for cpu in 0..self.cpus {
+            let at = cpu as usize * SCRATCH as usize + counter::BASE + probes::STOPPED as usize;
+            if let Some(word) = self.counters.word(at) {
+                word.store(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Detaches the program; the links that take long to close are returned.
+    pub fn detach(&mut self) -> &[Link] {
+        if !self.slow {
+            self.links.clear();
+        }
+        &self.links
+    }
+
+    /// Sets what is held back.
+    pub fn switch(&self, to: u64) {
+        super::orders::set(&self.counters, self.cpus, to);
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        let parts: Vec<u64> = (0..self.parts.min(counter::PARTS)).map(|i| self.rejected(i)).collect();
+        let program = sys::bpf::info::program(&self.program).unwrap_or_default();
+        Counts {
+            seen: self.seen(),
+            dropped: self.dropped(),
+            filtered: parts.iter().sum::<u64>() + self.sum(counter::UNKNOWN),
+            parts,
+            skipped: program.recursion_misses,
+            entered: self.entries.as_ref().map(|_| self.sum(probes::ENTERED)),
+            cost: (program.run_count, program.run_time_ns),
+        }
+    }
+
+    /// Events that a part of the filter held back.
+    fn rejected(&self, part: usize) -> u64 {
+        self.sum(counter::FILTERED + 8 * part as i16)
+    }
+
+    /// Events that happened. The program counts an event that its filter holds back once only.
+    pub fn seen(&self) -> u64 {
+        let parts = (0..self.parts.min(counter::PARTS)).map(|i| self.rejected(i)).sum::<u64>();
+        self.sum(counter::SEEN) + parts + self.sum(counter::UNKNOWN)
+    }
+
+    /// Events that found a ring full.
+    pub fn dropped(&self) -> u64 {
+        self.sum(counter::DROPPED)
+    }
+
+    fn sum(&self, which: i16) -> u64 {
+        (0..self.cpus).map(|cpu| self.word(cpu, which)).sum()
+    }
+
+    /// Events that found the ring of a processor full.
+    pub fn dropped_on(&self, cpu: u32) -> u64 {
+        self.word(cpu, counter::DROPPED)
+    }
+
+    fn word(&self, cpu: u32, which: i16) -> u64 {
+        let at = cpu as usize * SCRATCH as usize + counter::BASE + which as usize;
+        self.counters.word(at).map_or(0, |w| w.load(Ordering::Relaxed))
+    }
+}
+
+/// What went wrong.
+enum Refused {
+    Load(LoadError),
+    Attach(io::Error),
+}
+
+impl Refused {
+    fn error(&self) -> &io::Error {
+        match self {
+            Refused::Load(e) => &e.error,
+            Refused::Attach(e) => e,
+        }
+    }
+
+    fn said(&self, name: &str, hook: &dyn crate::provider::Hook, source: &bpf::Program) -> Error {
+        match (hook.explain(self.error()), self) {
+            (Some((why, todo)), _) => Error::failed(name, why, todo),
+            (None, Refused::Load(e)) => rejected(e, source),
+            (None, Refused::Attach(e)) => refused(name, e),
+        }
+    }
+}
+
+/// Attaches a program as the hook says, or else as it says instead; which of the two it was.
+fn attach_somehow(
+    hook: &dyn crate::provider::Hook,
+    name: &str,
+    source: &bpf::Program,
+) -> Result<(Program, Vec<Link>, bool)> {
+    let bytes = source.bytes();
+    let first = match attach(hook, &bytes) {
+        Ok((program, links)) => return Ok((program, links, false)),
+        Err(first) => first,
+    };
+    let Some(other) = hook.instead() else { return Err(first.said(name, hook, source)) };
+    match attach(other.as_ref(), &bytes) {
+        Ok((program, links)) => Ok((program, links, true)),
+        // What both refusals mean, where that is known.
+        Err(second) => Err(match (hook.explain(first.error()), other.explain(second.error())) {
+            (Some((why, _)), Some((also, todo))) => Error::failed(name, format!("{why}, and {also}"), todo),
+            _ => first.said(name, hook, source),
+        }),
+    }
+}
+
+fn attach(hook: &dyn crate::provider::Hook, insns: &[u8]) -> std::result::Result<(Program, Vec<Link>), Refused> {
+    let program = Program::load(&hook.spec("trapline_probe", insns)).map_err(Refused::Load)?;
+    let links = hook.attach(&program).map_err(Refused::Attach)?;
+    Ok((program, links))
+}

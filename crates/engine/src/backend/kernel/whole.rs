@@ -1,0 +1,108 @@
+//! The whole machine: who is left out, who is there, and which calls they are in when the trace begins.
+//!
+//! ```text
+//! before attaching  mark trapline's own and its readers · process:attach for every thread (names)
+//! after, in rounds  the call that each thread is in ─► its state, unless a program has met it ─► notice
+//! ```
+//!
+//! A thread that is missed by both is known from the first call that it makes or ends: nothing is lost but the start of a call.
+
+use super::load::Loaded;
+use super::merge::Merge;
+use super::{NO_EXIST, in_call, notice, seed_fds};
+use crate::capture::Limits;
+use crate::plan::Plan;
+use crate::select::Calls;
+use bpf::calls::state;
+use events::generated::P_ATTACH;
+use std::collections::HashSet;
+use std::os::fd::AsRawFd;
+use sys::bpf::map::Map;
+use sys::{proc, process, time};
+
+/// Processes that are looked at between two rounds of draining.
+const AT_ONCE: usize = 32;
+
+/// Marks every thread of trapline, of its descendants and of `readers` as left out. A thread that begins later inherits the mark.
+pub fn leave_out(tasks: &Map, readers: &[i32]) {
+    let own: Vec<i32> = std::iter::once(process::own_pid()).chain(proc::descendants(process::own_pid())).collect();
+    for (pids, mark) in [(readers, state::LEFT_OUT), (&own[..], state::OWN)] {
+        for &pid in pids {
+            for tid in proc::threads(pid).unwrap_or_default() {
+                // One that is gone needs no mark.
+                if let Ok(fd) = process::pidfd(tid, tid != pid) {
+                    let _ = tasks.update(&fd.as_raw_fd().to_le_bytes(), &super::initial(mark, tid), 0);
+                }
+            }
+        }
+    }
+}
+
+/// What is left to look at after the programs are attached.
+pub struct Survey {
+    /// Processes, the next one last.
+    left: Vec<i32>,
+    /// Threads whose names have been told.
+    told: HashSet<u32>,
+    calls: Calls,
+    limits: Limits,
+}
+
+fn tell(pid: i32, tid: i32, merge: &mut Merge) {
+    let now = time::monotonic();
+    if let Some(comm) = proc::comm(tid) {
+        let (uid, gid) = crate::backend::ids(tid);
+        merge.push(&notice::process(&P_ATTACH, now, (pid as u32, tid as u32), &[0, uid, gid], &[&comm]));
+    }
+}
+
+impl Survey {
+    /// Tells of every thread there is, before any program is attached.
+    pub fn begin(plan: &Plan, left_out: &[i32], merge: &mut Merge) -> Survey {
+        let mut s =
+            Survey { left: Vec::new(), told: HashSet::new(), calls: plan.calls_at_attach(), limits: plan.limits };
+        for pid in proc::processes() {
+            if left_out.contains(&pid) || pid == process::own_pid() || proc::is_kernel_thread(pid) {
+                continue;
+            }
+            seed_fds(pid, plan, merge);
+            for tid in proc::threads(pid).unwrap_or_default() {
+                tell(pid, tid, merge);
+                s.told.insert(tid as u32);
+            }
+        }
+        s
+    }
+
+    /// To be called when the programs are attached: lists the processes anew.
+    pub fn attached(&mut self, left_out: &[i32]) {
+        let keep = |pid: &i32| !left_out.contains(pid) && *pid != process::own_pid() && !proc::is_kernel_thread(*pid);
+        self.left = proc::processes().into_iter().filter(keep).collect();
+    }
+
+    /// Looks at some processes; whether any are left.
+    pub fn step(&mut self, loaded: &Loaded, merge: &mut Merge) -> bool {
+        for _ in 0..AT_ONCE {
+            let Some(pid) = self.left.pop() else { break };
+            for tid in proc::threads(pid).unwrap_or_default() {
+                if self.told.insert(tid as u32) {
+                    tell(pid, tid, merge);
+                }
+                self.look(pid, tid, loaded, merge);
+            }
+        }
+        !self.left.is_empty()
+    }
+
+    /// The call that a thread is in. It has a state already where it has made or ended a call since the programs were attached:
+    /// then what was read here is of no use.
+    fn look(&self, pid: i32, tid: i32, loaded: &Loaded, merge: &mut Merge) {
+        let Some(call) = notice::at_attach(pid, tid, self.limits) else { return };
+        let Ok(fd) = process::pidfd(tid, tid != pid) else { return };
+        if loaded.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, Some(&call)), NO_EXIST).is_ok()
+            && call.wanted(&self.calls)
+        {
+            merge.push(&call.notice(1));
+        }
+    }
+}

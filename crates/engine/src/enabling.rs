@@ -1,0 +1,355 @@
+//! Enablings: a probe that is switched on, with what it takes along and its own filter.
+//!
+//! ```text
+//! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm]'
+//! ```
+//!
+//! A bare name is a system call, as in strace; those of one session are carried out together ([`crate::select::Calls`]). Any
+//! other probe is an [`Enabling`] with programs, rings and counters of its own.
+
+use crate::error::{Error, Result};
+use crate::provider::{self, ArgInfo, Form, Hook, Place};
+use crate::select::Calls;
+use bpf::probes::{Field, Tail, Value};
+use events::Schema;
+use events::dynamic;
+use events::types::{Fmt, Int, StrKind, Type};
+use lang::{Diagnostic, Filter, Parsed};
+use std::collections::{HashMap, HashSet};
+
+/// What events take along beside the probe's arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Captures {
+    /// Frames of the kernel's stack; 0: none.
+    pub kstack: u8,
+    /// Frames of the process's stack; 0: none.
+    pub ustack: u8,
+    /// The thread's name.
+    pub comm: bool,
+}
+
+impl Captures {
+    /// What either asks for.
+    pub fn join(self, other: Captures) -> Captures {
+        Captures {
+            kstack: self.kstack.max(other.kstack),
+            ustack: self.ustack.max(other.ustack),
+            comm: self.comm || other.comm,
+        }
+    }
+}
+
+/// Frames of a stack where no number is given.
+const FRAMES: u8 = 32;
+
+/// What one `-e` asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Probes and calls, as they were written.
+    pub names: Vec<String>,
+    /// Filter.
+    pub filter: Option<String>,
+    /// Captures.
+    pub captures: Captures,
+}
+
+impl Request {
+    /// Reads an `-e`.
+    pub fn parse(text: &str) -> Result<Request> {
+        let mut request = Request::default();
+        let mut rest = text.trim();
+        // A filter stands between slashes that have a blank outside, so that paths can be told from it.
+        if let Some(from) = rest.find(" /") {
+            let behind = &rest[from + 2..];
+            let to = behind.rfind('/').filter(|to| behind[to + 1..].is_empty() || behind[to + 1..].starts_with(' '));
+            let Some(to) = to else {
+                return Err(Error::usage(format!("-e {text}"), "its filter has no end", "PROBE /FILTER/ kstack"));
+            };
+            request.filter = Some(behind[..to].trim().to_string());
+            request.captures(text, &behind[to + 1..])?;
+            rest = &rest[..from];
+        } else if let Some((names, captures)) = rest.split_once(' ') {
+            request.captures(text, captures)?;
+            rest = names;
+        }
+        request.names = names(rest);
+        if request.names.is_empty() {
+            return Err(Error::usage(format!("-e {text}"), "it names no probe", "for instance -e syscall:openat"));
+        }
+        Ok(request)
+    }
+
+    fn captures(&mut self, text: &str, words: &str) -> Result<()> {
+        for word in words.split_whitespace() {
+            let (name, n) = word.split_once('=').map_or((word, None), |(name, n)| (name, Some(n)));
+            let frames = n.map_or(Some(FRAMES), |n| n.parse().ok().filter(|n| (1..=127).contains(n)));
+            match (name, frames) {
+                ("kstack", Some(n)) => self.captures.kstack = n,
+                ("ustack", Some(n)) => self.captures.ustack = n,
+                ("comm", _) if n.is_none() => self.captures.comm = true,
+                _ => {
+                    let todo = "kstack, ustack (each with =N, at most 127) or comm";
+                    return Err(Error::usage(format!("-e {text}"), format!("cannot take '{word}' along"), todo));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names between commas. A comma inside of a probe's name (there is none in any provider's) would end it.
+fn names(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_string).collect()
+}
+
+/// Whether a name of an `-e` is a probe other than a call: it begins with a provider's name.
+pub fn is_probe(name: &str) -> bool {
+    let provider = name.split(':').next().unwrap_or_default();
+    // The entry or the return of a call by itself.
+    if provider == "syscall" && (name.ends_with(":entry") || name.ends_with(":return")) {
+        return true;
+    }
+    matches!(name, "begin" | "end") || name.contains(':') && provider != "syscall" && !name.starts_with(['/', '%', '!'])
+}
+
+/// The most probes other than calls in one session: each has programs and rings of its own.
+pub const MAX: usize = 256;
+
+/// A probe that is switched on.
+pub struct Enabling {
+    /// Its name.
+    pub name: String,
+    /// The class of its events.
+    pub schema: &'static Schema,
+    /// Where each field comes from.
+    pub fields: Vec<Field>,
+    /// Where its program is attached; none for the session's own beginning and end.
+    pub hook: Option<Box<dyn Hook>>,
+    /// Filter, typed for the class.
+    pub filter: Option<Filter>,
+    /// Arguments that no program can find.
+    pub missing: Vec<String>,
+}
+
+impl Enabling {
+    /// Its name and its filter.
+    pub fn label(&self) -> String {
+        match &self.filter {
+            None => self.name.clone(),
+            Some(filter) => {
+                let parts: Vec<&str> = filter.parts().iter().map(|p| p.text.as_str()).collect();
+                format!("{} /{}/", self.name, parts.join(" && ").replace(['\n', '\r'], " "))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Enabling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Enabling").field("name", &self.name).field("fields", &self.fields).finish_non_exhaustive()
+    }
+}
+
+/// The enablings that requests ask for: every probe that their names match. `more` is taken along by all.
+///
+/// # Errors
+/// A probe that does not exist, that is enabled twice with the same filter, or whose filter is none for it; too many of them.
+pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
+    let mut all: Vec<Enabling> = Vec::new();
+    let mut known: HashSet<(String, Option<&str>)> = HashSet::new();
+    for request in requests {
+        let filter = request.filter.as_deref();
+        let parsed = filter.map(|text| lang::filter::parse(text, &[]).map_err(|d| mistake("", text, &d)));
+        let parsed = parsed.transpose()?;
+        let captures = request.captures.join(more);
+        for name in request.names.iter().filter(|n| is_probe(n)) {
+            let own = matches!(name.as_str(), "begin" | "end");
+            if name.contains(['*', '?']) {
+                limit(name, provider::list(name, false)?.len() + all.len())?;
+            }
+            let ready = if own { Vec::new() } else { provider::ready(name)? };
+            let several: HashSet<&str> = ready.iter().map(|r| r.probe.name.as_str()).collect();
+            limit(name, several.len() + all.len())?;
+            let names = several.iter().map(|n| n.to_string()).chain(own.then(|| name.clone()));
+            for name in names {
+                if known.contains(&(name.clone(), filter)) {
+                    let why = "enabled twice with the same filter";
+                    return Err(Error::usage(format!("-e {name}"), why, "name it once, or with another filter"));
+                }
+                known.insert((name, filter));
+            }
+            if own {
+                all.push(of_session(name, request)?);
+            }
+            for ready in ready {
+                all.push(of(ready, captures, parsed.as_ref())?);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn limit(name: &str, n: usize) -> Result<()> {
+    if n <= MAX {
+        return Ok(());
+    }
+    let why = format!("with it, {n} probes are enabled, and a session has at most {MAX}");
+    Err(Error::usage(format!("-e {name}"), why, "name fewer, or use several sessions"))
+}
+
+/// A mistake in the filter of a probe.
+fn mistake(probe: &str, text: &str, d: &Diagnostic) -> Error {
+    let (line, column) = d.position(text);
+    let place = if line == 1 { format!("column {column}") } else { format!("line {line}, column {column}") };
+    let of = if probe.is_empty() { String::new() } else { format!("{probe}: ") };
+    let todo = d.hint.clone().unwrap_or_else(|| "see docs/FILTERS.md".into());
+    Error::usage(format!("-e {of}/{text}/"), format!("{} {} at {place}", d.code, d.message), todo)
+}
+
+/// The session's own beginning or end.
+fn of_session(name: &str, request: &Request) -> Result<Enabling> {
+    if request.filter.is_some() {
+        return Err(Error::usage(format!("-e {name}"), "it happens once and takes no filter", "leave the filter out"));
+    }
+    let (schema, fields) = (class(name, &[])?, Vec::new());
+    Ok(Enabling { name: name.into(), schema, fields, hook: None, filter: None, missing: Vec::new() })
+}
+
+/// The filters of calls, by number, as the programs want them: of every call that is `seen`, those without a filter have one that
+/// is always true. Empty where no request has a filter for calls.
+///
+/// # Errors
+/// A filter that suits none of its calls; a call with two filters.
+pub fn call_filters(requests: &[Request], seen: &Calls) -> Result<Vec<(u32, Filter)>> {
+    let mut sets = Vec::new();
+    for request in requests {
+        let names: Vec<&str> = request.names.iter().filter(|n| !is_probe(n)).map(String::as_str).collect();
+        if !names.is_empty() {
+            sets.push((Calls::parse(&names.join(","))?, request.filter.as_deref()));
+        }
+    }
+    let mut by_class: HashMap<u16, Filter> = HashMap::new();
+    for (set, text) in &sets {
+        let Some(text) = text else { continue };
+        let selected: Vec<&Schema> =
+            events::schema::syscalls().filter(|s| s.name != "raw" && set.contains(s)).collect();
+        let typed = lang::filter::parse(text, &[]).and_then(|parsed| parsed.check_all(&selected));
+        let typed = typed.map_err(|d| mistake(selected.first().map_or("", |s| s.name), text, &d))?;
+        for (s, filter) in selected.iter().zip(typed) {
+            if sets.iter().filter(|(other, _)| other.contains(s)).count() > 1 {
+                let why = "enabled twice, and one of the two has a filter";
+                return Err(Error::usage(format!("-e syscall:{}", s.name), why, "put both into one: /A || B/"));
+            }
+            by_class.insert(s.id, filter);
+        }
+    }
+    if by_class.is_empty() {
+        return Ok(Vec::new());
+    }
+    let always = lang::filter::parse("true", &[]).map_err(|d| mistake("", "true", &d))?;
+    let mut filters = Vec::new();
+    for nr in 0..events::generated::X86_64.len() as u32 {
+        let Some(s) = events::schema::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
+            continue;
+        };
+        let own = by_class.get(&s.id).cloned();
+        filters.extend(own.or_else(|| always.check(s).ok()).map(|f| (nr, f)));
+    }
+    Ok(filters)
+}
+
+fn class(name: &str, fields: &[dynamic::Field]) -> Result<&'static Schema> {
+    dynamic::class(name, fields).map_err(|e| Error::failed(name, e.to_string(), "enable fewer probes"))
+}
+
+fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Result<Enabling> {
+    let provider::Ready { probe, hook } = ready;
+    let mut types = Vec::new();
+    let mut fields = Vec::new();
+    let mut missing = Vec::new();
+    for (nth, arg) in probe.args.iter().enumerate() {
+        if let Some((ty, field)) = argument(arg, hook.place(nth, &arg.place), hook.as_ref()) {
+            types.push(dynamic::Field { name: arg.name.clone(), ty });
+            fields.push(field);
+        } else {
+            missing.push(arg.name.clone());
+        }
+    }
+    let skip = hook.own_frames();
+    let mut take = |name: &str, ty: Type, tail: Tail| {
+        types.push(dynamic::Field { name: name.into(), ty });
+        // The address is that of nothing: not NULL, so that what was read is shown.
+        fields.push(Field { value: Value::Constant(1), tail: Some(tail) });
+    };
+    if captures.comm {
+        take("comm", Type::Str(StrKind::Text), Tail::Comm);
+    }
+    let stack = Type::Ptr { elem: dynamic::ADDRESS, len: Some(dynamic::READ) };
+    if captures.kstack > 0 {
+        take("kstack", stack, Tail::KernelStack { frames: captures.kstack, skip });
+    }
+    if captures.ustack > 0 {
+        take("ustack", stack, Tail::UserStack(captures.ustack));
+    }
+    let schema = class(&probe.name, &types)?;
+    let filter = filter.map(|f| f.check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))).transpose()?;
+    Ok(Enabling { name: probe.name, schema, fields, hook: Some(hook), filter, missing })
+}
+
+/// Type and source of an argument; none where no program can find it.
+fn argument(arg: &ArgInfo, place: &Place, hook: &dyn Hook) -> Option<(Type, Field)> {
+    let int = |fmt, signed| Type::Int(Int { size: 8, signed, fmt });
+    let size = arg.ty.size as u8;
+    let text = Type::Str(StrKind::Text);
+    let here = Value::Constant(1);
+    Some(match (arg.ty.form, place) {
+        (Form::Chars, Place::Record(off)) => {
+            (text, Field { value: here, tail: Some(Tail::ContextString { off: i16::try_from(*off).ok()? }) })
+        }
+        (_, Place::RecordReference(off)) if arg.ty.c.contains("char") => {
+            (text, Field { value: here, tail: Some(Tail::DataLoc { off: i16::try_from(*off).ok()? }) })
+        }
+        (Form::Text, place) => {
+            let value = hook.value(place, 8, false)?;
+            let tail = if hook.strings_are_users() { Tail::UserString } else { Tail::KernelString };
+            (text, Field { value, tail: Some(tail) })
+        }
+        (Form::Int, place) if matches!(size, 1 | 2 | 4 | 8) => {
+            (int(Fmt::Dec, arg.ty.signed), Field { value: hook.value(place, size, arg.ty.signed)?, tail: None })
+        }
+        (Form::Pointer | Form::Float, place) if matches!(size, 4 | 8) => {
+            (int(Fmt::Hex, false), Field { value: hook.value(place, size, false)?, tail: None })
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_have_names_a_filter_and_captures() {
+        let r = Request::parse("uprobe:/bin/sh:main,read /args.fd == 3 && pid / 2 > 1/ kstack ustack=5 comm").unwrap();
+        assert_eq!(r.names, ["uprobe:/bin/sh:main", "read"]);
+        assert_eq!(r.filter.as_deref(), Some("args.fd == 3 && pid / 2 > 1"));
+        assert_eq!(r.captures, Captures { kstack: FRAMES, ustack: 5, comm: true });
+        let r = Request::parse("uprobe:/usr/bin/x:y").unwrap();
+        assert_eq!((r.filter, r.captures), (None, Captures::default()));
+        for bad in ["", " , ", "read /pid == 1", "read kstack=0", "read kstack=128", "read stack", "read comm=3"] {
+            assert!(Request::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn calls_are_told_from_other_probes() {
+        for probe in
+            ["tracepoint:sched:sched_switch", "uprobe:/bin/sh:main", "begin", "profile:hz:99", "syscall:read:entry"]
+        {
+            assert!(is_probe(probe), "{probe}");
+        }
+        for call in ["read", "%file", "/^get/", "!read", "syscall:openat", "all"] {
+            assert!(!is_probe(call), "{call}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The catalogue of probes: who offers them, what they are called, what they carry.
+//!
+//! ```text
+//!  PROVIDER:REST ─► the provider of that name ─► list(REST, with * and ?) ─► Probe { name, arguments, notes }
+//! ```
+//!
+//! One file per provider, behind [`Provider`]; nothing else knows the kinds of probes. Listing needs no privilege as far as
+//! the system lets it, and attaches nothing.
+
+mod control;
+mod function;
+pub mod hook;
+mod pattern;
+mod software;
+mod syscall;
+mod timer;
+mod tracepoint;
+mod uprobe;
+mod usdt;
+
+pub use hook::{Hook, Ready};
+pub use pattern::glob;
+
+use crate::error::{Error, Result};
+use crate::select::nearest;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What an argument is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArgType {
+    /// As C writes it.
+    pub c: String,
+    /// Bytes; 0: not known, or not of a fixed size.
+    pub size: u32,
+    /// A signed integer.
+    pub signed: bool,
+    /// How its bytes are to be taken.
+    pub form: Form,
+}
+
+/// How the bytes of an argument are to be taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// An integer.
+    #[default]
+    Int,
+    /// A floating-point number.
+    Float,
+    /// An address.
+    Pointer,
+    /// An address of a string.
+    Text,
+    /// The bytes themselves: an array, a structure.
+    Bytes,
+    /// Characters up to a NUL.
+    Chars,
+}
+
+/// Where an argument is found when the probe is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The argument of this number, as the calling convention passes it.
+    Argument(u8),
+    /// The result.
+    Result,
+    /// In the tracepoint's record, at this offset.
+    Record(u32),
+    /// In the tracepoint's record: a reference at this offset.
+    RecordReference(u32),
+    /// Where a static probe says.
+    Operand(symbols::usdt::Operand),
+}
+
+/// An argument of a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgInfo {
+    /// Name, as a filter uses it.
+    pub name: String,
+    /// Type.
+    pub ty: ArgType,
+    /// Where it is.
+    pub place: Place,
+}
+
+impl fmt::Display for ArgInfo {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (c, name) = (&self.ty.c, &self.name);
+        match (c.find('['), c.ends_with('*')) {
+            (Some(at), _) => write!(f, "{} {name}{}", &c[..at], &c[at..]),
+            (None, true) => write!(f, "{c}{name}"),
+            (None, false) => write!(f, "{c} {name}"),
+        }
+    }
+}
+
+/// Something that can happen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// Full name, with its provider.
+    pub name: String,
+    /// What it carries; empty where [`Provider::list`] was not asked for it.
+    pub args: Vec<ArgInfo>,
+    /// More to say of it: how to complete its name, what to know of its places.
+    pub note: String,
+    /// Where in files it lies, for probes that do; several where functions share a name, or where a static probe was inlined.
+    pub sites: Vec<Site>,
+}
+
+/// An instruction of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The file.
+    pub path: Arc<Path>,
+    /// Where the instruction lies in it.
+    pub offset: u64,
+    /// Where a counter lies in it that must be raised meanwhile; 0: none.
+    pub counter: u64,
+    /// Where the arguments are at this place, in the order of the probe's; empty where all places agree.
+    pub places: Vec<Place>,
+}
+
+impl Probe {
+    /// Its places in words; empty where it has none.
+    pub fn places(&self) -> String {
+        let all: Vec<String> = self.sites.iter().map(|s| format!("{:#x}", s.offset)).collect();
+        if all.is_empty() { String::new() } else { format!("file offset {}", all.join(", ")) }
+    }
+}
+
+/// Puts the places of probes of one name together. They are sorted by name.
+fn join(found: &mut Vec<Probe>, probe: Probe) {
+    match found.last_mut() {
+        Some(last) if last.name == probe.name => {
+            last.sites.extend(probe.sites);
+            if last.note.is_empty() {
+                last.note = probe.note;
+            }
+        }
+        _ => found.push(probe),
+    }
+}
+
+/// Why a provider has nothing to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The pattern names nothing that exists; the names that come nearest.
+    Nothing(Vec<String>),
+    /// The pattern cannot be one of this provider's: how they look.
+    Form(&'static str),
+    /// The system does not tell: why, and what would help.
+    Closed(String, String),
+}
+
+impl Refusal {
+    /// Nothing of `all` matches `pattern`.
+    fn nothing<'a>(provider: &str, pattern: &str, all: impl Iterator<Item = &'a str>) -> Refusal {
+        Refusal::Nothing(nearest(pattern, all).into_iter().map(|n| format!("{provider}:{n}")).collect())
+    }
+}
+
+/// Who offers probes of one kind.
+pub trait Provider: Sync {
+    /// Its name: what stands before the first colon.
+    fn name(&self) -> &'static str;
+
+    /// How its probes are named, and what they are, in one line.
+    fn describe(&self) -> &'static str;
+
+    /// The probes whose names match `pattern` (`*` and `?`; without the provider), sorted; with their arguments where
+    /// `details` asks for them, which may take longer.
+    fn list(&self, pattern: &str, details: bool) -> std::result::Result<Vec<Probe>, Refusal>;
+
+    /// The same probes, ready to be switched on by the kernel backend; a probe whose places have their arguments elsewhere is there several times.
+    fn ready(&self, pattern: &str) -> std::result::Result<Vec<Ready>, Refusal>;
+
+    /// Whether a pattern of all providers (`*:…`) includes it: not where a file must be named first.
+    fn is_enumerable(&self) -> bool {
+        true
+    }
+
+    /// Why none of its probes can be used on this machine, if that is known without trying.
+    fn unusable(&self) -> Option<String> {
+        None
+    }
+}
+
+static ALL: &[&dyn Provider] = &[
+    &syscall::Syscall,
+    &tracepoint::Tracepoint,
+    &timer::PROFILE,
+    &timer::INTERVAL,
+    &software::Software,
+    &uprobe::UPROBE,
+    &uprobe::URETPROBE,
+    &usdt::Usdt,
+    &function::FENTRY,
+    &function::FEXIT,
+    &function::KPROBE,
+    &function::KRETPROBE,
+    &control::BEGIN,
+    &control::END,
+];
+
+/// All providers.
+pub fn all() -> &'static [&'static dyn Provider] {
+    ALL
+}
+
+/// The provider of this name.
+pub fn named(name: &str) -> Option<&'static dyn Provider> {
+    all().iter().copied().find(|p| p.name() == name)
+}
+
+/// The probes that match `PROVIDER:REST`, or all of the provider `PROVIDER`.
+///
+/// # Errors
+/// A usage error with the nearest names where nothing matches; a failure where the system does not tell.
+pub fn list(pattern: &str, details: bool) -> Result<Vec<Probe>> {
+    let (name, rest) = pattern.split_once(':').unwrap_or((pattern, "*"));
+    if let Some(provider) = named(name) {
+        let rest = if rest.is_empty() { "*" } else { rest };
+        return provider.list(rest, details).map_err(|r| refuse(pattern, provider, r));
+    }
+    if !name.contains(['*', '?']) {
+        let near = nearest(name, all().iter().map(|p| p.name()));
+        return Err(Error::usage(pattern, "no such provider", format!("did you mean {}?", near.join(", "))));
+    }
+    let mut found = Vec::new();
+    for provider in all().iter().filter(|p| p.is_enumerable() && glob(name.as_bytes(), p.name().as_bytes())) {
+        found.extend(provider.list(rest, details).unwrap_or_default());
+    }
+    if found.is_empty() {
+        return Err(Error::usage(pattern, "no probe matches", "see 'trapline list PROVIDER:*'"));
+    }
+    Ok(found)
+}
+
+/// The probes that match `PROVIDER:REST`, ready to be switched on.
+///
+/// # Errors
+/// As [`list`].
+pub fn ready(pattern: &str) -> Result<Vec<Ready>> {
+    let (name, rest) = pattern.split_once(':').unwrap_or((pattern, "*"));
+    let Some(provider) = named(name) else {
+        let near = nearest(name, all().iter().map(|p| p.name()));
+        return Err(Error::usage(pattern, "no such provider", format!("did you mean {}?", near.join(", "))));
+    };
+    provider.ready(rest).map_err(|r| refuse(pattern, provider, r))
+}
+
+fn refuse(pattern: &str, provider: &dyn Provider, refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::Nothing(near) if near.is_empty() => Error::usage(pattern, "no such probe", provider.describe()),
+        Refusal::Nothing(near) => Error::usage(pattern, "no such probe", format!("did you mean {}?", near.join(", "))),
+        Refusal::Form(how) => Error::usage(pattern, format!("{} probes do not look like this", provider.name()), how),
+        Refusal::Closed(why, todo) => Error::failed(pattern, why, todo),
+    }
+}
+
+/// An integer, or whatever one word holds.
+fn word(c: &str, size: u32, signed: bool) -> ArgType {
+    ArgType { c: c.into(), size, signed, form: Form::Int }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_have_names_of_their_own_and_say_how_theirs_look() {
+        let names: Vec<&str> = all().iter().map(|p| p.name()).collect();
+        let mut unique = names.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), names.len());
+        assert!(all().iter().all(|p| p.describe().starts_with(p.name())));
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_near_ones() {
+        let e = list("tracepiont:sched:*", false).unwrap_err().to_string();
+        assert!(e.contains("no such provider") && e.contains("tracepoint"), "{e}");
+        let e = list("syscall:opennat", false).unwrap_err().to_string();
+        assert!(e.contains("did you mean syscall:openat"), "{e}");
+        let e = list("software:page-fault:1", false).unwrap_err().to_string();
+        assert!(e.contains("software:page-faults"), "{e}");
+        assert!(list("uprobe:*", false).is_err() && list("*:no such thing", false).is_err());
+    }
+
+    #[test]
+    fn arguments_are_shown_as_in_c() {
+        let show = |c: &str| ArgInfo { name: "x".into(), ty: word(c, 4, true), place: Place::Argument(0) }.to_string();
+        assert_eq!([show("int"), show("char *"), show("char[16]")], ["int x", "char *x", "char x[16]"]);
+    }
+}

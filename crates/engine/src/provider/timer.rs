@@ -1,0 +1,134 @@
+//! `profile:UNIT:N` on every CPU and `interval:UNIT:N` on one: clocks.
+
+use super::pattern::is_pattern;
+use super::{Hook, Place, Probe, Provider, Ready, Refusal, glob};
+use bpf::probes::Value;
+use std::io;
+use sys::bpf::link::Link;
+use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
+use sys::perf::attach::{self as perf, Rate};
+
+/// A clock.
+pub struct Timer {
+    name: &'static str,
+    describe: &'static str,
+}
+
+/// On every CPU.
+pub static PROFILE: Timer =
+    Timer { name: "profile", describe: "profile:hz|s|ms|us:N: on every CPU, N times a second or every N" };
+/// On one CPU.
+pub static INTERVAL: Timer =
+    Timer { name: "interval", describe: "interval:hz|s|ms|us:N: on one CPU, N times a second or every N" };
+
+/// Units, and how many ns one is (`hz`: a frequency).
+const UNITS: [(&str, Option<u64>); 4] =
+    [("hz", None), ("ms", Some(1_000_000)), ("s", Some(1_000_000_000)), ("us", Some(1_000))];
+/// The shortest period: what comes more often leaves no time for anything else.
+const SHORTEST_NS: u64 = 10_000;
+
+/// The period in ns of `UNIT:N`; none: no such unit, or out of range.
+pub fn period_ns(unit: &str, n: u64) -> Option<u64> {
+    let (_, ns) = UNITS.iter().find(|u| u.0 == unit)?;
+    let period = match ns {
+        Some(ns) => ns.checked_mul(n)?,
+        None => 1_000_000_000u64.checked_div(n)?,
+    };
+    (SHORTEST_NS..=i64::MAX as u64).contains(&period).then_some(period)
+}
+
+impl Provider for Timer {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> &'static str {
+        self.describe
+    }
+
+    fn list(&self, pattern: &str, _: bool) -> Result<Vec<Probe>, Refusal> {
+        let (unit, n) = pattern.split_once(':').unwrap_or((pattern, "*"));
+        let units: Vec<&str> = UNITS.iter().map(|u| u.0).filter(|u| glob(unit.as_bytes(), u.as_bytes())).collect();
+        if units.is_empty() {
+            return Err(Refusal::nothing(self.name, unit, UNITS.iter().map(|u| u.0)));
+        }
+        if is_pattern(n) || n == "N" {
+            let note = "N: a number of your choice";
+            let form = |u: &str| Probe { name: format!("{}:{u}:N", self.name), note: note.into(), ..Probe::default() };
+            return Ok(units.into_iter().map(form).collect());
+        }
+        let number = n.parse().map_err(|_| Refusal::Form(self.describe))?;
+        let valid = units.into_iter().filter_map(|u| Some((u, period_ns(u, number)?)));
+        let probe = |(u, ns)| Probe {
+            name: format!("{}:{u}:{number}", self.name),
+            note: format!("every {ns} ns"),
+            ..Probe::default()
+        };
+        let found: Vec<Probe> = valid.map(probe).collect();
+        if found.is_empty() { Err(Refusal::Form("at most 100000 times a second")) } else { Ok(found) }
+    }
+
+    fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
+        let mut ready = Vec::new();
+        for probe in self.list(pattern, false)? {
+            let mut words = probe.name.split(':').skip(1);
+            let unit = words.next().unwrap_or_default();
+            let n = words.next().and_then(|n| n.parse().ok()).ok_or(Refusal::Form(self.describe))?;
+            let rate = match (unit, period_ns(unit, n)) {
+                ("hz", _) => Rate::Hz(n),
+                (_, Some(ns)) => Rate::Ns(ns),
+                _ => return Err(Refusal::Form(self.describe)),
+            };
+            ready.push(Ready { probe, hook: Box::new(Ticks { rate, everywhere: self.name == "profile" }) });
+        }
+        Ok(ready)
+    }
+}
+
+/// The clock of one CPU, or of each.
+struct Ticks {
+    rate: Rate,
+    everywhere: bool,
+}
+
+impl Hook for Ticks {
+    fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
+        ProgramSpec::new(ProgramKind::PerfEvent, name, insns)
+    }
+    fn how(&self) -> String {
+        format!("a perf clock on {}", if self.everywhere { "every CPU: ticks that hit the target" } else { "one CPU" })
+    }
+    fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
+        let mut cpus = sys::perf::online_cpus()?;
+        if !self.everywhere {
+            cpus.truncate(1);
+        }
+        cpus.into_iter().map(|cpu| Link::perf(program, perf::profile(cpu, self.rate)?, 0)).collect()
+    }
+    fn value(&self, _: &Place, _: u8, _: bool) -> Option<Value> {
+        None
+    }
+    fn is_of_the_machine(&self) -> bool {
+        !self.everywhere
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods() {
+        assert_eq!(period_ns("hz", 100), Some(10_000_000));
+        assert_eq!(period_ns("ms", 3), Some(3_000_000));
+        assert_eq!(period_ns("us", 10), Some(10_000));
+        for (unit, n) in [("hz", 0), ("hz", 100_001), ("us", 9), ("s", u64::MAX), ("s", 0), ("min", 1)] {
+            assert_eq!(period_ns(unit, n), None, "{unit} {n}");
+        }
+        let names = |p: &str| PROFILE.list(p, false).map(|v| v.into_iter().map(|p| p.name).collect::<Vec<_>>());
+        assert_eq!(names("hz:99").unwrap(), ["profile:hz:99"]);
+        assert_eq!(names("*").unwrap().len(), 4);
+        assert_eq!(names("?s").unwrap(), ["profile:ms:N", "profile:us:N"]);
+        assert!(names("hz:many").is_err() && names("hz:0").is_err() && names("day:1").is_err());
+    }
+}

@@ -1,0 +1,254 @@
+//! `tracepoint:CATEGORY:NAME`: static places of the kernel. Their fields come from tracefs; without access to it, names and
+//! arguments come from the kernel's types, and the category, which those do not know, is shown as `*`.
+
+use super::pattern::is_pattern;
+use super::{ArgInfo, ArgType, Form, Hook, Place, Probe, Provider, Ready, Refusal, glob};
+use crate::select::nearest;
+use bpf::probes::Value;
+use std::collections::HashMap;
+use std::io;
+use sys::bpf::link::Link;
+use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
+use sys::btf::{Described, KernelBtf, Kind};
+use sys::tracefs::{self, Field};
+
+/// The provider.
+pub struct Tracepoint;
+
+const FORM: &str = "tracepoint:CATEGORY:NAME: a static place in the kernel";
+/// The typedef of a tracepoint's function.
+const TYPEDEF: &str = "btf_trace_";
+
+impl Provider for Tracepoint {
+    fn name(&self) -> &'static str {
+        "tracepoint"
+    }
+
+    fn describe(&self) -> &'static str {
+        FORM
+    }
+
+    fn list(&self, pattern: &str, details: bool) -> Result<Vec<Probe>, Refusal> {
+        // A name alone is looked for in all categories.
+        let (category, name) = pattern.split_once(':').unwrap_or(("*", pattern));
+        match tracefs::tracepoints() {
+            Ok(all) => from_tracefs(&all, category, name, details),
+            Err(e) => from_types(category, name, details, &e),
+        }
+    }
+
+    fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
+        let closed = |e: &io::Error| {
+            Refusal::Closed(format!("tracefs: {}", reason(e)), "run as root, with tracefs mounted".into())
+        };
+        tracefs::tracepoints().map_err(|e| closed(&e))?;
+        let mut ready = Vec::new();
+        for probe in self.list(pattern, true)? {
+            let mut words = probe.name.splitn(3, ':').skip(1);
+            let (category, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let id = match sys::bpf::link::tracepoint_id(category, name) {
+                // Those of the function tracer have no number: they cannot be switched on one by one.
+                Err(e) if e.kind() == io::ErrorKind::NotFound && is_pattern(pattern) => continue,
+                id => id.map_err(|e| closed(&e))?,
+            };
+            let of_calls = category == "syscalls";
+            ready.push(Ready { probe, hook: Box::new(At { id, of_calls }) });
+        }
+        Ok(ready)
+    }
+}
+
+/// The classic tracepoint of this number. Its program sees the record.
+struct At {
+    id: u64,
+    /// Its addresses are those that the process has passed to a call.
+    of_calls: bool,
+}
+
+impl Hook for At {
+    fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
+        ProgramSpec::new(ProgramKind::Tracepoint, name, insns)
+    }
+    fn how(&self) -> String {
+        format!("classic tracepoint {}", self.id)
+    }
+    fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
+        Ok(vec![Link::tracepoint(program, self.id)?])
+    }
+    fn value(&self, place: &Place, size: u8, signed: bool) -> Option<Value> {
+        match place {
+            Place::Record(off) => Some(Value::Context { off: i16::try_from(*off).ok()?, size, signed }),
+            _ => None,
+        }
+    }
+    /// Those of calls go through two functions more: perf_syscall_enter and __traceiter_sys_enter, or those of the end.
+    fn own_frames(&self) -> u8 {
+        if self.of_calls { 2 } else { 0 }
+    }
+    fn is_slow_to_close(&self) -> bool {
+        true
+    }
+    fn strings_are_users(&self) -> bool {
+        self.of_calls
+    }
+}
+
+fn from_tracefs(all: &[(String, String)], category: &str, name: &str, details: bool) -> Result<Vec<Probe>, Refusal> {
+    let matches =
+        |(c, n): &&(String, String)| glob(category.as_bytes(), c.as_bytes()) && glob(name.as_bytes(), n.as_bytes());
+    let mut found = Vec::new();
+    for (category, name) in all.iter().filter(matches) {
+        let fields = if details { tracefs::fields(category, name).unwrap_or_default() } else { Vec::new() };
+        let args = fields.iter().map(field).collect();
+        found.push(Probe { name: format!("tracepoint:{category}:{name}"), args, ..Probe::default() });
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    Err(nearest_of(all, category, name))
+}
+
+/// What comes nearest: in all categories, in that category, or else the categories.
+fn nearest_of(all: &[(String, String)], category: &str, name: &str) -> Refusal {
+    let inside = |(c, n): &(String, String)| glob(category.as_bytes(), c.as_bytes()).then(|| n.clone());
+    let names: Vec<String> = all.iter().filter_map(inside).collect();
+    if names.is_empty() {
+        let mut categories: Vec<&str> = all.iter().map(|t| t.0.as_str()).collect();
+        categories.dedup();
+        let near = nearest(category, categories.into_iter());
+        return Refusal::Nothing(near.iter().map(|c| format!("tracepoint:{c}:*")).collect());
+    }
+    Refusal::nothing(&format!("tracepoint:{category}"), name, names.iter().map(String::as_str))
+}
+
+fn field(f: &Field) -> ArgInfo {
+    let chars = f.c.starts_with("char[") || f.c.starts_with("const char[");
+    let form = match () {
+        _ if chars => Form::Chars,
+        _ if f.c.contains('[') || f.data_loc => Form::Bytes,
+        _ if f.c == "char *" || f.c == "const char *" => Form::Text,
+        _ if f.c.ends_with('*') => Form::Pointer,
+        _ if matches!(f.size, 1 | 2 | 4 | 8) => Form::Int,
+        _ => Form::Bytes,
+    };
+    let place = if f.data_loc { Place::RecordReference(f.offset) } else { Place::Record(f.offset) };
+    let size = if f.data_loc { 0 } else { f.size };
+    ArgInfo { name: f.name.clone(), ty: ArgType { c: f.c.clone(), size, signed: f.signed, form }, place }
+}
+
+fn from_types(category: &str, name: &str, details: bool, why: &io::Error) -> Result<Vec<Probe>, Refusal> {
+    let closed = |what: &str| {
+        Refusal::Closed(format!("{what}: {}", reason(why)), "run as root, or name it as tracepoint:*:NAME".into())
+    };
+    // Whether a tracepoint belongs to the category is not known; one name can mean one only.
+    if category != "*" && is_pattern(name) {
+        return Err(closed("categories of tracepoints are told by tracefs"));
+    }
+    let btf = KernelBtf::kernel().map_err(|_| closed("tracefs cannot be read and the kernel's types neither"))?;
+    let mut all: Vec<(&str, u32)> =
+        btf.all(Kind::Typedef).filter_map(|(id, n)| Some((n.strip_prefix(TYPEDEF)?, id))).collect();
+    all.sort_unstable();
+    all.dedup_by_key(|t| t.0);
+    let callers = if details { callers(&btf) } else { HashMap::new() };
+    let matching = all.iter().filter(|t| glob(name.as_bytes(), t.0.as_bytes()));
+    let found: Vec<Probe> = matching
+        .map(|(n, id)| Probe {
+            name: format!("tracepoint:*:{n}"),
+            args: if details { typed(&btf, *callers.get(n).unwrap_or(id)) } else { Vec::new() },
+            note: if details { "category unknown: tracefs is not readable".into() } else { String::new() },
+            sites: Vec::new(),
+        })
+        .collect();
+    match found.is_empty() {
+        true => Err(Refusal::nothing("tracepoint:*", name, all.iter().map(|t| t.0))),
+        false => Ok(found),
+    }
+}
+
+fn reason(e: &io::Error) -> &'static str {
+    match e.kind() {
+        io::ErrorKind::NotFound => "it is not mounted",
+        _ => "only root may read it",
+    }
+}
+
+/// The functions that call what is attached to a tracepoint, by its name: their parameters have names.
+fn callers(btf: &KernelBtf) -> HashMap<&str, u32> {
+    btf.all(Kind::Func).filter_map(|(id, n)| Some((n.strip_prefix("__traceiter_")?, id))).collect()
+}
+
+/// The arguments of a tracepoint's function, but for the first, which is the attachment's own.
+fn typed(btf: &KernelBtf, id: u32) -> Vec<ArgInfo> {
+    let params = btf.prototype(id).map(|p| p.params).unwrap_or_default();
+    let arg = |(i, (name, ty)): (usize, &(String, u32))| described(btf.describe(*ty), name, Place::Argument(i as u8));
+    params.iter().skip(1).enumerate().map(arg).collect()
+}
+
+/// An argument of a type of the kernel.
+pub(super) fn described(d: Described, name: &str, place: Place) -> ArgInfo {
+    let form = match () {
+        _ if d.string => Form::Text,
+        _ if d.pointer => Form::Pointer,
+        _ if d.aggregate => Form::Bytes,
+        _ => Form::Int,
+    };
+    let name = match (name, &place) {
+        ("", Place::Argument(i)) => format!("arg{i}"),
+        _ => name.to_string(),
+    };
+    ArgInfo { name, ty: ArgType { c: d.c, size: d.size, signed: d.signed, form }, place }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<(String, String)> {
+        let pairs = [("sched", "sched_switch"), ("sched", "sched_wakeup"), ("task", "task_newtask")];
+        pairs.map(|(c, n)| (c.to_string(), n.to_string())).to_vec()
+    }
+
+    #[test]
+    fn categories_and_names_are_matched_apart() {
+        let names = |c: &str, n: &str| {
+            from_tracefs(&all(), c, n, false).map(|v| v.into_iter().map(|p| p.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names("sched", "*").unwrap().len(), 2);
+        assert_eq!(names("*", "*new*").unwrap(), ["tracepoint:task:task_newtask"]);
+        let near = |c: &str, n: &str| match names(c, n) {
+            Err(Refusal::Nothing(near)) => near[0].clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(near("sched", "sched_swich"), "tracepoint:sched:sched_switch");
+        assert_eq!(near("shced", "sched_switch"), "tracepoint:sched:*");
+        assert_eq!(near("*", "sched_swich"), "tracepoint:*:sched_switch");
+    }
+
+    #[test]
+    fn fields_have_their_forms() {
+        let f = |c: &str, size, data_loc| {
+            field(&Field { name: "f".into(), c: c.into(), offset: 8, size, signed: false, data_loc })
+        };
+        assert_eq!(f("char[16]", 16, false).ty.form, Form::Chars);
+        let name = f("char[]", 4, true);
+        assert_eq!((name.ty.form, name.ty.size, name.place), (Form::Chars, 0, Place::RecordReference(8)));
+        assert_eq!(f("const char *", 8, false).ty.form, Form::Text);
+        assert_eq!(f("struct page *", 8, false).ty.form, Form::Pointer);
+        assert_eq!(f("pid_t", 4, false).ty.form, Form::Int);
+        assert_eq!(f("sigset_t", 128, false).ty.form, Form::Bytes);
+    }
+
+    #[test]
+    fn without_tracefs_the_kernel_s_types_tell() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        if KernelBtf::kernel().is_err() {
+            return;
+        }
+        let found = from_types("sched", "sched_switch", true, &denied).unwrap();
+        assert_eq!(found[0].name, "tracepoint:*:sched_switch");
+        assert_eq!(found[0].args[1].to_string(), "struct task_struct *prev");
+        assert!(matches!(from_types("sched", "*", false, &denied), Err(Refusal::Closed(..))));
+        assert!(from_types("*", "*", false, &denied).unwrap().len() > 100);
+        assert!(matches!(from_types("*", "sched_swich", false, &denied), Err(Refusal::Nothing(_))));
+    }
+}

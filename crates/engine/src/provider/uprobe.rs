@@ -1,0 +1,314 @@
+//! `uprobe:PATH:SYMBOL[+OFFSET]` and `uretprobe:PATH:SYMBOL`: functions of programs and libraries, at their entry and at their
+//! return.
+
+use super::hook::{Hook, Ready, in_registers, part_of_register, register};
+use super::pattern::is_pattern;
+use super::{ArgInfo, Place, Probe, Provider, Refusal, Site, glob, join, word};
+use bpf::probes::Value;
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use symbols::Elf;
+use symbols::usdt::Operand;
+use sys::bpf::link::{Link, UprobeMulti};
+use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
+use sys::perf::attach as perf;
+
+/// One of the two.
+pub struct Uprobe {
+    name: &'static str,
+    describe: &'static str,
+    at_return: bool,
+}
+
+/// At the entry, or at an offset.
+pub static UPROBE: Uprobe = Uprobe {
+    name: "uprobe",
+    describe: "uprobe:PATH:SYMBOL[+OFFSET]: a function of a program or library, reached",
+    at_return: false,
+};
+/// At the return.
+pub static URETPROBE: Uprobe = Uprobe {
+    name: "uretprobe",
+    describe: "uretprobe:PATH:SYMBOL: a function of a program or library, returning",
+    at_return: true,
+};
+
+/// Arguments that registers pass.
+const REGISTERS: u8 = 6;
+
+impl Provider for Uprobe {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> &'static str {
+        self.describe
+    }
+
+    fn is_enumerable(&self) -> bool {
+        false
+    }
+
+    fn list(&self, pattern: &str, details: bool) -> Result<Vec<Probe>, Refusal> {
+        let (path, symbol) = split_path(pattern, 1, self.describe)?;
+        let (path, elf) = open(&path)?;
+        let symbol = &symbol[0];
+        // An operator's name may contain `+`: a whole name comes first.
+        let (base, plus) = match symbol.rsplit_once('+') {
+            Some((base, plus)) if !self.at_return && !plus.is_empty() && elf.function(symbol).is_empty() => {
+                (base, number(plus))
+            }
+            _ => (symbol.as_str(), None),
+        };
+        let shared: Arc<Path> = path.as_path().into();
+        let mut found: Vec<Probe> = Vec::new();
+        for f in elf.functions().iter().filter(|f| glob(base.as_bytes(), f.name.as_bytes())) {
+            let more = plus.unwrap_or(0);
+            let Some(at) = f.offset.checked_add(more).filter(|_| more == 0 || more < f.size) else { continue };
+            let suffix = if plus.is_some() { format!("+{more}") } else { String::new() };
+            let name = format!("{}:{}:{}{suffix}", self.name, path.display(), f.name);
+            let note =
+                if f.indirect { "a place only chooses the function, at load time: calls do not reach it" } else { "" };
+            let site = Site { path: shared.clone(), offset: at, counter: 0, places: Vec::new() };
+            join(&mut found, Probe { name, args: self.args(details), note: note.into(), sites: vec![site] });
+        }
+        if found.is_empty() {
+            let prefix = format!("{}:{}", self.name, path.display());
+            return Err(Refusal::nothing(&prefix, base, elf.functions().iter().map(|f| f.name.as_str())));
+        }
+        Ok(found)
+    }
+
+    fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
+        let all = self.list(pattern, true)?;
+        Ok(all.into_iter().flat_map(|probe| at_sites(probe, self.at_return)).collect())
+    }
+}
+
+/// Programs at the places of a probe in a file: one for all places whose arguments are found in the same way.
+pub(super) fn at_sites(probe: Probe, at_return: bool) -> Vec<Ready> {
+    let mut groups: Vec<(Vec<Place>, Vec<Site>)> = Vec::new();
+    for site in &probe.sites {
+        match groups.iter_mut().find(|(places, _)| *places == site.places) {
+            Some((_, sites)) => sites.push(site.clone()),
+            None => groups.push((site.places.clone(), vec![site.clone()])),
+        }
+    }
+    let hook = |(places, sites)| Ready {
+        probe: probe.clone(),
+        hook: Box::new(InFile { places, sites, at_return, one_by_one: false }),
+    };
+    groups.into_iter().map(hook).collect()
+}
+
+/// Instructions of a file.
+struct InFile {
+    /// Where the arguments are, in their order; empty: as the probe says.
+    places: Vec<Place>,
+    sites: Vec<Site>,
+    at_return: bool,
+    one_by_one: bool,
+}
+
+impl Hook for InFile {
+    fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
+        match self.one_by_one {
+            true => ProgramSpec::new(ProgramKind::Kprobe, name, insns),
+            false => ProgramSpec::uprobe_multi(name, insns),
+        }
+    }
+
+    fn how(&self) -> String {
+        let (n, s) = (self.sites.len(), if self.sites.len() == 1 { "" } else { "s" });
+        let counters = if self.sites.iter().any(|s| s.counter != 0) { ", a semaphore raised" } else { "" };
+        format!("uprobe_multi, else perf uprobes, at {n} place{s}{counters}")
+    }
+
+    fn entries(&self) -> Option<Box<dyn Hook>> {
+        let entries = || InFile { places: Vec::new(), sites: self.sites.clone(), at_return: false, ..*self };
+        self.at_return.then(|| Box::new(entries()) as Box<dyn Hook>)
+    }
+
+    fn is_preemptible(&self) -> bool {
+        true
+    }
+
+    fn lost(&self) -> Option<&'static str> {
+        self.at_return.then_some("returns of calls nested deeper than 64: the kernel follows no more")
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.sites.first().map(|s| &*s.path)
+    }
+
+    fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
+        if let Some(first) = self.sites.first().filter(|_| !self.one_by_one) {
+            let path = CString::new(first.path.as_os_str().as_bytes())?;
+            let offsets: Vec<u64> = self.sites.iter().map(|s| s.offset).collect();
+            let counters: Vec<u64> = self.sites.iter().map(|s| s.counter).collect();
+            let counters = if counters.iter().any(|c| *c != 0) { &counters[..] } else { &[] };
+            let all = UprobeMulti {
+                path: &path,
+                offsets: &offsets,
+                counters,
+                cookies: &[],
+                at_return: self.at_return,
+                pid: None,
+            };
+            return Ok(vec![Link::uprobe_multi(program, &all)?]);
+        }
+        let at = |s: &Site| {
+            let place = perf::Uprobe {
+                path: &s.path,
+                offset: s.offset,
+                at_return: self.at_return,
+                counter: s.counter,
+                pid: None,
+            };
+            Link::perf(program, place.open()?, 0)
+        };
+        self.sites.iter().map(at).collect()
+    }
+
+    /// Before Linux 6.6 every place has an event of its own.
+    fn instead(&self) -> Option<Box<dyn Hook>> {
+        let (places, sites) = (self.places.clone(), self.sites.clone());
+        (!self.one_by_one).then(|| Box::new(InFile { places, sites, one_by_one: true, ..*self }) as Box<dyn Hook>)
+    }
+
+    fn is_slow_to_close(&self) -> bool {
+        true
+    }
+
+    fn place<'a>(&'a self, nth: usize, place: &'a Place) -> &'a Place {
+        self.places.get(nth).unwrap_or(place)
+    }
+
+    fn value(&self, place: &Place, size: u8, signed: bool) -> Option<Value> {
+        match place {
+            Place::Operand(operand) => in_operand(operand, size, signed),
+            place => in_registers(place, size, signed),
+        }
+    }
+}
+
+/// What a static probe's operand says.
+fn in_operand(operand: &Operand, size: u8, signed: bool) -> Option<Value> {
+    match operand {
+        Operand::Constant(n) => Some(Value::Constant(*n)),
+        Operand::Register(name) => {
+            let (off, bytes) = part_of_register(name)?;
+            Some(Value::Context { off, size: size.min(bytes), signed })
+        }
+        Operand::Memory { offset, base, index } => {
+            let index = match index {
+                Some((name, factor)) => Some((register(name)?, *factor)),
+                None => None,
+            };
+            let base = if base.is_empty() { None } else { Some(register(base)?) };
+            Some(Value::User { base, index, disp: *offset, size, signed })
+        }
+        Operand::Other(_) => None,
+    }
+}
+
+impl Uprobe {
+    /// What the calling convention passes: which of them the function has, the file does not say.
+    fn args(&self, details: bool) -> Vec<ArgInfo> {
+        match (details, self.at_return) {
+            (false, _) => Vec::new(),
+            (true, true) => {
+                vec![ArgInfo { name: "retval".into(), ty: word("long", 8, true), place: Place::Result }]
+            }
+            (true, false) => {
+                let arg = |i| ArgInfo { name: format!("arg{i}"), ty: word("long", 8, true), place: Place::Argument(i) };
+                (0..REGISTERS).map(arg).collect()
+            }
+        }
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A path and up to `parts` words behind it, `*` where they are missing. The path may contain colons: the first part that is a
+/// file counts.
+pub(super) fn split_path(pattern: &str, parts: usize, form: &'static str) -> Result<(String, Vec<String>), Refusal> {
+    let is_file = |p: &str| !p.is_empty() && Path::new(p).is_file();
+    let ends = pattern.match_indices(':').map(|(at, _)| at).chain([pattern.len()]);
+    let end = ends.into_iter().find(|end| is_file(&pattern[..*end]));
+    let end = end.unwrap_or_else(|| pattern.find(':').unwrap_or(pattern.len()));
+    let path = &pattern[..end];
+    if path.is_empty() || is_pattern(path) {
+        return Err(Refusal::Form(form));
+    }
+    let rest = pattern[end..].strip_prefix(':').unwrap_or_default();
+    // The last word keeps what colons it has.
+    let mut words: Vec<String> = rest.splitn(parts, ':').filter(|w| !w.is_empty()).map(str::to_string).collect();
+    words.resize(parts, "*".into());
+    Ok((path.to_string(), words))
+}
+
+/// Reads the file; a name without a slash is looked for in PATH.
+pub(super) fn open(path: &str) -> Result<(PathBuf, Elf), Refusal> {
+    let found = if path.contains('/') { None } else { in_path(path) };
+    let path = found.unwrap_or_else(|| PathBuf::from(path));
+    let closed = |why: String, todo: &str| Refusal::Closed(format!("{}: {why}", path.display()), todo.into());
+    let file = sys::maps::open_regular(&path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::InvalidInput => closed("not a file".into(), "name a program or a library"),
+        _ => closed(e.to_string().split(" (os error").next().unwrap_or_default().into(), "check the path"),
+    })?;
+    let elf = Elf::read(file).map_err(|e| closed(e.to_string(), "name a program or a library"))?;
+    Ok((path, elf))
+}
+
+fn in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|d| d.join(name)).find(|p| p.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own() -> String {
+        std::env::current_exe().unwrap().to_str().unwrap().to_string()
+    }
+
+    #[test]
+    fn functions_of_this_program() {
+        let probes = UPROBE.list(&format!("{}:mai?", own()), true).unwrap();
+        let [main] = &probes[..] else { panic!("{probes:?}") };
+        assert_eq!(main.name, format!("uprobe:{}:main", own()));
+        assert!(main.places().starts_with("file offset 0x") && main.args.len() == 6);
+        assert_eq!(&*main.sites[0].path, Path::new(&own()));
+        let plus = UPROBE.list(&format!("{}:main+4", own()), false).unwrap();
+        assert!(plus[0].name.ends_with(":main+4") && plus[0].sites[0].offset == main.sites[0].offset + 4);
+        assert!(UPROBE.list(&format!("{}:main+1000000000", own()), false).is_err());
+        assert!(URETPROBE.list(&format!("{}:main+4", own()), false).is_err());
+        assert_eq!(URETPROBE.list(&format!("{}:main", own()), true).unwrap()[0].args[0].name, "retval");
+        assert!(UPROBE.list(&own(), false).unwrap().len() > 100);
+        let Err(Refusal::Nothing(near)) = UPROBE.list(&format!("{}:maim", own()), false) else { panic!() };
+        assert_eq!(near[0], format!("uprobe:{}:main", own()));
+    }
+
+    #[test]
+    fn paths_are_told_from_symbols() {
+        let split = |p: &str, n| split_path(p, n, "form");
+        assert_eq!(split("/no/file:a", 1).unwrap(), ("/no/file".into(), vec!["a".into()]));
+        assert_eq!(split("/no/file:a:b:c", 2).unwrap(), ("/no/file".into(), vec!["a".into(), "b:c".into()]));
+        assert_eq!(split("/no/file", 2).unwrap().1, ["*", "*"]);
+        assert!(split("*:main", 1).is_err() && split(":main", 1).is_err());
+        let Err(Refusal::Closed(why, _)) = UPROBE.list("/dev/zero:main", false) else { panic!() };
+        assert!(why.contains("not a file"), "{why}");
+        let Err(Refusal::Closed(why, _)) = UPROBE.list("/proc/self/maps:main", false) else { panic!() };
+        assert!(why.contains("not an ELF"), "{why}");
+    }
+}

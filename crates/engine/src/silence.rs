@@ -1,0 +1,164 @@
+//! Why did it not fire? What can be known of an enabling that has recorded nothing.
+
+use crate::backend::kernel::probes::Counts;
+use crate::enabling::Enabling;
+use crate::maps::Maps;
+use crate::plan::{Plan, Target};
+use events::Event;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The files of probes, and whether what is traced has mapped them.
+pub struct Reach {
+    maps: Maps,
+    files: Vec<File>,
+    own: u32,
+    /// Other files of the same names that were mapped.
+    others: HashSet<PathBuf>,
+}
+
+struct File {
+    /// As the probe has it.
+    path: PathBuf,
+    /// Without links.
+    real: PathBuf,
+    mapped: bool,
+}
+
+impl Reach {
+    /// Watches what the targets of a plan map, to be called before the session is started; none where no probe lies in a file, or
+    /// where every process of the machine is a target.
+    pub fn watch(plan: &Plan) -> Option<Reach> {
+        let paths: HashSet<&Path> = plan.probes.iter().filter_map(|e| e.hook.as_ref()?.file()).collect();
+        if paths.is_empty() {
+            return None;
+        }
+        let mut maps = Maps::new();
+        match &plan.target {
+            // Whatever the caller starts from now on.
+            Target::Command(_) => maps.watch_command(0),
+            Target::Pids(pids) => pids.iter().for_each(|pid| drop(maps.watch_pid(*pid))),
+            Target::All { .. } => return None,
+        }
+        let file = |path: &Path| File {
+            path: path.into(),
+            real: std::fs::canonicalize(path).unwrap_or_else(|_| path.into()),
+            mapped: false,
+        };
+        let files = paths.into_iter().map(file).collect();
+        Some(Reach { maps, files, own: sys::process::own_pid() as u32, others: HashSet::new() })
+    }
+
+    /// Takes what has been mapped since the last time.
+    pub fn look(&mut self) {
+        let Reach { maps, files, own, others } = self;
+        maps.drain(|bytes| {
+            let Ok(ev) = Event::parse(bytes) else { return };
+            if ev.pid() == *own {
+                return;
+            }
+            let path = Path::new(OsStr::from_bytes(ev.bytes_of("path")));
+            for file in files.iter_mut().filter(|f| !f.mapped) {
+                if path == file.real {
+                    file.mapped = true;
+                } else if path.file_name() == file.real.file_name() {
+                    others.insert(path.into());
+                }
+            }
+        });
+    }
+
+    /// Why nothing in this file was reached, if it was not mapped.
+    fn of(&self, path: &Path) -> Option<String> {
+        self.files.iter().find(|f| f.path == path && !f.mapped)?;
+        let other = self.others.iter().find(|o| o.file_name() == path.file_name());
+        let other = other.map(|o| format!("; {} was", o.display())).unwrap_or_default();
+        Some(format!("{} was never executed or mapped by what was traced{other}", path.display()))
+    }
+}
+
+/// A line for each enabling that has recorded nothing: why, as far as can be known; and for returns that are missing. `counts` are those of the enablings that have a
+/// program, in their order.
+pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach: Option<&Reach>) -> Vec<String> {
+    let attached = plan.probes.iter().filter(|e| e.hook.is_some());
+    let late = matches!(plan.target, Target::Pids(_));
+    let mut lines = Vec::new();
+    for (e, n) in attached.zip(counts) {
+        if n.recorded() == 0 {
+            lines.push(format!("{}: nothing recorded: {}", e.name, why(e, n, reach, late)));
+        }
+        if n.without_return() > 0 {
+            let (open, all) = (n.without_return(), n.entered.unwrap_or(0));
+            let why = "nested deeper than 64, which the kernel does not follow, or not over";
+            lines.push(format!("{}: {open} of {all} calls without a return: {why}", e.name));
+        }
+    }
+    lines
+}
+
+fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
+    let skipped = if n.skipped > 0 { format!("the kernel skipped it {} times", n.skipped) } else { String::new() };
+    if n.seen > 0 {
+        let mut all = Vec::new();
+        let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
+        let by: Vec<(u64, &str)> = parts.filter(|(_, n)| **n > 0).map(|(p, n)| (*n, p.text.as_str())).collect();
+        match by[..] {
+            [(k, part)] if k == n.seen => all.push(format!("all {k} filtered by '{part}'")),
+            _ => all.extend(by.iter().map(|(k, part)| format!("{k} filtered by '{part}'"))),
+        }
+        if n.dropped > 0 {
+            all.push(format!("{} dropped (see --buffer)", n.dropped));
+        }
+        all.extend((!skipped.is_empty()).then_some(skipped));
+        return all.join(", ");
+    }
+    if !skipped.is_empty() {
+        return skipped;
+    }
+    let file = e.hook.as_ref().and_then(|h| h.file());
+    if let Some(why) = file.zip(reach).and_then(|(path, reach)| reach.of(path)) {
+        return why;
+    }
+    match late {
+        true => "never reached since trapline attached (what came before is not known)".into(),
+        false => "never reached".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enabling::{Captures, Request, enable};
+
+    #[test]
+    fn what_is_known_is_said() {
+        let own = std::env::current_exe().unwrap();
+        let text = format!("uprobe:{}:main /pid == 1 && tid == 2/", own.display());
+        let enabled = enable(&[Request::parse(&text).unwrap()], Captures::default()).unwrap();
+        let e = &enabled[0];
+        let counts = |seen, parts: &[u64], skipped| Counts {
+            seen,
+            filtered: parts.iter().sum(),
+            parts: parts.to_vec(),
+            skipped,
+            ..Counts::default()
+        };
+        assert_eq!(why(e, &counts(3, &[3, 0], 0), None, false), "all 3 filtered by 'pid == 1'");
+        let both = "1 filtered by 'pid == 1', 2 filtered by 'tid == 2', the kernel skipped it 5 times";
+        assert_eq!(why(e, &counts(3, &[1, 2], 5), None, false), both);
+        assert_eq!(why(e, &counts(0, &[0, 0], 5), None, false), "the kernel skipped it 5 times");
+        assert_eq!(why(e, &counts(0, &[0, 0], 0), None, false), "never reached");
+        let file = |mapped| File { path: own.clone(), real: own.clone(), mapped };
+        let reach = |mapped| Reach {
+            maps: Maps::new(),
+            files: vec![file(mapped)],
+            own: 0,
+            others: HashSet::from([Path::new("/other").join(own.file_name().unwrap())]),
+        };
+        let said = why(e, &counts(0, &[0, 0], 0), Some(&reach(false)), false);
+        assert!(said.contains("was never executed or mapped by what was traced; /other/"), "{said}");
+        assert!(why(e, &counts(0, &[0, 0], 0), Some(&reach(true)), true).starts_with("never reached since"));
+    }
+}

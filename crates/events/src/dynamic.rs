@@ -1,0 +1,130 @@
+//! Classes that are made at run time: of probes whose fields only the running kernel, a program's file or a trace knows.
+//!
+//! They live as long as the process, like those of codegen, so that an event can refer to its class without counting: there are
+//! at most [`MAX`] of them.
+
+use crate::generated::SCHEMAS;
+use crate::layout::Layout;
+use crate::schema::{Arg, Class, Dir, MAX_ARGS, Ret, Schema, Sets};
+use crate::types::{Fmt, Int, Len, LenFrom, Mem, Type};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The most classes that one process can make.
+pub const MAX: usize = 4096;
+
+static CLASSES: [OnceLock<(&'static Schema, &'static Layout)>; MAX] = [const { OnceLock::new() }; MAX];
+static COUNT: Mutex<usize> = Mutex::new(0);
+
+/// A field of a class that is being made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: Type,
+}
+
+/// There are too many classes, or a class has too many fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMany;
+
+impl std::fmt::Display for TooMany {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "more than {MAX} classes of events, or more than {MAX_ARGS} fields in one")
+    }
+}
+impl std::error::Error for TooMany {}
+
+/// The length of what was read: as much as is there.
+pub const READ: Len = Len { from: LenFrom::Const(0), mul: 1, div: 1 };
+/// An element of a stack.
+pub const ADDRESS: Mem = Mem::Int(Int { size: 8, signed: false, fmt: Fmt::Addr });
+
+fn leak(s: &str) -> &'static str {
+    Box::leak(s.to_string().into_boxed_str())
+}
+
+/// Makes the class of the probe `name`, or finds it where it was made before with the same fields.
+pub fn class(name: &str, fields: &[Field]) -> Result<&'static Schema, TooMany> {
+    // Every argument has 8 bytes in the event; what is narrower was extended by who wrote it.
+    let widened = |ty: Type| match ty {
+        Type::Int(int) => Type::Int(Int { size: 8, ..int }),
+        other => other,
+    };
+    let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |s: &&'static Schema| {
+        s.name == name
+            && s.args.len() == fields.len()
+            && s.args.iter().zip(fields).all(|(a, f)| a.name == f.name && a.ty == widened(f.ty))
+    };
+    if let Some(s) = CLASSES[..*count].iter().filter_map(|c| c.get().map(|c| c.0)).find(same) {
+        return Ok(s);
+    }
+    let id = u16::try_from(SCHEMAS.len() + *count).map_err(|_| TooMany)?;
+    if *count >= MAX || fields.len() > MAX_ARGS {
+        return Err(TooMany);
+    }
+    let args: Vec<Arg> =
+        fields.iter().map(|f| Arg { name: leak(&f.name), ty: widened(f.ty), dir: Dir::In, cond: None }).collect();
+    let schema: &'static Schema = Box::leak(Box::new(Schema {
+        id,
+        name: leak(name),
+        class: Class::Probe,
+        x86_64: None,
+        aarch64: None,
+        args: Vec::leak(args),
+        ret: Ret::Int(Int { size: 8, signed: true, fmt: Fmt::Dec }),
+        sets: Sets::default(),
+        from: "",
+    }));
+    let layout: &'static Layout = Box::leak(Box::new(Layout::of(schema)));
+    let _ = CLASSES[*count].set((schema, layout));
+    *count += 1;
+    Ok(schema)
+}
+
+/// The class of an event's header id, where it was made at run time.
+pub fn by_id(id: u16) -> Option<(&'static Schema, &'static Layout)> {
+    CLASSES.get(usize::from(id).checked_sub(SCHEMAS.len())?)?.get().copied()
+}
+
+/// The id of the class of this name that was made first.
+pub fn by_name(name: &str) -> Option<u16> {
+    let made = CLASSES.iter().map_while(|c| c.get());
+    made.map(|c| c.0).find(|s| s.name == name).map(|s| s.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::{self, Fixed};
+    use crate::types::StrKind;
+
+    #[test]
+    fn a_class_is_made_once_and_its_events_are_read() {
+        let int = |fmt| Type::Int(Int { size: 4, signed: true, fmt });
+        let fields = [
+            Field { name: "comm".into(), ty: Type::Str(StrKind::Text) },
+            Field { name: "prev_pid".into(), ty: int(Fmt::Pid) },
+        ];
+        let s = class("tracepoint:a:b", &fields).unwrap();
+        assert!(std::ptr::eq(s, class("tracepoint:a:b", &fields).unwrap()));
+        let other = class("tracepoint:a:b", &fields[..1]).unwrap();
+        assert!(other.id != s.id && usize::from(s.id) >= SCHEMAS.len());
+        let mut bytes = Vec::new();
+        let fixed = Fixed { time: 7, tid: 2, pid: 1, cap: 1, ..Fixed::default() };
+        encode::fixed(&mut bytes, s, &Layout::of(s), &fixed, &[0, u64::MAX]);
+        encode::str_tail(&mut bytes, b"bash");
+        let ev = crate::Event::parse(&bytes).unwrap();
+        assert_eq!((ev.schema.name, ev.bytes_of("comm"), ev.value_of("prev_pid")), (s.name, &b"bash"[..], u64::MAX));
+        assert_eq!(ev.schema.probe(), "tracepoint:a:b");
+    }
+
+    #[test]
+    fn too_many_fields_are_refused() {
+        let field =
+            |n: usize| Field { name: format!("f{n}"), ty: Type::Int(Int { size: 8, signed: false, fmt: Fmt::Dec }) };
+        let fields: Vec<_> = (0..=MAX_ARGS).map(field).collect();
+        assert_eq!(class("x", &fields), Err(TooMany));
+    }
+}

@@ -1,0 +1,451 @@
+//! From tree and schema to a typed filter: names get values, constants are folded, every mistake gets its place.
+//!
+//! Invariant: what comes out holds no name, and every argument in it is one of the schema.
+
+use super::ir::{Arg, Cmp, Cond, Int, Op, Subject, Text, Value};
+use super::{Filter, MAX_STRING, Parsed, Part};
+use crate::ast::{Binary, Cast, Expr, Kind, Unary};
+use crate::diag::{Code, Diagnostic, Span, quote};
+use crate::names::{self, Beside, Found};
+use crate::near::did_you_mean;
+use events::schema::{Class, Ret};
+use events::{Schema, Type};
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// The names of values, and what they are.
+const VALUES: &[(&str, &str)] = &[
+    ("pid", "process"),
+    ("tid", "thread"),
+    ("uid", "user"),
+    ("gid", "group"),
+    ("comm", "name of the thread"),
+    ("cpu", "processor at entry"),
+    ("nsecs", "time of the event"),
+    ("retval", "result of a call"),
+    ("dur", "ns from entry to end of a call"),
+    ("probe", "full name of the probe"),
+    ("args", "the arguments: args.NAME"),
+    ("true", "1"),
+    ("false", "0"),
+];
+
+/// Functions.
+const FUNCTIONS: &[&str] = &["startswith", "strncmp", "str"];
+
+/// The longest name of a thread (`TASK_COMM_LEN` less its NUL, include/linux/sched.h).
+const MAX_COMM: usize = 15;
+
+/// A pointer's register.
+const WORD: Cast = Cast { size: 8, signed: false };
+
+/// An expression with its type.
+enum Typed {
+    Int(Int),
+    Cond(Cond),
+    Str(Str),
+}
+
+/// A string.
+enum Str {
+    Constant(Vec<u8>),
+    Subject(Subject),
+}
+
+pub(super) fn check(parsed: &Parsed, schema: &Schema) -> Result<Filter> {
+    let c = Checker { schema, text: &parsed.text };
+    let mut parts = Vec::new();
+    c.parts(&parsed.tree, &mut parts)?;
+    Ok(Filter::new(schema, parts))
+}
+
+struct Checker<'c> {
+    schema: &'c Schema,
+    text: &'c str,
+}
+
+impl Checker<'_> {
+    fn parts(&self, e: &Expr, out: &mut Vec<Part>) -> Result<()> {
+        if let Kind::All(list) = &e.inner().kind {
+            return list.iter().try_for_each(|e| self.parts(e, out));
+        }
+        let cond = self.cond(e)?;
+        out.push(Part { span: e.span, text: e.span.of(self.text).into(), cond });
+        Ok(())
+    }
+
+    fn probe(&self) -> String {
+        self.schema.probe().into_owned()
+    }
+
+    fn cond(&self, e: &Expr) -> Result<Cond> {
+        match self.typed(e, None)? {
+            Typed::Cond(c) => Ok(c),
+            Typed::Int(i) => Ok(compare(Cmp::Ne, i, Int::Const(0))),
+            Typed::Str(_) => Err(wrong_type(e, "a string is neither true nor false").hint("compare it with ==")),
+        }
+    }
+
+    fn int(&self, e: &Expr, beside: Option<Beside>) -> Result<Int> {
+        match self.typed(e, beside)? {
+            Typed::Int(i) => Ok(i),
+            Typed::Cond(Cond::Const(c)) => Ok(Int::Const(c.into())),
+            Typed::Cond(c) => Ok(Int::Truth(Box::new(c))),
+            Typed::Str(_) => Err(wrong_type(e, "a string where a number is wanted")),
+        }
+    }
+
+    fn typed(&self, e: &Expr, beside: Option<Beside>) -> Result<Typed> {
+        Ok(match &e.kind {
+            Kind::Int(v) => Typed::Int(Int::Const(*v)),
+            Kind::Str(s) => Typed::Str(Str::Constant(s.clone())),
+            Kind::Name(n) => self.name(e.span, n, beside)?,
+            Kind::Field(n) => self.field(e.span, n)?,
+            Kind::Call(f, list) => self.call(e, f, list)?,
+            Kind::Group(e) => self.typed(e, beside)?,
+            Kind::Cast(cast, x) => Typed::Int(match self.int(x, beside)? {
+                Int::Const(v) => Int::Const(cast.apply(v)),
+                i => Int::Cast(*cast, Box::new(i)),
+            }),
+            Kind::Unary(Unary::Not, x) => Typed::Cond(not(self.cond(x)?)),
+            Kind::Unary(Unary::Minus, x) => Typed::Int(match self.int(x, beside)? {
+                Int::Const(v) => Int::Const(v.wrapping_neg()),
+                i => Int::Minus(Box::new(i)),
+            }),
+            Kind::Unary(Unary::Complement, x) => Typed::Int(match self.int(x, beside)? {
+                Int::Const(v) => Int::Const(!v),
+                i => Int::Complement(Box::new(i)),
+            }),
+            Kind::Binary(op, a, b) => self.binary(e, *op, a, b, beside)?,
+            Kind::All(list) => Typed::Cond(all(self.conds(list)?)),
+            Kind::Any(list) => Typed::Cond(not(all(self.conds(list)?.into_iter().map(not).collect()))),
+            Kind::Choice(three) => self.choice(three, beside)?,
+        })
+    }
+
+    fn conds(&self, list: &[Expr]) -> Result<Vec<Cond>> {
+        list.iter().map(|e| self.cond(e)).collect()
+    }
+
+    fn choice(&self, [c, a, b]: &[Expr; 3], beside: Option<Beside>) -> Result<Typed> {
+        let (c, a, b) = (self.cond(c)?, self.int(a, beside)?, self.int(b, beside)?);
+        Ok(Typed::Int(match c {
+            Cond::Const(true) => a,
+            Cond::Const(false) => b,
+            c => Int::Choice(Box::new(c), Box::new(a), Box::new(b)),
+        }))
+    }
+
+    fn binary(&self, e: &Expr, op: Binary, a: &Expr, b: &Expr, outer: Option<Beside>) -> Result<Typed> {
+        // What a name beside an argument means, the argument's type says.
+        let beside = self.beside(a).or_else(|| self.beside(b)).or(outer.filter(|_| !op.is_comparison()));
+        let (a_typed, b_typed) = (self.typed(a, beside)?, self.typed(b, beside)?);
+        if let Some(cmp) = comparison(op) {
+            return match (a_typed, b_typed) {
+                (Typed::Str(x), Typed::Str(y)) => self.strings(e, cmp, x, y),
+                (Typed::Str(_), _) => Err(self.mixed(a, b)),
+                (_, Typed::Str(_)) => Err(self.mixed(b, a)),
+                (x, y) => Ok(Typed::Cond(compare(cmp, number(x), number(y)))),
+            };
+        }
+        for (typed, at) in [(&a_typed, a), (&b_typed, b)] {
+            if matches!(typed, Typed::Str(_)) {
+                return Err(wrong_type(at, format!("'{}' takes numbers, not strings", op.symbol())));
+            }
+        }
+        let (x, y) = (number(a_typed), number(b_typed));
+        Ok(Typed::Int(arithmetic(op, x, y, b.span)?))
+    }
+
+    fn mixed(&self, string: &Expr, number: &Expr) -> Diagnostic {
+        let (s, n) = (quote(string.span.of(self.text)), quote(number.span.of(self.text)));
+        let e = wrong_type(string, format!("{s} is a string, {n} a number"));
+        match (&string.inner().kind, &number.inner().kind) {
+            (_, Kind::Int(v)) => e.hint(format!("write \"{v}\"")),
+            (Kind::Str(_), Kind::Field(_)) => {
+                e.hint("only arguments that are strings are read; of others the register counts")
+            }
+            _ => e,
+        }
+    }
+
+    /// `==` and `!=` of strings, of which one is a constant.
+    fn strings(&self, e: &Expr, cmp: Cmp, x: Str, y: Str) -> Result<Typed> {
+        if !matches!(cmp, Cmp::Eq | Cmp::Ne) {
+            return Err(wrong_type(e, "strings have no order").hint("they know ==, != and startswith(s, \"…\")"));
+        }
+        let cond = match (x, y) {
+            (Str::Constant(x), Str::Constant(y)) => Cond::Const(x == y),
+            (Str::Subject(s), Str::Constant(c)) | (Str::Constant(c), Str::Subject(s)) => text(e.span, s, c, false)?,
+            (Str::Subject(_), Str::Subject(_)) => {
+                return Err(wrong_type(e, "two strings that are not known before").hint("one of the two is a constant"));
+            }
+        };
+        Ok(Typed::Cond(if cmp == Cmp::Eq { cond } else { not(cond) }))
+    }
+
+    fn name(&self, span: Span, name: &str, beside: Option<Beside>) -> Result<Typed> {
+        let call = self.schema.class == Class::Syscall;
+        let of_calls = |v: Value| match call {
+            true => Ok(Typed::Int(Int::Value(v))),
+            false => Err(Diagnostic::new(
+                Code::NotAvailable,
+                span,
+                format!("{} is no call and has no '{name}'", self.probe()),
+            )),
+        };
+        let value = |v: Value| Ok(Typed::Int(Int::Value(v)));
+        match name {
+            "pid" => value(Value::Pid),
+            "tid" => value(Value::Tid),
+            "uid" => value(Value::Uid),
+            "gid" => value(Value::Gid),
+            "nsecs" => value(Value::Nsecs),
+            "cpu" if self.schema.class == Class::Probe => value(Value::Cpu),
+            "cpu" => of_calls(Value::Cpu),
+            // The return of a function has it among what it carries.
+            "retval" if self.schema.class == Class::Probe && self.schema.arg(name).is_some() => self.field(span, name),
+            "retval" if call && self.schema.ret == Ret::Never => {
+                Err(Diagnostic::new(Code::NotAvailable, span, format!("{} never returns", self.probe())))
+            }
+            "retval" => of_calls(Value::Retval),
+            "dur" => of_calls(Value::Dur),
+            "comm" => Ok(Typed::Str(Str::Subject(Subject::Comm))),
+            "probe" => Ok(Typed::Str(Str::Constant(self.probe().into_bytes()))),
+            "true" => Ok(Typed::Cond(Cond::Const(true))),
+            "false" => Ok(Typed::Cond(Cond::Const(false))),
+            "args" => Err(Diagnostic::new(Code::Syntax, span, "'args' without a name").hint("write args.NAME")),
+            _ => self.constant(span, name, beside),
+        }
+    }
+
+    fn constant(&self, span: Span, name: &str, beside: Option<Beside>) -> Result<Typed> {
+        match names::constant(name, beside) {
+            Found::Value(v) => Ok(Typed::Int(Int::Const(v))),
+            Found::Ambiguous(several) => {
+                let list: Vec<String> = several.iter().map(|(t, v)| format!("{v:#x} in {t}")).collect();
+                let shown = list[..list.len().min(4)].join(", ");
+                let message = format!("'{name}' has several values: {shown}");
+                Err(Diagnostic::new(Code::Ambiguous, span, message).hint("write the number"))
+            }
+            Found::None => {
+                let e = Diagnostic::new(Code::UnknownName, span, format!("unknown name {}", quote(name)));
+                if self.schema.arg(name).is_some() {
+                    return Err(e.hint(format!("did you mean args.{name}?")));
+                }
+                let candidates = VALUES.iter().map(|v| v.0).chain(names::all(beside));
+                Err(match did_you_mean("", name, candidates) {
+                    Some(hint) => e.hint(hint),
+                    None => e.hint("strings stand in double quotes, arguments are args.NAME"),
+                })
+            }
+        }
+    }
+
+    fn field(&self, span: Span, name: &str) -> Result<Typed> {
+        let Some(index) = self.schema.arg(name) else {
+            let shown = span.of(self.text);
+            let e = Diagnostic::new(Code::UnknownField, span, format!("unknown field {}", quote(shown)));
+            let names = || self.schema.args.iter().map(|a| a.name);
+            return Err(e.hint(match did_you_mean("args.", name, names()) {
+                Some(hint) => hint,
+                None if self.schema.args.is_empty() => format!("{} has no arguments", self.probe()),
+                None => format!("{} has {}", self.probe(), names().collect::<Vec<_>>().join(", ")),
+            }));
+        };
+        Ok(match self.schema.args[index].ty {
+            Type::Str(_) => Typed::Str(Str::Subject(Subject::Arg(index as u8))),
+            ty => {
+                let cast = if let Type::Int(i) = ty { Cast { size: i.size, signed: i.signed } } else { WORD };
+                Typed::Int(Int::Value(Value::Arg(Arg { index: index as u8, cast })))
+            }
+        })
+    }
+
+    /// The table that names the values of an expression.
+    fn beside(&self, e: &Expr) -> Option<Beside> {
+        match &e.kind {
+            Kind::Field(n) => Beside::of(&self.schema.args[self.schema.arg(n)?].ty),
+            Kind::Group(e) | Kind::Cast(_, e) | Kind::Unary(Unary::Minus | Unary::Complement, e) => self.beside(e),
+            Kind::Binary(op, a, b) if !op.is_comparison() => self.beside(a).or_else(|| self.beside(b)),
+            Kind::Choice(three) => self.beside(&three[1]).or_else(|| self.beside(&three[2])),
+            _ => None,
+        }
+    }
+
+    fn call(&self, e: &Expr, function: &str, list: &[Expr]) -> Result<Typed> {
+        let usage =
+            |usage: &str| Err(Diagnostic::new(Code::Function, e.span, "wrong arguments").hint(usage.to_owned()));
+        match (function, list) {
+            ("str", [s]) => match self.typed(s, None)? {
+                Typed::Str(s) => Ok(Typed::Str(s)),
+                _ => Err(wrong_type(s, "not a string").hint("only arguments that are strings can be read")),
+            },
+            ("startswith", [s, prefix]) => {
+                let (s, prefix) = (self.string(s)?, self.literal(prefix)?);
+                Ok(Typed::Cond(starts(e.span, s, prefix)?))
+            }
+            ("strncmp", [a, b, n]) => {
+                let Int::Const(count @ 0..) = self.int(n, None)? else {
+                    return usage("strncmp(string, \"constant\", number)");
+                };
+                let (a, b) = match (self.string(a)?, self.string(b)?) {
+                    (Str::Constant(c), other) | (other, Str::Constant(c)) => (other, c),
+                    _ => return usage("one of the two strings is a constant"),
+                };
+                Ok(Typed::Cond(not(first_bytes(e.span, a, b, count as usize)?)))
+            }
+            ("str", _) => usage("str(string)"),
+            ("startswith", _) => usage("startswith(string, \"constant\")"),
+            ("strncmp", _) => usage("strncmp(string, \"constant\", number)"),
+            _ => {
+                let d = Diagnostic::new(Code::Function, e.span, format!("unknown function {}", quote(function)));
+                let hint = did_you_mean("", function, FUNCTIONS.iter().copied());
+                Err(d.hint(hint.unwrap_or_else(|| format!("there are {}", FUNCTIONS.join(", ")))))
+            }
+        }
+    }
+
+    fn string(&self, e: &Expr) -> Result<Str> {
+        match self.typed(e, None)? {
+            Typed::Str(s) => Ok(s),
+            _ => Err(wrong_type(e, "a number where a string is wanted")),
+        }
+    }
+
+    fn literal(&self, e: &Expr) -> Result<Vec<u8>> {
+        match self.string(e)? {
+            Str::Constant(c) => Ok(c),
+            Str::Subject(_) => Err(wrong_type(e, "not a constant")),
+        }
+    }
+}
+
+fn wrong_type(at: &Expr, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Code::Type, at.span, message)
+}
+
+/// Strings were seen to before.
+fn number(t: Typed) -> Int {
+    match t {
+        Typed::Int(i) => i,
+        Typed::Cond(Cond::Const(c)) => Int::Const(c.into()),
+        Typed::Cond(c) => Int::Truth(Box::new(c)),
+        Typed::Str(_) => Int::Const(0),
+    }
+}
+
+fn comparison(op: Binary) -> Option<Cmp> {
+    Some(match op {
+        Binary::Eq => Cmp::Eq,
+        Binary::Ne => Cmp::Ne,
+        Binary::Lt => Cmp::Lt,
+        Binary::Le => Cmp::Le,
+        Binary::Gt => Cmp::Gt,
+        Binary::Ge => Cmp::Ge,
+        _ => return None,
+    })
+}
+
+fn operation(op: Binary) -> Op {
+    match op {
+        Binary::Xor => Op::Xor,
+        Binary::And => Op::And,
+        Binary::Shl => Op::Shl,
+        Binary::Shr => Op::Shr,
+        Binary::Add => Op::Add,
+        Binary::Sub => Op::Sub,
+        Binary::Mul => Op::Mul,
+        Binary::Div => Op::Div,
+        Binary::Mod => Op::Mod,
+        _ => Op::Or,
+    }
+}
+
+fn arithmetic(op: Binary, a: Int, b: Int, right: Span) -> Result<Int> {
+    let never = |message: &str| Err(Diagnostic::new(Code::Never, right, message));
+    match (op, &b) {
+        (Binary::Div | Binary::Mod, Int::Const(0)) => return never("division by zero"),
+        (Binary::Shl | Binary::Shr, Int::Const(n)) if !(0..64).contains(n) => {
+            return never("a shift by a number that is not 0 to 63");
+        }
+        _ => {}
+    }
+    let op = operation(op);
+    Ok(match (a, b) {
+        (Int::Const(a), Int::Const(b)) => Int::Const(op.apply(a, b)),
+        (a @ Int::Const(_), b) if matches!(op, Op::Or | Op::Xor | Op::And | Op::Add | Op::Mul) => {
+            Int::Binary(op, Box::new(b), Box::new(a))
+        }
+        (a, b) => Int::Binary(op, Box::new(a), Box::new(b)),
+    })
+}
+
+/// A comparison, with a constant on the right where there is one. `cond != 0` is `cond`.
+fn compare(cmp: Cmp, a: Int, b: Int) -> Cond {
+    match (cmp, a, b) {
+        (cmp, Int::Const(a), Int::Const(b)) => Cond::Const(cmp.holds(a, b)),
+        (cmp, a @ Int::Const(_), b) => compare(cmp.mirrored(), b, a),
+        (Cmp::Ne, Int::Truth(c), Int::Const(0)) | (Cmp::Eq, Int::Truth(c), Int::Const(1)) => *c,
+        (Cmp::Eq, Int::Truth(c), Int::Const(0)) | (Cmp::Ne, Int::Truth(c), Int::Const(1)) => not(*c),
+        (cmp, a, b) => Cond::Compare(cmp, a, b),
+    }
+}
+
+fn not(c: Cond) -> Cond {
+    match c {
+        Cond::Const(c) => Cond::Const(!c),
+        Cond::Compare(cmp, a, b) => Cond::Compare(cmp.negated(), a, b),
+        Cond::Not(c) => *c,
+        Cond::All(list) => Cond::Any(list.into_iter().map(not).collect()),
+        Cond::Any(list) => Cond::All(list.into_iter().map(not).collect()),
+        c @ Cond::Text(_) => Cond::Not(Box::new(c)),
+    }
+}
+
+/// All of them, without those that are always true.
+fn all(list: Vec<Cond>) -> Cond {
+    if list.contains(&Cond::Const(false)) {
+        return Cond::Const(false);
+    }
+    let mut rest: Vec<Cond> = list.into_iter().filter(|c| *c != Cond::Const(true)).collect();
+    match rest.len() {
+        0 => Cond::Const(true),
+        1 => rest.remove(0),
+        _ => Cond::All(rest),
+    }
+}
+
+/// A string test, if it can ever hold.
+fn text(span: Span, subject: Subject, constant: Vec<u8>, prefix: bool) -> Result<Cond> {
+    let never = |message: String| Err(Diagnostic::new(Code::Never, span, message));
+    if subject == Subject::Comm && constant.len() > MAX_COMM {
+        return never(format!("the name of a thread has at most {MAX_COMM} bytes, this one {}", constant.len()));
+    }
+    if constant.len() > MAX_STRING {
+        let message = format!("a string of {} bytes; {MAX_STRING} are the most", constant.len());
+        return Err(Diagnostic::new(Code::TooLarge, span, message));
+    }
+    match prefix && constant.is_empty() {
+        true => Ok(Cond::Const(true)),
+        false => Ok(Cond::Text(Text { subject, constant, prefix })),
+    }
+}
+
+fn starts(span: Span, s: Str, prefix: Vec<u8>) -> Result<Cond> {
+    match s {
+        Str::Constant(c) => Ok(Cond::Const(c.starts_with(&prefix))),
+        Str::Subject(s) => text(span, s, prefix, true),
+    }
+}
+
+/// C's strncmp: equal in the first `n` bytes, or up to the NUL.
+fn first_bytes(span: Span, a: Str, b: Vec<u8>, n: usize) -> Result<Cond> {
+    let prefix = n <= b.len();
+    let b = b[..n.min(b.len())].to_vec();
+    match a {
+        Str::Constant(a) if prefix => Ok(Cond::Const(a.starts_with(&b))),
+        Str::Constant(a) => Ok(Cond::Const(a == b)),
+        Str::Subject(s) => text(span, s, b, prefix),
+    }
+}

@@ -1,0 +1,116 @@
+//! The filter's meaning over events.
+
+use super::ir::{Cond, Int, Subject, Text, Value};
+use super::{Context, Filter, Missing, Verdict};
+use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
+use events::{Cap, Event};
+
+/// An event and what is known besides.
+struct Reader<'e> {
+    event: &'e Event<'e>,
+    context: &'e Context<'e>,
+}
+
+pub(super) fn matches(filter: &Filter, event: &Event<'_>, context: &Context<'_>) -> Verdict {
+    let reader = Reader { event, context };
+    if let Some(missing) = reader.missing(filter) {
+        return Verdict::Unknown(missing);
+    }
+    for &part in &filter.order {
+        match reader.cond(&filter.parts[part].cond) {
+            Ok(true) => {}
+            Ok(false) => return Verdict::Rejected(part),
+            Err(missing) => return Verdict::Unknown(missing),
+        }
+    }
+    Verdict::Pass
+}
+
+impl Reader<'_> {
+    /// What the filter names and this event lacks.
+    fn missing(&self, filter: &Filter) -> Option<Missing> {
+        let (n, e, c) = (&filter.needs, self.event, self.context);
+        let caps = e.caps();
+        [
+            (e.schema.id != filter.schema || e.schema.name != filter.name, Missing::Probe),
+            (n.retval && caps & CAP_NO_RESULT != 0, Missing::Retval),
+            (n.start && caps & CAP_START_UNKNOWN != 0, Missing::Start),
+            (n.cpu && e.cpus().0.is_none(), Missing::Cpu),
+            (n.uid && c.uid.is_none(), Missing::Uid),
+            (n.gid && c.gid.is_none(), Missing::Gid),
+            (n.comm && c.comm.is_none(), Missing::Comm),
+        ]
+        .into_iter()
+        .find(|m| m.0)
+        .map(|m| m.1)
+    }
+
+    fn value(&self, v: Value) -> i64 {
+        let e = self.event;
+        match v {
+            Value::Pid => e.pid().into(),
+            Value::Tid => e.tid().into(),
+            Value::Uid => self.context.uid.unwrap_or_default().into(),
+            Value::Gid => self.context.gid.unwrap_or_default().into(),
+            Value::Cpu => e.cpus().0.unwrap_or_default().into(),
+            Value::Nsecs => e.time() as i64,
+            Value::Retval => e.ret(),
+            Value::Dur => e.time().wrapping_sub(e.start()) as i64,
+            Value::Arg(a) => a.cast.apply(e.arg(a.index.into()) as i64),
+        }
+    }
+
+    fn int(&self, i: &Int) -> Result<i64, Missing> {
+        Ok(match i {
+            Int::Const(v) => *v,
+            Int::Value(v) => self.value(*v),
+            Int::Cast(cast, x) => cast.apply(self.int(x)?),
+            Int::Minus(x) => self.int(x)?.wrapping_neg(),
+            Int::Complement(x) => !self.int(x)?,
+            Int::Binary(op, a, b) => op.apply(self.int(a)?, self.int(b)?),
+            Int::Choice(c, a, b) => self.int(if self.cond(c)? { a } else { b })?,
+            Int::Truth(c) => self.cond(c)?.into(),
+        })
+    }
+
+    fn cond(&self, c: &Cond) -> Result<bool, Missing> {
+        Ok(match c {
+            Cond::Const(v) => *v,
+            Cond::Compare(cmp, a, b) => cmp.holds(self.int(a)?, self.int(b)?),
+            Cond::Text(t) => self.text(t)?,
+            Cond::Not(c) => !self.cond(c)?,
+            Cond::All(list) => {
+                for c in list {
+                    if !self.cond(c)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Cond::Any(list) => {
+                for c in list {
+                    if self.cond(c)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+        })
+    }
+
+    fn text(&self, t: &Text) -> Result<bool, Missing> {
+        let Subject::Arg(i) = t.subject else { return Ok(t.holds(until_nul(self.context.comm.unwrap_or_default()))) };
+        let i = usize::from(i);
+        let tail = self.event.tail(i, false).or_else(|| self.event.tail(i, true));
+        let bytes = tail.map(|t| t.bytes).unwrap_or_default();
+        match self.event.cap(i) {
+            Cap::Whole => Ok(t.holds(bytes)),
+            Cap::Cut => t.holds_cut(bytes).ok_or(Missing::Text(i as u8)),
+            Cap::None | Cap::Fault => Ok(t.holds(b"")),
+        }
+    }
+}
+
+fn until_nul(b: &[u8]) -> &[u8] {
+    b.split(|b| *b == 0).next().unwrap_or_default()
+}

@@ -1,0 +1,24 @@
+//! The filter language: expressions over the values of an event, a subset of bpftrace's and btrace's.
+//!
+//! ```text
+//! text ──lex──► tokens ──parse──► ast::Expr ──filter::check, with a schema──► filter::Filter (typed, folded, ordered)
+//!                                                                                │
+//!                             evaluated over events (filter::eval) ◄─────────────┴────► BPF code (crate bpf, `filter`)
+//! ```
+//!
+//! Pure: nothing here reads a file, a clock or another process. No text makes it panic, recurse without bound or run long:
+//! [`lex::MAX_TEXT`] bounds the text, [`parse::MAX_NESTING`] the depth.
+//!
+//! Invariant: what an operator means stands once, in [`filter::ir`]; folding and evaluation call it, and the generator of BPF
+//! code is compared with it by property.
+
+pub mod ast;
+pub mod diag;
+pub mod filter;
+pub mod lex;
+mod names;
+mod near;
+pub mod parse;
+
+pub use diag::{Code, Diagnostic, Span};
+pub use filter::{Context, Filter, Missing, Needs, Parsed, Verdict};

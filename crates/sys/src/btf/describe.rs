@@ -1,0 +1,127 @@
+//! Types in words: as C writes them, and what a value of them is.
+
+use super::raw::{Kind, word};
+use super::{Btf, DEPTH, MEMBER};
+
+/// What a type is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// As C writes it: `struct task_struct *`, `unsigned int`.
+    pub c: String,
+    /// Bytes; 0 where it has no size (`void`).
+    pub size: u32,
+    /// A signed integer.
+    pub signed: bool,
+    /// A pointer.
+    pub pointer: bool,
+    /// A pointer to `char`, which usually is a string.
+    pub string: bool,
+    /// Neither a number nor a pointer: passed in memory, or in several registers.
+    pub aggregate: bool,
+}
+
+impl<D: AsRef<[u8]>> Btf<D> {
+    /// Describes a type.
+    pub fn describe(&self, id: u32) -> Described {
+        let mut d = Described { c: self.c_name(id, DEPTH), size: self.size(id).unwrap_or(0), ..Described::default() };
+        let Some(t) = self.stripped(id) else { return d };
+        match t.kind {
+            // Bits 24 to 27 of the word: 1 signed, 2 char, 4 bool.
+            Kind::Int => d.signed = word(self.types(), t.extra).is_some_and(|w| w >> 24 & 1 != 0),
+            Kind::Enum | Kind::Enum64 => d.signed = t.flag,
+            Kind::Ptr => {
+                d.pointer = true;
+                d.string =
+                    self.strip(t.value).is_some_and(|to| self.kind(to) == Some(Kind::Int) && self.name(to) == "char");
+            }
+            _ => d.aggregate = true,
+        }
+        d
+    }
+
+    /// Names and types of a structure's members, with their offsets in bytes; without bit fields and nameless ones.
+    pub fn members(&self, id: u32) -> Vec<(String, u32, u32)> {
+        let Some(t) = self.stripped(id).filter(|t| matches!(t.kind, Kind::Struct | Kind::Union)) else {
+            return Vec::new();
+        };
+        let member = |i| {
+            let at = t.extra + i * MEMBER;
+            let (name, id, bits) = (word(self.types(), at)?, word(self.types(), at + 4)?, word(self.types(), at + 8)?);
+            let plain = !t.flag || bits >> 24 == 0;
+            let name = String::from_utf8_lossy(self.text(name)).into_owned();
+            (plain && !name.is_empty()).then_some((name, id, (bits & 0xff_ffff) / 8))
+        };
+        (0..t.count).filter_map(member).collect()
+    }
+
+    fn c_name(&self, id: u32, depth: usize) -> String {
+        use Kind::*;
+        let Some(t) = self.get(id) else { return "void".into() };
+        let Some(depth) = depth.checked_sub(1) else { return "...".into() };
+        let (name, inner) = (|| self.name(id), || self.c_name(t.value, depth));
+        let tagged = |tag: &str| format!("{tag} {}", if name().is_empty() { "{...}".into() } else { name() });
+        match t.kind {
+            Struct => tagged("struct"),
+            Union => tagged("union"),
+            Enum | Enum64 => tagged("enum"),
+            Fwd => tagged(if t.flag { "union" } else { "struct" }),
+            Const => match self.get(t.value).map(|t| t.kind) {
+                Some(Ptr) => format!("{}const", inner()),
+                _ => format!("const {}", inner()),
+            },
+            Volatile => format!("volatile {}", inner()),
+            Restrict | TypeTag => inner(),
+            Array => {
+                let at = |n| word(self.types(), t.extra + n).unwrap_or(0);
+                format!("{}[{}]", self.c_name(at(0), depth), at(8))
+            }
+            Ptr => match self.stripped(t.value).map(|t| t.kind) {
+                Some(FuncProto) if self.kind(t.value) != Some(Typedef) => "void (*)()".into(),
+                _ => {
+                    let to = inner();
+                    format!("{to}{}*", if to.ends_with('*') { "" } else { " " })
+                }
+            },
+            _ => name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::build::Builder;
+    use super::*;
+
+    #[test]
+    fn types_are_written_as_in_c() {
+        let mut b = Builder::new();
+        let int = b.int("int", 4, true);
+        let char = b.int("char", 1, true);
+        let text = b.pointer(char);
+        let list = b.pointer(text);
+        let many = b.array(int, int, 4);
+        let thing = b.structure("thing", 24, &[("n", int, 0), ("text", text, 8), ("", int, 16)]);
+        let to_thing = b.pointer(thing);
+        let nothing = b.pointer(0);
+        b.function("look_at", int, &[("thing", to_thing)]);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let c = |id| btf.describe(id).c;
+        assert_eq!([c(int), c(text), c(list), c(many)], ["int", "char *", "char **", "int[4]"]);
+        assert_eq!([c(thing), c(to_thing), c(nothing), c(0)], ["struct thing", "struct thing *", "void *", "void"]);
+        let d = btf.describe(int);
+        assert!(d.signed && d.size == 4 && !d.pointer && !d.aggregate);
+        assert!(btf.describe(text).string && !btf.describe(list).string && btf.describe(thing).aggregate);
+        assert_eq!(btf.members(thing), [("n".into(), int, 0), ("text".into(), text, 8)]);
+        let names: Vec<&str> = btf.all(Kind::Func).map(|f| f.1).collect();
+        assert_eq!(names, ["look_at"]);
+    }
+
+    #[test]
+    fn a_type_of_itself_ends() {
+        let mut b = Builder::new();
+        b.pointer(1);
+        let btf = Btf::parse(b.finish()).unwrap();
+        assert!(btf.describe(1).c.len() < 200);
+        assert_eq!(btf.describe(99), Described { c: "void".into(), ..Described::default() });
+    }
+}

@@ -1,0 +1,133 @@
+//! What a process has mapped: `/proc/PID/maps`, and the files behind it. A process names its files itself: hostile text.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// One mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    /// First address, and the one behind the last.
+    pub range: (u64, u64),
+    /// `PROT_*`.
+    pub prot: u32,
+    /// `MAP_SHARED` or `MAP_PRIVATE`.
+    pub flags: u32,
+    /// Offset in the file, bytes.
+    pub offset: u64,
+    /// Device (major, minor) and inode; zero for no file.
+    pub file: (u32, u32, u64),
+    /// Path, `[vdso]` and the like, or nothing.
+    pub path: Vec<u8>,
+}
+
+/// All mappings of a process, in order of addresses.
+///
+/// # Errors
+/// `EACCES`: the process is somebody else's. `ENOENT`: it is gone.
+pub fn of(pid: i32) -> io::Result<Vec<Map>> {
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(text.split(|b| *b == b'\n').filter_map(parse).collect())
+}
+
+/// `55d0c-55d1e r-xp 00002000 08:01 1234      /usr/bin/true`
+fn parse(line: &[u8]) -> Option<Map> {
+    let (head, path) = split_fields(line)?;
+    let mut words = std::str::from_utf8(head).ok()?.split_ascii_whitespace();
+    let hex = |s: &str| u64::from_str_radix(s, 16).ok();
+    let (from, to) = words.next()?.split_once('-')?;
+    let bits = words.next()?.as_bytes();
+    let offset = hex(words.next()?)?;
+    let (major, minor) = words.next()?.split_once(':')?;
+    let inode = words.next()?.parse().ok()?;
+    let has = |at: usize, c: u8, bit: u32| if bits.get(at) == Some(&c) { bit } else { 0 };
+    let prot = has(0, b'r', libc::PROT_READ as u32)
+        | has(1, b'w', libc::PROT_WRITE as u32)
+        | has(2, b'x', libc::PROT_EXEC as u32);
+    let flags = if bits.get(3) == Some(&b's') { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
+    let file = (hex(major)? as u32, hex(minor)? as u32, inode);
+    Some(Map { range: (hex(from)?, hex(to)?), prot, flags: flags as u32, offset, file, path })
+}
+
+/// The five fields, and the path: the kernel writes a newline in it as `\012`.
+fn split_fields(line: &[u8]) -> Option<(&[u8], Vec<u8>)> {
+    let mut at = 0;
+    for _ in 0..5 {
+        at += line.get(at..)?.iter().position(|b| *b != b' ')?;
+        at += line[at..].iter().position(|b| *b == b' ').unwrap_or(line.len() - at);
+    }
+    let (head, rest) = line.split_at(at);
+    let mut rest = &rest[rest.iter().position(|b| *b != b' ').unwrap_or(rest.len())..];
+    let mut path = Vec::with_capacity(rest.len());
+    while let [first, tail @ ..] = rest {
+        match rest.strip_prefix(b"\\012") {
+            Some(after) => {
+                path.push(b'\n');
+                rest = after;
+            }
+            None => {
+                path.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    Some((head, path))
+}
+
+/// Opens the very file that a process has mapped at `range`; where that is not allowed, the file of that path as the process
+/// sees it, provided that `file` (device and inode) says that it is the same. Only regular files are opened.
+pub fn open(pid: i32, range: (u64, u64), path: &[u8], file: (u32, u32, u64)) -> io::Result<File> {
+    if let Ok(f) = open_regular(Path::new(&format!("/proc/{pid}/map_files/{:x}-{:x}", range.0, range.1))) {
+        return Ok(f);
+    }
+    if path.first() != Some(&b'/') {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let mut inside = format!("/proc/{pid}/root").into_bytes();
+    inside.extend(path);
+    let inside = std::ffi::OsStr::from_bytes(&inside);
+    let found =
+        open_regular(Path::new(inside)).or_else(|_| open_regular(Path::new(std::ffi::OsStr::from_bytes(path))))?;
+    let meta = found.metadata()?;
+    let device = (libc::major(meta.dev()), libc::minor(meta.dev()), meta.ino());
+    if device == file { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+/// Opens a regular file to read; neither waits for nor touches anything else (pipes, devices).
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_parsed() {
+        let m = parse(b"7f00-7f10 r-xp 00002000 fe:01 1234                      /a b\\012c (deleted)").unwrap();
+        assert_eq!((m.range, m.prot, m.flags, m.offset), ((0x7f00, 0x7f10), 5, 2, 0x2000));
+        assert_eq!((m.file, m.path.as_slice()), ((0xfe, 1, 1234), b"/a b\nc (deleted)".as_slice()));
+        let anon = parse(b"7f00-7f10 rw-s 00000000 00:00 0").unwrap();
+        assert_eq!((anon.prot, anon.flags, anon.path.len()), (3, 1, 0));
+        for bad in [b"".as_slice(), b"7f00 r-xp 0 0:0 0", b"x-y r-xp 0 0:0 0", b"1-2 r-xp 0 0 0", b"1-2 r"] {
+            assert_eq!(parse(bad), None);
+        }
+    }
+
+    #[test]
+    fn own_file_is_opened_by_its_mapping() {
+        let all = of(std::process::id() as i32).unwrap();
+        let exe = std::env::current_exe().unwrap();
+        let own = all.iter().find(|m| m.prot & 4 != 0 && m.path == exe.as_os_str().as_bytes()).unwrap();
+        let file = open(std::process::id() as i32, own.range, &own.path, own.file).unwrap();
+        assert_eq!(file.metadata().unwrap().ino(), fs::metadata(&exe).unwrap().ino());
+        assert!(open(std::process::id() as i32, (0, 0), &own.path, (0, 0, 1)).is_err());
+        assert!(open_regular(Path::new("/dev/zero")).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! Aligned tables: a column is as wide as its widest cell. Cells are printable ASCII.
+
+/// Which side of its column a cell stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table in the making.
+pub struct Grid {
+    head: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+    /// A row below a rule of its own.
+    total: Option<Vec<String>>,
+}
+
+impl Grid {
+    /// An empty table with these headings.
+    pub fn new(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Grid {
+        Grid { head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(), rows: Vec::new(), total: None }
+    }
+
+    /// Adds a row, one cell per column.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Sets the row that stands below the others and a rule.
+    pub fn total(&mut self, cells: Vec<String>) {
+        self.total = Some(cells);
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.rows.iter().chain(&self.total)
+    }
+
+    /// The width of column `i`.
+    fn width(&self, i: usize) -> usize {
+        self.all().filter_map(|r| r.get(i)).map(String::len).chain([self.head[i].0.len()]).max().unwrap_or(0)
+    }
+
+    /// Shortens the cells of column `i` from the front where a line would be wider than `line`, to no less than `least`
+    /// characters each.
+    pub fn squeeze(&mut self, i: usize, line: usize, least: usize) {
+        let others: usize = (0..self.head.len()).filter(|&c| c != i).map(|c| self.width(c) + 1).sum();
+        let room = line.saturating_sub(others).max(least);
+        for cell in self.rows.iter_mut().chain(&mut self.total).filter_map(|r| r.get_mut(i)) {
+            *cell = shortened(cell, room);
+        }
+    }
+
+    /// Appends the table.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let widths: Vec<usize> = (0..self.head.len()).map(|i| self.width(i)).collect();
+        let rule: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
+        let head: Vec<String> = self.head.iter().map(|(h, _)| h.clone()).collect();
+        self.line(&head, &widths, out);
+        self.line(&rule, &widths, out);
+        self.rows.iter().for_each(|r| self.line(r, &widths, out));
+        if let Some(total) = &self.total {
+            self.line(&rule, &widths, out);
+            self.line(total, &widths, out);
+        }
+    }
+
+    /// A line without spaces at its end.
+    fn line(&self, cells: &[String], widths: &[usize], out: &mut Vec<u8>) {
+        let mut text = String::new();
+        for (i, ((cell, &w), (_, align))) in cells.iter().zip(widths).zip(&self.head).enumerate() {
+            if i > 0 {
+                text.push(' ');
+            }
+            text += &match align {
+                Align::Left => format!("{cell:<w$}"),
+                Align::Right => format!("{cell:>w$}"),
+            };
+        }
+        out.extend_from_slice(text.trim_end().as_bytes());
+        out.push(b'\n');
+    }
+}
+
+/// An escaped name in at most `room` characters: its end behind `...` where it is longer. An escape sequence is kept whole or
+/// left out.
+pub fn shortened(name: &str, room: usize) -> String {
+    if name.len() <= room {
+        return name.to_owned();
+    }
+    let mut at = name.len() - room.saturating_sub(3).min(name.len());
+    let near = at.saturating_sub(3);
+    if let Some(slash) = name[near..at].rfind('\\').map(|i| near + i) {
+        let digits = name[slash + 1..].bytes().take(3).take_while(|b| (b'0'..=b'7').contains(b)).count();
+        at = at.max((slash + 1 + digits.max(1)).min(name.len()));
+    }
+    format!("...{}", &name[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_ends_and_whole_escapes() {
+        assert_eq!(shortened("/usr/lib/x86_64-linux-gnu/libc.so.6", 16), "...gnu/libc.so.6");
+        assert_eq!(shortened("aaaaaaaaa\\033b", 6), "...b");
+        assert_eq!(shortened("aaaaaaaaa\\033b", 8), "...\\033b");
+        assert_eq!(shortened("aaaaaaaaaa\\nbc", 6), "...bc");
+    }
+
+    #[test]
+    fn only_lines_that_are_too_long_are_squeezed() {
+        let mut g = Grid::new([("n", Align::Right), ("name", Align::Left)]);
+        g.row(vec!["100".into(), "short".into()]);
+        g.row(vec!["1".into(), "a-name-that-is-too-long".into()]);
+        g.squeeze(1, 16, 8);
+        let mut out = Vec::new();
+        g.write(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "  n name\n--- ------------\n100 short\n  1 ...-too-long\n");
+    }
+}

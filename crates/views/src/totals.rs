@@ -1,0 +1,281 @@
+//! `--as stats`: what is in a trace, in numbers: as a whole, per stream, per probe.
+//!
+//! Events are counted as they come; what only the trace itself knows (streams, losses, where it comes from) is given. Memory is
+//! bounded: at most [`MAX_FOREIGN`] names of probes that no schema describes; the events of further ones are counted together.
+
+mod table;
+
+use crate::{View, json};
+use events::Event;
+use events::names::Names;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The most names of probes that no schema describes.
+pub const MAX_FOREIGN: usize = 10_000;
+
+/// What is known of the trace as a whole. Empty strings and `None` stand for what is not known, and are not shown.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The command that was traced.
+    pub command: String,
+    /// The backend that recorded it.
+    pub backend: String,
+    /// The machine.
+    pub host: String,
+    /// Its kernel's release, and its architecture.
+    pub kernel: String,
+    /// What wrote the trace, and its version.
+    pub tracer: String,
+    /// First and last time of its events, ns of the trace's clock.
+    pub span: Option<(u64, u64)>,
+    /// What to add to a time of the trace's clock for ns since the epoch.
+    pub realtime_offset: Option<i64>,
+    /// Seconds to add to UTC for the time that is shown.
+    pub utc_offset: i64,
+    /// Whether the recording came to its end. What is counted at the end is not known otherwise.
+    pub complete: bool,
+    /// Bytes behind the last whole packets.
+    pub torn: u64,
+    /// Events that went for newer ones (`--max-size`, `--flight`).
+    pub overwritten: Option<u64>,
+    /// Events whose time was set to that of the event in front of them.
+    pub clamped: Option<u64>,
+}
+
+/// What is known of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    /// The name of its file.
+    pub name: String,
+    /// Packets.
+    pub packets: u64,
+    /// Events, where they were counted.
+    pub events: Option<u64>,
+    /// Bytes of its packets, with their heads.
+    pub bytes: u64,
+    /// Events that were lost before they could be stored.
+    pub discarded: u64,
+    /// First and last time of its events, ns of the trace's clock.
+    pub span: Option<(u64, u64)>,
+}
+
+/// What the programs of an enabling have counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Enabling {
+    /// Probe and filter.
+    pub name: String,
+    /// Events that happened.
+    pub seen: u64,
+    /// Events that found a ring full.
+    pub dropped: u64,
+    /// Events that the filter held back.
+    pub filtered: u64,
+    /// Runs that the kernel has left out.
+    pub skipped: u64,
+}
+
+impl Enabling {
+    /// Events that were put into a ring.
+    pub fn recorded(&self) -> u64 {
+        self.seen.saturating_sub(self.dropped).saturating_sub(self.filtered)
+    }
+
+    /// From `SEEN DROPPED FILTERED SKIPPED NAME`.
+    pub fn parse(text: &str) -> Option<Enabling> {
+        let mut words = text.splitn(5, ' ');
+        let mut number = || words.next()?.parse().ok();
+        let (seen, dropped, filtered, skipped) = (number()?, number()?, number()?, number()?);
+        Some(Enabling { name: words.next()?.to_owned(), seen, dropped, filtered, skipped })
+    }
+}
+
+/// What was counted of a probe.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    events: u64,
+    bytes: u64,
+    span: Option<(u64, u64)>,
+    /// Events that the recorder took, where it said so.
+    taken: Option<u64>,
+}
+
+impl Count {
+    fn add(&mut self, bytes: u64, time: u64) {
+        self.events += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.span = joined(self.span, Some((time, time)));
+    }
+
+    fn join(&mut self, other: &Count) {
+        self.events += other.events;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.span = joined(self.span, other.span);
+    }
+
+    /// Events that the recorder took and that are not there.
+    fn missing(&self) -> Option<u64> {
+        self.taken.map(|t| t.saturating_sub(self.events))
+    }
+}
+
+fn joined(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The view: silent until the end.
+pub struct Totals {
+    trace: Trace,
+    enablings: Vec<Enabling>,
+    streams: Vec<Stream>,
+    /// By class id.
+    own: Vec<Count>,
+    foreign: BTreeMap<String, Count>,
+    /// Events for which there was no room in `foreign`.
+    others: Count,
+}
+
+impl Totals {
+    /// Nothing counted yet.
+    pub fn new(trace: Trace) -> Totals {
+        Totals {
+            trace,
+            enablings: Vec::new(),
+            streams: Vec::new(),
+            own: vec![Count::default(); events::generated::SCHEMAS.len()],
+            foreign: BTreeMap::new(),
+            others: Count::default(),
+        }
+    }
+
+    /// Adds what was counted of an enabling.
+    pub fn enabling(&mut self, enabling: Enabling) {
+        self.enablings.push(enabling);
+    }
+
+    /// Adds a stream; they are shown in the order in which they were added.
+    pub fn stream(&mut self, stream: Stream) {
+        self.streams.push(stream);
+    }
+
+    /// Counts an event of `bytes` bytes at `time` (ns) of a probe that no schema describes.
+    pub fn foreign(&mut self, probe: &str, bytes: u64, time: u64) {
+        if let Some(count) = self.foreign.get_mut(probe) {
+            count.add(bytes, time);
+        } else if self.foreign.len() < MAX_FOREIGN {
+            self.foreign.entry(probe.to_owned()).or_default().add(bytes, time);
+        } else {
+            self.others.add(bytes, time);
+        }
+    }
+
+    /// Says that the recorder took `n` events of `probe` (`syscall:openat`), for the number of those that are missing. Only for a
+    /// trace of which every event is counted. False where no schema has this name.
+    pub fn taken(&mut self, probe: &str, n: u64) -> bool {
+        let id = events::generated::SCHEMAS.iter().position(|s| probe_name(s) == probe);
+        let id = id.or_else(|| events::dynamic::by_name(probe).map(usize::from));
+        id.is_some_and(|id| {
+            self.count(id).taken = Some(n);
+            true
+        })
+    }
+
+    fn count(&mut self, id: usize) -> &mut Count {
+        if id >= self.own.len() {
+            self.own.resize(id + 1, Count::default());
+        }
+        &mut self.own[id]
+    }
+
+    /// Name and counts of each probe, the most bytes first.
+    fn probes(&self) -> Vec<(String, Count)> {
+        let own = self.own.iter().enumerate().filter(|(_, c)| c.events > 0 || c.taken.is_some_and(|t| t > 0));
+        let mut all: Vec<(String, Count)> =
+            own.filter_map(|(id, c)| Some((probe_name(events::schema::by_id(id as u16)?), *c))).collect();
+        all.extend(self.foreign.iter().map(|(name, c)| (name.clone(), *c)));
+        all.sort_by(|a, b| (b.1.bytes, b.1.events, &a.0).cmp(&(a.1.bytes, a.1.events, &b.0)));
+        if self.others.events > 0 {
+            all.push(("(others)".to_owned(), self.others));
+        }
+        all
+    }
+
+    /// First and last time: what was given of the trace, else of what was counted.
+    fn span(&self) -> Option<(u64, u64)> {
+        let counted = || self.probes().iter().fold(None, |span, (_, c)| joined(span, c.span));
+        let streams = || self.streams.iter().fold(None, |span, s| joined(span, s.span));
+        self.trace.span.or_else(streams).or_else(counted)
+    }
+
+    fn discarded(&self) -> u64 {
+        self.streams.iter().fold(0, |n, s| n.saturating_add(s.discarded))
+    }
+
+    /// Everything as JSON; docs/REPORT.md says what is what.
+    pub fn to_json(&self) -> Value {
+        let t = &self.trace;
+        let known = |s: &str| (!s.is_empty()).then(|| s.to_owned());
+        let first = |span: Option<(u64, u64)>| span.map(|s| s.0);
+        let last = |span: Option<(u64, u64)>| span.map(|s| s.1);
+        let span = self.span();
+        let stream = |s: &Stream| {
+            json!({
+                "name": s.name, "packets": s.packets, "events": s.events, "bytes": s.bytes, "discarded": s.discarded,
+                "first_ns": first(s.span), "last_ns": last(s.span),
+            })
+        };
+        let probe = |(name, c): &(String, Count)| {
+            json!({
+                "name": name, "events": c.events, "bytes": c.bytes, "missing": c.missing(),
+                "first_ns": first(c.span), "last_ns": last(c.span),
+            })
+        };
+        let enabling = |e: &Enabling| {
+            json!({
+                "name": e.name, "seen": e.seen, "recorded": e.recorded(), "dropped": e.dropped, "filtered": e.filtered,
+                "skipped": e.skipped,
+            })
+        };
+        json!({
+            "enablings": self.enablings.iter().map(enabling).collect::<Vec<_>>(),
+            "command": known(&t.command),
+            "backend": known(&t.backend),
+            "host": known(&t.host),
+            "kernel": known(&t.kernel),
+            "tracer": known(&t.tracer),
+            "first_ns": first(span),
+            "last_ns": last(span),
+            "realtime_offset_ns": t.realtime_offset,
+            "complete": t.complete,
+            "torn_bytes": t.torn,
+            "discarded": self.discarded(),
+            "overwritten": t.overwritten,
+            "clamped": t.clamped,
+            "streams": self.streams.iter().map(stream).collect::<Vec<_>>(),
+            "probes": self.probes().iter().map(probe).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Appends [`Totals::to_json`] on one line that is safe to look at on a terminal.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        json::value(out, &self.to_json());
+        out.push(b'\n');
+    }
+}
+
+fn probe_name(s: &events::Schema) -> String {
+    s.probe().into_owned()
+}
+
+impl View for Totals {
+    fn event(&mut self, ev: &Event<'_>, _: &dyn Names, _: &mut Vec<u8>) {
+        self.count(usize::from(ev.schema.id)).add(ev.bytes.len() as u64, ev.time());
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        table::write(self, out);
+    }
+}

@@ -1,0 +1,136 @@
+//! The numbers of a trace as text.
+//!
+//! Invariant: printable ASCII, whatever the names in the trace are. Times are seconds since the first event.
+
+use super::{Count, Totals};
+use crate::escape;
+use crate::grid::{Align, Grid};
+use crate::text::number;
+use crate::units::seconds;
+
+/// Appends everything.
+pub fn write(t: &Totals, out: &mut Vec<u8>) {
+    let probes = t.probes();
+    let mut total = Count::default();
+    probes.iter().for_each(|(_, c)| total.join(c));
+    let missing = probes.iter().filter_map(|(_, c)| c.missing()).reduce(u64::saturating_add);
+    total.taken = missing.map(|n| n.saturating_add(total.events));
+    whole(t, &total, out);
+    let start = t.span().map_or(0, |s| s.0);
+    if !t.streams.is_empty() {
+        out.push(b'\n');
+        streams(t, start, out);
+    }
+    if !probes.is_empty() {
+        out.push(b'\n');
+        table(&probes, &total, start, out);
+    }
+    if !t.enablings.is_empty() {
+        out.push(b'\n');
+        enablings(t, out);
+    }
+}
+
+fn plain(text: &str) -> String {
+    let mut out = Vec::new();
+    escape::name_in_brackets(text.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// What is said of the trace as a whole, a line each.
+fn whole(t: &Totals, total: &Count, out: &mut Vec<u8>) {
+    let trace = &t.trace;
+    let mut line = |name: &str, value: String| {
+        if !value.is_empty() {
+            out.extend_from_slice(format!("{name:<12}{value}\n").as_bytes());
+        }
+    };
+    for (name, value) in [
+        ("command", &trace.command),
+        ("backend", &trace.backend),
+        ("host", &trace.host),
+        ("kernel", &trace.kernel),
+        ("tracer", &trace.tracer),
+    ] {
+        line(name, plain(value));
+    }
+    if let Some((first, last)) = t.span() {
+        line("began", trace.realtime_offset.map(|o| date(first, o, trace.utc_offset)).unwrap_or_default());
+        line("duration", format!("{} s", seconds(last.saturating_sub(first))));
+    }
+    let at_end = |n: Option<u64>| match n {
+        Some(n) => n.to_string(),
+        None if trace.complete => String::new(),
+        None => "not known".to_owned(),
+    };
+    line("end", if trace.complete { "complete" } else { "missing: the recording was cut off" }.to_owned());
+    if trace.torn > 0 {
+        line("torn", format!("{} bytes behind the last whole packets", trace.torn));
+    }
+    line("events", total.events.to_string());
+    line("discarded", t.discarded().to_string());
+    line("overwritten", at_end(trace.overwritten));
+    line("clamped", at_end(trace.clamped));
+}
+
+/// The moment `ns` of the trace's clock in the calendar; empty where it has no date.
+fn date(ns: u64, offset: i64, utc_offset: i64) -> String {
+    let since_epoch = i128::from(ns) + i128::from(offset);
+    let (secs, nanos) = (since_epoch.div_euclid(1_000_000_000), since_epoch.rem_euclid(1_000_000_000));
+    let mut out = Vec::new();
+    number::date(i64::try_from(secs).unwrap_or(0), nanos as u64, utc_offset, &mut out);
+    String::from_utf8_lossy(&out).trim_matches([' ', '/', '*']).to_owned()
+}
+
+/// Seconds from `start` to both ends of a span.
+fn ends(span: Option<(u64, u64)>, start: u64) -> [String; 2] {
+    match span {
+        None => ["-".to_owned(), "-".to_owned()],
+        Some((first, last)) => [first, last].map(|t| seconds(t.saturating_sub(start))),
+    }
+}
+
+fn enablings(t: &Totals, out: &mut Vec<u8>) {
+    let numbers = ["seen", "recorded", "dropped", "filtered", "skipped"].map(|h| (h, Align::Right));
+    let mut grid = Grid::new(numbers.into_iter().chain([("enabling", Align::Left)]));
+    for e in &t.enablings {
+        let mut cells: Vec<String> =
+            [e.seen, e.recorded(), e.dropped, e.filtered, e.skipped].iter().map(u64::to_string).collect();
+        cells.push(plain(&e.name));
+        grid.row(cells);
+    }
+    grid.write(out);
+}
+
+fn streams(t: &Totals, start: u64, out: &mut Vec<u8>) {
+    let numbers = ["packets", "events", "bytes", "discarded", "first", "last"].map(|h| (h, Align::Right));
+    let mut grid = Grid::new([("stream", Align::Left)].into_iter().chain(numbers));
+    for s in &t.streams {
+        let events = s.events.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let [first, last] = ends(s.span, start);
+        let (packets, bytes) = (s.packets.to_string(), s.bytes.to_string());
+        grid.row(vec![plain(&s.name), packets, events, bytes, s.discarded.to_string(), first, last]);
+    }
+    grid.write(out);
+}
+
+fn table(probes: &[(String, Count)], total: &Count, start: u64, out: &mut Vec<u8>) {
+    let missing = total.missing().is_some();
+    let mut head = vec!["events", "bytes", "% bytes", "avg"];
+    head.extend(missing.then_some("missing"));
+    head.extend(["first", "last"]);
+    let numbers = head.into_iter().map(|h| (h, Align::Right));
+    let mut grid = Grid::new(numbers.chain([("probe", Align::Left)]));
+    let cells = |name: &str, c: &Count| {
+        let share = 100.0 * c.bytes as f64 / total.bytes.max(1) as f64;
+        let avg = c.bytes.checked_div(c.events).map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let mut cells = vec![c.events.to_string(), c.bytes.to_string(), format!("{share:.2}"), avg];
+        cells.extend(missing.then(|| c.missing().map_or_else(|| "-".to_owned(), |n| n.to_string())));
+        cells.extend(ends(c.span, start));
+        cells.push(plain(name));
+        cells
+    };
+    probes.iter().for_each(|(name, c)| grid.row(cells(name, c)));
+    grid.total(cells("total", total));
+    grid.write(out);
+}
