@@ -110,7 +110,7 @@ impl Lines {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// `host:program:pid `, as far as the environment says it.
+/// `host:program:(pid) `, as far as the environment says it.
 fn origin(out: &mut String, metadata: &Metadata) {
     let before = out.len();
     for name in ["hostname", "procname"] {
@@ -122,7 +122,7 @@ fn origin(out: &mut String, metadata: &Metadata) {
         }
     }
     if let Some(pid) = metadata.env_int("vpid") {
-        let _ = write!(out, "{}{pid}", if out.len() > before { ":" } else { "" });
+        let _ = write!(out, "{}({pid})", if out.len() > before { ":" } else { "" });
     }
     if out.len() > before {
         out.push(' ');

@@ -87,6 +87,17 @@ fn lttng_shaped() {
     compare("lttng", samples::LTTNG, &[0, 1], spec);
 }
 
+/// A program with an event of every type of field of `lttng/tracepoint.h`, recorded with buffers of its own (LTTng 2.13.9).
+#[test]
+fn recorded_by_lttng() {
+    if !has("babeltrace2") {
+        return skip("package:babeltrace2", "no babeltrace2");
+    }
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/lttng_ust");
+    let (lines, errors) = theirs(&dir);
+    assert_eq!((ours(&dir), errors.as_str()), (lines, ""));
+}
+
 #[test]
 fn discarded_events_are_counted_alike() {
     if !has("babeltrace2") {

@@ -1,4 +1,4 @@
-//! The streams of the corpus are what the writer of the tests makes of its metadata.
+//! The streams of the corpus are what the writer of the tests makes of its metadata; `lttng_ust` is a recording of LTTng 2.13.
 
 use super::encode::{PacketSpec, packet};
 use super::samples;
@@ -27,7 +27,7 @@ fn streams_are_up_to_date() {
 
 #[test]
 fn lines_of_the_corpus() {
-    for name in ["lttng", "packed", "small"] {
+    for name in ["lttng", "lttng_ust", "packed", "small"] {
         let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name);
         let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/golden/{name}.txt"));
         expect_test::expect_file![golden].assert_eq(&super::babeltrace::ours(&dir));
