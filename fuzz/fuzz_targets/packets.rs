@@ -9,15 +9,16 @@ use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 use libfuzzer_sys::fuzz_target;
 
-const CORPUS: [&str; 3] = [
-    include_str!("../../crates/ctf/tests/corpus/lttng/metadata"),
-    include_str!("../../crates/ctf/tests/corpus/packed/metadata"),
-    include_str!("../../crates/ctf/tests/corpus/small/metadata"),
+const CORPUS: [&[u8]; 4] = [
+    include_bytes!("../../crates/ctf/tests/corpus/lttng/metadata"),
+    include_bytes!("../../crates/ctf/tests/corpus/lttng_ust/metadata"),
+    include_bytes!("../../crates/ctf/tests/corpus/packed/metadata"),
+    include_bytes!("../../crates/ctf/tests/corpus/small/metadata"),
 ];
 
 fn metadata() -> &'static [Metadata] {
     static ALL: OnceLock<Vec<Metadata>> = OnceLock::new();
-    ALL.get_or_init(|| CORPUS.iter().map(|text| ctf::tsdl::parse("metadata", text).unwrap()).collect())
+    ALL.get_or_init(|| CORPUS.iter().map(|text| ctf::tsdl::parse_bytes("metadata", text).unwrap()).collect())
 }
 
 fn file() -> PathBuf {
