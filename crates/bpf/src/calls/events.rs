@@ -3,13 +3,12 @@
 //! A child is traced because its creator is: its task storage is made in `sched_process_fork`, before it first runs. The events
 //! are laid out as their schemas say; the offsets come from [`Layout`].
 
-use super::emit::{
-    Maps, Rights, Target, call_event, count, follow, output, process_id, program, scratch, slot, thread_id, who,
-};
+use super::emit::{call_event, count, follow, output, process_id, program, scratch, slot, thread_id, who};
 use super::filters::{self, Outcome};
 use super::ops::Callbacks;
 use super::pause;
 use super::signals::{Shared, show_held};
+use super::target::{Maps, Rights, Target};
 use super::whole::{born, every_state, state_or_new};
 use super::{counter, held, plan, state};
 use crate::asm::{Assembler, Label};

@@ -11,7 +11,8 @@
 //!
 //! Registers as in [`super::emit`]; strings and intermediate numbers lie in the scratch buffer, behind the fixed part.
 
-use super::emit::{Target, count, row, scratch, slot, who};
+use super::emit::{count, row, scratch, slot, who};
+use super::target::Target;
 use super::{Maps, counter, pause, plan, state};
 use crate::asm::{AsmError, Assembler, Label};
 use crate::filter::{self, Argument, Bytes, Exits, Place, Places};

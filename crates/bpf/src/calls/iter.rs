@@ -7,9 +7,10 @@
 //! A record is read while its thread may run. It holds together where flags and start at its end are those of its state; else
 //! the thread has moved on, and the reader drops it.
 
-use super::emit::{Maps, row};
+use super::emit::row;
 use super::plan::{self, NO_ROW, WANTED};
 use super::state;
+use super::target::Maps;
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};

@@ -18,14 +18,16 @@ pub mod pause;
 pub mod plan;
 pub mod raw;
 mod signals;
+mod target;
 #[cfg(test)]
 mod tests;
 pub(crate) mod whole;
 
-pub use emit::{Maps, Namespace, Rights, Source, Target, sys_enter, sys_exit};
+pub use emit::{sys_enter, sys_exit};
 pub use events::{exec, exit, fork};
 pub use ops::names::{Names, Sockets};
 pub use signals::{delivered, generated};
+pub use target::{Maps, Namespace, Rights, Source, Target};
 
 /// The value of the task storage.
 ///

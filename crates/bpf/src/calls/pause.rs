@@ -4,8 +4,9 @@
 //! when they have that buffer anyway. Who is whose child is told all the while. Without [`Target::switch`] none of this
 //! is emitted.
 
-use super::emit::{Maps, Target, scratch};
+use super::emit::scratch;
 use super::plan::AT_ENTRY;
+use super::target::{Maps, Target};
 use super::{counter, state};
 use crate::asm::{Assembler, Label};
 use crate::insn::{Alu, Cond, Reg::*, Size};

@@ -11,8 +11,9 @@
 //! A group-stop has no tracepoint. The thread that takes the signal is known to stop by what the kernel decides from; the others
 //! leave their calls for it, with the stop pending.
 
-use super::emit::{Maps, Target, follow, output, program, scratch, slot, whose};
+use super::emit::{follow, output, program, scratch, slot, whose};
 use super::events::{at, begin, put};
+use super::target::{Maps, Target};
 use super::whole::state_or_new;
 use super::{held, ops, pause, state};
 use crate::asm::{Assembler, Label};

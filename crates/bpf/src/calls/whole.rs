@@ -10,7 +10,8 @@
 //!
 //! Marks live in task storage, not in a list of ids, so that they hold in every pid namespace and are inherited without a gap.
 
-use super::emit::{ARG_REGISTERS, AX, Maps, Source, Target, count, current_state, scratch, slot};
+use super::emit::{ARG_REGISTERS, AX, count, current_state, scratch, slot};
+use super::target::{Maps, Source, Target};
 use super::{counter, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;

@@ -9,9 +9,10 @@ mod message;
 pub mod names;
 mod simple;
 
-use super::emit::{Maps, Target, slot};
+use super::emit::slot;
 use super::plan::{self, MAX_OPS, OP, kind, length, when};
 use super::state;
+use super::target::{Maps, Target};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};

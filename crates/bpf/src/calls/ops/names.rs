@@ -13,7 +13,8 @@
 //! out half old, half new, and every read may fail; nothing is followed but by bounded reads.
 
 use super::*;
-use crate::calls::emit::{Target, output};
+use crate::calls::Target;
+use crate::calls::emit::output;
 use crate::calls::events::{begin, put};
 use crate::calls::iter::peek;
 use crate::calls::raw;
