@@ -79,7 +79,7 @@ int main(void)
         return 1;
     if (read_with(0) != -1 || errno != EINTR)
         return 1;
-    write_at = alarms + 2;
+    write_at = alarms + 4;
     if (read_with(SA_RESTART) != 1)
         return 2;
     return sleep_through_stop() ? 3 : 0;
