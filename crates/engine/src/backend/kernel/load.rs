@@ -4,10 +4,11 @@
 
 use super::parallel::{self, Job};
 use super::probes::{Counts, Probe};
-use super::{descriptors, notice, orders, tables};
+use super::target::{credentials, target, types};
+use super::{notice, orders, tables};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Target as PlanTarget};
-use bpf::calls::{self, Maps, Rights, SCRATCH, Source, Target, counter, state};
+use bpf::calls::{self, Maps, SCRATCH, Source, Target, counter, state};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -185,38 +186,6 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         _maps: others.into_iter().chain(ring_maps).collect(),
     };
     Ok((loaded, Later { btf, maps, unknown }))
-}
-
-/// The kernel's types, with those found that the session looks for.
-fn types(plan: &Plan) -> io::Result<KernelBtf> {
-    let mut wanted = vec![
-        (Kind::Typedef, "btf_trace_sys_enter"),
-        (Kind::Typedef, "btf_trace_signal_generate"),
-        (Kind::Typedef, "btf_trace_sched_process_fork"),
-        (Kind::Typedef, END),
-        (Kind::Struct, "task_struct"),
-        (Kind::Struct, "signal_struct"),
-        (Kind::Struct, "pid"),
-        (Kind::Struct, "upid"),
-        (Kind::Struct, "k_sigaction"),
-        (Kind::Struct, "linux_binprm"),
-        (Kind::Func, "bpf_iter_task"),
-    ];
-    if plan.fd_names {
-        wanted.extend(descriptors::TYPES.iter().map(|name| (Kind::Struct, *name)));
-    }
-    if plan.fd_names && plan.fd_details {
-        wanted.extend(descriptors::SOCKET_TYPES.iter().map(|name| (Kind::Struct, *name)));
-    }
-    KernelBtf::kernel_for(&wanted)
-}
-
-/// The type of the arguments of `sched_process_exit`, behind one of the attachment's own.
-const END: &str = "btf_trace_sched_process_exit";
-
-/// Whether the tracepoint has two arguments.
-fn end_has_two(btf: &KernelBtf) -> bool {
-    btf.find(Kind::Typedef, END).and_then(|id| btf.prototype(id)).is_some_and(|p| p.params.len() > 2)
 }
 
 /// What a job of [`load`] has made.
@@ -578,73 +547,4 @@ impl MapSet {
             switches: fd(switches),
         }
     }
-}
-
-/// What traced tasks may have, where trapline's user is not root.
-fn rights(of: &impl Fn(&str, &[&str]) -> Result<i16>) -> Result<Option<Rights>> {
-    let uid = sys::process::ruid();
-    if uid == 0 {
-        return Ok(None);
-    }
-    let cred = |name: &str| of("cred", &[name]);
-    Ok(Some(Rights {
-        uid,
-        capabilities: sys::caps::effective().unwrap_or(0),
-        task_cred: of("task_struct", &["cred"])?,
-        uids: [cred("uid")?, cred("euid")?, cred("suid")?],
-        permitted: cred("cap_permitted")?,
-    }))
-}
-
-fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
-    let of = |what: &str, path: &[&str]| -> Result<i16> {
-        btf.field_of(what, path).filter(|f| f.loads.is_empty()).and_then(|f| i16::try_from(f.offset).ok()).ok_or_else(
-            || {
-                Error::failed(
-                    format!("{what}.{}", path.join(".")),
-                    "not found in the kernel's type information",
-                    "use --backend ptrace",
-                )
-            },
-        )
-    };
-    let field = |path: &[&str]| of("task_struct", path);
-    Ok(Target {
-        task_signal: field(&["signal"])?,
-        signal_flags: of("signal_struct", &["flags"])?,
-        signal_exec: of("signal_struct", &["group_exec_task"])?,
-        task_tgid: field(&["tgid"])?,
-        task_pid: field(&["pid"])?,
-        task_exit_code: field(&["exit_code"])?,
-        task_files: field(&["files"])?,
-        thread_status: field(&["thread_info", "status"])?,
-        filters: Vec::new(),
-        unknown: plan.named || plan.seen_calls().has_unknown(),
-        end_has_two: end_has_two(btf),
-        kinds: tables::kinds(plan),
-        switch: orders::first(plan),
-        task_flags: field(&["flags"])?,
-        only: rights(&of)?,
-        whole: matches!(plan.target, PlanTarget::All { .. }),
-        task_jobctl: field(&["jobctl"])?,
-        task_state: field(&["__state"])?,
-        task_parent: field(&["real_parent"])?,
-        signal_pids: of("signal_struct", &["pids"])?,
-        sigaction_handler: of("k_sigaction", &["sa", "sa_handler"])?,
-        binprm_filename: of("linux_binprm", &["filename"])?,
-        binprm_fdpath: of("linux_binprm", &["fdpath"])?,
-        names: if plan.fd_names { descriptors::names(btf, plan.fd_details) } else { None },
-        ids: notice::offsets(btf).map_err(|e| refused("ids of tasks", &e))?,
-        namespace: notice::namespace(btf).map_err(|e| refused("ids of the pid namespace", &e))?,
-        credentials: None,
-    })
-}
-
-/// Where a task's credentials say who it runs for, as [`Target::credentials`] wants it.
-fn credentials(btf: &KernelBtf) -> Option<[i16; 3]> {
-    let of = |root: &str, name: &str| {
-        let field = btf.field_of(root, &[name]).filter(|f| f.loads.is_empty())?;
-        i16::try_from(field.offset).ok()
-    };
-    Some([of("task_struct", "cred")?, of("cred", "uid")?, of("cred", "gid")?])
 }

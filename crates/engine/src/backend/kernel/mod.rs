@@ -21,29 +21,30 @@ mod parallel;
 pub mod probes;
 mod skipped;
 mod tables;
+mod target;
+mod waiting;
 mod whole;
 
 use crate::control::{Desk, Order, Standing};
 use crate::error::{Error, Result};
-use crate::plan::{Command, Plan, Target};
+use crate::plan::{Plan, Target};
 use crate::recorder::Recorder;
 use attach::Attacher;
 use backlog::Backlog;
 use bpf::calls::state;
-use load::{Later, Loaded, PROBE_SHIFT};
+use load::{Loaded, PROBE_SHIFT};
 use merge::Merge;
 use notice::Watch;
 pub use skipped::Skipped;
 use std::collections::HashSet;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use sys::process::{self, Fork};
+use sys::process;
 use sys::ptrace::{self, Change};
-use sys::signal::{self, Held};
 use sys::{proc, time};
+use waiting::{Failure, Waiting};
 use whole::Survey;
 
 /// What both threads see. Legend: (d) written by the drain thread, (f) by the front end.
@@ -81,7 +82,6 @@ pub struct Session {
     fell_back: Vec<String>,
 }
 
-const FAILED_USER: u8 = 1;
 /// `BPF_NOEXIST`: the value must not be there yet.
 const NO_EXIST: u64 = 1;
 
@@ -295,114 +295,11 @@ impl Session {
 
     /// Why the command could not start, if it could not.
     pub fn failure(&self, plan: &Plan) -> Option<Error> {
-        let (at, errno) = self.failure?;
-        match &plan.target {
-            Target::Command(_) if at == u32::from(FAILED_USER) => {
-                let why = io::Error::from_raw_os_error(errno).to_string();
-                Some(Error::failed("-u", why, "run trapline as root to change the user"))
-            }
-            Target::Command(cmd) => Some(crate::command::exec_error(cmd, errno)),
-            Target::Pids(_) | Target::All { .. } => None,
-        }
-    }
-}
-
-/// Where and with which error the command failed to start.
-type Failure = (u32, i32);
-
-/// The command, forked, that waits to be let go. Dropped without that, it ends.
-struct Waiting {
-    pid: i32,
-    /// Closed without a byte, the command ends.
-    gate: Option<OwnedFd>,
-    /// Closes at the exec, or brings what failed.
-    report: OwnedFd,
-}
-
-fn cannot(what: &str, e: &io::Error) -> Error {
-    Error::failed(what, e.to_string(), "free some memory or processes")
-}
-
-impl Waiting {
-    fn fork(cmd: &Command) -> Result<Waiting> {
-        let gate = process::pipe().map_err(|e| cannot("pipe", &e))?;
-        let report = process::pipe().map_err(|e| cannot("pipe", &e))?;
-        let held = signal::hold_counted();
-        match process::fork().map_err(|e| cannot("fork", &e))? {
-            Fork::Child => command_main(cmd, &gate, &report.1, held),
-            Fork::Parent(pid) => Ok(Waiting { pid, gate: Some(gate.1), report: report.0 }),
-        }
-    }
-
-    /// Traces the command and lets it go; says why its exec failed, if it did, and returns what tells of its end.
-    ///
-    /// What of loading can wait is done while the command executes its program.
-    fn start(
-        mut self,
-        plan: &Plan,
-        loaded: &mut Loaded,
-        later: &mut Option<Later>,
-        merge: &mut Merge,
-    ) -> Result<(Option<Failure>, Option<OwnedFd>)> {
-        let traced = process::pidfd(self.pid, false).and_then(|fd| {
-            loaded.trace(&fd, &initial(state::STARTING, self.pid))?;
-            Ok(fd)
-        });
-        let pidfd =
-            traced.map_err(|e| Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"))?;
-        // Before it runs; what is trapline's own among them closes at the exec.
-        seed_fds(self.pid, plan, merge);
-        if let Some(gate) = self.gate.take() {
-            let _ = process::write_byte(&gate, 1);
-        }
-        if let Some(later) = later.take() {
-            loaded.add_iterator(later);
-        }
-        let failed = match process::read_byte(&self.report) {
-            Ok(Some(at)) => {
-                let mut errno = [0u8; 4];
-                for b in &mut errno {
-                    *b = process::read_byte(&self.report).ok().flatten().unwrap_or(0);
-                }
-                Some((at.into(), i32::from_le_bytes(errno)))
-            }
+        match (&self.failure, &plan.target) {
+            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
             _ => None,
-        };
-        Ok((failed, Some(pidfd)))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        // Still waiting: it sees the end of the pipe, and leaves no zombie.
-        if self.gate.take().is_some() {
-            let _ = ptrace::wait_for(self.pid, true);
         }
     }
-}
-
-fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd, held: Held) -> ! {
-    process::close(&gate.1);
-    if !matches!(process::read_byte(&gate.0), Ok(Some(_))) {
-        process::exit_now(125);
-    }
-    let _ = signal::restore_sigpipe();
-    let fail = |at: u8, e: &io::Error, code: i32| -> ! {
-        let _ = process::write_byte(report, at);
-        for b in e.raw_os_error().unwrap_or(22).to_le_bytes() {
-            let _ = process::write_byte(report, b);
-        }
-        process::exit_now(code)
-    };
-    if let Some(user) = &cmd.user
-        && let Err(e) = process::become_user(user)
-    {
-        fail(FAILED_USER, &e, 125);
-    }
-    held.give_back();
-    let e = cmd.image.exec();
-    let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-    fail(2, &e, code)
 }
 
 /// Says what the descriptors of a process are, where names are wanted.

@@ -1,0 +1,130 @@
+//! The command before it runs: a child that waits until its task storage is set.
+
+use super::load::{Later, Loaded};
+use super::merge::Merge;
+use super::{initial, seed_fds};
+use crate::error::{Error, Result};
+use crate::plan::{Command, Plan};
+use bpf::calls::state;
+use std::io;
+use std::os::fd::OwnedFd;
+use sys::process::{self, Fork};
+use sys::ptrace;
+use sys::signal::{self, Held};
+
+/// Where a command fails before it runs its program.
+const FAILED_USER: u8 = 1;
+const FAILED_EXEC: u8 = 2;
+
+/// Where and with which error the command failed to start.
+#[derive(Clone, Copy)]
+pub(super) struct Failure {
+    at: u8,
+    errno: i32,
+}
+
+impl Failure {
+    /// What to say of it.
+    pub(super) fn error(self, cmd: &Command) -> Error {
+        if self.at == FAILED_USER {
+            let why = io::Error::from_raw_os_error(self.errno).to_string();
+            return Error::failed("-u", why, "run trapline as root to change the user");
+        }
+        crate::command::exec_error(cmd, self.errno)
+    }
+}
+
+/// The command, forked, that waits to be let go. Dropped without that, it ends.
+pub(super) struct Waiting {
+    pub(super) pid: i32,
+    /// Closed without a byte, the command ends.
+    gate: Option<OwnedFd>,
+    /// Closes at the exec, or brings what failed.
+    report: OwnedFd,
+}
+
+fn cannot(what: &str, e: &io::Error) -> Error {
+    Error::failed(what, e.to_string(), "free some memory or processes")
+}
+
+impl Waiting {
+    pub(super) fn fork(cmd: &Command) -> Result<Waiting> {
+        let gate = process::pipe().map_err(|e| cannot("pipe", &e))?;
+        let report = process::pipe().map_err(|e| cannot("pipe", &e))?;
+        let held = signal::hold_counted();
+        match process::fork().map_err(|e| cannot("fork", &e))? {
+            Fork::Child => command_main(cmd, &gate, &report.1, held),
+            Fork::Parent(pid) => Ok(Waiting { pid, gate: Some(gate.1), report: report.0 }),
+        }
+    }
+
+    /// Traces the command and lets it go; says why its exec failed, if it did, and returns what tells of its end.
+    ///
+    /// What of loading can wait is done while the command executes its program.
+    pub(super) fn start(
+        mut self,
+        plan: &Plan,
+        loaded: &mut Loaded,
+        later: &mut Option<Later>,
+        merge: &mut Merge,
+    ) -> Result<(Option<Failure>, Option<OwnedFd>)> {
+        let traced = process::pidfd(self.pid, false).and_then(|fd| {
+            loaded.trace(&fd, &initial(state::STARTING, self.pid))?;
+            Ok(fd)
+        });
+        let pidfd =
+            traced.map_err(|e| Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"))?;
+        // Before it runs; what is trapline's own among them closes at the exec.
+        seed_fds(self.pid, plan, merge);
+        if let Some(gate) = self.gate.take() {
+            let _ = process::write_byte(&gate, 1);
+        }
+        if let Some(later) = later.take() {
+            loaded.add_iterator(later);
+        }
+        let failed = match process::read_byte(&self.report) {
+            Ok(Some(at)) => {
+                let mut errno = [0u8; 4];
+                for b in &mut errno {
+                    *b = process::read_byte(&self.report).ok().flatten().unwrap_or(0);
+                }
+                Some(Failure { at, errno: i32::from_le_bytes(errno) })
+            }
+            _ => None,
+        };
+        Ok((failed, Some(pidfd)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Still waiting: it sees the end of the pipe, and leaves no zombie.
+        if self.gate.take().is_some() {
+            let _ = ptrace::wait_for(self.pid, true);
+        }
+    }
+}
+
+fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd, held: Held) -> ! {
+    process::close(&gate.1);
+    if !matches!(process::read_byte(&gate.0), Ok(Some(_))) {
+        process::exit_now(125);
+    }
+    let _ = signal::restore_sigpipe();
+    let fail = |at: u8, e: &io::Error, code: i32| -> ! {
+        let _ = process::write_byte(report, at);
+        for b in e.raw_os_error().unwrap_or(22).to_le_bytes() {
+            let _ = process::write_byte(report, b);
+        }
+        process::exit_now(code)
+    };
+    if let Some(user) = &cmd.user
+        && let Err(e) = process::become_user(user)
+    {
+        fail(FAILED_USER, &e, 125);
+    }
+    held.give_back();
+    let e = cmd.image.exec();
+    let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    fail(FAILED_EXEC, &e, code)
+}
