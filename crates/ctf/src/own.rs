@@ -3,11 +3,12 @@
 //! What is held in memory is one packet per stream, and where the packets are: 80 bytes for each 256 KiB of the trace. Packets
 //! outside of a window of time are not read.
 
-use crate::packet::{self, HEADER, Info, own_length};
+use crate::packet::{HEADER, Info, own_length};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// A packet larger than this is not taken for one, bytes.
 const MAX_PACKET: u64 = 64 << 20;
@@ -71,14 +72,28 @@ pub struct Torn {
     pub rest: u64,
 }
 
+/// Bytes that are not what they should be. They are left out; what is around them is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in it.
+    pub at: u64,
+    /// What is wrong.
+    pub what: String,
+    /// Bytes that are left out: up to the next packet, or the end of the file.
+    pub rest: u64,
+}
+
 /// The data of a trace, opened.
 #[derive(Debug)]
 pub struct Data {
     files: Vec<(PathBuf, File)>,
     /// Streams by number.
     pub streams: Vec<Stream>,
-    /// Files that end within a packet.
+    /// Files that end within a packet, or with zeros that were never written.
     pub torn: Vec<Torn>,
+    damage: Mutex<Vec<Damage>>,
 }
 
 impl Data {
@@ -93,7 +108,8 @@ impl Data {
             })
             .collect();
         names.sort();
-        let mut data = Data { files: Vec::new(), streams: Vec::new(), torn: Vec::new() };
+        let mut data =
+            Data { files: Vec::new(), streams: Vec::new(), torn: Vec::new(), damage: Mutex::new(Vec::new()) };
         for path in names {
             match File::open(&path) {
                 Ok(file) => data.scan(path, file)?,
@@ -106,7 +122,23 @@ impl Data {
             s.packets.sort_by_key(|p| (p.info.seq, p.file, p.at));
         }
         data.streams.sort_by_key(|s| s.instance);
-        Ok(data)
+        match data.damage().into_iter().next() {
+            Some(Damage { path, at, what, .. }) if data.streams.is_empty() => Err(Error::Bad { path, at, what }),
+            _ => Ok(data),
+        }
+    }
+
+    /// What was found damaged so far: heads of packets when the trace was opened, events when they were read.
+    pub fn damage(&self) -> Vec<Damage> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn damaged(&self, path: &Path, at: u64, what: String, rest: u64) {
+        let damage = Damage { path: path.into(), at, what, rest };
+        let mut all = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains(&damage) {
+            all.push(damage);
+        }
     }
 
     fn scan(&mut self, path: PathBuf, file: File) -> Result<(), Error> {
@@ -114,38 +146,96 @@ impl Data {
         let index = self.files.len() as u32;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.split('.').next().unwrap_or_default().to_string();
+        let failed = |error| Error::Io { path: path.clone(), error };
         let mut at = 0;
         while at < size {
             let mut head = [0; HEADER];
             let whole = size - at >= HEADER as u64;
             if whole {
-                file.read_exact_at(&mut head, at).map_err(|error| Error::Io { path: path.clone(), error })?;
+                file.read_exact_at(&mut head, at).map_err(failed)?;
             }
-            let info = match Info::read(&head[..if whole { HEADER } else { 0 }]) {
-                Ok(i) if i.size > MAX_PACKET => {
-                    let what = format!("a packet of {} bytes (at most {MAX_PACKET})", i.size);
-                    return Err(Error::Bad { path, at, what });
+            let what = match Info::read(&head[..if whole { HEADER } else { 0 }]) {
+                Ok(i) if i.size > MAX_PACKET => format!("a packet of {} bytes (at most {MAX_PACKET})", i.size),
+                Ok(i) if at + i.size <= size => {
+                    self.add(index, &name, at, i);
+                    at += i.size;
+                    continue;
                 }
-                Ok(i) if at + i.size <= size => i,
-                Ok(_) | Err(packet::BadPacket::Short) => {
-                    self.torn.push(Torn { path: path.clone(), at, rest: size - at });
-                    break;
-                }
-                Err(e) => return Err(Error::Bad { path, at, what: e.to_string() }),
+                Ok(i) => format!("a packet of {} bytes, of which {} are there", i.size, size - at),
+                Err(e) => e.to_string(),
             };
-            let place = Place { file: index, at, info };
-            match self.streams.iter_mut().find(|s| s.instance == info.instance) {
-                Some(s) => s.packets.push(place),
-                None => {
-                    self.streams.push(Stream { instance: info.instance, name: name.clone(), packets: vec![place] });
-                }
+            let next = self.next_head(&file, at + 1, size).map_err(failed)?;
+            let end = matches!(Info::read(&head), Ok(i) if i.size <= MAX_PACKET) || !whole;
+            if next.is_none() && (end || zeros(&file, at, size).map_err(failed)?) {
+                self.torn.push(Torn { path: path.clone(), at, rest: size - at });
+                break;
             }
-            at += info.size;
+            let next = next.unwrap_or(size);
+            self.damaged(&path, at, what, next - at);
+            at = next;
         }
         self.files.push((path, file));
         Ok(())
     }
 
+    fn add(&mut self, file: u32, name: &str, at: u64, info: Info) {
+        let place = Place { file, at, info };
+        match self.streams.iter_mut().find(|s| s.instance == info.instance) {
+            Some(s) => s.packets.push(place),
+            None => {
+                self.streams.push(Stream { instance: info.instance, name: name.into(), packets: vec![place] });
+            }
+        }
+    }
+
+    /// Where, at `from` or behind, the next whole packet of this trace begins: one with the identity of the packets that are known.
+    fn next_head(&self, file: &File, from: u64, size: u64) -> io::Result<Option<u64>> {
+        let Some(known) = self.streams.first().and_then(|s| s.packets.first()) else { return Ok(None) };
+        let mut sign = [0; HEADER];
+        known.info.write(&mut sign);
+        // The magic number and the identity.
+        let sign = &sign[..20];
+        let mut from = from;
+        let mut bytes = vec![0; CHUNK];
+        while from + HEADER as u64 <= size {
+            let n = (size - from).min(CHUNK as u64) as usize;
+            file.read_exact_at(&mut bytes[..n], from)?;
+            for (found, _) in bytes[..n].windows(sign.len()).enumerate().filter(|(_, bytes)| *bytes == sign) {
+                let at = from + found as u64;
+                let mut head = [0; HEADER];
+                if at + HEADER as u64 <= size {
+                    file.read_exact_at(&mut head, at)?;
+                }
+                if Info::read(&head).is_ok_and(|i| i.size <= MAX_PACKET && at + i.size <= size) {
+                    return Ok(Some(at));
+                }
+            }
+            if n < CHUNK {
+                break;
+            }
+            from += (CHUNK - sign.len() + 1) as u64;
+        }
+        Ok(None)
+    }
+}
+
+/// Bytes that are looked at together where something is looked for.
+const CHUNK: usize = 64 << 10;
+
+/// Whether a file holds nothing but zeros from `at` on: what a filesystem leaves of a write that the machine did not live to see.
+fn zeros(file: &File, at: u64, size: u64) -> io::Result<bool> {
+    let mut bytes = vec![0; CHUNK];
+    for from in (at..size).step_by(CHUNK) {
+        let n = (size - from).min(CHUNK as u64) as usize;
+        file.read_exact_at(&mut bytes[..n], from)?;
+        if bytes[..n].iter().any(|b| *b != 0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl Data {
     /// First and last time of the trace, ns.
     pub fn span(&self) -> Option<(u64, u64)> {
         let all = || self.streams.iter().flat_map(|s| &s.packets).filter(|p| p.info.content > HEADER as u64);
@@ -255,29 +345,18 @@ impl Merged<'_> {
                 *read += place.info.size;
                 c.at = HEADER;
             }
-            let bad = |at: usize, what: &str| {
-                let (path, place) = match c.packets.first() {
-                    Some(p) => (data.files[p.file as usize].0.clone(), p.at),
-                    None => (PathBuf::new(), 0),
-                };
-                Error::Bad { path, at: place + at as u64, what: what.into() }
-            };
             let at = c.at;
-            let Some(id) = c.bytes.get(at + 8..at + 10).map(|b| u16::from_le_bytes([b[0], b[1]])) else {
-                return Err(bad(at, "the packet ends within the head of an event"));
-            };
-            match known.get(usize::from(id)).copied().flatten() {
-                Some(own) if own == id => {}
-                Some(own) => c.bytes[at + 8..at + 10].copy_from_slice(&own.to_le_bytes()),
-                None => return Err(bad(at, &format!("an event of class {id}, which the metadata does not have"))),
-            }
-            let Some(n) = own_length(&c.bytes[at..]) else {
-                return Err(bad(at, &format!("an event of class {id} that is not whole")));
+            let Some(place) = c.packets.first() else { return Ok(()) };
+            let (time, n) = match event(&mut c.bytes, at, known, &place.info) {
+                Ok(event) => event,
+                Err(what) => {
+                    let path = &data.files[place.file as usize].0;
+                    data.damaged(path, place.at + at as u64, what, (c.bytes.len() - at) as u64);
+                    c.at = c.bytes.len();
+                    continue;
+                }
             };
             c.at = (at + n).next_multiple_of(8);
-            let mut time = [0; 8];
-            time.copy_from_slice(&c.bytes[at..at + 8]);
-            let time = u64::from_le_bytes(time);
             if time > *to {
                 c.packets = &[];
                 (c.at, c.bytes) = (0, Vec::new());
@@ -289,4 +368,26 @@ impl Merged<'_> {
             }
         }
     }
+}
+
+/// Time and length of the event at `at`, which gets this program's number for its class; else what is wrong with it.
+fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Result<(u64, usize), String> {
+    let Some(id) = bytes.get(at + 8..at + 10).map(|b| u16::from_le_bytes([b[0], b[1]])) else {
+        return Err("the packet ends within the head of an event".into());
+    };
+    match known.get(usize::from(id)).copied().flatten() {
+        Some(own) if own == id => {}
+        Some(own) => bytes[at + 8..at + 10].copy_from_slice(&own.to_le_bytes()),
+        None => return Err(format!("an event of class {id}, which the metadata does not have")),
+    }
+    let Some(n) = own_length(&bytes[at..]) else {
+        return Err(format!("an event of class {id} that is not whole"));
+    };
+    let mut time = [0; 8];
+    time.copy_from_slice(&bytes[at..at + 8]);
+    let time = u64::from_le_bytes(time);
+    if !(of.begin..=of.end).contains(&time) {
+        return Err(format!("an event of class {id} at {time}, outside of its packet's time"));
+    }
+    Ok((time, n))
 }

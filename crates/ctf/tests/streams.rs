@@ -228,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn wrong_bytes_are_read_or_said_where(
+    fn wrong_bytes_are_read_or_left_out(
         seeds in prop::collection::vec(seed(), 1..40), flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..6),
     ) {
         let dir = Scratch::new();
@@ -241,20 +241,71 @@ proptest! {
         }
         fs::write(&path, &bytes).unwrap();
         for (from, to) in [(0, u64::MAX), (1010, 1050)] {
-            let result = Data::open(&dir.0).and_then(|d| read(&d, from, to));
-            match result {
-                Ok(events) => {
-                    prop_assert!(events.len() <= seeds.len() + bytes.len() / 16);
-                    for e in &events {
-                        prop_assert!(Event::parse(&e.2).is_ok());
-                    }
-                }
-                Err(e) => {
-                    let said = e.to_string();
-                    prop_assert!(said.contains("cpu_1: at byte "), "{}", said);
-                }
+            let data = Data::open(&dir.0).unwrap();
+            let events = read(&data, from, to).unwrap();
+            prop_assert!(events.len() <= seeds.len() + bytes.len() / 16);
+            for e in &events {
+                prop_assert!(Event::parse(&e.2).is_ok());
+            }
+            for damage in data.damage() {
+                prop_assert!(damage.path == path && damage.at + damage.rest <= bytes.len() as u64, "{:?}", damage);
             }
         }
+    }
+}
+
+/// What is damaged is left out up to the next packet, and said; zeros at the end are what was never written.
+#[test]
+fn what_is_around_damage_is_read() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let seeds = prop::collection::vec(seed(), 60).new_tree(&mut runner).expect("events").current();
+    let dir = Scratch::new();
+    let all = write(&dir.0, &seeds, Limit::None);
+    let path = dir.0.join("cpu_0");
+    let whole = fs::read(&path).expect("stream");
+    let packets = Data::open(&dir.0).expect("a trace").streams[0].packets.clone();
+    let full: Vec<_> = packets.iter().filter(|p| p.info.content > ctf::packet::HEADER as u64).collect();
+    assert!(full.len() > 2, "{packets:?}");
+    let without = |packet: &ctf::own::Place| {
+        let inside = |e: &Written| e.1 == 0 && (packet.info.begin..=packet.info.end).contains(&e.0);
+        all.iter().filter(|e| !inside(e)).cloned().collect::<Vec<_>>()
+    };
+    let size = whole.len() as u64;
+    // A head; the class of a packet's first event.
+    for (at, what, from_head) in [(0, "magic", true), (ctf::packet::HEADER + 8, "class 65535", false)] {
+        let packet = full[1];
+        let at = packet.at + at as u64;
+        let mut bytes = whole.clone();
+        bytes[at as usize..at as usize + 2].fill(0xff);
+        fs::write(&path, &bytes).expect("stream");
+        let data = Data::open(&dir.0).expect("a trace");
+        assert_eq!(read(&data, 0, u64::MAX).expect("events"), without(packet), "{what}");
+        let damage = data.damage();
+        let [one] = &damage[..] else { panic!("{damage:?}") };
+        let place = if from_head { packet.at } else { packet.at + ctf::packet::HEADER as u64 };
+        assert!((one.at, one.path.clone()) == (place, path.clone()) && one.what.contains(what), "{one:?}");
+        let end = packet.at + if from_head { packet.info.size } else { packet.info.content };
+        assert_eq!(one.at + one.rest, end);
+        assert!(data.torn.is_empty());
+    }
+    // A size that leads beyond the file does not make what follows a torn end.
+    let mut bytes = whole.clone();
+    let at = full[1].at as usize + 56;
+    bytes[at..at + 8].copy_from_slice(&(8 * 2 * size).to_le_bytes());
+    fs::write(&path, &bytes).expect("stream");
+    let data = Data::open(&dir.0).expect("a trace");
+    assert_eq!((read(&data, 0, u64::MAX).expect("events"), data.torn.len()), (without(full[1]), 0));
+    assert_eq!(data.damage().len(), 1);
+    for zeros in [1, 100, 200_000] {
+        let mut bytes = whole.clone();
+        bytes.resize(whole.len() + zeros, 0);
+        fs::write(&path, &bytes).expect("stream");
+        let data = Data::open(&dir.0).expect("a trace");
+        assert_eq!(read(&data, 0, u64::MAX).expect("events"), all);
+        assert_eq!(data.torn, [ctf::own::Torn { path: path.clone(), at: size, rest: zeros as u64 }]);
+        assert!(data.damage().is_empty());
     }
 }
 

@@ -140,6 +140,42 @@ fn a_torn_packet_is_cut_off_wherever_it_ends() {
 }
 
 #[test]
+fn what_is_around_damage_is_shown() {
+    each_user(|user| {
+        let r = long(user);
+        let file = r.trace.join("tracer");
+        let whole = fs::read(&file).expect("the stream");
+        let ends = ends(&whole);
+        let all = text(user, &r.trace, &[]);
+        // The class of the first event of the second packet that has events; the head of that packet.
+        for (at, what) in [(88 + 8, "class 65535"), (0, "magic number")] {
+            let mut bytes = whole.clone();
+            let packet = ends[ends.len() - 3];
+            bytes[packet + at..][..2].fill(0xff);
+            fs::write(&file, &bytes).expect("the stream");
+            let out = r.report(&[]);
+            assert_eq!(out.code(), 125, "{}", out.stderr);
+            let said = format!("tracer at byte {}: ", packet + at / 96 * 88);
+            assert!(out.stderr.contains(&said) && out.stderr.contains(what), "{}", out.stderr);
+            let shown: Vec<&str> = std::str::from_utf8(&out.stdout).expect("text").lines().collect();
+            let mut rest = all.lines();
+            assert!(shown.iter().all(|line| rest.any(|l| l == *line)), "lines of the whole, in its order");
+            assert!(shown.len() > all.lines().count() / 4 && shown.len() < all.lines().count());
+            assert_eq!(shown.last(), all.lines().last().as_ref());
+        }
+        // What a filesystem leaves of a write that the machine did not live to see.
+        let mut bytes = whole.clone();
+        bytes.resize(whole.len() + 5000, 0);
+        fs::write(&file, &bytes).expect("the stream");
+        let out = r.report(&[]);
+        assert_eq!((out.code(), out.stdout.as_slice()), (0, all.as_bytes()), "{}", out.stderr);
+        assert!(out.stderr.contains("5000 bytes of packets that are not whole were left out"), "{}", out.stderr);
+        assert!(fs::read(&file).expect("the stream") == whole);
+        babeltrace::check_all(user, &r.trace);
+    });
+}
+
+#[test]
 fn a_trace_that_cannot_be_written_is_shown_as_it_is() {
     if !lab::is_root() || !lab::has("setpriv") {
         return lab::skip("root", "only root can hand a trace to somebody else");
