@@ -113,6 +113,8 @@ pub struct Plan<'a> {
     pub whose: Whose,
     /// Which of them: typed for the class.
     pub filter: Option<lang::Filter>,
+    /// It stands for several classes of the same fields: the cookie of the place that was reached is the number of its class.
+    pub by_cookie: bool,
     /// Another run of the program may come between two of its instructions, on the same processor: it runs in the context of a task
     /// that a kernel with CONFIG_PREEMPT may interrupt.
     pub preemptible: bool,
@@ -386,7 +388,14 @@ pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Pro
             a.call(Helper::KtimeGetNs);
             a.store(Size::D, R7, 0, R0);
         }
-        a.store(Size::H, R7, 8, i32::from(plan.schema.id));
+        if plan.by_cookie {
+            context(a);
+            a.mov(R1, R2);
+            a.call(Helper::GetAttachCookie);
+            a.store(Size::H, R7, 8, R0);
+        } else {
+            a.store(Size::H, R7, 8, i32::from(plan.schema.id));
+        }
         a.store(Size::H, R7, 10, 0);
         who(a, target);
         a.store(Size::W, R7, 20, 0);

@@ -67,7 +67,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
                 replace(&dir)?;
             }
             // Two enablings of a probe have one class, unless they take different things along.
-            let mut classes: Vec<_> = plan.probes.iter().map(|e| e.schema).collect();
+            let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
             classes.sort_by_key(|s| s.id);
             classes.dedup_by_key(|s| s.id);
             // What a named session records may change, and so is not hidden.

@@ -146,7 +146,15 @@ impl Stats {
                 // Whatever has arrived somewhere is among those that the programs have seen.
                 probe["seen"] = json!(0);
             }
-            add(probe, &[("seen", n.seen), ("dropped", n.dropped), ("filtered", n.filtered), ("skipped", n.skipped)]);
+            add(
+                probe,
+                &[
+                    ("seen", n.seen_by_name(e)),
+                    ("dropped", n.dropped),
+                    ("filtered", n.filtered),
+                    ("skipped", n.skipped),
+                ],
+            );
             self.skipped += n.skipped;
             let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
             self.enablings.push(json!({

@@ -53,7 +53,7 @@ pub struct Standing {
     /// Runs of programs that the kernel has left out.
     pub skipped: Skipped,
     /// What was counted of each enabling of a probe other than a call.
-    pub enablings: Vec<(&'static events::Schema, Counts)>,
+    pub enablings: Vec<(String, Counts)>,
 }
 
 /// Where the front end leaves an order for the drain thread, and waits for the answer.

@@ -112,15 +112,17 @@ pub fn is_probe(name: &str) -> bool {
     matches!(name, "begin" | "end") || name.contains(':') && provider != "syscall" && !name.starts_with(['/', '%', '!'])
 }
 
-/// The most probes other than calls in one session: each has programs and rings of its own.
+/// The most enablings of probes other than calls in one session: each has programs and rings of its own.
 pub const MAX: usize = 256;
 
 /// A probe that is switched on.
 pub struct Enabling {
     /// Its name.
     pub name: String,
-    /// The class of its events.
+    /// The class of its events; of several, the first.
     pub schema: &'static Schema,
+    /// Of an enabling of many probes, which share a program: all their classes. Else empty.
+    pub members: Vec<&'static Schema>,
     /// Where each field comes from.
     pub fields: Vec<Field>,
     /// Where its program is attached; none for the session's own beginning and end.
@@ -132,6 +134,11 @@ pub struct Enabling {
 }
 
 impl Enabling {
+    /// The classes of its events.
+    pub fn classes(&self) -> &[&'static Schema] {
+        if self.members.is_empty() { std::slice::from_ref(&self.schema) } else { &self.members }
+    }
+
     /// Its name and its filter.
     pub fn label(&self) -> String {
         match &self.filter {
@@ -165,6 +172,12 @@ pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
         for name in request.names.iter().filter(|n| is_probe(n)) {
             let own = matches!(name.as_str(), "begin" | "end");
             if name.contains(['*', '?']) {
+                if let Some(enabling) = together(name, captures, parsed.as_ref())? {
+                    once(&mut known, &enabling.name, filter)?;
+                    limit(name, all.len() + 1)?;
+                    all.push(enabling);
+                    continue;
+                }
                 limit(name, provider::list(name, false)?.len() + all.len())?;
             }
             let ready = if own { Vec::new() } else { provider::ready(name)? };
@@ -172,11 +185,7 @@ pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
             limit(name, several.len() + all.len())?;
             let names = several.iter().map(|n| n.to_string()).chain(own.then(|| name.clone()));
             for name in names {
-                if known.contains(&(name.clone(), filter)) {
-                    let why = "enabled twice with the same filter";
-                    return Err(Error::usage(format!("-e {name}"), why, "name it once, or with another filter"));
-                }
-                known.insert((name, filter));
+                once(&mut known, &name, filter)?;
             }
             if own {
                 all.push(of_session(name, request)?);
@@ -187,6 +196,36 @@ pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
         }
     }
     Ok(all)
+}
+
+/// Every name once with the same filter.
+fn once<'f>(known: &mut HashSet<(String, Option<&'f str>)>, name: &str, filter: Option<&'f str>) -> Result<()> {
+    if known.insert((name.into(), filter)) {
+        return Ok(());
+    }
+    let why = "enabled twice with the same filter";
+    Err(Error::usage(format!("-e {name}"), why, "name it once, or with another filter"))
+}
+
+/// One enabling for all probes that a pattern matches, where their provider has them share a program, and where the filter is the
+/// same for all: one that asks for the probe's name is not.
+fn together(pattern: &str, captures: Captures, filter: Option<&Parsed>) -> Result<Option<Enabling>> {
+    let Some((probes, ready)) = provider::together(pattern)? else { return Ok(None) };
+    let mut enabling = of(ready, captures, filter)?;
+    let fields: Vec<dynamic::Field> =
+        enabling.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty }).collect();
+    let members = probes.iter().map(|p| class(&p.name, &fields)).collect::<Result<Vec<_>>>()?;
+    for (filter, typed) in filter.iter().zip(&enabling.filter) {
+        let same = |s: &&&Schema| filter.check(s).is_ok_and(|other| other.parts() == typed.parts());
+        if members.iter().filter(same).count() < members.len() {
+            return Ok(None);
+        }
+    }
+    if let Some(hook) = &mut enabling.hook {
+        hook.tag(&members.iter().map(|s| s.id).collect::<Vec<_>>());
+    }
+    (enabling.schema, enabling.members) = (members[0], members);
+    Ok(Some(enabling))
 }
 
 fn limit(name: &str, n: usize) -> Result<()> {
@@ -212,7 +251,8 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
         return Err(Error::usage(format!("-e {name}"), "it happens once and takes no filter", "leave the filter out"));
     }
     let (schema, fields) = (class(name, &[])?, Vec::new());
-    Ok(Enabling { name: name.into(), schema, fields, hook: None, filter: None, missing: Vec::new() })
+    let (members, missing) = (Vec::new(), Vec::new());
+    Ok(Enabling { name: name.into(), schema, members, fields, hook: None, filter: None, missing })
 }
 
 /// The filters of calls, by number, as the programs want them: of every call that is `seen`, those without a filter have one that
@@ -293,7 +333,7 @@ fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Re
     }
     let schema = class(&probe.name, &types)?;
     let filter = filter.map(|f| f.check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))).transpose()?;
-    Ok(Enabling { name: probe.name, schema, fields, hook: Some(hook), filter, missing })
+    Ok(Enabling { name: probe.name, schema, members: Vec::new(), fields, hook: Some(hook), filter, missing })
 }
 
 /// Type and source of an argument; none where no program can find it.

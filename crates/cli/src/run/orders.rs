@@ -196,11 +196,12 @@ impl Run {
             Some(kept) => Stats::kept(kept, standing.dropped, &standing.skipped, began),
         };
         let mut v: Value = serde_json::from_str(&stats.to_json(self.session.name())).unwrap_or_default();
-        for (schema, n) in &standing.enablings {
-            let counts = &mut v["probes"][&*schema.probe()];
+        let attached = self.plan.probes.iter().filter(|e| e.hook.is_some());
+        for (e, (name, n)) in attached.zip(&standing.enablings) {
+            let counts = &mut v["probes"][name];
             let recorded = counts["recorded"].as_u64().unwrap_or(0);
             *counts = json!({
-                "seen": n.seen,
+                "seen": n.seen_by_name(e),
                 "recorded": recorded,
                 "dropped": n.dropped,
                 "filtered": n.filtered,

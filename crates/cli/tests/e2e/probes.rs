@@ -554,6 +554,58 @@ fn the_plan_names_each_probe_and_the_cost_is_measured() {
     assert!(r.out.stderr.contains(&format!("cost: {entry}: ")), "{}", r.out.stderr);
 }
 
+/// More functions than 64 share a program; a filter that is not the same for all of them has them apart.
+#[test]
+fn many_functions_share_a_program() {
+    let Some(p) = tools("many") else { return };
+    let calls = |n: u64| n % 7;
+    let made: u64 = (10..100).map(calls).sum();
+    for kind in ["uprobe", "uretprobe"] {
+        let pattern = format!("{kind}:{p}:many_*");
+        let r = record(&["-e", &format!("{pattern} comm"), "--cost"], &[&p]);
+        assert_eq!(
+            r.out.out(),
+            format!("{}\n", (10..100).map(|n| (0..calls(n)).map(|i| i + n).sum::<u64>()).sum::<u64>())
+        );
+        for n in 10..100 {
+            let name = format!("{kind}:{p}:many_{n}");
+            let (arg, first) = if kind == "uprobe" { ("arg0", 0) } else { ("retval", n) };
+            // An int in a register of 8 bytes.
+            let values: Vec<u64> = r.numbers(&name, arg).iter().map(|v| *v as u64 & 0xffff_ffff).collect();
+            assert_eq!(values, (0..calls(n)).map(|i| first + i).collect::<Vec<_>>(), "{name}");
+            assert!(r.of(&name).iter().all(|e| e["args"]["comm"] == "many"));
+            assert!(calls(n) == 0 || r.count(&name, "seen") == calls(n));
+        }
+        let [all] = &r.stats["enablings"].as_array().expect("a list")[..] else { panic!("{}", r.stats) };
+        let entered = if kind == "uprobe" { None } else { Some(made) };
+        assert_eq!((all["probe"].as_str(), all["seen"].as_u64()), (Some(&*pattern), Some(made)), "{all}");
+        assert_eq!((all["recorded"].as_u64(), all["entered"].as_u64()), (Some(made), entered), "{all}");
+        assert_eq!((r.count(&pattern, "seen"), r.count(&pattern, "dropped")), (0, 0));
+        assert!(r.out.stderr.contains(&format!("cost: {pattern}: ")), "{}", r.out.stderr);
+    }
+    let pattern = format!("uprobe:{p}:many_*");
+    // arg0 is an int: its upper half is whatever the register held.
+    let r = record(&["-e", &format!("{pattern} /(uint32)args.arg0 >= 4/")], &[&p]);
+    let passed: u64 = (10..100).map(|n| calls(n).saturating_sub(4)).sum();
+    assert_eq!(r.count(&pattern, "filtered"), made - passed);
+    assert_eq!(r.events.iter().filter(|e| e["type"] == "probe").count() as u64, passed);
+    let r = record(&["-e", &format!("{pattern} /(uint32)args.arg0 > 6/")], &[&p]);
+    let said = format!("{pattern}: nothing recorded: all {made} filtered by '(uint32)args.arg0 > 6'");
+    assert!(r.out.stderr.contains(&said), "{}", r.out.stderr);
+    // Beside one of them by itself, whose events come twice then.
+    let one = format!("uprobe:{p}:many_97");
+    let r = record(&["-e", &pattern, "-e", &one], &[&p]);
+    assert_eq!(r.numbers(&one, "arg0").len() as u64, 2 * calls(97));
+    let r = record(&["-e", &format!("{pattern} /probe == \"{one}\"/")], &[&p]);
+    assert_eq!(r.count(&one, "recorded"), calls(97));
+    assert_eq!(r.stats["enablings"].as_array().map(Vec::len), Some(90));
+    let argv = ["timeout", "60", "prlimit", "--as=2147483648", "babeltrace2", r.dir.to_str().expect("UTF-8")];
+    if lab::has("babeltrace2") {
+        let out = lab::run(&mut lab::as_user(User::Me, &argv));
+        assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
+    }
+}
+
 #[test]
 fn a_session_that_ends_before_its_target_counts_exactly() {
     let Some(p) = tools("hits") else { return };

@@ -189,7 +189,7 @@ impl Session {
     }
 
     /// What was counted of each enabling of a probe other than a call, in the plan's order; known when the session has finished.
-    pub fn enablings(&self) -> &[(&'static events::Schema, kernel::probes::Counts)] {
+    pub fn enablings(&self) -> &[(String, kernel::probes::Counts)] {
         match self {
             Session::Ptrace(_, _) => &[],
             Session::Kernel(s) => s.enablings(),

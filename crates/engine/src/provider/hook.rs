@@ -20,6 +20,12 @@ pub trait Hook: Send + Sync {
     /// What to load these instructions as.
     fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a>;
 
+    /// For a hook of several probes: the numbers of their classes, in the order of the probes. The program finds that of the probe that
+    /// was reached in its cookie.
+    fn tag(&mut self, classes: &[u16]) {
+        let _ = classes;
+    }
+
     /// Attaches the program. Dropping the links detaches it.
     fn attach(&self, program: &Program) -> io::Result<Vec<Link>>;
 

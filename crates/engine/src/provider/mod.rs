@@ -175,6 +175,13 @@ pub trait Provider: Sync {
     /// The same probes, ready to be switched on by the kernel backend; a probe whose places have their arguments elsewhere is there several times.
     fn ready(&self, pattern: &str) -> std::result::Result<Vec<Ready>, Refusal>;
 
+    /// The probes that match, with one hook for all, where there are so many that each by itself would cost too much, and where their
+    /// arguments are found in the same way; the name of it all is the pattern's.
+    fn together(&self, pattern: &str) -> std::result::Result<Option<(Vec<Probe>, Ready)>, Refusal> {
+        let _ = pattern;
+        Ok(None)
+    }
+
     /// Whether a pattern of all providers (`*:…`) includes it: not where a file must be named first.
     fn is_enumerable(&self) -> bool {
         true
@@ -248,6 +255,18 @@ pub fn ready(pattern: &str) -> Result<Vec<Ready>> {
         return Err(Error::usage(pattern, "no such provider", format!("did you mean {}?", near.join(", "))));
     };
     provider.ready(rest).map_err(|r| refuse(pattern, provider, r))
+}
+
+/// The probes that match `PROVIDER:REST`, with one hook for all ([`Provider::together`]).
+///
+/// # Errors
+/// As [`list`].
+pub fn together(pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>> {
+    let (name, rest) = pattern.split_once(':').unwrap_or((pattern, "*"));
+    match named(name) {
+        Some(provider) => provider.together(rest).map_err(|r| refuse(pattern, provider, r)),
+        None => Ok(None),
+    }
 }
 
 fn refuse(pattern: &str, provider: &dyn Provider, refusal: Refusal) -> Error {

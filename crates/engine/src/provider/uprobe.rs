@@ -36,6 +36,9 @@ pub static URETPROBE: Uprobe = Uprobe {
     at_return: true,
 };
 
+/// More functions than this share a program.
+const APART: usize = 64;
+
 /// Arguments that registers pass.
 const REGISTERS: u8 = 6;
 
@@ -86,6 +89,23 @@ impl Provider for Uprobe {
         let all = self.list(pattern, true)?;
         Ok(all.into_iter().flat_map(|probe| at_sites(probe, self.at_return)).collect())
     }
+
+    fn together(&self, pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>, Refusal> {
+        let all = self.list(pattern, false)?;
+        if all.len() <= APART {
+            return Ok(None);
+        }
+        let mut sites = Vec::new();
+        let mut cookies = Vec::new();
+        for (nth, probe) in (0u64..).zip(&all) {
+            sites.extend(probe.sites.iter().cloned());
+            cookies.resize(sites.len(), nth);
+        }
+        let hook = InFile { places: Vec::new(), sites, cookies, at_return: self.at_return, one_by_one: false };
+        let name = format!("{}:{pattern}", self.name);
+        let probe = Probe { name, args: self.args(true), ..Probe::default() };
+        Ok(Some((all, Ready { probe, hook: Box::new(hook) })))
+    }
 }
 
 /// Programs at the places of a probe in a file: one for all places whose arguments are found in the same way.
@@ -99,7 +119,7 @@ pub(super) fn at_sites(probe: Probe, at_return: bool) -> Vec<Ready> {
     }
     let hook = |(places, sites)| Ready {
         probe: probe.clone(),
-        hook: Box::new(InFile { places, sites, at_return, one_by_one: false }),
+        hook: Box::new(InFile { places, sites, cookies: Vec::new(), at_return, one_by_one: false }),
     };
     groups.into_iter().map(hook).collect()
 }
@@ -109,6 +129,8 @@ struct InFile {
     /// Where the arguments are, in their order; empty: as the probe says.
     places: Vec<Place>,
     sites: Vec<Site>,
+    /// Of the places: which probe each is of; once that is known, the number of its class. Empty: all are of one.
+    cookies: Vec<u64>,
     at_return: bool,
     one_by_one: bool,
 }
@@ -128,7 +150,8 @@ impl Hook for InFile {
     }
 
     fn entries(&self) -> Option<Box<dyn Hook>> {
-        let entries = || InFile { places: Vec::new(), sites: self.sites.clone(), at_return: false, ..*self };
+        let (places, sites, cookies) = (Vec::new(), self.sites.clone(), Vec::new());
+        let entries = || InFile { places, sites, cookies, at_return: false, ..*self };
         self.at_return.then(|| Box::new(entries()) as Box<dyn Hook>)
     }
 
@@ -144,6 +167,12 @@ impl Hook for InFile {
         self.sites.first().map(|s| &*s.path)
     }
 
+    fn tag(&mut self, classes: &[u16]) {
+        for cookie in &mut self.cookies {
+            *cookie = classes.get(*cookie as usize).copied().unwrap_or(0).into();
+        }
+    }
+
     fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
         if let Some(first) = self.sites.first().filter(|_| !self.one_by_one) {
             let path = CString::new(first.path.as_os_str().as_bytes())?;
@@ -154,13 +183,13 @@ impl Hook for InFile {
                 path: &path,
                 offsets: &offsets,
                 counters,
-                cookies: &[],
+                cookies: &self.cookies,
                 at_return: self.at_return,
                 pid: None,
             };
             return Ok(vec![Link::uprobe_multi(program, &all)?]);
         }
-        let at = |s: &Site| {
+        let at = |(nth, s): (usize, &Site)| {
             let place = perf::Uprobe {
                 path: &s.path,
                 offset: s.offset,
@@ -168,15 +197,16 @@ impl Hook for InFile {
                 counter: s.counter,
                 pid: None,
             };
-            Link::perf(program, place.open()?, 0)
+            Link::perf(program, place.open()?, self.cookies.get(nth).copied().unwrap_or(0))
         };
-        self.sites.iter().map(at).collect()
+        self.sites.iter().enumerate().map(at).collect()
     }
 
     /// Before Linux 6.6 every place has an event of its own.
     fn instead(&self) -> Option<Box<dyn Hook>> {
-        let (places, sites) = (self.places.clone(), self.sites.clone());
-        (!self.one_by_one).then(|| Box::new(InFile { places, sites, one_by_one: true, ..*self }) as Box<dyn Hook>)
+        let (places, sites, cookies) = (self.places.clone(), self.sites.clone(), self.cookies.clone());
+        let other = || InFile { places, sites, cookies, one_by_one: true, ..*self };
+        (!self.one_by_one).then(|| Box::new(other()) as Box<dyn Hook>)
     }
 
     fn is_slow_to_close(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use super::load::Loaded;
 use super::probes::Counts;
-use events::Schema;
 
 /// What a program has cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +25,9 @@ pub struct Cost {
 
 impl Cost {
     /// What it is now; called by the thread that empties the rings.
-    pub fn of(loaded: &Loaded, enablings: &[(&'static Schema, Counts)], measured: bool) -> Cost {
+    pub fn of(loaded: &Loaded, enablings: &[(String, Counts)], measured: bool) -> Cost {
         let of_calls = loaded.spent().into_iter();
-        let of_probes = enablings.iter().map(|(s, n)| Spent { name: s.name.into(), runs: n.cost.0, ns: n.cost.1 });
+        let of_probes = enablings.iter().map(|(name, n)| Spent { name: name.clone(), runs: n.cost.0, ns: n.cost.1 });
         let all = of_calls.chain(of_probes).filter(|s| s.runs > 0).collect();
         Cost { programs: measured.then_some(all), drain_ns: sys::time::of_thread() }
     }

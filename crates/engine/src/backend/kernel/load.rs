@@ -465,8 +465,8 @@ impl Loaded {
     }
 
     /// What was counted of each enabling.
-    pub fn probe_counts(&self) -> Vec<(&'static events::Schema, Counts)> {
-        self.probes.iter().map(|p| (p.schema, p.counts())).collect()
+    pub fn probe_counts(&self) -> Vec<(String, Counts)> {
+        self.probes.iter().map(|p| (p.name.clone(), p.counts())).collect()
     }
 
     /// Events of the session itself, of these classes.

@@ -59,7 +59,7 @@ struct Shared {
     /// (d) Events that found a ring full.
     dropped: AtomicU64,
     /// (d) What was counted of each enabling, when the programs are detached.
-    enablings: OnceLock<Vec<(&'static events::Schema, probes::Counts)>>,
+    enablings: OnceLock<Vec<(String, probes::Counts)>>,
     /// (d) What the session has cost, when the programs are detached.
     cost: OnceLock<cost::Cost>,
     /// (d) What the kernel has left out, when the programs are detached.
@@ -274,7 +274,7 @@ impl Session {
     }
 
     /// What was counted of each enabling of a probe other than a call; empty until the programs are detached.
-    pub fn enablings(&self) -> &[(&'static events::Schema, probes::Counts)] {
+    pub fn enablings(&self) -> &[(String, probes::Counts)] {
         self.shared.enablings.get().map_or(&[], Vec::as_slice)
     }
 

@@ -20,8 +20,6 @@ pub struct Probe {
     pub name: String,
     /// Its name and its filter.
     pub label: String,
-    /// The class of its events.
-    pub schema: &'static events::Schema,
     /// What was loaded.
     pub source: bpf::Program,
     /// A ring per CPU.
@@ -70,6 +68,12 @@ impl Counts {
         self.seen.saturating_sub(self.dropped + self.filtered)
     }
 
+    /// Events that happened, as far as they are counted under the enabling's name: what was recorded of many probes that share a program
+    /// is counted under theirs.
+    pub fn seen_by_name(&self, of: &Enabling) -> u64 {
+        if of.members.is_empty() { self.seen } else { self.dropped + self.filtered }
+    }
+
     /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED SKIPPED LABEL`.
     pub fn line(&self, label: &str) -> String {
         let Counts { seen, dropped, filtered, skipped, .. } = self;
@@ -107,7 +111,8 @@ impl Probe {
         let whose = if hook.is_of_the_machine() { Whose::Anyone } else { Whose::Tasks };
         let (fields, filter) = (enabling.fields.clone(), enabling.filter.clone());
         let preemptible = hook.is_preemptible();
-        let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, preemptible };
+        let by_cookie = !enabling.members.is_empty();
+        let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, by_cookie, preemptible };
         let source = probes::probe(&maps, target, &plan).map_err(|e| match e {
             bpf::AsmError::Filter(unfit) => {
                 Error::usage(format!("-e {}", enabling.name), unfit.to_string(), "use a simpler filter")
@@ -133,7 +138,6 @@ impl Probe {
         Ok(Some(Probe {
             name: enabling.name.clone(),
             label: enabling.label(),
-            schema: enabling.schema,
             source,
             rings,
             fell_back,
