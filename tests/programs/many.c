@@ -1,6 +1,12 @@
 /* many.c - 90 functions, many_10 to many_99; many_N is called N modulo 7 times, with 0, 1, 2 … as its argument, and returns the
- * argument plus N. Prints the sum of what they return. */
+ * argument plus N. Prints the sum of what they return. Between them many_locked is called, whose first instruction takes no
+ * breakpoint. */
 #include <stdio.h>
+
+int locked;
+void many_locked(void);
+__asm__(".text\n.globl many_locked\n.type many_locked, @function\nmany_locked:\n\tlock incl locked(%rip)\n\tret\n"
+        ".size many_locked, . - many_locked\n");
 
 #define ONE(n) __attribute__((noinline)) int many_##n(int x) { __asm__ volatile("" : "+r"(x)); return x + n; }
 #define TEN(t) ONE(t##0) ONE(t##1) ONE(t##2) ONE(t##3) ONE(t##4) ONE(t##5) ONE(t##6) ONE(t##7) ONE(t##8) ONE(t##9)
@@ -13,6 +19,7 @@ static int (*const all[])(int) = { NAMES(1) NAMES(2) NAMES(3) NAMES(4) NAMES(5) 
 int main(void)
 {
     long sum = 0;
+    many_locked();
     for (int n = 10; n < 100; n++)
         for (int i = 0; i < n % 7; i++)
             sum += all[n - 10](i);

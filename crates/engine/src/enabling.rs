@@ -211,6 +211,10 @@ fn once<'f>(known: &mut HashSet<(String, Option<&'f str>)>, name: &str, filter: 
 /// same for all: one that asks for the probe's name is not.
 fn together(pattern: &str, captures: Captures, filter: Option<&Parsed>) -> Result<Option<Enabling>> {
     let Some((probes, ready)) = provider::together(pattern)? else { return Ok(None) };
+    if probes.len() > dynamic::MAX {
+        let why = format!("it matches {} functions, and a session has at most {}", probes.len(), dynamic::MAX);
+        return Err(Error::usage(format!("-e {pattern}"), why, "name fewer"));
+    }
     let mut enabling = of(ready, captures, filter)?;
     let fields: Vec<dynamic::Field> =
         enabling.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty }).collect();

@@ -79,23 +79,31 @@ impl Reach {
     }
 }
 
-/// A line for each enabling that has recorded nothing: why, as far as can be known; and for returns that are missing. `counts` are those of the enablings that have a
-/// program, in their order.
+/// Lines on what an enabling has not seen: places without a breakpoint, returns that are missing; then one for each that has recorded
+/// nothing: why, as far as can be known. `counts` are those of the enablings that have a program, in their order.
 pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach: Option<&Reach>) -> Vec<String> {
     let attached = plan.probes.iter().filter(|e| e.hook.is_some());
     let late = matches!(plan.target, Target::Pids(_));
-    let mut lines = Vec::new();
+    // What was lost stands in front: of many lines, not all are shown.
+    let (mut lost, mut silent) = (Vec::new(), Vec::new());
     for (e, n) in attached.zip(counts) {
-        if n.recorded() == 0 {
-            lines.push(format!("{}: nothing recorded: {}", e.name, why(e, n, reach, late)));
+        let left_out = e.hook.as_ref().map(|h| h.left_out()).unwrap_or_default();
+        if !left_out.is_empty() {
+            let more = if left_out.len() > 3 { ", …" } else { "" };
+            let (n, first) = (left_out.len(), left_out[..left_out.len().min(3)].join(", "));
+            lost.push(format!("{}: the kernel can put no breakpoint at {n} of its places: {first}{more}", e.name));
+        }
+        if n.recorded() == 0 && (left_out.is_empty() || !e.members.is_empty()) {
+            silent.push(format!("{}: nothing recorded: {}", e.name, why(e, n, reach, late)));
         }
         if n.without_return() > 0 {
             let (open, all) = (n.without_return(), n.entered.unwrap_or(0));
             let why = "nested deeper than 64, which the kernel does not follow, or not over";
-            lines.push(format!("{}: {open} of {all} calls without a return: {why}", e.name));
+            lost.push(format!("{}: {open} of {all} calls without a return: {why}", e.name));
         }
     }
-    lines
+    lost.append(&mut silent);
+    lost
 }
 
 fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {

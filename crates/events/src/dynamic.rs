@@ -7,13 +7,18 @@ use crate::generated::SCHEMAS;
 use crate::layout::Layout;
 use crate::schema::{Arg, Class, Dir, MAX_ARGS, Ret, Schema, Sets};
 use crate::types::{Fmt, Int, Len, LenFrom, Mem, Type};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The most classes that one process can make.
-pub const MAX: usize = 4096;
+pub const MAX: usize = 32768;
 
 static CLASSES: [OnceLock<(&'static Schema, &'static Layout)>; MAX] = [const { OnceLock::new() }; MAX];
-static COUNT: Mutex<usize> = Mutex::new(0);
+/// How many there are; changed under the lock of [`MADE`].
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// The classes that are made, by name.
+static MADE: Mutex<BTreeMap<&str, Vec<&'static Schema>>> = Mutex::new(BTreeMap::new());
 
 /// A field of a class that is being made.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,17 +56,17 @@ pub fn class(name: &str, fields: &[Field]) -> Result<&'static Schema, TooMany> {
         Type::Int(int) => Type::Int(Int { size: 8, ..int }),
         other => other,
     };
-    let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |s: &&'static Schema| {
-        s.name == name
-            && s.args.len() == fields.len()
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |s: &&&'static Schema| {
+        s.args.len() == fields.len()
             && s.args.iter().zip(fields).all(|(a, f)| a.name == f.name && a.ty == widened(f.ty))
     };
-    if let Some(s) = CLASSES[..*count].iter().filter_map(|c| c.get().map(|c| c.0)).find(same) {
+    if let Some(s) = made.get(name).and_then(|of_name| of_name.iter().find(same)) {
         return Ok(s);
     }
-    let id = u16::try_from(SCHEMAS.len() + *count).map_err(|_| TooMany)?;
-    if *count >= MAX || fields.len() > MAX_ARGS {
+    let count = COUNT.load(Ordering::Relaxed);
+    let id = u16::try_from(SCHEMAS.len() + count).map_err(|_| TooMany)?;
+    if count >= MAX || fields.len() > MAX_ARGS {
         return Err(TooMany);
     }
     let args: Vec<Arg> =
@@ -78,8 +83,9 @@ pub fn class(name: &str, fields: &[Field]) -> Result<&'static Schema, TooMany> {
         from: "",
     }));
     let layout: &'static Layout = Box::leak(Box::new(Layout::of(schema)));
-    let _ = CLASSES[*count].set((schema, layout));
-    *count += 1;
+    let _ = CLASSES[count].set((schema, layout));
+    COUNT.store(count + 1, Ordering::Relaxed);
+    made.entry(schema.name).or_default().push(schema);
     Ok(schema)
 }
 
@@ -90,8 +96,8 @@ pub fn by_id(id: u16) -> Option<(&'static Schema, &'static Layout)> {
 
 /// The id of the class of this name that was made first.
 pub fn by_name(name: &str) -> Option<u16> {
-    let made = CLASSES.iter().map_while(|c| c.get());
-    made.map(|c| c.0).find(|s| s.name == name).map(|s| s.id)
+    let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.get(name)?.first().map(|s| s.id)
 }
 
 #[cfg(test)]

@@ -582,6 +582,8 @@ fn many_functions_share_a_program() {
         assert_eq!((all["recorded"].as_u64(), all["entered"].as_u64()), (Some(made), entered), "{all}");
         assert_eq!((r.count(&pattern, "seen"), r.count(&pattern, "dropped")), (0, 0));
         assert!(r.out.stderr.contains(&format!("cost: {pattern}: ")), "{}", r.out.stderr);
+        let said = format!("{pattern}: the kernel can put no breakpoint at 1 of its places: {kind}:{p}:many_locked");
+        assert!(r.out.stderr.contains(&said), "{}", r.out.stderr);
     }
     let pattern = format!("uprobe:{p}:many_*");
     // arg0 is an int: its upper half is whatever the register held.
@@ -598,7 +600,13 @@ fn many_functions_share_a_program() {
     assert_eq!(r.numbers(&one, "arg0").len() as u64, 2 * calls(97));
     let r = record(&["-e", &format!("{pattern} /probe == \"{one}\"/")], &[&p]);
     assert_eq!(r.count(&one, "recorded"), calls(97));
-    assert_eq!(r.stats["enablings"].as_array().map(Vec::len), Some(90));
+    assert_eq!(r.stats["enablings"].as_array().map(Vec::len), Some(91));
+    let said = "many_locked: the kernel can put no breakpoint at 1 of its places: file offset 0x";
+    assert!(r.out.stderr.contains(said), "{}", r.out.stderr);
+    let locked = format!("uprobe:{p}:many_locked");
+    let out = lab::run(&mut lab::trapline(User::Me, &["record", "-e", &locked, &p]));
+    let said = format!("{locked}: the kernel can put no breakpoint at this instruction (name another place");
+    assert!(out.code() == 125 && out.stderr.contains(&said), "{}", out.stderr);
     let argv = ["timeout", "60", "prlimit", "--as=2147483648", "babeltrace2", r.dir.to_str().expect("UTF-8")];
     if lab::has("babeltrace2") {
         let out = lab::run(&mut lab::as_user(User::Me, &argv));

@@ -86,6 +86,11 @@ pub trait Hook: Send + Sync {
         None
     }
 
+    /// Of a wildcard's places: those that the kernel refused, though it took others; known once it is attached.
+    fn left_out(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What a refusal means, where the system's word does not say it.
     fn explain(&self, e: &io::Error) -> Option<(String, String)> {
         let _ = e;

@@ -6,10 +6,12 @@ use super::pattern::is_pattern;
 use super::{ArgInfo, Place, Probe, Provider, Refusal, Site, glob, join, word};
 use bpf::probes::Value;
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use symbols::Elf;
 use symbols::usdt::Operand;
 use sys::bpf::link::{Link, UprobeMulti};
@@ -87,7 +89,8 @@ impl Provider for Uprobe {
 
     fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
         let all = self.list(pattern, true)?;
-        Ok(all.into_iter().flat_map(|probe| at_sites(probe, self.at_return)).collect())
+        let tolerant = is_pattern(pattern);
+        Ok(all.into_iter().flat_map(|probe| at_sites(probe, self.at_return, tolerant)).collect())
     }
 
     fn together(&self, pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>, Refusal> {
@@ -101,7 +104,7 @@ impl Provider for Uprobe {
             sites.extend(probe.sites.iter().cloned());
             cookies.resize(sites.len(), nth);
         }
-        let hook = InFile { places: Vec::new(), sites, cookies, at_return: self.at_return, one_by_one: false };
+        let hook = InFile { cookies, ..InFile::new(Vec::new(), sites, self.at_return, true) };
         let name = format!("{}:{pattern}", self.name);
         let probe = Probe { name, args: self.args(true), ..Probe::default() };
         Ok(Some((all, Ready { probe, hook: Box::new(hook) })))
@@ -109,7 +112,7 @@ impl Provider for Uprobe {
 }
 
 /// Programs at the places of a probe in a file: one for all places whose arguments are found in the same way.
-pub(super) fn at_sites(probe: Probe, at_return: bool) -> Vec<Ready> {
+pub(super) fn at_sites(probe: Probe, at_return: bool, tolerant: bool) -> Vec<Ready> {
     let mut groups: Vec<(Vec<Place>, Vec<Site>)> = Vec::new();
     for site in &probe.sites {
         match groups.iter_mut().find(|(places, _)| *places == site.places) {
@@ -119,12 +122,13 @@ pub(super) fn at_sites(probe: Probe, at_return: bool) -> Vec<Ready> {
     }
     let hook = |(places, sites)| Ready {
         probe: probe.clone(),
-        hook: Box::new(InFile { places, sites, cookies: Vec::new(), at_return, one_by_one: false }),
+        hook: Box::new(InFile::new(places, sites, at_return, tolerant)),
     };
     groups.into_iter().map(hook).collect()
 }
 
 /// Instructions of a file.
+#[derive(Clone)]
 struct InFile {
     /// Where the arguments are, in their order; empty: as the probe says.
     places: Vec<Place>,
@@ -133,6 +137,67 @@ struct InFile {
     cookies: Vec<u64>,
     at_return: bool,
     one_by_one: bool,
+    /// A place that takes no breakpoint does not keep the others from theirs.
+    tolerant: bool,
+    /// Those places.
+    left_out: Arc<Mutex<Vec<usize>>>,
+}
+
+/// ENOTSUPP (include/linux/errno.h), which no program should see.
+const NOT_SUPPORTED: i32 = 524;
+
+/// Whether this says that the kernel can put no breakpoint there, because the instruction is none that it could carry out elsewhere:
+/// ENOTSUPP and ENOEXEC of arch/x86/kernel/uprobes.c (6.18), for instance for one with a `lock` prefix.
+fn no_breakpoint(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(NOT_SUPPORTED | 8))
+}
+
+/// Whether an instruction has a prefix with which the kernel puts no breakpoint there: ES, CS, SS, DS or LOCK (`is_prefix_bad` of the
+/// same). Where no process has the file mapped yet, the kernel says so to nobody.
+fn has_bad_prefix(instruction: &[u8]) -> bool {
+    let prefix = |b: &&u8| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
+    instruction.iter().take_while(prefix).any(|b| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0xf0))
+}
+
+impl InFile {
+    /// The places where an instruction's prefix rules a breakpoint out.
+    fn without_breakpoint(&self) -> io::Result<Vec<usize>> {
+        let Some(first) = self.sites.first() else { return Ok(Vec::new()) };
+        let file = File::open(&first.path)?;
+        // The longest instruction.
+        let mut bytes = [0; 15];
+        let bad = |(nth, site): (usize, &Site)| {
+            let n = file.read_at(&mut bytes, site.offset).unwrap_or(0);
+            has_bad_prefix(&bytes[..n]).then_some(nth)
+        };
+        Ok(self.sites.iter().enumerate().filter_map(bad).collect())
+    }
+
+    fn new(places: Vec<Place>, sites: Vec<Site>, at_return: bool, tolerant: bool) -> InFile {
+        let left_out = Arc::default();
+        InFile { places, sites, cookies: Vec::new(), at_return, one_by_one: false, tolerant, left_out }
+    }
+
+    /// Attaches to some of the places at once.
+    fn attach_to(&self, program: &Program, some: std::ops::Range<usize>) -> io::Result<Link> {
+        let sites = &self.sites[some.clone()];
+        let path = CString::new(sites[0].path.as_os_str().as_bytes())?;
+        let offsets: Vec<u64> = sites.iter().map(|s| s.offset).collect();
+        let counters: Vec<u64> = sites.iter().map(|s| s.counter).collect();
+        let counters = if counters.iter().any(|c| *c != 0) { &counters[..] } else { &[] };
+        let cookies = if self.cookies.is_empty() { &[] } else { &self.cookies[some] };
+        let all =
+            UprobeMulti { path: &path, offsets: &offsets, counters, cookies, at_return: self.at_return, pid: None };
+        Link::uprobe_multi(program, &all)
+    }
+
+    /// Attaches to one place by an event of its own.
+    fn attach_one(&self, program: &Program, nth: usize) -> io::Result<Link> {
+        let s = &self.sites[nth];
+        let (at_return, counter) = (self.at_return, s.counter);
+        let place = perf::Uprobe { path: &s.path, offset: s.offset, at_return, counter, pid: None };
+        Link::perf(program, place.open()?, self.cookies.get(nth).copied().unwrap_or(0))
+    }
 }
 
 impl Hook for InFile {
@@ -150,8 +215,7 @@ impl Hook for InFile {
     }
 
     fn entries(&self) -> Option<Box<dyn Hook>> {
-        let (places, sites, cookies) = (Vec::new(), self.sites.clone(), Vec::new());
-        let entries = || InFile { places, sites, cookies, at_return: false, ..*self };
+        let entries = || InFile::new(Vec::new(), self.sites.clone(), false, self.tolerant);
         self.at_return.then(|| Box::new(entries()) as Box<dyn Hook>)
     }
 
@@ -174,39 +238,58 @@ impl Hook for InFile {
     }
 
     fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
-        if let Some(first) = self.sites.first().filter(|_| !self.one_by_one) {
-            let path = CString::new(first.path.as_os_str().as_bytes())?;
-            let offsets: Vec<u64> = self.sites.iter().map(|s| s.offset).collect();
-            let counters: Vec<u64> = self.sites.iter().map(|s| s.counter).collect();
-            let counters = if counters.iter().any(|c| *c != 0) { &counters[..] } else { &[] };
-            let all = UprobeMulti {
-                path: &path,
-                offsets: &offsets,
-                counters,
-                cookies: &self.cookies,
-                at_return: self.at_return,
-                pid: None,
-            };
-            return Ok(vec![Link::uprobe_multi(program, &all)?]);
+        let mut links = Vec::new();
+        let mut left_out = self.without_breakpoint()?;
+        if !(left_out.is_empty() || self.tolerant) {
+            return Err(io::Error::from_raw_os_error(NOT_SUPPORTED));
         }
-        let at = |(nth, s): (usize, &Site)| {
-            let place = perf::Uprobe {
-                path: &s.path,
-                offset: s.offset,
-                at_return: self.at_return,
-                counter: s.counter,
-                pid: None,
+        // What lies between those.
+        let mut waiting = Vec::new();
+        let mut from = 0;
+        for end in left_out.iter().copied().chain([self.sites.len()]) {
+            match self.one_by_one {
+                true => waiting.extend((from..end).map(|nth| nth..nth + 1)),
+                false => waiting.extend((from < end).then_some(from..end)),
+            }
+            from = end + 1;
+        }
+        // Of what is refused, the halves come next.
+        while let Some(some) = waiting.pop() {
+            let attached = match self.one_by_one {
+                true => self.attach_one(program, some.start),
+                false => self.attach_to(program, some.clone()),
             };
-            Link::perf(program, place.open()?, self.cookies.get(nth).copied().unwrap_or(0))
+            match attached {
+                Ok(link) => links.push(link),
+                Err(e) if !(self.tolerant && no_breakpoint(&e)) => return Err(e),
+                Err(_) if some.len() == 1 => left_out.push(some.start),
+                Err(_) => {
+                    let middle = some.start + some.len() / 2;
+                    waiting.push(middle..some.end);
+                    waiting.push(some.start..middle);
+                }
+            }
+        }
+        *self.left_out.lock().unwrap_or_else(PoisonError::into_inner) = left_out;
+        Ok(links)
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        let name = |nth: &usize| {
+            let class = self.cookies.get(*nth).and_then(|id| events::schema::by_id(*id as u16));
+            class.map_or_else(|| format!("file offset {:#x}", self.sites[*nth].offset), |s| s.name.into())
         };
-        self.sites.iter().enumerate().map(at).collect()
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).iter().map(name).collect()
+    }
+
+    fn explain(&self, e: &io::Error) -> Option<(String, String)> {
+        let todo = "name another place: uprobe:PATH:FUNCTION+OFFSET";
+        no_breakpoint(e).then(|| ("the kernel can put no breakpoint at this instruction".into(), todo.into()))
     }
 
     /// Before Linux 6.6 every place has an event of its own.
     fn instead(&self) -> Option<Box<dyn Hook>> {
-        let (places, sites, cookies) = (self.places.clone(), self.sites.clone(), self.cookies.clone());
-        let other = || InFile { places, sites, cookies, one_by_one: true, ..*self };
-        (!self.one_by_one).then(|| Box::new(other()) as Box<dyn Hook>)
+        (!self.one_by_one).then(|| Box::new(InFile { one_by_one: true, ..self.clone() }) as Box<dyn Hook>)
     }
 
     fn is_slow_to_close(&self) -> bool {
@@ -327,6 +410,19 @@ mod tests {
         assert!(UPROBE.list(&own(), false).unwrap().len() > 100);
         let Err(Refusal::Nothing(near)) = UPROBE.list(&format!("{}:maim", own()), false) else { panic!() };
         assert_eq!(near[0], format!("uprobe:{}:main", own()));
+    }
+
+    #[test]
+    fn instructions_that_take_no_breakpoint_are_known_by_their_prefixes() {
+        // lock incl (%rdi); data16 lock; notrack jmp; nop with CS.
+        for bad in [&[0xf0, 0xff, 0x07][..], &[0x66, 0xf0, 0xff], &[0x3e, 0xff, 0xe0], &[0x66, 0x2e, 0x0f, 0x1f]] {
+            assert!(has_bad_prefix(bad), "{bad:x?}");
+        }
+        // endbr64; push; rep stos; mov with FS; nothing; nothing but prefixes that are none of those.
+        for good in [&[0xf3, 0x0f, 0x1e, 0xfa][..], &[0x55], &[0xf3, 0x48, 0xab], &[0x64, 0x48, 0x8b], &[], &[0x66; 15]]
+        {
+            assert!(!has_bad_prefix(good), "{good:x?}");
+        }
     }
 
     #[test]

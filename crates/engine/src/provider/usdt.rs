@@ -1,5 +1,6 @@
 //! `usdt:PATH:PROVIDER:NAME`: static probes that a program or library was built with.
 
+use super::pattern::is_pattern;
 use super::uprobe::{at_sites, open, split_path};
 use super::{ArgInfo, ArgType, Form, Place, Probe, Provider, Ready, Refusal, Site, glob, join};
 use std::path::Path;
@@ -59,7 +60,8 @@ impl Provider for Usdt {
     }
 
     fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
-        Ok(self.list(pattern, true)?.into_iter().flat_map(|probe| at_sites(probe, false)).collect())
+        let tolerant = is_pattern(pattern);
+        Ok(self.list(pattern, true)?.into_iter().flat_map(|probe| at_sites(probe, false, tolerant)).collect())
     }
 }
 

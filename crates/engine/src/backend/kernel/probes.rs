@@ -260,6 +260,7 @@ fn attach_somehow(
         Ok((program, links)) => Ok((program, links, true)),
         // What both refusals mean, where that is known.
         Err(second) => Err(match (hook.explain(first.error()), other.explain(second.error())) {
+            (Some((why, _)), Some((also, todo))) if why == also => Error::failed(name, why, todo),
             (Some((why, _)), Some((also, todo))) => Error::failed(name, format!("{why}, and {also}"), todo),
             _ => first.said(name, hook, source),
         }),
