@@ -85,6 +85,17 @@ pub struct Damage {
     pub rest: u64,
 }
 
+/// All damage that was found: of a hostile trace there may be millions of places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Damages {
+    /// The first.
+    pub first: Option<Damage>,
+    /// How many.
+    pub places: u64,
+    /// Bytes that were left out for them.
+    pub bytes: u64,
+}
+
 /// The data of a trace, opened.
 #[derive(Debug)]
 pub struct Data {
@@ -93,7 +104,7 @@ pub struct Data {
     pub streams: Vec<Stream>,
     /// Files that end within a packet, or with zeros that were never written.
     pub torn: Vec<Torn>,
-    damage: Mutex<Vec<Damage>>,
+    damage: Mutex<Damages>,
 }
 
 impl Data {
@@ -108,8 +119,7 @@ impl Data {
             })
             .collect();
         names.sort();
-        let mut data =
-            Data { files: Vec::new(), streams: Vec::new(), torn: Vec::new(), damage: Mutex::new(Vec::new()) };
+        let mut data = Data { files: Vec::new(), streams: Vec::new(), torn: Vec::new(), damage: Mutex::default() };
         for path in names {
             match File::open(&path) {
                 Ok(file) => data.scan(path, file)?,
@@ -122,23 +132,22 @@ impl Data {
             s.packets.sort_by_key(|p| (p.info.seq, p.file, p.at));
         }
         data.streams.sort_by_key(|s| s.instance);
-        match data.damage().into_iter().next() {
+        match data.damage().first {
             Some(Damage { path, at, what, .. }) if data.streams.is_empty() => Err(Error::Bad { path, at, what }),
             _ => Ok(data),
         }
     }
 
     /// What was found damaged so far: heads of packets when the trace was opened, events when they were read.
-    pub fn damage(&self) -> Vec<Damage> {
+    pub fn damage(&self) -> Damages {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn damaged(&self, path: &Path, at: u64, what: String, rest: u64) {
-        let damage = Damage { path: path.into(), at, what, rest };
         let mut all = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
-        if !all.contains(&damage) {
-            all.push(damage);
-        }
+        all.places += 1;
+        all.bytes += rest;
+        all.first.get_or_insert_with(|| Damage { path: path.into(), at, what, rest });
     }
 
     fn scan(&mut self, path: PathBuf, file: File) -> Result<(), Error> {
@@ -196,9 +205,10 @@ impl Data {
         // The magic number and the identity.
         let sign = &sign[..20];
         let mut from = from;
-        let mut bytes = vec![0; CHUNK];
+        // It is near as a rule; what is read for nothing stays in proportion.
+        let mut bytes = vec![0; CHUNK >> 6];
         while from + HEADER as u64 <= size {
-            let n = (size - from).min(CHUNK as u64) as usize;
+            let n = (size - from).min(bytes.len() as u64) as usize;
             file.read_exact_at(&mut bytes[..n], from)?;
             for (found, _) in bytes[..n].windows(sign.len()).enumerate().filter(|(_, bytes)| *bytes == sign) {
                 let at = from + found as u64;
@@ -210,10 +220,11 @@ impl Data {
                     return Ok(Some(at));
                 }
             }
-            if n < CHUNK {
+            if n < bytes.len() {
                 break;
             }
-            from += (CHUNK - sign.len() + 1) as u64;
+            from += (n - sign.len() + 1) as u64;
+            bytes.resize((2 * n).min(CHUNK), 0);
         }
         Ok(None)
     }

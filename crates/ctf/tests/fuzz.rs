@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 
-#[path = "it/skip.rs"]
-#[allow(dead_code, reason = "shared by the tests; this one takes only `Dir`")]
-mod skip;
-use skip::Dir;
+#[path = "it/dir.rs"]
+mod dir;
+use dir::Dir;
 
 struct Rng(u64);
 

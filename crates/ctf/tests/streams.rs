@@ -247,7 +247,7 @@ proptest! {
             for e in &events {
                 prop_assert!(Event::parse(&e.2).is_ok());
             }
-            for damage in data.damage() {
+            if let Some(damage) = data.damage().first {
                 prop_assert!(damage.path == path && damage.at + damage.rest <= bytes.len() as u64, "{:?}", damage);
             }
         }
@@ -283,7 +283,7 @@ fn what_is_around_damage_is_read() {
         let data = Data::open(&dir.0).expect("a trace");
         assert_eq!(read(&data, 0, u64::MAX).expect("events"), without(packet), "{what}");
         let damage = data.damage();
-        let [one] = &damage[..] else { panic!("{damage:?}") };
+        let (1, Some(one)) = (damage.places, &damage.first) else { panic!("{damage:?}") };
         let place = if from_head { packet.at } else { packet.at + ctf::packet::HEADER as u64 };
         assert!((one.at, one.path.clone()) == (place, path.clone()) && one.what.contains(what), "{one:?}");
         let end = packet.at + if from_head { packet.info.size } else { packet.info.content };
@@ -297,7 +297,7 @@ fn what_is_around_damage_is_read() {
     fs::write(&path, &bytes).expect("stream");
     let data = Data::open(&dir.0).expect("a trace");
     assert_eq!((read(&data, 0, u64::MAX).expect("events"), data.torn.len()), (without(full[1]), 0));
-    assert_eq!(data.damage().len(), 1);
+    assert_eq!(data.damage().places, 1);
     for zeros in [1, 100, 200_000] {
         let mut bytes = whole.clone();
         bytes.resize(whole.len() + zeros, 0);
@@ -305,7 +305,7 @@ fn what_is_around_damage_is_read() {
         let data = Data::open(&dir.0).expect("a trace");
         assert_eq!(read(&data, 0, u64::MAX).expect("events"), all);
         assert_eq!(data.torn, [ctf::own::Torn { path: path.clone(), at: size, rest: zeros as u64 }]);
-        assert!(data.damage().is_empty());
+        assert_eq!(data.damage(), ctf::own::Damages::default());
     }
 }
 

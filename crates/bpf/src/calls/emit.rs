@@ -71,15 +71,21 @@ pub fn program(
     a.finish()
 }
 
+/// r0 = the storage of the task in r2; where it has none, NULL, or a `new` one of zeros.
+pub fn storage(a: &mut Assembler, maps: &Maps, new: bool) {
+    a.map_fd(R1, maps.tasks);
+    a.mov(R3, 0);
+    // BPF_LOCAL_STORAGE_GET_F_CREATE
+    a.mov(R4, i32::from(new));
+    a.call(Helper::TaskStorageGet);
+}
+
 /// r6 = the current task's storage, or out.
 pub fn current_state(a: &mut Assembler, maps: &Maps, out: Label) {
     a.note("the current task's state; none: not traced");
     a.call(Helper::GetCurrentTaskBtf);
-    a.map_fd(R1, maps.tasks);
     a.mov(R2, R0);
-    a.mov(R3, 0);
-    a.mov(R4, 0);
-    a.call(Helper::TaskStorageGet);
+    storage(a, maps, false);
     a.jump_if(Cond::Eq, R0, 0, out);
     a.mov(R6, R0);
 }

@@ -3,7 +3,7 @@
 //! A child is traced because its creator is: its task storage is made in `sched_process_fork`, before it first runs. The events
 //! are laid out as their schemas say; the offsets come from [`Layout`].
 
-use super::emit::{call_event, count, follow, output, process_id, program, scratch, slot, thread_id, who};
+use super::emit::{call_event, count, follow, output, process_id, program, scratch, slot, storage, thread_id, who};
 use super::filters::{self, Outcome};
 use super::ops::Callbacks;
 use super::pause;
@@ -73,11 +73,8 @@ pub fn fork(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         scratch(a, maps, out);
         a.note("the child is traced because its creator is");
         a.load(Size::D, R9, R10, slot::CTX);
-        a.map_fd(R1, maps.tasks);
         a.load(Size::D, R2, R9, 8);
-        a.mov(R3, 0);
-        a.mov(R4, 1); // BPF_LOCAL_STORAGE_GET_F_CREATE
-        a.call(Helper::TaskStorageGet);
+        storage(a, maps, true);
         let [made, known] = [a.new_label(), a.new_label()];
         a.jump_if(Cond::Ne, R0, 0, made);
         if !target.whole {

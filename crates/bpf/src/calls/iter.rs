@@ -7,7 +7,7 @@
 //! A record is read while its thread may run. It holds together where flags and start at its end are those of its state; else
 //! the thread has moved on, and the reader drops it.
 
-use super::emit::row;
+use super::emit::{row, storage};
 use super::plan::{self, NO_ROW, WANTED};
 use super::state;
 use super::target::Maps;
@@ -93,11 +93,8 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Offsets, unknown: bool) -> Resul
     a.store(Size::D, R10, slot::SEQ, R1);
     a.note("no task: the end");
     a.jump_if(Cond::Eq, R7, 0, out);
-    a.map_fd(R1, maps.tasks);
     a.mov(R2, R7);
-    a.mov(R3, 0);
-    a.mov(R4, 0);
-    a.call(Helper::TaskStorageGet);
+    storage(a, maps, false);
     a.jump_if(Cond::Eq, R0, 0, out);
     a.mov(R6, R0);
     a.load(Size::D, R1, R6, state::FLAGS);
@@ -188,11 +185,8 @@ pub fn adopt(maps: &Maps, seeds: i32, task_pid: i16) -> Result<crate::Program, c
     a.mov(R6, R0);
     a.load(Size::D, R1, R6, state::SIZE as i16);
     a.jump_if(Cond::Ne, R1, 0, out);
-    a.map_fd(R1, maps.tasks);
     a.mov(R2, R7);
-    a.mov(R3, 0);
-    a.mov(R4, 0);
-    a.call(Helper::TaskStorageGet);
+    storage(&mut a, maps, false);
     a.jump_if(Cond::Ne, R0, 0, had_one);
     a.map_fd(R1, maps.tasks);
     a.mov(R2, R7);

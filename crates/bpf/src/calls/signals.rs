@@ -11,7 +11,7 @@
 //! A group-stop has no tracepoint. The thread that takes the signal is known to stop by what the kernel decides from; the others
 //! leave their calls for it, with the stop pending.
 
-use super::emit::{follow, output, program, scratch, slot, whose};
+use super::emit::{follow, output, program, scratch, slot, storage, whose};
 use super::events::{at, begin, put};
 use super::target::{Maps, Target};
 use super::whole::state_or_new;
@@ -84,11 +84,8 @@ pub fn generated(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.jump_if(Cond::Eq, R1, SIGKILL, out);
         a.store(Size::D, R10, slot::WORD, held::FATAL);
         a.bind(known);
-        a.map_fd(R1, maps.tasks);
         a.load(Size::D, R2, R9, 16);
-        a.mov(R3, 0);
-        a.mov(R4, 0);
-        a.call(Helper::TaskStorageGet);
+        storage(a, maps, false);
         let stranger = a.new_label();
         a.mov(R6, R0);
         a.jump_if(Cond::Eq, R6, 0, if target.whole { stranger } else { out });

@@ -10,7 +10,7 @@
 //!
 //! Marks live in task storage, not in a list of ids, so that they hold in every pid namespace and are inherited without a gap.
 
-use super::emit::{ARG_REGISTERS, AX, count, current_state, scratch, slot};
+use super::emit::{ARG_REGISTERS, AX, count, current_state, scratch, slot, storage};
 use super::target::{Maps, Source, Target};
 use super::{counter, state};
 use crate::asm::{Assembler, Label};
@@ -54,11 +54,8 @@ pub fn every_state(a: &mut Assembler, maps: &Maps, target: &Target, out: Label, 
     a.load(Size::W, R1, R0, target.task_flags);
     a.alu(Alu::And, R1, PF_KTHREAD);
     a.jump_if(Cond::Ne, R1, 0, out);
-    a.map_fd(R1, maps.tasks);
     a.mov(R2, R0);
-    a.mov(R3, 0);
-    a.mov(R4, 1); // BPF_LOCAL_STORAGE_GET_F_CREATE
-    a.call(Helper::TaskStorageGet);
+    storage(a, maps, true);
     a.jump_if(Cond::Eq, R0, 0, lost);
     a.mov(R6, R0);
 }

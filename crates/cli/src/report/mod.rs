@@ -138,11 +138,11 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
 /// Says what could not be read.
 fn damage(trace: &Trace) -> Result<u8> {
     let all = trace.data.damage();
-    let Some(first) = all.first() else { return Ok(0) };
-    let lost: u64 = all.iter().map(|d| d.rest).sum();
-    let places = if all.len() == 1 { "1 place".into() } else { format!("{} places", all.len()) };
+    let Some(first) = &all.first else { return Ok(0) };
+    let places = if all.places == 1 { "1 place".into() } else { format!("{} places", all.places) };
     let file = first.path.file_name().unwrap_or_default().to_string_lossy();
-    let why = format!("{lost} bytes in {places} are damaged; the first, {file} at byte {}: {}", first.at, first.what);
+    let why =
+        format!("{} bytes in {places} are damaged; the first, {file} at byte {}: {}", all.bytes, first.at, first.what);
     Err(Error::failed(trace.dir.display().to_string(), why, "all else was shown"))
 }
 

@@ -290,15 +290,20 @@ fn attach(room: &Room, backend: &str, name: &str, calls: &str, target: &[&str]) 
     running
 }
 
+/// A room, and a target that waits to be told what to call.
+fn phases() -> Option<(Room, Phases)> {
+    let program = lab::program("phases")?;
+    let mut p = Phases::start(&mut lab::as_user(User::Me, &[&program]));
+    p.make("ppid", 1);
+    Some((Room::new(User::Me), p))
+}
+
 #[test]
 fn two_sessions_on_one_target_are_independent() {
     if !possible() {
         return;
     }
-    let Some(program) = lab::program("phases") else { return };
-    let room = Room::new(User::Me);
-    let mut p = Phases::start(&mut lab::as_user(User::Me, &[&program]));
-    p.make("ppid", 1);
+    let Some((room, mut p)) = phases() else { return };
     let pid = p.child.id().to_string();
     let one = attach(&room, "kernel", "one", "getppid", &["-p", &pid]);
     let two = attach(&room, "kernel", "two", "getuid", &["-p", &pid]);
@@ -360,10 +365,7 @@ fn the_whole_machine_can_be_a_session() {
     if !possible() {
         return;
     }
-    let Some(program) = lab::program("phases") else { return };
-    let room = Room::new(User::Me);
-    let mut p = Phases::start(&mut lab::as_user(User::Me, &[&program]));
-    p.make("ppid", 1);
+    let Some((room, mut p)) = phases() else { return };
     let running = attach(&room, "kernel", "w", "getppid", &["-a", "--paused"]);
     p.make("ppid", 9);
     room.does(&["start", "w"]);

@@ -5,9 +5,10 @@ use std::process::Command;
 use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 
+use super::dir::Dir;
 use super::encode::{PacketSpec, packet};
 use super::samples;
-use super::skip::{Dir, has, skip};
+use super::skip::{has, skip};
 
 /// Our lines of a trace, which has neither errors nor gaps.
 pub fn ours(dir: &std::path::Path) -> String {

@@ -3,6 +3,7 @@
 mod babeltrace;
 mod corpus;
 mod diagnostics;
+mod dir;
 mod encode;
 mod packets;
 mod property;

@@ -4,9 +4,9 @@ use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 use expect_test::{Expect, expect};
 
+use super::dir::Dir;
 use super::encode::{PacketSpec, packet};
 use super::samples::{self, SMALL};
-use super::skip::Dir;
 
 /// Lines of the trace, errors without the directory.
 fn lines(dir: &Dir) -> String {

@@ -7,9 +7,9 @@ use ctf::model::{
 use ctf::read::{Event, Item, Reader, Trace};
 use proptest::prelude::*;
 
+use super::dir::Dir;
 use super::encode::{PacketSpec, Written, packet};
 use super::samples;
-use super::skip::Dir;
 
 /// All events of a directory; no errors, nothing else.
 pub fn events(dir: &std::path::Path) -> Vec<Event> {

@@ -17,24 +17,3 @@ pub fn skip(tier: &str, why: &str) {
 pub fn has(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|d| d.join(program).is_file()))
 }
-
-/// A directory of the calling test's own, removed at its end.
-pub struct Dir(pub std::path::PathBuf);
-
-impl Dir {
-    pub fn new(name: &str) -> Dir {
-        let dir = std::env::temp_dir().join(format!("trapline-ctf-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).expect("a directory");
-        Dir(dir)
-    }
-    pub fn write(&self, name: &str, bytes: &[u8]) {
-        fs::write(self.0.join(name), bytes).expect("a file");
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
