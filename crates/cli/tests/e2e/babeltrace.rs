@@ -144,6 +144,24 @@ pub fn check_all(user: User, trace: &Path) -> u64 {
     json.len() as u64
 }
 
+/// How many events babeltrace2 finds in a trace, and how many it says were discarded; none where there is no babeltrace2.
+#[track_caller]
+pub fn counts(user: User, trace: &Path) -> Option<(u64, u64)> {
+    if !lab::has("babeltrace2") {
+        lab::skip("package:babeltrace2", "no babeltrace2");
+        return None;
+    }
+    let dir = trace.to_str().expect("UTF-8");
+    let argv = ["timeout", "120", "prlimit", "--as=2147483648", "babeltrace2", "--color=never", dir];
+    let out = lab::run(lab::as_user(user, &argv).stdin(Stdio::null()));
+    assert_eq!(out.code(), 0, "{}: {}", trace.display(), out.stderr);
+    let lost = out.stderr.lines().map(|line| {
+        let n = line.strip_prefix("WARNING: Tracer discarded ").and_then(|l| l.split(' ').next()?.parse::<u64>().ok());
+        n.unwrap_or_else(|| panic!("{}: {line}", trace.display()))
+    });
+    Some((out.out().lines().count() as u64, lost.sum()))
+}
+
 /// Every event of the trace in JSON, as `trapline report` makes it.
 #[track_caller]
 pub fn json(user: User, trace: &Path) -> Vec<Value> {

@@ -17,6 +17,7 @@ mod kernel_shows;
 mod lab;
 mod limits;
 mod list;
+mod old_traces;
 mod options;
 mod output;
 mod probes;
