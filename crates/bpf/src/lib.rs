@@ -22,6 +22,7 @@ pub mod interp;
 mod link;
 pub mod probes;
 pub mod program;
+pub mod scratch;
 
 pub use asm::{AsmError, Assembler, Label, Operand};
 pub use helper::Helper;

@@ -10,12 +10,13 @@
 mod filter;
 
 use crate::asm::{Assembler, Label};
-use crate::calls::emit::{count, output_counted, program, scratch, slot, who};
+use crate::calls::emit::{output, program, slot, who};
 use crate::calls::pause;
 use crate::calls::whole::state_or_new;
-use crate::calls::{Maps, Target, counter, state};
+use crate::calls::{Maps, Target, state};
 use crate::helper::Helper;
-use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
+use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+use crate::scratch::{self, Lost};
 use events::Schema;
 use events::layout::Layout;
 
@@ -115,65 +116,28 @@ pub struct Plan<'a> {
     pub filter: Option<lang::Filter>,
     /// It stands for several classes of the same fields: the cookie of the place that was reached is the number of its class.
     pub by_cookie: bool,
-    /// Another run of the program may come between two of its instructions, on the same processor: it runs in the context of a task
-    /// that a kernel with CONFIG_PREEMPT may interrupt.
-    pub preemptible: bool,
 }
 
-/// Offset of a counter, as those of [`counter`]: functions entered whose returns the program is for.
-pub const ENTERED: i16 = 32576;
-/// The same: no longer 0 when the session is over, because it takes long to detach some programs: what comes then is no event.
-pub const STOPPED: i16 = 32560;
-/// The same: whether a run of the program has the scratch buffer.
-const BUSY: i16 = 32568;
-
-/// Takes the scratch buffer of this CPU in r7. Where another run has it, the event is dropped, and counted.
-fn claim(a: &mut Assembler, maps: &Maps, plan: &Plan<'_>, out: Label) {
-    going(a, maps, out);
-    if !plan.preemptible {
-        return;
+/// r7 = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: r7 is it already.
+fn going(a: &mut Assembler, maps: &Maps, found: bool, out: Label) {
+    if !found {
+        scratch::find(a, maps, out);
     }
-    let free = a.new_label();
-    a.note("the scratch buffer may be in use by a run that this one has interrupted");
-    a.mov(R2, R7);
-    a.alu(Alu::Add, R2, counter::BASE as i32);
-    a.mov(R1, 1);
-    a.atomic(Atomic::Xchg, Size::D, R2, BUSY, R1);
-    a.jump_if(Cond::Eq, R1, 0, free);
-    tally(a, plan, counter::SEEN);
-    tally(a, plan, counter::DROPPED);
-    a.jump(out);
-    a.bind(free);
-}
-
-/// r7 = the scratch buffer of this CPU, or out where the session is over.
-fn going(a: &mut Assembler, maps: &Maps, out: Label) {
-    scratch(a, maps, out);
-    a.mov(R2, R7);
-    a.alu(Alu::Add, R2, counter::BASE as i32);
-    a.load(Size::D, R1, R2, STOPPED);
+    scratch::words(a, R2);
+    a.load(Size::D, R1, R2, scratch::STOPPED);
     a.jump_if(Cond::Ne, R1, 0, out);
 }
 
-/// Gives it back.
-fn release(a: &mut Assembler, plan: &Plan<'_>) {
-    if plan.preemptible {
-        a.mov(R2, R7);
-        a.alu(Alu::Add, R2, counter::BASE as i32);
-        a.mov(R1, 0);
-        a.atomic(Atomic::Xchg, Size::D, R2, BUSY, R1);
-    }
-}
-
-/// Adds 1 to a counter of this CPU.
-fn tally(a: &mut Assembler, plan: &Plan<'_>, which: i16) {
-    if !plan.preemptible {
-        return count(a, which);
-    }
-    a.mov(R1, R7);
-    a.alu(Alu::Add, R1, counter::BASE as i32);
-    a.mov(R2, 1);
-    a.atomic(Atomic::Add, Size::D, R1, which, R2);
+/// r7 = the scratch buffer of this CPU, claimed; `out` where the session is over, or where another run has it, which is counted.
+fn ready(a: &mut Assembler, maps: &Maps, found: bool, out: Label) {
+    let [taken, ready] = [a.new_label(), a.new_label()];
+    going(a, maps, found, out);
+    scratch::claim(a, taken);
+    a.jump(ready);
+    a.bind(taken);
+    scratch::count_lost(a, Lost::Unknown);
+    a.jump(out);
+    a.bind(ready);
 }
 
 /// The program that counts the entries of functions whose returns another one is for: the kernel follows only so many returns.
@@ -181,8 +145,8 @@ pub fn entered(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::P
     program(maps, target, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         whose(a, maps, target, plan, out);
-        going(a, maps, out);
-        tally(a, plan, ENTERED);
+        going(a, maps, false, out);
+        scratch::count(a, scratch::ENTERED);
     })
 }
 
@@ -378,10 +342,10 @@ pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Pro
     program(maps, target, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         whose(a, maps, target, plan, out);
-        pause::stopped_before(a, maps, target, out);
-        let known = filter::before(a, maps, target, plan, out);
+        let found = pause::stopped_before(a, maps, target, out);
+        let known = filter::before(a, maps, target, plan, found, out);
         if !known.scratch {
-            claim(a, maps, plan, out);
+            ready(a, maps, found, out);
         }
         a.note("fixed part");
         if !known.time {
@@ -410,7 +374,6 @@ pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Pro
                 tail(a, i, at as i16, t);
             }
         }
-        output_counted(a, maps, |a, which| tally(a, plan, which));
-        release(a, plan);
+        output(a, maps);
     })
 }

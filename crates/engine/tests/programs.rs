@@ -3,8 +3,9 @@
 
 use bpf::Program;
 use bpf::calls::plan::{self as rows, Limits as RowLimits};
-use bpf::calls::{self, Maps, Namespace, SCRATCH, Source, Target, state};
+use bpf::calls::{self, Maps, Namespace, Source, Target, state};
 use bpf::interp::{Access, Machine};
+use bpf::scratch::{self, FILTERED, SEEN, UNKNOWN};
 use engine::capture::{Call, Limits, Memory, tails};
 use events::Event;
 use events::encode::{self, Fixed};
@@ -147,7 +148,7 @@ fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
     m.task = task(signal, 8, leader);
     m.add_user(BASE, memory);
     m.add_task_storage(TASKS, state::SIZE as usize);
-    m.add_array(SCRATCHES, SCRATCH as usize, 1);
+    m.add_array(SCRATCHES, scratch::SIZE as usize, 1);
     m.add_ring(RING, 1 << 20);
     m.add_array(ROWS, rows::ROW, nr + 1);
     let ops = switch_ops(schema, nr, limits);
@@ -199,9 +200,19 @@ fn maps(nr: u32) -> Maps {
 
 /// A counter of the machine's only processor.
 fn counter(m: &Machine, which: i16) -> u64 {
-    let at = calls::counter::BASE + which as usize;
+    let at = scratch::index(0, which);
     let value = m.value(SCRATCHES, &[0; 4]).expect("scratch memory");
     u64::from_le_bytes(std::array::from_fn(|i| value[at + i]))
+}
+
+/// A `struct pt_regs` with these in di, si, dx, r10, r8, r9, and the result in ax from the start.
+fn registers(args: &[u64; 6], ret: i64) -> [u8; 168] {
+    let mut regs = [0; 168];
+    for (at, arg) in [112, 104, 96, 56, 72, 64].into_iter().zip(args) {
+        regs[at..at + 8].copy_from_slice(&arg.to_le_bytes());
+    }
+    regs[80..88].copy_from_slice(&ret.to_le_bytes());
+    regs
 }
 
 /// The same in a pid namespace, with filters; the machine as it is afterwards, too.
@@ -215,14 +226,7 @@ fn filtered(
 ) -> (Machine, Vec<Vec<u8>>) {
     let (target, maps) = (target(namespace, filters), maps(nr));
     let mut m = machine(schema, nr, memory);
-    // di, si, dx, r10, r8, r9 in struct pt_regs.
-    let mut regs = [0u8; 168];
-    for (at, arg) in [112, 104, 96, 56, 72, 64].into_iter().zip(args) {
-        regs[at..at + 8].copy_from_slice(&arg.to_le_bytes());
-    }
-    // The result in ax: these calls have it from the start.
-    regs[80..88].copy_from_slice(&ret.to_le_bytes());
-    let regs = m.add_kernel(&regs, Access::ReadOnly);
+    let regs = m.add_kernel(&registers(args, ret), Access::ReadOnly);
     let run = |m: &mut Machine, p: Program, ctx: [u64; 2]| {
         if let Err(fault) = m.run_words(&p, &ctx) {
             panic!("{} {args:x?} = {ret}: {fault}\n{p}", schema.name);
@@ -416,7 +420,7 @@ fn filters_decide_as_the_evaluator_does() {
             let verdict = filter.matches(&event, &context);
             let (m, events) = filtered(schema, nr, &args, ret, &memory, (None, list));
             let about = format!("{} {args:x?} = {ret}: {text}", schema.name);
-            assert_eq!(counter(&m, calls::counter::SEEN), 1, "{about}");
+            assert_eq!(counter(&m, SEEN), 1, "{about}");
             match verdict {
                 Verdict::Pass => {
                     assert_eq!(events, std::slice::from_ref(&bytes), "{about}");
@@ -424,7 +428,7 @@ fn filters_decide_as_the_evaluator_does() {
                 }
                 Verdict::Rejected(part) => {
                     assert_eq!(events.len(), 0, "{about}");
-                    assert_eq!(counter(&m, calls::counter::FILTERED + 8 * part as i16), 1, "{about}");
+                    assert_eq!(counter(&m, FILTERED + 8 * part as i16), 1, "{about}");
                     rejected += 1;
                 }
                 // Too little of the string is in the event; the programs read what they need.
@@ -482,7 +486,7 @@ fn a_call_whose_start_is_not_known_has_no_duration() {
         m.run_words(&program, &[0, 0]).unwrap_or_else(|e| panic!("{text}: {e}\n{program}"));
         assert_eq!(m.drain(RING).len(), usize::from(passes), "{text}");
         let missing = u64::from(!passes);
-        let counters = [calls::counter::SEEN, calls::counter::UNKNOWN, calls::counter::DROPPED].map(|c| counter(&m, c));
+        let counters = [SEEN, UNKNOWN, scratch::DROPPED].map(|c| counter(&m, c));
         assert_eq!(counters, [1, missing, 0], "{text}");
         // The next call's start is known.
         let state = m.value(TASKS, &m.task.to_le_bytes()).unwrap();
@@ -492,7 +496,6 @@ fn a_call_whose_start_is_not_known_has_no_duration() {
 
 #[test]
 fn a_call_that_does_not_return_has_no_result() {
-    use calls::counter::{FILTERED, SEEN, UNKNOWN};
     for (text, events, filtered, unknown) in [
         ("pid == 20", 2, 0, 0),
         ("pid == 21", 1, 1, 0),
@@ -611,7 +614,7 @@ fn arrays_of_messages_are_captured_message_by_message() {
 /// Sets a word that user space has mapped: the switch of the machine's only processor.
 fn switch(m: &mut Machine, to: u64) {
     let mut value = m.value(SCRATCHES, &[0; 4]).expect("scratch memory").to_vec();
-    let at = calls::counter::BASE + calls::counter::SWITCH as usize;
+    let at = scratch::index(0, scratch::SWITCH);
     value[at..at + 8].copy_from_slice(&to.to_le_bytes());
     assert!(m.set_value(SCRATCHES, &[0; 4], &value));
 }
@@ -635,7 +638,7 @@ fn a_session_that_is_stopped_holds_calls_back() {
         let mut m = in_close(flags);
         switch(&mut m, word);
         m.run_words(&exit, &[0, 0]).unwrap_or_else(|e| panic!("{flags} {word}: {e}\n{exit}"));
-        assert_eq!((m.drain(RING).len(), counter(&m, calls::counter::SEEN)), (events, events as u64), "{flags} {word}");
+        assert_eq!((m.drain(RING).len(), counter(&m, SEEN)), (events, events as u64), "{flags} {word}");
         // The call is over in any case.
         let state = m.value(TASKS, &m.task.to_le_bytes()).unwrap();
         assert_eq!(i32::from(state[0]) & state::IN_CALL, 0);
@@ -650,6 +653,42 @@ fn a_session_that_is_stopped_holds_calls_back() {
         let events = m.drain(RING);
         let found: Vec<&str> = events.iter().map(|e| Event::parse(e).expect("an event").schema.name).collect();
         assert_eq!(found, names);
+    }
+}
+
+/// The session's switch and what the ops keep in the scratch buffer are words of their own: with every call, so with every op.
+#[test]
+fn a_session_that_can_be_stopped_records_every_call_as_any_other_does() {
+    let mut random = Random(0x7261_706c_696e_6503);
+    for nr in 0..events::generated::X86_64.len() as u32 {
+        let Some(schema) = events::schema::by_number(nr.into()) else { continue };
+        for round in 0..4 {
+            let (memory, args) = (random.memory(), std::array::from_fn(|_| random.argument()));
+            let ret = if round == 0 { 5000 } else { random.result() };
+            let want = traced(schema, nr, &args, ret, &memory);
+            let target = Target { switch: Some(0), ..target(None, Vec::new()) };
+            let mut m = machine(schema, nr, &memory);
+            let regs = m.add_kernel(&registers(&args, ret), Access::ReadOnly);
+            let enter = calls::sys_enter(&maps(nr), &target, Source::All).expect("a program");
+            let exit = calls::sys_exit(&maps(nr), &target, Source::All).expect("a program");
+            let becomes_another = ret >= 0 && schema.name.starts_with("execve");
+            for word in [0, 0, calls::pause::STOPPED, 0] {
+                switch(&mut m, word);
+                let about = format!("{} {args:x?} = {ret}, switch {word}", schema.name);
+                m.run_words(&enter, &[regs, nr.into()]).unwrap_or_else(|e| panic!("{about}: {e}\n{enter}"));
+                assert_eq!(counter(&m, scratch::SWITCH), word, "{about}");
+                if becomes_another {
+                    m.memory.clear_user();
+                }
+                m.run_words(&exit, &[regs, ret as u64]).unwrap_or_else(|e| panic!("{about}: {e}\n{exit}"));
+                assert_eq!(counter(&m, scratch::SWITCH), word, "{about}");
+                let expected = if word == 0 { std::slice::from_ref(&want) } else { &[] };
+                assert_eq!(m.drain(RING), expected, "{about}");
+                if becomes_another {
+                    break;
+                }
+            }
+        }
     }
 }
 

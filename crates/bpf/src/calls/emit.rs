@@ -9,10 +9,11 @@ use super::pause;
 use super::plan::{self, AT_ENTRY, NO_ROW, WANTED};
 use super::target::{Maps, Source, Target};
 use super::whole::{began_before, every_state, leave_out, state_or_new};
-use super::{counter, held, signals, state};
+use super::{held, signals, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+use crate::scratch::{self, Lost, front};
 use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout};
 
 /// Offsets of the registers in `struct pt_regs` (arch/x86/include/asm/ptrace.h): di, si, dx, r10, r8, r9.
@@ -52,6 +53,10 @@ pub mod slot {
     pub const SCRATCH: i16 = -160;
     /// Row, for the same.
     pub const ROW: i16 = -168;
+    /// The scratch buffer, where this run has claimed it; else 0.
+    pub const CLAIMED: i16 = -176;
+    /// The lowest of all.
+    pub const LAST: i16 = CLAIMED;
 }
 
 /// Emits a program around `body`, which may jump to the label it is given to end without a word.
@@ -63,8 +68,10 @@ pub fn program(
     let mut a = Assembler::new();
     let mut cbs = Callbacks::new();
     let out = a.new_label();
+    scratch::unclaimed(&mut a);
     body(&mut a, &mut cbs, out);
     a.bind(out);
+    scratch::release(&mut a);
     a.mov(R0, 0);
     a.exit();
     ops::emit_callbacks(&mut a, maps, target, &mut cbs);
@@ -90,16 +97,27 @@ pub fn current_state(a: &mut Assembler, maps: &Maps, out: Label) {
     a.mov(R6, R0);
 }
 
-/// r7 = the scratch buffer of this CPU.
-pub fn scratch(a: &mut Assembler, maps: &Maps, out: Label) {
-    a.call(Helper::GetSmpProcessorId);
-    a.store(Size::W, R10, slot::KEY, R0);
-    a.map_fd(R1, maps.scratch);
-    a.mov(R2, R10);
-    a.alu(Alu::Add, R2, i32::from(slot::KEY));
-    a.call(Helper::MapLookup);
-    a.jump_if(Cond::Eq, R0, 0, out);
-    a.mov(R7, R0);
+/// r7 = the scratch buffer of this CPU, claimed. Where another run has it, the event is counted as `lost`, and the program ends.
+pub fn claimed(a: &mut Assembler, maps: &Maps, lost: Lost, out: Label) {
+    claimed_or(a, maps, out, |a| {
+        scratch::count_lost(a, lost);
+        a.jump(out);
+    });
+}
+
+/// r7 = the scratch buffer of this CPU, claimed. Where another run has it, r7 is only found, and `taken` says what then happens: it
+/// ends with a jump.
+pub fn claimed_or(a: &mut Assembler, maps: &Maps, out: Label, taken: impl FnOnce(&mut Assembler)) {
+    let [fresh, ready, busy] = std::array::from_fn(|_| a.new_label());
+    a.load(Size::D, R7, R10, slot::CLAIMED);
+    a.jump_if(Cond::Ne, R7, 0, ready);
+    a.bind(fresh);
+    scratch::find(a, maps, out);
+    scratch::claim(a, busy);
+    a.jump(ready);
+    a.bind(busy);
+    taken(a);
+    a.bind(ready);
 }
 
 /// r9 = the row of call `nr` (in r1), or out.
@@ -114,36 +132,23 @@ pub fn row(a: &mut Assembler, maps: &Maps, out: Label) {
     a.mov(R9, R0);
 }
 
-/// Adds 1 to a counter of this CPU. The programs run with preemption off, so that nobody else is at it.
-pub fn count(a: &mut Assembler, which: i16) {
-    a.mov(R1, R7);
-    a.alu(Alu::Add, R1, 32768);
-    a.load(Size::D, R2, R1, which);
-    a.alu(Alu::Add, R2, 1);
-    a.store(Size::D, R1, which, R2);
-}
-
-/// Puts r8 bytes of the scratch buffer into the ring of this CPU; a full ring is counted.
+/// Puts r8 bytes of the scratch buffer into the ring of this CPU; what finds it full is counted, by the class that the event says.
 pub fn output(a: &mut Assembler, maps: &Maps) {
-    output_counted(a, maps, count);
-}
-
-/// The same, with another way to count.
-pub fn output_counted(a: &mut Assembler, maps: &Maps, count: impl Fn(&mut Assembler, i16)) {
     let (dropped, done, found) = (a.new_label(), a.new_label(), a.new_label());
     a.note("into the ring of this CPU");
-    count(a, counter::SEEN);
+    scratch::count(a, scratch::SEEN);
     a.call(Helper::GetSmpProcessorId);
     ring_of_cpu(a, &maps.rings, 0, found);
     a.bind(found);
-    a.jump_if(Cond::Gt, R8, 0xc000, dropped);
+    a.jump_if(Cond::Gt, R8, scratch::MAX_EVENT, dropped);
     a.mov(R2, R7);
     a.mov(R3, R8);
     a.mov(R4, 1); // BPF_RB_NO_WAKEUP: the collector polls.
     a.call(Helper::RingbufOutput);
     a.jump_if(Cond::Eq, R0, 0, done);
     a.bind(dropped);
-    count(a, counter::DROPPED);
+    a.load(Size::H, R3, R7, 8);
+    scratch::count_dropped(a, Lost::InR3);
     a.bind(done);
 }
 
@@ -274,7 +279,12 @@ pub fn sys_enter(maps: &Maps, target: &Target, source: Source) -> Result<crate::
         pause::not_read(a, target);
         a.jump_if(Cond::Ne, R1, i32::from(AT_ENTRY | WANTED), out);
         a.note("tails of entry");
-        scratch(a, maps, out);
+        claimed_or(a, maps, out, |a| {
+            a.load(Size::D, R1, R6, state::FLAGS);
+            a.alu(Alu::Or, R1, state::ENTRY_LOST);
+            a.store(Size::D, R6, state::FLAGS, R1);
+            a.jump(out);
+        });
         a.mov(R8, 0);
         a.mov(R1, 0);
         ops::set_caps(a, R1);
@@ -402,8 +412,8 @@ pub fn call_event(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &
     a.jump(done);
     a.bind(drop);
     a.note("too long for the scratch buffer");
-    count(a, counter::SEEN);
-    count(a, counter::DROPPED);
+    a.load(Size::H, R3, R7, 8);
+    scratch::count_lost(a, Lost::InR3);
     a.bind(done);
 }
 
@@ -443,7 +453,6 @@ fn attached_bit(a: &mut Assembler) {
 /// A call that no row describes, or a 32-bit one: number, architecture, registers. The address of the registers is in CTX.
 fn raw_event(a: &mut Assembler, target: &Target) {
     const REGISTERS: i32 = 168;
-    const REGISTERS_AT: i32 = 1024;
     const ARCH_X86_64: u64 = 0xc000_003e;
     const ARCH_I386: u64 = 0x4000_0003;
     // 32-bit calls take their arguments from bx cx dx si di bp (arch/x86/include/asm/syscall.h).
@@ -484,16 +493,26 @@ fn raw_event(a: &mut Assembler, target: &Target) {
     a.store(Size::W, R7, at(1), R1);
     // The registers, behind the event.
     a.mov(R1, R7);
-    a.alu(Alu::Add, R1, REGISTERS_AT);
+    a.alu(Alu::Add, R1, i32::from(front::REGISTERS));
     a.mov(R2, REGISTERS);
     a.load(Size::D, R3, R10, slot::CTX);
     a.call(Helper::ProbeReadKernel);
     for (i, reg) in ARG_REGISTERS_32.iter().enumerate() {
-        a.load(Size::D, R1, R7, REGISTERS_AT as i16 + *reg);
+        a.load(Size::D, R1, R7, front::REGISTERS + *reg);
         a.store(Size::D, R7, at(2 + i), R1);
     }
     a.bind(ready);
     a.mov(R8, layout.fixed as i32);
+}
+
+/// Counts the call in r6, of which nothing could be read at its entry, as lost; falls through.
+pub(super) fn entry_lost(a: &mut Assembler, maps: &Maps, out: Label) {
+    a.note("its entry found the scratch buffer taken");
+    a.load(Size::D, R1, R6, state::NR);
+    row(a, maps, out);
+    scratch::find(a, maps, out);
+    a.load(Size::H, R3, R9, plan::ID);
+    scratch::count_lost(a, Lost::InR3);
 }
 
 /// The program for `sys_exit`. From [`Source::All`] (raw tracepoint; context: pt_regs) it is also that of
@@ -501,7 +520,7 @@ fn raw_event(a: &mut Assembler, target: &Target) {
 /// contexts apart.
 pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::Program, crate::AsmError> {
     program(maps, target, |a, cbs, out| {
-        let [event, told, raw_call, task_ends, ended, returned] = std::array::from_fn(|_| a.new_label());
+        let [event, told, raw_call, task_ends, ended, returned, lost] = std::array::from_fn(|_| a.new_label());
         let shared = (source == Source::All).then(|| signals::Shared { show: a.new_label(), shown: a.new_label() });
         a.store(Size::D, R10, slot::CTX, R1);
         state_or_new(a, maps, target, out);
@@ -540,6 +559,7 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
         if filters::decide_at_entry(target) {
             a.jump_if(Cond::Set, R1, state::REJECTED, returned);
         }
+        a.jump_if(Cond::Set, R1, state::ENTRY_LOST, lost);
         a.alu(Alu::And, R1, state::COMPAT);
         a.jump_if(Cond::Ne, R1, 0, raw_call);
         a.load(Size::D, R1, R6, state::NR);
@@ -550,7 +570,11 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
         a.jump_if(Cond::Ne, R1, 0, raw_call);
         a.alu(Alu::And, R2, i32::from(WANTED));
         a.jump_if(Cond::Eq, R2, 0, returned);
-        scratch(a, maps, out);
+        claimed_or(a, maps, out, |a| {
+            a.load(Size::H, R3, R9, plan::ID);
+            scratch::count_lost(a, Lost::InR3);
+            a.jump(out);
+        });
         if target.names.is_some() {
             ops::names::made(a, cbs);
         }
@@ -572,6 +596,7 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
         a.jump(returned);
         if source == Source::All {
             a.bind(task_ends);
+            super::events::reached_its_end(a, maps, target, out);
             super::events::unfinished(a, maps, target, event, ended, out);
             a.bind(ended);
             super::events::end(a, maps, target, shared, out);
@@ -579,7 +604,7 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
         }
         a.bind(raw_call);
         if target.unknown && source == Source::All {
-            scratch(a, maps, out);
+            claimed(a, maps, Lost::Class(events::generated::C_RAW.id), out);
             pause::raw_is_held_back(a, target, returned);
             raw_event(a, target);
             a.load(Size::H, R1, R7, 10);
@@ -587,6 +612,9 @@ pub fn sys_exit(maps: &Maps, target: &Target, source: Source) -> Result<crate::P
             a.store(Size::H, R7, 10, R1);
             output(a, maps);
         }
+        a.jump(returned);
+        a.bind(lost);
+        entry_lost(a, maps, out);
         a.bind(returned);
         signals::after_call(a, maps, target, shared, out);
     })

@@ -3,17 +3,20 @@
 //! A child is traced because its creator is: its task storage is made in `sched_process_fork`, before it first runs. The events
 //! are laid out as their schemas say; the offsets come from [`Layout`].
 
-use super::emit::{call_event, count, follow, output, process_id, program, scratch, slot, storage, thread_id, who};
+use super::emit::{
+    call_event, claimed, claimed_or, entry_lost, follow, output, process_id, program, slot, storage, thread_id, who,
+};
 use super::filters::{self, Outcome};
 use super::ops::Callbacks;
 use super::pause;
 use super::signals::{Shared, show_held};
 use super::target::{Maps, Rights, Target};
 use super::whole::{born, every_state, state_or_new};
-use super::{counter, held, plan, state};
+use super::{held, plan, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+use crate::scratch::{self, Lost};
 use events::Schema;
 use events::generated as g;
 use events::layout::Layout;
@@ -70,7 +73,6 @@ pub fn fork(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
     program(maps, target, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         every_state(a, maps, target, out, out);
-        scratch(a, maps, out);
         a.note("the child is traced because its creator is");
         a.load(Size::D, R9, R10, slot::CTX);
         a.load(Size::D, R2, R9, 8);
@@ -79,18 +81,23 @@ pub fn fork(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         a.jump_if(Cond::Ne, R0, 0, made);
         if !target.whole {
             // Without memory for it the child cannot be traced: that is a loss.
-            count(a, counter::SEEN);
-            count(a, counter::DROPPED);
+            scratch::find(a, maps, out);
+            scratch::count_lost(a, Lost::Unknown);
         }
         a.jump(known);
         a.bind(made);
         a.load(Size::D, R1, R9, 8);
         thread_id(a, target, R2, R1);
         a.store(Size::D, R0, state::TID, R2);
+        if !target.whole {
+            scratch::find(a, maps, out);
+            scratch::count(a, scratch::BORN);
+        }
         a.bind(known);
         if target.whole {
             born(a, target, out);
         }
+        claimed(a, maps, Lost::Class(g::P_FORK.id), out);
         begin(a, target, &g::P_FORK, 1);
         a.load(Size::D, R1, R9, 8);
         process_id(a, target, R2, R1);
@@ -126,15 +133,17 @@ pub fn exec(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
     program(maps, target, |a, cbs, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         state_or_new(a, maps, target, out);
-        scratch(a, maps, out);
+        claimed_or(a, maps, out, |a| {
+            scratch::count_lost(a, Lost::Class(g::P_EXEC.id));
+            let go = if target.only.is_some() { let_go } else { begun };
+            go(a, maps);
+            a.jump(out);
+        });
         late_name(a, target);
         if let Some(rights) = &target.only {
             other_rights(a, maps, cbs, target, rights, out);
         }
-        a.note("the command has become itself");
-        a.load(Size::D, R1, R6, state::FLAGS);
-        a.alu(Alu::And, R1, !state::STARTING);
-        a.store(Size::D, R6, state::FLAGS, R1);
+        begun(a, maps);
         begin(a, target, &g::P_EXEC, 1);
         old_id(a, target);
         put(a, &g::P_EXEC, "old_tid", R1);
@@ -145,6 +154,22 @@ pub fn exec(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
         comm_tail(a);
         output(a, maps);
     })
+}
+
+/// The current task, whose state is in r6, is the command itself from here on.
+fn begun(a: &mut Assembler, _: &Maps) {
+    a.note("the command has become itself");
+    a.load(Size::D, R1, R6, state::FLAGS);
+    a.alu(Alu::And, R1, !state::STARTING);
+    a.store(Size::D, R6, state::FLAGS, R1);
+}
+
+/// The current task is traced no longer.
+fn let_go(a: &mut Assembler, maps: &Maps) {
+    a.call(Helper::GetCurrentTaskBtf);
+    a.map_fd(R1, maps.tasks);
+    a.mov(R2, R0);
+    a.call(Helper::TaskStorageDelete);
 }
 
 /// Lets the task go, and with it its children to come, where the program that it has become has rights that the session's user has
@@ -176,15 +201,11 @@ fn other_rights(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &Ta
     call_event(a, maps, cbs, target);
     a.jump(ended);
     a.bind(drop);
-    count(a, counter::SEEN);
-    count(a, counter::DROPPED);
+    scratch::count_lost(a, Lost::Unknown);
     a.bind(ended);
     begin(a, target, &g::P_DETACH, 0);
     output(a, maps);
-    a.call(Helper::GetCurrentTaskBtf);
-    a.map_fd(R1, maps.tasks);
-    a.mov(R2, R0);
-    a.call(Helper::TaskStorageDelete);
+    let_go(a, maps);
     a.jump(out);
     a.bind(same);
 }
@@ -292,11 +313,32 @@ pub fn exit(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
     program(maps, target, |a, cbs, out| {
         state_or_new(a, maps, target, out);
         let [event, ended] = [a.new_label(), a.new_label()];
+        reached_its_end(a, maps, target, out);
         unfinished(a, maps, target, event, ended, out);
         a.bind(event);
         call_event(a, maps, cbs, target);
         a.bind(ended);
         end(a, maps, target, None, out);
+    })
+}
+
+/// Counts that the current task has reached its end, whatever becomes of the event. Not on a whole machine, which has no end.
+pub(super) fn reached_its_end(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) {
+    if !target.whole {
+        scratch::find(a, maps, out);
+        scratch::count(a, scratch::ENDED);
+    }
+}
+
+/// `sched_process_free` (context: task): a traced task is gone. It has switched for the last time, somebody has collected it, and
+/// what it has freed is freed.
+pub fn freed(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
+    program(maps, target, |a, _, out| {
+        a.load(Size::D, R2, R1, 0);
+        storage(a, maps, false);
+        a.jump_if(Cond::Eq, R0, 0, out);
+        scratch::find(a, maps, out);
+        scratch::count(a, scratch::FREED);
     })
 }
 
@@ -365,12 +407,20 @@ fn distant_id(a: &mut Assembler, target: &Target, task: Reg) {
 /// call ready to be told of.
 pub(super) fn unfinished(a: &mut Assembler, maps: &Maps, target: &Target, event: Label, ended: Label, out: Label) {
     a.note("the call that it ends in");
-    scratch(a, maps, out);
+    claimed(a, maps, Lost::Class(g::P_EXIT.id), out);
     super::ops::set_ended(a, true);
+    let read = a.new_label();
     a.load(Size::D, R1, R6, state::FLAGS);
+    a.jump_if(Cond::Set, R1, state::STARTING | state::REJECTED, ended);
     a.mov(R2, R1);
-    a.alu(Alu::And, R2, state::IN_CALL | state::STARTING | state::REJECTED);
-    a.jump_if(Cond::Ne, R2, state::IN_CALL, ended);
+    a.alu(Alu::And, R2, state::IN_CALL);
+    a.jump_if(Cond::Eq, R2, 0, ended);
+    a.mov(R2, R1);
+    a.alu(Alu::And, R2, state::ENTRY_LOST);
+    a.jump_if(Cond::Eq, R2, 0, read);
+    entry_lost(a, maps, out);
+    a.jump(ended);
+    a.bind(read);
     a.alu(Alu::And, R1, !state::IN_CALL);
     a.store(Size::D, R6, state::FLAGS, R1);
     a.load(Size::D, R1, R6, state::NR);

@@ -11,22 +11,17 @@
 //!
 //! Registers as in [`super::emit`]; strings and intermediate numbers lie in the scratch buffer, behind the fixed part.
 
-use super::emit::{count, row, scratch, slot, who};
+use super::emit::{claimed_or, row, slot, who};
 use super::target::Target;
-use super::{Maps, counter, pause, plan, state};
+use super::{Maps, pause, plan, state};
 use crate::asm::{AsmError, Assembler, Label};
 use crate::filter::{self, Argument, Bytes, Exits, Place, Places};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::scratch::{self, front};
 use events::layout::{Layout, Shape};
 use lang::Filter;
 use lang::filter::ir::{Leaf, Subject, Value};
-
-/// Where strings are read to, in the scratch buffer: the fixed part, of at most 256 bytes, lies before it.
-const STRINGS: i16 = 512;
-/// Where numbers are kept.
-const TEMPS: i16 = 256;
-const TEMP_COUNT: usize = 32;
 
 /// What became of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +61,8 @@ pub fn at_entry(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) {
     a.load(Size::H, R1, R9, plan::FLAGS);
     a.alu(Alu::And, R1, i32::from(plan::WANTED));
     a.jump_if(Cond::Eq, R1, 0, undecided);
-    scratch(a, maps, undecided);
+    // Where the buffer is taken, the end of the call decides.
+    claimed_or(a, maps, undecided, |a| a.jump(undecided));
     pause::stopped(a, target, undecided);
     emit(a, target, Outcome::Entered, out);
     a.bind(undecided);
@@ -240,7 +236,7 @@ fn elsewhere(places: &Places, args: &[u8], bytes: Bytes) -> Places {
 
 fn places(target: &Target, outcome: Outcome) -> Places {
     let memory = |base, off| Place::Memory(base, off, Size::D);
-    let mut p = filter::helpers((R7, STRINGS), (R7, TEMPS, TEMP_COUNT));
+    let mut p = filter::helpers((R7, front::STRINGS), (R7, front::TEMPS, front::TEMP_COUNT));
     p.args = (0..6).map(|i| Argument { value: memory(R6, state::ARGS + 8 * i), bytes: Bytes::User }).collect();
     if outcome != Outcome::Entered {
         p.cpu = memory(R6, state::CPU);
@@ -258,17 +254,18 @@ fn places(target: &Target, outcome: Outcome) -> Places {
 /// Counts what does not pass.
 fn leave(a: &mut Assembler, exits: &Exits, outcome: Outcome, out: Label) {
     let rejected = exits.rejected.iter().enumerate();
-    let counters = rejected.map(|(i, l)| (*l, counter::FILTERED + 8 * i.min(counter::PARTS - 1) as i16));
+    let counters = rejected.map(|(i, l)| (*l, scratch::FILTERED + 8 * i.min(scratch::PARTS - 1) as i16));
     let common = a.new_label();
-    for (label, which) in counters.chain([(exits.unknown, counter::UNKNOWN)]) {
+    for (label, which) in counters.chain([(exits.unknown, scratch::UNKNOWN)]) {
         a.bind(label);
-        count(a, which);
+        scratch::count(a, which);
         a.jump(common);
     }
     a.bind(common);
     a.note("filtered out");
-    count(a, counter::SEEN);
-    count_call(a);
+    scratch::count(a, scratch::SEEN);
+    a.load(Size::D, R3, R6, state::NR);
+    scratch::count_nth(a, scratch::FILTERED_CALLS, R3);
     a.load(Size::D, R1, R6, state::FLAGS);
     match outcome {
         Outcome::Entered => a.alu(Alu::Or, R1, state::REJECTED),
@@ -277,18 +274,4 @@ fn leave(a: &mut Assembler, exits: &Exits, outcome: Outcome, out: Label) {
     }
     a.store(Size::D, R6, state::FLAGS, R1);
     a.jump(out);
-}
-
-/// Adds 1 to the counter of this call on this CPU.
-fn count_call(a: &mut Assembler) {
-    let beyond = a.new_label();
-    a.load(Size::D, R2, R6, state::NR);
-    a.jump_if(Cond::Ge, R2, counter::NUMBERS as i32, beyond);
-    a.alu(Alu::Lsh, R2, 3);
-    a.alu(Alu::Add, R2, R7);
-    a.alu(Alu::Add, R2, (counter::BASE + counter::CALLS as usize) as i32);
-    a.load(Size::D, R3, R2, 0);
-    a.alu(Alu::Add, R3, 1);
-    a.store(Size::D, R2, 0, R3);
-    a.bind(beyond);
 }

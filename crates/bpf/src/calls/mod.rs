@@ -24,7 +24,7 @@ mod tests;
 pub(crate) mod whole;
 
 pub use emit::{sys_enter, sys_exit};
-pub use events::{exec, exit, fork};
+pub use events::{exec, exit, fork, freed};
 pub use ops::names::{Names, Sockets};
 pub use signals::{delivered, generated};
 pub use target::{Maps, Namespace, Rights, Source, Target};
@@ -86,6 +86,8 @@ pub mod state {
     pub const UNREAD: i32 = 64;
     /// A filter has rejected the call at its entry, and it is counted.
     pub const REJECTED: i32 = 128;
+    /// The scratch buffer was taken when the call's memory had to be read.
+    pub const ENTRY_LOST: i32 = 256;
 }
 
 /// What stands in [`state::HELD`]. Written by whoever sends a signal, under the receiver's siglock, and only where it is
@@ -98,28 +100,3 @@ pub mod held {
     /// The one that ends the receiver's process, which the receiver is given as SIGKILL.
     pub const FATAL: i32 = 2;
 }
-
-/// Offsets of the counters of a CPU, from the middle of its scratch buffer.
-pub mod counter {
-    /// Events that happened.
-    pub const SEEN: i16 = 32760;
-    /// Events that found the ring full.
-    pub const DROPPED: i16 = 32640;
-    /// Events that a filter rejected, a counter for each of its first parts; the last one is for all others.
-    pub const FILTERED: i16 = 32128;
-    /// How many of those counters there are.
-    pub const PARTS: usize = 32;
-    /// Events that lack what their filter names.
-    pub const UNKNOWN: i16 = 32384;
-    /// Events that a filter held back, a counter for each number of a call. No event reaches up to here.
-    pub const CALLS: i16 = 24576;
-    /// How many of those counters there are.
-    pub const NUMBERS: usize = 512;
-    /// What is held back, as [`super::pause`] has it: written by user space only.
-    pub const SWITCH: i16 = 32704;
-    /// Where the counters' offsets count from.
-    pub const BASE: usize = 32768;
-}
-
-/// Bytes of the scratch buffer of a CPU: where an event is built.
-pub const SCRATCH: u32 = 65536;

@@ -4,12 +4,12 @@
 //! when they have that buffer anyway. Who is whose child is told all the while. Without [`Target::switch`] none of this
 //! is emitted.
 
-use super::emit::scratch;
 use super::plan::AT_ENTRY;
+use super::state;
 use super::target::{Maps, Target};
-use super::{counter, state};
 use crate::asm::{Assembler, Label};
 use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::scratch;
 
 /// Nothing is recorded.
 pub const STOPPED: u64 = 1;
@@ -18,9 +18,8 @@ pub const NO_UNKNOWN: u64 = 2;
 
 /// r1 = those of `bits` that the switch of this CPU says; the scratch buffer is in r7.
 fn held_back(a: &mut Assembler, bits: u64) {
-    a.mov(R1, R7);
-    a.alu(Alu::Add, R1, counter::BASE as i32);
-    a.load(Size::D, R1, R1, counter::SWITCH);
+    scratch::words(a, R1);
+    a.load(Size::D, R1, R1, scratch::SWITCH);
     a.alu(Alu::And, R1, bits as i32);
 }
 
@@ -33,12 +32,13 @@ pub(crate) fn stopped(a: &mut Assembler, target: &Target, out: Label) {
     }
 }
 
-/// The same for a program that has no scratch buffer yet; r7 is it afterwards.
-pub(crate) fn stopped_before(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) {
+/// Goes `out` where the session is stopped, in a program that has not found the scratch buffer yet; whether r7 is it now.
+pub(crate) fn stopped_before(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) -> bool {
     if target.switch.is_some() {
-        scratch(a, maps, out);
+        scratch::find(a, maps, out);
         stopped(a, target, out);
     }
+    target.switch.is_some()
 }
 
 /// Goes `out` where the session is stopped, or where the call was not wanted when its memory had to be read.

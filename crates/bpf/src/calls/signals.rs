@@ -11,14 +11,15 @@
 //! A group-stop has no tracepoint. The thread that takes the signal is known to stop by what the kernel decides from; the others
 //! leave their calls for it, with the stop pending.
 
-use super::emit::{follow, output, program, scratch, slot, storage, whose};
+use super::emit::{claimed, claimed_or, follow, output, program, slot, storage, whose};
 use super::events::{at, begin, put};
 use super::target::{Maps, Target};
 use super::whole::state_or_new;
 use super::{held, ops, pause, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
-use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
+use crate::scratch::{Lost, front};
 use events::generated as g;
 
 const SIGKILL: i32 = 9;
@@ -27,8 +28,10 @@ const SIGSTOP: i32 = 19;
 /// SIGTSTP, SIGTTIN, SIGTTOU: ignored by orphaned process groups.
 const TERMINAL_STOPS: std::ops::RangeInclusive<i32> = 20..=22;
 const SIGNAL_GROUP_EXIT: i32 = 4; // include/linux/sched/signal.h
-/// Where the siginfo of an event stands while the event is built, from its start.
-const INFO: i16 = 1024;
+/// Where the siginfo of an event stands while the event is built.
+const INFO: i16 = front::SIGINFO;
+/// A signal that finds the scratch buffer taken.
+const LOST: Lost = Lost::Class(g::P_SIGNAL.id);
 
 /// `signal_deliver` (ctx: signal, siginfo, sigaction).
 pub fn delivered(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmError> {
@@ -38,7 +41,7 @@ pub fn delivered(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.load(Size::D, R1, R6, state::FLAGS);
         a.alu(Alu::And, R1, state::STARTING);
         a.jump_if(Cond::Ne, R1, 0, out);
-        scratch(a, maps, out);
+        claimed(a, maps, LOST, out);
         show_held(a, maps, target);
         pause::stopped(a, target, out);
         // A fatal signal ends as SIGKILL for every thread: that is no signal that the target is given.
@@ -95,7 +98,7 @@ pub fn generated(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
         a.jump_if(Cond::Ne, R1, 0, out);
         a.store(Size::D, R10, slot::TEMP, R2);
         a.bind(stranger);
-        scratch(a, maps, out);
+        claimed(a, maps, LOST, out);
         pause::stopped(a, target, out);
         a.note("who has sent what");
         a.load(Size::D, R1, R9, 0);
@@ -117,7 +120,7 @@ pub fn generated(maps: &Maps, target: &Target) -> Result<crate::Program, crate::
             a.store(Size::D, R6, state::HELD_INFO + word, R1);
         }
         a.load(Size::D, R1, R10, slot::WORD);
-        a.store(Size::D, R6, state::HELD, R1);
+        set_held(a);
         a.jump(out);
         a.bind(now);
         begin(a, target, &g::P_SIGNAL, 0);
@@ -149,21 +152,28 @@ fn until_the_call_ends(a: &mut Assembler, target: &Target, now: Label) {
     a.bind(held);
 }
 
+/// Says in the state in r6 that what is in r1 is held there. A full barrier: the sender writes the siginfo before, the receiver reads it before.
+fn set_held(a: &mut Assembler) {
+    a.atomic(Atomic::Xchg, Size::D, R6, state::HELD, R1);
+}
+
 /// Shows the signal that the current task's state (r6) holds, if any. Needs the scratch buffer; leaves r9 alone.
 pub(super) fn show_held(a: &mut Assembler, maps: &Maps, target: &Target) {
     let none = a.new_label();
     a.load(Size::D, R1, R6, state::HELD);
     a.jump_if(Cond::Eq, R1, held::NONE, none);
     a.note("a signal that was held");
-    a.store(Size::D, R6, state::HELD, held::NONE);
-    pause::stopped(a, target, none);
-    begin(a, target, &g::P_SIGNAL, 0);
     for word in (0..state::SIGINFO as i16).step_by(8) {
         a.load(Size::D, R1, R6, state::HELD_INFO + word);
         a.store(Size::D, R7, INFO + word, R1);
     }
     a.load(Size::D, R1, R6, state::HELD_NR);
     a.store(Size::W, R7, INFO, R1);
+    // From here on the next signal may be put there.
+    a.mov(R1, held::NONE);
+    set_held(a);
+    pause::stopped(a, target, none);
+    begin(a, target, &g::P_SIGNAL, 0);
     event(a);
     output(a, maps);
     a.bind(none);
@@ -190,7 +200,8 @@ pub(super) fn after_call(a: &mut Assembler, maps: &Maps, target: &Target, shared
     a.jump_if(Cond::Slt, R1, -516, out);
     a.jump(interrupted);
     a.bind(waiting);
-    scratch(a, maps, out);
+    // It is shown after the next call.
+    claimed_or(a, maps, out, |a| a.jump(out));
     if let Some(shared) = shared {
         ops::set_ended(a, false);
         a.bind(shared.show);
@@ -207,7 +218,7 @@ pub(super) fn after_call(a: &mut Assembler, maps: &Maps, target: &Target, shared
     a.alu(Alu::And, R1, JOBCTL_STOP_PENDING);
     a.jump_if(Cond::Eq, R1, 0, out);
     a.alu(Alu::And, R9, 0x7f);
-    scratch(a, maps, out);
+    claimed(a, maps, Lost::Class(g::P_STOP.id), out);
     pause::stopped(a, target, out);
     begin(a, target, &g::P_STOP, 0);
     put(a, &g::P_STOP, "signo", R9);

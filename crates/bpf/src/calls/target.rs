@@ -8,7 +8,7 @@ use super::{plan, state};
 pub struct Maps {
     /// Task storage of [`state::SIZE`] bytes.
     pub tasks: i32,
-    /// Array of [`super::SCRATCH`] bytes by CPU.
+    /// Array of [`crate::scratch::SIZE`] bytes by CPU.
     pub scratch: i32,
     /// Ring buffers by CPU.
     pub rings: Vec<i32>,
@@ -79,7 +79,7 @@ pub struct Target {
     pub kinds: Option<u32>,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
-    /// The session can be stopped, and its calls chosen anew: what [`super::counter::SWITCH`] says at first.
+    /// The session can be stopped, and its calls chosen anew: what [`crate::scratch::SWITCH`] says at first.
     pub switch: Option<u64>,
     /// Filters of the selected calls by their numbers, sorted, all of one text; empty: all events pass.
     pub filters: Vec<(u32, lang::Filter)>,

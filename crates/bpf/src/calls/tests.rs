@@ -3,6 +3,7 @@
 use super::plan::{self, Limits};
 use super::*;
 use crate::interp::{Access, Machine};
+use crate::scratch;
 use ::events::Event;
 use ::events::generated as g;
 use ::events::layout::Layout;
@@ -69,7 +70,7 @@ impl World {
         let mut m = Machine::new();
         m.pid_tgid = 20 << 32 | 21;
         m.add_task_storage(TASKS, state::SIZE as usize);
-        m.add_array(SCRATCHES, SCRATCH as usize, 1);
+        m.add_array(SCRATCHES, crate::scratch::SIZE as usize, 1);
         m.add_ring(RING, 1 << 20);
         m.add_array(ROWS, plan::ROW, OPENAT + 1);
         m.add_hash(SWITCHES, 16, 32, 1);
@@ -428,4 +429,91 @@ fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
     w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
     let events = w.returns(&target, regs, 0);
     assert_eq!(events[0][layout.fixed + raw::BITS] & raw::WHOLE as u8, 0);
+}
+
+impl World {
+    /// A word of the scratch buffer of the only processor.
+    fn word(&self, word: i16) -> u64 {
+        let at = scratch::index(0, word);
+        let value = self.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
+        u64::from_le_bytes(value[at..at + 8].try_into().expect("a word"))
+    }
+
+    fn set_word(&mut self, word: i16, to: u64) {
+        let at = scratch::index(0, word);
+        let mut value = self.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
+        value[at..at + 8].copy_from_slice(&to.to_le_bytes());
+        assert!(self.m.set_value(SCRATCHES, &[0; 4], &value));
+    }
+}
+
+#[test]
+fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
+    let (maps, target) = (maps(), target());
+    let mut w = World::new();
+    let receiver = w.task(40, 40, 0);
+    let ignored = w.siginfo(10, 0, 77);
+    let task = w.m.task;
+    let (child, binprm, action) = (w.task(60, 60, 0), w.object(&[0; 4]), w.object(&[0]));
+    w.trace(receiver, &[]);
+    assert!(w.m.set_value(
+        ROWS,
+        &3u32.to_le_bytes(),
+        &plan::row(::events::schema::by_name("close").expect("close"), true, Limits { string: 32, verbose: false })
+    ));
+    // In close(3), at its end.
+    let in_close: &[(i16, u64)] = &[(state::FLAGS, state::IN_CALL as u64), (state::NR, 3), (state::ARGS, 3)];
+    let regs = w.object(&[0; 21]);
+    type Made = Result<crate::Program, crate::AsmError>;
+    let programs: [(&str, u16, Made, Vec<u64>); 6] = [
+        ("signal_generate", g::P_SIGNAL.id, generated(&maps, &target), vec![10, ignored, receiver, 1, 1]),
+        ("signal_deliver", g::P_SIGNAL.id, delivered(&maps, &target), vec![10, ignored, action]),
+        ("fork", g::P_FORK.id, fork(&maps, &target), vec![task, child]),
+        ("exec", g::P_EXEC.id, exec(&maps, &target), vec![task, 9, binprm]),
+        ("exit", g::P_EXIT.id, exit(&maps, &target), vec![task]),
+        (
+            "sys_exit",
+            ::events::schema::by_name("close").expect("close").id,
+            sys_exit(&maps, &target, Source::All),
+            vec![regs, 0],
+        ),
+    ];
+    for (name, class, program, ctx) in programs {
+        let program = program.expect("a program");
+        let lost = scratch::DROPPED_CLASSES + 8 * class as i16;
+        w.trace(task, in_close);
+        // The program that is interrupted has an event half built.
+        let mut buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
+        buffer[..scratch::EVENT].fill(0xa5);
+        assert!(w.m.set_value(SCRATCHES, &[0; 4], &buffer));
+        w.set_word(scratch::BUSY, 1);
+        let before = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
+        w.m.run_words(&program, &ctx).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
+        assert!(w.m.drain(RING).is_empty(), "{name}");
+        let after = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
+        assert_eq!(after, before.map(|n| n + 1), "{name}: seen, dropped, dropped of its class");
+        let buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
+        assert!(buffer[..scratch::EVENT].iter().all(|b| *b == 0xa5), "{name} writes into another's event");
+        assert_eq!(w.word(scratch::BUSY), 1, "{name} releases what it has not claimed");
+        // Alone, it claims the buffer and releases it.
+        w.set_word(scratch::BUSY, 0);
+        w.trace(task, in_close);
+        w.m.run_words(&program, &ctx).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
+        assert!(!w.m.drain(RING).is_empty(), "{name}");
+        assert_eq!((w.word(scratch::BUSY), w.word(lost)), (0, before[2] + 1), "{name}");
+    }
+    // A child is traced though the event of its birth was lost, and threads are counted whatever becomes of events.
+    assert_eq!((w.word(scratch::BORN), w.word(scratch::ENDED)), (2, 2));
+}
+
+#[test]
+fn the_siginfo_of_a_held_signal_is_read_before_the_next_may_be_held() {
+    let target = target();
+    let program = delivered(&maps(), &target).expect("a program").to_string();
+    let lines: Vec<&str> = program.lines().collect();
+    let at = |what: &str| lines.iter().position(|l| l.contains(what)).unwrap_or_else(|| panic!("{what}\n{program}"));
+    let held = at("a signal that was held");
+    let cleared = held + lines[held..].iter().position(|l| l.contains("xchg")).expect("it is cleared");
+    let read = at(&format!("r6 +{}", state::HELD_INFO + state::SIGINFO as i16 - 8));
+    assert!(held < read && read < cleared, "{held} {read} {cleared}\n{program}");
 }

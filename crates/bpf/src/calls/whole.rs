@@ -10,12 +10,13 @@
 //!
 //! Marks live in task storage, not in a list of ids, so that they hold in every pid namespace and are inherited without a gap.
 
-use super::emit::{ARG_REGISTERS, AX, count, current_state, scratch, slot, storage};
+use super::emit::{ARG_REGISTERS, AX, claimed, current_state, slot, storage};
+use super::state;
 use super::target::{Maps, Source, Target};
-use super::{counter, state};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::scratch::{self, Lost, front};
 use events::layout::NO_CPU;
 
 /// r6 = the current task's storage, or out. On a whole machine every task gets one, and those left out end here; without memory
@@ -25,9 +26,8 @@ pub fn state_or_new(a: &mut Assembler, maps: &Maps, target: &Target, out: Label)
     every_state(a, maps, target, out, lost);
     a.jump(made);
     a.bind(lost);
-    scratch(a, maps, out);
-    count(a, counter::SEEN);
-    count(a, counter::DROPPED);
+    scratch::find(a, maps, out);
+    scratch::count_lost(a, Lost::Unknown);
     a.jump(out);
     a.bind(made);
     leave_out(a, target, out);
@@ -66,7 +66,7 @@ pub fn every_state(a: &mut Assembler, maps: &Maps, target: &Target, out: Label, 
 pub fn began_before(a: &mut Assembler, maps: &Maps, target: &Target, source: Source, out: Label) {
     const ORIG_AX: i16 = 120;
     const REGISTERS: i32 = 168;
-    const REGISTERS_AT: i16 = 1024;
+    const REGISTERS_AT: i16 = front::REGISTERS;
     const TS_COMPAT: i32 = 2;
     const RT_SIGRETURN: i32 = 15;
     const FORKS: [i32; 4] = [56, 57, 58, 435];
@@ -78,7 +78,7 @@ pub fn began_before(a: &mut Assembler, maps: &Maps, target: &Target, source: Sou
     a.note("a call from before the start");
     a.call(Helper::KtimeGetNs);
     a.store(Size::D, R6, state::START, R0);
-    scratch(a, maps, out);
+    claimed(a, maps, Lost::Unknown, out);
     if source == Source::All {
         a.load(Size::D, R3, R10, slot::CTX);
     } else {

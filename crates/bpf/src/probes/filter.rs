@@ -8,24 +8,21 @@
 //! Numbers lie in the context, or on the stack behind the slots of [`super::slot`]; short strings are read to the stack too. The
 //! scratch buffer is looked up before only where the filter wants long strings, the event's time, or ids of a pid namespace.
 
-use super::{Field, Plan, Tail, Value, claim, comm, going, release, size_of, value};
+use super::{Field, Plan, Tail, Value, comm, going, ready, size_of, value};
 use crate::asm::{AsmError, Assembler, Label};
 use crate::calls::emit::{slot, who};
-use crate::calls::{Maps, Target, counter};
+use crate::calls::{Maps, Target};
 use crate::filter::{self, Argument, Bytes, Exits, Place};
 use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Reg::*, Size};
+use crate::scratch::{self, front};
 use lang::Filter;
 use lang::filter::ir::{Leaf, Value as Asked};
 
 /// The lowest byte of the stack.
 const STACK_END: i16 = -512;
 /// The first byte below the slots.
-const FREE: i16 = slot::ROW;
-/// Where strings and numbers lie in the scratch buffer.
-const STRINGS: i16 = 1024;
-const TEMPS: i16 = 512;
-const TEMP_COUNT: usize = 32;
+const FREE: i16 = slot::LAST;
 /// The fewest words for intermediate numbers that are worth the stack.
 const FEW_TEMPS: usize = 8;
 
@@ -49,7 +46,7 @@ impl Room {
         let scratch = !fits || filter.needs().nsecs || target.namespace.is_some() && asks_who(filter);
         let (strings, temps) = match fits {
             true => ((R10, strings), (R10, STACK_END, left as usize)),
-            false => ((R7, STRINGS), (R7, TEMPS, TEMP_COUNT)),
+            false => ((R7, front::STRINGS), (R7, front::TEMPS, front::TEMP_COUNT)),
         };
         Room { scratch, args, strings, temps }
     }
@@ -71,12 +68,19 @@ pub(super) struct Known {
     pub(super) time: bool,
 }
 
-/// Goes on with events that pass. The context is in its slot.
-pub(super) fn before(a: &mut Assembler, maps: &Maps, target: &Target, plan: &Plan<'_>, out: Label) -> Known {
+/// Goes on with events that pass. The context is in its slot. `found`: r7 is the scratch buffer, which is not claimed.
+pub(super) fn before(
+    a: &mut Assembler,
+    maps: &Maps,
+    target: &Target,
+    plan: &Plan<'_>,
+    found: bool,
+    out: Label,
+) -> Known {
     let Some(filter) = &plan.filter else { return Known { scratch: false, time: false } };
     let room = Room::of(filter, target);
     if room.scratch {
-        claim(a, maps, plan, out);
+        ready(a, maps, found, out);
     }
     if filter.needs().nsecs {
         a.note("the time of the event");
@@ -100,7 +104,7 @@ pub(super) fn before(a: &mut Assembler, maps: &Maps, target: &Target, plan: &Pla
     }
     let pass = a.new_label();
     a.jump(pass);
-    leave(a, maps, plan, &exits, room.scratch, out);
+    leave(a, maps, &exits, found, room.scratch, out);
     a.bind(pass);
     Known { scratch: room.scratch, time: filter.needs().nsecs }
 }
@@ -157,35 +161,26 @@ fn address_or_number(a: &mut Assembler, field: &Field) {
     }
 }
 
-/// Counts what does not pass.
-fn leave(a: &mut Assembler, maps: &Maps, plan: &Plan<'_>, exits: &Exits, has_scratch: bool, out: Label) {
+/// Counts what does not pass. `found`: r7 is the scratch buffer; `claimed`: and claimed, and the session is not over.
+fn leave(a: &mut Assembler, maps: &Maps, exits: &Exits, found: bool, claimed: bool, out: Label) {
     let common = a.new_label();
     for (i, label) in exits.rejected.iter().enumerate() {
         a.bind(*label);
-        a.mov(R8, 8 * i.min(counter::PARTS - 1) as i32);
+        a.mov(R8, 8 * i.min(scratch::PARTS - 1) as i32);
         a.jump(common);
     }
     a.bind(exits.unknown);
-    a.mov(R8, i32::from(counter::UNKNOWN - counter::FILTERED));
+    a.mov(R8, i32::from(scratch::UNKNOWN - scratch::FILTERED));
     a.bind(common);
     a.note("filtered out");
-    if !has_scratch {
-        going(a, maps, out);
+    if !claimed {
+        going(a, maps, found, out);
     }
     // Whoever reads the counters adds these to those that were seen.
-    a.mov(R1, R7);
-    a.alu(Alu::Add, R1, counter::BASE as i32 + i32::from(counter::FILTERED));
+    scratch::words(a, R1);
+    a.alu(Alu::Add, R1, i32::from(scratch::FILTERED));
     a.alu(Alu::Add, R1, R8);
     a.mov(R2, 1);
-    if plan.preemptible {
-        a.atomic(Atomic::Add, Size::D, R1, 0, R2);
-    } else {
-        a.load(Size::D, R3, R1, 0);
-        a.alu(Alu::Add, R2, R3);
-        a.store(Size::D, R1, 0, R2);
-    }
-    if has_scratch {
-        release(a, plan);
-    }
+    a.atomic(Atomic::Add, Size::D, R1, 0, R2);
     a.jump(out);
 }

@@ -439,3 +439,19 @@ fn explain_says_what_a_name_costs() {
         assert!(out.stderr.contains("of a named session may change"), "{}", out.stderr);
     });
 }
+
+#[test]
+fn a_name_changes_nothing_of_what_is_recorded() {
+    let Some(program) = lab::program("vectors") else { return };
+    each_backend(|user, backend| {
+        let room = Room::new(user);
+        let args =
+            ["record", "--backend", backend, "--name", "x", "-e", "writev,getppid", "-o", "trace", "--", &program];
+        let out = lab::run(&mut room.trapline(&args));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        assert!(out.stderr.contains("1112 events, 0 dropped"), "{}", out.stderr);
+        let found = room.events("trace");
+        let count = |name: &str| found.iter().filter(|n| *n == name).count();
+        assert_eq!((count("writev"), count("getppid")), (1000, 112));
+    });
+}

@@ -39,7 +39,7 @@ pub(super) fn iov(a: &mut Assembler, cbs: &mut Callbacks, give_up: Label) {
     let [whole, some] = [a.new_label(), a.new_label()];
     a.store(Size::D, R10, slot::HEAD, R8);
     a.alu(Alu::Add, R8, 2);
-    notes(a, R2);
+    words(a, R2);
     a.store(Size::D, R2, DONE, 0);
     let function = callback(a, cbs, Body::Iovecs);
     call_back(a, function, MAX_IOV);
@@ -130,7 +130,7 @@ pub(super) fn iovecs_function(a: &mut Assembler) {
     a.bind(none);
     a.bind(done);
     a.alu(Alu::Add, R8, 19);
-    notes(a, R2);
+    words(a, R2);
     a.load(Size::D, R1, R10, slot::I);
     a.alu(Alu::Add, R1, 1);
     a.store(Size::D, R2, DONE, R1);

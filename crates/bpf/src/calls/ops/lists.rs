@@ -19,7 +19,7 @@ pub(super) fn pointer(a: &mut Assembler) {
 
 /// Counts the pointers of the array up to its NULL into `TOTAL`; `BROKEN` is 1 where it could not be read to its end.
 pub(super) fn count_pointers(a: &mut Assembler, cbs: &mut Callbacks) {
-    notes(a, R2);
+    words(a, R2);
     a.store(Size::D, R2, TOTAL, 0);
     a.store(Size::D, R2, BROKEN, 1);
     let function = callback(a, cbs, Body::Count);
@@ -32,7 +32,7 @@ pub(super) fn count_function(a: &mut Assembler) {
     enter(a);
     pointer(a);
     a.jump_if(Cond::Slt, R0, 0, broken);
-    notes(a, R2);
+    words(a, R2);
     a.load(Size::D, R1, R10, slot::WORD);
     a.jump_if(Cond::Eq, R1, 0, end);
     a.load(Size::D, R1, R10, slot::I);
@@ -49,7 +49,7 @@ pub(super) fn count_function(a: &mut Assembler) {
 pub(super) fn count_mark(a: &mut Assembler, empty: Label) {
     let fine = a.new_label();
     set_cap(a, WHOLE);
-    notes(a, R2);
+    words(a, R2);
     a.load(Size::D, R1, R2, BROKEN);
     a.jump_if(Cond::Eq, R1, 0, fine);
     set_cap(a, CUT);
@@ -65,7 +65,7 @@ pub(super) fn counted(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     count_pointers(a, cbs);
     a.load(Size::D, R8, R10, slot::HEAD);
     count_mark(a, empty);
-    notes(a, R2);
+    words(a, R2);
     a.load(Size::D, R1, R2, TOTAL);
     place(a, R2, 0);
     a.store(Size::H, R2, 0, R1);
@@ -80,7 +80,7 @@ pub(super) fn strv(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     a.load(Size::D, R8, R10, slot::HEAD);
     count_mark(a, empty);
     a.load(Size::D, R1, R10, slot::CAP);
-    notes(a, R2);
+    words(a, R2);
     a.store(Size::D, R2, BROKEN, R1);
     a.store(Size::D, R2, DONE, 0);
     max(a, R1, 1024);
@@ -91,7 +91,7 @@ pub(super) fn strv(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     bound_offset(a, give_up);
     a.load(Size::D, R2, R10, slot::HEAD);
     a.alu(Alu::Add, R2, R7);
-    notes(a, R3);
+    words(a, R3);
     a.load(Size::D, R4, R3, TOTAL);
     a.store(Size::H, R2, 0, R4);
     a.load(Size::D, R1, R3, DONE);
@@ -112,7 +112,7 @@ pub(super) fn strings_function(a: &mut Assembler) {
     let [enough, readable, bounded] = [a.new_label(), a.new_label(), a.new_label()];
     a.note("a string of an array");
     enter(a);
-    notes(a, R3);
+    words(a, R3);
     a.load(Size::D, R3, R3, TOTAL);
     a.jump_if(Cond::Ge, R1, R3, enough);
     // No more strings than bytes of one are wanted.
@@ -139,7 +139,7 @@ pub(super) fn strings_function(a: &mut Assembler) {
     place(a, R1, 8);
     a.store(Size::B, R1, 0, 0);
     a.alu(Alu::Add, R8, 9);
-    notes(a, R2);
+    words(a, R2);
     a.load(Size::D, R1, R10, slot::I);
     a.alu(Alu::Add, R1, 1);
     a.store(Size::D, R2, DONE, R1);

@@ -64,7 +64,7 @@ pub(super) fn message(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     noted(a, R1, MORE);
     a.alu(Alu::Add, R1, 1);
     noted(a, R2, MSG_HEAD);
-    a.alu(Alu::And, R2, MAX_OFFSET);
+    a.alu(Alu::And, R2, LAST_TAIL);
     a.mov(R3, R8);
     a.alu(Alu::Sub, R3, R2);
     a.alu(Alu::Add, R2, R7);
@@ -90,7 +90,7 @@ pub(super) fn message(a: &mut Assembler, cbs: &mut Callbacks, empty: Label) {
     a.jump_if(Cond::Ne, R1, 0, cut);
     a.bind(none);
     noted(a, R8, MSG_HEAD);
-    a.alu(Alu::And, R8, MAX_OFFSET);
+    a.alu(Alu::And, R8, LAST_TAIL);
     set_cap(a, FAULT);
     a.jump(empty);
     a.bind(done);
@@ -185,7 +185,7 @@ fn one_message(a: &mut Assembler, cbs: &mut Callbacks, give_up: Label) {
     a.load(Size::D, R2, R1, 24);
     a.store(Size::D, R10, slot::ADDR, R3);
     note(a, LEN, R2);
-    a.jump_if(Cond::Gt, R8, MAX_OFFSET, give_up);
+    a.jump_if(Cond::Gt, R8, LAST_TAIL, give_up);
     place(a, R1, 0);
     a.store(Size::H, R1, 0, 0);
     a.jump_if(Cond::Eq, R3, 0, no_iov);
@@ -202,12 +202,12 @@ fn one_message(a: &mut Assembler, cbs: &mut Callbacks, give_up: Label) {
     a.load(Size::D, R2, R10, slot::KEY);
     a.alu(Alu::Or, R2, FAULT << 2);
     a.store(Size::D, R10, slot::KEY, R2);
-    a.jump_if(Cond::Gt, R8, MAX_OFFSET, give_up);
+    a.jump_if(Cond::Gt, R8, LAST_TAIL, give_up);
     place(a, R1, 0);
     a.store(Size::H, R1, 0, 0);
     a.bind(no_iov);
     a.alu(Alu::Add, R8, 2);
-    a.jump_if(Cond::Gt, R8, MAX_OFFSET, give_up);
+    a.jump_if(Cond::Gt, R8, LAST_TAIL, give_up);
     // Control messages: u16 length, bytes.
     let [control_bounded, control_cut] = [a.new_label(), a.new_label()];
     header(a, R1, &give_up);
@@ -235,7 +235,7 @@ fn one_message(a: &mut Assembler, cbs: &mut Callbacks, give_up: Label) {
 /// r = the message's header in the scratch buffer.
 pub(super) fn header(a: &mut Assembler, r: Reg, give_up: &Label) {
     a.load(Size::D, r, R10, slot::KEY + 8);
-    a.jump_if(Cond::Gt, r, MAX_OFFSET, *give_up);
+    a.jump_if(Cond::Gt, r, LAST_TAIL, *give_up);
     a.alu(Alu::Add, r, R7);
 }
 

@@ -1,7 +1,7 @@
 //! The ops: captures of memory, carried out as the row of the call says, one block of code per op of a phase.
 //!
 //! Invariant: every op appends exactly one tail of its shape and leaves r8 at its end; whatever fails leaves the empty tail. r8
-//! stays below [`MAX_OFFSET`] before each op, so that the scratch buffer has room for the largest.
+//! stays below [`LAST_TAIL`] before each op, so that the scratch buffer has room for the largest.
 
 mod iov;
 mod lists;
@@ -16,17 +16,19 @@ use super::target::{Maps, Target};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+use crate::scratch::*;
 use iov::*;
 use lists::*;
 use message::*;
 use simple::*;
 
-/// Where the last tail may start. The largest op takes 32 KiB, the buffer has 64.
-const MAX_OFFSET: i32 = 0x3fff;
+/// Where the last tail may start: the largest op must have room there.
+const LAST_TAIL: i32 = 0x3fff;
 /// The most bytes that a byte op reads.
 const MAX_BYTES: i32 = 32768;
 /// The most bytes that a string op reads, with two to tell "cut".
 const MAX_STR: i32 = 4002;
+const _: () = assert!(LAST_TAIL as usize + MAX_BYTES as usize + 64 <= EVENT);
 /// Strings of an array that are read; the rest is counted.
 const MAX_STRINGS: i32 = 512;
 /// Strings of an array that are counted.
@@ -149,7 +151,7 @@ pub fn run(a: &mut Assembler, cbs: &mut Callbacks, nested: Nested, drop: Label) 
     note(a, MORE, R1);
     // The last op ends it.
     call_back(a, function, i32::from(MAX_OPS) + 2 * MAX_MESSAGE_COUNT);
-    a.jump_if(Cond::Gt, R8, 0xc000, drop);
+    a.jump_if(Cond::Gt, R8, MAX_EVENT, drop);
     a.bind(none);
 }
 
@@ -210,11 +212,10 @@ fn ops_function(a: &mut Assembler, maps: &Maps, only: Option<u32>, cbs: &mut Cal
 /// Bounds r8, the same for every way that leads here: through memory, because the verifier would otherwise keep apart what it
 /// knows of r8 on each of them, and look at all that follows once for each.
 fn forget_range(a: &mut Assembler, drop: Label) {
-    a.mov(R1, R7);
-    a.alu(Alu::Add, R1, 32768);
+    words(a, R1);
     a.store(Size::D, R1, SPARE, R8);
     a.load(Size::D, R8, R1, SPARE);
-    a.jump_if(Cond::Gt, R8, MAX_OFFSET, drop);
+    a.jump_if(Cond::Gt, R8, LAST_TAIL, drop);
 }
 
 /// r = the argument whose index stands at `at` of the op.
@@ -444,22 +445,9 @@ fn max(a: &mut Assembler, r: Reg, most: i32) {
     a.bind(fine);
 }
 
-/// A word that nothing is kept in.
-const SPARE: i16 = 32752;
-/// Words of the scratch buffer that the verifier knows nothing about, behind everything else.
-const TOTAL: i16 = 32736;
-const BROKEN: i16 = 32744;
-/// The raw result.
-const RESULT: i16 = 32728;
-
-/// A length.
-const LEN: i16 = 32720;
-/// Bytes that a result still covers.
-const LEFT: i16 = 32712;
-
 /// r = a noted word: a new unknown to the verifier at each look.
 fn noted(a: &mut Assembler, r: Reg, word: i16) {
-    notes(a, r);
+    words(a, r);
     a.load(Size::D, r, r, word);
 }
 
@@ -471,49 +459,22 @@ pub fn unknown(a: &mut Assembler, r: Reg) {
 
 /// Notes r. Uses r0, which no op keeps anything in.
 fn note(a: &mut Assembler, word: i16, r: Reg) {
-    notes(a, R0);
+    words(a, R0);
     a.store(Size::D, R0, word, r);
 }
 
 /// r = the raw result: a new unknown to the verifier at each look, or what one op learns of it would multiply the ways through
 /// the next.
 pub fn result(a: &mut Assembler, r: Reg) {
-    notes(a, r);
+    words(a, r);
     a.load(Size::D, r, r, RESULT);
 }
 
 /// Notes the raw result (in r1) for the ops.
 pub fn set_result(a: &mut Assembler) {
-    notes(a, R2);
+    words(a, R2);
     a.store(Size::D, R2, RESULT, R1);
 }
-
-/// r = the scratch buffer's second half, which `TOTAL` and `BROKEN` count from.
-fn notes(a: &mut Assembler, r: Reg) {
-    a.mov(r, R7);
-    a.alu(Alu::Add, r, 32768);
-}
-
-/// Items that a function called back has done.
-const DONE: i16 = 32704;
-/// Number of the first op that is run.
-const FROM: i16 = 32696;
-/// Number behind the last op that is run.
-const TO: i16 = 32688;
-/// Not 0: the call has no result, because its task ends.
-const ENDED: i16 = 32616;
-/// Number of the op that comes next.
-const NEXT: i16 = 32656;
-/// Number of the message that the op comes to next; 0 where it is done.
-const MORE: i16 = 32648;
-/// Where an array of messages starts.
-const MSG_HEAD: i16 = 32632;
-/// How many messages it has.
-const MSG_COUNT: i16 = 32624;
-/// Bytes of the event so far, between functions.
-const OFFSET: i16 = 32672;
-/// Capture bits.
-const CAPS: i16 = 32664;
 
 /// Sets the capture bits to r.
 pub fn set_caps(a: &mut Assembler, r: Reg) {
@@ -523,12 +484,12 @@ pub fn set_caps(a: &mut Assembler, r: Reg) {
 /// Says whether the call ends without a result: the ops of exit then leave their empty tails.
 pub fn set_ended(a: &mut Assembler, ended: bool) {
     a.mov(R1, i32::from(ended));
-    note(a, ENDED, R1);
+    note(a, CUT_OFF, R1);
 }
 
 /// r = what [`set_ended`] has said.
 pub fn get_ended(a: &mut Assembler, r: Reg) {
-    noted(a, r, ENDED);
+    noted(a, r, CUT_OFF);
 }
 
 /// r = the capture bits.
@@ -538,7 +499,7 @@ pub fn get_caps(a: &mut Assembler, r: Reg) {
 
 /// Tells the verifier again what r8 is at most: what comes back from a function is unknown to it.
 fn bound_offset(a: &mut Assembler, no: Label) {
-    a.jump_if(Cond::Gt, R8, 0xc000, no);
+    a.jump_if(Cond::Gt, R8, MAX_EVENT, no);
 }
 
 /// The empty tail of the op's shape.

@@ -68,7 +68,7 @@ pub struct Sockets {
 /// The working directory's number, as in openat(2).
 const AT_FDCWD: i32 = -100;
 /// Descriptors said at once.
-const MAX_FDS: i32 = 16;
+const MAX_FDS: i32 = FDS_AT_ONCE as i32;
 /// Steps from a file to the root: components and mounts.
 const MAX_STEPS: i32 = 2200;
 /// Bytes of components after which a path is given up, as the links of `/proc/PID/fd` cannot be read then (PATH_MAX).
@@ -77,14 +77,6 @@ const MAX_PATH: i32 = 4096;
 const MAX_NAME: i32 = 256;
 /// `SOCKFS_MAGIC` (`include/uapi/linux/magic.h`).
 const SOCKFS: i32 = 0x534f_434b;
-
-// Words of the scratch buffer, as those of the ops.
-const FDS: i16 = 32440;
-const FD_COUNT: i16 = 32432;
-const FD_FLAGS: i16 = 32424;
-const DENTRY: i16 = 32416;
-const MOUNT: i16 = 32408;
-const REACHED: i16 = 32400;
 
 /// A pointer under way.
 const POINTER: i16 = slot::ADDR;
@@ -277,7 +269,7 @@ pub(super) fn descriptor_function(a: &mut Assembler, maps: &Maps, target: &Targe
     a.jump_if(Cond::Ge, R1, R2, end);
     a.alu(Alu::And, R1, MAX_FDS - 1);
     a.alu(Alu::Lsh, R1, 3);
-    notes(a, R2);
+    words(a, R2);
     a.alu(Alu::Add, R2, R1);
     a.load(Size::D, R9, R2, FDS);
     begin(a, target, &P_FD, 0);
@@ -303,7 +295,7 @@ pub(super) fn descriptor_function(a: &mut Assembler, maps: &Maps, target: &Targe
     a.load(Size::D, R1, R10, slot::TEMP);
     put(a, &P_FD, "flags", R1);
     path(a, cbs, names);
-    a.jump_if(Cond::Gt, R8, 0xc000, skip);
+    a.jump_if(Cond::Gt, R8, MAX_EVENT, skip);
     output(a, maps);
     a.bind(skip);
     leave(a, 0);

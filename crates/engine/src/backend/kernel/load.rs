@@ -8,7 +8,8 @@ use super::target::{credentials, target, types};
 use super::{notice, orders, tables};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Target as PlanTarget};
-use bpf::calls::{self, Maps, SCRATCH, Source, Target, counter, state};
+use bpf::calls::{self, Maps, Source, Target, state};
+use bpf::scratch;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -408,26 +409,28 @@ impl Loaded {
     /// Events seen by the programs, and events that found a ring full.
     pub fn counts(&self) -> (u64, u64) {
         let (seen, dropped) = self.probes.iter().fold((0, 0), |n, p| (n.0 + p.seen(), n.1 + p.dropped()));
-        (seen + self.sum(counter::SEEN), dropped + self.sum(counter::DROPPED))
+        (seen + self.sum(scratch::SEEN), dropped + self.sum(scratch::DROPPED))
     }
 
     /// Events that filters rejected: by part, where the last number is for that part and all behind it; and those that lack
     /// what their filter names. They are among those seen.
-    pub fn filtered(&self) -> ([u64; counter::PARTS], u64) {
-        let part = |i: usize| self.sum(counter::FILTERED + 8 * i as i16);
-        (std::array::from_fn(part), self.sum(counter::UNKNOWN))
+    pub fn filtered(&self) -> ([u64; scratch::PARTS], u64) {
+        let part = |i: usize| self.sum(scratch::FILTERED + 8 * i as i16);
+        (std::array::from_fn(part), self.sum(scratch::UNKNOWN))
     }
 
     /// The same by number of the call.
     pub fn filtered_calls(&self) -> Vec<(u64, u64)> {
-        let of = |nr: usize| (nr as u64, self.sum(counter::CALLS + 8 * nr as i16));
-        (0..counter::NUMBERS).map(of).filter(|(_, n)| *n > 0).collect()
+        let of = |nr: usize| (nr as u64, self.sum(scratch::FILTERED_CALLS + 8 * nr as i16));
+        (0..scratch::CLASSES).map(of).filter(|(_, n)| *n > 0).collect()
     }
 
     /// A counter, of all processors.
     fn sum(&self, which: i16) -> u64 {
-        let at = |cpu: u32| cpu as usize * SCRATCH as usize + counter::BASE + which as usize;
-        (0..self.cpus).filter_map(|cpu| self.counters.word(at(cpu))).map(|w| w.load(Ordering::Relaxed)).sum()
+        (0..self.cpus)
+            .filter_map(|cpu| self.counters.word(scratch::index(cpu, which)))
+            .map(|w| w.load(Ordering::Relaxed))
+            .sum()
     }
 
     /// The streams that rings feed: the processors for calls, and for each enabling processors of its own.
@@ -445,8 +448,7 @@ impl Loaded {
         if let Some(nth) = (stream >> PROBE_SHIFT).checked_sub(1) {
             return self.probes.get(nth as usize).map_or(0, |p| p.dropped_on(cpu));
         }
-        let at = cpu as usize * SCRATCH as usize + counter::BASE + counter::DROPPED as usize;
-        self.counters.word(at).map_or(0, |w| w.load(Ordering::Relaxed))
+        self.counters.word(scratch::index(cpu, scratch::DROPPED)).map_or(0, |w| w.load(Ordering::Relaxed))
     }
 
     /// The ring of a stream.
@@ -512,7 +514,7 @@ impl MapSet {
         let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
         let ring_size = plan.buffer.max(4096) as u32;
         let ring_maps = (0..cpus).map(|_| Map::ring("trapline_ring", ring_size)).collect::<io::Result<Vec<_>>>()?;
-        let scratch = Map::array("trapline_scrat", SCRATCH, cpus, MMAPABLE)?;
+        let scratch = Map::array("trapline_scrat", scratch::SIZE, cpus, MMAPABLE)?;
         let (rows, switches) = tables::make(plan)?;
         let counters = scratch.mmap()?;
         Ok(MapSet { tasks, counters, cpus, others: vec![scratch, rows, switches], ring_maps })

@@ -4,8 +4,9 @@
 use super::load::{refused, rejected};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use bpf::calls::{Maps, SCRATCH, Target, counter};
+use bpf::calls::{Maps, Target};
 use bpf::probes::{self, Whose};
+use bpf::scratch;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
@@ -97,12 +98,12 @@ impl Probe {
         let size = buffer.max(4096) as u32;
         let ring_maps: Vec<Map> =
             (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>().map_err(cannot)?;
-        let scratch = Map::array("trapline_scratch", SCRATCH, cpus, MMAPABLE).map_err(cannot)?;
-        super::orders::begin(&scratch, target.switch).map_err(cannot)?;
+        let buffers = Map::array("trapline_scratch", scratch::SIZE, cpus, MMAPABLE).map_err(cannot)?;
+        super::orders::begin(&buffers, target.switch).map_err(cannot)?;
         let fd = |m: &Map| m.as_fd().as_raw_fd();
         let maps = Maps {
             tasks: fd(tasks),
-            scratch: fd(&scratch),
+            scratch: fd(&buffers),
             rings: ring_maps.iter().map(fd).collect(),
             rows: -1,
             row_count: 0,
@@ -110,9 +111,8 @@ impl Probe {
         };
         let whose = if hook.is_of_the_machine() { Whose::Anyone } else { Whose::Tasks };
         let (fields, filter) = (enabling.fields.clone(), enabling.filter.clone());
-        let preemptible = hook.is_preemptible();
         let by_cookie = !enabling.members.is_empty();
-        let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, by_cookie, preemptible };
+        let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, by_cookie };
         let source = probes::probe(&maps, target, &plan).map_err(|e| match e {
             bpf::AsmError::Filter(unfit) => {
                 Error::usage(format!("-e {}", enabling.name), unfit.to_string(), "use a simpler filter")
@@ -131,10 +131,10 @@ impl Probe {
         }
         let (program, links, fell_back) = attach_somehow(hook.as_ref(), &enabling.name, &source)?;
         all_links.extend(links);
-        let counters = scratch.mmap().map_err(cannot)?;
+        let counters = buffers.mmap().map_err(cannot)?;
         let rings = ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(cannot)?;
         let mut kept = ring_maps;
-        kept.push(scratch);
+        kept.push(buffers);
         Ok(Some(Probe {
             name: enabling.name.clone(),
             label: enabling.label(),
@@ -155,8 +155,7 @@ impl Probe {
     /// Tells the program that the session is over; one that runs meanwhile may still write an event.
     pub fn stop(&self) {
         for cpu in 0..self.cpus {
-            let at = cpu as usize * SCRATCH as usize + counter::BASE + probes::STOPPED as usize;
-            if let Some(word) = self.counters.word(at) {
+            if let Some(word) = self.counters.word(scratch::index(cpu, scratch::STOPPED)) {
                 word.store(1, Ordering::Relaxed);
             }
         }
@@ -177,33 +176,33 @@ impl Probe {
 
     /// What was counted so far.
     pub fn counts(&self) -> Counts {
-        let parts: Vec<u64> = (0..self.parts.min(counter::PARTS)).map(|i| self.rejected(i)).collect();
+        let parts: Vec<u64> = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).collect();
         let program = sys::bpf::info::program(&self.program).unwrap_or_default();
         Counts {
             seen: self.seen(),
             dropped: self.dropped(),
-            filtered: parts.iter().sum::<u64>() + self.sum(counter::UNKNOWN),
+            filtered: parts.iter().sum::<u64>() + self.sum(scratch::UNKNOWN),
             parts,
             skipped: program.recursion_misses,
-            entered: self.entries.as_ref().map(|_| self.sum(probes::ENTERED)),
+            entered: self.entries.as_ref().map(|_| self.sum(scratch::ENTERED)),
             cost: (program.run_count, program.run_time_ns),
         }
     }
 
     /// Events that a part of the filter held back.
     fn rejected(&self, part: usize) -> u64 {
-        self.sum(counter::FILTERED + 8 * part as i16)
+        self.sum(scratch::FILTERED + 8 * part as i16)
     }
 
     /// Events that happened. The program counts an event that its filter holds back once only.
     pub fn seen(&self) -> u64 {
-        let parts = (0..self.parts.min(counter::PARTS)).map(|i| self.rejected(i)).sum::<u64>();
-        self.sum(counter::SEEN) + parts + self.sum(counter::UNKNOWN)
+        let parts = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).sum::<u64>();
+        self.sum(scratch::SEEN) + parts + self.sum(scratch::UNKNOWN)
     }
 
     /// Events that found a ring full.
     pub fn dropped(&self) -> u64 {
-        self.sum(counter::DROPPED)
+        self.sum(scratch::DROPPED)
     }
 
     fn sum(&self, which: i16) -> u64 {
@@ -212,12 +211,11 @@ impl Probe {
 
     /// Events that found the ring of a processor full.
     pub fn dropped_on(&self, cpu: u32) -> u64 {
-        self.word(cpu, counter::DROPPED)
+        self.word(cpu, scratch::DROPPED)
     }
 
     fn word(&self, cpu: u32, which: i16) -> u64 {
-        let at = cpu as usize * SCRATCH as usize + counter::BASE + which as usize;
-        self.counters.word(at).map_or(0, |w| w.load(Ordering::Relaxed))
+        self.counters.word(scratch::index(cpu, which)).map_or(0, |w| w.load(Ordering::Relaxed))
     }
 }
 

@@ -1,0 +1,276 @@
+//! The scratch buffer of a processor: an event is built at its front, programs keep words at its end.
+//!
+//! ```text
+//!  0                                  EVENT                     SIZE
+//!  ┌─────────────────────────────────┬─────────────────────────┐
+//!  │ the event under construction     │ words: counters, what    │   one buffer per processor, and one set of buffers
+//!  │ (and what a filter reads before) │ user space sets, ops     │   for the calls and one for each other enabling
+//!  └─────────────────────────────────┴─────────────────────────┘
+//! ```
+//!
+//! Every word is declared once, as a field of a struct, and its offset is computed from there: two words cannot overlap.
+//!
+//! A program *claims* the buffer of its processor before it writes to it and *releases* it at its end. Whatever interrupts or
+//! preempts a program on its processor finds the buffer taken: its event is dropped, and counted. Counters are added to
+//! atomically and need no claim.
+
+use crate::asm::{Assembler, Label};
+use crate::calls::Maps;
+use crate::calls::emit::slot;
+use crate::helper::Helper;
+use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
+use std::mem::{offset_of, size_of};
+
+/// Bytes at the front, where an event is built. The largest op takes 32 KiB, and starts within the first 16.
+pub const EVENT: usize = 52 << 10;
+/// The most bytes of an event that goes into a ring.
+pub const MAX_EVENT: i32 = 0xc000;
+/// Bytes of the buffer.
+pub const SIZE: u32 = size_of::<Buffer>() as u32;
+/// Where the offsets of words count from.
+pub const BASE: i32 = offset_of!(Buffer, words) as i32;
+
+/// Parts of a filter that have a counter of their own; the last counter is for all parts from there on.
+pub const PARTS: usize = 32;
+/// Event classes, and numbers of calls, that have a counter of their own: all that codegen knows.
+pub const CLASSES: usize = 512;
+/// Descriptors that are said at once.
+pub(crate) const FDS_AT_ONCE: usize = 16;
+
+/// Declares words, one behind the other: each becomes a constant, its offset from [`BASE`].
+macro_rules! words {
+    ($($(#[$doc:meta])* $vis:vis $name:ident[$n:expr];)*) => {
+        #[repr(C)]
+        #[allow(non_snake_case, reason = "a field is named as the constant that it becomes")]
+        struct Words { $($name: [u64; $n],)* }
+        $($(#[$doc])* $vis const $name: i16 = offset(offset_of!(Words, $name));)*
+    };
+}
+
+words! {
+    /// Events that happened, but those that the filter of a probe rejected.
+    pub SEEN[1];
+    /// Events that were lost: they found the ring full, the buffer taken, or no memory for their task's state.
+    pub DROPPED[1];
+    /// The lost events of each class, by its id, where that is known.
+    pub DROPPED_CLASSES[CLASSES];
+    /// Events that a part of a filter rejected.
+    pub FILTERED[PARTS];
+    /// Events that lack a value which their filter names.
+    pub UNKNOWN[1];
+    /// Calls that a filter rejected, by number. They are among those in `FILTERED` and `UNKNOWN`.
+    pub FILTERED_CALLS[CLASSES];
+    /// Threads that have begun, of traced creators.
+    pub BORN[1];
+    /// Traced threads that have reached their end: the memory may still be freed, and the last switch is still to come.
+    pub ENDED[1];
+    /// Traced threads that are gone: they have switched for the last time, and somebody has collected them.
+    pub FREED[1];
+    /// Functions entered whose returns the program is for.
+    pub ENTERED[1];
+    /// Set by user space: what is held back, as [`crate::calls::pause`] has it.
+    pub SWITCH[1];
+    /// Set by user space: the session is over. Some programs take long to detach, and what comes then is no event.
+    pub STOPPED[1];
+    /// 1 while a run of a program has the buffer.
+    pub BUSY[1];
+
+    // Of the ops: words through which a number becomes unknown to the verifier.
+    /// Nothing is kept in it.
+    pub(crate) SPARE[1];
+    /// Pointers of an array.
+    pub(crate) TOTAL[1];
+    /// The array could not be read to its end; later the mark of its capture.
+    pub(crate) BROKEN[1];
+    /// The raw result.
+    pub(crate) RESULT[1];
+    /// A length.
+    pub(crate) LEN[1];
+    /// Bytes that a result still covers.
+    pub(crate) LEFT[1];
+    /// Items that a function called back has done.
+    pub(crate) DONE[1];
+    /// Number of the first op that is run.
+    pub(crate) FROM[1];
+    /// Number behind the last op that is run.
+    pub(crate) TO[1];
+    /// Number of the op that comes next.
+    pub(crate) NEXT[1];
+    /// Bytes of the event so far, between functions.
+    pub(crate) OFFSET[1];
+    /// Capture bits.
+    pub(crate) CAPS[1];
+    /// Not 0: the call has no result, because its task ends.
+    pub(crate) CUT_OFF[1];
+    /// Number of the message that the op comes to next; 0 where it is done.
+    pub(crate) MORE[1];
+    /// Where an array of messages starts.
+    pub(crate) MSG_HEAD[1];
+    /// How many messages it has.
+    pub(crate) MSG_COUNT[1];
+
+    // Of the names of descriptors.
+    /// Descriptors to be said.
+    pub(crate) FDS[FDS_AT_ONCE];
+    /// How many.
+    pub(crate) FD_COUNT[1];
+    /// Flags of their events.
+    pub(crate) FD_FLAGS[1];
+    /// The entry that the walk to the root has reached.
+    pub(crate) DENTRY[1];
+    /// The mount that it is in.
+    pub(crate) MOUNT[1];
+    /// Whether the root was reached.
+    pub(crate) REACHED[1];
+}
+
+#[repr(C)]
+struct Buffer {
+    event: [u8; EVENT],
+    words: Words,
+}
+
+/// What a filter or a program keeps in the buffer's front before the event is there: none of it reaches into the fixed part.
+pub(crate) mod front {
+    /// Numbers of a filter.
+    pub const TEMPS: i16 = 512;
+    /// How many of those there can be.
+    pub const TEMP_COUNT: usize = 32;
+    /// Strings of a filter.
+    pub const STRINGS: i16 = 1024;
+    /// Registers of a task (`struct pt_regs`).
+    pub const REGISTERS: i16 = 1024;
+    /// The siginfo of a signal's event.
+    pub const SIGINFO: i16 = 1024;
+    const _: () = assert!(TEMPS as usize + 8 * TEMP_COUNT <= STRINGS as usize);
+}
+
+// Offsets are 16 bits; every write to the front is bounded by these, and ends before the words.
+const _: () = assert!(size_of::<Words>() <= i16::MAX as usize && EVENT.is_multiple_of(8));
+const _: () = assert!(MAX_EVENT as usize <= EVENT);
+
+const fn offset(at: usize) -> i16 {
+    assert!(at <= i16::MAX as usize);
+    at as i16
+}
+
+/// Where a word of a processor's buffer lies in the array of buffers.
+pub fn index(cpu: u32, word: i16) -> usize {
+    cpu as usize * SIZE as usize + BASE as usize + word as usize
+}
+
+/// `r` = the words of the buffer in r7.
+pub(crate) fn words(a: &mut Assembler, r: Reg) {
+    a.mov(r, R7);
+    a.alu(Alu::Add, r, BASE);
+}
+
+/// r7 = the buffer of this processor, for its words alone.
+pub(crate) fn find(a: &mut Assembler, maps: &Maps, out: Label) {
+    a.note("the scratch buffer of this CPU");
+    a.call(Helper::GetSmpProcessorId);
+    a.store(Size::W, R10, slot::KEY, R0);
+    a.map_fd(R1, maps.scratch);
+    a.mov(R2, R10);
+    a.alu(Alu::Add, R2, i32::from(slot::KEY));
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    a.mov(R7, R0);
+}
+
+/// Claims the buffer in r7, which this run has not yet; `taken` where another run has it. Uses r1 and r2.
+pub(crate) fn claim(a: &mut Assembler, taken: Label) {
+    a.note("claim it: a run that this one has interrupted may have it");
+    words(a, R2);
+    a.mov(R1, 1);
+    a.atomic(Atomic::Xchg, Size::D, R2, BUSY, R1);
+    a.jump_if(Cond::Ne, R1, 0, taken);
+    a.store(Size::D, R10, slot::CLAIMED, R7);
+}
+
+/// Says at the start of a program that it has claimed nothing.
+pub(crate) fn unclaimed(a: &mut Assembler) {
+    a.store(Size::D, R10, slot::CLAIMED, 0);
+}
+
+/// Releases the buffer at the end of a program, where it was claimed. Uses r1.
+pub(crate) fn release(a: &mut Assembler) {
+    let free = a.new_label();
+    a.load(Size::D, R1, R10, slot::CLAIMED);
+    a.jump_if(Cond::Eq, R1, 0, free);
+    a.alu(Alu::Add, R1, BASE);
+    a.store(Size::D, R1, BUSY, 0);
+    a.bind(free);
+}
+
+/// Adds 1 to a counter of the buffer in r7. Atomic, because an interrupt may come between. Uses r1 and r2.
+pub(crate) fn count(a: &mut Assembler, which: i16) {
+    words(a, R1);
+    a.mov(R2, 1);
+    a.atomic(Atomic::Add, Size::D, R1, which, R2);
+}
+
+/// Adds 1 to counter number `nth` (a register other than r1 and r2, which are used) of those that begin at `first`, if there are so
+/// many.
+pub(crate) fn count_nth(a: &mut Assembler, first: i16, nth: Reg) {
+    let beyond = a.new_label();
+    a.jump_if(Cond::Ge, nth, CLASSES as i32, beyond);
+    a.mov(R1, nth);
+    a.alu(Alu::Lsh, R1, 3);
+    a.alu(Alu::Add, R1, R7);
+    a.alu(Alu::Add, R1, BASE);
+    a.mov(R2, 1);
+    a.atomic(Atomic::Add, Size::D, R1, first, R2);
+    a.bind(beyond);
+}
+
+/// An event of a class is lost: of which, is in r3 (the id), or known beforehand, or not known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lost {
+    /// The id is in r3.
+    InR3,
+    /// This one.
+    Class(u16),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Counts an event that happened and is lost, with the buffer in r7. Uses r1, r2 and r3.
+pub(crate) fn count_lost(a: &mut Assembler, lost: Lost) {
+    count(a, SEEN);
+    count_dropped(a, lost);
+}
+
+/// Counts an event as lost that is counted as seen.
+pub(crate) fn count_dropped(a: &mut Assembler, lost: Lost) {
+    match lost {
+        Lost::InR3 => count_nth(a, DROPPED_CLASSES, R3),
+        Lost::Class(id) if usize::from(id) < CLASSES => count(a, DROPPED_CLASSES + 8 * id as i16),
+        Lost::Class(_) | Lost::Unknown => {}
+    }
+    count(a, DROPPED);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_has_a_place_of_its_own() {
+        let singles = [
+            SEEN, DROPPED, UNKNOWN, BORN, ENDED, FREED, ENTERED, SWITCH, STOPPED, BUSY, SPARE, TOTAL, BROKEN, RESULT,
+            LEN, LEFT, DONE, FROM, TO, NEXT, OFFSET, CAPS, CUT_OFF, MORE, MSG_HEAD, MSG_COUNT, FD_COUNT, FD_FLAGS,
+            DENTRY, MOUNT, REACHED,
+        ];
+        let rows = [(DROPPED_CLASSES, CLASSES), (FILTERED, PARTS), (FILTERED_CALLS, CLASSES), (FDS, FDS_AT_ONCE)];
+        let mut all: Vec<(i16, usize)> = singles.iter().map(|at| (*at, 1)).chain(rows).collect();
+        all.sort_unstable();
+        let mut next = 0;
+        for (at, n) in all {
+            assert_eq!(at as usize, next, "words are declared without gaps");
+            next += 8 * n;
+        }
+        assert_eq!(size_of::<Words>(), next, "a word is missing here");
+        assert_eq!(SIZE as usize, EVENT + next);
+    }
+}
