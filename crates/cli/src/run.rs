@@ -282,6 +282,12 @@ impl Run {
         if let Some(trouble) = self.session.trouble() {
             complain(&format!("event backlog: {trouble}"));
         }
+        if self.session.cut_off() > 0 {
+            let n = self.session.cut_off();
+            complain(&format!(
+                "{n} threads took too long to end: what they did last is missing (--duration has no such limit)"
+            ));
+        }
         if m.get_count("quiet") == 0 {
             nothing.into_iter().for_each(complain);
             self.explain_silence();

@@ -285,6 +285,19 @@ pub fn pidfd(pid: i32, thread: bool) -> io::Result<OwnedFd> {
     }
 }
 
+/// Whether a thread has ended: it is gone, or it is the first of a process whose threads have all ended.
+///
+/// Nothing of it is read under `/proc`, because most files there hold the memory of the process while they are read: should it end
+/// meanwhile, the reader would free that memory in its place.
+pub fn has_ended(tid: i32) -> bool {
+    match pidfd(tid, false) {
+        Ok(fd) => wait_readable(&fd, std::time::Duration::ZERO).unwrap_or(true),
+        Err(e) if e.raw_os_error() == Some(libc::ESRCH) => true,
+        // Not the first thread of its process: when it ends, it is gone.
+        Err(_) => crate::signal::kill(tid, 0).is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)),
+    }
+}
+
 /// Makes a directory that only its owner may enter; an empty one may exist already.
 pub fn make_private_dir(path: &std::path::Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;

@@ -10,6 +10,7 @@ mod calls;
 mod command;
 mod crash;
 mod death;
+mod ending;
 mod format;
 mod in_flight;
 mod kernel;

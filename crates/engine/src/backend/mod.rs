@@ -220,6 +220,14 @@ impl Session {
         }
     }
 
+    /// Threads that were still on their way out when the session ended: what they did then is not in it.
+    pub fn cut_off(&self) -> u64 {
+        match self {
+            Session::Ptrace(_, _) => 0,
+            Session::Kernel(s) => s.cut_off(),
+        }
+    }
+
     /// What went wrong on the way, and what that has cost.
     pub fn trouble(&self) -> Option<String> {
         match self {

@@ -9,7 +9,7 @@
 
 use super::load::{Later, Loaded};
 use super::merge::Merge;
-use super::{NO_EXIST, in_call, is_zombie, notice};
+use super::{NO_EXIST, in_call, notice};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 
@@ -53,7 +53,7 @@ impl<'a> Attacher<'a> {
         while settled < 3 {
             settled += 1;
             let tids = proc::threads(pid).map_err(|_| gone())?;
-            if tids.iter().all(|t| is_zombie(*t)) {
+            if process::has_ended(pid) {
                 let why = "its parent has not collected it yet";
                 return Err(Error::failed(format!("-p {pid}"), "the process has ended", why));
             }

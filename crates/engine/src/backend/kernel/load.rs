@@ -6,6 +6,7 @@ use super::parallel::{self, Job};
 use super::probes::{Counts, Probe};
 use super::target::{credentials, target, types};
 use super::{notice, orders, tables};
+use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Target as PlanTarget};
 use bpf::calls::{self, Maps, Source, Target, state};
@@ -35,6 +36,8 @@ pub struct Loaded {
     /// The rows of calls, where they may change.
     pub rows_of_calls: Option<Values>,
     counters: Values,
+    /// A program counts the threads that are gone.
+    pub sees_threads_go: bool,
     cpus: u32,
     links: Vec<Link>,
     /// Links that take a grace period of RCU each to close.
@@ -179,6 +182,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         iterator: None,
         rows_of_calls,
         counters,
+        sees_threads_go: sees_threads_go(plan),
         cpus,
         links,
         slow_links,
@@ -265,7 +269,16 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
     if plan.follow {
         all.push(plain(Attach::Typed("sched_process_fork"), "trapline_fork", calls::fork));
     }
+    if sees_threads_go(plan) {
+        all.push(plain(Attach::Typed("sched_process_free"), "trapline_free", calls::freed));
+    }
     all
+}
+
+/// Whether tasks may have events after they have announced their end: those of probes in the kernel.
+fn sees_threads_go(plan: &Plan) -> bool {
+    let in_kernel = |e: &Enabling| e.hook.as_ref().is_some_and(|h| h.file().is_none());
+    !matches!(plan.target, PlanTarget::All { .. }) && plan.probes.iter().any(in_kernel)
 }
 
 /// What programs are made from.
@@ -410,6 +423,11 @@ impl Loaded {
     pub fn counts(&self) -> (u64, u64) {
         let (seen, dropped) = self.probes.iter().fold((0, 0), |n, p| (n.0 + p.seen(), n.1 + p.dropped()));
         (seen + self.sum(scratch::SEEN), dropped + self.sum(scratch::DROPPED))
+    }
+
+    /// Threads that traced ones have made; traced threads that have reached their end; those of them that are gone.
+    pub fn threads(&self) -> (u64, u64, u64) {
+        (self.sum(scratch::BORN), self.sum(scratch::ENDED), self.sum(scratch::FREED))
     }
 
     /// Events that filters rejected: by part, where the last number is for that part and all behind it; and those that lack

@@ -12,6 +12,7 @@ mod attach;
 mod backlog;
 pub mod cost;
 mod descriptors;
+mod ending;
 mod filtered;
 pub mod load;
 mod merge;
@@ -58,6 +59,8 @@ struct Shared {
     stop: AtomicBool,
     /// (d) Events that found a ring full.
     dropped: AtomicU64,
+    /// (d) Threads that were still ending when the programs were detached.
+    cut_off: AtomicU64,
     /// (d) What was counted of each enabling, when the programs are detached.
     enablings: OnceLock<Vec<(String, probes::Counts)>>,
     /// (d) What the session has cost, when the programs are detached.
@@ -155,7 +158,9 @@ impl Session {
             measuring,
             shared: Arc::clone(&shared),
             merge,
+            attached: alive.len() as u64,
             alive,
+            leaving: HashSet::new(),
             ended,
             watch,
             keep,
@@ -258,6 +263,11 @@ impl Session {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
+    /// Threads that were still on their way out when the session ended: what they did then is not in it.
+    pub fn cut_off(&self) -> u64 {
+        self.shared.cut_off.load(Ordering::Relaxed)
+    }
+
     /// Runs of programs that the kernel has left out; known when the session has finished.
     pub fn skipped(&self) -> Skipped {
         self.shared.skipped.get().cloned().unwrap_or_default()
@@ -348,6 +358,10 @@ struct Drain {
     merge: Merge,
     /// Traced threads; empty on a whole machine.
     alive: HashSet<u32>,
+    /// How many of them there were at the start.
+    attached: u64,
+    /// Threads that have reached their end and may still have events.
+    leaving: HashSet<u32>,
     /// Readable from the command's end on; none: its end was seen, or there is no command.
     ended: Option<OwnedFd>,
     watch: Watch,
@@ -372,7 +386,7 @@ impl Drain {
         if self.held.stopped {
             self.mark(&events::generated::P_PAUSED);
         }
-        while (self.whole || !self.alive.is_empty()) && !self.shared.stop.load(Ordering::Acquire) {
+        while !self.all_ended() && !self.shared.stop.load(Ordering::Acquire) {
             let now = time::monotonic();
             self.obey();
             let some = self.round(now);
@@ -390,15 +404,18 @@ impl Drain {
                 idle += 1;
                 // An end that was dropped, or happened before the attach was complete, is not waited for forever.
                 if idle.is_multiple_of(64) {
-                    self.alive.retain(|t| proc::exists(*t as i32) && !is_zombie(*t as i32));
+                    self.forget_ended();
                 }
             }
             self.pause(Duration::from_micros(if idle > 8 { 4000 } else { 1000 }));
         }
-        if self.alive.is_empty() && !self.whole {
+        let mut cut_off = 0;
+        if self.all_ended() {
+            cut_off = self.see_them_out();
             // All that will come has come: it is shown while the programs are detached.
             self.round(u64::MAX);
         }
+        self.shared.cut_off.store(cut_off, Ordering::Relaxed);
         self.shared.desk.close();
         self.loaded.say(&self.end, &mut self.merge);
         // Whatever the task storage says from here on is how things were when the programs went.
@@ -473,7 +490,8 @@ impl Drain {
 
     /// Takes what is in the rings; returns how many events.
     fn fill(&mut self) -> usize {
-        let Drain { loaded, merge, alive, whole, details, .. } = self;
+        let Drain { loaded, merge, alive, leaving, whole, details, .. } = self;
+        let mut leaving = loaded.sees_threads_go.then_some(leaving);
         let mut n = 0;
         for (cpu, ring) in (0..).zip(&mut loaded.rings) {
             n += ring.drain(|event| {
@@ -482,7 +500,9 @@ impl Drain {
                     return;
                 }
                 if !*whole {
-                    follow(event, alive);
+                    if let (Some(tid), Some(leaving)) = (follow(event, alive), &mut leaving) {
+                        leaving.insert(tid);
+                    }
                 } else if is_own_end(event) {
                     return;
                 }
@@ -498,27 +518,25 @@ impl Drain {
     }
 }
 
-fn is_zombie(pid: i32) -> bool {
-    proc::status_field(pid, "State").is_none_or(|s| s.starts_with('Z'))
-}
-
-/// Keeps the set of traced threads: forks add to it, ends take away.
-fn follow(event: &[u8], alive: &mut HashSet<u32>) {
+/// Keeps the set of traced threads: forks add to it, ends take away. The thread that ends.
+fn follow(event: &[u8], alive: &mut HashSet<u32>) -> Option<u32> {
     use events::generated as g;
     let id = event.get(8..10).map_or(u16::MAX, |b| u16::from_le_bytes([b[0], b[1]]));
     if id != g::P_FORK.id && id != g::P_EXIT.id && id != g::P_EXEC.id {
-        return;
+        return None;
     }
-    let Ok(ev) = events::Event::parse(event) else { return };
+    let ev = events::Event::parse(event).ok()?;
     if id == g::P_FORK.id {
         alive.insert(ev.value_of("tid") as u32);
     } else if id == g::P_EXIT.id {
         alive.remove(&ev.tid());
+        return Some(ev.tid());
     } else {
         // A thread that called execve has taken the leader's id.
         alive.remove(&(ev.value_of("old_tid") as u32));
         alive.insert(ev.tid());
     }
+    None
 }
 
 /// Whether a thread of trapline ends: one that has helped to load may still be ending when the programs are attached, and has no
