@@ -233,15 +233,15 @@ impl Run {
         if let Some(e) = failure {
             return Err(e);
         }
-        let lost = self.session.dropped();
+        let lost = self.session.losses();
         let skipped = self.session.skipped();
         let in_kernel = self.session.filtered();
         let mut filtered = self.tally.as_ref().map(|t| t.total()).unwrap_or_default();
         filtered.add(&in_kernel);
         self.reach.iter_mut().for_each(Reach::look);
         let mut stats = match &kept {
-            None => Stats::gather(&self.collector, lost, &skipped, started),
-            Some(totals) => Stats::kept(totals, lost, &skipped, started),
+            None => Stats::gather(&self.collector, &lost, &skipped, started),
+            Some(totals) => Stats::kept(totals, &lost, &skipped, started),
         };
         // The collector has counted what it has seen, a recorder what it has taken.
         let unseen = if kept.is_some() { &filtered } else { &in_kernel };
@@ -293,7 +293,10 @@ impl Run {
             self.explain_silence();
             let more = stats.more();
             let name = self.session.name();
-            complain(&format!("{} events, {} dropped{more}, {name} backend", stats.events, stats.dropped));
+            let enough = self.session.large_enough_buffer().filter(|_| stats.dropped > 0);
+            let enough = enough.map(|n| format!(" (--buffer {} would have held them)", target::in_units(n)));
+            let enough = enough.unwrap_or_default();
+            complain(&format!("{} events, {} dropped{more}, {name} backend{enough}", stats.events, stats.dropped));
             if self.plan.measure {
                 stats.cost_lines().iter().for_each(|line| complain(line));
             }

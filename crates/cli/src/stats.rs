@@ -6,6 +6,7 @@ use engine::backend::Session;
 use engine::backend::kernel::Skipped;
 use engine::backend::kernel::cost::Spent;
 use engine::collector::{Collector, Counters};
+use engine::losses::Losses;
 use engine::plan::Plan;
 use engine::recorder::Totals;
 use engine::sieve::{Filtered, Where};
@@ -19,8 +20,10 @@ pub struct Stats {
     pub events: u64,
     /// trapline's own events.
     pub bookkeeping: u64,
-    /// Events lost, wherever.
+    /// Events of enabled probes that were lost, wherever.
     pub dropped: u64,
+    /// trapline's own events that were lost.
+    pub bookkeeping_dropped: u64,
     /// Runs of programs that the kernel has left out: events that nobody has seen.
     pub skipped: u64,
     /// From the start of trapline to the first event, ns.
@@ -37,12 +40,15 @@ pub struct Stats {
 
 impl Stats {
     /// Adds up what the collector counted; `lost` events never reached it.
-    pub fn gather(c: &Collector, lost: u64, skipped: &Skipped, started: u64) -> Stats {
-        Stats::of(c.counters().collect(), c.first_event.map(|t| t.saturating_sub(started)), lost + c.malformed, skipped)
+    pub fn gather(c: &Collector, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
+        let first = c.first_event.map(|t| t.saturating_sub(started));
+        let mut stats = Stats::of(c.counters().collect(), first, lost, skipped);
+        stats.dropped += c.malformed;
+        stats
     }
 
     /// The same of a trace that was kept.
-    pub fn kept(t: &Totals, lost: u64, skipped: &Skipped, started: u64) -> Stats {
+    pub fn kept(t: &Totals, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
         let taken = t.taken.iter().enumerate().filter(|(_, n)| **n > 0);
         let counted = taken.filter_map(|(id, &seen)| {
             let dropped = t.unwritten.get(id).copied().unwrap_or(0);
@@ -56,17 +62,26 @@ impl Stats {
     fn of(
         mut counted: Vec<(&'static Schema, Counters)>,
         first_event_ns: Option<u64>,
-        dropped: u64,
+        lost: &Losses,
         skipped: &Skipped,
     ) -> Stats {
-        // The kernel may have left out all events of a class.
-        let unseen = skipped.classes.iter().filter(|(id, _)| !counted.iter().any(|(s, _)| s.id == *id));
-        let unseen: Vec<_> = unseen.filter_map(|(id, _)| events::schema::by_id(*id)).collect();
-        counted.extend(unseen.into_iter().map(|schema| (schema, Counters::default())));
+        // All events of a class may be lost, or left out by the kernel.
+        for (id, _) in skipped.classes.iter().chain(&lost.classes) {
+            if let Some(schema) = events::schema::by_id(*id).filter(|s| !counted.iter().any(|(c, _)| c.id == s.id)) {
+                counted.push((schema, Counters::default()));
+            }
+        }
+        for (schema, n) in &mut counted {
+            n.seen += lost.of(schema.id);
+            n.dropped += lost.of(schema.id);
+        }
+        // What is of a known class is added below.
+        let unknown = lost.total - lost.classes.iter().map(|(_, n)| n).sum::<u64>().min(lost.total);
         let mut s = Stats {
             events: 0,
             bookkeeping: 0,
-            dropped,
+            dropped: unknown,
+            bookkeeping_dropped: 0,
             skipped: skipped.total,
             first_event_ns,
             overwritten: 0,
@@ -86,10 +101,11 @@ impl Stats {
             matches!(schema.name, "signal" | "exit" | "stop" | "superseded") || schema.class != events::Class::Process;
         if schema.class != events::Class::Process {
             self.events += n.recorded;
+            self.dropped += n.dropped;
         } else {
             self.bookkeeping += n.recorded;
+            self.bookkeeping_dropped += n.dropped;
         }
-        self.dropped += n.dropped;
         if shown_to_user {
             let name = schema.probe().into_owned();
             let missed = skipped.classes.iter().find(|(id, _)| *id == schema.id).map_or(0, |(_, n)| *n);
@@ -160,7 +176,7 @@ impl Stats {
             self.enablings.push(json!({
                 "probe": e.name,
                 "seen": n.seen,
-                "recorded": n.recorded(),
+                "recorded": n.recorded,
                 "dropped": n.dropped,
                 "filtered": n.filtered,
                 "skipped": n.skipped,
@@ -202,6 +218,9 @@ impl Stats {
     /// What else belongs into the last line.
     pub fn more(&self) -> String {
         let mut more = String::new();
+        if self.bookkeeping_dropped > 0 {
+            more += &format!(", {} of its own dropped", self.bookkeeping_dropped);
+        }
         if self.skipped > 0 {
             more += &format!(", {} skipped", self.skipped);
         }
@@ -218,6 +237,7 @@ impl Stats {
             "events": self.events,
             "bookkeeping": self.bookkeeping,
             "dropped": self.dropped,
+            "bookkeeping_dropped": self.bookkeeping_dropped,
             "overwritten": self.overwritten,
             "skipped": self.skipped,
             "probes": self.probes,

@@ -72,6 +72,13 @@ fn size(option: &str, s: &str) -> Result<usize> {
     Ok((n as usize).next_power_of_two().max(4096))
 }
 
+/// A power of two as [`bytes`] reads it.
+pub fn in_units(n: u64) -> String {
+    let (unit, letter) =
+        [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")].into_iter().find(|u| n >= u.0).unwrap_or((1, ""));
+    format!("{}{letter}", n / unit)
+}
+
 /// A number of bytes such as `65536`, `64K`, `4M`, `2G`.
 pub fn bytes(option: &str, s: &str) -> Result<u64> {
     let bad = || Error::usage(format!("{option} {s}"), "not a size", "for instance 64K, 4M or 1G");

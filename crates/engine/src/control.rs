@@ -10,6 +10,7 @@
 
 use crate::backend::kernel::Skipped;
 use crate::backend::kernel::probes::Counts;
+use crate::losses::Losses;
 use crate::recorder::Totals;
 use crate::select::Calls;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -48,8 +49,8 @@ pub struct Standing {
     pub streams: Vec<Stream>,
     /// What was kept so far; none where nothing is kept.
     pub kept: Option<Totals>,
-    /// Events that found a ring full.
-    pub dropped: u64,
+    /// Events that were lost before they were in a ring.
+    pub losses: Losses,
     /// Runs of programs that the kernel has left out.
     pub skipped: Skipped,
     /// What was counted of each enabling of a probe other than a call.

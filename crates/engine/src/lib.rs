@@ -14,6 +14,7 @@ pub mod enabling;
 pub mod error;
 pub mod fdtable;
 pub mod guard;
+pub mod losses;
 pub mod maps;
 pub mod plan;
 pub mod provider;

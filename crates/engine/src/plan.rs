@@ -309,6 +309,10 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
     );
     }
     out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
+    out.push(match sys::priority::may_raise() {
+        true => "drain: the threads that empty the rings and write the trace have nice -20; what they or the command start has not".into(),
+        false => "drain: at the usual priority, because CAP_SYS_NICE is missing: a busy machine may make the rings overflow".into(),
+    });
     if sys::process::ruid() != 0 {
         out.push(
             "rights: -p as far as ptrace would let you; a program with other rights is let go where it begins".into(),

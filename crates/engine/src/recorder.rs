@@ -277,7 +277,7 @@ impl Recorder {
 
     fn seal(&mut self, stream: u32) {
         if self.writer.is_none() {
-            self.launch();
+            self.launch(false);
         }
         let Some(filler) = self.fillers.get_mut(&stream) else { return };
         let sealed = filler.seal();
@@ -292,11 +292,21 @@ impl Recorder {
         self.shared.ready.notify_one();
     }
 
-    fn launch(&mut self) {
+    /// Starts the writer now, with the highest priority that the calling thread may give: it shares a lock with whoever brings the
+    /// events, who would wait for it where it waits for its turn on a busy processor.
+    pub fn start_writer(&mut self) {
+        self.launch(true);
+    }
+
+    fn launch(&mut self, raised: bool) {
         let Some(target) = self.target.take() else { return };
         let shared = Arc::clone(&self.shared);
         let (config, uuid) = (self.config.clone(), self.uuid);
         let work = move || {
+            if raised {
+                let _ = sys::priority::raise();
+                let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
+            }
             let metadata = ctf::print::tsdl(&metadata(&config, uuid));
             write(&shared, target, metadata)
         };
@@ -374,7 +384,7 @@ impl Recorder {
             }
         }
         if self.writer.is_none() {
-            self.launch();
+            self.launch(false);
         }
         self.shared.queue().done = true;
         self.shared.ready.notify_one();

@@ -93,7 +93,7 @@ pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach:
             let (n, first) = (left_out.len(), left_out[..left_out.len().min(3)].join(", "));
             lost.push(format!("{}: the kernel can put no breakpoint at {n} of its places: {first}{more}", e.name));
         }
-        if n.recorded() == 0 && (left_out.is_empty() || !e.members.is_empty()) {
+        if n.recorded == 0 && (left_out.is_empty() || !e.members.is_empty()) {
             silent.push(format!("{}: nothing recorded: {}", e.name, why(e, n, reach, late)));
         }
         if n.without_return() > 0 {

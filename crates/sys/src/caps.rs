@@ -14,6 +14,8 @@ pub const DAC_OVERRIDE: u64 = 1 << 1;
 pub const DAC_READ_SEARCH: u64 = 1 << 2;
 /// Look into processes of others.
 pub const SYS_PTRACE: u64 = 1 << 19;
+/// Raise priorities.
+pub const SYS_NICE: u64 = 1 << 23;
 /// Nearly everything; before Linux 5.8 also what [`BPF`] and [`PERFMON`] allow.
 pub const SYS_ADMIN: u64 = 1 << 21;
 /// Load programs that read memory, and attach them.

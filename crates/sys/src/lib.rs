@@ -10,6 +10,7 @@ pub mod fdinfo;
 pub mod maps;
 pub mod mem;
 pub mod perf;
+pub mod priority;
 pub mod probe;
 pub mod proc;
 pub mod process;

@@ -192,8 +192,8 @@ impl Run {
     /// The counters, as `--stats` has them.
     fn counted(&self, standing: &Standing, began: u64) -> Value {
         let stats = match &standing.kept {
-            None => Stats::gather(&self.collector, standing.dropped, &standing.skipped, began),
-            Some(kept) => Stats::kept(kept, standing.dropped, &standing.skipped, began),
+            None => Stats::gather(&self.collector, &standing.losses, &standing.skipped, began),
+            Some(kept) => Stats::kept(kept, &standing.losses, &standing.skipped, began),
         };
         let mut v: Value = serde_json::from_str(&stats.to_json(self.session.name())).unwrap_or_default();
         let attached = self.plan.probes.iter().filter(|e| e.hook.is_some());

@@ -5,6 +5,7 @@ pub mod ptrace;
 
 use crate::control::{Order, Standing, Stream};
 use crate::error::{Error, Result};
+use crate::losses::Losses;
 use crate::plan::{Backend, OnFull, Plan, Target};
 use crate::recorder::{self, Recorder};
 use std::time::Duration;
@@ -97,7 +98,7 @@ impl Session {
                 Some(Standing {
                     streams: vec![stream],
                     kept: keep.as_ref().map(|k| k.so_far()),
-                    dropped: s.dropped(),
+                    losses: s.losses(),
                     ..Standing::default()
                 })
             }
@@ -169,6 +170,22 @@ impl Session {
         match self {
             Session::Ptrace(s, _) => s.dropped(),
             Session::Kernel(s) => s.dropped(),
+        }
+    }
+
+    /// What found no room, in all and by class; known when the session has finished.
+    pub fn losses(&self) -> Losses {
+        match self {
+            Session::Ptrace(s, _) => s.losses(),
+            Session::Kernel(s) => s.losses(),
+        }
+    }
+
+    /// The `--buffer` with which all would have found room, in bytes, where that is known.
+    pub fn large_enough_buffer(&self) -> Option<u64> {
+        match self {
+            Session::Ptrace(_, _) => None,
+            Session::Kernel(s) => s.large_enough_buffer(),
         }
     }
 

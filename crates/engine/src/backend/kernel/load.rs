@@ -8,6 +8,7 @@ use super::target::{credentials, target, types};
 use super::{notice, orders, tables};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::losses::{Losses, Passed, large_enough};
 use crate::plan::{Plan, Target as PlanTarget};
 use bpf::calls::{self, Maps, Source, Target, state};
 use bpf::scratch;
@@ -29,6 +30,8 @@ pub struct Loaded {
     pub tasks: Map,
     /// A ring per CPU.
     pub rings: Vec<Ring>,
+    /// What was taken out of each.
+    pub passed: Vec<Passed>,
     /// Probes other than calls.
     pub probes: Vec<Probe>,
     /// Shows the calls in flight, where this kernel can.
@@ -45,6 +48,8 @@ pub struct Loaded {
     /// What was loaded: where it is attached, and its instructions.
     pub sources: Vec<(String, bpf::Program)>,
     programs: Vec<Program>,
+    /// How many runs of each the kernel had left out when the session began.
+    missed_before: Vec<u64>,
     // Kept for the programs.
     _maps: Vec<Map>,
 }
@@ -177,6 +182,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let unknown = target.unknown;
     let loaded = Loaded {
         tasks,
+        passed: vec![Passed::default(); rings.len()],
         rings,
         probes,
         iterator: None,
@@ -187,6 +193,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         links,
         slow_links,
         sources,
+        missed_before: Vec::new(),
         programs: loaded.into_iter().map(|(_, p)| p).collect(),
         _maps: others.into_iter().chain(ring_maps).collect(),
     };
@@ -402,6 +409,12 @@ impl Loaded {
         self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
     }
 
+    /// The command is about to begin, or all processes are attached to: what the kernel has left out before is not of the session.
+    pub fn begin(&mut self) {
+        self.missed_before = self.missed();
+        self.probes.iter_mut().for_each(Probe::begin);
+    }
+
     /// Detaches the programs: no event comes after this.
     pub fn detach(&mut self) {
         // As long as any of their programs runs.
@@ -423,6 +436,30 @@ impl Loaded {
     pub fn counts(&self) -> (u64, u64) {
         let (seen, dropped) = self.probes.iter().fold((0, 0), |n, p| (n.0 + p.seen(), n.1 + p.dropped()));
         (seen + self.sum(scratch::SEEN), dropped + self.sum(scratch::DROPPED))
+    }
+
+    /// Events that were lost before they were in a ring.
+    pub fn losses(&self) -> Losses {
+        let of = |id: usize| (id as u16, self.sum(scratch::DROPPED_CLASSES + 8 * id as i16));
+        let classes = (0..scratch::CLASSES).map(of).filter(|(_, n)| *n > 0).collect();
+        Losses { total: self.counts().1, classes }
+    }
+
+    /// The `--buffer` with which no ring would have been full, in bytes; none where none was, or where no ring can be so large.
+    pub fn large_enough_buffer(&self) -> Option<u64> {
+        /// The kernel's limit of a ring.
+        const MOST: u64 = 1 << 30;
+        let share = self.probes.len().next_power_of_two() as u64;
+        let calls = self.rings.iter().zip(&self.passed).map(|ring| (ring, 1));
+        let probes = self.probes.iter().flat_map(|p| p.rings.iter().zip(&p.passed)).map(|ring| (ring, share));
+        let mut all = 0;
+        for (((ring, passed), share), stream) in calls.chain(probes).zip(self.streams()) {
+            let dropped = self.dropped_on(stream);
+            if dropped > 0 {
+                all = all.max(large_enough(ring.size() as u64, *passed, dropped)?.checked_mul(share)?);
+            }
+        }
+        (1..=MOST).contains(&all).then_some(all)
     }
 
     /// Threads that traced ones have made; traced threads that have reached their end; those of them that are gone.
@@ -497,10 +534,16 @@ impl Loaded {
         }
     }
 
-    /// Name of each program, and how many of its runs the kernel has left out (none where it does not tell).
+    /// Name of each program, and how many of its runs the kernel has left out since the session began.
     pub fn misses(&self) -> Vec<(String, u64)> {
-        let told = self.programs.iter().filter_map(|p| sys::bpf::info::program(p).ok());
-        told.map(|p| (p.name, p.recursion_misses)).collect()
+        let names = self.programs.iter().map(|p| sys::bpf::info::program(p).map(|p| p.name).unwrap_or_default());
+        let before = self.missed_before.iter().copied().chain(std::iter::repeat(0));
+        names.zip(self.missed().iter().zip(before).map(|(now, before)| now.saturating_sub(before))).collect()
+    }
+
+    /// Runs of each program that the kernel has left out, in all; 0 where it does not tell.
+    fn missed(&self) -> Vec<u64> {
+        self.programs.iter().map(|p| sys::bpf::info::program(p).map_or(0, |p| p.recursion_misses)).collect()
     }
 
     /// What the programs of calls and tasks have cost, where the kernel has measured it.

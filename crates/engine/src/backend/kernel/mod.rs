@@ -28,6 +28,7 @@ mod whole;
 
 use crate::control::{Desk, Order, Standing};
 use crate::error::{Error, Result};
+use crate::losses::Losses;
 use crate::plan::{Plan, Target};
 use crate::recorder::Recorder;
 use attach::Attacher;
@@ -57,8 +58,12 @@ struct Shared {
     desk: Desk,
     /// (f) Detach and finish.
     stop: AtomicBool,
-    /// (d) Events that found a ring full.
+    /// (d) Events that were lost so far.
     dropped: AtomicU64,
+    /// (d) Which, and with what buffer they would not have been, when the programs are detached.
+    losses: OnceLock<(Losses, Option<u64>)>,
+    /// (d) Its priority is raised.
+    raised: AtomicBool,
     /// (d) Threads that were still ending when the programs were detached.
     cut_off: AtomicU64,
     /// (d) What was counted of each enabling, when the programs are detached.
@@ -131,6 +136,7 @@ impl Session {
                     seed_fds(pid, plan, &mut merge);
                     attacher.attach(pid, &mut alive, &mut merge)?;
                 }
+                loaded.begin();
             }
             Target::All { left_out } => {
                 // Threads that began since the first time.
@@ -138,13 +144,14 @@ impl Session {
                 if let Some(survey) = &mut survey {
                     survey.attached(left_out);
                 }
+                loaded.begin();
             }
         }
         if let Some(later) = later {
             loaded.add_iterator(later);
         }
-        // Before the drain thread starts, because capabilities belong to threads.
-        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
+        // Before the drain thread starts, because capabilities belong to threads. It needs one more for a moment.
+        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH | sys::caps::SYS_NICE);
         let shared = Arc::new(Shared::default());
         let notices = loaded.iterator.is_some();
         let watch = Watch::new(plan.notice_ms, plan.limits);
@@ -176,6 +183,7 @@ impl Session {
             .name("trapline-drain".into())
             .spawn(move || drain.run())
             .map_err(|e| Error::failed("drain thread", e.to_string(), "free some processes"))?;
+        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
         Ok(Session { shared, command, status: None, failure, notices, programs, fell_back })
     }
 
@@ -258,7 +266,22 @@ impl Session {
         }
     }
 
-    /// Events that found a ring full.
+    /// Events that were lost before they were in a ring, in all and by class; known when the session has finished.
+    pub fn losses(&self) -> Losses {
+        self.shared.losses.get().map(|l| l.0.clone()).unwrap_or_default()
+    }
+
+    /// The `--buffer` with which none would have found a ring full, in bytes.
+    pub fn large_enough_buffer(&self) -> Option<u64> {
+        self.shared.losses.get()?.1
+    }
+
+    /// Whether the thread that empties the rings has a higher priority than others.
+    pub fn is_raised(&self) -> bool {
+        self.shared.raised.load(Ordering::Relaxed)
+    }
+
+    /// Events that were lost before they were in a ring.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
@@ -382,6 +405,11 @@ struct Drain {
 
 impl Drain {
     fn run(mut self) {
+        // Else it gets the processor as often as each of the threads whose events it must keep up with.
+        let raised = sys::priority::raise().is_ok();
+        self.keep.iter_mut().for_each(Recorder::start_writer);
+        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
+        self.shared.raised.store(raised, Ordering::Relaxed);
         let mut idle = 0u32;
         if self.held.stopped {
             self.mark(&events::generated::P_PAUSED);
@@ -429,6 +457,8 @@ impl Drain {
                 self.watch.leave(iterator, &self.alive, &mut self.merge);
             }
         }
+        self.round(u64::MAX);
+        let _ = self.shared.losses.set((self.loaded.losses(), self.loaded.large_enough_buffer()));
         let _ = self.shared.filtered.set(filtered::count(&self.loaded));
         let enablings = self.loaded.probe_counts();
         if let Some(recorder) = &mut self.keep {
@@ -438,7 +468,6 @@ impl Drain {
         let _ = self.shared.cost.set(cost::Cost::of(&self.loaded, &enablings, self.measuring.take().is_some()));
         let _ = self.shared.enablings.set(enablings);
         let _ = self.shared.skipped.set(self.attribution.count(&self.loaded.misses()));
-        self.round(u64::MAX);
         if let Some(recorder) = &mut self.keep {
             for stream in self.loaded.streams() {
                 recorder.set_lost(stream, self.loaded.dropped_on(stream));
@@ -493,8 +522,9 @@ impl Drain {
         let Drain { loaded, merge, alive, leaving, whole, details, .. } = self;
         let mut leaving = loaded.sees_threads_go.then_some(leaving);
         let mut n = 0;
-        for (cpu, ring) in (0..).zip(&mut loaded.rings) {
+        for ((cpu, ring), passed) in (0..).zip(&mut loaded.rings).zip(&mut loaded.passed) {
             n += ring.drain(|event| {
+                passed.add(event);
                 if descriptors::is_raw(event) {
                     descriptors::event(event, *details).iter().for_each(|e| merge.push_from(cpu, e));
                     return;
@@ -510,8 +540,11 @@ impl Drain {
             });
         }
         for (nth, probe) in (1u32..).zip(&mut loaded.probes) {
-            for (cpu, ring) in (0..).zip(&mut probe.rings) {
-                n += ring.drain(|event| merge.push_from(nth << PROBE_SHIFT | cpu, event));
+            for ((cpu, ring), passed) in (0..).zip(&mut probe.rings).zip(&mut probe.passed) {
+                n += ring.drain(|event| {
+                    passed.add(event);
+                    merge.push_from(nth << PROBE_SHIFT | cpu, event);
+                });
             }
         }
         n

@@ -117,7 +117,7 @@ impl Drain {
         Standing {
             streams: streams.collect(),
             kept: self.keep.as_ref().map(Recorder::so_far),
-            dropped: self.loaded.counts().1,
+            losses: self.loaded.losses(),
             skipped,
             enablings: self.loaded.probe_counts(),
         }

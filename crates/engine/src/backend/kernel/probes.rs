@@ -4,6 +4,7 @@
 use super::load::{refused, rejected};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::losses::Passed;
 use bpf::calls::{Maps, Target};
 use bpf::probes::{self, Whose};
 use bpf::scratch;
@@ -25,9 +26,13 @@ pub struct Probe {
     pub source: bpf::Program,
     /// A ring per CPU.
     pub rings: Vec<Ring>,
+    /// What was taken out of each ring.
+    pub passed: Vec<Passed>,
     /// The provider's way was refused, and another one taken.
     pub fell_back: bool,
     counters: Values,
+    /// Runs of its program that the kernel had left out when the session began: trapline's own calls of bpf(2) keep programs from running.
+    missed_before: u64,
     /// Of its filter.
     parts: usize,
     cpus: u32,
@@ -44,7 +49,9 @@ pub struct Probe {
 pub struct Counts {
     /// Events that happened.
     pub seen: u64,
-    /// Events that found a ring full.
+    /// Events that were taken out of its rings.
+    pub recorded: u64,
+    /// Events that found a ring full, or the scratch buffer taken.
     pub dropped: u64,
     /// Events that its filter held back.
     pub filtered: u64,
@@ -62,11 +69,6 @@ impl Counts {
     /// Functions that were entered and whose returns the program has not seen.
     pub fn without_return(&self) -> u64 {
         self.entered.map_or(0, |n| n.saturating_sub(self.seen + self.skipped))
-    }
-
-    /// Events that were put into a ring.
-    pub fn recorded(&self) -> u64 {
-        self.seen.saturating_sub(self.dropped + self.filtered)
     }
 
     /// Events that happened, as far as they are counted under the enabling's name: what was recorded of many probes that share a program
@@ -139,9 +141,11 @@ impl Probe {
             name: enabling.name.clone(),
             label: enabling.label(),
             source,
+            passed: vec![Passed::default(); cpus as usize],
             rings,
             fell_back,
             counters,
+            missed_before: 0,
             parts: enabling.filter.as_ref().map_or(0, |f| f.parts().len()),
             cpus,
             links: all_links,
@@ -169,6 +173,11 @@ impl Probe {
         &self.links
     }
 
+    /// The session begins: what the kernel has left out before is not of it.
+    pub fn begin(&mut self) {
+        self.missed_before = sys::bpf::info::program(&self.program).map_or(0, |p| p.recursion_misses);
+    }
+
     /// Sets what is held back.
     pub fn switch(&self, to: u64) {
         super::orders::set(&self.counters, self.cpus, to);
@@ -180,10 +189,11 @@ impl Probe {
         let program = sys::bpf::info::program(&self.program).unwrap_or_default();
         Counts {
             seen: self.seen(),
+            recorded: self.passed.iter().map(|p| p.events).sum(),
             dropped: self.dropped(),
             filtered: parts.iter().sum::<u64>() + self.sum(scratch::UNKNOWN),
             parts,
-            skipped: program.recursion_misses,
+            skipped: program.recursion_misses.saturating_sub(self.missed_before),
             entered: self.entries.as_ref().map(|_| self.sum(scratch::ENTERED)),
             cost: (program.run_count, program.run_time_ns),
         }

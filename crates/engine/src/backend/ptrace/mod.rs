@@ -19,6 +19,7 @@ mod tracer;
 
 use crate::control::Order;
 use crate::error::{Error, Result};
+use crate::losses::Losses;
 use crate::plan::{Command, Plan, Target};
 use emit::Emitter;
 use std::io;
@@ -129,6 +130,11 @@ impl Session {
     /// Events that found no room.
     pub fn dropped(&self) -> u64 {
         self.ring.control().dropped.load(Ordering::Relaxed)
+    }
+
+    /// Events that found no room, in all.
+    pub fn losses(&self) -> Losses {
+        Losses { total: self.dropped(), classes: Vec::new() }
     }
 
     /// Calls that the attach interrupted for good.
