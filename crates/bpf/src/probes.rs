@@ -83,6 +83,8 @@ pub enum Tail {
     },
     /// Return addresses in the process.
     UserStack(u8),
+    /// A string that is not shown to whoever has started the session.
+    Hidden,
 }
 
 /// A field of the event.
@@ -94,6 +96,13 @@ pub struct Field {
     pub tail: Option<Tail>,
 }
 
+impl Field {
+    /// The field without anything in it: a number is 0, a string is empty and not read.
+    pub fn hidden(self) -> Field {
+        Field { value: Value::Constant(0), tail: self.tail.map(|_| Tail::Hidden) }
+    }
+}
+
 /// Whose events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -101,6 +110,8 @@ pub enum Whose {
     Tasks,
     /// Those of whatever task is there: of clocks.
     Anyone,
+    /// The same, and they do not say which task that is.
+    Nobody,
 }
 
 /// What a program is to do.
@@ -321,6 +332,11 @@ fn tail(a: &mut Assembler, i: usize, at: i16, tail: Tail) {
         }
         Tail::KernelStack { frames, skip } => stack(a, i, frames, i32::from(skip)),
         Tail::UserStack(n) => stack(a, i, n, USER_STACK),
+        Tail::Hidden => {
+            end(a);
+            a.store(Size::B, R1, 0, 0);
+            a.alu(Alu::Add, R8, 1);
+        }
     }
 }
 
@@ -361,7 +377,10 @@ pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Pro
             a.store(Size::H, R7, 8, i32::from(plan.schema.id));
         }
         a.store(Size::H, R7, 10, 0);
-        who(a, target);
+        match plan.whose {
+            Whose::Tasks | Whose::Anyone => who(a, target),
+            Whose::Nobody => [12, 16].into_iter().for_each(|at| a.store(Size::W, R7, at, 0)),
+        }
         a.store(Size::W, R7, 20, 0);
         for (field, (at, _)) in plan.fields.iter().zip(layout.args) {
             value(a, &field.value);

@@ -2,6 +2,7 @@
 
 use clap::ArgMatches;
 use engine::provider::{self, Probe, glob};
+use engine::rights;
 use engine::select::{Calls, nearest};
 use engine::{Error, Result};
 use events::schema::{Ret, Schema, syscalls};
@@ -47,7 +48,8 @@ fn probe(p: &Probe, verbose: bool, out: &mut String) {
     if verbose {
         let args: Vec<String> = p.args.iter().map(|a| a.to_string()).collect();
         text.push_str(&format!("({})", args.join(", ")));
-        let more = [p.note.clone(), p.places()];
+        let barred = if rights::is_root() { None } else { rights::note(&p.name) };
+        let more = [p.note.clone(), barred.unwrap_or_default().into(), p.places()];
         let more: Vec<&str> = more.iter().map(String::as_str).filter(|t| !t.is_empty()).collect();
         if !more.is_empty() {
             text.push_str(&format!("  {}", more.join(", ")));

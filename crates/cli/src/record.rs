@@ -6,8 +6,9 @@ use crate::{show, target, wheres};
 use clap::ArgMatches;
 use ctf::store::MIN_LIMIT;
 use engine::enabling::{self, Captures, Request};
-use engine::plan::{self, Backend, Plan};
+use engine::plan::{Backend, Plan};
 use engine::recorder::{Config, Recorder};
+use engine::rights;
 use engine::sieve::Where;
 use engine::{Error, Result};
 use std::ffi::OsString;
@@ -96,8 +97,8 @@ fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &m
     if option("on-full", "block") {
         return refuse("leave out --on-full block: what finds no room is dropped and counted".into());
     }
-    if let Err(e) = sys::bpf::probe::usable() {
-        return refuse(plan::refusal(&e));
+    if let Err(why) = rights::kernel_backend_is_usable() {
+        return refuse(why);
     }
     (plan.backend, plan.on_full) = (Backend::Kernel, Backend::Kernel.on_full());
     if !m.contains_id("buffer") {

@@ -282,6 +282,15 @@ impl Run {
         if let Some(trouble) = self.session.trouble() {
             complain(&format!("event backlog: {trouble}"));
         }
+        let (names, n) = self.session.let_go();
+        if n > 0 && m.get_count("quiet") == 0 {
+            let others = if n as usize > names.len() { " and others" } else { "" };
+            complain(&format!(
+                "{}{others}: not shown, because it has rights that uid {} has not, or may not be read by it (run trapline as root)",
+                names.join(", "),
+                sys::process::ruid()
+            ));
+        }
         if self.session.cut_off() > 0 {
             let n = self.session.cut_off();
             complain(&format!(

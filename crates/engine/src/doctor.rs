@@ -1,6 +1,7 @@
 //! What this machine allows, and why not.
 
 use crate::plan::{self, Backend};
+use crate::rights;
 use std::io;
 use sys::bpf::probe::{self, Features};
 use sys::{caps, proc, process, seccomp};
@@ -81,15 +82,17 @@ fn capabilities(held: u64) -> Finding {
     if !may_bpf(held) {
         detail += " (run as root; or setcap cap_bpf,cap_perfmon+ep on trapline: whoever may run it sees what ptrace would let him see)";
     } else if process::ruid() != 0 {
-        detail += "; not for root: -p as far as ptrace would allow it, no -a, setuid programs are let go";
+        detail += "; not for root: your own tasks as far as ptrace would allow it, no -a; setuid programs and those that you may not \
+                   read are let go; no stacks, functions or addresses of the kernel, and few tracepoints";
     }
     finding("capabilities for bpf(2)", may_bpf(held), detail)
 }
 
-/// The kernel's switches: they matter to those without the capabilities only.
+/// The kernel's switches: they matter to those without the capabilities, and one of them to all but root.
 fn switches(capable: bool) -> [Finding; 2] {
     let bpf = proc_number("unprivileged_bpf_disabled");
     let perf = proc_number("perf_event_paranoid");
+    let shut_out = rights::kernel_backend();
     let told = |value: Option<i64>, bars: bool, what: &str| {
         let value = value.map_or("not there".to_string(), |v| v.to_string());
         match (capable, bars) {
@@ -107,8 +110,8 @@ fn switches(capable: bool) -> [Finding; 2] {
         ),
         finding(
             "kernel.perf_event_paranoid",
-            capable || !no_perf,
-            told(perf, no_perf, "tracepoints are for CAP_PERFMON only"),
+            shut_out.is_ok() && (capable || !no_perf),
+            shut_out.err().unwrap_or_else(|| told(perf, no_perf, "tracepoints are for CAP_PERFMON only")),
         ),
     ]
 }
@@ -154,9 +157,15 @@ fn tracefs() -> Finding {
 fn kernel_backend(found: &Features) -> Finding {
     let needed = [&found.program, &found.types, &found.typed_tracepoint, &found.task_storage, &found.ring];
     let what = "kernel backend (eBPF)";
-    match needed.iter().find_map(|r| r.as_ref().err()) {
-        None => finding(what, true, "trapline trace -- CMD, -p PID, -a"),
-        Some(e) => finding(what, false, plan::refusal(e)),
+    let all = if rights::is_root() {
+        "trapline trace -- CMD, -p PID, -a"
+    } else {
+        "trapline trace -- CMD, -p PID of your own"
+    };
+    match (rights::kernel_backend(), needed.iter().find_map(|r| r.as_ref().err())) {
+        (Err(why), _) => finding(what, false, why),
+        (_, Some(e)) => finding(what, false, plan::refusal(e)),
+        _ => finding(what, true, all),
     }
 }
 

@@ -9,6 +9,7 @@
 
 use crate::error::{Error, Result};
 use crate::provider::{self, ArgInfo, Form, Hook, Place};
+use crate::rights::{self, Sight};
 use crate::select::Calls;
 use bpf::probes::{Field, Tail, Value};
 use events::Schema;
@@ -131,6 +132,8 @@ pub struct Enabling {
     pub filter: Option<Filter>,
     /// Arguments that no program can find.
     pub missing: Vec<String>,
+    /// Its events do not say in which task they happened.
+    pub anonymous: bool,
 }
 
 impl Enabling {
@@ -256,7 +259,7 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
     }
     let (schema, fields) = (class(name, &[])?, Vec::new());
     let (members, missing) = (Vec::new(), Vec::new());
-    Ok(Enabling { name: name.into(), schema, members, fields, hook: None, filter: None, missing })
+    Ok(Enabling { name: name.into(), schema, members, fields, hook: None, filter: None, missing, anonymous: false })
 }
 
 /// The filters of calls, by number, as the programs want them: of every call that is `seen`, those without a filter have one that
@@ -308,13 +311,14 @@ fn class(name: &str, fields: &[dynamic::Field]) -> Result<&'static Schema> {
 
 fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Result<Enabling> {
     let provider::Ready { probe, hook } = ready;
+    let sight = rights::of_probe(&probe.name, captures)?;
     let mut types = Vec::new();
     let mut fields = Vec::new();
     let mut missing = Vec::new();
     for (nth, arg) in probe.args.iter().enumerate() {
         if let Some((ty, field)) = argument(arg, hook.place(nth, &arg.place), hook.as_ref()) {
             types.push(dynamic::Field { name: arg.name.clone(), ty });
-            fields.push(field);
+            fields.push(if sight.has(&arg.name) { field } else { field.hidden() });
         } else {
             missing.push(arg.name.clone());
         }
@@ -337,7 +341,9 @@ fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Re
     }
     let schema = class(&probe.name, &types)?;
     let filter = filter.map(|f| f.check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))).transpose()?;
-    Ok(Enabling { name: probe.name, schema, members: Vec::new(), fields, hook: Some(hook), filter, missing })
+    filter.iter().try_for_each(|f| rights::of_filter(&probe.name, sight, f))?;
+    let anonymous = sight == Sight::Anonymous;
+    Ok(Enabling { name: probe.name, schema, members: Vec::new(), fields, hook: Some(hook), filter, missing, anonymous })
 }
 
 /// Type and source of an argument; none where no program can find it.

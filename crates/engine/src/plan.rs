@@ -3,6 +3,7 @@
 use crate::capture::Limits;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::rights;
 use crate::select::Calls;
 use crate::sieve::Where;
 use crate::threads;
@@ -315,7 +316,9 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
     });
     if sys::process::ruid() != 0 {
         out.push(
-            "rights: -p as far as ptrace would let you; a program with other rights is let go where it begins".into(),
+            "rights: your own tasks, as far as ptrace would let you; a program with other rights, or that you may not read, is let go \
+             where it begins; no address of the kernel"
+                .into(),
         );
     }
     let found = sys::bpf::probe::features();
@@ -349,8 +352,8 @@ impl Backend {
         if on_full == Some(OnFull::Block) {
             return ptrace("--on-full block, and only ptrace can make the target wait".into());
         }
-        if let Err(e) = sys::bpf::probe::usable() {
-            return ptrace(refusal(&e));
+        if let Err(why) = rights::kernel_backend_is_usable() {
+            return ptrace(why);
         }
         if attaches
             && sys::proc::pid_namespace().is_some()
@@ -372,12 +375,12 @@ impl Backend {
                 Err(Error::usage("-a --backend ptrace", "the whole machine needs the kernel backend", todo))
             }
             Backend::Kernel => Ok((self, "as asked for".into())),
-            Backend::Auto => match sys::bpf::probe::usable() {
+            Backend::Auto => match rights::kernel_backend_is_usable() {
                 Ok(()) => Ok((Backend::Kernel, "auto: the whole machine".into())),
-                Err(e) => Err(Error::failed(
+                Err(why) => Err(Error::failed(
                     "-a",
                     "the whole machine needs the kernel backend",
-                    format!("{}; or use -p PID", refusal(&e)),
+                    format!("{why}; or use -p PID"),
                 )),
             },
         }

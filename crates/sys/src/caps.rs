@@ -33,6 +33,9 @@ pub const BPF: u64 = 1 << 39;
 /// Not: the rings (mapped already), `PERFMON` (only loading and attaching ask for it; detaching does not), `SYS_ADMIN`.
 pub const AFTER_ATTACH: u64 = BPF | SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
 
+/// What helps a tracer by ptrace, if it has it: looking into processes and files of others.
+pub const FOR_PTRACE: u64 = SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
+
 /// `_LINUX_CAPABILITY_VERSION_3` (`include/uapi/linux/capability.h`).
 const VERSION_3: u32 = 0x2008_0522;
 

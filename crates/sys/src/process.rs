@@ -298,6 +298,13 @@ pub fn has_ended(tid: i32) -> bool {
     }
 }
 
+/// Makes the calling process, and those that it forks, dumpable: processes of the same user may trace them (prctl(2)). A program whose
+/// file has capabilities is not, and neither is what it forks. For a process that has given those up.
+pub fn make_dumpable() -> io::Result<()> {
+    // SAFETY: PR_SET_DUMPABLE takes a number.
+    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) }.into()).map(drop)
+}
+
 /// Makes a directory that only its owner may enter; an empty one may exist already.
 pub fn make_private_dir(path: &std::path::Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;

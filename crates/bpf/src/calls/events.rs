@@ -144,16 +144,21 @@ pub fn exec(maps: &Maps, target: &Target) -> Result<crate::Program, crate::AsmEr
             other_rights(a, maps, cbs, target, rights, out);
         }
         begun(a, maps);
-        begin(a, target, &g::P_EXEC, 1);
-        old_id(a, target);
-        put(a, &g::P_EXEC, "old_tid", R1);
-        a.call(Helper::GetCurrentUidGid);
-        put(a, &g::P_EXEC, "uid", R0);
-        a.alu(Alu::Rsh, R0, 32);
-        put(a, &g::P_EXEC, "gid", R0);
-        comm_tail(a);
-        output(a, maps);
+        executed(a, maps, target);
     })
+}
+
+/// The event of the program that the current task has executed.
+fn executed(a: &mut Assembler, maps: &Maps, target: &Target) {
+    begin(a, target, &g::P_EXEC, 1);
+    old_id(a, target);
+    put(a, &g::P_EXEC, "old_tid", R1);
+    a.call(Helper::GetCurrentUidGid);
+    put(a, &g::P_EXEC, "uid", R0);
+    a.alu(Alu::Rsh, R0, 32);
+    put(a, &g::P_EXEC, "gid", R0);
+    comm_tail(a);
+    output(a, maps);
 }
 
 /// The current task, whose state is in r6, is the command itself from here on.
@@ -175,8 +180,11 @@ fn let_go(a: &mut Assembler, maps: &Maps) {
 /// Lets the task go, and with it its children to come, where the program that it has become has rights that the session's user has
 /// not: its calls are none of his business. The execve is shown without a result.
 fn other_rights(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &Target, rights: &Rights, out: Label) {
+    // include/linux/sched/coredump.h: MMF_DUMPABLE_MASK, SUID_DUMP_USER
+    const DUMPABLE_MASK: i32 = 3;
+    const DUMPED_FOR_ITS_USER: i32 = 1;
     let [same, other, event, ended, drop] = std::array::from_fn(|_| a.new_label());
-    a.note("another user's rights, or capabilities");
+    a.note("another user's rights, capabilities, or a program that its user may not read");
     a.call(Helper::GetCurrentTaskBtf);
     follow(a, R8, R0, rights.task_cred);
     for off in rights.uids {
@@ -188,6 +196,11 @@ fn other_rights(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &Ta
     a.constant(R1, !rights.capabilities);
     a.alu(Alu::And, R2, R1);
     a.jump_if(Cond::Ne, R2, 0, other);
+    a.call(Helper::GetCurrentTaskBtf);
+    follow(a, R2, R0, rights.task_mm);
+    follow(a, R2, R2, rights.mm_flags);
+    a.alu(Alu::And, R2, DUMPABLE_MASK);
+    a.jump_if(Cond::Ne, R2, DUMPED_FOR_ITS_USER, other);
     a.jump(same);
     a.bind(other);
     a.load(Size::D, R1, R6, state::FLAGS);
@@ -203,6 +216,7 @@ fn other_rights(a: &mut Assembler, maps: &Maps, cbs: &mut Callbacks, target: &Ta
     a.bind(drop);
     scratch::count_lost(a, Lost::Unknown);
     a.bind(ended);
+    executed(a, maps, target);
     begin(a, target, &g::P_DETACH, 0);
     output(a, maps);
     let_go(a, maps);

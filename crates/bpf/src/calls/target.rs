@@ -20,7 +20,8 @@ pub struct Maps {
     pub switches: i32,
 }
 
-/// What a traced task may have, as ptrace(2) has it: one user, and no capability that the tracer does not have.
+/// What a traced task may be, as ptrace(2) has it: of one user, without a capability that the tracer does not have, and dumpable (a
+/// program that its user may not read is not).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Real user of the session.
@@ -33,6 +34,10 @@ pub struct Rights {
     pub uids: [i16; 3],
     /// Offset of `cap_permitted` in `struct cred`.
     pub permitted: i16,
+    /// Offset of `mm` in `struct task_struct`.
+    pub task_mm: i16,
+    /// Offset of `flags` in `struct mm_struct`.
+    pub mm_flags: i16,
 }
 
 /// What the kernel's structs look like, and how the session names processes.

@@ -25,6 +25,7 @@ mod probes;
 mod processes;
 mod record;
 mod report;
+mod rights;
 mod selection;
 mod session_access;
 mod sessions;

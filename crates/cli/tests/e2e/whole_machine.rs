@@ -7,22 +7,20 @@ use crate::terminal::on_terminal;
 use crate::trace::{Line, arguments, lines_of, on_stderr, trace};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Stdio};
-use std::sync::OnceLock;
 
 /// tests/programs/counted.c
-struct Counted {
+pub struct Counted {
     running: Running,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
-    pid: u32,
+    pub pid: u32,
 }
 
 const CALLS: usize = 3000;
 
-fn counted(user: User, program: &str) -> Counted {
+pub fn counted(user: User, program: &str) -> Counted {
     let mut child = lab::as_user(user, &[program, &CALLS.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -42,11 +40,11 @@ impl Counted {
         line.trim().to_string()
     }
     /// Lets it make its calls, and waits until it has.
-    fn go(&mut self) {
+    pub fn go(&mut self) {
         self.stdin.as_mut().expect("stdin").write_all(b"x").expect("its stdin");
         assert_eq!(self.line(), CALLS.to_string());
     }
-    fn end(mut self) -> u32 {
+    pub fn end(mut self) -> u32 {
         self.stdin = None;
         assert_eq!(self.running.end().code(), 0);
         self.pid
@@ -258,89 +256,4 @@ fn a_duration_ends_the_trace_and_not_the_target() {
         // A command that ends before keeps its status.
         assert_eq!(trace(user, &["--duration", "60"], &["sh", "-c", "exit 7"]).outcome.code(), 7);
     });
-}
-
-/// A copy of trapline that has the capabilities of the kernel backend from its file, made once: it cannot be written while a test
-/// runs it.
-fn with_capabilities() -> Option<String> {
-    static COPY: OnceLock<Option<String>> = OnceLock::new();
-    COPY.get_or_init(capable_copy).clone()
-}
-
-fn capable_copy() -> Option<String> {
-    let copy = lab::dir().join("trapline-with-capabilities");
-    if !lab::has("setpriv") || !lab::has("setcap") {
-        lab::skip("package:setcap", "no setcap to give a file capabilities");
-        return None;
-    }
-    std::fs::copy(lab::dir().join("trapline"), &copy).expect("copy");
-    let copy = copy.to_str().expect("UTF-8").to_string();
-    let out = lab::run(&mut lab::as_user(User::Me, &["setcap", "cap_bpf,cap_perfmon+ep", &copy]));
-    if out.code() != 0 {
-        lab::skip("fs:xattr", &format!("setcap: {}", out.stderr));
-        return None;
-    }
-    Some(copy)
-}
-
-#[test]
-fn capabilities_of_the_file_do_not_show_other_users_processes() {
-    if !possible() {
-        return;
-    }
-    let (Some(trapline), Some(program)) = (with_capabilities(), lab::program("counted")) else { return };
-    let run = |args: &[&str]| {
-        let argv = [&[&trapline[..], "trace", "--backend", "kernel", "--duration", "0.3"], args].concat();
-        lab::run(&mut lab::as_user(User::Nobody, &argv))
-    };
-    let (roots, mut nobodys) = (counted(User::Me, &program), counted(User::Nobody, &program));
-    let (root, own) = (roots.pid.to_string(), nobodys.pid.to_string());
-    let refusals = [&["-a"][..], &["-p", &root], &["-p", &own, "-p", &root]];
-    for args in refusals {
-        let out = run(args);
-        assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{args:?} {}", out.stderr);
-        assert!(out.stderr.contains("uid ") && out.stderr.contains("run trapline as root"), "{args:?} {}", out.stderr);
-    }
-    let restricted = lab::attach_is_restricted();
-    if !restricted {
-        let out = run(&["-p", &own]);
-        assert_eq!(out.code(), 0, "{}", out.stderr);
-        assert!(out.stderr.contains("kernel backend") && out.stderr.contains("read(0"), "{}", out.stderr);
-    }
-    let out = run(&["-e", "getppid", &program, "5"]);
-    assert_eq!(out.code(), 0, "{}", out.stderr);
-    nobodys.go();
-    nobodys.end();
-    roots.end();
-}
-
-/// A program with other rights is let go where it begins, as its children are; others of the command are not.
-#[test]
-fn capabilities_of_the_file_do_not_show_setuid_programs() {
-    if !possible() {
-        return;
-    }
-    let (Some(trapline), Some(program)) = (with_capabilities(), lab::program("counted")) else { return };
-    let dir = lab::scratch();
-    let (suid, file) = (dir.join("suid"), dir.join("trace"));
-    std::fs::copy(&program, &suid).expect("copy");
-    std::fs::set_permissions(&suid, std::fs::Permissions::from_mode(0o4755)).expect("permissions");
-    let script = format!("printf x | {program} 4; (printf x | exec {} 5); printf x | {program} 6", suid.display());
-    for select in ["getppid,execve", "all", "getppid"] {
-        let options = [&trapline, "trace", "--backend", "kernel", "-o", file.to_str().expect("UTF-8"), "-e", select];
-        let argv = [&options[..], &["sh", "-c", &script]].concat();
-        let out = lab::run(&mut lab::as_user(User::Nobody, &argv));
-        assert_eq!(out.code(), 0, "{}", out.stderr);
-        let numbers: Vec<&str> = std::str::from_utf8(&out.stdout).expect("UTF-8").lines().skip(1).step_by(2).collect();
-        assert_eq!(numbers, ["4", "5", "6"]);
-        let lines = lines_of(&file);
-        let by_others: Vec<&Line> = lines.iter().filter(|l| l.is("getppid") && l.result() != "0").collect();
-        let shells = by_others.len() - 10;
-        assert!(shells < 4, "the shells ask, too, but the setuid program's 5 are not shown: {by_others:#?}");
-        if select != "getppid" {
-            let execve = lines.iter().find(|l| l.text.contains("/suid\", [")).expect("its execve");
-            assert_eq!(execve.result(), "?", "{}", execve.text);
-        }
-        std::fs::remove_file(&file).expect("the trace");
-    }
 }

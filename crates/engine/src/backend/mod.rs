@@ -41,7 +41,7 @@ impl Session {
                 },
             )),
             Backend::Kernel => {
-                crate::guard::check(plan)?;
+                crate::rights::of_targets(plan)?;
                 Ok(Session::Kernel(kernel::Session::start(plan, keep, live)?))
             }
             _ if matches!(plan.target, Target::All { .. }) => Err(Error::usage(
@@ -234,6 +234,14 @@ impl Session {
         match self {
             Session::Ptrace(_, _) => &[],
             Session::Kernel(s) => s.programs(),
+        }
+    }
+
+    /// Programs that are not shown to the session's user: names of the first ones, and how many.
+    pub fn let_go(&self) -> kernel::LetGo {
+        match self {
+            Session::Ptrace(_, _) => kernel::LetGo::default(),
+            Session::Kernel(s) => s.let_go(),
         }
     }
 

@@ -33,7 +33,7 @@ impl Provider for Software {
             .filter(|(name, _)| glob(event.as_bytes(), name.as_bytes()))
             .map(|(name, _)| Probe {
                 name: format!("software:{name}:{}", if any { "COUNT" } else { count }),
-                args: if details { vec![address()] } else { Vec::new() },
+                args: if details && name.ends_with("faults") { vec![address()] } else { Vec::new() },
                 note: if any { "COUNT: a number of your choice".into() } else { String::new() },
                 sites: Vec::new(),
             })
@@ -83,7 +83,7 @@ impl Hook for Counter {
     }
 }
 
-/// Faults have the address that was touched; other counters 0.
+/// Faults have the address that was touched. With other counters the kernel leaves there what was in its memory.
 fn address() -> ArgInfo {
     let ty = ArgType { c: "void *".into(), size: 8, signed: false, form: Form::Pointer };
     ArgInfo { name: "addr".into(), ty, place: Place::Argument(0) }

@@ -64,6 +64,8 @@ struct Shared {
     losses: OnceLock<(Losses, Option<u64>)>,
     /// (d) Its priority is raised.
     raised: AtomicBool,
+    /// (d) Names of the first programs that were let go, and how many were in all.
+    let_go: Mutex<LetGo>,
     /// (d) Threads that were still ending when the programs were detached.
     cut_off: AtomicU64,
     /// (d) What was counted of each enabling, when the programs are detached.
@@ -77,6 +79,9 @@ struct Shared {
     /// (d) What filters have held back, then too.
     filtered: OnceLock<crate::sieve::Filtered>,
 }
+
+/// Programs whose tasks are not shown to the session's user: names of the first ones, and how many.
+pub type LetGo = (Vec<String>, u64);
 
 /// A running session.
 pub struct Session {
@@ -136,6 +141,8 @@ impl Session {
                     seed_fds(pid, plan, &mut merge);
                     attacher.attach(pid, &mut alive, &mut merge)?;
                 }
+                // What has become another program since it was asked is seen by the programs from now on, and was not before.
+                crate::rights::of_targets(plan)?;
                 loaded.begin();
             }
             Target::All { left_out } => {
@@ -168,6 +175,8 @@ impl Session {
             attached: alive.len() as u64,
             alive,
             leaving: HashSet::new(),
+            restricted: !crate::rights::is_root(),
+            executed: Vec::new(),
             ended,
             watch,
             keep,
@@ -286,6 +295,11 @@ impl Session {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
+    /// Programs that were let go, because they have rights that the session's user has not, or because he may not read them.
+    pub fn let_go(&self) -> LetGo {
+        self.shared.let_go.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Threads that were still on their way out when the session ended: what they did then is not in it.
     pub fn cut_off(&self) -> u64 {
         self.shared.cut_off.load(Ordering::Relaxed)
@@ -385,6 +399,10 @@ struct Drain {
     attached: u64,
     /// Threads that have reached their end and may still have events.
     leaving: HashSet<u32>,
+    /// Some programs are let go.
+    restricted: bool,
+    /// The name of the program that was executed last.
+    executed: Vec<u8>,
     /// Readable from the command's end on; none: its end was seen, or there is no command.
     ended: Option<OwnedFd>,
     watch: Watch,
@@ -519,7 +537,7 @@ impl Drain {
 
     /// Takes what is in the rings; returns how many events.
     fn fill(&mut self) -> usize {
-        let Drain { loaded, merge, alive, leaving, whole, details, .. } = self;
+        let Drain { loaded, merge, alive, leaving, whole, details, shared, restricted, executed, .. } = self;
         let mut leaving = loaded.sees_threads_go.then_some(leaving);
         let mut n = 0;
         for ((cpu, ring), passed) in (0..).zip(&mut loaded.rings).zip(&mut loaded.passed) {
@@ -530,8 +548,11 @@ impl Drain {
                     return;
                 }
                 if !*whole {
-                    if let (Some(tid), Some(leaving)) = (follow(event, alive), &mut leaving) {
-                        leaving.insert(tid);
+                    match (follow(event, alive), &mut leaving) {
+                        (Some(Follows::Ended(tid)), Some(leaving)) => drop(leaving.insert(tid)),
+                        (Some(Follows::Executed(comm)), _) if *restricted => *executed = comm.to_vec(),
+                        (Some(Follows::LetGo), _) => note_let_go(shared, executed),
+                        _ => {}
                     }
                 } else if is_own_end(event) {
                     return;
@@ -551,11 +572,32 @@ impl Drain {
     }
 }
 
-/// Keeps the set of traced threads: forks add to it, ends take away. The thread that ends.
-fn follow(event: &[u8], alive: &mut HashSet<u32>) -> Option<u32> {
+/// What has become of a thread.
+enum Follows<'e> {
+    /// It has reached its end.
+    Ended(u32),
+    /// It has become a program of this name.
+    Executed(&'e [u8]),
+    /// That program is not shown.
+    LetGo,
+}
+
+/// Takes down the name of a program that is let go.
+fn note_let_go(shared: &Shared, comm: &[u8]) {
+    const NAMED: usize = 4;
+    let name = String::from_utf8_lossy(comm).into_owned();
+    let mut let_go = shared.let_go.lock().unwrap_or_else(PoisonError::into_inner);
+    let_go.1 += 1;
+    if let_go.0.len() < NAMED && !let_go.0.contains(&name) {
+        let_go.0.push(name);
+    }
+}
+
+/// Keeps the set of traced threads: forks add to it, ends take away.
+fn follow<'e>(event: &'e [u8], alive: &mut HashSet<u32>) -> Option<Follows<'e>> {
     use events::generated as g;
     let id = event.get(8..10).map_or(u16::MAX, |b| u16::from_le_bytes([b[0], b[1]]));
-    if id != g::P_FORK.id && id != g::P_EXIT.id && id != g::P_EXEC.id {
+    if ![g::P_FORK.id, g::P_EXIT.id, g::P_EXEC.id, g::P_DETACH.id].contains(&id) {
         return None;
     }
     let ev = events::Event::parse(event).ok()?;
@@ -563,11 +605,15 @@ fn follow(event: &[u8], alive: &mut HashSet<u32>) -> Option<u32> {
         alive.insert(ev.value_of("tid") as u32);
     } else if id == g::P_EXIT.id {
         alive.remove(&ev.tid());
-        return Some(ev.tid());
+        return Some(Follows::Ended(ev.tid()));
+    } else if id == g::P_DETACH.id {
+        // It is waited for all the same: it may be the command.
+        return Some(Follows::LetGo);
     } else {
         // A thread that called execve has taken the leader's id.
         alive.remove(&(ev.value_of("old_tid") as u32));
         alive.insert(ev.tid());
+        return Some(Follows::Executed(ev.bytes_of("comm")));
     }
     None
 }

@@ -111,7 +111,11 @@ impl Probe {
             row_count: 0,
             switches: -1,
         };
-        let whose = if hook.is_of_the_machine() { Whose::Anyone } else { Whose::Tasks };
+        let whose = match hook.is_of_the_machine() {
+            false => Whose::Tasks,
+            true if enabling.anonymous => Whose::Nobody,
+            true => Whose::Anyone,
+        };
         let (fields, filter) = (enabling.fields.clone(), enabling.filter.clone());
         let by_cookie = !enabling.members.is_empty();
         let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, by_cookie };

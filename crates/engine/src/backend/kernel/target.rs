@@ -21,6 +21,7 @@ pub(super) fn types(plan: &Plan) -> io::Result<KernelBtf> {
         (Kind::Struct, "upid"),
         (Kind::Struct, "k_sigaction"),
         (Kind::Struct, "linux_binprm"),
+        (Kind::Struct, "mm_struct"),
         (Kind::Func, "bpf_iter_task"),
     ];
     if plan.fd_names {
@@ -53,6 +54,8 @@ fn rights(of: &impl Fn(&str, &[&str]) -> Result<i16>) -> Result<Option<Rights>> 
         task_cred: of("task_struct", &["cred"])?,
         uids: [cred("uid")?, cred("euid")?, cred("suid")?],
         permitted: cred("cap_permitted")?,
+        task_mm: of("task_struct", &["mm"])?,
+        mm_flags: of("mm_struct", &["flags"])?,
     }))
 }
 

@@ -54,6 +54,7 @@ impl Session {
     /// Starts the ptracer, and through it the command or the attach. Must be called before any thread is started.
     pub fn start(plan: &Plan) -> Result<Session> {
         let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
+        as_an_ordinary_program();
         let ring = Ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
         if plan.named {
             let seen = plan.seen_calls();
@@ -164,6 +165,16 @@ impl Session {
             (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
             _ => Error::failed("ptrace", why.to_string(), "see 'trapline doctor'"),
         })
+    }
+}
+
+/// Gives up capabilities that trapline's file has for the kernel backend: the command is forked from this process, and one with
+/// capabilities cannot be traced by its user.
+fn as_an_ordinary_program() {
+    use sys::caps;
+    let held = caps::effective().unwrap_or(0);
+    if process::ruid() != 0 && held != 0 && caps::drop_to(held & caps::FOR_PTRACE).is_ok() {
+        let _ = process::make_dumpable();
     }
 }
 
