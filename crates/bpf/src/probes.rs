@@ -272,7 +272,7 @@ fn capture(a: &mut Assembler, i: usize, bits: i32) {
 }
 
 /// `BPF_F_USER_STACK` (include/uapi/linux/bpf.h, 6.18); the lowest eight bits of the flags are how many frames are left out.
-const USER_STACK: i32 = 256;
+pub(crate) const USER_STACK: i32 = 256;
 
 /// Return addresses: `u16 n`, n × u64.
 fn stack(a: &mut Assembler, i: usize, frames: u8, flags: i32) {

@@ -32,8 +32,11 @@ pub const BASE: i32 = offset_of!(Buffer, words) as i32;
 
 /// Parts of a filter that have a counter of their own; the last counter is for all parts from there on.
 pub const PARTS: usize = 32;
-/// Event classes, and numbers of calls, that have a counter of their own: all that codegen knows.
-pub const CLASSES: usize = 512;
+/// Event classes that have a counter of their own: all that codegen knows, and of those made at run time the first ones, which are of
+/// calls with captures.
+pub const CLASSES: usize = 1024;
+/// Numbers of calls that have a counter of their own.
+pub const CALLS: usize = 512;
 /// Descriptors that are said at once.
 pub(crate) const FDS_AT_ONCE: usize = 16;
 
@@ -59,7 +62,7 @@ words! {
     /// Events that lack a value which their filter names.
     pub UNKNOWN[1];
     /// Calls that a filter rejected, by number. They are among those in `FILTERED` and `UNKNOWN`.
-    pub FILTERED_CALLS[CLASSES];
+    pub FILTERED_CALLS[CALLS];
     /// Threads that have begun, of traced creators.
     pub BORN[1];
     /// Traced threads that have reached their end: the memory may still be freed, and the last switch is still to come.
@@ -210,11 +213,11 @@ pub(crate) fn count(a: &mut Assembler, which: i16) {
     a.atomic(Atomic::Add, Size::D, R1, which, R2);
 }
 
-/// Adds 1 to counter number `nth` (a register other than r1 and r2, which are used) of those that begin at `first`, if there are so
+/// Adds 1 to counter number `nth` (a register other than r1 and r2, which are used) of the `n` that begin at `first`, if there are so
 /// many.
-pub(crate) fn count_nth(a: &mut Assembler, first: i16, nth: Reg) {
+pub(crate) fn count_nth(a: &mut Assembler, (first, n): (i16, usize), nth: Reg) {
     let beyond = a.new_label();
-    a.jump_if(Cond::Ge, nth, CLASSES as i32, beyond);
+    a.jump_if(Cond::Ge, nth, n as i32, beyond);
     a.mov(R1, nth);
     a.alu(Alu::Lsh, R1, 3);
     a.alu(Alu::Add, R1, R7);
@@ -244,7 +247,7 @@ pub(crate) fn count_lost(a: &mut Assembler, lost: Lost) {
 /// Counts an event as lost that is counted as seen.
 pub(crate) fn count_dropped(a: &mut Assembler, lost: Lost) {
     match lost {
-        Lost::InR3 => count_nth(a, DROPPED_CLASSES, R3),
+        Lost::InR3 => count_nth(a, (DROPPED_CLASSES, CLASSES), R3),
         Lost::Class(id) if usize::from(id) < CLASSES => count(a, DROPPED_CLASSES + 8 * id as i16),
         Lost::Class(_) | Lost::Unknown => {}
     }
@@ -262,7 +265,7 @@ mod tests {
             LEN, LEFT, DONE, FROM, TO, NEXT, OFFSET, CAPS, CUT_OFF, MORE, MSG_HEAD, MSG_COUNT, FD_COUNT, FD_FLAGS,
             DENTRY, MOUNT, REACHED,
         ];
-        let rows = [(DROPPED_CLASSES, CLASSES), (FILTERED, PARTS), (FILTERED_CALLS, CLASSES), (FDS, FDS_AT_ONCE)];
+        let rows = [(DROPPED_CLASSES, CLASSES), (FILTERED, PARTS), (FILTERED_CALLS, CALLS), (FDS, FDS_AT_ONCE)];
         let mut all: Vec<(i16, usize)> = singles.iter().map(|at| (*at, 1)).chain(rows).collect();
         all.sort_unstable();
         let mut next = 0;

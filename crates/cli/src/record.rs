@@ -24,6 +24,8 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
     filter.lives = !no_calls;
     let (mut plan, mut why) = target::plan(m, &filter)?;
+    // Before other classes are made: the programs count what is lost of the first ones by name.
+    plan.call_captures = enabling::call_captures(&requests, captures(m)?, &filter.calls)?;
     plan.probes = enabling::enable(&requests, captures(m)?)?;
     plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
     if filter.filter.is_some() && !plan.call_filters.is_empty() {
@@ -69,6 +71,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             }
             // Two enablings of a probe have one class, unless they take different things along.
             let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
+            classes.extend(plan.call_captures.iter().map(|c| c.schema));
             classes.sort_by_key(|s| s.id);
             classes.dedup_by_key(|s| s.id);
             // What a named session records may change, and so is not hidden.
@@ -83,11 +86,15 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 
 /// Takes the kernel backend where only that can do what is asked.
 fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &mut String) -> Result<()> {
-    let what = match (plan.probes.first(), requests.iter().find(|r| r.filter.is_some())) {
+    let filtered = requests.iter().find(|r| r.filter.is_some());
+    let what = match (plan.probes.first(), filtered, plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
-        (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
-        (None, Some(r)) => (r.names.join(","), "only the kernel backend has filters in -e"),
-        (None, None) => return Ok(()),
+        (Some(first), ..) => (first.name.clone(), "only the kernel backend has this probe"),
+        (None, Some(r), _) => (r.names.join(","), "only the kernel backend has filters in -e"),
+        (None, None, Some(c)) => {
+            (c.schema.name.to_string(), "only the kernel backend captures stacks and names of threads")
+        }
+        (None, None, None) => return Ok(()),
     };
     let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));
     let option = |name: &str, value: &str| m.get_one::<String>(name).is_some_and(|v| v == value);

@@ -33,6 +33,7 @@ pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
         target,
         probes: Vec::new(),
         call_filters: Vec::new(),
+        call_captures: Vec::new(),
         measure: false,
         calls: filter.calls.clone(),
         follow: !m.get_flag("no-follow"),

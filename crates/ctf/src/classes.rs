@@ -293,7 +293,8 @@ pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
             all.resize(id + 1, None);
         }
         all[id] = match own.get(&class.name) {
-            Some(o) => (o.fields == class.fields).then_some(o.id as u16),
+            Some(o) if o.fields == class.fields => Some(o.id as u16),
+            Some(o) => captured(o.id as u16, class),
             None => made(class),
         };
     }
@@ -327,6 +328,24 @@ fn made(class: &EventClass) -> Option<u16> {
     (event_class(schema).fields == class.fields).then_some(schema.id)
 }
 
+/// Makes the class of a call with captures: its fields are those of the call, and for each capture an address and what was read.
+fn captured(base: u16, class: &EventClass) -> Option<u16> {
+    let base = events::schema::by_id(base).filter(|s| s.class == Class::Syscall)?;
+    let fields = &class.fields.as_ref()?.fields;
+    let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
+    let mut captures = Vec::new();
+    for f in fields {
+        let own = |name: &str| base.args.iter().any(|a| plain(a.name) == name);
+        let Some(name) = f.name.strip_suffix("_ptr").filter(|name| !own(name)) else { continue };
+        // An argument may be called so, too.
+        let Some(read) = find(name) else { continue };
+        let ty = pointed(read, find(&format!("{name}_count")).is_some())?;
+        captures.push(events::dynamic::Field { name: name.into(), ty });
+    }
+    let schema = events::dynamic::with_captures(base, &captures).ok()?;
+    (event_class(schema).fields == class.fields).then_some(schema.id)
+}
+
 /// What an address leads to, by the type of what was read there.
 fn pointed(ty: &Type, counted: bool) -> Option<events::types::Type> {
     use events::types::{StrKind, Type as T};
@@ -354,6 +373,25 @@ mod tests {
             Type::Struct(s) => s.fields.iter().map(|f| size(&f.ty)).sum::<Option<usize>>()?,
             _ => return None,
         })
+    }
+
+    #[test]
+    fn the_class_of_a_call_with_captures_is_known_again() {
+        use events::dynamic::{ADDRESS, Field, READ, with_captures};
+        use events::types::{StrKind, Type as T};
+        let stack = T::Ptr { elem: ADDRESS, len: Some(READ) };
+        let fields = [("comm", T::Str(StrKind::Text)), ("kstack", stack), ("ustack", stack)];
+        let fields = fields.map(|(name, ty)| Field { name: name.into(), ty });
+        for base in events::schema::syscalls() {
+            for wanted in [&fields[..], &fields[..1], &fields[2..]] {
+                let schema = with_captures(base, wanted).unwrap();
+                assert_eq!(captured(base.id, &event_class(schema)), Some(schema.id), "{}", base.name);
+            }
+            // Another layout of the call itself is not taken for captures.
+            let mut other = event_class(with_captures(base, &fields).unwrap());
+            other.fields.as_mut().unwrap().fields.insert(0, unsigned("new", 32));
+            assert_eq!(captured(base.id, &other), None, "{}", base.name);
+        }
     }
 
     #[test]

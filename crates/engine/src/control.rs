@@ -126,13 +126,18 @@ mod tests {
         let thread = std::thread::spawn(move || {
             loop {
                 match clerk.take() {
-                    Some(Order::Look) => return clerk.answer(Standing { dropped: 7, ..Standing::default() }),
+                    Some(Order::Look) => {
+                        return clerk.answer(Standing {
+                            losses: Losses { total: 7, classes: Vec::new() },
+                            ..Standing::default()
+                        });
+                    }
                     Some(other) => panic!("{other:?}"),
                     None => std::thread::yield_now(),
                 }
             }
         });
-        assert_eq!(desk.ask(Order::Look, Duration::from_secs(30)).map(|s| s.dropped), Some(7));
+        assert_eq!(desk.ask(Order::Look, Duration::from_secs(30)).map(|s| s.losses.total), Some(7));
         thread.join().unwrap();
         desk.close();
         assert!(desk.ask(Order::Stop, Duration::from_secs(30)).is_none());

@@ -8,9 +8,11 @@
 //! other probe is an [`Enabling`] with programs, rings and counters of its own.
 
 use crate::error::{Error, Result};
+use crate::plan::CallCaptures;
 use crate::provider::{self, ArgInfo, Form, Hook, Place};
 use crate::rights::{self, Sight};
 use crate::select::Calls;
+use bpf::calls::plan::Frames;
 use bpf::probes::{Field, Tail, Value};
 use events::Schema;
 use events::dynamic;
@@ -30,6 +32,17 @@ pub struct Captures {
 }
 
 impl Captures {
+    /// Names and types of what is captured, in their order in an event.
+    fn fields(self) -> Vec<(&'static str, Type)> {
+        let stack = Type::Ptr { elem: dynamic::ADDRESS, len: Some(dynamic::READ) };
+        let all = [
+            ("comm", Type::Str(StrKind::Text), self.comm),
+            ("kstack", stack, self.kstack > 0),
+            ("ustack", stack, self.ustack > 0),
+        ];
+        all.into_iter().filter(|(.., wanted)| *wanted).map(|(name, ty, _)| (name, ty)).collect()
+    }
+
     /// What either asks for.
     pub fn join(self, other: Captures) -> Captures {
         Captures {
@@ -262,6 +275,36 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
     Ok(Enabling { name: name.into(), schema, members, fields, hook: None, filter: None, missing, anonymous: false })
 }
 
+/// What is captured beside the arguments of calls; `more` by all of them.
+///
+/// # Errors
+/// A capture that is for root; too many classes.
+pub fn call_captures(requests: &[Request], more: Captures, seen: &Calls) -> Result<Vec<CallCaptures>> {
+    let mut of_calls: Vec<(Calls, Captures)> = vec![(seen.clone(), more)];
+    for request in requests {
+        let names: Vec<&str> = request.names.iter().filter(|n| !is_probe(n)).map(String::as_str).collect();
+        if !names.is_empty() {
+            of_calls.push((Calls::parse(&names.join(","))?, request.captures));
+        }
+    }
+    let mut all = Vec::new();
+    for call in events::schema::syscalls().filter(|s| s.name != "raw" && seen.contains(s)) {
+        let own = of_calls.iter().filter(|(calls, _)| calls.contains(call));
+        let captures = own.fold(Captures::default(), |sum, (_, captures)| sum.join(*captures));
+        if captures == Captures::default() {
+            continue;
+        }
+        let name = call.probe();
+        rights::of_probe(&name, captures)?;
+        let fields: Vec<dynamic::Field> =
+            captures.fields().into_iter().map(|(name, ty)| dynamic::Field { name: name.into(), ty }).collect();
+        let schema = dynamic::with_captures(call, &fields);
+        let schema = schema.map_err(|e| Error::failed(&*name, e.to_string(), "enable fewer probes"))?;
+        all.push(CallCaptures { schema, frames: Frames { kernel: captures.kstack, user: captures.ustack } });
+    }
+    Ok(all)
+}
+
 /// The filters of calls, by number, as the programs want them: of every call that is `seen`, those without a filter have one that
 /// is always true. Empty where no request has a filter for calls.
 ///
@@ -324,20 +367,15 @@ fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Re
         }
     }
     let skip = hook.own_frames();
-    let mut take = |name: &str, ty: Type, tail: Tail| {
+    for (name, ty) in captures.fields() {
         types.push(dynamic::Field { name: name.into(), ty });
+        let tail = match name {
+            "comm" => Tail::Comm,
+            "kstack" => Tail::KernelStack { frames: captures.kstack, skip },
+            _ => Tail::UserStack(captures.ustack),
+        };
         // The address is that of nothing: not NULL, so that what was read is shown.
         fields.push(Field { value: Value::Constant(1), tail: Some(tail) });
-    };
-    if captures.comm {
-        take("comm", Type::Str(StrKind::Text), Tail::Comm);
-    }
-    let stack = Type::Ptr { elem: dynamic::ADDRESS, len: Some(dynamic::READ) };
-    if captures.kstack > 0 {
-        take("kstack", stack, Tail::KernelStack { frames: captures.kstack, skip });
-    }
-    if captures.ustack > 0 {
-        take("ustack", stack, Tail::UserStack(captures.ustack));
     }
     let schema = class(&probe.name, &types)?;
     let filter = filter.map(|f| f.check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))).transpose()?;

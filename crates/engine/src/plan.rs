@@ -7,6 +7,7 @@ use crate::rights;
 use crate::select::Calls;
 use crate::sieve::Where;
 use crate::threads;
+use bpf::calls::plan::Frames;
 use events::Schema;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -57,6 +58,15 @@ pub struct Command {
     pub user: Option<Identity>,
 }
 
+/// What is captured beside the arguments of a call.
+#[derive(Clone, Debug)]
+pub struct CallCaptures {
+    /// The class of its events: the call's, with captures.
+    pub schema: &'static Schema,
+    /// Frames of its stacks.
+    pub frames: Frames,
+}
+
 /// The plan of a session.
 #[derive(Debug)]
 pub struct Plan {
@@ -68,6 +78,8 @@ pub struct Plan {
     pub probes: Vec<Enabling>,
     /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
     pub call_filters: Vec<(u32, lang::Filter)>,
+    /// Calls that have captures beside their arguments, for the kernel backend.
+    pub call_captures: Vec<CallCaptures>,
     /// The kernel is to measure what programs cost, which costs them some more.
     pub measure: bool,
     /// Children and new threads are traced too.
@@ -178,6 +190,12 @@ impl Plan {
         calls
     }
 
+    /// The class of a call's events, and the frames of its stacks.
+    pub fn class_of(&self, call: &'static Schema) -> (&'static Schema, Frames) {
+        let with = self.call_captures.iter().find(|c| c.schema.base == call.id);
+        with.map_or((call, Frames::default()), |c| (c.schema, c.frames))
+    }
+
     /// The calls that are told of where a thread is found in them at the start: none of a session that begins stopped.
     pub fn calls_at_attach(&self) -> Calls {
         if self.paused { Calls::none() } else { self.seen_calls() }
@@ -193,7 +211,7 @@ impl Plan {
     /// Whether events may have addresses of code, which only mean something beside what was mapped where. A selection of calls has
     /// none, and to watch mappings makes the start wait for a grace period of RCU.
     pub fn has_addresses(&self) -> bool {
-        self.calls.is_all() || !self.probes.is_empty()
+        self.calls.is_all() || !self.probes.is_empty() || !self.call_captures.is_empty()
     }
 
     /// Whether a filter is put on the command: only one that trapline starts, and only where some calls run free.

@@ -28,7 +28,7 @@ impl Calls {
     }
     /// Adds one.
     pub fn insert(&mut self, s: &Schema) {
-        self.bits[usize::from(s.id)] = true;
+        self.bits[usize::from(s.base)] = true;
     }
     /// Adds all of `other`.
     pub fn join(&mut self, other: &Calls) {
@@ -37,7 +37,7 @@ impl Calls {
     }
     /// Whether `s` belongs to it; the class of unknown and 32-bit calls (`raw`) only when unknown calls do.
     pub fn contains(&self, s: &Schema) -> bool {
-        if s.name == "raw" { self.unknown } else { self.bits[usize::from(s.id)] }
+        if s.name == "raw" { self.unknown } else { self.bits[usize::from(s.base)] }
     }
     /// Whether 32-bit calls and unknown numbers belong to it.
     pub fn has_unknown(&self) -> bool {

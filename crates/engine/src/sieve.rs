@@ -63,7 +63,7 @@ impl Where {
 
     /// The filter of a class.
     pub fn of(&self, schema: &Schema) -> Option<&Filter> {
-        self.filters.get(usize::from(schema.id))?.as_ref()
+        self.filters.get(usize::from(schema.base))?.as_ref()
     }
 
     fn any(&self, wants: impl Fn(&Filter) -> bool) -> bool {
@@ -220,8 +220,8 @@ impl Sieve {
     /// Whether an event passes.
     pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         if ev.is_syscall() {
-            let looked_at = self.looks.get(usize::from(ev.schema.id)).copied().unwrap_or(false);
-            return !looked_at || self.tally.count(ev.schema.id, self.filter.verdict(ev, names));
+            let looked_at = self.looks.get(usize::from(ev.schema.base)).copied().unwrap_or(false);
+            return !looked_at || self.tally.count(ev.schema.base, self.filter.verdict(ev, names));
         }
         if ev.schema.id != events::generated::P_INFLIGHT.id {
             return true;

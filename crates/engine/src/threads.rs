@@ -58,7 +58,7 @@ impl Threads {
             }
             return;
         }
-        if !CHANGES.contains(&ev.schema.id) || ev.errno().is_some() || ev.ret() != 0 {
+        if !CHANGES.contains(&ev.schema.base) || ev.errno().is_some() || ev.ret() != 0 {
             return;
         }
         let t = self.threads.entry(ev.tid()).or_default();

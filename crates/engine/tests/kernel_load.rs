@@ -2,6 +2,7 @@
 
 use engine::backend::kernel::load::{load, load_filtered};
 use engine::capture::Limits;
+use engine::enabling::{Captures, call_captures};
 use engine::plan::{Backend, OnFull, Plan, Target};
 use engine::select::Calls;
 
@@ -9,6 +10,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
     Plan {
         probes: Vec::new(),
         call_filters: Vec::new(),
+        call_captures: Vec::new(),
         measure: false,
         target: Target::Pids(vec![]),
         calls,
@@ -43,6 +45,15 @@ fn the_verifier_takes_the_programs() {
             let plan = Plan { target, named: true, paused: true, ..plan(calls.clone(), 32) };
             let loaded = load(&plan).unwrap_or_else(|e| panic!("{e}"));
             assert!(loaded.rows_of_calls.is_some());
+        }
+    }
+    // With captures: of all calls, of few, in sessions that take orders.
+    let captures = Captures { kstack: 127, ustack: 127, comm: true };
+    for (calls, named) in [("all", false), ("all", true), ("openat,close", false), ("mmap", true)] {
+        let calls = Calls::parse(calls).unwrap();
+        let call_captures = call_captures(&[], captures, &calls).unwrap();
+        if let Err(e) = load(&Plan { call_captures, named, fd_names: !named, ..plan(calls, 4000) }) {
+            panic!("{e}");
         }
     }
     // With names of descriptors, and with what they lead to.

@@ -56,36 +56,57 @@ pub fn class(name: &str, fields: &[Field]) -> Result<&'static Schema, TooMany> {
         Type::Int(int) => Type::Int(Int { size: 8, ..int }),
         other => other,
     };
+    make(name, &[], fields, widened, |id, args| Schema {
+        id,
+        base: id,
+        name: leak(name),
+        class: Class::Probe,
+        x86_64: None,
+        aarch64: None,
+        args,
+        ret: Ret::Int(Int { size: 8, signed: true, fmt: Fmt::Dec }),
+        sets: Sets::default(),
+        from: "",
+    })
+}
+
+/// Makes the class of the call `base` with captures: fields beside its arguments, each of which leads to memory. Or finds it where it
+/// was made before.
+pub fn with_captures(base: &'static Schema, captures: &[Field]) -> Result<&'static Schema, TooMany> {
+    let key = base.probe();
+    make(&key, base.args, captures, |ty| ty, |id, args| Schema { id, args, ..*base })
+}
+
+/// Makes a class whose arguments are `first` and then `fields`, or finds it by its name as a probe.
+fn make(
+    name: &str,
+    first: &'static [Arg],
+    fields: &[Field],
+    ty: impl Fn(Type) -> Type,
+    schema: impl FnOnce(u16, &'static [Arg]) -> Schema,
+) -> Result<&'static Schema, TooMany> {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let same = |s: &&&'static Schema| {
-        s.args.len() == fields.len()
-            && s.args.iter().zip(fields).all(|(a, f)| a.name == f.name && a.ty == widened(f.ty))
+        let own = s.args.get(first.len()..).unwrap_or_default();
+        s.args.starts_with(first)
+            && own.len() == fields.len()
+            && own.iter().zip(fields).all(|(a, f)| a.name == f.name && a.ty == ty(f.ty))
     };
     if let Some(s) = made.get(name).and_then(|of_name| of_name.iter().find(same)) {
         return Ok(s);
     }
     let count = COUNT.load(Ordering::Relaxed);
     let id = u16::try_from(SCHEMAS.len() + count).map_err(|_| TooMany)?;
-    if count >= MAX || fields.len() > MAX_ARGS {
+    if count >= MAX || first.len() + fields.len() > MAX_ARGS {
         return Err(TooMany);
     }
-    let args: Vec<Arg> =
-        fields.iter().map(|f| Arg { name: leak(&f.name), ty: widened(f.ty), dir: Dir::In, cond: None }).collect();
-    let schema: &'static Schema = Box::leak(Box::new(Schema {
-        id,
-        name: leak(name),
-        class: Class::Probe,
-        x86_64: None,
-        aarch64: None,
-        args: Vec::leak(args),
-        ret: Ret::Int(Int { size: 8, signed: true, fmt: Fmt::Dec }),
-        sets: Sets::default(),
-        from: "",
-    }));
+    let own = fields.iter().map(|f| Arg { name: leak(&f.name), ty: ty(f.ty), dir: Dir::In, cond: None });
+    let args: Vec<Arg> = first.iter().copied().chain(own).collect();
+    let schema: &'static Schema = Box::leak(Box::new(schema(id, Vec::leak(args))));
     let layout: &'static Layout = Box::leak(Box::new(Layout::of(schema)));
     let _ = CLASSES[count].set((schema, layout));
     COUNT.store(count + 1, Ordering::Relaxed);
-    made.entry(schema.name).or_default().push(schema);
+    made.entry(leak(name)).or_default().push(schema);
     Ok(schema)
 }
 
@@ -124,6 +145,40 @@ mod tests {
         let ev = crate::Event::parse(&bytes).unwrap();
         assert_eq!((ev.schema.name, ev.bytes_of("comm"), ev.value_of("prev_pid")), (s.name, &b"bash"[..], u64::MAX));
         assert_eq!(ev.schema.probe(), "tracepoint:a:b");
+    }
+
+    #[test]
+    fn a_call_with_captures_is_the_call() {
+        let open = crate::schema::by_name("openat").unwrap();
+        let fields = [
+            Field { name: "comm".into(), ty: Type::Str(StrKind::Text) },
+            Field { name: "ustack".into(), ty: Type::Ptr { elem: ADDRESS, len: Some(READ) } },
+        ];
+        let s = with_captures(open, &fields).unwrap();
+        assert!(std::ptr::eq(s, with_captures(open, &fields).unwrap()) && s.id != open.id);
+        assert_eq!((s.base, s.own_args(), s.args.len()), (open.id, 4, 6));
+        assert_eq!((s.name, s.class, s.probe().as_ref()), ("openat", Class::Syscall, "syscall:openat"));
+        let mut bytes = Vec::new();
+        let fixed = Fixed { time: 7, tid: 2, pid: 1, cap: 1 << 2 | 1 << 8 | 1 << 10, ret: 3, ..Fixed::default() };
+        encode::fixed(&mut bytes, s, &Layout::of(s), &fixed, &[u64::MAX, 1, 2, 3, 1, 1]);
+        encode::str_tail(&mut bytes, b"/x");
+        encode::str_tail(&mut bytes, b"cat");
+        bytes.extend([1, 0]);
+        bytes.extend(7u64.to_le_bytes());
+        let ev = crate::Event::parse(&bytes).unwrap();
+        assert_eq!((ev.bytes_of("filename"), ev.bytes_of("comm"), ev.ret()), (&b"/x"[..], &b"cat"[..], 3));
+        assert_eq!(ev.bytes_of("ustack"), 7u64.to_le_bytes());
+    }
+
+    #[test]
+    fn every_call_has_room_for_captures() {
+        let stack = Type::Ptr { elem: ADDRESS, len: Some(READ) };
+        let fields = ["comm", "kstack", "ustack"].map(|name| Field { name: name.into(), ty: stack });
+        for call in crate::schema::syscalls() {
+            let s = with_captures(call, &fields).unwrap();
+            // What the programs of calls have room for: see bpf::calls::plan.
+            assert!(Layout::of(s).fixed < 128 && Layout::of(s).tails.len() <= 16, "{}", call.name);
+        }
     }
 
     #[test]

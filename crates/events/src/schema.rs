@@ -27,7 +27,7 @@ impl Dir {
 }
 
 /// An argument of a call, or a field of a `process:` event.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arg {
     /// Name, as a filter and JSON use it.
     pub name: &'static str,
@@ -75,6 +75,9 @@ impl Sets {
 pub struct Schema {
     /// Index in [`crate::generated::SCHEMAS`], the `id` in an event's header.
     pub id: u16,
+    /// The class whose call, signal or probe this is: its own id, or that of the class to which it adds captures
+    /// ([`crate::dynamic::with_captures`]).
+    pub base: u16,
     /// Name without its provider: `openat`. Of a class made at run time: with it.
     pub name: &'static str,
     /// Kind.
@@ -104,6 +107,11 @@ impl Schema {
             Class::Process => format!("process:{}", self.name).into(),
             Class::Probe => self.name.into(),
         }
+    }
+
+    /// How many of its arguments are of the call or probe itself; captures come after them.
+    pub fn own_args(&self) -> usize {
+        if self.base == self.id { self.args.len() } else { by_id(self.base).map_or(0, |s| s.args.len()) }
     }
 
     /// Index of the argument `name`.

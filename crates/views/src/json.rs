@@ -151,7 +151,7 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     for i in first..n {
         let Some((ty, _)) = ev.schema.resolve(i, &values[..n]) else { continue };
         write::key(v.out, ev.schema.args[i].name);
-        if v.opts.raw.get(usize::from(ev.schema.id)) == Some(&true) {
+        if v.opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
             write::hex(v.out, values[i]);
             continue;
         }

@@ -178,7 +178,7 @@ impl Summary {
 
     fn stats(&mut self, ev: &Event<'_>) -> Option<&mut Stats> {
         if ev.schema.name != "raw" {
-            return self.named.get_mut(usize::from(ev.schema.id));
+            return self.named.get_mut(usize::from(ev.schema.base));
         }
         let key = (ev.caps() & CAP_32BIT != 0, ev.value_of("nr") as u32);
         if self.unnamed.len() >= MAX_UNNAMED && !self.unnamed.contains_key(&key) {

@@ -529,7 +529,7 @@ fn schema(n: &Names<'_>, id: usize, c: &Call, sets: &[&str], o: &mut String) -> 
     anyhow::ensure!(c.args.len() <= if c.process || c.name == "raw" { 12 } else { 6 }, "too many arguments");
     write!(
         o,
-        "/// `{}`\npub static {}: Schema = Schema {{ id: {id}, name: {:?}, class: Class::{class}, x86_64: {:?}, aarch64: {:?}, args: &[",
+        "/// `{}`\npub static {}: Schema = Schema {{ id: {id}, base: {id}, name: {:?}, class: Class::{class}, x86_64: {:?}, aarch64: {:?}, args: &[",
         c.name,
         schema_ident(c),
         c.name,

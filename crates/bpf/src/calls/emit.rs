@@ -55,8 +55,10 @@ pub mod slot {
     pub const ROW: i16 = -168;
     /// The scratch buffer, where this run has claimed it; else 0.
     pub const CLAIMED: i16 = -176;
+    /// The context of the program, where captures need it.
+    pub const CONTEXT: i16 = -184;
     /// The lowest of all.
-    pub const LAST: i16 = CLAIMED;
+    pub const LAST: i16 = CONTEXT;
 }
 
 /// Emits a program around `body`, which may jump to the label it is given to end without a word.
@@ -69,6 +71,9 @@ pub fn program(
     let mut cbs = Callbacks::new();
     let out = a.new_label();
     scratch::unclaimed(&mut a);
+    if target.captures.is_some() {
+        a.store(Size::D, R10, slot::CONTEXT, R1);
+    }
     body(&mut a, &mut cbs, out);
     a.bind(out);
     scratch::release(&mut a);
@@ -326,6 +331,15 @@ fn fixed(a: &mut Assembler, target: &Target) {
         a.alu(Alu::Add, R2, R7);
         a.load(Size::D, R1, R6, state::ARGS + 8 * i);
         a.store(Size::D, R2, 0, R1);
+    }
+    if target.captures.is_some() {
+        a.mov(R1, 1);
+        for i in 0..plan::CAPTURES as i16 {
+            a.load(Size::H, R2, R9, plan::CAPTURED + 2 * i);
+            a.alu(Alu::And, R2, 0x7f);
+            a.alu(Alu::Add, R2, R7);
+            a.store(Size::D, R2, 0, R1);
+        }
     }
     a.load(Size::D, R1, R6, state::START);
     a.store(Size::D, R7, 24, R1);

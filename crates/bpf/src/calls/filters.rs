@@ -265,7 +265,7 @@ fn leave(a: &mut Assembler, exits: &Exits, outcome: Outcome, out: Label) {
     a.note("filtered out");
     scratch::count(a, scratch::SEEN);
     a.load(Size::D, R3, R6, state::NR);
-    scratch::count_nth(a, scratch::FILTERED_CALLS, R3);
+    scratch::count_nth(a, (scratch::FILTERED_CALLS, scratch::CALLS), R3);
     a.load(Size::D, R1, R6, state::FLAGS);
     match outcome {
         Outcome::Entered => a.alu(Alu::Or, R1, state::REJECTED),

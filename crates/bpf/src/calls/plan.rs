@@ -1,10 +1,11 @@
 //! The capture plan of a call as the programs read it: a row of a map, made from the call's schema.
 //!
 //! ```text
-//!  0   2     4     5    6    7     8 …32                32 …288
-//!  ┌───┬─────┬─────┬────┬────┬─────┬───────────────────┬─────────────────────────────────────────┐
-//!  │id │flags│fixed│n in│cpu │n all│ 6 × offset        │ up to 16 Ops: those of entry, of exit   │
-//!  └───┴─────┴─────┴────┴────┴─────┴───────────────────┴─────────────────────────────────────────┘
+//!  0   2     4     5    6    7     8            20           32 …288
+//!  ┌───┬─────┬─────┬────┬────┬─────┬────────────┬────────────┬─────────────────────────────────────────┐
+//!  │id │flags│fixed│n in│cpu │n all│ 6 × offset │ 3 × offset │ up to 16 Ops: those of entry, of exit   │
+//!  └───┴─────┴─────┴────┴────┴─────┴────────────┴────────────┴─────────────────────────────────────────┘
+//!                                   arguments    captures
 //! ```
 //!
 //! The programs are the same for every selection of calls; what they do is data. The order of the ops is the order of the
@@ -30,6 +31,10 @@ pub const CPU: i16 = 6;
 pub const N: i16 = 7;
 /// Offset of the places of the arguments (6 × u16); of one that does not exist it is where the fixed part ends.
 pub const ARGS: i16 = 8;
+/// Offset of the places of the captures (3 × u16), in the same way.
+pub const CAPTURED: i16 = 20;
+/// How many of those there are.
+pub const CAPTURES: usize = 3;
 /// Offset of the ops: those of entry, then those of exit.
 pub const OPS: i16 = 32;
 /// Bytes of an op.
@@ -90,6 +95,12 @@ pub mod kind {
     pub const EMPTY4: u8 = 14;
     /// An array of messages.
     pub const MMSG: u8 = 15;
+    /// The name of the thread.
+    pub const COMM: u8 = 16;
+    /// Return addresses in the kernel, up to `n`.
+    pub const KSTACK: u8 = 17;
+    /// Return addresses in the process, up to `n`.
+    pub const USTACK: u8 = 18;
 }
 
 /// When an op of exit is carried out.
@@ -312,8 +323,33 @@ fn descriptors(schema: &Schema) -> u16 {
     }
 }
 
+/// The op of a capture, by its name.
+fn capture_op(arg: u8, name: &str, frames: Frames) -> Op {
+    let (kind, n) = match name {
+        "comm" => (kind::COMM, 0),
+        "kstack" => (kind::KSTACK, frames.kernel),
+        "ustack" => (kind::USTACK, frames.user),
+        _ => (kind::EMPTY2, 0),
+    };
+    Op { n: n.into(), ..Op::new(kind, arg) }
+}
+
+/// How many frames of each stack are captured at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// Of the kernel's.
+    pub kernel: u8,
+    /// Of the process's.
+    pub user: u8,
+}
+
 /// The row of a call.
 pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
+    row_with(schema, wanted, limits, Frames::default())
+}
+
+/// The row of a call with captures ([`events::dynamic::with_captures`]).
+pub fn row_with(schema: &Schema, wanted: bool, limits: Limits, frames: Frames) -> [u8; ROW] {
     let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
     let layout = Layout::of(schema);
     let mut r = [0u8; ROW];
@@ -322,14 +358,21 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
     let at_entry = u16::from(reads_at_entry(schema)) * AT_ENTRY;
     put(FLAGS, (u16::from(wanted) * WANTED) | at_entry | descriptors(schema));
     for i in 0..6 {
-        put(ARGS + 2 * i as i16, if i < schema.args.len() { layout.args[i].0 } else { layout.fixed as u16 });
+        put(ARGS + 2 * i as i16, if i < schema.own_args() { layout.args[i].0 } else { layout.fixed as u16 });
+    }
+    for i in 0..CAPTURES {
+        let place = layout.args.get(schema.own_args() + i).filter(|_| schema.own_args() + i < schema.args.len());
+        put(CAPTURED + 2 * i as i16, place.map_or(layout.fixed as u16, |(at, _)| *at));
     }
     r[FIXED as usize] = layout.fixed as u8;
     r[CPU as usize] = layout.cpu.0 as u8;
     let mut nested = [0; 2];
     for (n, t) in layout.tails.iter().take(MAX_OPS as usize).enumerate() {
         let arg = &schema.args[usize::from(t.arg)];
-        let mut op = op_for(schema, t.arg, &arg.ty, t.shape, limits);
+        let mut op = match usize::from(t.arg) < schema.own_args() {
+            true => op_for(schema, t.arg, &arg.ty, t.shape, limits),
+            false => capture_op(t.arg, arg.name, frames),
+        };
         op.exit = t.out;
         if arg.dir == Dir::OutIntr {
             op.when = when::INTERRUPTED;

@@ -82,6 +82,8 @@ pub struct Target {
     pub end_has_two: bool,
     /// The kinds of ops that the rows have, a bit each ([`plan::kinds`]): what is not there costs the verifier nothing. None: all.
     pub kinds: Option<u32>,
+    /// Some calls have captures: a thread's name, stacks. So many frames at the top of a stack of the kernel are the programs' own.
+    pub captures: Option<u8>,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
     /// The session can be stopped, and its calls chosen anew: what [`crate::scratch::SWITCH`] says at first.

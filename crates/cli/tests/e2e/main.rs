@@ -7,6 +7,7 @@ mod attach;
 mod babeltrace;
 mod bad_input;
 mod calls;
+mod captures;
 mod command;
 mod crash;
 mod death;

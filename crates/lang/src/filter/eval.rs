@@ -32,7 +32,7 @@ impl Reader<'_> {
         let (n, e, c) = (&filter.needs, self.event, self.context);
         let caps = e.caps();
         [
-            (e.schema.id != filter.schema || e.schema.name != filter.name, Missing::Probe),
+            (e.schema.base != filter.schema || e.schema.name != filter.name, Missing::Probe),
             (n.retval && caps & CAP_NO_RESULT != 0, Missing::Retval),
             (n.start && caps & CAP_START_UNKNOWN != 0, Missing::Start),
             (n.cpu && e.cpus().0.is_none(), Missing::Cpu),

@@ -36,14 +36,11 @@ pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
     coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
     out.push(b'(');
     let mut sink = TextSink::new(out, opts, names, ev.pid());
-    for (i, arg) in ev.schema.args.iter().enumerate() {
+    for i in 0..ev.schema.args.len() {
         if i > 0 {
             sink.raw(", ");
         }
-        crate::escape::name(arg.name.as_bytes(), sink.out);
-        sink.raw("=");
-        sink.after = !matches!(arg.ty, events::Type::Int(_));
-        walk::arg(ev, i, Phase::In, &mut sink);
+        named(ev, i, &mut sink);
     }
     out.push(b')');
 }
@@ -103,16 +100,37 @@ fn raw_arguments(ev: &Event<'_>, out: &mut Vec<u8>) {
 }
 
 fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
-    if opts.raw.get(usize::from(ev.schema.id)) == Some(&true) {
+    if opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
         return registers(ev, sink.out);
     }
-    if quirks::arguments(ev, sink) {
-        return;
+    let own = ev.schema.own_args();
+    let mut any = quirks::arguments(ev, sink);
+    if !any {
+        for i in 0..own {
+            argument(ev, i, quirks::phase(ev), &mut any, sink, opts);
+        }
     }
-    let mut any = false;
-    for i in 0..ev.schema.args.len() {
-        argument(ev, i, quirks::phase(ev), &mut any, sink, opts);
+    for i in own..ev.schema.args.len() {
+        captured(ev, i, &mut any, sink);
     }
+}
+
+/// What was captured beside the arguments, by its name.
+fn captured(ev: &Event<'_>, i: usize, any: &mut bool, sink: &mut TextSink<'_>) {
+    if *any {
+        sink.raw(", ");
+    }
+    named(ev, i, sink);
+    *any = true;
+}
+
+/// A field with its name.
+fn named(ev: &Event<'_>, i: usize, sink: &mut TextSink<'_>) {
+    let arg = &ev.schema.args[i];
+    crate::escape::name(arg.name.as_bytes(), sink.out);
+    sink.raw("=");
+    sink.after = !matches!(arg.ty, events::Type::Int(_));
+    walk::arg(ev, i, Phase::In, sink);
 }
 
 fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut TextSink<'_>, opts: &Options) {
@@ -135,7 +153,7 @@ fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut T
 fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     let mut any = false;
     let values = ev.args();
-    for i in 0..ev.schema.args.len() {
+    for i in 0..ev.schema.own_args() {
         match ev.schema.resolve(i, &values[..ev.schema.args.len()]) {
             Some((events::Type::Int(_), _)) | None | Some((_, Dir::In | Dir::InOut)) => {}
             // What leads nowhere is known already.
@@ -153,7 +171,7 @@ fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
 
 /// Every argument as its register, for `-e raw=`.
 fn registers(ev: &Event<'_>, out: &mut Vec<u8>) {
-    for i in 0..ev.schema.args.len() {
+    for i in 0..ev.schema.own_args() {
         if i > 0 {
             out.extend_from_slice(b", ");
         }

@@ -3,6 +3,7 @@
 //! Invariant: every op appends exactly one tail of its shape and leaves r8 at its end; whatever fails leaves the empty tail. r8
 //! stays below [`LAST_TAIL`] before each op, so that the scratch buffer has room for the largest.
 
+mod capture;
 mod iov;
 mod lists;
 mod message;
@@ -107,7 +108,7 @@ pub fn emit_callbacks(a: &mut Assembler, maps: &Maps, target: &Target, cbs: &mut
         let (label, body) = (cbs[i].label, cbs[i].body);
         a.bind(label);
         match body {
-            Body::Ops(nested) => ops_function(a, maps, target.kinds, cbs, nested),
+            Body::Ops(nested) => ops_function(a, maps, target, cbs, nested),
             Body::Count => count_function(a),
             Body::Strings => strings_function(a),
             Body::Iovecs => iovecs_function(a),
@@ -176,7 +177,7 @@ fn leave(a: &mut Assembler, enough: i32) {
     a.exit();
 }
 
-fn ops_function(a: &mut Assembler, maps: &Maps, only: Option<u32>, cbs: &mut Callbacks, nested: Nested) {
+fn ops_function(a: &mut Assembler, maps: &Maps, target: &Target, cbs: &mut Callbacks, nested: Nested) {
     let [end, drop, more] = std::array::from_fn(|_| a.new_label());
     a.note("an op");
     enter(a);
@@ -193,7 +194,7 @@ fn ops_function(a: &mut Assembler, maps: &Maps, only: Option<u32>, cbs: &mut Cal
         a.store(Size::D, R10, slot::OP + half, R3);
     }
     forget_range(a, drop);
-    one(a, maps, only, cbs, nested);
+    one(a, maps, target, cbs, nested);
     noted(a, R1, MORE);
     a.jump_if(Cond::Ne, R1, 0, more);
     noted(a, R1, NEXT);
@@ -236,13 +237,23 @@ fn place(a: &mut Assembler, r: Reg, off: i32) {
     }
 }
 
-/// An op of one of the kinds in `only`, of any where there is none.
-fn one(a: &mut Assembler, maps: &Maps, only: Option<u32>, cbs: &mut Callbacks, nested: Nested) {
+/// An op of one of the kinds that the session has.
+fn one(a: &mut Assembler, maps: &Maps, target: &Target, cbs: &mut Callbacks, nested: Nested) {
     let [done, empty] = [a.new_label(), a.new_label()];
-    let met = |k: u8| only.is_none_or(|mask| mask >> k & 1 == 1);
+    let met = |k: u8| target.kinds.is_none_or(|mask| mask >> k & 1 == 1);
     a.store(Size::D, R10, slot::CAP, 0);
     if met(kind::SWITCH) {
         switch(a, maps, empty);
+    }
+    if let Some(own_frames) = target.captures {
+        for k in [kind::COMM, kind::KSTACK, kind::USTACK].into_iter().filter(|k| met(*k)) {
+            let next = a.new_label();
+            a.load(Size::B, R1, R10, KIND);
+            a.jump_if(Cond::Ne, R1, i32::from(k), next);
+            capture::op(a, k, own_frames);
+            a.jump(done);
+            a.bind(next);
+        }
     }
     wanted(a, empty);
     argument(a, R1, ARG);
@@ -531,7 +542,8 @@ fn empty_tail(a: &mut Assembler) {
 fn caps(a: &mut Assembler) {
     let taken = a.new_label();
     a.load(Size::B, R1, R10, ARG);
-    a.alu(Alu::And, R1, 7);
+    // There are marks of six arguments.
+    a.jump_if(Cond::Ge, R1, 6, taken);
     a.alu(Alu::Lsh, R1, 1);
     noted(a, R2, CAPS);
     a.mov(R3, R2);

@@ -120,11 +120,12 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         true => credentials(&btf),
         false => None,
     };
-    let target = Target { filters, credentials, ..target(&btf, plan)? };
+    let single = single_calls(plan);
+    let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
+    let target = Target { filters, credentials, captures, ..target(&btf, plan)? };
     let maps = made.descriptors();
     let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
     let functions = Functions::load().map_err(|e| refused("BTF of the programs", &e.error))?;
-    let single = single_calls(plan);
     let kit = Kit { btf: &btf, maps: &maps, target: &target, functions: &functions };
     let kit = &kit;
     let mut jobs: Vec<Job<Result<Part>>> = Vec::new();
@@ -199,6 +200,10 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     };
     Ok((loaded, Later { btf, maps, unknown }))
 }
+
+/// Frames at the top of a stack that a program takes at a raw tracepoint: a function that is called back, the program, bpf_trace_run and
+/// __bpf_trace_NAME. A classic tracepoint has the registers of where it is.
+const RAW_FRAMES: u8 = 4;
 
 /// What a job of [`load`] has made.
 enum Part {
@@ -477,7 +482,7 @@ impl Loaded {
     /// The same by number of the call.
     pub fn filtered_calls(&self) -> Vec<(u64, u64)> {
         let of = |nr: usize| (nr as u64, self.sum(scratch::FILTERED_CALLS + 8 * nr as i16));
-        (0..scratch::CLASSES).map(of).filter(|(_, n)| *n > 0).collect()
+        (0..scratch::CALLS).map(of).filter(|(_, n)| *n > 0).collect()
     }
 
     /// A counter, of all processors.

@@ -35,7 +35,11 @@ pub fn kinds(plan: &Plan) -> Option<u32> {
     let seen = plan.seen_calls();
     let limits = Limits { string: plan.limits.string.min(u32::MAX as usize) as u32, verbose: plan.limits.verbose };
     let wanted = (0..X86_64.len() as u64).filter_map(by_number).filter(|s| seen.contains(s));
-    (!plan.named).then(|| wanted.fold(0, |mask, s| mask | rows::kinds(&rows::row(s, true, limits))))
+    let row = |s| {
+        let (schema, frames) = plan.class_of(s);
+        rows::row_with(schema, true, limits, frames)
+    };
+    (!plan.named).then(|| wanted.fold(0, |mask, s| mask | rows::kinds(&row(s))))
 }
 
 /// Writes the rows of all calls, and the switches of those that the plan wants.
@@ -50,7 +54,8 @@ pub fn fill(plan: &Plan, rows: &Map, switches: &Map) -> io::Result<()> {
         match by_number(nr as u64) {
             Some(s) => {
                 let wanted = seen.contains(s);
-                row = rows::row(s, wanted, limits);
+                let (schema, frames) = plan.class_of(s);
+                row = rows::row_with(schema, wanted, limits, frames);
                 if switched.contains(s) {
                     switch_ops(s, nr as u32, limits, &mut keys, &mut values);
                 }

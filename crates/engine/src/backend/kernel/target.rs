@@ -84,6 +84,7 @@ pub(super) fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
         thread_status: field(&["thread_info", "status"])?,
         filters: Vec::new(),
         unknown: plan.named || plan.seen_calls().has_unknown(),
+        captures: None,
         end_has_two: end_has_two(btf),
         kinds: tables::kinds(plan),
         switch: orders::first(plan),
