@@ -280,7 +280,7 @@ impl Run {
             ));
         }
         if let Some(trouble) = self.session.trouble() {
-            complain(&format!("event backlog: {trouble}"));
+            complain(&trouble);
         }
         let (names, n) = self.session.let_go();
         if n > 0 && m.get_count("quiet") == 0 {

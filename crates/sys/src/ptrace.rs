@@ -123,12 +123,39 @@ pub fn syscall_info(tid: i32) -> io::Result<SyscallInfo> {
     Ok(info)
 }
 
-/// The registers that matter for a call that an attach interrupted: (orig_rax, rax).
-pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
+fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
     // SAFETY: all-zero user_regs_struct is a valid value, filled by the kernel.
     let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
     request(libc::PTRACE_GETREGS as _, tid, 0, &raw mut regs as u64)?;
-    Ok((regs.orig_rax as i64, regs.rax as i64))
+    Ok(regs)
+}
+
+/// The registers that matter for a call that an attach interrupted: (orig_rax, rax).
+pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
+    registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))
+}
+
+/// The flags (`CLONE_*`) of the call by which a thread makes another one, at the event that tells of it. What clone3 was given is
+/// read from memory, which other threads may have written to since.
+pub fn clone_flags(tid: i32) -> io::Result<u64> {
+    const VFORK: u64 = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
+    let regs = registers(tid)?;
+    // What registers mean is a matter of how the kernel was entered, which the code segment does not tell: `int 0x80`.
+    let (first, clone, vfork) = match syscall_info(tid)?.arch {
+        ARCH_I386 => (regs.rbx & 0xffff_ffff, 120, 190),
+        _ => (regs.rdi, libc::SYS_clone as u64, libc::SYS_vfork as u64),
+    };
+    match regs.orig_rax {
+        nr if nr == clone => Ok(first),
+        nr if nr == vfork => Ok(VFORK),
+        // One number for all architectures.
+        nr if nr == libc::SYS_clone3 as u64 => {
+            let mut flags = [0; 8];
+            let n = crate::mem::read(tid, first, &mut flags)?;
+            if n == flags.len() { Ok(u64::from_le_bytes(flags)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        }
+        _ => Ok(0),
+    }
 }
 
 /// The address of a thread's `struct rseq`, where it registered one (Linux 5.13).

@@ -52,6 +52,8 @@ pub struct Control {
     pub failed_tracer: AtomicI32,
     /// (w) All targets are attached, or the command runs.
     pub started: AtomicU32,
+    /// (w) Stops at calls that the kernel did not tell of.
+    pub unread: AtomicU64,
     /// (w) Calls that the attach interrupted for good.
     pub interrupted: AtomicU64,
     /// (r) Whether events are held back, and which calls are wanted: of sessions that take orders.

@@ -160,6 +160,14 @@ pub fn kill(pid: i32, sig: i32) -> io::Result<()> {
     check(unsafe { libc::kill(pid, sig) }.into()).map(drop)
 }
 
+/// Whether thread `tid` belongs to process `pid`, which need not be allowed to be signalled. Unlike `/proc` this never is another
+/// pid namespace's.
+pub fn is_thread_of(pid: i32, tid: i32) -> bool {
+    // SAFETY: tgkill takes plain integers; signal 0 is only looked for.
+    let found = check(unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) });
+    !matches!(found.map_err(|e| e.raw_os_error()), Err(Some(libc::ESRCH | libc::EINVAL)))
+}
+
 /// Unblocks all signals in the calling thread.
 pub fn unblock_all() {
     // SAFETY: an emptied set is valid for sigprocmask.

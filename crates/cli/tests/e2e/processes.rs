@@ -1,8 +1,11 @@
 //! Threads, forks, execs and ends: nothing missed, nothing twice.
 
-use crate::lab::{self, each_backend};
-use crate::trace::trace;
+use crate::lab::{self, User, each_backend, each_ptracer};
+use crate::trace::{arguments, trace};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Stdio;
 
 const SETS: [&[&str]; 3] =
     [&[], &["-e", "getppid,nanosleep,clone,clone3,wait4,exit_group,execve"], &["--no-seccomp", "-e", "!mmap"]];
@@ -166,5 +169,124 @@ fn a_prefix_appears_with_the_second_process() {
         assert!(before.iter().all(|l| !l.contains("clone(") && !l.contains("vfork(") && !l.contains("fork(")));
         let alone = crate::trace::on_stderr(user, &["-q", "/bin/true"]);
         assert!(!alone.stderr.contains("[pid "), "{}", alone.stderr);
+    });
+}
+
+/// Events of `--as json`, those that are whole.
+pub fn json_events(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    text[..whole].lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+}
+
+fn traced_as_json(user: User, options: &[&str], command: &[&str]) -> Vec<Value> {
+    let (args, file) = arguments(&[&["--as", "json"], options].concat(), command);
+    let out = lab::run(&mut lab::trapline(user, &args));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    json_events(&file)
+}
+
+fn of_type<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
+    events.iter().filter(|e| e["type"] == kind).collect()
+}
+
+/// What selects getppid, with and without the calls that make threads, and with and without a filter in front.
+const SELECTIONS: [&[&str]; 5] = [
+    &["-e", "getppid"],
+    &["--no-seccomp", "-e", "getppid"],
+    &["-e", "getppid,clone,clone3"],
+    &["--no-seccomp", "-e", "getppid,clone,clone3"],
+    &[],
+];
+
+#[test]
+fn threads_belong_to_their_process_whatever_is_selected() {
+    each_backend(|user| {
+        let Some(program) = lab::program("threads") else { return };
+        for options in SELECTIONS {
+            let events = traced_as_json(user, options, &[&program, "3"]);
+            let pid = &of_type(&events, "exec")[0]["pid"];
+            assert_eq!(events.iter().filter(|e| e["name"] == "getppid").count(), 24, "{options:?}");
+            assert!(events.iter().all(|e| e["pid"] == *pid), "{options:?} {events:#?}");
+            let forks = of_type(&events, "fork");
+            assert_eq!((forks.len(), of_type(&events, "exit").len()), (8, 9), "{options:?}");
+            for fork in forks {
+                assert_eq!(fork["child"], *pid, "{options:?} {fork}");
+                assert!(fork["flags"].as_array().expect("flags").iter().any(|f| f == "CLONE_THREAD"), "{fork}");
+            }
+        }
+    });
+}
+
+#[test]
+fn children_are_processes_of_their_own_whatever_is_selected() {
+    each_backend(|user| {
+        let Some(program) = lab::program("forkstorm") else { return };
+        for options in SELECTIONS {
+            let events = traced_as_json(user, options, &[&program, "12"]);
+            assert_eq!(events.iter().filter(|e| e["name"] == "getppid").count(), 12, "{options:?}");
+            assert!(events.iter().all(|e| e["pid"] == e["tid"]), "{options:?} {events:#?}");
+            for fork in of_type(&events, "fork") {
+                assert_eq!(fork["child"], fork["child_tid"], "{options:?} {fork}");
+                assert!(!fork["flags"].as_array().expect("flags").iter().any(|f| f == "CLONE_THREAD"), "{fork}");
+            }
+        }
+    });
+}
+
+#[test]
+fn threads_that_begin_after_the_attach_belong_to_their_process() {
+    each_backend(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
+        let Some(program) = lab::program("thread_storm") else { return };
+        let mut child = lab::as_user(user, &[&program]).stdin(Stdio::piped()).spawn().expect("thread_storm");
+        let stdin = child.stdin.take();
+        let target = lab::start_with(child);
+        let pid = target.pid();
+        let (args, file) = arguments(&["--as", "json", "-e", "getppid", "-p", &pid.to_string()], &[]);
+        let mut running = lab::start(lab::trapline(user, &args).stderr(Stdio::piped()));
+        lab::until("threads", || {
+            running.must_run();
+            of_type(&json_events(&file), "fork").len() > 3
+        });
+        lab::kill("INT", running.pid().into());
+        assert_eq!(running.end().code(), 0);
+        let events = json_events(&file);
+        assert!(events.iter().any(|e| e["name"] == "getppid"), "{events:#?}");
+        assert!(events.iter().all(|e| e["pid"] == pid), "{events:#?}");
+        assert!(of_type(&events, "fork").iter().all(|e| e["child"] == pid), "{events:#?}");
+        drop(stdin);
+        assert_eq!(target.end().code(), 0);
+    });
+}
+
+#[test]
+fn stops_that_cannot_be_looked_at_are_answered_and_counted() {
+    const PTRACE: &str = "101";
+    const GET_SYSCALL_INFO: &str = "0x420e";
+    const EIO: &str = "5";
+    each_ptracer(|user| {
+        let (Some(deny), Some(threads)) = (lab::program("deny"), lab::program("threads")) else { return };
+        for options in [&["-e", "getppid"][..], &["--no-seccomp", "-e", "getppid"], &[]] {
+            let (args, _) = arguments(options, &[&threads, "5"]);
+            let inner = lab::trapline(user, &args);
+            let mut argv =
+                vec![deny.as_ref(), PTRACE.as_ref(), GET_SYSCALL_INFO.as_ref(), EIO.as_ref(), inner.get_program()];
+            argv.extend(inner.get_args());
+            // setpriv, where the user is another one, is denied nothing.
+            let out = lab::run(&mut lab::as_user(User::Me, &argv));
+            assert_eq!((out.code(), out.out().as_str()), (0, "80\n"), "{options:?} {}", out.stderr);
+            assert!(out.stderr.contains("PTRACE_GET_SYSCALL_INFO: failed at"), "{}", out.stderr);
+            let (_, last) = out.stderr.rsplit_once("events, ").expect("the last line");
+            let dropped: u64 = last.split_once(" dropped").and_then(|(n, _)| n.parse().ok()).expect("a number");
+            // The calls of the eight threads; without a filter in front all others too.
+            assert!(
+                if options.first() == Some(&"-e") { dropped >= 40 } else { dropped > 80 },
+                "{options:?} {}",
+                out.stderr
+            );
+        }
     });
 }

@@ -256,8 +256,8 @@ impl Session {
     /// What went wrong on the way, and what that has cost.
     pub fn trouble(&self) -> Option<String> {
         match self {
-            Session::Ptrace(_, _) => None,
-            Session::Kernel(s) => s.trouble(),
+            Session::Ptrace(s, _) => s.trouble(),
+            Session::Kernel(s) => s.trouble().map(|t| format!("event backlog: {t}")),
         }
     }
 

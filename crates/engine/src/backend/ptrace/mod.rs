@@ -138,6 +138,17 @@ impl Session {
         Losses { total: self.dropped(), classes: Vec::new() }
     }
 
+    /// Why calls were lost that no full ring has dropped.
+    pub fn trouble(&self) -> Option<String> {
+        let n = self.ring.control().unread.load(Ordering::Relaxed);
+        (n > 0).then(|| {
+            format!(
+                "PTRACE_GET_SYSCALL_INFO: failed at {n} stops: calls that cannot be read are counted as dropped (Linux 5.3 \
+                 has it, a sandbox may forbid it: see 'trapline doctor')"
+            )
+        })
+    }
+
     /// Calls that the attach interrupted for good.
     pub fn interrupted(&self) -> u64 {
         self.ring.control().interrupted.load(Ordering::Relaxed)

@@ -42,8 +42,12 @@ pub struct Thread {
     pub pending: Option<Pending>,
     /// The command before its execve: nothing of it is shown.
     pub starting: bool,
-    /// Stopped, and to be resumed once its creator's event has been seen.
-    pub held: bool,
+    /// Stopped for the first time (signal and event), and to be resumed once its maker has told of it.
+    pub held: Option<(i32, i32)>,
+    /// Nobody has told of it in time: it was told of without its maker.
+    pub adopted: bool,
+    /// The stop before could not be looked at, and its call is counted as lost.
+    pub unread: bool,
     /// Its process and parent are known.
     pub known: bool,
     /// Address of its `struct rseq`.
@@ -62,7 +66,9 @@ impl Thread {
             pid,
             pending: None,
             starting: false,
-            held: false,
+            held: None,
+            adopted: false,
+            unread: false,
             known: false,
             rseq: None,
             rseq_tries: 0,

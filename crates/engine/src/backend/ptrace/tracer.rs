@@ -69,6 +69,21 @@ pub struct Tracer<'r> {
     command: Option<i32>,
     mode: Mode,
     tails: Vec<u8>,
+    /// Threads that ended before they were told of, and how.
+    early: HashMap<i32, [u64; 3]>,
+}
+
+/// What is told of a new thread or process.
+struct Birth {
+    child: i32,
+    /// The process that it belongs to.
+    pid: i32,
+    /// Who has made it: process and thread.
+    by: (i32, i32),
+    /// `CLONE_*`.
+    flags: u64,
+    /// Address of its `struct rseq`, where it has inherited one.
+    rseq: Option<u64>,
 }
 
 /// The schema of calls that no table knows.
@@ -81,7 +96,8 @@ impl<'r> Tracer<'r> {
     /// A tracer that writes to `ring`.
     pub fn new(job: Job, ring: &'r Ring, out: Emitter<'r>) -> Self {
         let (threads, tails) = (HashMap::new(), Vec::new());
-        let mut tracer = Tracer { job, ring, out, threads, command: None, mode: Mode::Tracing, tails };
+        let early = HashMap::new();
+        let mut tracer = Tracer { job, ring, out, threads, command: None, mode: Mode::Tracing, tails, early };
         tracer.heed();
         tracer
     }
@@ -223,10 +239,9 @@ impl<'r> Tracer<'r> {
                 self.out.in_flight((t.pid, t.tid), p, 0);
             }
         }
-        // A child whose creator died before it could tell of it.
-        let orphans: Vec<i32> = self.threads.values().filter(|t| t.held).map(|t| t.tid).collect();
-        for tid in orphans {
-            self.introduce(tid, None, 0);
+        let orphans: Vec<i32> = self.threads.values().filter(|t| t.held.is_some()).map(|t| t.tid).collect();
+        for tid in orphans.into_iter().chain(self.early.keys().copied().collect::<Vec<_>>()) {
+            self.adopt(tid);
         }
     }
 
@@ -252,20 +267,20 @@ impl<'r> Tracer<'r> {
             return;
         }
         for t in self.threads.values_mut() {
-            if t.held {
+            if t.held.is_some() {
                 let _ = ptrace::detach(t.tid, 0);
             } else {
                 let _ = ptrace::interrupt(t.tid);
             }
         }
-        self.threads.retain(|_, t| !t.held);
+        self.threads.retain(|_, t| t.held.is_none());
     }
 
     fn on_status(&mut self, s: Status) {
         self.heed();
         match s.change() {
-            Change::Exited(code) => self.ended(s, code as u64, 0, false),
-            Change::Killed(sig, core) => self.ended(s, 0, sig as u64, core),
+            Change::Exited(code) => self.ended(s, [code as u64, 0, 0]),
+            Change::Killed(sig, core) => self.ended(s, [0, sig as u64, core.into()]),
             Change::Stopped(sig, ev) => match self.mode {
                 Mode::Tracing => self.stopped(s.tid, sig, ev),
                 Mode::Resuming => resume_blindly(s.tid, sig, ev),
@@ -279,40 +294,51 @@ impl<'r> Tracer<'r> {
         }
     }
 
-    fn ended(&mut self, s: Status, code: u64, sig: u64, core: bool) {
-        let thread = self.threads.remove(&s.tid);
-        // One that ended before its creator could tell of it has no process yet.
-        let pid = thread.as_ref().map_or(s.tid, |t| if t.known { t.pid } else { s.tid });
-        if let Some(t) = thread {
-            if let Some(p) = t.pending.as_ref().filter(|p| p.wanted && !t.starting) {
-                let now = time::monotonic();
-                let end = End { time: now, ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
-                self.out.call((t.pid, t.tid), p, &end);
+    fn ended(&mut self, s: Status, end: [u64; 3]) {
+        let Some(t) = self.threads.remove(&s.tid) else {
+            // It never stopped, and its maker has not told of it yet.
+            if self.mode == Mode::Tracing {
+                self.early.insert(s.tid, end);
             }
-            if !t.starting {
-                self.out.process(&g::P_EXIT, (pid, t.tid), &[code, sig, core.into()], &[]);
-            }
+            return;
+        };
+        if !t.starting {
+            self.tell_unfinished(&t);
+            self.tell_end((t.pid, t.tid), end);
         }
-        if self.command == Some(s.tid) && pid == s.tid {
+        if self.command == Some(s.tid) {
             let c = self.ring.control();
             c.status.store(s.raw, Ordering::Relaxed);
             c.command_ended.store(1, Ordering::Release);
         }
     }
 
+    /// The call that a thread is in for good.
+    fn tell_unfinished(&mut self, t: &Thread) {
+        if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
+            let end = End { time: time::monotonic(), ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
+            self.out.call((t.pid, t.tid), p, &end);
+        }
+    }
+
+    /// How a thread has ended: exit code, signal, whether a core was dumped.
+    fn tell_end(&mut self, who: (i32, i32), end: [u64; 3]) {
+        self.out.process(&g::P_EXIT, who, &end, &[]);
+    }
+
     fn stopped(&mut self, tid: i32, sig: i32, ev: i32) {
         if let Entry::Vacant(v) = self.threads.entry(tid) {
-            // A new thread or process that was attached with its creator, whose event has not come yet.
-            v.insert(Thread::new(tid, 0)).held = true;
+            // A new thread or process that was attached with its maker, whose event has not come yet. If it is killed first, this
+            // is what was known of it.
+            let t = v.insert(Thread::new(tid, proc::process_of(tid).unwrap_or(tid)));
+            t.held = Some((sig, ev));
             return;
         }
         match (sig, ev) {
-            (s, 0) if s & 0x80 != 0 => self.syscall_stop(tid),
-            (_, event::SECCOMP) => self.syscall_stop(tid),
+            (s, 0) if s & 0x80 != 0 => self.syscall_stop(tid, false),
+            (_, event::SECCOMP) => self.syscall_stop(tid, true),
             (_, event::FORK | event::VFORK | event::CLONE) => {
-                if let Ok(child) = ptrace::event_message(tid) {
-                    self.introduce(child as i32, Some(tid), ev);
-                }
+                self.made(tid);
                 self.resume(tid, 0);
             }
             (_, event::EXEC) => self.executed(tid),
@@ -340,9 +366,23 @@ impl<'r> Tracer<'r> {
         let _ = res;
     }
 
-    fn syscall_stop(&mut self, tid: i32) {
-        let Ok(info) = ptrace::syscall_info(tid) else { return };
-        let Some(mut t) = self.threads.remove(&tid) else { return };
+    /// A stop at a call: by the filter, which stops at entries only, or else at any of both ends.
+    fn syscall_stop(&mut self, tid: i32, by_filter: bool) {
+        // Whatever becomes of it here, the thread goes on.
+        if let Some(mut t) = self.threads.remove(&tid) {
+            match ptrace::syscall_info(tid) {
+                Ok(info) => self.call_stop(&mut t, &info),
+                // Killed meanwhile: its end will be reported, and shows the call that it was in.
+                Err(e) if e.raw_os_error() == Some(ESRCH) => {}
+                Err(_) => self.unread_stop(&mut t, by_filter),
+            }
+            self.threads.insert(tid, t);
+        }
+        self.resume(tid, 0);
+    }
+
+    fn call_stop(&mut self, t: &mut Thread, info: &ptrace::SyscallInfo) {
+        t.unread = false;
         match info.op {
             1 | 3 => match &mut t.pending {
                 // The restart of a call that the attach interrupted.
@@ -354,14 +394,31 @@ impl<'r> Tracer<'r> {
                     if info.nr == RT_SIGRETURN && info.arch == ptrace::ARCH_X86_64 {
                         args[0] = info.sp + SIGFRAME_MASK;
                     }
-                    t.pending = Some(self.entry(&mut t, info.arch, info.nr, args));
+                    t.pending = Some(self.entry(t, info.arch, info.nr, args));
                 }
             },
-            2 => self.exit(&mut t, info.ret),
+            2 => self.exit(t, info.ret),
             _ => {}
         }
-        self.threads.insert(tid, t);
-        self.resume(tid, 0);
+    }
+
+    /// A stop at a call that the kernel does not tell of. A call whose entry was seen is shown without its end; any other is lost,
+    /// and counted once.
+    fn unread_stop(&mut self, t: &mut Thread, by_filter: bool) {
+        self.ring.control().unread.fetch_add(1, Ordering::Relaxed);
+        if t.pending.is_some() {
+            // With a filter on, an entry stop precedes the filter's stop of one call.
+            if !by_filter {
+                self.tell_unfinished(t);
+                t.pending = None;
+            }
+            return;
+        }
+        // Behind a stop of the filter's the thread runs free: there is no stop at the end of the call.
+        t.unread = !by_filter && !t.unread;
+        if (by_filter || t.unread) && !t.starting {
+            self.ring.control().dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn entry(&mut self, t: &mut Thread, arch: u32, nr: u64, regs: [u64; 6]) -> Pending {
@@ -453,7 +510,7 @@ impl<'r> Tracer<'r> {
 
     /// The stop that an attach asked for, and the first stop of a new thread.
     fn attach_stop(&mut self, tid: i32) {
-        let Some(mut t) = self.threads.remove(&tid) else { return };
+        let Some(mut t) = self.threads.remove(&tid) else { return self.resume(tid, 0) };
         if let Some(p) = &mut t.pending
             && p.caps & CAP_START_UNKNOWN != 0
             && !p.restarting
@@ -468,11 +525,8 @@ impl<'r> Tracer<'r> {
                 }
                 // It ended by itself between the look and the stop; its result is gone.
                 _ => {
-                    if let Some(p) = t.pending.take().filter(|p| p.wanted) {
-                        let now = time::monotonic();
-                        let end = End { time: now, ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
-                        self.out.call((t.pid, t.tid), &p, &end);
-                    }
+                    self.tell_unfinished(&t);
+                    t.pending = None;
                 }
             }
         }
@@ -485,39 +539,43 @@ impl<'r> Tracer<'r> {
         }
     }
 
-    /// A thread or process `child` was made by `parent`, or (none) must be explained without it.
-    fn introduce(&mut self, child: i32, parent: Option<i32>, ev: i32) {
-        const CLONE_THREAD: u64 = 0x10000;
-        let maker = parent.and_then(|p| self.threads.get(&p));
-        let flags = match maker.and_then(|t| t.pending.as_ref()) {
-            Some(p) if p.schema.name == "clone" => p.args[0],
-            Some(p) if p.schema.name == "clone3" => {
-                p.tails.get(1..9).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or_default()))
-            }
-            _ if ev == event::CLONE => match proc::process_of(child) {
-                Some(pid) if pid != child => CLONE_THREAD,
-                _ => 0,
-            },
-            _ => 0,
-        };
-        let pid = match maker {
-            Some(t) if flags & CLONE_THREAD != 0 => t.pid,
-            Some(_) => child,
-            None => proc::process_of(child).unwrap_or(child),
-        };
-        let maker_who = parent.map_or((pid, child), |p| self.who(p));
-        self.out.process(&g::P_FORK, maker_who, &[0, pid as u64, child as u64, flags], &[b""]);
-        let inherited = maker.map(|t| t.rseq).filter(|_| flags & 0x100 == 0).flatten();
+    /// Thread `maker` has made a thread or process.
+    fn made(&mut self, maker: i32) {
+        let Ok(child) = ptrace::event_message(maker) else { return };
+        let (child, pid) = (child as i32, self.who(maker).0);
+        let joins = signal::is_thread_of(pid, child);
+        let flags = ptrace::clone_flags(maker).unwrap_or(0) & !CLONE_THREAD | if joins { CLONE_THREAD } else { 0 };
+        let rseq = self.threads.get(&maker).and_then(|t| t.rseq).filter(|_| flags & CLONE_VM == 0);
+        self.introduce(Birth { child, pid: if joins { pid } else { child }, by: (pid, maker), flags, rseq });
+    }
+
+    /// Says who has made a thread, once, and lets it go on where it has waited for that.
+    fn introduce(&mut self, birth: Birth) {
+        let Birth { child, pid, by, flags, rseq } = birth;
+        let early = self.early.remove(&child);
+        let known = self.threads.get(&child).is_some_and(|t| t.adopted);
+        if known {
+            return;
+        }
+        self.out.process(&g::P_FORK, by, &[0, pid as u64, child as u64, flags], &[b""]);
+        if let Some(end) = early {
+            return self.tell_end((pid, child), end);
+        }
         let t = self.threads.entry(child).or_insert_with(|| Thread::new(child, pid));
-        t.pid = pid;
-        t.known = true;
-        t.rseq = inherited;
-        if std::mem::take(&mut t.held) {
-            if self.mode == Mode::Tracing {
-                self.resume(child, 0);
-            } else {
-                let _ = ptrace::cont(child, 0);
-            }
+        (t.pid, t.known, t.rseq) = (pid, true, rseq);
+        match t.held.take() {
+            Some((sig, ev)) if self.mode == Mode::Tracing => self.stopped(child, sig, ev),
+            Some((sig, ev)) => resume_blindly(child, sig, ev),
+            None => {}
+        }
+    }
+
+    /// A thread whose maker died before it could tell of it.
+    fn adopt(&mut self, child: i32) {
+        let pid = proc::process_of(child).unwrap_or(child);
+        self.introduce(Birth { child, pid, by: (pid, child), flags: 0, rseq: None });
+        if let Some(t) = self.threads.get_mut(&child) {
+            t.adopted = true;
         }
     }
 
@@ -526,11 +584,7 @@ impl<'r> Tracer<'r> {
         if old != tid {
             // A thread other than the leader called execve, and has taken the leader's id (execve(2)).
             if let Some(leader) = self.threads.remove(&tid) {
-                if let Some(p) = leader.pending.as_ref().filter(|p| p.wanted) {
-                    let now = time::monotonic();
-                    let end = End { time: now, ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
-                    self.out.call((leader.pid, leader.tid), p, &end);
-                }
+                self.tell_unfinished(&leader);
                 self.out.process(&g::P_SUPERSEDED, (leader.pid, tid), &[old as u64], &[]);
             }
             if let Some(mut t) = self.threads.remove(&old) {
@@ -578,6 +632,10 @@ impl<'r> Tracer<'r> {
 }
 
 const RT_SIGRETURN: u64 = 15;
+const ESRCH: i32 = 3;
+/// `include/uapi/linux/sched.h`.
+const CLONE_VM: u64 = 0x100;
+const CLONE_THREAD: u64 = 0x10000;
 /// At rt_sigreturn the stack pointer points to a `struct ucontext`, whose `uc_sigmask` lies behind flags, link, stack_t (24)
 /// and sigcontext (256) (`arch/x86/include/asm/sigframe.h`, `include/uapi/asm-generic/ucontext.h`).
 const SIGFRAME_MASK: u64 = 8 + 8 + 24 + 256;
