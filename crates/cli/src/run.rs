@@ -1,6 +1,7 @@
 //! A session under way: events go from the backend to views and to a trace, signals to whom they are meant for, and the end is
 //! told as it was.
 
+mod interrupts;
 mod orders;
 
 use crate::complain;
@@ -20,18 +21,13 @@ use engine::sieve::{Gate, Sieve, Tally};
 use engine::silence::{self, Reach};
 use engine::{Error, Result};
 use events::{Event, Schema};
+use interrupts::{Interrupts, Wish};
 pub use orders::Named;
 use serde_json::json;
 use std::ffi::OsString;
 use std::sync::Arc;
 use sys::ptrace::Change;
 use sys::{signal, time};
-
-const INT: i32 = 2;
-const HUP: i32 = 1;
-const QUIT: i32 = 3;
-use crate::snapshot::SIGNAL as USR2;
-const TERM: i32 = 15;
 
 /// Views and where they write to.
 pub type Views = Vec<(Shown, Output)>;
@@ -45,6 +41,8 @@ pub struct Run {
     views: Views,
     interrupts: Interrupts,
     stopping: bool,
+    /// The signal that trapline ends by, where one has ended the session of a command that runs on.
+    ends_by: Option<i32>,
     /// `--duration`: when the session ends, ns of the monotonic clock.
     until: Option<u64>,
     /// It has ended then.
@@ -114,6 +112,7 @@ impl Run {
             views,
             interrupts,
             stopping: false,
+            ends_by: None,
             until: duration.map(|d| time::monotonic() + d),
             in_time: false,
             monitor,
@@ -153,15 +152,19 @@ impl Run {
                 self.in_time = true;
                 self.obey(Wish::Leave);
             }
-            // Nothing else would end it when there is nobody left to write to.
-            let unread = !self.views.is_empty() && self.views.iter().all(|(_, out)| out.failed());
-            if unread && self.monitor.is_none() && matches!(self.plan.target, Target::All { .. }) && !self.stopping {
+            if self.is_for_nobody() && !self.stopping {
                 self.obey(Wish::Leave);
             }
             if idle > 0 {
                 self.session.wait(Collector::pause(idle));
             }
         }
+    }
+
+    /// Whether nobody is left to write to, and no command whose end is to be passed on.
+    fn is_for_nobody(&self) -> bool {
+        let unread = !self.views.is_empty() && self.views.iter().all(|(_, out)| out.failed());
+        unread && self.monitor.is_none() && !matches!(self.plan.target, Target::Command(_))
     }
 
     fn drain(&mut self) -> usize {
@@ -200,13 +203,19 @@ impl Run {
         }
     }
 
+    fn leave(&mut self) {
+        self.stopping = true;
+        self.session.stop();
+    }
+
     fn obey(&mut self, wish: Wish) {
         match (wish, &self.plan.target) {
             (Wish::Snapshot, _) => self.monitor.iter().for_each(Monitor::snapshot),
-            (_, Target::Pids(_) | Target::All { .. }) | (Wish::Leave, _) => {
-                self.stopping = true;
-                self.session.stop();
+            (Wish::End(sig), Target::Command(_)) => {
+                self.ends_by = Some(sig);
+                self.leave();
             }
+            (_, Target::Pids(_) | Target::All { .. }) | (Wish::Leave, _) => self.leave(),
             (Wish::PassOn(sig), Target::Command(_)) => {
                 if let Some(pid) = self.session.command() {
                     let _ = signal::kill(pid, sig);
@@ -327,12 +336,9 @@ impl Run {
         match (&self.plan.target, self.session.command_status()) {
             (Target::Pids(_) | Target::All { .. }, _) if !self.session.tracer_was_killed() => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
-            (_, Some(Change::Killed(sig, _))) => {
-                signal::die_of(sig);
-                Ok((128 + sig) as u8)
-            }
+            (_, Some(Change::Killed(sig, _))) => die_of(sig),
             _ if self.in_time || self.named.as_ref().is_some_and(|n| n.destroyed) => Ok(0),
-            _ if self.stopping => Ok(130),
+            _ if self.stopping => self.ends_by.map_or(Ok(130), die_of),
             _ => Err(Error::failed(
                 "the tracer process was killed",
                 if self.plan.filters() { "the command was killed with it" } else { "the target runs on untraced" },
@@ -340,6 +346,12 @@ impl Run {
             )),
         }
     }
+}
+
+/// Ends trapline by a signal, or where that does not kill with the status that a shell makes of it.
+fn die_of(sig: i32) -> Result<u8> {
+    signal::die_of(sig);
+    Ok((128 + sig) as u8)
 }
 
 /// Watches what the target maps.
@@ -368,65 +380,4 @@ fn show(ev: &Event<'_>, fds: &FdTable, filter: &Filter, views: &mut Views) -> Fa
         fate = Fate::Recorded;
     }
     fate
-}
-
-/// What a signal to trapline asks for.
-enum Wish {
-    Nothing,
-    /// The command is to have it.
-    PassOn(i32),
-    /// End the trace.
-    Leave,
-    /// Write what the flight recorder has.
-    Snapshot,
-}
-
-/// Signals to trapline, by how many have been dealt with.
-struct Interrupts {
-    seen: [(i32, u32, u32); 4],
-    snapshots: u32,
-    last: Option<u64>,
-}
-
-impl Interrupts {
-    /// Watches the signals that end programs, and with `snapshots` SIGUSR2.
-    fn watch(snapshots: bool) -> Interrupts {
-        if snapshots {
-            let _ = signal::count_signal(USR2);
-        }
-        for sig in [INT, QUIT, TERM, HUP] {
-            if !signal::is_ignored(sig) {
-                let _ = signal::count_signal(sig);
-            }
-        }
-        Interrupts { seen: [INT, QUIT, TERM, HUP].map(|s| (s, 0, 0)), snapshots: 0, last: None }
-    }
-
-    /// The terminal's Ctrl-C reaches the command by itself; what a process sends to trapline alone is passed on. The second
-    /// within a second is for trapline.
-    fn poll(&mut self) -> Option<Wish> {
-        let asked = signal::counted(USR2);
-        if asked != self.snapshots {
-            self.snapshots = asked;
-            return Some(Wish::Snapshot);
-        }
-        for (sig, seen, sent) in &mut self.seen {
-            let n = signal::counted(*sig);
-            if n == *seen {
-                continue;
-            }
-            let fresh = n - *seen;
-            *seen = n;
-            let by_process = signal::sent(*sig) != *sent;
-            *sent = signal::sent(*sig);
-            let now = time::monotonic();
-            let again = fresh > 1 || self.last.is_some_and(|t| now - t < 1_000_000_000);
-            self.last = Some(now);
-            if again && *sig != QUIT {
-                return Some(Wish::Leave);
-            }
-            return Some(if by_process { Wish::PassOn(*sig) } else { Wish::Nothing });
-        }
-        None
-    }
 }

@@ -263,6 +263,14 @@ pub fn own_pid() -> i32 {
     std::process::id() as i32
 }
 
+/// Lets a command begin with the default action of these signals, whatever the caller ignores: a shell starts `cmd &` deaf to INT.
+pub fn with_default_signals(command: &mut std::process::Command, signals: &'static [i32]) {
+    use std::os::unix::process::CommandExt;
+    let give = || signals.iter().try_for_each(|sig| crate::signal::default(*sig));
+    // SAFETY: in the forked child only sigaction(2) is called, which is async-signal-safe.
+    unsafe { command.pre_exec(give) };
+}
+
 /// Waits until `fd` is readable (a pidfd is when its process has ended), `time` at most; whether it is.
 pub fn wait_readable(fd: &impl AsRawFd, time: std::time::Duration) -> io::Result<bool> {
     let mut fds = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };

@@ -33,6 +33,30 @@ fn set(sig: i32, handler: usize, flags: i32) -> io::Result<()> {
     }
 }
 
+/// A bit for each of the signals 1 to 64.
+#[derive(Debug)]
+struct Signals(AtomicU64);
+
+impl Signals {
+    const fn none() -> Signals {
+        Signals(AtomicU64::new(0))
+    }
+
+    fn insert(&self, sig: i32) {
+        self.0.fetch_or(1 << (sig - 1), Ordering::Relaxed);
+    }
+    fn has(&self, sig: i32) -> bool {
+        self.0.load(Ordering::Relaxed) >> (sig - 1) & 1 != 0
+    }
+    fn all(&self) -> impl Iterator<Item = i32> + use<> {
+        let bits = self.0.load(Ordering::Relaxed);
+        (1..65).filter(move |sig| bits >> (sig - 1) & 1 != 0)
+    }
+    fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
 /// Ignores a signal.
 pub fn ignore(sig: i32) -> io::Result<()> {
     set(sig, libc::SIG_IGN, 0)
@@ -53,39 +77,45 @@ static COUNTS: [AtomicU32; 65] = [const { AtomicU32::new(0) }; 65];
 static SENT: [AtomicU32; 65] = [const { AtomicU32::new(0) }; 65];
 
 extern "C" fn count(sig: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    if let Some(c) = COUNTS.get(sig as usize) {
-        c.fetch_add(1, Ordering::Relaxed);
-    }
     // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo.
-    let code = unsafe { info.as_ref() }.map_or(0, |i| i.si_code);
-    if code <= 0
-        && let Some(c) = SENT.get(sig as usize)
-    {
-        c.fetch_add(1, Ordering::Relaxed);
+    let sent = unsafe { info.as_ref() }.is_none_or(|i| i.si_code <= 0);
+    if !sent && SPARED.has(sig) {
+        return;
     }
+    let add = |counts: &[AtomicU32; 65]| counts.get(sig as usize).map(|c| c.fetch_add(1, Ordering::Release));
+    // In this order: who sees a signal counted sees whether it was sent, see `counted`.
+    if sent {
+        add(&SENT);
+    }
+    add(&COUNTS);
 }
 
-/// Signals that are counted, a bit each.
-static COUNTED: AtomicU64 = AtomicU64::new(0);
+/// Signals that are counted.
+static COUNTED: Signals = Signals::none();
 
-/// Counts a signal instead of its action. System calls that it interrupts return EINTR.
+/// Those of them that were ignored when the process started: a shell that starts `cmd &` so spares it the terminal's.
+static SPARED: Signals = Signals::none();
+
+/// Counts a signal instead of its action. System calls that it interrupts return EINTR. Of a signal that was ignored only those are
+/// counted that a process has sent, and a command that is started inherits that it is ignored.
 pub fn count_signal(sig: i32) -> io::Result<()> {
+    if is_ignored(sig) {
+        SPARED.insert(sig);
+    }
     set(sig, count as *const () as usize, libc::SA_SIGINFO)?;
-    COUNTED.fetch_or(1 << sig, Ordering::Relaxed);
+    COUNTED.insert(sig);
     Ok(())
 }
 
-fn all_counted() -> impl Iterator<Item = i32> {
-    let mask = COUNTED.load(Ordering::Relaxed);
-    (1..64).filter(move |sig| mask & 1 << sig != 0)
+/// A counted signal is as it was when the process started.
+fn restore(sig: i32) {
+    let _ = if SPARED.has(sig) { ignore(sig) } else { default(sig) };
 }
 
-/// In a forked process that is no front end: counted signals have their default action again, but those that it ignores.
+/// In a forked process that is no front end: counted signals are as they were when trapline started, but those that it ignores.
 pub fn uncount() {
-    for sig in all_counted().filter(|sig| !is_ignored(*sig)) {
-        let _ = default(sig);
-    }
-    COUNTED.store(0, Ordering::Relaxed);
+    COUNTED.all().filter(|sig| !is_ignored(*sig)).for_each(restore);
+    COUNTED.clear();
 }
 
 /// Counted signals wait while this lives: it is made before a fork, so that none is lost between the fork and the exec. See
@@ -98,7 +128,7 @@ pub fn hold_counted() -> Held {
     unsafe {
         let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigemptyset(&mut set);
-        for sig in all_counted() {
+        for sig in COUNTED.all() {
             libc::sigaddset(&mut set, sig);
         }
         libc::sigprocmask(libc::SIG_BLOCK, &set, &mut old);
@@ -107,11 +137,11 @@ pub fn hold_counted() -> Held {
 }
 
 impl Held {
-    /// In a child that is about to execute a command: counted signals have their default action again, and those that a terminal
-    /// sent before the fork, to what was to be the command's process group, come now, as do those that waited.
+    /// In a child that is about to execute a command: counted signals are as they were when trapline started, and those that a
+    /// terminal sent before the fork, to what was to be the command's process group, come now, as do those that waited.
     pub fn give_back(self) {
-        for sig in all_counted() {
-            let _ = default(sig);
+        for sig in COUNTED.all() {
+            restore(sig);
             if counted(sig) > sent(sig) {
                 // SAFETY: raise takes a signal number.
                 unsafe { libc::raise(sig) };
@@ -141,9 +171,9 @@ pub fn is_ignored(sig: i32) -> bool {
     }
 }
 
-/// How often a counted signal came.
+/// How often a counted signal came. What [`sent`] says afterwards is no older.
 pub fn counted(sig: i32) -> u32 {
-    COUNTS.get(sig as usize).map_or(0, |c| c.load(Ordering::Relaxed))
+    COUNTS.get(sig as usize).map_or(0, |c| c.load(Ordering::Acquire))
 }
 
 /// Sends SIGALRM every `ms` milliseconds, so that a blocking wait returns; 0 stops it.

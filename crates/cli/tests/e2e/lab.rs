@@ -234,6 +234,9 @@ pub fn as_user<S: AsRef<OsStr>>(user: User, argv: &[S]) -> Command {
     c.args(&argv[1..]).current_dir(dir()).process_group(0).stdin(Stdio::null());
     // cargo test sets it, and the loader would search it.
     c.env("LC_ALL", "C").env("PATH", PATH).env_remove("LD_LIBRARY_PATH");
+    // Whoever runs the tests in the background, or under nohup, is deaf to some of them.
+    const HUP_INT_QUIT_TERM: &[i32] = &[1, 2, 3, 15];
+    sys::process::with_default_signals(&mut c, HUP_INT_QUIT_TERM);
     c
 }
 

@@ -1,11 +1,11 @@
-//! On a terminal: Ctrl-C, colour, prefixes. python3 makes the terminal.
+//! On a terminal: Ctrl-C, hangup, colour, prefixes. python3 makes the terminal.
 
-use crate::lab::{self, Outcome, User, each_backend};
+use crate::lab::{self, Outcome, Running, User, each_backend};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Runs argv on a new terminal. Steps: text to wait for, then what to type (MASH: Ctrl-C until the end). Prints what the terminal showed, then the
-/// wait status; kills the whole session at the end.
+/// Runs argv on a new terminal. Steps: text to wait for, then what to type (MASH: Ctrl-C until the end; HANGUP: the terminal is
+/// closed). Prints what the terminal showed, then the wait status; kills the whole session at the end.
 const PTY: &str = r#"
 import os, pty, select, signal, sys, time
 at = sys.argv.index("--")
@@ -16,6 +16,8 @@ if pid == 0:
 shown, limit, status = b"", time.time() + 40, None
 def more():
     global shown
+    if fd is None:
+        return time.sleep(0.02)
     try:
         if select.select([fd], [], [], 0.05)[0]:
             shown += os.read(fd, 65536)
@@ -37,6 +39,10 @@ for wait, keys in zip(steps[::2], steps[1::2]):
             break
     if keys == "MASH":
         continue
+    if keys == "HANGUP":
+        os.close(fd)
+        fd = None
+        continue
     os.write(fd, keys.encode().decode("unicode_escape").encode())
 while status is None and time.time() < limit:
     more()
@@ -56,13 +62,16 @@ else:
 "#;
 
 pub fn on_terminal(user: User, steps: &[&str], args: &[&str]) -> Option<String> {
+    command_on_terminal(steps, &lab::trapline(user, args))
+}
+
+fn command_on_terminal(steps: &[&str], inner: &std::process::Command) -> Option<String> {
     if !lab::has("python3") {
         lab::skip("package:python3", "no python3 to make a terminal");
         return None;
     }
     let script: PathBuf = lab::scratch().join("terminal.py");
     std::fs::write(&script, PTY).expect("terminal.py");
-    let inner = lab::trapline(user, args);
     let mut argv: Vec<OsString> = vec!["python3".into(), script.into()];
     argv.extend(steps.iter().map(Into::into));
     argv.push("--".into());
@@ -137,5 +146,138 @@ fn colour_on_a_terminal() {
             return;
         };
         assert!(!shown.contains("\x1b[") && shown.contains("openat("), "{shown}");
+    });
+}
+
+fn pid_in(file: &Path) -> Option<u32> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+fn runs(pid: u32) -> bool {
+    lab::status_field(pid, "State").is_some_and(|s| !s.starts_with(['Z', 'X']))
+}
+
+/// Deaf to the hangup itself; says who it is in a file.
+fn deaf(file: &Path) -> String {
+    format!("trap '' HUP; echo $$ > '{}'; echo READY; exec sleep 60", file.display())
+}
+
+#[test]
+fn a_hangup_ends_trapline_and_not_a_command_that_is_deaf_to_it() {
+    each_backend(|user| {
+        let dir = lab::scratch();
+        let (file, trace) = (dir.join("pid"), dir.join("recorded").display().to_string());
+        for options in [
+            &["trace"][..],
+            &["trace", "-e", "openat"],
+            &["trace", "-o", "/dev/null"],
+            &["trace", "--no-seccomp", "-e", "openat"],
+            &["record", "-q", "-o", &trace],
+        ] {
+            let script = deaf(&file);
+            let Some(shown) = on_terminal(user, &["READY", "HANGUP"], &[options, &["sh", "-c", &script]].concat())
+            else {
+                return;
+            };
+            assert!(shown.contains("STATUS signal 1"), "{options:?} {shown}");
+            let command = pid_in(&file).expect("the command's pid");
+            assert!(runs(command), "{options:?}");
+            lab::kill("KILL", command.into());
+        }
+        let report = lab::run(&mut lab::trapline(user, &["report", &trace]));
+        assert!(report.code() == 0 && report.out().contains("execve("), "{}", report.stderr);
+    });
+}
+
+#[test]
+fn a_hangup_ends_trapline_and_the_command() {
+    each_backend(|user| {
+        for options in [&[][..], &["-e", "openat"]] {
+            let file = lab::scratch().join("pid");
+            let script = format!("echo $$ > '{}'; echo READY; exec sleep 60", file.display());
+            let args = [&["trace"], options, &["sh", "-c", &script]].concat();
+            let Some(shown) = on_terminal(user, &["READY", "HANGUP"], &args) else { return };
+            assert!(shown.contains("STATUS signal 1"), "{options:?} {shown}");
+            let command = pid_in(&file).expect("the command's pid");
+            lab::until("the command's end", || !runs(command));
+        }
+    });
+}
+
+#[test]
+fn a_hangup_that_the_end_of_the_shell_brings_ends_trapline() {
+    each_backend(|user| {
+        let dir = lab::scratch();
+        let (own, file) = (dir.join("trapline"), dir.join("pid"));
+        std::fs::write(dir.join("deaf"), deaf(&file)).expect("a script");
+        let (trace, place) = (lab::trace_in_a_shell(user), dir.display());
+        let script = format!("{trace} -o /dev/null sh '{place}/deaf' & echo $! > '{}'; wait", own.display());
+        let shell = lab::as_user(user, &["sh", "-c", &script]);
+        let Some(shown) = command_on_terminal(&["READY", "HANGUP"], &shell) else { return };
+        assert!(shown.contains("STATUS signal 1"), "{shown}");
+        let trapline = pid_in(&own).expect("trapline's pid");
+        lab::until("the end of trapline", || !runs(trapline));
+        lab::kill("KILL", pid_in(&file).expect("the command's pid").into());
+    });
+}
+
+fn sleeper(user: User) -> Running {
+    lab::start(&mut lab::as_user(user, &["sleep", "100"]))
+}
+
+#[test]
+fn a_hangup_ends_the_trace_of_a_process_and_of_the_machine() {
+    each_backend(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
+        let target = sleeper(user);
+        let pid = target.pid().to_string();
+        let record = lab::scratch().join("recorded").display().to_string();
+        let mut cases = vec![vec!["trace", "-p", &pid], vec!["record", "-p", &pid]];
+        let all = ["trace", "-a"];
+        if user == User::Kernel {
+            cases.push(all.to_vec());
+        }
+        for args in cases {
+            let Some(shown) = on_terminal(user, &["(", "HANGUP"], &args) else { return };
+            assert!(shown.contains("STATUS 0"), "{args:?} {shown}");
+            assert!(runs(target.pid()) && lab::tracer_of(target.pid()) == 0, "{args:?}");
+        }
+        let args = ["record", "--as", "text", "-o", &record, "-p", &pid];
+        let Some(shown) = on_terminal(user, &["(", "HANGUP"], &args) else { return };
+        assert!(shown.contains("STATUS 0"), "{shown}");
+        let report = lab::run(&mut lab::trapline(user, &["report", &record]));
+        assert!(report.code() == 0 && report.out().contains("<in flight"), "{} {}", report.out(), report.stderr);
+    });
+}
+
+#[test]
+fn an_interrupt_ends_what_a_shell_has_started_deaf_to_it_but_the_terminal_s_does_not() {
+    each_backend(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
+        let dir = lab::scratch();
+        for (what, output) in [("trace", "-o live"), ("record", "-o recorded --as text=live")] {
+            let target = sleeper(user);
+            let trace = lab::trace_in_a_shell(user).replace(" trace", &format!(" {what}"));
+            // What is pending still when another one comes is one with it.
+            let script = format!(
+                "cd '{}'; rm -f live; {trace} -q {output} -p {} & t=$!; until grep -q flight live; do sleep 0.05; done; \
+                 echo READY; read -r line; while grep 'ShdPnd:.*[1-9a-f]' /proc/$t/status; do :; done; \
+                 kill -0 $t && echo ALIVE; kill -INT $t; wait $t; echo CODE $?",
+                dir.display(),
+                target.pid()
+            );
+            // As a shell without job control starts it.
+            let deaf = format!("trap '' INT QUIT; {script}");
+            let shell = lab::as_user(user, &["sh", "-c", &deaf]);
+            let Some(shown) = command_on_terminal(&["READY", r"\x03", "^C", r"\x1c", "^\\", "go\n"], &shell) else {
+                return;
+            };
+            assert!(shown.contains("ALIVE") && shown.contains("CODE 0"), "{what} {shown}");
+            assert!(runs(target.pid()), "{what}");
+        }
     });
 }

@@ -1,0 +1,126 @@
+//! Signals to trapline: what they ask for.
+//!
+//! | signal | from the terminal (the kernel) | from a process |
+//! |---|---|---|
+//! | INT, QUIT | the command has it already; `-p`, `-a`: the end | passed on to the command; `-p`, `-a`: the end |
+//! | TERM | - | the same |
+//! | HUP | the terminal is gone: the end | the same |
+//!
+//! The second within a second, but of QUIT, is for trapline. INT and QUIT that were ignored when trapline started (`cmd &` of a
+//! shell without job control) are the terminal's for others: only those that a process sends to trapline are heeded. HUP and TERM
+//! that were ignored (`nohup`) stay so.
+
+use crate::snapshot::SIGNAL as USR2;
+use sys::{signal, time};
+
+const HUP: i32 = 1;
+const INT: i32 = 2;
+const QUIT: i32 = 3;
+const TERM: i32 = 15;
+const SECOND: u64 = 1_000_000_000;
+
+/// What a signal to trapline asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// The command has it already.
+    Nothing,
+    /// The command is to have it.
+    PassOn(i32),
+    /// End the trace.
+    Leave,
+    /// End the trace, and trapline by this signal.
+    End(i32),
+    /// Write what the flight recorder has.
+    Snapshot,
+}
+
+/// How many of a signal have been dealt with.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    signal: i32,
+    all: u32,
+    sent: u32,
+}
+
+/// Signals to trapline, by how many have been dealt with.
+pub struct Interrupts {
+    seen: [Seen; 4],
+    snapshots: u32,
+    last: Option<u64>,
+}
+
+impl Interrupts {
+    /// Watches the signals that end programs, and with `snapshots` SIGUSR2.
+    pub fn watch(snapshots: bool) -> Interrupts {
+        if snapshots {
+            let _ = signal::count_signal(USR2);
+        }
+        for sig in [INT, QUIT, TERM, HUP] {
+            if matches!(sig, INT | QUIT) || !signal::is_ignored(sig) {
+                let _ = signal::count_signal(sig);
+            }
+        }
+        let seen = [INT, QUIT, TERM, HUP].map(|signal| Seen { signal, all: 0, sent: 0 });
+        Interrupts { seen, snapshots: 0, last: None }
+    }
+
+    /// What is asked for now, if anything.
+    pub fn poll(&mut self) -> Option<Wish> {
+        let asked = signal::counted(USR2);
+        if asked != self.snapshots {
+            self.snapshots = asked;
+            return Some(Wish::Snapshot);
+        }
+        for seen in &mut self.seen {
+            let sig = seen.signal;
+            let (all, sent) = (signal::counted(sig), signal::sent(sig));
+            let (fresh, by_process) = (all - seen.all, sent != seen.sent);
+            if fresh == 0 {
+                continue;
+            }
+            (seen.all, seen.sent) = (all, sent);
+            let now = time::monotonic();
+            let again = fresh > 1 || self.last.is_some_and(|t| now - t < SECOND);
+            self.last = Some(now);
+            return Some(wish(sig, by_process, again));
+        }
+        None
+    }
+}
+
+/// What a signal asks for; `again`: another one came less than a second before.
+fn wish(sig: i32, by_process: bool, again: bool) -> Wish {
+    match sig {
+        HUP if !by_process => Wish::End(HUP),
+        QUIT => if_sent(sig, by_process),
+        _ if again => Wish::Leave,
+        _ => if_sent(sig, by_process),
+    }
+}
+
+fn if_sent(sig: i32, by_process: bool) -> Wish {
+    if by_process { Wish::PassOn(sig) } else { Wish::Nothing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terminal_s_signals_are_the_command_s_and_its_end_is_trapline_s() {
+        for (sig, by_process, again, what) in [
+            (INT, false, false, Wish::Nothing),
+            (INT, true, false, Wish::PassOn(INT)),
+            (INT, false, true, Wish::Leave),
+            (TERM, true, false, Wish::PassOn(TERM)),
+            (TERM, true, true, Wish::Leave),
+            (QUIT, false, true, Wish::Nothing),
+            (QUIT, true, true, Wish::PassOn(QUIT)),
+            (HUP, true, false, Wish::PassOn(HUP)),
+            (HUP, false, false, Wish::End(HUP)),
+            (HUP, false, true, Wish::End(HUP)),
+        ] {
+            assert_eq!(wish(sig, by_process, again), what, "{sig} {by_process} {again}");
+        }
+    }
+}
