@@ -288,9 +288,7 @@ impl Run {
                 self.session.interrupted()
             ));
         }
-        if let Some(trouble) = self.session.trouble() {
-            complain(&trouble);
-        }
+        self.session.trouble().iter().for_each(|line| complain(line));
         let (names, n) = self.session.let_go();
         if n > 0 && m.get_count("quiet") == 0 {
             let others = if n as usize > names.len() { " and others" } else { "" };
@@ -334,6 +332,11 @@ impl Run {
 
     fn status(&mut self) -> Result<u8> {
         match (&self.plan.target, self.session.command_status()) {
+            _ if self.session.is_unreadable() => Err(Error::failed(
+                "the trace",
+                "it ends here, because its events cannot be read any more",
+                "what is traced runs on; somebody has written to trapline's memory, or trapline is at fault",
+            )),
             (Target::Pids(_) | Target::All { .. }, _) if !self.session.tracer_was_killed() => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
             (_, Some(Change::Killed(sig, _))) => die_of(sig),

@@ -19,6 +19,7 @@ pub mod ring;
 pub mod seccomp;
 pub mod signal;
 pub mod socket;
+pub mod span;
 pub mod time;
 pub mod tracefs;
 pub mod users;

@@ -8,16 +8,22 @@
 //! ```
 //!
 //! Positions count bytes from the start and never wrap; a frame never crosses the end (a `SKIP` frame fills the rest). Full: the
-//! writer says no, and decides to wait or to count. The memory is a sealed-size memfd that both map; either side may die at
-//! any moment without the other noticing more than silence.
+//! writer says no, and decides to wait or to count. The memory is a memfd that both map; either side may die at any moment
+//! without the other noticing more than silence.
+//!
+//! Neither side trusts the other. Each keeps its own position where only it can write, and checks the other's, and every length,
+//! by [`crate::span`]. What is nonsense ends the use of the ring: the reader gives it up, the writer finds no reader any more.
 
 use crate::check;
+use crate::span::{self, Nonsense, Span};
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 const SKIP: u32 = u32::MAX;
 const HEAD: usize = 4096;
+/// Bytes in front of a frame.
+const PREFIX: u64 = 8;
 
 /// What both sides see, at the start of the mapping. Legend: (w) written by the writer, (r) by the reader.
 #[repr(C)]
@@ -93,10 +99,26 @@ impl Orders {
 
 const _: () = assert!(size_of::<Control>() <= HEAD);
 
+/// Why a frame was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRoom {
+    /// There may be room later.
+    Yet,
+    /// It is longer than any that fits.
+    Ever,
+    /// The reader's position is nonsense: nobody reads.
+    Reader(Nonsense),
+}
+
 /// The mapping. Dropping it unmaps; the memory goes with the last mapping.
 pub struct Ring {
     base: *mut u8,
     size: usize,
+    /// How far this process has read, or written: a process forked from the one that made the ring has its own.
+    read: AtomicU64,
+    written: AtomicU64,
+    /// The reader has found nonsense.
+    given_up: AtomicBool,
 }
 
 // SAFETY: the mapping is plain shared memory; all concurrent access goes through the atomics of Control, and frames are
@@ -133,7 +155,7 @@ impl Ring {
             }
             p.cast::<u8>()
         };
-        Ok(Ring { base, size })
+        Ok(Ring { base, size, read: 0.into(), written: 0.into(), given_up: false.into() })
     }
 
     /// The shared words.
@@ -153,48 +175,53 @@ impl Ring {
         self.size as u64
     }
 
-    /// Bytes in the ring.
+    /// Bytes in the ring; all of it where that is not known.
     pub fn used(&self) -> u64 {
         let c = self.control();
-        c.tail.load(Ordering::Acquire).saturating_sub(c.head.load(Ordering::Acquire))
+        let head = c.head.load(Ordering::Acquire);
+        span::readable(head, c.tail.load(Ordering::Acquire), self.size()).map_or(self.size(), |s| s.left())
     }
 
-    fn word(&self, pos: u64) -> *mut u32 {
-        let at = (pos as usize) & (self.size - 1);
-        // SAFETY: `at` is below `size` and a multiple of 8, so that the word lies inside the mapping.
-        unsafe { self.base.add(HEAD + at).cast::<u32>() }
+    /// The word at an offset that a [`Span`] has given: below `size`, and a multiple of 8.
+    fn word(&self, offset: usize) -> *mut u32 {
+        debug_assert!(offset < self.size && offset.is_multiple_of(8));
+        // SAFETY: so the two words from there lie inside the mapping.
+        unsafe { self.base.add(HEAD + offset).cast::<u32>() }
     }
 
-    /// Appends one frame; false where there is no room. Writer only.
-    pub fn push(&self, frame: &[u8]) -> bool {
+    /// Appends one frame. Writer only.
+    pub fn push(&self, frame: &[u8]) -> Result<(), NoRoom> {
         if frame.len() > self.max_frame() {
-            return false;
+            return Err(NoRoom::Ever);
         }
         let c = self.control();
-        let need = (frame.len() + 8).next_multiple_of(8) as u64;
-        let tail = c.tail.load(Ordering::Relaxed);
-        let free = self.size as u64 - (tail - c.head.load(Ordering::Acquire));
-        let to_end = self.size as u64 - (tail & (self.size as u64 - 1));
+        let need = (frame.len() as u64 + PREFIX).next_multiple_of(8);
+        let tail = self.written.load(Ordering::Relaxed);
+        let full = span::readable(c.head.load(Ordering::Acquire), tail, self.size()).map_err(NoRoom::Reader)?;
+        // What is free begins where the ring's contents end.
+        let offset = |at: u64| (at & (self.size() - 1)) as usize;
+        let to_end = self.size() - offset(tail) as u64;
         let skip = if need > to_end { to_end } else { 0 };
-        if need + skip > free {
-            return false;
+        if need + skip > full.free() {
+            return Err(NoRoom::Yet);
         }
-        // SAFETY: [tail, tail + skip + need) is free, so the reader does not touch it, and neither the skip word nor the
-        // frame crosses the end of the mapping.
+        // SAFETY: [tail, tail + skip + need) is free, so that a reader of ours does not touch it, and neither the skip word nor
+        // the frame crosses the end of the mapping.
         unsafe {
             if skip > 0 {
-                self.word(tail).write(SKIP);
+                self.word(offset(tail)).write(SKIP);
             }
-            let w = self.word(tail + skip);
+            let w = self.word(offset(tail + skip));
             w.write(frame.len() as u32);
             w.add(1).write(0);
             w.add(2).cast::<u8>().copy_from_nonoverlapping(frame.as_ptr(), frame.len());
         }
+        self.written.store(tail + skip + need, Ordering::Relaxed);
         c.tail.store(tail + skip + need, Ordering::Release);
-        if c.reader_sleeps.load(Ordering::Relaxed) != 0 && self.used() >= self.size as u64 / 8 {
+        if c.reader_sleeps.load(Ordering::Relaxed) != 0 && self.used() >= self.size() / 8 {
             self.wake_reader();
         }
-        true
+        Ok(())
     }
 
     /// Waits until the reader has made room, or `timeout` passed. Writer only.
@@ -202,7 +229,7 @@ impl Ring {
         let c = self.control();
         self.wake_reader();
         c.writer_sleeps.store(1, Ordering::SeqCst);
-        if self.used() > self.size as u64 / 2 {
+        if self.used() > self.size() / 2 {
             futex_wait(&c.writer_sleeps, 1, timeout);
         }
         c.writer_sleeps.store(0, Ordering::SeqCst);
@@ -220,34 +247,28 @@ impl Ring {
     ///
     /// The frame's bytes are copied out of shared memory into `scratch` first, so that `each` sees them unchanging.
     pub fn drain(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> usize {
-        let c = self.control();
+        if self.is_given_up() {
+            return 0;
+        }
+        let (mut n, c) = (0, self.control());
         let tail = c.tail.load(Ordering::Acquire);
-        let mut head = c.head.load(Ordering::Relaxed);
-        let mut n = 0;
-        while head < tail {
-            // SAFETY: [head, tail) was published by the writer, which does not touch it until `head` moves.
-            let len = unsafe { self.word(head).read() };
-            let to_end = self.size as u64 - (head & (self.size as u64 - 1));
-            if len == SKIP {
-                head += to_end;
-            } else {
-                let len = len as usize;
-                if len as u64 + 8 > to_end || len > self.max_frame() {
-                    break; // Not written by our writer: read nothing more.
+        let mut span = match span::readable(self.read.load(Ordering::Relaxed), tail, self.size()) {
+            Ok(span) => span,
+            Err(why) => return self.give_up(why),
+        };
+        while !span.is_empty() {
+            match self.next(&mut span, scratch) {
+                Ok(true) => {
+                    each(scratch);
+                    n += 1;
                 }
-                scratch.clear();
-                // SAFETY: as above; the frame does not cross the end (checked).
-                unsafe {
-                    let from = self.word(head).add(2).cast::<u8>();
-                    scratch.extend_from_slice(std::slice::from_raw_parts(from, len));
-                }
-                each(scratch);
-                n += 1;
-                head += (len + 8).next_multiple_of(8) as u64;
+                Ok(false) => {}
+                Err(why) => return n + self.give_up(why),
             }
-            c.head.store(head, Ordering::Release);
+            self.read.store(span.head(), Ordering::Relaxed);
+            c.head.store(span.head(), Ordering::Release);
             if c.writer_sleeps.load(Ordering::Relaxed) != 0
-                && self.used() <= self.size as u64 / 2
+                && self.used() <= self.size() / 2
                 && c.writer_sleeps.swap(0, Ordering::SeqCst) != 0
             {
                 futex_wake(&c.writer_sleeps);
@@ -256,11 +277,47 @@ impl Ring {
         n
     }
 
+    /// Takes the next frame and copies it out; false where it only fills the end of the ring.
+    fn next(&self, span: &mut Span, scratch: &mut Vec<u8>) -> Result<bool, Nonsense> {
+        let start = *span;
+        // SAFETY: the word lies in the mapping. An atomic, because a writer that is not ours may write it meanwhile: it is read
+        // once.
+        let len = unsafe { AtomicU32::from_ptr(self.word(span.offset())) }.load(Ordering::Relaxed);
+        if len == SKIP {
+            span.take(span.contiguous())?;
+            return Ok(false);
+        }
+        let padded = (u64::from(len) + PREFIX).next_multiple_of(8);
+        if padded > span.contiguous() {
+            return Err(Nonsense::Length { at: span.head(), len: padded, left: span.contiguous() });
+        }
+        span.take(padded)?;
+        scratch.clear();
+        // SAFETY: the frame lies in the mapping, before its end (checked). It was published by the writer, ours of which does not
+        // touch it until `head` moves; from another one the bytes may be anything, which whoever parses them expects.
+        unsafe {
+            let from = self.word(start.offset()).add(2).cast::<u8>();
+            scratch.extend_from_slice(std::slice::from_raw_parts(from, len as usize));
+        }
+        Ok(true)
+    }
+
+    /// Whether nothing more is read, because the ring says nonsense.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    fn give_up(&self, why: Nonsense) -> usize {
+        self.given_up.store(true, Ordering::Relaxed);
+        span::give_up("the tracer's ring", why);
+        0
+    }
+
     /// Sleeps until the ring fills up, the writer finishes, or `timeout` passed. Reader only.
     pub fn wait_for_frames(&self, timeout: Duration) {
         let c = self.control();
         c.reader_sleeps.store(1, Ordering::SeqCst);
-        if self.used() < self.size as u64 / 8 && c.finished.load(Ordering::SeqCst) == 0 {
+        if (self.is_given_up() || self.used() < self.size() / 8) && c.finished.load(Ordering::SeqCst) == 0 {
             futex_wait(&c.reader_sleeps, 1, timeout);
         }
         c.reader_sleeps.store(0, Ordering::SeqCst);
@@ -289,6 +346,7 @@ fn futex_wake(word: &AtomicU32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn frames_come_out_in_order_across_many_wraps() {
@@ -298,7 +356,7 @@ mod tests {
             let len = 4 + (next_in as usize * 37) % 900;
             let mut frame = vec![next_in as u8; len];
             frame[..4].copy_from_slice(&next_in.to_le_bytes());
-            if next_in < 5000 && ring.push(&frame) {
+            if next_in < 5000 && ring.push(&frame).is_ok() {
                 next_in += 1;
                 continue;
             }
@@ -331,7 +389,51 @@ mod tests {
     #[test]
     fn a_frame_that_can_never_fit_is_refused() {
         let ring = Ring::new(4096).unwrap();
-        assert!(!ring.push(&vec![0; 4096]));
-        assert!(ring.push(&vec![0; ring.max_frame()]));
+        assert_eq!(ring.push(&vec![0; 4096]), Err(NoRoom::Ever));
+        assert_eq!(ring.push(&vec![0; ring.max_frame()]), Ok(()));
+        assert_eq!(ring.push(&vec![0; ring.max_frame()]), Ok(()));
+        assert_eq!(ring.push(&[]), Ok(()));
+        assert_eq!(ring.push(&vec![0; ring.max_frame()]), Err(NoRoom::Yet));
+    }
+
+    fn fill(ring: &Ring, bytes: &[u8]) {
+        // SAFETY: a part of the ring's data, which nobody else uses.
+        unsafe { ring.base.add(HEAD).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len().min(ring.size)) };
+    }
+
+    proptest! {
+        #[test]
+        fn a_hostile_writer_is_not_followed(
+            tail in prop_oneof![any::<u64>(), 0u64..9000, (0u64..1125).prop_map(|n| n * 8)],
+            head in prop_oneof![any::<u64>(), 0u64..9000],
+            words in proptest::collection::vec(prop_oneof![Just(SKIP), 0u32..64, any::<u32>()], 1024),
+        ) {
+            let ring = Ring::new(4096).unwrap();
+            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+            fill(&ring, &bytes);
+            ring.control().tail.store(tail, Ordering::Relaxed);
+            // The reader's own position is not the writer's to move.
+            ring.control().head.store(head, Ordering::Relaxed);
+            let (mut scratch, mut seen) = (Vec::new(), 0);
+            let n = ring.drain(&mut scratch, |f| seen += f.len() + 8);
+            prop_assert!(n <= 512 && seen <= 4096);
+            let read = ring.read.load(Ordering::Relaxed);
+            prop_assert!(read <= 4096 && (read == tail || ring.is_given_up()), "{read} of {tail}");
+            prop_assert!(!ring.is_given_up() || ring.drain(&mut scratch, |_| panic!("read on")) == 0);
+            prop_assert!(ring.used() <= 4096);
+        }
+
+        #[test]
+        fn a_hostile_reader_is_not_followed(head in prop_oneof![any::<u64>(), 0u64..9000], n in 0usize..9) {
+            let ring = Ring::new(4096).unwrap();
+            for _ in 0..n {
+                ring.push(&[7; 500]).unwrap_or_else(|e| assert_eq!(e, NoRoom::Yet));
+            }
+            let tail = ring.control().tail.load(Ordering::Relaxed);
+            ring.control().head.store(head, Ordering::Relaxed);
+            let possible = head <= tail && head % 8 == 0;
+            prop_assert_eq!(matches!(ring.push(&[1]), Err(NoRoom::Reader(_))), !possible);
+            prop_assert!(ring.used() <= 4096);
+        }
     }
 }

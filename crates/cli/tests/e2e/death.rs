@@ -153,3 +153,31 @@ fn a_target_of_p_survives_both() {
         }
     });
 }
+
+#[test]
+fn a_ring_that_says_nonsense_ends_the_trace_and_not_the_command() {
+    use std::os::unix::fs::FileExt;
+    if !lab::is_root() {
+        return lab::skip("root", "needs to write to another process's memory");
+    }
+    each_ptracer(|user| {
+        for options in [&[][..], &["--no-seccomp", "-e", "openat"], &["-e", "openat"]] {
+            let mut c = case(user, options);
+            let maps = std::fs::read_to_string(format!("/proc/{}/maps", c.tracer)).expect("maps");
+            let ring = maps.lines().find(|l| l.contains("trapline-ring")).expect("the ring");
+            let base = u64::from_str_radix(ring.split('-').next().expect("an address"), 16).expect("an address");
+            let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{}/mem", c.tracer)).expect("mem");
+            // The first word of it: how much was written. The tracer may write there too, before the front end looks.
+            lab::until("the end", || {
+                let _ = memory.write_all_at(&u64::MAX.to_le_bytes(), base);
+                c.running.child.try_wait().expect("wait").is_some()
+            });
+            std::fs::write(c.dir.join("go"), "").expect("go");
+            says_fine(&c.dir);
+            let out = c.running.end();
+            assert_eq!(out.code(), 125, "{options:?} {}", out.stderr);
+            assert!(out.stderr.contains("the tracer's ring says nonsense"), "{options:?} {}", out.stderr);
+            assert!(!out.stderr.contains(" 0 dropped"), "{}", out.stderr);
+        }
+    });
+}

@@ -66,12 +66,12 @@ impl Session {
     /// Hands over every event that is there; returns how many.
     pub fn drain(&mut self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> usize {
         match self {
-            Session::Ptrace(s, None) => s.ring().drain(scratch, each),
+            Session::Ptrace(s, None) => s.drain(scratch, each),
             Session::Ptrace(s, Some(keep)) => {
                 let now = time::monotonic();
                 // A disk that is slower than the command makes the command wait, or the ring fill up and count.
                 let n = if keep.has_room() {
-                    s.ring().drain(scratch, |event| {
+                    s.drain(scratch, |event| {
                         keep.event(recorder::TRACER, event);
                         each(event);
                     })
@@ -165,11 +165,20 @@ impl Session {
         }
     }
 
+    /// Whether the events cannot be read any more, so that the session has ended.
+    pub fn is_unreadable(&self) -> bool {
+        match self {
+            Session::Ptrace(s, _) => s.ring().is_given_up(),
+            Session::Kernel(_) => false,
+        }
+    }
+
     /// Events that found no room.
     pub fn dropped(&self) -> u64 {
         match self {
             Session::Ptrace(s, _) => s.dropped(),
-            Session::Kernel(s) => s.dropped(),
+            // Of a ring that is not read any more at least what stood there next.
+            Session::Kernel(s) => s.dropped() + sys::span::given_up().map_or(0, |(rings, _)| rings),
         }
     }
 
@@ -254,11 +263,12 @@ impl Session {
     }
 
     /// What went wrong on the way, and what that has cost.
-    pub fn trouble(&self) -> Option<String> {
-        match self {
+    pub fn trouble(&self) -> Vec<String> {
+        let own = match self {
             Session::Ptrace(s, _) => s.trouble(),
             Session::Kernel(s) => s.trouble().map(|t| format!("event backlog: {t}")),
-        }
+        };
+        own.into_iter().chain(sys::span::given_up().map(|(_, first)| first.to_string())).collect()
     }
 
     /// Calls that the attach interrupted for good.

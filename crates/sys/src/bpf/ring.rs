@@ -10,11 +10,12 @@
 //!
 //! Mapped twice, a record that crosses the end is still contiguous. Positions count bytes and never wrap. A record is handed
 //! out in place: the kernel does not reuse its room before the consumer position has passed it, and that is moved only after
-//! `each` has returned.
+//! `each` has returned. The positions and each length are checked by [`crate::span`]; a ring that says nonsense is given up.
 
 use super::map::{Map, MapKind};
 use super::mapping::{Mapping, Mode};
 use super::page_size;
+use crate::span::{self, Nonsense};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -45,7 +46,8 @@ impl Ring {
         let producer = Mapping::new(map.as_fd(), page, page + 2 * size, Mode::SharedRead)?;
         // SAFETY: the data follow the producer's page.
         let data = unsafe { producer.base().add(page) };
-        let view = View { consumer: consumer.base().cast(), producer: producer.base().cast(), data, size };
+        let (consumer_at, producer_at) = (consumer.base().cast(), producer.base().cast());
+        let view = View { consumer: consumer_at, producer: producer_at, data, size, given_up: false };
         Ok(Ring { view, _consumer: consumer, _producer: producer })
     }
 
@@ -58,8 +60,7 @@ impl Ring {
 
     /// Bytes not yet read, with headers, discarded and unfinished records.
     pub fn available(&self) -> u64 {
-        let (consumer, producer) = self.view.positions();
-        producer.load(Ordering::Acquire).wrapping_sub(consumer.load(Ordering::Relaxed))
+        self.view.contents().map_or(0, |s| s.left())
     }
 
     /// Bytes of data that it holds.
@@ -75,6 +76,8 @@ struct View {
     producer: *const AtomicU64,
     data: *const u8,
     size: usize,
+    /// It has said nonsense, and is not read any more.
+    given_up: bool,
 }
 
 impl View {
@@ -83,46 +86,64 @@ impl View {
         unsafe { (&*self.consumer, &*self.producer) }
     }
 
-    fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
+    /// What is written and not read.
+    fn contents(&self) -> Result<span::Span, Nonsense> {
         let (consumer, producer) = self.positions();
         // Ours alone: relaxed. Acquire pairs with the release of the kernel's reservation, so that headers are there.
-        let mut at = consumer.load(Ordering::Relaxed);
-        let end = producer.load(Ordering::Acquire);
+        let at = consumer.load(Ordering::Relaxed);
+        span::readable(at, producer.load(Ordering::Acquire), self.size as u64)
+    }
+
+    fn drain(&mut self, each: impl FnMut(&[u8])) -> usize {
+        if self.given_up {
+            return 0;
+        }
+        let mut count = 0;
+        if let Err(why) = self.read(each, &mut count) {
+            self.given_up = true;
+            span::give_up("a ring of programs", why);
+        }
+        count
+    }
+
+    fn read(&self, mut each: impl FnMut(&[u8]), count: &mut usize) -> Result<(), Nonsense> {
+        let mut span = self.contents()?;
+        let consumer = self.positions().0;
         // The room is given back in portions: the kernel reads this word at every reservation.
         let portion = (self.size / 8) as u64;
-        let (mut given, mut count) = (at, 0);
-        while at < end {
-            let offset = at as usize & (self.size - 1);
+        let mut given = span.head();
+        while !span.is_empty() {
+            let offset = span.offset();
             // SAFETY: `offset` is below `size` and a multiple of 8; the word is an atomic for the kernel too.
             let header = unsafe { &*self.data.add(offset).cast::<AtomicU32>() };
             // Pairs with the xchg that submits: without the busy bit the bytes are there.
             let header = header.load(Ordering::Acquire);
-            let len = (header & !(BUSY | DISCARD)) as usize;
-            let step = (len + HEADER).next_multiple_of(8) as u64;
-            if header & BUSY != 0 || step > end - at || step > self.size as u64 {
-                break; // Unfinished (or not a ring: read nothing more).
+            if header & BUSY != 0 {
+                break;
             }
+            let len = (header & !DISCARD) as usize;
+            span.take((len + HEADER).next_multiple_of(8) as u64)?;
             if header & DISCARD == 0 {
                 // SAFETY: `offset + 8 + len` is below `2 * size` (checked); nobody writes it before the position moves.
                 each(unsafe { std::slice::from_raw_parts(self.data.add(offset + HEADER), len) });
-                count += 1;
+                *count += 1;
             }
-            at += step;
-            if at - given >= portion {
-                consumer.store(at, Ordering::Release);
-                given = at;
+            if span.head() - given >= portion {
+                given = span.head();
+                consumer.store(given, Ordering::Release);
             }
         }
-        if at != given {
-            consumer.store(at, Ordering::Release);
+        if span.head() != given {
+            consumer.store(span.head(), Ordering::Release);
         }
-        count
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// A ring in plain memory, whose halves the test keeps equal itself.
     struct Fake {
@@ -130,11 +151,12 @@ mod tests {
         producer: AtomicU64,
         data: Vec<u64>,
         size: usize,
+        given_up: bool,
     }
 
     impl Fake {
         fn new(size: usize) -> Fake {
-            Fake { consumer: 0.into(), producer: 0.into(), data: vec![0; size / 4], size }
+            Fake { consumer: 0.into(), producer: 0.into(), data: vec![0; size / 4], size, given_up: false }
         }
 
         fn bytes(&mut self) -> &mut [u8] {
@@ -162,8 +184,10 @@ mod tests {
                 producer: &self.producer,
                 data: self.data.as_ptr().cast(),
                 size: self.size,
+                given_up: self.given_up,
             };
             let n = view.drain(|r| out.push(r.to_vec()));
+            self.given_up = view.given_up;
             (n, out)
         }
     }
@@ -203,5 +227,29 @@ mod tests {
         ring.bytes()[16] = low;
         ring.bytes()[19] = high;
         assert_eq!(ring.drain(), (1, vec![b"one".to_vec()]));
+        assert!(ring.given_up);
+        ring.bytes()[19] = 0;
+        ring.bytes()[16] = 3;
+        assert_eq!(ring.drain(), (0, vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_contents_are_not_followed(
+            consumer in prop_oneof![any::<u64>(), (0u64..1200).prop_map(|n| n * 8)],
+            ahead in prop_oneof![any::<u64>(), (0u64..520).prop_map(|n| n * 8)],
+            words in proptest::collection::vec(prop_oneof![0u32..99, any::<u32>(), (0u32..99).prop_map(|n| n | DISCARD)], 1024),
+        ) {
+            let mut ring = Fake::new(4096);
+            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+            ring.bytes()[..4096].copy_from_slice(&bytes);
+            ring.bytes()[4096..].copy_from_slice(&bytes);
+            ring.consumer = consumer.into();
+            ring.producer = consumer.wrapping_add(ahead).into();
+            let (n, records) = ring.drain();
+            prop_assert!(n <= 512 && n == records.len() && records.iter().map(|r| r.len() + 8).sum::<usize>() <= 4096);
+            let read = ring.consumer.load(Ordering::Relaxed).wrapping_sub(consumer);
+            prop_assert!(read == 0 || read <= ahead && read <= 4096, "{read} of {ahead}");
+        }
     }
 }

@@ -8,12 +8,14 @@
 //! ```
 //!
 //! Positions count bytes and never wrap; records may cross the end, so each is copied out before it is handed on. A reader
-//! that is too slow loses records, which the next one says ([`super::record::Record::Lost`]).
+//! that is too slow loses records, which the next one says ([`super::record::Record::Lost`]). The positions and each length are
+//! checked by [`crate::span`]; a ring that says nonsense is given up.
 
 use super::Event;
 use super::record::HEADER;
 use crate::bpf::mapping::{Mapping, Mode};
 use crate::bpf::page_size;
+use crate::span::{self, Nonsense};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +30,10 @@ pub struct Ring {
     size: usize,
     page: usize,
     record: Vec<u8>,
+    /// How far it is read: the page's word is only told.
+    read: u64,
+    /// It has said nonsense, and is not read any more.
+    given_up: bool,
 }
 
 impl Ring {
@@ -41,7 +47,13 @@ impl Ring {
         }
         let page = page_size();
         let map = Mapping::new(event.as_fd(), 0, page * (pages + 1), Mode::Shared)?;
-        Ok(Ring { map, size: page * pages, page, record: Vec::new() })
+        Ok(Ring::of(map, page, pages))
+    }
+
+    fn of(map: Mapping, page: usize, pages: usize) -> Ring {
+        let mut ring = Ring { map, size: page * pages, page, record: Vec::new(), read: 0, given_up: false };
+        ring.read = ring.position(TAIL).load(Ordering::Relaxed);
+        ring
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {
@@ -49,43 +61,101 @@ impl Ring {
         unsafe { &*self.map.base().add(at).cast::<AtomicU64>() }
     }
 
-    /// Copies `out.len()` bytes of data from position `at`.
-    fn copy(&self, at: u64, out: &mut [u8]) {
-        let offset = at as usize & (self.size - 1);
-        let first = out.len().min(self.size - offset);
+    /// Copies the beginning of a span that has at least as many bytes.
+    fn copy(&self, from: &span::Span, out: &mut [u8]) {
+        debug_assert!(out.len() as u64 <= from.left() && from.left() <= self.size as u64);
+        let first = out.len().min(from.contiguous() as usize);
         // SAFETY: both parts are within the data pages; the kernel does not write there before the tail has passed them.
         unsafe {
             let data = self.map.base().add(self.page);
-            std::ptr::copy_nonoverlapping(data.add(offset), out.as_mut_ptr(), first);
+            std::ptr::copy_nonoverlapping(data.add(from.offset()), out.as_mut_ptr(), first);
             std::ptr::copy_nonoverlapping(data, out.as_mut_ptr().add(first), out.len() - first);
         }
     }
 
     /// Hands the records that are there at the time of the call to `each`, in order; returns how many.
-    pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
-        // Ours alone: relaxed. Acquire pairs with the kernel's barrier before it moves the head.
-        let mut at = self.position(TAIL).load(Ordering::Relaxed);
-        let head = self.position(HEAD).load(Ordering::Acquire);
-        let mut record = std::mem::take(&mut self.record);
-        let mut count = 0;
-        while head.wrapping_sub(at) >= HEADER as u64 {
-            let mut header = [0; HEADER];
-            self.copy(at, &mut header);
-            let len = usize::from(u16::from_ne_bytes([header[6], header[7]]));
-            if len < HEADER || len as u64 > head.wrapping_sub(at) || len > self.size {
-                at = head; // Not a ring: read nothing more of it.
-                break;
-            }
-            record.resize(len, 0);
-            self.copy(at, &mut record);
-            at = at.wrapping_add(len as u64);
-            // Release: the bytes are copied before the kernel may write there again.
-            self.position(TAIL).store(at, Ordering::Release);
-            each(&record);
-            count += 1;
+    pub fn drain(&mut self, each: impl FnMut(&[u8])) -> usize {
+        let (mut record, mut count) = (std::mem::take(&mut self.record), 0);
+        if !self.given_up
+            && let Err(why) = self.read(&mut record, each, &mut count)
+        {
+            self.given_up = true;
+            span::give_up("a ring of perf events", why);
         }
-        self.position(TAIL).store(at, Ordering::Release);
         self.record = record;
         count
+    }
+
+    fn read(&mut self, record: &mut Vec<u8>, mut each: impl FnMut(&[u8]), count: &mut usize) -> Result<(), Nonsense> {
+        // Acquire pairs with the kernel's barrier before it moves the head.
+        let head = self.position(HEAD).load(Ordering::Acquire);
+        let mut span = span::readable(self.read, head, self.size as u64)?;
+        while !span.is_empty() {
+            let (start, mut header) = (span, [0; HEADER]);
+            self.copy(&start, &mut header);
+            let len = u16::from_ne_bytes([header[6], header[7]]);
+            span.take(len.into())?;
+            record.resize(len.into(), 0);
+            self.copy(&start, record);
+            self.read = span.head();
+            // Release: the bytes are copied before the kernel may write there again.
+            self.position(TAIL).store(self.read, Ordering::Release);
+            each(record);
+            *count += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::fd::{FromRawFd, OwnedFd};
+
+    fn fake(head: u64, tail: u64, words: &[u16]) -> Ring {
+        // SAFETY: a NUL-terminated name; the descriptor is ours alone, and as long as what is mapped of it.
+        let fd = unsafe {
+            let fd = libc::memfd_create(c"ring".as_ptr(), 0);
+            assert!(fd >= 0 && libc::ftruncate(fd, 8192) == 0);
+            OwnedFd::from_raw_fd(fd)
+        };
+        let map = Mapping::new(fd.as_fd(), 0, 8192, Mode::Shared).expect("a mapping");
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).take(4096).collect();
+        // SAFETY: the page of data, which nobody else uses.
+        unsafe { map.base().add(4096).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        let mut ring = Ring { map, size: 4096, page: 4096, record: Vec::new(), read: tail, given_up: false };
+        ring.position(HEAD).store(head, Ordering::Relaxed);
+        ring.position(TAIL).store(!tail, Ordering::Relaxed);
+        ring.record.clear();
+        ring
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_contents_are_not_followed(
+            tail in prop_oneof![any::<u64>(), (0u64..1200).prop_map(|n| n * 8)],
+            ahead in prop_oneof![any::<u64>(), (0u64..520).prop_map(|n| n * 8)],
+            words in proptest::collection::vec(prop_oneof![any::<u16>(), (1u16..9).prop_map(|n| n * 8)], 2048),
+        ) {
+            let mut ring = fake(tail.wrapping_add(ahead), tail, &words);
+            let mut seen = 0;
+            let n = ring.drain(|r| seen += r.len());
+            prop_assert!(n <= 512 && seen <= 4096);
+            prop_assert_eq!(ring.read.wrapping_sub(tail), seen as u64);
+            prop_assert!(ring.given_up || seen as u64 == ahead);
+            prop_assert!(!ring.given_up || ring.drain(|_| panic!("read on")) == 0);
+        }
+    }
+
+    #[test]
+    fn records_across_the_end_are_whole() {
+        let mut words = vec![0u16; 2048];
+        // A record of 24 bytes that begins 8 before the end: its size is the fourth word of its header.
+        words[2047] = 24;
+        let mut ring = fake(4096 + 16, 4088, &words);
+        let mut lens = Vec::new();
+        assert_eq!((ring.drain(|r| lens.push(r.len())), lens), (1, vec![24]));
+        assert_eq!(ring.position(TAIL).load(Ordering::Relaxed), 4112);
     }
 }

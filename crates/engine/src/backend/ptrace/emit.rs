@@ -6,7 +6,7 @@ use events::encode::{self, Fixed};
 use events::layout::{CAP_32BIT, Layout};
 use events::schema::Schema;
 use std::time::Duration;
-use sys::ring::Ring;
+use sys::ring::{NoRoom, Ring};
 
 /// The writing end.
 pub struct Emitter<'r> {
@@ -46,11 +46,16 @@ impl<'r> Emitter<'r> {
         if self.silent {
             return;
         }
-        while !self.ring.push(&self.buf) {
-            let never = self.buf.len() > self.ring.max_frame();
-            if never || self.on_full == OnFull::Drop {
-                self.ring.control().dropped.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                return;
+        loop {
+            match self.ring.push(&self.buf) {
+                Ok(()) => return,
+                Err(NoRoom::Yet) if self.on_full == OnFull::Block => {}
+                Err(NoRoom::Yet | NoRoom::Ever) => return self.drop_it(),
+                // Nobody reads any more who could be waited for.
+                Err(NoRoom::Reader(_)) => {
+                    self.silent = true;
+                    return self.drop_it();
+                }
             }
             self.ring.wait_for_room(Duration::from_millis(50));
             if self.abandoned() {
@@ -58,6 +63,10 @@ impl<'r> Emitter<'r> {
                 return;
             }
         }
+    }
+
+    fn drop_it(&self) {
+        self.ring.control().dropped.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// A `process:` event with integer arguments `args` and string tails for its first arguments.

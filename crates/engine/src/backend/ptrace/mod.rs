@@ -94,7 +94,9 @@ impl Session {
     /// Asks the ptracer to let everything go.
     pub fn stop(&self) {
         self.ring.control().stop.store(1, Ordering::SeqCst);
-        let _ = signal::kill(self.ptracer, USR1);
+        if self.reaped.is_none() {
+            let _ = signal::kill(self.ptracer, USR1);
+        }
     }
 
     /// Whether no more events will come.
@@ -128,9 +130,18 @@ impl Session {
         self.reaped.is_some() && self.ring.control().finished.load(Ordering::SeqCst) == 0
     }
 
-    /// Events that found no room.
+    /// Events that found no room; of a ring that is not read any more at least what stood there next.
     pub fn dropped(&self) -> u64 {
-        self.ring.control().dropped.load(Ordering::Relaxed)
+        self.ring.control().dropped.load(Ordering::Relaxed) + u64::from(self.ring.is_given_up())
+    }
+
+    /// Hands over every event that is there; returns how many. Whoever waits for room in a ring that is not read any more is let go.
+    pub fn drain(&self, scratch: &mut Vec<u8>, each: impl FnMut(&[u8])) -> usize {
+        let n = self.ring.drain(scratch, each);
+        if self.ring.is_given_up() && self.ring.control().stop.load(Ordering::Relaxed) == 0 {
+            self.stop();
+        }
+        n
     }
 
     /// Events that found no room, in all.

@@ -1,0 +1,187 @@
+//! What of a ring may be read: the one place where positions and lengths that somebody else has written are checked, before
+//! anything is done with them. The rings of the ptracer, of programs and of perf events all ask here.
+//!
+//! ```text
+//!        offset(head)                 offset(tail)
+//!  ┌─────────┬───────────────────────────┬──────────┐
+//!  │         │ record │ record │ …       │          │   positions count bytes and grow for ever; in the ring they are
+//!  └─────────┴───────────────────────────┴──────────┘   taken modulo its size, a power of two
+//! ```
+//!
+//! Invariants: a [`Span`] never holds more than the ring does; what is taken of it lies in it, and is never nothing, so that a
+//! reader comes to an end. A ring that says otherwise is not read any more: whoever reads it [gives it up](give_up), which is
+//! counted, and told by [`given_up`].
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What positions and records are multiples of.
+const UNIT: u64 = 8;
+
+/// What cannot be so in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nonsense {
+    /// More is written and not read than the ring holds, or more is read than written.
+    Positions {
+        /// Bytes read.
+        head: u64,
+        /// Bytes written.
+        tail: u64,
+        /// Bytes that the ring holds.
+        size: u64,
+    },
+    /// A record that nobody can have written there.
+    Length {
+        /// Where it begins.
+        at: u64,
+        /// How long it says it is, bytes.
+        len: u64,
+        /// How much there is.
+        left: u64,
+    },
+}
+
+impl fmt::Display for Nonsense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Nonsense::Positions { head, tail, size } => write!(f, "{head} bytes read and {tail} written of {size}"),
+            Nonsense::Length { at, len, left } => write!(f, "a record of {len} bytes at {at}, where there are {left}"),
+        }
+    }
+}
+
+/// What lies in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    head: u64,
+    left: u64,
+    size: u64,
+}
+
+/// What lies between the positions `head` (read) and `tail` (written) of a ring of `size` bytes, a power of two.
+pub fn readable(head: u64, tail: u64, size: u64) -> Result<Span, Nonsense> {
+    let left = tail.wrapping_sub(head);
+    let aligned = head.is_multiple_of(UNIT) && tail.is_multiple_of(UNIT);
+    if left > size || !aligned || !size.is_power_of_two() || size < UNIT {
+        return Err(Nonsense::Positions { head, tail, size });
+    }
+    Ok(Span { head, left, size })
+}
+
+impl Span {
+    /// The position up to which everything is taken.
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Bytes that are not taken yet.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Bytes of room behind it.
+    pub fn free(&self) -> u64 {
+        self.size - self.left
+    }
+
+    /// Whether all of it is taken.
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Where the next record begins in the ring, below its size: at least [`UNIT`] bytes up to the ring's end.
+    pub fn offset(&self) -> usize {
+        (self.head & (self.size - 1)) as usize
+    }
+
+    /// Bytes from the next record's beginning to the ring's end.
+    pub fn contiguous(&self) -> u64 {
+        self.size - (self.head & (self.size - 1))
+    }
+
+    /// Takes a record of `len` bytes, with its header and what pads it.
+    pub fn take(&mut self, len: u64) -> Result<(), Nonsense> {
+        if len == 0 || len > self.left || !len.is_multiple_of(UNIT) {
+            return Err(Nonsense::Length { at: self.head, len, left: self.left });
+        }
+        self.head = self.head.wrapping_add(len);
+        self.left -= len;
+        Ok(())
+    }
+}
+
+/// Rings that are not read any more.
+static GIVEN_UP: AtomicU64 = AtomicU64::new(0);
+/// The first of them.
+static FIRST: OnceLock<String> = OnceLock::new();
+
+/// Notes that `ring` is not read any more. To be called once for each.
+pub fn give_up(ring: &str, why: Nonsense) {
+    FIRST.get_or_init(|| format!("{ring} says nonsense ({why}): nothing more is read of it"));
+    GIVEN_UP.fetch_add(1, Ordering::Release);
+}
+
+/// How many rings are not read any more, and what was wrong with the first. Each has lost one event at least.
+pub fn given_up() -> Option<(u64, &'static str)> {
+    let n = GIVEN_UP.load(Ordering::Acquire);
+    FIRST.get().filter(|_| n > 0).map(|first| (n, first.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Positions and lengths as they are, and as somebody makes them who wants to be read beyond the end.
+    pub fn hostile() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            any::<u64>(),
+            (0u64..1 << 14).prop_map(|n| n & !7),
+            (0u64..1 << 14).prop_map(|n| u64::MAX - 7 - (n & !7)),
+            (0u32..64).prop_map(|n| 1 << n),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_lies_in_the_ring_and_comes_to_an_end(
+            head in hostile(),
+            tail in hostile(),
+            power in 0u32..64,
+            lens in proptest::collection::vec(hostile(), 0..40),
+        ) {
+            let size = 1u64 << power;
+            let Ok(mut span) = readable(head, tail, size) else {
+                prop_assert!(tail.wrapping_sub(head) > size || (head | tail) % UNIT != 0 || size < UNIT);
+                return Ok(());
+            };
+            prop_assert_eq!((span.left(), span.free()), (tail.wrapping_sub(head), size - span.left()));
+            for len in lens {
+                let before = span;
+                prop_assert!((span.offset() as u64) < size && span.offset() as u64 + span.contiguous() == size);
+                match span.take(len) {
+                    Ok(()) => prop_assert!(span.left() < before.left() && span.left() + len == before.left()),
+                    Err(_) => prop_assert_eq!(span, before),
+                }
+                prop_assert_eq!(span.head().wrapping_add(span.left()), tail);
+            }
+        }
+
+        #[test]
+        fn what_a_writer_means_is_read(head in any::<u64>(), fill in 0u64..=512) {
+            let head = head & !7;
+            let span = readable(head, head.wrapping_add(fill * 8), 4096);
+            prop_assert_eq!(span.map(|s| (s.head(), s.left())), Ok((head, fill * 8)));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_told_in_words() {
+        let why = readable(16, 8, 4096).unwrap_err();
+        assert_eq!(why.to_string(), "16 bytes read and 8 written of 4096");
+        let mut span = readable(8, 64, 4096).unwrap();
+        assert_eq!(span.take(64).unwrap_err().to_string(), "a record of 64 bytes at 8, where there are 56");
+        assert!([0, 4, 57, u64::MAX].iter().all(|len| span.take(*len).is_err()));
+    }
+}
