@@ -4,6 +4,7 @@ use crate::plan::{self, Backend};
 use crate::rights;
 use std::io;
 use sys::bpf::probe::{self, Features};
+use sys::tracefs::Place;
 use sys::{caps, proc, process, seccomp};
 
 /// One line of the report.
@@ -145,12 +146,14 @@ fn bpf(found: &Features) -> Vec<Finding> {
 }
 
 fn tracefs() -> Finding {
-    match sys::bpf::link::tracefs() {
-        Ok(dir) => finding("tracefs", true, format!("{dir} can be read: tracepoints of single calls")),
+    let without = "all calls' tracepoints are used for a few calls, too";
+    match sys::tracefs::place() {
+        Ok(Place::Mounted(dir)) => finding("tracefs", true, format!("{dir} can be read: tracepoints of single calls")),
+        Ok(place) => finding("tracefs", true, format!("{place}: tracepoints of single calls")),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            finding("tracefs", false, "only root may look: all calls' tracepoints are used for a few calls, too")
+            finding("tracefs", false, format!("only root may look: {without}"))
         }
-        Err(e) => finding("tracefs", false, format!("{e} (mount -t tracefs tracefs /sys/kernel/tracing)")),
+        Err(e) => finding("tracefs", false, format!("{e} (mount -t tracefs tracefs /sys/kernel/tracing): {without}")),
     }
 }
 

@@ -319,14 +319,7 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
         }
         out.push("  a call that began before the trace has no start; ids are those of trapline's pid namespace where it has them".into());
     }
-    if plan.named {
-        out.push("attach: all calls pass typed tracepoints, because those of a named session may change".into());
-    } else {
-        out.push(
-        "attach: up to four calls through their own tracepoints, where tracefs can be read, else all calls through typed ones"
-            .into(),
-    );
-    }
+    out.push(format!("attach: {}", how_calls_are_seen(plan)));
     out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
     out.push(match sys::priority::may_raise() {
         true => "drain: the threads that empty the rings and write the trace have nice -20; what they or the command start has not".into(),
@@ -348,6 +341,20 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
             "attach: threads cannot be named (Linux 6.9, or in the initial pid namespace): -p sees the first thread of each process only"
                 .into(),
         );
+    }
+}
+
+/// At which tracepoints the kernel backend sees calls.
+fn how_calls_are_seen(plan: &Plan) -> String {
+    if plan.named {
+        return "all calls pass typed tracepoints, because those of a named session may change".into();
+    }
+    match sys::tracefs::place() {
+        Ok(place) if crate::backend::kernel::load::has_single_calls(plan) => {
+            format!("each call through its own tracepoints, so that the other calls run free (tracefs: {place})")
+        }
+        Ok(_) => "all calls pass typed tracepoints (up to four selected ones have tracepoints of their own)".into(),
+        Err(e) => format!("all calls pass typed tracepoints, because those of single calls need tracefs: {e}"),
     }
 }
 

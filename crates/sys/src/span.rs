@@ -90,7 +90,7 @@ impl Span {
         self.left == 0
     }
 
-    /// Where the next record begins in the ring, below its size: at least [`UNIT`] bytes up to the ring's end.
+    /// Where the next record begins in the ring, below its size: at least 8 bytes in front of the ring's end.
     pub fn offset(&self) -> usize {
         (self.head & (self.size - 1)) as usize
     }

@@ -1,9 +1,129 @@
-//! What tracefs says of probes: tracepoints and their fields, and which functions may be traced. Its directory is root's.
+//! tracefs: what it says of probes (tracepoints and their fields, which functions may be traced), and how it is reached.
+//!
+//! Its directory is root's. Where nobody has mounted it, as in most containers, whoever may mount it opens it without a mount
+//! (fsopen(2), Linux 5.2): an instance that no path leads to, which goes with the descriptor. Everything is opened below one
+//! descriptor, which is found once and closes at exec.
 
-use crate::bpf::link::tracefs;
+use crate::check;
 use std::collections::HashSet;
-use std::fs;
-use std::io;
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
+
+/// Where tracefs was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is mounted there.
+    Mounted(&'static str),
+    /// It is not mounted, and was opened by itself.
+    Detached,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Mounted(dir) => f.write_str(dir),
+            Place::Detached => f.write_str("not mounted: opened by itself (fsopen)"),
+        }
+    }
+}
+
+struct Root {
+    dir: OwnedFd,
+    place: Place,
+}
+
+/// Where tracefs is.
+///
+/// # Errors
+/// `NotFound`: it is not mounted, and this process may not open it without a mount (CAP_SYS_ADMIN). `PermissionDenied`: only root
+/// may look.
+pub fn place() -> io::Result<Place> {
+    root().map(|r| r.place)
+}
+
+fn root() -> io::Result<&'static Root> {
+    static ROOT: OnceLock<Root> = OnceLock::new();
+    match ROOT.get() {
+        Some(root) => Ok(root),
+        None => find().map(|root| ROOT.get_or_init(|| root)),
+    }
+}
+
+fn find() -> io::Result<Root> {
+    let mut refused = None;
+    for (dir, path) in [
+        ("/sys/kernel/tracing", c"/sys/kernel/tracing/events"),
+        ("/sys/kernel/debug/tracing", c"/sys/kernel/debug/tracing/events"),
+    ] {
+        match open_at(libc::AT_FDCWD, path, libc::O_PATH | libc::O_DIRECTORY) {
+            Ok(dir_of_events) => {
+                let above = open_at(dir_of_events.as_raw_fd(), c"..", libc::O_PATH | libc::O_DIRECTORY)?;
+                return Ok(Root { dir: above, place: Place::Mounted(dir) });
+            }
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+            Err(e) => refused = Some(e),
+        }
+    }
+    match detached() {
+        Ok(dir) => Ok(Root { dir, place: Place::Detached }),
+        Err(_) => Err(refused.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "tracefs is not mounted"))),
+    }
+}
+
+/// The root of tracefs, to read, mounted nowhere.
+fn detached() -> io::Result<OwnedFd> {
+    const CLOEXEC: libc::c_long = 1;
+    const CMD_CREATE: libc::c_long = 6;
+    const READ_ONLY: libc::c_long = 0xf; // MOUNT_ATTR_RDONLY, NOSUID, NODEV, NOEXEC
+    const NONE: libc::c_long = 0;
+    // SAFETY: the name ends with NUL and lives through the call; everything else is plain integers (include/uapi/linux/mount.h), and
+    // no address is passed to CMD_CREATE. What is returned is ours.
+    unsafe {
+        let context = check(libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), CLOEXEC))?;
+        let context = OwnedFd::from_raw_fd(context as i32);
+        check(libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CMD_CREATE, NONE, NONE, NONE))?;
+        let root = check(libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOEXEC, READ_ONLY))?;
+        Ok(OwnedFd::from_raw_fd(root as i32))
+    }
+}
+
+fn open_at(dir: i32, path: &CStr, flags: i32) -> io::Result<OwnedFd> {
+    // SAFETY: a NUL-terminated path; a descriptor that is returned is ours.
+    unsafe {
+        let fd = check(libc::openat(dir, path.as_ptr(), flags | libc::O_CLOEXEC).into())?;
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
+}
+
+/// Opens what lies at `path` in tracefs.
+fn open(path: &str, flags: i32) -> io::Result<OwnedFd> {
+    open_at(root()?.dir.as_raw_fd(), &CString::new(path)?, flags)
+}
+
+fn read(path: &str) -> io::Result<String> {
+    let mut text = String::new();
+    File::from(open(path, libc::O_RDONLY)?).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn directories(path: &str) -> io::Result<Vec<String>> {
+    let dir = open(path, libc::O_RDONLY | libc::O_DIRECTORY)?;
+    let is_dir = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
+    let all = fs::read_dir(format!("/proc/self/fd/{}", dir.as_raw_fd()))?.flatten().filter(is_dir);
+    Ok(all.filter_map(|e| e.file_name().into_string().ok()).collect())
+}
+
+/// The number of a classic tracepoint, for instance `syscalls` and `sys_enter_openat`.
+pub fn tracepoint_id(category: &str, name: &str) -> io::Result<u64> {
+    if category.contains('/') || name.contains('/') {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    read(&format!("events/{category}/{name}/id"))?.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
+}
 
 /// A field of a tracepoint's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,27 +145,20 @@ pub struct Field {
 /// All tracepoints: category and name, sorted.
 ///
 /// # Errors
-/// `NotFound`: tracefs is not mounted. `PermissionDenied`: only root may look.
+/// Those of [`place`].
 pub fn tracepoints() -> io::Result<Vec<(String, String)>> {
-    let top = format!("{}/events", tracefs()?);
     let mut all = Vec::new();
-    for category in directories(&top)? {
-        let events = directories(&format!("{top}/{category}")).unwrap_or_default();
+    for category in directories("events")? {
+        let events = directories(&format!("events/{category}")).unwrap_or_default();
         all.extend(events.into_iter().map(|e| (category.clone(), e)));
     }
     all.sort();
     Ok(all)
 }
 
-fn directories(path: &str) -> io::Result<Vec<String>> {
-    let is_dir = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
-    let all = fs::read_dir(path)?.flatten().filter(is_dir);
-    Ok(all.filter_map(|e| e.file_name().into_string().ok()).collect())
-}
-
 /// The fields of a tracepoint, without those that all have.
 pub fn fields(category: &str, name: &str) -> io::Result<Vec<Field>> {
-    let text = fs::read_to_string(format!("{}/events/{category}/{name}/format", tracefs()?))?;
+    let text = read(&format!("events/{category}/{name}/format"))?;
     let fields = text.lines().filter_map(|l| parse(l.trim().strip_prefix("field:")?));
     Ok(fields.filter(|f| !f.name.starts_with("common_")).collect())
 }
@@ -64,7 +177,7 @@ fn parse(line: &str) -> Option<Field> {
 
 /// The functions that ftrace, and so fentry and kprobes, can be set on (`available_filter_functions`), of modules too.
 pub fn traceable_functions() -> io::Result<HashSet<String>> {
-    let text = fs::read_to_string(format!("{}/available_filter_functions", tracefs()?))?;
+    let text = read("available_filter_functions")?;
     Ok(text.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
 }
 

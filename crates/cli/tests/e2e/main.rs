@@ -33,6 +33,7 @@ mod sessions;
 mod signals;
 mod terminal;
 mod trace;
+mod tracefs;
 mod views;
 mod wheres;
 mod whole_machine;

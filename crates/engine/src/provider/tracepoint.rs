@@ -39,7 +39,10 @@ impl Provider for Tracepoint {
 
     fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
         let closed = |e: &io::Error| {
-            Refusal::Closed(format!("tracefs: {}", reason(e)), "run as root, with tracefs mounted".into())
+            Refusal::Closed(
+                format!("tracefs: {}", reason(e)),
+                "run as root, or mount it: mount -t tracefs tracefs /sys/kernel/tracing".into(),
+            )
         };
         tracefs::tracepoints().map_err(|e| closed(&e))?;
         let mut ready = Vec::new();

@@ -7,6 +7,7 @@
 use super::prog::{ATTACH_ITER, ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI, Program};
 use super::{Attr, Command, at, call_fd};
 use crate::perf::{self, Event};
+pub use crate::tracefs::tracepoint_id;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -140,26 +141,4 @@ impl From<Link> for OwnedFd {
     fn from(link: Link) -> OwnedFd {
         link.0
     }
-}
-
-/// Where tracefs is. `NotFound`: not mounted; `PermissionDenied`: only root may look (its directory has mode 700).
-pub fn tracefs() -> io::Result<&'static str> {
-    let mut error = io::Error::new(io::ErrorKind::NotFound, "tracefs is not mounted");
-    for dir in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
-        match std::fs::metadata(format!("{dir}/events")) {
-            Ok(_) => return Ok(dir),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => error = e,
-        }
-    }
-    Err(error)
-}
-
-/// The number of a classic tracepoint, for instance `syscalls` and `sys_enter_openat`.
-pub fn tracepoint_id(category: &str, name: &str) -> io::Result<u64> {
-    if category.contains('/') || name.contains('/') {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let text = std::fs::read_to_string(format!("{}/events/{category}/{name}/id", tracefs()?))?;
-    text.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
 }

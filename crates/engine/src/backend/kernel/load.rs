@@ -373,6 +373,11 @@ fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
     Some(ids)
 }
 
+/// Whether the calls that are seen have tracepoints of their own here.
+pub fn has_single_calls(plan: &Plan) -> bool {
+    single_calls(plan).is_some()
+}
+
 /// The kernel's name of a call where its tracepoints differ from the call's (`arch/x86/entry/syscalls/syscall_64.tbl`).
 pub fn kernel_name(name: &str) -> &str {
     match name {
