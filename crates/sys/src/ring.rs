@@ -1,7 +1,7 @@
 //! The shared ring between the ptracer and the front end: one writer, one reader, events as whole frames.
 //!
 //! ```text
-//!  0            4096                                             4096 + size
+//!  0            8192                                             8192 + size
 //!  ┌────────────┬───────────────────────────────────────────────┐
 //!  │ Control    │ frame │ frame │ … │ skip │                     │   frame = u32 length, u32 0, bytes, pad to 8
 //!  └────────────┴───────────────────────────────────────────────┘
@@ -21,7 +21,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 const SKIP: u32 = u32::MAX;
-const HEAD: usize = 4096;
+/// Bytes in front of the data.
+const HEAD: usize = 8192;
+/// The smallest ring, bytes.
+const SMALLEST: usize = 4096;
 /// Bytes in front of a frame.
 const PREFIX: u64 = 8;
 
@@ -40,8 +43,8 @@ pub struct Control {
     pub finished: AtomicU32,
     /// (r) The reader asks the writer to detach from everything and finish.
     pub stop: AtomicU32,
-    /// (w) Events that found no room.
-    pub dropped: AtomicU64,
+    /// (w) Events that were lost.
+    dropped: AtomicU64,
     /// (w) The command's process id, 0 before it is known.
     pub command: AtomicI32,
     /// (w) The command's wait status; valid when `finished` is set and `command_ended` is 1.
@@ -64,6 +67,32 @@ pub struct Control {
     pub interrupted: AtomicU64,
     /// (r) Whether events are held back, and which calls are wanted: of sessions that take orders.
     pub orders: Orders,
+    /// (w) The lost events of each class, by its id, where that is known.
+    dropped_classes: [AtomicU64; Control::CLASSES],
+}
+
+impl Control {
+    /// Classes that have a counter.
+    const CLASSES: usize = 512;
+
+    /// Counts a lost event; `class`: its id. Writer only.
+    pub fn drop_event(&self, class: Option<u16>) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        if let Some(n) = class.and_then(|id| self.dropped_classes.get(usize::from(id))) {
+            n.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Events that were lost.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Those of each class, by its id, where there are any.
+    pub fn dropped_by_class(&self) -> Vec<(u16, u64)> {
+        let all = (0..).zip(&self.dropped_classes).map(|(id, n)| (id, n.load(Ordering::Relaxed)));
+        all.filter(|(_, n)| *n > 0).collect()
+    }
 }
 
 /// What the reader may change while the writer traces.
@@ -128,7 +157,7 @@ unsafe impl Send for Ring {}
 impl Ring {
     /// Makes a ring of `size` data bytes, a power of two of at least 4096.
     pub fn new(size: usize) -> io::Result<Ring> {
-        if !size.is_power_of_two() || size < HEAD {
+        if !size.is_power_of_two() || size < SMALLEST {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         // SAFETY: a NUL-terminated name and flags; the result is checked.

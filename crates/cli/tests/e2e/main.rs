@@ -3,6 +3,7 @@
 //! One file per topic. No test asserts a time; where something takes time, it is polled for. A test that cannot run says
 //! so with [`lab::skip`].
 
+mod accounting;
 mod attach;
 mod babeltrace;
 mod bad_input;

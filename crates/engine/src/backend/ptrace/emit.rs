@@ -66,7 +66,8 @@ impl<'r> Emitter<'r> {
     }
 
     fn drop_it(&self) {
-        self.ring.control().dropped.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let class = self.buf.get(8..10).map(|id| u16::from_le_bytes([id[0], id[1]]));
+        self.ring.control().drop_event(class);
     }
 
     /// A `process:` event with integer arguments `args` and string tails for its first arguments.

@@ -132,7 +132,7 @@ impl Session {
 
     /// Events that found no room; of a ring that is not read any more at least what stood there next.
     pub fn dropped(&self) -> u64 {
-        self.ring.control().dropped.load(Ordering::Relaxed) + u64::from(self.ring.is_given_up())
+        self.ring.control().dropped() + u64::from(self.ring.is_given_up())
     }
 
     /// Hands over every event that is there; returns how many. Whoever waits for room in a ring that is not read any more is let go.
@@ -144,9 +144,9 @@ impl Session {
         n
     }
 
-    /// Events that found no room, in all.
+    /// Events that found no room, in all and by class.
     pub fn losses(&self) -> Losses {
-        Losses { total: self.dropped(), classes: Vec::new() }
+        Losses { total: self.dropped(), classes: self.ring.control().dropped_by_class() }
     }
 
     /// Why calls were lost that no full ring has dropped.

@@ -417,7 +417,7 @@ impl<'r> Tracer<'r> {
         // Behind a stop of the filter's the thread runs free: there is no stop at the end of the call.
         t.unread = !by_filter && !t.unread;
         if (by_filter || t.unread) && !t.starting {
-            self.ring.control().dropped.fetch_add(1, Ordering::Relaxed);
+            self.ring.control().drop_event(None);
         }
     }
 
