@@ -36,6 +36,7 @@ pub fn command() -> Command {
         .subcommand(trace())
         .subcommand(record())
         .subcommand(report())
+        .subcommand(repair())
         .subcommand(session())
         .subcommand(
             Command::new("snapshot")
@@ -118,7 +119,7 @@ fn record() -> Command {
         .arg(long_flag("comm", "Take the thread's name along"))
         .arg(long_flag("cost", "Let the kernel measure each program: in --stats and in the last line (costs some more)"))
         .arg(long_flag("force", "Replace a trace that is in DIR"))
-        .arg(value("max-size", "SIZE", "Keep at most SIZE on disk: the oldest packets go, and are counted"))
+        .arg(value("max-size", "SIZE", "Keep at most SIZE on disk, all files together: the oldest packets go, and are counted"))
         .arg(
             value("flight", "SIZE", "Keep only the last SIZE, in memory; written at the end, on SIGUSR2, or by 'trapline snapshot'")
                 .conflicts_with("max-size"),
@@ -167,14 +168,15 @@ fn report() -> Command {
         .arg(
             Arg::new("dir")
                 .value_name("DIR")
-                .required(true)
                 .value_hint(ValueHint::DirPath)
                 .value_parser(value_parser!(OsString))
                 .help("A trace"),
         )
         .args(selection_args())
         .args(format_args())
-        .mut_arg("as", |_| as_views("text [default], json, record or stats (what is in the trace), on stdout or in FILE"))
+        .mut_arg("as", |_| {
+            as_views("text [default], json, record, stats or stats-json (what is in the trace), on stdout or in FILE")
+        })
         .arg(
             value("latency", "BY", "Table of latencies by call [default], thread, path or fd; -S and -U choose order and columns")
                 .num_args(0..=1)
@@ -187,6 +189,20 @@ fn report() -> Command {
         .arg(value("from", "TIME", "Only from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
         .arg(value("to", "TIME", "Only up to TIME"))
         .arg(count("quiet", 'q', "Nothing on stderr about what is missing, and no progress bar"))
+}
+
+fn repair() -> Command {
+    Command::new("repair")
+        .about("Cut torn ends off the streams of a trace of yours, for readers that refuse them")
+        .after_help("'trapline report' needs no repair. What was lost stays lost, and a report goes on to say so.")
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_hint(ValueHint::DirPath)
+                .value_parser(value_parser!(OsString))
+                .help("The trace"),
+        )
 }
 
 fn frames(name: &'static str, help: &'static str) -> Arg {
@@ -379,7 +395,7 @@ fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()>
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
-    let parts = [("TRACE", trace()), ("RECORD", record()), ("REPORT", report())];
+    let parts = [("TRACE", trace()), ("RECORD", record()), ("REPORT", report()), ("REPAIR", repair())];
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))

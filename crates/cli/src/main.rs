@@ -7,6 +7,7 @@ mod list;
 mod output;
 mod preface;
 mod record;
+mod repair;
 mod report;
 mod run;
 mod session;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Some(("trace", m)) => trace::run(m, started),
         Some(("record", m)) => record::run(m, started),
         Some(("report", m)) => report::run(m),
+        Some(("repair", m)) => repair::run(m),
         Some(("snapshot", m)) => snapshot::run(m),
         Some(("session", m)) => session::run(m),
         Some(("list", m)) => list::run(m),

@@ -22,6 +22,8 @@ pub struct Output {
     lost: Vec<u16>,
     name: String,
     failed: bool,
+    /// There was something to write.
+    used: bool,
     /// A command runs meanwhile, which a failure does not stop; without, a failure is kept for [`Output::trouble`].
     live: bool,
     trouble: Option<Error>,
@@ -72,7 +74,17 @@ impl Output {
 
     fn to(target: Target, name: String) -> Output {
         let buf = Vec::with_capacity(FULL * 2);
-        Output { target, buf, pending: Vec::new(), lost: Vec::new(), name, failed: false, live: true, trouble: None }
+        Output {
+            target,
+            buf,
+            pending: Vec::new(),
+            lost: Vec::new(),
+            name,
+            failed: false,
+            used: false,
+            live: true,
+            trouble: None,
+        }
     }
 
     /// The same of events that are over: nobody runs on, and a reader that has seen enough is no failure.
@@ -115,6 +127,11 @@ impl Output {
     /// Whether each thread has its own file.
     pub fn is_per_thread(&self) -> bool {
         matches!(self.target, Target::PerThread { .. })
+    }
+
+    /// Whether there was anything to write so far.
+    pub fn has_written(&self) -> bool {
+        self.used || !self.buf.is_empty()
     }
 
     /// Whether what is written is lost.
@@ -166,6 +183,7 @@ impl Output {
     }
 
     fn put(&mut self, bytes: &[u8]) -> std::result::Result<(), (usize, io::Error)> {
+        self.used |= !bytes.is_empty();
         match &mut self.target {
             _ if self.failed => Err((0, io::ErrorKind::Other.into())),
             Target::Stderr => write(&mut io::stderr(), bytes),

@@ -4,10 +4,10 @@ use crate::output::Output;
 use crate::run::{Named, Run, Views};
 use crate::{show, target, wheres};
 use clap::ArgMatches;
-use ctf::store::MIN_LIMIT;
+use ctf::store::MIN_FLIGHT;
 use engine::enabling::{self, Captures, Request};
 use engine::plan::{Backend, Plan};
-use engine::recorder::{Config, Recorder};
+use engine::recorder::{Config, Recorder, least_size};
 use engine::rights;
 use engine::sieve::Where;
 use engine::{Error, Result};
@@ -66,9 +66,6 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
             plan.fd_names |= filter.calls.is_all() && filter.filter.is_none() && named.is_none();
             plan.fd_details |= plan.fd_names;
-            if m.get_flag("force") {
-                replace(&dir)?;
-            }
             // Two enablings of a probe have one class, unless they take different things along.
             let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
             classes.extend(plan.call_captures.iter().map(|c| c.schema));
@@ -78,6 +75,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             let select = (no_calls || plan.seen_calls() != filter.calls) && named.is_none();
             let select = select.then(|| if no_calls { "none".into() } else { filter.calls.names().join(",") });
             let config = config(m, dir, plan.backend.name(), clocks, classes, select, filter.filter.as_deref())?;
+            if m.get_flag("force") {
+                replace(&config.dir)?;
+            }
             Some(Recorder::new(&config)?)
         }
     };
@@ -157,20 +157,12 @@ fn config(
     select: Option<String>,
     filter: Option<&Where>,
 ) -> Result<Config> {
-    let size = |name: &str| -> Result<Option<u64>> {
-        let Some(text) = m.get_one::<String>(name) else { return Ok(None) };
-        let n = target::bytes(&format!("--{name}"), text)?;
-        if n < MIN_LIMIT {
-            return Err(Error::usage(format!("--{name} {text}"), "too little to keep a trace in", "at least 64K"));
-        }
-        Ok(Some(n))
-    };
     let words: Vec<String> =
         m.get_many::<OsString>("command").into_iter().flatten().map(|w| w.to_string_lossy().into_owned()).collect();
-    Ok(Config {
+    let config = Config {
         dir,
-        max_size: size("max-size")?,
-        flight: size("flight")?,
+        max_size: size(m, "max-size")?,
+        flight: size(m, "flight")?,
         command: words.join(" "),
         backend: backend.into(),
         realtime_offset: clocks.realtime_offset,
@@ -179,22 +171,32 @@ fn config(
         select,
         filter: filter.map(|f| (f.text.clone(), f.params.clone())),
         string: show::string_limit(m),
-    })
+    };
+    if config.flight.is_some_and(|n| n < MIN_FLIGHT) {
+        return Err(too_little(m, "flight", MIN_FLIGHT, "too little to keep events in"));
+    }
+    // It depends on how many classes of events the trace has.
+    if let Some(max) = config.max_size {
+        let least = least_size(&config).next_multiple_of(64 << 10);
+        if max < least {
+            return Err(too_little(m, "max-size", least, "too little: it bounds all files of the trace"));
+        }
+    }
+    Ok(config)
+}
+
+/// A size that the command line gives.
+fn size(m: &ArgMatches, name: &str) -> Result<Option<u64>> {
+    m.get_one::<String>(name).map(|text| target::bytes(&format!("--{name}"), text)).transpose()
+}
+
+fn too_little(m: &ArgMatches, name: &str, least: u64, why: &str) -> Error {
+    let text = m.get_one::<String>(name).map(String::as_str).unwrap_or_default();
+    Error::usage(format!("--{name} {text}"), why, format!("at least {}K", least >> 10))
 }
 
 /// `--force`: removes a trace of trapline, and nothing else.
 fn replace(dir: &Path) -> Result<()> {
-    if !dir.exists() || std::fs::read_dir(dir).is_ok_and(|mut d| d.next().is_none()) {
-        return Ok(());
-    }
-    let refuse = |why: &str| Error::failed(format!("--force {}", dir.display()), why, "choose another directory");
-    if ctf::trace::is_being_written(dir) {
-        return Err(refuse("a recording into it goes on"));
-    }
-    let traces = ctf::trace::files_of(dir).ok_or_else(|| refuse("it is not a trace of trapline alone"))?;
-    for file in traces {
-        let gone = if file.is_dir() { std::fs::remove_dir(&file) } else { std::fs::remove_file(&file) };
-        gone.map_err(|e| refuse(&e.to_string()))?;
-    }
-    Ok(())
+    let refused = |why: String| Error::failed(format!("--force {}", dir.display()), why, "choose another directory");
+    ctf::replace::clear(dir, sys::process::euid()).map_err(refused)
 }

@@ -172,6 +172,7 @@ impl Run {
         let Run { collector, session, filter, views, monitor, maps, .. } = self;
         if let Some(monitor) = monitor {
             maps.drain(|mapping| monitor.mapping(mapping));
+            monitor.lost_mappings(maps.lost());
         }
         collector.drain(session, |ev, fds| {
             maps.note(ev);
@@ -235,6 +236,7 @@ impl Run {
         }
         if let Some(monitor) = &self.monitor {
             self.maps.drain(|mapping| monitor.mapping(mapping));
+            monitor.lost_mappings(self.maps.lost());
         }
         let kept = self.session.take_recorder().map(Recorder::finish);
         self.tell_news();

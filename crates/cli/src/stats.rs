@@ -56,7 +56,10 @@ impl Stats {
             events::schema::by_id(id as u16).map(|schema| (schema, counters))
         });
         let first = t.first_event.map(|t| t.saturating_sub(started));
-        Stats { overwritten: t.overwritten, ..Stats::of(counted.collect(), first, lost, skipped) }
+        let mut stats = Stats::of(counted.collect(), first, lost, skipped);
+        stats.bookkeeping_dropped += t.lost_mappings;
+        stats.overwritten = t.overwritten;
+        stats
     }
 
     fn of(

@@ -10,12 +10,16 @@
 //! trace are the bytes that were in the ring.
 
 pub mod classes;
+pub mod end;
+pub mod folder;
 pub mod labels;
 pub mod model;
 pub mod own;
 pub mod packet;
 pub mod print;
 pub mod read;
+pub mod repair;
+pub mod replace;
 pub mod show;
 pub mod store;
 pub mod trace;

@@ -21,6 +21,17 @@ pub const FULL: usize = 256 << 10;
 /// A stream that belongs to no processor.
 pub const NO_CPU: u32 = u32::MAX;
 
+/// Bytes that every packet of a trace begins with: the magic number and the identity of the trace.
+pub const SIGN: usize = 20;
+
+/// The first [`SIGN`] bytes of every packet of the trace `uuid`.
+pub fn sign(uuid: &[u8; 16]) -> [u8; SIGN] {
+    let mut sign = [0; SIGN];
+    sign[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    sign[4..].copy_from_slice(uuid);
+    sign
+}
+
 /// What is said of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
@@ -109,6 +120,20 @@ impl Info {
     }
 }
 
+/// Two empty packets in place of one that is empty and has the room: a count of lost events in the first packet of a stream has
+/// nothing that it could be compared with. `None` where there is no such room. `last` is what is said of the second one.
+pub fn split(first: &Info, last: &Info) -> Option<[u8; 2 * HEADER]> {
+    let head = HEADER as u64;
+    if (first.seq, first.content, first.size) != (0, head, 2 * head) {
+        return None;
+    }
+    let mut bytes = [0; 2 * HEADER];
+    Info { size: head, ..*first }.write(&mut bytes[..HEADER]);
+    let begin = first.end.min(last.end);
+    Info { begin, content: head, size: head, seq: 1, ..*last }.write(&mut bytes[HEADER..]);
+    Some(bytes)
+}
+
 /// A whole packet, ready to be stored.
 #[derive(Debug)]
 pub struct Sealed {
@@ -170,15 +195,17 @@ impl Filler {
         (!self.bytes.is_empty()).then_some(self.info.begin)
     }
 
-    /// Closes the packet, which may be empty.
+    /// Closes the packet, which may be empty. An empty one that is the first of its stream has room for a second head behind its
+    /// own ([`split`]).
     pub fn seal(&mut self) -> Sealed {
+        let first = self.bytes.is_empty() && self.info.seq == 0;
         if self.bytes.is_empty() {
             self.bytes.resize(HEADER, 0);
             self.info.begin = self.info.end;
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         self.info.content = bytes.len() as u64;
-        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes.resize(if first { 2 * HEADER } else { bytes.len().next_multiple_of(8) }, 0);
         self.info.size = bytes.len() as u64;
         self.info.write(&mut bytes);
         self.info.seq += 1;
@@ -284,6 +311,23 @@ mod tests {
         assert_eq!(out, all);
         let last = Info::read(&packets.last().unwrap().bytes).unwrap();
         assert_eq!((last.discarded, f.clamped()), (7, 0));
+    }
+
+    #[test]
+    fn the_first_packet_of_a_stream_can_become_two() {
+        let mut f = Filler::new([3; 16], 5, 2, 90);
+        let first = f.seal();
+        let head = Info::read(&first.bytes).unwrap();
+        assert_eq!((first.bytes.len(), head.content, head.size), (2 * HEADER, HEADER as u64, 2 * HEADER as u64));
+        let two = split(&head, &Info { discarded: 7, end: 100, ..head }).unwrap();
+        let (a, b) = (Info::read(&two).unwrap(), Info::read(&two[HEADER..]).unwrap());
+        assert_eq!((a.seq, a.size, a.discarded, a.end), (0, HEADER as u64, 0, 90));
+        assert_eq!((b.seq, b.size, b.discarded, b.begin, b.end), (1, HEADER as u64, 7, 90, 100));
+        f.push(&event(95, 0));
+        for packet in [f.seal(), f.seal()] {
+            let head = Info::read(&packet.bytes).unwrap();
+            assert_eq!(split(&head, &head), None);
+        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
-//! A trace of trapline, opened: its metadata, where its packets are, and whether its end is there.
+//! A trace of trapline, opened: its metadata, where its packets are, what its recorder counted, and what is missing of it.
 
+use crate::end::{self, End};
+use crate::folder::Folder;
 use crate::model::Metadata;
 use crate::own::{Data, Error};
 use crate::store::OWN;
-use crate::{classes, packet, read};
-use std::fs::{File, OpenOptions};
-use std::io::Read;
+use crate::{classes, read};
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// An open trace.
@@ -19,17 +22,42 @@ pub struct Trace {
     pub known: Vec<Option<u16>>,
     /// Its packets.
     pub data: Data,
-    /// What the recorder counted; `None` where it did not end in order.
-    pub end: Option<String>,
+    /// What the recorder counted; `None` where the recording has not ended, or was killed.
+    pub end: Option<End>,
     /// Somebody is still writing it.
     pub live: bool,
+    /// Streams of which packets are missing that the recorder has written.
+    pub missing: Vec<Missing>,
+}
+
+/// What is missing of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The name of its file.
+    pub stream: String,
+    /// Packets.
+    pub packets: u64,
+    /// Events in them, where the recorder has said how many there were.
+    pub events: Option<u64>,
 }
 
 impl Trace {
-    /// What the recorder counted under this name; `None` where it did not end in order.
-    pub fn counted(&self, name: &str) -> Option<u64> {
-        let mut lines = self.end.as_ref()?.lines();
-        lines.find_map(|l| l.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    /// Whether the trace is all that was recorded: it has an end, and nothing of it is missing, torn or damaged, as far as it has
+    /// been read.
+    pub fn is_whole(&self) -> bool {
+        let data = &self.data;
+        self.end.is_some()
+            && self.missing.is_empty()
+            && data.torn.is_empty()
+            && data.unreadable.count == 0
+            && data.damage().places == 0
+    }
+
+    /// Events that were lost before they could be stored, over all streams: what the packets say, or the end record, which knows of
+    /// streams and packets that are not there.
+    pub fn discarded(&self) -> u64 {
+        let said = self.end.iter().flat_map(|e| &e.streams).fold(0u64, |n, s| n.saturating_add(s.discarded));
+        self.data.discarded().max(said)
     }
 }
 
@@ -42,71 +70,70 @@ pub enum Found {
     Other,
 }
 
-/// Opens the trace in `dir`. The end of a file that holds only a part of a packet is cut off, unless somebody is writing it: what
-/// a killed recording has left can then be read by other tools too. (Where the file cannot be written, it is only left out.)
-pub fn open(dir: &Path) -> Result<Found, Error> {
-    let metadata = read::read_metadata(dir).map_err(|e| Error::Metadata(e.to_string()))?;
-    let known = classes::known(&metadata);
-    let own = metadata.env_str("tracer_name") == Some("trapline")
+/// Whether a trace with this metadata was written by a trapline, of any version, in packets as [`crate::packet`] has them.
+pub(crate) fn is_own(metadata: &Metadata) -> bool {
+    metadata.env_str("tracer_name") == Some("trapline")
         && metadata.packet_header.as_ref() == Some(&classes::packet_header())
-        && !known.is_empty();
-    if !own {
+}
+
+/// Opens the trace in `dir`. Nothing in it is changed, and no link in it is followed.
+///
+/// # Errors
+/// A directory or metadata that cannot be read, and a trace of which no packet can be.
+pub fn open(dir: &Path) -> Result<Found, Error> {
+    let failed = |path: &Path, error| Error::Io { path: path.into(), error };
+    let folder = Folder::open(dir).map_err(|e| failed(dir, e))?;
+    let metadata = read::read_metadata(&folder)?;
+    let known = classes::known(&metadata);
+    let (true, Some(uuid), false) = (is_own(&metadata), metadata.uuid, known.is_empty()) else {
         return Ok(Found::Other);
-    }
+    };
     // Asked before the files are looked at: what was written in between is no torn end. Held only while somebody looks.
-    let lock = File::open(dir.join(OWN).join("lock"));
+    let lock = lock_of(&folder);
     let locked = lock.as_ref().is_ok_and(|l| l.try_lock_shared().is_err());
-    let data = Data::open(dir)?;
+    let data = Data::open(&folder, &uuid)?;
     // Whoever has written the end writes no more.
-    let live = locked && !dir.join(OWN).join("end").exists();
-    if !locked {
-        for torn in &data.torn {
-            let _ = OpenOptions::new().write(true).open(&torn.path).and_then(|f| f.set_len(torn.at));
-        }
-    }
-    let end = std::fs::read_to_string(dir.join(OWN).join("end")).ok();
-    Ok(Found::Own(Box::new(Trace { dir: dir.into(), metadata, known, data, end, live })))
+    let end = end_of(&folder);
+    let live = locked && end.is_none();
+    let mut trace = Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new() };
+    trace.missing = missing(&trace);
+    Ok(Found::Own(Box::new(trace)))
 }
 
-/// Whether somebody is writing the trace in `dir` now.
+/// The lock of a trace, which whoever writes it holds.
+pub(crate) fn lock_of(folder: &Folder) -> io::Result<File> {
+    folder.inner(OWN)?.read("lock")
+}
+
+fn end_of(folder: &Folder) -> Option<End> {
+    let mut bytes = Vec::new();
+    folder.inner(OWN).ok()?.read("end").ok()?.take(end::MAX).read_to_end(&mut bytes).ok()?;
+    End::parse(&String::from_utf8_lossy(&bytes))
+}
+
+/// Whether somebody is writing a trace in `dir` now.
 pub fn is_being_written(dir: &Path) -> bool {
-    File::open(dir.join(OWN).join("lock")).is_ok_and(|l| l.try_lock_shared().is_err())
+    let lock = Folder::open(dir).and_then(|folder| lock_of(&folder));
+    lock.is_ok_and(|l| l.try_lock_shared().is_err())
 }
 
-/// Everything in a directory that is nothing but a trace of trapline, in the order in which it can be removed; `None` where there
-/// is anything else in it.
-pub fn files_of(dir: &Path) -> Option<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).ok()? {
-        let path = entry.ok()?.path();
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        if path.is_dir() && !path.is_symlink() {
-            if name == OWN {
-                for inner in std::fs::read_dir(&path).ok()? {
-                    let inner = inner.ok()?.path();
-                    let known = ["lock", "end", "end.new", "metadata", "labels.json"];
-                    if !known.iter().any(|k| inner.file_name().is_some_and(|n| n == *k)) {
-                        return None;
-                    }
-                    found.push(inner);
-                }
-            } else if name.starts_with("snapshot-") {
-                found.extend(files_of(&path)?);
-            } else {
-                return None;
-            }
-        } else if name != "metadata" && !is_stream(&path) {
-            return None;
-        }
-        found.push(path);
-    }
-    let trace =
-        found.iter().any(|p| p.file_name().is_some_and(|n| n == OWN || n.to_string_lossy().starts_with("snapshot-")));
-    trace.then_some(found)
-}
-
-fn is_stream(path: &Path) -> bool {
-    let mut head = [0; packet::HEADER];
-    let read = File::open(path).and_then(|mut f| f.read_exact(&mut head));
-    read.is_ok() && packet::Info::read(&head).is_ok()
+/// What the end record has of each stream and the files have not; without one, the packets whose numbers are missing.
+fn missing(trace: &Trace) -> Vec<Missing> {
+    let Some(end) = &trace.end else {
+        let gaps = trace.data.streams.iter().map(|s| (s, s.gap()));
+        return gaps
+            .filter(|(_, gap)| *gap > 0)
+            .map(|(s, packets)| Missing { stream: s.name.clone(), packets, events: None })
+            .collect();
+    };
+    let there: HashMap<u64, u64> = trace.data.streams.iter().map(|s| (s.instance, s.packets.len() as u64)).collect();
+    let mut seen = HashSet::new();
+    let less = end.streams.iter().map(|s| (s, there.get(&s.id).copied().unwrap_or(0)));
+    less.filter(|(s, there)| *there < s.packets && seen.insert(s.id))
+        .map(|(s, there)| Missing {
+            stream: s.name.clone(),
+            packets: s.packets - there,
+            events: Some(s.events.saturating_sub(trace.data.count(&trace.known, s.id))),
+        })
+        .collect()
 }

@@ -1,7 +1,8 @@
 //! What is written into a directory is read back: the same bytes in the order of time, whatever the events are. A file that was
 //! cut off gives its whole packets, and one with wrong bytes an error that says where.
 
-use ctf::own::{Data, Error};
+use ctf::folder::Folder;
+use ctf::own::Data;
 use ctf::packet::{Filler, NO_CPU};
 use ctf::store::{Dir, Files, Limit};
 use events::encode::{self, Fixed};
@@ -30,6 +31,24 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// The identity of the traces.
+const UUID: [u8; 16] = [9; 16];
+
+/// Opens the streams in a directory.
+fn open(dir: &Path) -> Data {
+    Data::open(&Folder::open(dir).expect("a directory"), &UUID).expect("a trace")
+}
+
+/// Who runs the tests.
+fn me(parent: &Path) -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    let probe = parent.with_extension("probe");
+    fs::write(&probe, "").expect("a file");
+    let uid = fs::metadata(&probe).expect("a file").uid();
+    fs::remove_file(&probe).expect("a file");
+    uid
 }
 
 /// The stream of the ptrace backend, behind those of two processors.
@@ -125,11 +144,11 @@ fn write(dir: &Path, seeds: &[Seed], limit: Limit) -> Vec<Written> {
 
 /// The same, and how many events had to go for newer ones.
 fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u64) {
-    let dir = Dir::create(dir).expect("a directory");
-    dir.describe("").expect("metadata");
+    let mut dir = Dir::create(dir, me(dir)).expect("a directory");
+    dir.describe("", 0).expect("metadata");
     let mut files = Files::new(dir, limit);
     let cpu = |s: u64| if s < 2 { s as u32 } else { NO_CPU };
-    let mut fillers: Vec<Filler> = STREAMS.iter().map(|s| Filler::new([9; 16], *s, cpu(*s), 900)).collect();
+    let mut fillers: Vec<Filler> = STREAMS.iter().map(|s| Filler::new(UUID, *s, cpu(*s), 900)).collect();
     let name =
         |s: usize| if STREAMS[s] < u64::from(u32::MAX) { format!("cpu_{}", STREAMS[s]) } else { "tracer".into() };
     let mut all = Vec::new();
@@ -161,15 +180,16 @@ fn known() -> Vec<Option<u16>> {
     (0..g::SCHEMAS.len() as u16).map(Some).collect()
 }
 
-fn read(data: &Data, from: u64, to: u64) -> Result<Vec<Written>, Error> {
+fn read(data: &Data, from: u64, to: u64) -> Vec<Written> {
     let known = known();
     let mut events = data.events(&known, from, to);
     let mut all = Vec::new();
-    while let Some((bytes, stream)) = events.next()? {
+    while let Some((bytes, stream)) = events.next() {
         let time = bytes.first_chunk().map_or(0, |t| u64::from_le_bytes(*t));
         all.push((time, stream, bytes.to_vec()));
     }
-    Ok(all)
+    assert_eq!(events.events_read(), all.len() as u64);
+    all
 }
 
 proptest! {
@@ -181,9 +201,9 @@ proptest! {
         // So large that nothing goes, so small that there are several parts.
         let limit = if parts { Limit::Files(1 << 20) } else { Limit::None };
         let all = write(&dir.0, &seeds, limit);
-        let data = Data::open(&dir.0).unwrap();
+        let data = open(&dir.0);
         prop_assert!(data.torn.is_empty());
-        prop_assert_eq!(read(&data, 0, u64::MAX).unwrap(), all);
+        prop_assert_eq!(read(&data, 0, u64::MAX), all);
     }
 
     #[test]
@@ -196,12 +216,12 @@ proptest! {
             e.file_name() != "metadata" && e.file_name() != ".trapline"
         });
         prop_assert!(files.map(|e| e.metadata().unwrap().len()).sum::<u64>() <= limit);
-        let left = read(&Data::open(&dir.0).unwrap(), 0, u64::MAX).unwrap();
+        let left = read(&open(&dir.0), 0, u64::MAX);
         prop_assert_eq!(left.len() as u64 + overwritten, all.len() as u64);
         // A packet that is larger than the limit leaves a hole; without one, what is left of a stream is its end.
         let whole = Scratch::new();
         write(&whole.0, &seeds, Limit::None);
-        let whole = Data::open(&whole.0).unwrap();
+        let whole = open(&whole.0);
         let largest = whole.streams.iter().flat_map(|s| &s.packets).map(|p| p.info.size).max();
         if largest <= Some(limit) {
             for stream in STREAMS {
@@ -218,13 +238,13 @@ proptest! {
     ) {
         let dir = Scratch::new();
         let all = write(&dir.0, &seeds, Limit::None);
-        let data = Data::open(&dir.0).unwrap();
+        let data = open(&dir.0);
         let last = all.last().map_or(0, |e| e.0);
         let (first, end) = (all[0].0, last);
         prop_assert!(data.span().is_some_and(|s| s.0 <= first && s.1 == end));
         let (from, to) = (990 + from, 990 + from + width);
         let inside: Vec<_> = all.iter().filter(|e| (from..=to).contains(&e.0)).cloned().collect();
-        prop_assert_eq!(read(&data, from, to).unwrap(), inside);
+        prop_assert_eq!(read(&data, from, to), inside);
     }
 
     #[test]
@@ -241,8 +261,8 @@ proptest! {
         }
         fs::write(&path, &bytes).unwrap();
         for (from, to) in [(0, u64::MAX), (1010, 1050)] {
-            let data = Data::open(&dir.0).unwrap();
-            let events = read(&data, from, to).unwrap();
+            let data = open(&dir.0);
+            let events = read(&data, from, to);
             prop_assert!(events.len() <= seeds.len() + bytes.len() / 16);
             for e in &events {
                 prop_assert!(Event::parse(&e.2).is_ok());
@@ -265,7 +285,7 @@ fn what_is_around_damage_is_read() {
     let all = write(&dir.0, &seeds, Limit::None);
     let path = dir.0.join("cpu_0");
     let whole = fs::read(&path).expect("stream");
-    let packets = Data::open(&dir.0).expect("a trace").streams[0].packets.clone();
+    let packets = open(&dir.0).streams[0].packets.clone();
     let full: Vec<_> = packets.iter().filter(|p| p.info.content > ctf::packet::HEADER as u64).collect();
     assert!(full.len() > 2, "{packets:?}");
     let without = |packet: &ctf::own::Place| {
@@ -280,8 +300,8 @@ fn what_is_around_damage_is_read() {
         let mut bytes = whole.clone();
         bytes[at as usize..at as usize + 2].fill(0xff);
         fs::write(&path, &bytes).expect("stream");
-        let data = Data::open(&dir.0).expect("a trace");
-        assert_eq!(read(&data, 0, u64::MAX).expect("events"), without(packet), "{what}");
+        let data = open(&dir.0);
+        assert_eq!(read(&data, 0, u64::MAX), without(packet), "{what}");
         let damage = data.damage();
         let (1, Some(one)) = (damage.places, &damage.first) else { panic!("{damage:?}") };
         let place = if from_head { packet.at } else { packet.at + ctf::packet::HEADER as u64 };
@@ -295,15 +315,15 @@ fn what_is_around_damage_is_read() {
     let at = full[1].at as usize + 56;
     bytes[at..at + 8].copy_from_slice(&(8 * 2 * size).to_le_bytes());
     fs::write(&path, &bytes).expect("stream");
-    let data = Data::open(&dir.0).expect("a trace");
-    assert_eq!((read(&data, 0, u64::MAX).expect("events"), data.torn.len()), (without(full[1]), 0));
+    let data = open(&dir.0);
+    assert_eq!((read(&data, 0, u64::MAX), data.torn.len()), (without(full[1]), 0));
     assert_eq!(data.damage().places, 1);
     for zeros in [1, 100, 200_000] {
         let mut bytes = whole.clone();
         bytes.resize(whole.len() + zeros, 0);
         fs::write(&path, &bytes).expect("stream");
-        let data = Data::open(&dir.0).expect("a trace");
-        assert_eq!(read(&data, 0, u64::MAX).expect("events"), all);
+        let data = open(&dir.0);
+        assert_eq!(read(&data, 0, u64::MAX), all);
         assert_eq!(data.torn, [ctf::own::Torn { path: path.clone(), at: size, rest: zeros as u64 }]);
         assert_eq!(data.damage(), ctf::own::Damages::default());
     }
@@ -320,21 +340,21 @@ fn every_cut_leaves_the_whole_packets() {
     let path = dir.0.join("cpu_0");
     let whole = fs::read(&path).expect("stream");
     let places: Vec<(u64, u64)> = {
-        let data = Data::open(&dir.0).expect("a trace");
+        let data = open(&dir.0);
         let stream = data.streams.iter().find(|s| s.instance == 0).expect("stream 0");
         stream.packets.iter().map(|p| (p.at, p.info.size)).collect()
     };
     assert!(places.len() > 2, "{places:?}");
     for cut in (0..whole.len() as u64).rev() {
         fs::OpenOptions::new().write(true).open(&path).and_then(|f| f.set_len(cut)).expect("cut");
-        let data = Data::open(&dir.0).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+        let data = open(&dir.0);
         let left: Vec<_> = places.iter().copied().filter(|(at, size)| at + size <= cut).collect();
         let end = left.last().map_or(0, |(at, size)| at + size);
         let found = data.streams.iter().find(|s| s.instance == 0).map_or(0, |s| s.packets.len());
         assert_eq!(found, left.len(), "cut at {cut}");
         let torn: Vec<_> = data.torn.iter().map(|t| (t.at, t.rest)).collect();
         assert_eq!(torn, if cut > end { vec![(end, cut - end)] } else { vec![] }, "cut at {cut}");
-        let events = read(&data, 0, u64::MAX).unwrap_or_else(|e| panic!("cut at {cut}: {e}"));
+        let events = read(&data, 0, u64::MAX);
         // Of the other streams everything, of this one a prefix.
         let others = |l: &[Written]| l.iter().filter(|e| e.1 != 0).cloned().collect::<Vec<_>>();
         assert_eq!(others(&events), others(&all));
@@ -342,8 +362,5 @@ fn every_cut_leaves_the_whole_packets() {
         let were: Vec<_> = all.iter().filter(|e| e.1 == 0).take(of_it.len()).collect();
         assert_eq!(of_it, were, "cut at {cut}");
     }
-    assert_eq!(
-        read(&Data::open(&dir.0).expect("a trace"), 0, u64::MAX).expect("events").iter().filter(|e| e.1 == 0).count(),
-        0
-    );
+    assert_eq!(read(&open(&dir.0), 0, u64::MAX).iter().filter(|e| e.1 == 0).count(), 0);
 }

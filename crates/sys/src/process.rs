@@ -313,22 +313,6 @@ pub fn make_dumpable() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) }.into()).map(drop)
 }
 
-/// Makes a directory that only its owner may enter; an empty one may exist already.
-pub fn make_private_dir(path: &std::path::Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    match std::fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {
-            let empty = std::fs::read_dir(path)?.next().is_none();
-            if empty {
-                Ok(())
-            } else {
-                Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "the directory is not empty"))
-            }
-        }
-        made => made,
-    }
-}
-
 /// Fills `bytes` with random numbers, as getrandom(2) does.
 pub fn random(bytes: &mut [u8]) -> io::Result<()> {
     // SAFETY: the pointer and the length are those of one slice that is borrowed for the call.

@@ -34,13 +34,30 @@ pub struct Trace {
     /// Seconds to add to UTC for the time that is shown.
     pub utc_offset: i64,
     /// Whether the recording came to its end. What is counted at the end is not known otherwise.
-    pub complete: bool,
+    pub ended: bool,
+    /// Whether it goes on.
+    pub live: bool,
+    /// What was written and is not there any more.
+    pub missing: Vec<Missing>,
     /// Bytes behind the last whole packets.
     pub torn: u64,
+    /// Events that could not be written, because the disk was full or worse.
+    pub unwritten: u64,
     /// Events that went for newer ones (`--max-size`, `--flight`).
     pub overwritten: Option<u64>,
     /// Events whose time was set to that of the event in front of them.
     pub clamped: Option<u64>,
+}
+
+/// What is missing of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// The name of its file.
+    pub stream: String,
+    /// Packets.
+    pub packets: u64,
+    /// Events in them, where that is known.
+    pub events: Option<u64>,
 }
 
 /// What is known of a stream.
@@ -73,12 +90,14 @@ pub struct Enabling {
     pub filtered: u64,
     /// Runs that the kernel has left out.
     pub skipped: u64,
+    /// Events that the recorder has kept; `None` where it has not counted them.
+    pub kept: Option<u64>,
 }
 
 impl Enabling {
-    /// Events that were put into a ring.
+    /// Events that were recorded: as counted, else what was not lost before.
     pub fn recorded(&self) -> u64 {
-        self.seen.saturating_sub(self.dropped).saturating_sub(self.filtered)
+        self.kept.unwrap_or(self.seen.saturating_sub(self.dropped).saturating_sub(self.filtered))
     }
 
     /// From `SEEN DROPPED FILTERED SKIPPED NAME`.
@@ -86,7 +105,7 @@ impl Enabling {
         let mut words = text.splitn(5, ' ');
         let mut number = || words.next()?.parse().ok();
         let (seen, dropped, filtered, skipped) = (number()?, number()?, number()?, number()?);
-        Some(Enabling { name: words.next()?.to_owned(), seen, dropped, filtered, skipped })
+        Some(Enabling { name: words.next()?.to_owned(), seen, dropped, filtered, skipped, kept: None })
     }
 }
 
@@ -210,6 +229,33 @@ impl Totals {
         self.trace.span.or_else(streams).or_else(counted)
     }
 
+    /// Events of enabled probes, and trapline's own.
+    fn events(&self) -> (u64, u64) {
+        let is_own = |id: usize| {
+            let schema = u16::try_from(id).ok().and_then(events::schema::by_id);
+            schema.is_some_and(|s| s.class == events::Class::Process)
+        };
+        let (mut enabled, mut own) = (self.others.events, 0);
+        for (id, c) in self.own.iter().enumerate().filter(|(_, c)| c.events > 0) {
+            *(if is_own(id) { &mut own } else { &mut enabled }) += c.events;
+        }
+        (self.foreign.values().fold(enabled, |n, c| n + c.events), own)
+    }
+
+    /// Events that the recorder has written and that are not there: of the streams, or, where those do not tell, of all probes.
+    fn missing_events(&self) -> Option<u64> {
+        let of_streams = self.trace.missing.iter().filter_map(|m| m.events).reduce(u64::saturating_add);
+        let of_probes = self.own.iter().filter_map(Count::missing).reduce(u64::saturating_add);
+        let gone = self.trace.overwritten.unwrap_or(0).saturating_add(self.trace.unwritten);
+        of_streams.or(of_probes.map(|n| n.saturating_sub(gone)))
+    }
+
+    /// Whether the trace is all that was written.
+    fn is_whole(&self) -> bool {
+        let t = &self.trace;
+        t.ended && t.missing.is_empty() && t.torn == 0 && self.missing_events().is_none_or(|n| n == 0)
+    }
+
     fn discarded(&self) -> u64 {
         self.streams.iter().fold(0, |n, s| n.saturating_add(s.discarded))
     }
@@ -239,6 +285,7 @@ impl Totals {
                 "skipped": e.skipped,
             })
         };
+        let missing = |m: &Missing| json!({ "stream": m.stream, "packets": m.packets, "events": m.events });
         json!({
             "enablings": self.enablings.iter().map(enabling).collect::<Vec<_>>(),
             "command": known(&t.command),
@@ -249,9 +296,15 @@ impl Totals {
             "first_ns": first(span),
             "last_ns": last(span),
             "realtime_offset_ns": t.realtime_offset,
-            "complete": t.complete,
+            "complete": self.is_whole(),
+            "live": t.live,
+            "missing": t.missing.iter().map(missing).collect::<Vec<_>>(),
+            "missing_events": self.missing_events(),
             "torn_bytes": t.torn,
+            "events": self.events().0,
+            "bookkeeping": self.events().1,
             "discarded": self.discarded(),
+            "unwritten": t.unwritten,
             "overwritten": t.overwritten,
             "clamped": t.clamped,
             "streams": self.streams.iter().map(stream).collect::<Vec<_>>(),

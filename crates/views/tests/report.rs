@@ -12,7 +12,7 @@ use expect_test::expect_file;
 use serde_json::json;
 use views::View;
 use views::latency::{By, Column, Latency, Order};
-use views::totals::{Stream, Totals, Trace};
+use views::totals::{Missing, Stream, Totals, Trace};
 
 /// Knows some descriptors of process 7, and hostile names.
 struct Known(Vec<(i32, FdName)>);
@@ -230,8 +230,8 @@ fn trace() -> Trace {
         tracer: "trapline 0.1.0".into(),
         span: Some((1_000, 2_000_150_000)),
         realtime_offset: Some(1_000_000_000_000_000_000),
-        complete: true,
-        overwritten: Some(4),
+        ended: true,
+        overwritten: Some(8),
         clamped: Some(0),
         ..Trace::default()
     }
@@ -272,14 +272,53 @@ fn totals_of_a_whole_trace() {
 
 #[test]
 fn totals_of_a_trace_without_an_end() {
-    let cut = Trace { complete: false, torn: 4096, overwritten: None, clamped: None, span: None, ..trace() };
+    let cut = Trace { ended: false, torn: 4096, overwritten: None, clamped: None, span: None, ..trace() };
     expect_file!["golden/totals_cut.txt"].assert_eq(&end(&mut totals(cut)));
 }
 
 #[test]
+fn totals_of_a_trace_that_is_not_all_there() {
+    let lines = |t: &mut Totals| {
+        end(t).lines().filter(|l| l.starts_with("end ") || l.starts_with("missing ")).collect::<String>()
+    };
+    let with = |change: fn(&mut Trace)| {
+        let mut all = trace();
+        change(&mut all);
+        totals(all)
+    };
+    // What the streams say.
+    let gone = |stream: &str, events| Missing { stream: stream.into(), packets: 2, events };
+    let mut t = with(|_| ());
+    assert_eq!((lines(&mut t), t.to_json()["complete"].clone()), ("end         complete".into(), json!(true)));
+    let mut all = trace();
+    all.missing = vec![gone("cpu0", Some(90)), gone("tr\nacer", None)];
+    let mut t = totals(all);
+    assert_eq!(
+        lines(&mut t),
+        "end         incomplete: not all that was recorded is there\
+         missing     2 packets of cpu0 with 90 events, 2 packets of tr\\012acer"
+    );
+    let v = t.to_json();
+    assert_eq!((&v["complete"], &v["missing_events"], &v["live"]), (&json!(false), &json!(90), &json!(false)));
+    assert_eq!(v["missing"][0], json!({"stream": "cpu0", "packets": 2, "events": 90}));
+    // What the probes say, where the streams say nothing: 6 are missing, of which some may have gone for newer ones.
+    for (overwritten, unwritten, words) in [
+        (0, 0, "incomplete: not all that was recorded is there|missing     6 events"),
+        (3, 2, "incomplete: not all that was recorded is there|missing     1 events"),
+        (4, 2, "complete"),
+    ] {
+        let mut t = totals(Trace { overwritten: Some(overwritten), unwritten, ..trace() });
+        assert!(t.taken("syscall:read", 110));
+        assert_eq!(lines(&mut t), format!("end         {}", words.replace('|', "")));
+    }
+    assert!(lines(&mut with(|t| t.torn = 1)).contains("incomplete"));
+    assert!(lines(&mut with(|t| (t.live, t.ended) = (true, false))).contains("the recording goes on"));
+}
+
+#[test]
 fn totals_of_nothing() {
-    let mut t = Totals::new(Trace { complete: true, ..Trace::default() });
-    assert_eq!(end(&mut t), "end         complete\nevents      0\ndiscarded   0\n");
+    let mut t = Totals::new(Trace { ended: true, ..Trace::default() });
+    assert_eq!(end(&mut t), "end         complete\nevents      0\nbookkeeping 0\ndiscarded   0\n");
     assert_eq!(t.to_json()["first_ns"], json!(null));
 }
 

@@ -10,7 +10,6 @@ use super::progress::Progress;
 use super::window::Window;
 use crate::filter::Filter;
 use crate::output::Output;
-use ctf::own::Error;
 use ctf::trace::Trace;
 use events::Event;
 use events::names::NoNames;
@@ -23,7 +22,7 @@ const BATCH: usize = 256 << 10;
 /// Events, each behind its length (u32).
 type Batch = Vec<u8>;
 
-/// Writes the lines of the events in the window.
+/// Writes the lines of the events in the window; how many events were read, unless nobody wanted to see more.
 pub fn write<'a>(
     trace: &Trace,
     window: Window,
@@ -32,13 +31,13 @@ pub fn write<'a>(
     make: impl Fn() -> Option<Box<dyn View + Send + 'a>>,
     output: &mut Output,
     progress: &Progress,
-) -> Result<(), Error> {
+) -> Option<u64> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(16);
     std::thread::scope(|scope| {
         let mut to = Vec::new();
         let mut from = Vec::new();
         for _ in 0..workers {
-            let Some(view) = make() else { return Ok(()) };
+            let view = make()?;
             let (batches, inbox) = sync_channel::<(Batch, u64)>(2);
             let (outbox, texts) = sync_channel::<(Vec<u8>, u64)>(2);
             scope.spawn(move || work(view, filter, keep, &inbox, &outbox));
@@ -57,35 +56,31 @@ pub fn write<'a>(
             }
         }
         drop(from);
-        reader.join().unwrap_or(Ok(()))
+        reader.join().unwrap_or(None)
     })
 }
 
-/// Fills batches until there are no more events, or nobody wants them.
-fn read(trace: &Trace, window: Window, to: &[SyncSender<(Batch, u64)>]) -> Result<(), Error> {
+/// Fills batches until there are no more events, or nobody wants them: then it is not known how many there are.
+fn read(trace: &Trace, window: Window, to: &[SyncSender<(Batch, u64)>]) -> Option<u64> {
     let mut events = trace.data.events(&trace.known, window.from, window.to);
     for worker in (0..to.len()).cycle() {
         let mut batch = Vec::with_capacity(BATCH + 4096);
         let mut more = true;
         while more && batch.len() < BATCH {
             match events.next() {
-                Ok(Some((event, _))) => {
+                Some((event, _)) => {
                     batch.extend_from_slice(&(event.len() as u32).to_le_bytes());
                     batch.extend_from_slice(event);
                 }
-                Ok(None) => more = false,
-                Err(e) => {
-                    // What came before it is shown.
-                    let _ = to[worker].send((batch, events.bytes_read()));
-                    return Err(e);
-                }
+                None => more = false,
             }
         }
-        if to[worker].send((batch, events.bytes_read())).is_err() || !more {
+        to[worker].send((batch, events.bytes_read())).ok()?;
+        if !more {
             break;
         }
     }
-    Ok(())
+    Some(events.events_read())
 }
 
 fn work(

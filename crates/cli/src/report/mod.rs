@@ -4,6 +4,7 @@ mod lines;
 mod other;
 mod progress;
 mod tables;
+mod whole;
 mod window;
 
 use crate::complain;
@@ -13,6 +14,8 @@ use crate::run::Views;
 use crate::show::{self, Clocks};
 use crate::wheres;
 use clap::ArgMatches;
+use clap::parser::ValueSource;
+use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
 use engine::fdtable::FdTable;
 use engine::plan::for_descriptors;
@@ -22,15 +25,18 @@ use engine::{Error, Result};
 use events::Event;
 use progress::Progress;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use window::Window;
 
 /// Runs the command.
 pub fn run(m: &ArgMatches) -> Result<u8> {
-    let dir = m.get_one::<OsString>("dir").map(PathBuf::from).unwrap_or_default();
-    let dir = the_trace(dir)?;
-    if !dir.join("metadata").exists() {
+    let Some(dir) = m.get_one::<OsString>("dir").map(PathBuf::from) else {
+        return Err(Error::usage("report", "no trace is named", "trapline report DIR, of 'trapline record -o DIR'"));
+    };
+    let (dir, several) = the_trace(dir)?;
+    if several {
         return other::run(m, &dir);
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
@@ -39,55 +45,64 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     }
 }
 
-/// A flight recorder's directory holds snapshots, of which one is meant. One of LTTng holds several traces, which belong together.
-fn the_trace(dir: PathBuf) -> Result<PathBuf> {
-    let refuse = |why: String, todo: String| Err(Error::failed(dir.display().to_string(), why, todo));
-    if !dir.is_dir() {
-        return refuse("no such directory".into(), "name a trace".into());
+/// What to do about a directory or file that cannot be opened.
+fn remedy(e: &io::Error) -> &'static str {
+    match e.kind() {
+        io::ErrorKind::NotFound => "name a trace: the DIR of 'trapline record -o DIR'",
+        io::ErrorKind::NotADirectory => "a trace is a directory: name that one",
+        io::ErrorKind::PermissionDenied => "read it as its owner, or as root",
+        _ => "the trace is damaged, or is none",
     }
-    if dir.join("metadata").exists() {
-        return Ok(dir);
+}
+
+/// The directory that is meant, and whether it is one of LTTng with several traces, which belong together. A flight recorder's holds
+/// snapshots, of which one is meant.
+fn the_trace(dir: PathBuf) -> Result<(PathBuf, bool)> {
+    let failed = |why: String, todo: &str| Error::failed(dir.display().to_string(), why, todo);
+    let cannot = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound => failed("no such directory".into(), remedy(&e)),
+        _ => failed(reason(&e), remedy(&e)),
+    };
+    let folder = Folder::open(&dir).map_err(cannot)?;
+    match folder.metadata("metadata") {
+        Ok(_) => return Ok((dir, false)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(cannot(e)),
+    }
+    if ctf::trace::is_being_written(&dir) {
+        return Err(failed("the recording has just begun".into(), "nothing is written yet: try again"));
     }
     let found = ctf::read::find(&dir).unwrap_or_default();
     let snapshots: Vec<_> =
         found.iter().filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("snapshot-"))).collect();
     match snapshots.as_slice() {
-        [] if found.is_empty() => refuse("not a trace: it has no metadata".into(), "name a trace".into()),
-        [] => Ok(dir),
-        [one] => Ok((*one).clone()),
-        [first, ..] => refuse(
+        [] if found.is_empty() => {
+            Err(failed("not a trace: it has no metadata".into(), "name the DIR of 'trapline record -o DIR'"))
+        }
+        [] => Ok((dir, true)),
+        [one] => Ok(((*one).clone(), false)),
+        [first, ..] => Err(failed(
             format!("it holds {} snapshots", snapshots.len()),
-            format!("name one, for instance {}", first.display()),
-        ),
+            &format!("name one, for instance {}", first.display()),
+        )),
     }
 }
 
 fn unreadable(dir: &Path, e: &ctf::own::Error) -> Error {
-    Error::failed(dir.display().to_string(), e.to_string(), "the trace is damaged, or is none")
+    let todo = match e {
+        ctf::own::Error::Io { error, .. } => remedy(error),
+        ctf::own::Error::Metadata(ctf::read::Error::Io { source, .. }) => remedy(source),
+        _ => "the trace is damaged, or is none",
+    };
+    Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
 
 fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
-    let (mut filter, raw) = show::filter(m)?;
-    // What is in the trace is counted whole; live views have no mappings.
-    filter.mappings =
-        m.get_flag("mappings") || m.get_many::<String>("as").into_iter().flatten().any(|v| v.starts_with("stats"));
-    if let Some(selected) = trace.metadata.env_str("select").filter(|_| filter.calls.is_all())
-        && let Ok(calls) = Calls::parse(selected)
-    {
-        filter.lives = !calls.is_empty();
-        filter.calls = calls;
-    }
-    filter.filter = wheres::parse(m, &filter.calls)?;
-    sieves(trace, &mut filter);
-    let clock = trace.metadata.clock(ctf::classes::CLOCK);
-    let clocks = Clocks {
-        realtime_offset: clock.map_or(0, |c| c.offset_s.saturating_mul(1_000_000_000).saturating_add(c.offset)),
-        utc_offset: trace.metadata.env_int("utc_offset").unwrap_or(0),
-        string: trace.metadata.env_int("string_limit").and_then(|n| n.try_into().ok()),
-    };
+    let (filter, raw) = filter_of(m, trace)?;
+    let clocks = clocks_of(trace);
     let window = Window::parse(m, trace.data.span().map_or(0, |s| s.0), clocks)?;
     let pids = pids(m)?;
-    let whole = pids.is_empty() && filter.is_all() && window == Window { from: 0, to: u64::MAX };
+    let whole = pids.is_empty() && filter.is_all() && window == Window::ALL;
     let wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
     let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
     let mut views = Views::new();
@@ -95,8 +110,8 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
         let output = Output::view(file)?.of_the_past();
         let shown = match kind {
-            "stats" => tables::stats(trace, clocks, whole),
-            kind => match tables::latency(m, &output)? {
+            "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
+            kind => match tables::latency(m, kind, &output)? {
                 Some(table) => table,
                 None => show::views(m, &output, raw.clone(), Some(kind), clocks)?,
             },
@@ -106,7 +121,7 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let names = needs_names(m, &filter);
     let keep = |ev: &Event<'_>| pids.is_empty() || pids.contains(&ev.pid()) || pids.contains(&ev.tid());
     let progress = Progress::new(m.get_count("quiet") > 0, trace.data.bytes());
-    let result = match &mut views[..] {
+    let read = match &mut views[..] {
         [(view, output)] if !names && view.is_lines_only() && !m.get_flag("relative-timestamps") => {
             let options = show::options(m, output, raw.clone(), clocks)?;
             let kind = wanted[0].split('=').next().unwrap_or_default();
@@ -120,25 +135,81 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         output.close();
     }
     progress.done();
-    result.map_err(|e| unreadable(&trace.dir, &e))?;
-    tell(m, trace);
-    // The first one is the command line's.
-    if let Some(tally) = filter.filter.as_ref().and(filter.sieves.first()).map(Sieve::tally)
-        && m.get_count("quiet") == 0
-        && let Some(why) = wheres::nothing_matched(&filter, &tally.total(), tally.passed())
+    // Names need what was before the window.
+    let all = window.to == u64::MAX && (names || window.from == 0);
+    let status = whole::tell(m, trace, read.filter(|_| all));
+    if m.get_count("quiet") == 0
+        && let Some(why) = nothing_shown(m, trace, &filter, &views, read)
     {
         complain(&why);
     }
     if let Some(trouble) = views.iter_mut().find_map(|(_, output)| output.trouble()) {
         return Err(trouble);
     }
-    damage(trace)
+    damage(trace, status)
 }
 
-/// Says what could not be read.
-fn damage(trace: &Trace) -> Result<u8> {
+/// What is to be shown, and the calls that are shown raw.
+fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Filter, Vec<bool>)> {
+    let (mut filter, raw) = show::filter(m)?;
+    // What is in the trace is counted whole; live views have no mappings.
+    filter.mappings =
+        m.get_flag("mappings") || m.get_many::<String>("as").into_iter().flatten().any(|v| v.starts_with("stats"));
+    if let Some(selected) = trace.metadata.env_str("select").filter(|_| filter.calls.is_all())
+        && let Ok(calls) = Calls::parse(selected)
+    {
+        filter.lives = !calls.is_empty();
+        filter.calls = calls;
+    }
+    filter.filter = wheres::parse(m, &filter.calls)?;
+    sieves(trace, &mut filter);
+    Ok((filter, raw))
+}
+
+/// The clocks of the machine that has recorded the trace.
+fn clocks_of(trace: &Trace) -> Clocks {
+    let clock = trace.metadata.clock(ctf::classes::CLOCK);
+    Clocks {
+        realtime_offset: clock.map_or(0, |c| c.offset_s.saturating_mul(1_000_000_000).saturating_add(c.offset)),
+        utc_offset: trace.metadata.env_int("utc_offset").unwrap_or(0),
+        string: trace.metadata.env_int("string_limit").and_then(|n| n.try_into().ok()),
+    }
+}
+
+/// Why there is nothing to see, where that is so. `read` is how many events were looked at.
+fn nothing_shown(m: &ArgMatches, trace: &Trace, filter: &Filter, views: &Views, read: Option<u64>) -> Option<String> {
+    // The first sieve is the command line's.
+    if let Some(tally) = filter.filter.as_ref().and(filter.sieves.first()).map(Sieve::tally)
+        && let Some(why) = wheres::nothing_matched(filter, &tally.total(), tally.passed())
+    {
+        return Some(why);
+    }
+    let read = read.filter(|_| !views.iter().any(|(_, output)| output.has_written()))?;
+    let given = |ids: &[&str]| ids.iter().any(|id| m.value_source(id) == Some(ValueSource::CommandLine));
+    let selections = [
+        ("-e", &["expr", "trace", "signal", "status"][..]),
+        ("-p", &["pid"]),
+        ("-P", &["trace-path"]),
+        ("--where", &["where"]),
+        ("-z", &["successful-only"]),
+        ("-Z", &["failed-only"]),
+        ("--from", &["from"]),
+        ("--to", &["to"]),
+    ];
+    let used: Vec<&str> = selections.iter().filter(|(_, ids)| given(ids)).map(|(name, _)| *name).collect();
+    let why = match (read, used.is_empty()) {
+        (0, _) if given(&["from", "to"]) => "no event lies between --from and --to".into(),
+        (0, _) => "there are no events in it".into(),
+        (n, false) => format!("none of the {n} events that were looked at is selected by {}", used.join(", ")),
+        (n, true) => format!("its {n} events are trapline's own, which --as json --mappings shows"),
+    };
+    Some(format!("{}: nothing to show: {why}", trace.dir.display()))
+}
+
+/// Says what could not be read; else the status is `status`.
+fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let all = trace.data.damage();
-    let Some(first) = &all.first else { return Ok(0) };
+    let Some(first) = &all.first else { return Ok(status) };
     let places = if all.places == 1 { "1 place".into() } else { format!("{} places", all.places) };
     let file = first.path.file_name().unwrap_or_default().to_string_lossy();
     let why =
@@ -146,7 +217,8 @@ fn damage(trace: &Trace) -> Result<u8> {
     Err(Error::failed(trace.dir.display().to_string(), why, "all else was shown"))
 }
 
-/// Shows the events one after the other, with what is known of descriptors and processes.
+/// Shows the events one after the other, with what is known of descriptors and processes; how many were read, unless nobody
+/// wanted to see more.
 fn in_order(
     trace: &Trace,
     window: Window,
@@ -155,7 +227,7 @@ fn in_order(
     names: bool,
     views: &mut Views,
     progress: &Progress,
-) -> std::result::Result<(), ctf::own::Error> {
+) -> Option<u64> {
     let mut fds = FdTable::default();
     if names {
         fds.enable();
@@ -169,7 +241,7 @@ fn in_order(
             progress.at(events.bytes_read());
         }
         n = n.wrapping_add(1);
-        let Some((bytes, _)) = events.next()? else { return Ok(()) };
+        let Some((bytes, _)) = events.next() else { return Some(events.events_read()) };
         let Ok(ev) = Event::parse(bytes) else { continue };
         fds.before(&ev);
         if ev.time() >= window.from && keep(&ev) {
@@ -182,7 +254,7 @@ fn in_order(
         }
         fds.after(&ev);
         if views.iter().all(|(_, out)| out.failed()) {
-            return Ok(());
+            return None;
         }
     }
 }
@@ -216,31 +288,4 @@ fn pids(m: &ArgMatches) -> Result<Vec<u32>> {
         .filter(|p| !p.is_empty())
         .map(|p| p.parse().map_err(|_| Error::usage(format!("-p {p}"), "not a process id", "for instance -p 1234")))
         .collect()
-}
-
-/// Says what is missing.
-fn tell(m: &ArgMatches, trace: &Trace) {
-    if m.get_count("quiet") > 0 {
-        return;
-    }
-    let dir = trace.dir.display();
-    if trace.live {
-        complain(&format!("{dir}: the recording goes on (shown is what has been written so far)"));
-    } else if trace.end.is_none() {
-        complain(&format!(
-            "{dir}: the end is missing: the recording was killed, or its disk was full (shown is what there is)"
-        ));
-    }
-    let torn: u64 = trace.data.torn.iter().map(|t| t.rest).sum();
-    if torn > 0 && !trace.live {
-        complain(&format!("{dir}: {torn} bytes of packets that are not whole were left out"));
-    }
-    let lost = trace.data.discarded();
-    if lost > 0 {
-        complain(&format!("{dir}: {lost} events were dropped while it was recorded (see --buffer and --on-full)"));
-    }
-    let old = trace.counted("overwritten").unwrap_or(0);
-    if old > 0 {
-        complain(&format!("{dir}: {old} older events had to go for newer ones"));
-    }
 }

@@ -29,7 +29,14 @@ pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
     let mut output = Output::view(file)?;
     let dirs = find(dir).map_err(cannot)?;
     let traces: std::result::Result<Vec<Trace>, _> = dirs.iter().map(|d| Trace::open(d)).collect();
-    let reader = Reader::new(traces.map_err(cannot)?);
+    let traces = traces.map_err(cannot)?;
+    for trace in traces.iter().filter(|t| !t.others.is_empty() && m.get_count("quiet") == 0) {
+        let names: Vec<_> = trace.others.iter().take(3).map(|n| n.to_string_lossy()).collect();
+        let more = if trace.others.len() > 3 { " and others" } else { "" };
+        let dir = trace.dir().display();
+        complain(&format!("{dir}: no streams of this trace, and left alone: {}{more}", names.join(", ")));
+    }
+    let reader = Reader::new(traces);
     let infos: Vec<_> = (0..reader.streams()).filter_map(|i| reader.stream(i).cloned()).collect();
     let clocks = Clocks { realtime_offset: 0, ..Clocks::now() };
     let mut lines = Lines::new(TimeFormat::TimeOfDay(clocks.utc_offset as i32));

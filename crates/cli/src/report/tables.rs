@@ -3,15 +3,43 @@
 use crate::output::Output;
 use crate::show::{Clocks, Shown};
 use clap::ArgMatches;
+use ctf::end::StreamEnd;
 use ctf::packet::HEADER;
 use ctf::trace::Trace;
+use engine::recorder::enabling_of;
 use engine::{Error, Result};
+use events::Event;
+use events::names::Names;
+use std::collections::{BTreeMap, HashMap};
+use views::View;
 use views::latency::{By, Column, Latency, Order};
 use views::totals::{self, Totals};
 
+/// A table as one object of JSON at the end.
+struct AsJson<V> {
+    table: V,
+    write: fn(&V, &mut Vec<u8>),
+}
+
+impl<V: View> View for AsJson<V> {
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        self.table.event(ev, names, out);
+    }
+    fn end(&mut self, out: &mut Vec<u8>) {
+        (self.write)(&self.table, out);
+    }
+}
+
 /// `--latency`: the table, where it is asked for.
-pub fn latency(m: &ArgMatches, output: &Output) -> Result<Option<Shown>> {
+pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Shown>> {
     let Some(by) = m.get_one::<String>("latency") else { return Ok(None) };
+    if !matches!(kind, "text" | "json") {
+        return Err(Error::usage(
+            format!("--latency --as {kind}"),
+            "not a view of a table of latencies",
+            "text or json",
+        ));
+    }
     let by = By::parse(by)
         .ok_or_else(|| Error::usage(format!("--latency={by}"), "no such grouping", "call, thread, path or fd"))?;
     let mut view = Latency::new(by).histograms(m.get_flag("hist"));
@@ -28,16 +56,41 @@ pub fn latency(m: &ArgMatches, output: &Output) -> Result<Option<Shown>> {
             .ok_or_else(|| Error::usage(format!("-U {list}"), "no such column, or one twice", all))?;
         view = view.columns(columns);
     }
-    Ok(Some(Shown::table(Box::new(view))))
+    Ok(Some(if kind == "json" {
+        Shown::table(Box::new(AsJson { table: view, write: Latency::write_json }))
+    } else {
+        Shown::table(Box::new(view))
+    }))
 }
 
-/// `--as stats`; `whole`: all events will be counted.
-pub fn stats(trace: &Trace, clocks: Clocks, whole: bool) -> Shown {
+/// `--as stats`, `--as stats-json`; `whole`: all events will be counted.
+pub fn stats(trace: &Trace, clocks: Clocks, whole: bool, json: bool) -> Shown {
+    let mut view = Totals::new(about(trace, clocks));
+    streams(trace).into_iter().for_each(|s| view.stream(s));
+    for (name, n) in trace.end.iter().filter(|_| whole).flat_map(|e| &e.taken) {
+        view.taken(name, *n);
+    }
+    enablings(trace).into_iter().for_each(|e| view.enabling(e));
+    if json {
+        Shown::table(Box::new(AsJson { table: view, write: Totals::write_json }))
+    } else {
+        Shown::table(Box::new(view))
+    }
+}
+
+/// What is said of the trace as a whole.
+fn about(trace: &Trace, clocks: Clocks) -> totals::Trace {
     let env = |name: &str| trace.metadata.env_str(name).unwrap_or_default().to_string();
     let version = ["tracer_major", "tracer_minor", "tracer_patchlevel"]
         .map(|n| trace.metadata.env_int(n).unwrap_or(0).to_string())
         .join(".");
-    let mut view = Totals::new(totals::Trace {
+    let missing = trace.missing.iter().map(|m| totals::Missing {
+        stream: m.stream.clone(),
+        packets: m.packets,
+        events: m.events,
+    });
+    let end = trace.end.as_ref();
+    totals::Trace {
         command: env("command"),
         backend: env("backend"),
         host: env("hostname"),
@@ -46,34 +99,55 @@ pub fn stats(trace: &Trace, clocks: Clocks, whole: bool) -> Shown {
         span: trace.data.span(),
         realtime_offset: Some(clocks.realtime_offset),
         utc_offset: clocks.utc_offset,
-        complete: trace.end.is_some(),
+        ended: end.is_some(),
+        live: trace.live,
+        // What a recording that goes on has not written yet is not missing.
+        missing: missing.filter(|_| !trace.live).collect(),
         torn: trace.data.torn.iter().map(|t| t.rest).sum(),
-        overwritten: trace.counted("overwritten"),
-        clamped: trace.counted("clamped"),
-    });
+        unwritten: end.map_or(0, |e| e.unwritten()),
+        overwritten: end.and_then(|e| e.overwritten),
+        clamped: end.and_then(|e| e.clamped),
+    }
+}
+
+/// What is in each stream; and those of which nothing is there, though the recorder has counted something.
+fn streams(trace: &Trace) -> Vec<totals::Stream> {
+    let counted: HashMap<u64, &StreamEnd> = trace.end.iter().flat_map(|e| &e.streams).map(|s| (s.id, s)).collect();
+    let said = |id: u64| counted.get(&id).copied();
+    let mut all: Vec<totals::Stream> = Vec::new();
     for s in &trace.data.streams {
         let full = s.packets.iter().filter(|p| p.info.content > HEADER as u64);
         let (first, last) = (full.clone().map(|p| p.info.begin).min(), full.map(|p| p.info.end).max());
-        view.stream(totals::Stream {
+        let (packets, said) = (s.packets.len() as u64, said(s.instance));
+        all.push(totals::Stream {
             name: s.name.clone(),
-            packets: s.packets.len() as u64,
-            events: None,
+            packets,
+            events: said.filter(|e| e.packets == packets).map(|e| e.events),
             bytes: s.packets.iter().map(|p| p.info.size).sum(),
-            discarded: s.packets.last().map_or(0, |p| p.info.discarded),
+            discarded: said.map_or_else(|| trace.data.discarded_of(s.instance), |e| e.discarded),
             span: first.zip(last),
         });
     }
-    for line in trace.end.iter().filter(|_| whole).flat_map(|t| t.lines()) {
-        if let Some((name, n)) = line.strip_prefix("taken ").and_then(|l| l.rsplit_once(' '))
-            && let Ok(n) = n.parse()
-        {
-            view.taken(name, n);
-        }
+    let none = |id: u64| trace.data.streams.binary_search_by_key(&id, |s| s.instance).is_err();
+    let gone = trace.end.iter().flat_map(|e| &e.streams).filter(|s| none(s.id));
+    all.extend(gone.map(|s| totals::Stream {
+        name: s.name.clone(),
+        discarded: s.discarded,
+        ..totals::Stream::default()
+    }));
+    all
+}
+
+/// What the programs have counted of each enabling, and the recorder in its streams.
+fn enablings(trace: &Trace) -> Vec<totals::Enabling> {
+    let Some(end) = &trace.end else { return Vec::new() };
+    let mut kept: BTreeMap<u32, u64> = BTreeMap::new();
+    for s in &end.streams {
+        let nth = u32::try_from(s.id).map_or(0, enabling_of);
+        let sum = kept.entry(nth).or_default();
+        *sum = sum.saturating_add(s.taken.saturating_sub(s.unwritten));
     }
-    for line in trace.end.iter().flat_map(|t| t.lines()) {
-        if let Some(enabling) = line.strip_prefix("enabling ").and_then(totals::Enabling::parse) {
-            view.enabling(enabling);
-        }
-    }
-    Shown::table(Box::new(view))
+    let lines = end.more.iter().filter_map(|l| l.strip_prefix("enabling ").and_then(totals::Enabling::parse));
+    let counted = |nth: u32| (!kept.is_empty()).then(|| kept.get(&nth).copied().unwrap_or(0));
+    (1u32..).zip(lines).map(|(nth, e)| totals::Enabling { kept: counted(nth), ..e }).collect()
 }

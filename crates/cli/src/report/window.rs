@@ -17,6 +17,9 @@ const SECOND: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * SECOND;
 
 impl Window {
+    /// All of time.
+    pub const ALL: Window = Window { from: 0, to: u64::MAX };
+
     /// What the command line says, for a trace that begins at `begin`.
     pub fn parse(m: &ArgMatches, begin: u64, clocks: Clocks) -> Result<Window> {
         let get = |name: &str, other: u64| -> Result<u64> {

@@ -2,7 +2,7 @@
 
 use crate::babeltrace;
 use crate::lab::{self, Running, User, each_user};
-use crate::record::{Recorded, calls, each_backend, finished, number, record, report, text};
+use crate::record::{Recorded, calls, each_backend, finished, number, record, repair, report, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -68,17 +68,29 @@ fn whatever_is_killed_whole_packets_can_be_read() {
             // Where the command was killed first, the front end may have come to its end.
             let (killed, before) = (!trace.join(".trapline/end").exists(), bytes_in(&trace));
             assert!(killed == victims.contains(&"front") || victims[0] == "command", "{victims:?}");
+            // What is missing is said each time: nobody has repaired anything.
+            let kept = lab::contents(&trace);
             let first = report(user, &trace, &[]);
-            assert_eq!(first.code(), 0, "{victims:?} {}", first.stderr);
+            assert_eq!(first.code(), if killed { 125 } else { 0 }, "{victims:?} {}", first.stderr);
             assert_eq!(first.stderr.contains(MISSING), killed, "{victims:?} {} after {}", first.stderr, out.stderr);
-            let cut = before - bytes_in(&trace);
-            assert_eq!(first.stderr.contains("not whole"), cut > 0, "{victims:?} {cut} {}", first.stderr);
-            // What was cut off is less than a packet of each stream.
+            // What is left out is less than a packet of each stream.
             assert!(first.out().matches("= 1\n").count() > 1000, "{victims:?}");
             let again = report(user, &trace, &[]);
-            assert_eq!(again.code(), 0);
-            assert!(again.stdout == first.stdout && !again.stderr.contains("not whole"), "{}", again.stderr);
-            babeltrace::check_all(user, &trace);
+            assert!(again.stdout == first.stdout && again.stderr == first.stderr, "{}", again.stderr);
+            assert_eq!(again.code(), first.code());
+            assert!(kept == lab::contents(&trace) && before == bytes_in(&trace), "a report has changed the trace");
+            let torn = first.stderr.contains("not whole");
+            let repaired = repair(user, &trace);
+            assert_eq!(repaired.code(), 0, "{}", repaired.stderr);
+            assert_eq!(repaired.out().contains("cut off"), torn, "{}", repaired.out());
+            let last = report(user, &trace, &[]);
+            assert!(last.stdout == first.stdout && !last.stderr.contains("not whole"), "{}", last.stderr);
+            assert_eq!((last.code(), last.stderr.contains(MISSING)), (first.code(), killed), "{}", last.stderr);
+            if killed {
+                babeltrace::check_rest(user, &trace);
+            } else {
+                babeltrace::check_all(user, &trace);
+            }
         }
     });
 }
@@ -107,7 +119,7 @@ fn ends(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn a_torn_packet_is_cut_off_wherever_it_ends() {
+fn a_torn_packet_is_missing_wherever_it_ends_until_it_is_there_again() {
     each_user(|user| {
         let r = long(user);
         let (file, end) = (r.trace.join("tracer"), r.trace.join(".trapline/end"));
@@ -115,27 +127,41 @@ fn a_torn_packet_is_cut_off_wherever_it_ends() {
         let ends = ends(&whole);
         assert!(ends.len() > 3, "{ends:?}");
         let text_of_all = text(user, &r.trace, &[]);
+        let events = babeltrace::json(user, &r.trace).len();
         let (last, before) = (ends[ends.len() - 2], ends[ends.len() - 3]);
         let mut cuts: Vec<usize> = vec![last, last + 1, last + 23, last + 87, last + 88, last + 89, whole.len() - 1];
         cuts.extend((0..8).map(|i| before + (whole.len() - before) / 8 * i + i));
         for (i, cut) in cuts.into_iter().enumerate() {
             fs::write(&file, &whole[..cut]).expect("the stream");
             let out = r.report(&[]);
-            assert_eq!(out.code(), 0, "cut at {cut}: {}", out.stderr);
+            assert_eq!(out.code(), 125, "cut at {cut}: {}", out.stderr);
             let kept = ends.iter().copied().filter(|e| *e <= cut).max().unwrap_or(0);
             assert!(text_of_all.as_bytes().starts_with(&out.stdout), "cut at {cut}");
             assert!(out.stdout.len() > text_of_all.len() / 4);
-            assert_eq!(fs::metadata(&file).expect("the stream").len(), kept as u64, "cut at {cut}");
+            assert!(fs::read(&file).expect("the stream") == whole[..cut], "cut at {cut}: it was written to");
             let said = format!("{} bytes of packets that are not whole were left out", cut - kept);
             assert_eq!(out.stderr.contains(&said), cut > kept, "cut at {cut}: {}", out.stderr);
+            let gone = ends.iter().filter(|e| **e > kept).count();
+            let said = format!("missing: {gone} packet{} of tracer with ", if gone == 1 { "" } else { "s" });
+            assert!(out.stderr.contains(&said), "cut at {cut}: {}", out.stderr);
             if i % 5 == 0 {
-                babeltrace::check_all(user, &r.trace);
+                let left = babeltrace::json_of_rest(user, &r.trace).len();
+                assert!(out.stderr.contains(&format!("{said}{} events", events - left)), "{}", out.stderr);
+                assert_eq!(repair(user, &r.trace).code(), 0);
+                assert_eq!(fs::metadata(&file).expect("the stream").len(), kept as u64, "cut at {cut}");
+                assert_eq!(babeltrace::check_rest(user, &r.trace), left as u64);
+                let again = r.report(&[]);
+                assert_eq!((again.code(), again.stdout == out.stdout), (125, true), "{}", again.stderr);
+                assert!(again.stderr.contains(&said) && !again.stderr.contains("not whole"), "{}", again.stderr);
             }
         }
-        assert!(!r.report(&[]).stderr.contains(MISSING));
+        fs::write(&file, &whole).expect("the stream");
+        assert_eq!(text(user, &r.trace, &[]), text_of_all);
         fs::remove_file(end).expect("the end");
-        assert!(r.report(&[]).stderr.contains(MISSING));
-        assert_eq!(r.report(&["-q"]).stderr, "");
+        let out = r.report(&[]);
+        assert!(out.code() == 125 && out.stderr.contains(MISSING), "{}", out.stderr);
+        let quiet = r.report(&["-q"]);
+        assert_eq!((quiet.code(), quiet.stderr.as_str(), quiet.out() == text_of_all), (125, "", true));
     });
 }
 
@@ -168,9 +194,14 @@ fn what_is_around_damage_is_shown() {
         bytes.resize(whole.len() + 5000, 0);
         fs::write(&file, &bytes).expect("the stream");
         let out = r.report(&[]);
-        assert_eq!((out.code(), out.stdout.as_slice()), (0, all.as_bytes()), "{}", out.stderr);
+        assert_eq!((out.code(), out.out() == all), (125, true), "{}", out.stderr);
         assert!(out.stderr.contains("5000 bytes of packets that are not whole were left out"), "{}", out.stderr);
+        assert!(fs::read(&file).expect("the stream") == bytes, "it was written to");
+        let repaired = repair(user, &r.trace);
+        assert_eq!(repaired.code(), 0, "{}", repaired.stderr);
+        assert!(repaired.out().contains("tracer: cut off 5000 bytes"), "{}", repaired.out());
         assert!(fs::read(&file).expect("the stream") == whole);
+        assert_eq!(text(user, &r.trace, &[]), all);
         babeltrace::check_all(user, &r.trace);
     });
 }
@@ -190,11 +221,11 @@ fn a_trace_that_cannot_be_written_is_shown_as_it_is() {
     let cut = whole.len() as u64 - 100;
     fs::OpenOptions::new().write(true).open(&file).and_then(|f| f.set_len(cut)).expect("cut");
     let out = report(User::Nobody, &r.trace, &[]);
-    assert_eq!(out.code(), 0, "{}", out.stderr);
+    assert_eq!(out.code(), 125, "{}", out.stderr);
     assert!(out.stderr.contains("not whole"), "{}", out.stderr);
     assert!(all.as_bytes().starts_with(&out.stdout) && !out.stdout.is_empty());
-    assert_eq!(fs::metadata(&file).expect("the stream").len(), cut, "it was not nobody's to repair");
-    assert_eq!(r.report(&[]).stdout, out.stdout);
+    assert!(r.report(&[]).stdout == out.stdout);
+    assert_eq!(fs::metadata(&file).expect("the stream").len(), cut, "it was written to");
 }
 
 #[test]
@@ -288,10 +319,17 @@ fn a_full_disk_ends_the_trace_but_not_the_command() {
         let of_calls: u64 = lost.values().sum();
         assert!(of_calls <= dropped && dropped < of_calls + 50, "{}", r.stats);
         assert!(r.outcome.stderr.contains(&format!(" {dropped} dropped")), "{}", r.outcome.stderr);
-        let found = babeltrace::check(user, &r.trace, r.events());
-        assert!(found.len() > 1000 || !lab::has("babeltrace2"));
+        // The trace tells what it has lost, to every reader.
+        babeltrace::check_with_drops(user, &r.trace, r.events());
+        if let Some(found) = babeltrace::counts(user, &r.trace) {
+            assert_eq!(found, (r.events(), dropped));
+        }
         let later = r.report(&[]);
-        assert_eq!(later.code(), 0);
-        assert!(later.stderr.contains(MISSING), "{}", later.stderr);
+        assert_eq!(later.code(), 0, "{}", later.stderr);
+        let said = format!("{dropped} events could not be written: No space left on device");
+        assert!(later.stderr.contains(&said) && later.stderr.lines().count() == 1, "{}", later.stderr);
+        let stats = r.report(&["--as", "stats"]).out();
+        assert!(stats.contains("end         complete\n"), "{stats}");
+        assert!(stats.contains(&format!("\ndiscarded   {dropped}\nunwritten   {dropped} of")), "{stats}");
     });
 }

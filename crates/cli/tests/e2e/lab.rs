@@ -359,6 +359,20 @@ impl Drop for Running {
     }
 }
 
+/// Every file below a directory that can be read, with its contents; of what is no regular file, its name.
+pub fn contents(dir: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = std::collections::BTreeMap::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let kind = entry.file_type().expect("its kind");
+        if kind.is_dir() {
+            all.extend(contents(&entry.path()));
+        }
+        let bytes = if kind.is_file() { fs::read(entry.path()).unwrap_or_default() } else { Vec::new() };
+        all.insert(entry.path(), bytes);
+    }
+    all
+}
+
 /// Runs a command to its end.
 pub fn run(command: &mut Command) -> Outcome {
     start(command.stdout(Stdio::piped()).stderr(Stdio::piped())).end()

@@ -5,29 +5,15 @@
 //! must be one of the views, never of the traces.
 
 use crate::babeltrace;
-use crate::lab::User;
+use crate::lab::{User, contents};
 use crate::record::report;
 use expect_test::expect_file;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const TRACES: [&str; 4] = ["kernel", "ptrace", "probes", "dropped"];
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces/first").join(name)
-}
-
-/// Every file below a directory, with its contents.
-fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut all = BTreeMap::new();
-    for entry in std::fs::read_dir(dir).expect("a directory").flatten() {
-        if entry.path().is_dir() {
-            all.extend(contents(&entry.path()));
-        } else {
-            all.insert(entry.path(), std::fs::read(entry.path()).expect("a file"));
-        }
-    }
-    all
 }
 
 #[test]

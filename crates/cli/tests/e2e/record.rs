@@ -87,6 +87,11 @@ pub fn report(user: User, trace: &Path, options: &[&str]) -> Outcome {
     lab::run(lab::trapline(user, &args).current_dir(trace.parent().expect("a parent")))
 }
 
+/// `trapline repair TRACE`
+pub fn repair(user: User, trace: &Path) -> Outcome {
+    lab::run(&mut lab::trapline(user, &["repair", trace.to_str().expect("UTF-8")]))
+}
+
 /// Text of a report that has nothing to complain of.
 #[track_caller]
 pub fn text(user: User, trace: &Path, options: &[&str]) -> String {

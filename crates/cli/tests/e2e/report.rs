@@ -91,7 +91,8 @@ fn windows_that_touch_are_the_whole() {
             (&["--as", "json", "-y"], 70_000_000),
             (&[], 50_000_000),
         ] {
-            let window = |from: &str, to: &str| lines(&r, &[options, &["--from", from, "--to", to]].concat());
+            // A window in which nothing happened says so.
+            let window = |from: &str, to: &str| lines(&r, &[options, &["-q", "--from", from, "--to", to]].concat());
             let whole = lines(&r, options);
             let (mut all, mut parts) = (Vec::new(), 0);
             for i in 0..2000u64 {
@@ -106,9 +107,9 @@ fn windows_that_touch_are_the_whole() {
             assert_eq!(all, whole, "{options:?} {ns}");
             assert!(parts > 1, "all in one window, the test shows nothing");
         }
-        assert_eq!(lines(&r, &["--from", "+1h"]), Vec::<String>::new());
+        assert_eq!(lines(&r, &["-q", "--from", "+1h"]), Vec::<String>::new());
         assert_eq!(lines(&r, &["--to", "+1h"]), lines(&r, &[]));
-        assert_eq!(lines(&r, &["--from", "+5s", "--to", "+1s"]), Vec::<String>::new());
+        assert_eq!(lines(&r, &["-q", "--from", "+5s", "--to", "+1s"]), Vec::<String>::new());
     });
 }
 

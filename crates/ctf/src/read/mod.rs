@@ -24,11 +24,14 @@ mod value;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::folder::{Folder, reason};
 use crate::model::{Clock, Metadata};
 use crate::tsdl;
 pub use plan::{Class, Plan};
@@ -42,7 +45,7 @@ pub const MAX_PACKET: u64 = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or directory cannot be read.
-    #[error("{}: {source}", file.display())]
+    #[error("{}: {}", file.display(), reason(source))]
     Io {
         /// Which.
         file: PathBuf,
@@ -144,29 +147,34 @@ impl Item {
 pub struct Trace {
     /// What the metadata says.
     pub metadata: Arc<Metadata>,
+    /// Names of links, devices and the like, which were left alone.
+    pub others: Vec<OsString>,
     dir: PathBuf,
     streams: Vec<Stream>,
 }
 
 impl Trace {
-    /// Opens a directory. Files whose name begins with a dot, empty files and directories in it are not streams.
+    /// Opens a directory. Files whose name begins with a dot, empty files and directories in it are not streams. Nothing in it is
+    /// changed, links are not followed, and nothing is waited for: [`Trace::others`] names what was left alone.
     ///
     /// # Errors
     /// A directory or metadata that cannot be read. What is wrong with streams is said when they are read.
     pub fn open(dir: &Path) -> Result<Trace, Error> {
-        let metadata = read_metadata(dir)?;
         let io = |source| Error::Io { file: dir.to_path_buf(), source };
-        let mut files = Vec::new();
-        for entry in fs::read_dir(dir).map_err(io)? {
-            let entry = entry.map_err(io)?;
-            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".") || entry.file_name() == "metadata";
-            let path = entry.path();
-            if !hidden && fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() > 0) {
-                files.push(path);
+        let folder = Folder::open(dir).map_err(io)?;
+        let metadata = read_metadata(&folder)?;
+        let hidden = |n: &OsString| n.as_bytes().starts_with(b".") || n == "metadata";
+        let (mut files, mut others) = (Vec::new(), Vec::new());
+        for name in folder.names().map_err(io)?.into_iter().filter(|n| !hidden(n)) {
+            match folder.metadata(&name) {
+                Ok(m) if m.is_file() && m.len() > 0 => files.push(dir.join(name)),
+                Ok(m) if m.is_file() || m.is_dir() => {}
+                Ok(_) => others.push(name),
+                // It is gone.
+                Err(_) => {}
             }
         }
-        files.sort();
-        Trace::with_streams(dir, metadata, files)
+        Ok(Trace { others, ..Trace::with_streams(dir, metadata, files)? })
     }
 
     /// A trace of these files, which need not be in the directory.
@@ -180,7 +188,7 @@ impl Trace {
             message: e.message,
         })?;
         let streams = stream::group(&Arc::new(plan), files);
-        Ok(Trace { metadata: Arc::new(metadata), dir: dir.to_path_buf(), streams })
+        Ok(Trace { metadata: Arc::new(metadata), dir: dir.to_path_buf(), streams, others: Vec::new() })
     }
 
     /// The directory.
@@ -192,17 +200,14 @@ impl Trace {
 /// Reads the metadata of a trace.
 ///
 /// # Errors
-/// A file that cannot be read or is larger than [`tsdl::MAX_TEXT`] allows, and what is wrong in it.
-pub fn read_metadata(dir: &Path) -> Result<Metadata, Error> {
-    let path = dir.join("metadata");
+/// A file that cannot be read, is a link, or is larger than [`tsdl::MAX_TEXT`] allows, and what is wrong in it.
+pub fn read_metadata(folder: &Folder) -> Result<Metadata, Error> {
+    let path = folder.path().join("metadata");
     let io = |source| Error::Io { file: path.clone(), source };
-    if !fs::metadata(&path).map_err(io)?.is_file() {
-        return Err(io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file")));
-    }
     let mut bytes = Vec::new();
     // Packets may contain padding: more is read than text is taken.
     let most = 2 * tsdl::MAX_TEXT as u64;
-    fs::File::open(&path).map_err(io)?.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
+    folder.read("metadata").map_err(io)?.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > most {
         return Err(io(std::io::Error::new(std::io::ErrorKind::FileTooLarge, format!("more than {most} bytes"))));
     }
@@ -218,7 +223,7 @@ pub fn find(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut left = vec![(dir.to_path_buf(), 0)];
     while let Some((dir, depth)) = left.pop() {
-        if dir.join("metadata").is_file() {
+        if fs::symlink_metadata(dir.join("metadata")).is_ok_and(|m| m.is_file()) {
             found.push(dir);
             continue;
         }

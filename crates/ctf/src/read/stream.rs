@@ -1,10 +1,12 @@
 //! One stream of packets: a file, or several that follow each other.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use crate::folder::open_regular;
 
 use super::cursor::{Cursor, Fault, State};
 use super::plan::{Plan, Role, StreamPlan};
@@ -181,7 +183,8 @@ impl Stream {
                 self.file = None;
                 return Ok(false);
             };
-            let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+            let opened = open_regular(&path, OpenOptions::new().read(true));
+            let opened = opened.and_then(|file| Ok((file.metadata()?.len(), file)));
             let (size, file) = opened.map_err(|source| Error::Io { file: path.clone(), source })?;
             self.file = Some(Open { path, file, size, next: 0 });
         }

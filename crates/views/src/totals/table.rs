@@ -15,7 +15,7 @@ pub fn write(t: &Totals, out: &mut Vec<u8>) {
     probes.iter().for_each(|(_, c)| total.join(c));
     let missing = probes.iter().filter_map(|(_, c)| c.missing()).reduce(u64::saturating_add);
     total.taken = missing.map(|n| n.saturating_add(total.events));
-    whole(t, &total, out);
+    whole(t, out);
     let start = t.span().map_or(0, |s| s.0);
     if !t.streams.is_empty() {
         out.push(b'\n');
@@ -38,7 +38,7 @@ fn plain(text: &str) -> String {
 }
 
 /// What is said of the trace as a whole, a line each.
-fn whole(t: &Totals, total: &Count, out: &mut Vec<u8>) {
+fn whole(t: &Totals, out: &mut Vec<u8>) {
     let trace = &t.trace;
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
@@ -60,17 +60,50 @@ fn whole(t: &Totals, total: &Count, out: &mut Vec<u8>) {
     }
     let at_end = |n: Option<u64>| match n {
         Some(n) => n.to_string(),
-        None if trace.complete => String::new(),
+        None if trace.ended => String::new(),
         None => "not known".to_owned(),
     };
-    line("end", if trace.complete { "complete" } else { "missing: the recording was cut off" }.to_owned());
+    line("end", ending(t).to_owned());
+    line("missing", missing(t));
     if trace.torn > 0 {
         line("torn", format!("{} bytes behind the last whole packets", trace.torn));
     }
-    line("events", total.events.to_string());
+    let (events, own) = t.events();
+    line("events", events.to_string());
+    line("bookkeeping", own.to_string());
     line("discarded", t.discarded().to_string());
+    if trace.unwritten > 0 {
+        line("unwritten", format!("{} of those discarded", trace.unwritten));
+    }
     line("overwritten", at_end(trace.overwritten));
     line("clamped", at_end(trace.clamped));
+}
+
+fn ending(t: &Totals) -> &'static str {
+    match (t.trace.live, t.trace.ended) {
+        (true, _) => "not yet: the recording goes on",
+        (false, false) => "missing: the recording was cut off",
+        (false, true) if t.is_whole() => "complete",
+        (false, true) => "incomplete: not all that was recorded is there",
+    }
+}
+
+/// What was written and is not there, by stream; empty for nothing.
+fn missing(t: &Totals) -> String {
+    const SHOWN: usize = 4;
+    let of = |m: &super::Missing| {
+        let events = m.events.map(|n| format!(" with {n} events")).unwrap_or_default();
+        format!("{} packets of {}{events}", m.packets, plain(&m.stream))
+    };
+    let all = &t.trace.missing;
+    let mut parts: Vec<String> = all.iter().take(SHOWN).map(of).collect();
+    if all.len() > SHOWN {
+        parts.push(format!("more of {} other streams", all.len() - SHOWN));
+    }
+    match t.missing_events() {
+        Some(n) if n > 0 && all.is_empty() => format!("{n} events"),
+        _ => parts.join(", "),
+    }
 }
 
 /// The moment `ns` of the trace's clock in the calendar; empty where it has no date.

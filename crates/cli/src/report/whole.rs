@@ -1,0 +1,104 @@
+//! What a report says of the trace itself: whether it goes on, what was lost while it was recorded, what is missing of it. It says so
+//! every time, and exits with 125 where not all is there that was recorded.
+
+use crate::complain;
+use clap::ArgMatches;
+use ctf::trace::{Missing, Trace};
+
+/// The exit status of a report that is not of a whole trace.
+pub const INCOMPLETE: u8 = 125;
+
+/// Says what is to be said, unless it is not wanted; the exit status. `read` is how many events the whole trace had, where all of it
+/// was read.
+pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
+    let lost = lines_of_loss(trace, read);
+    if m.get_count("quiet") == 0 {
+        let all = [lines_of_state(trace), lost.clone(), lines_of_recording(trace)].concat();
+        all.iter().for_each(|line| complain(&format!("{}: {line}", trace.dir.display())));
+    }
+    match trace.live {
+        true => 0,
+        false if trace.end.is_none() || !lost.is_empty() => INCOMPLETE,
+        false => 0,
+    }
+}
+
+/// Whether there is an end, and what else is in the directory.
+fn lines_of_state(trace: &Trace) -> Vec<String> {
+    let mut lines = Vec::new();
+    if trace.live {
+        lines.push("the recording goes on (shown is what has been written so far)".into());
+    } else if trace.end.is_none() {
+        lines.push("the end is missing: the recording was killed (shown is what there is)".into());
+    }
+    let others = &trace.data.others;
+    if others.count > 0 {
+        lines.push(format!("no streams of this trace, and left alone: {others}"));
+    }
+    if trace.data.doubled > 0 {
+        lines.push(format!("{} packets stand there twice, in copies of files, and were read once", trace.data.doubled));
+    }
+    lines
+}
+
+/// What the recorder has written and is not there. Of a recording that goes on nothing can be said.
+fn lines_of_loss(trace: &Trace, read: Option<u64>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if trace.live {
+        return lines;
+    }
+    let torn: u64 = trace.data.torn.iter().map(|t| t.rest).sum();
+    if torn > 0 {
+        let todo = "'trapline repair' cuts them off, for other readers";
+        lines.push(format!("{torn} bytes of packets that are not whole were left out ({todo})"));
+    }
+    if trace.data.unreadable.count > 0 {
+        lines.push(format!("cannot be read: {}", trace.data.unreadable));
+    }
+    if !trace.missing.is_empty() {
+        lines.push(format!("missing: {} (copy the trace anew, if there is more of it)", words(&trace.missing)));
+    } else if let (Some(wanted), Some(read), 0) =
+        (trace.end.as_ref().and_then(|e| e.events()), read, trace.data.damage().places)
+        && read < wanted
+    {
+        // Only a record of the first version does not say it by stream.
+        lines.push(format!(
+            "missing: {} of {wanted} events (copy the trace anew, if there is more of it)",
+            wanted - read
+        ));
+    }
+    lines
+}
+
+/// Packets and events that are missing, by stream.
+fn words(missing: &[Missing]) -> String {
+    const SHOWN: usize = 3;
+    let of = |m: &Missing| {
+        let packets = if m.packets == 1 { "packet" } else { "packets" };
+        let events = m.events.map(|n| format!(" with {n} events")).unwrap_or_default();
+        format!("{} {packets} of {}{events}", m.packets, m.stream)
+    };
+    let mut parts: Vec<String> = missing.iter().take(SHOWN).map(of).collect();
+    if missing.len() > SHOWN {
+        parts.push(format!("and of {} more streams", missing.len() - SHOWN));
+    }
+    parts.join(", ")
+}
+
+/// What was lost while it was recorded, as the recorder has counted it.
+fn lines_of_recording(trace: &Trace) -> Vec<String> {
+    let mut lines = Vec::new();
+    let unwritten = trace.end.as_ref().map_or(0, |e| e.unwritten());
+    let dropped = trace.discarded().saturating_sub(unwritten);
+    if dropped > 0 {
+        lines.push(format!("{dropped} events were dropped while it was recorded (see --buffer and --on-full)"));
+    }
+    if let Some(why) = trace.end.as_ref().and_then(|e| e.failed.as_deref()) {
+        lines.push(format!("{unwritten} events could not be written: {why}"));
+    }
+    let old = trace.end.as_ref().and_then(|e| e.overwritten).unwrap_or(0);
+    if old > 0 {
+        lines.push(format!("{old} older events had to go for newer ones"));
+    }
+    lines
+}

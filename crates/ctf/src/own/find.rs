@@ -1,0 +1,198 @@
+//! Finds the packets of a trace: which files of the directory are its streams, and where packets begin in them.
+//!
+//! Only heads are read. Damage is passed over up to the next head; what a file ends with and is no whole packet is torn. Whatever
+//! the directory holds, looking at it ends, waits for nothing, and changes nothing.
+
+use super::{Damage, Data, Error, Names, Place, Stream, Torn};
+use crate::folder::Folder;
+use crate::packet::{HEADER, Info, SIGN, sign};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// A packet larger than this is not taken for one, bytes.
+const MAX_PACKET: u64 = 64 << 20;
+
+impl Data {
+    /// Finds the packets of every stream of the trace `uuid` in a directory.
+    pub fn open(folder: &Folder, uuid: &[u8; 16]) -> Result<Data, Error> {
+        let names = folder.names().map_err(|error| Error::Io { path: folder.path().into(), error })?;
+        let mut data = Data {
+            files: Vec::new(),
+            sign: sign(uuid),
+            streams: Vec::new(),
+            torn: Vec::new(),
+            others: Names::default(),
+            unreadable: Names::default(),
+            doubled: 0,
+            damage: Mutex::default(),
+        };
+        let mut found = HashMap::new();
+        for name in names.iter().filter(|n| *n != "metadata" && !n.as_bytes().starts_with(b".")) {
+            data.look_at(folder, name, &mut found);
+        }
+        for s in &mut data.streams {
+            s.packets.sort_by_key(|p| (p.info.seq, p.file, p.at));
+            let all = s.packets.len();
+            s.packets.dedup_by_key(|p| p.info.seq);
+            data.doubled += (all - s.packets.len()) as u64;
+        }
+        data.streams.sort_by_key(|s| s.instance);
+        match data.damage().first {
+            Some(Damage { path, at, what, .. }) if data.streams.is_empty() => Err(Error::Bad { path, at, what }),
+            _ => Ok(data),
+        }
+    }
+
+    /// Finds the packets of a file, if it is a stream of the trace. `found` says where each stream is.
+    fn look_at(&mut self, folder: &Folder, name: &OsStr, found: &mut HashMap<u64, usize>) {
+        let path = folder.path().join(name);
+        let scanned = folder.read(name).and_then(|file| match self.is_stream(&file)? {
+            true => self.scan(path, file, found).map(|()| true),
+            // What was made and not written yet.
+            false => Ok(file.metadata()?.len() == 0),
+        });
+        match scanned {
+            Ok(true) => {}
+            Ok(false) => self.others.add(name, None),
+            // It had to go for newer ones, just now.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) if folder.metadata(name).is_ok_and(|m| !m.is_file()) => self.others.add(name, Some(&e)),
+            Err(e) => self.unreadable.add(name, Some(&e)),
+        }
+    }
+
+    /// Whether a file begins with the sign of the trace, or with as much of it as there is; or has it nearby, because its first
+    /// packet is damaged.
+    fn is_stream(&self, file: &File) -> io::Result<bool> {
+        let mut head = [0; SIGN];
+        let n = read_some(file, &mut head)?;
+        if n > 0 && head[..n] == self.sign[..n] {
+            return Ok(true);
+        }
+        let mut near = vec![0; if n == SIGN { NEAR } else { 0 }];
+        let n = read_some(file, &mut near)?;
+        Ok(near[..n].windows(SIGN).any(|w| w == self.sign))
+    }
+
+    /// Finds the packets of a stream's file. What was found before an error is kept.
+    fn scan(&mut self, path: PathBuf, file: File, found: &mut HashMap<u64, usize>) -> io::Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.split('.').next().unwrap_or_default().to_string();
+        let result = match self.packets(&path, &name, &file, found) {
+            // It has just been cut, by whom writes it.
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            result => result,
+        };
+        self.files.push((path, file));
+        result
+    }
+
+    fn packets(&mut self, path: &Path, name: &str, file: &File, found: &mut HashMap<u64, usize>) -> io::Result<()> {
+        let (index, size) = (self.files.len() as u32, file.metadata()?.len());
+        let mut at = 0;
+        while at < size {
+            let mut head = [0; HEADER];
+            let whole = size - at >= HEADER as u64;
+            if whole {
+                file.read_exact_at(&mut head, at)?;
+            }
+            let own = head[..SIGN] == self.sign;
+            let what = match Info::read(&head[..if whole { HEADER } else { 0 }]) {
+                Ok(_) if !own => "a packet of another trace".into(),
+                Ok(i) if i.size > MAX_PACKET => format!("a packet of {} bytes (at most {MAX_PACKET})", i.size),
+                Ok(i) if i.size <= size - at => {
+                    self.add(Place { file: index, at, info: i }, name, found);
+                    at += i.size;
+                    continue;
+                }
+                Ok(i) => format!("a packet of {} bytes, of which {} are there", i.size, size - at),
+                Err(e) => e.to_string(),
+            };
+            let next = self.next_head(file, at + 1, size)?;
+            let cut = !whole || own && matches!(Info::read(&head), Ok(i) if i.size <= MAX_PACKET);
+            if next.is_none() && (cut || zeros(file, at, size)?) {
+                self.torn.push(Torn { path: path.into(), at, rest: size - at });
+                return Ok(());
+            }
+            let next = next.unwrap_or(size);
+            self.damaged(path, at, what, next - at);
+            at = next;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, place: Place, name: &str, found: &mut HashMap<u64, usize>) {
+        let instance = place.info.instance;
+        let at = *found.entry(instance).or_insert_with(|| {
+            self.streams.push(Stream { instance, name: name.into(), packets: Vec::new() });
+            self.streams.len() - 1
+        });
+        self.streams[at].packets.push(place);
+    }
+
+    /// Where, at `from` or behind, the next whole packet of this trace begins.
+    fn next_head(&self, file: &File, from: u64, size: u64) -> io::Result<Option<u64>> {
+        let mut from = from;
+        // It is near as a rule; what is read for nothing stays in proportion.
+        let mut bytes = vec![0; CHUNK >> 6];
+        while from + HEADER as u64 <= size {
+            let n = (size - from).min(bytes.len() as u64) as usize;
+            file.read_exact_at(&mut bytes[..n], from)?;
+            for (found, _) in bytes[..n].windows(SIGN).enumerate().filter(|(_, bytes)| **bytes == self.sign) {
+                let at = from + found as u64;
+                let mut head = [0; HEADER];
+                if at + HEADER as u64 <= size {
+                    file.read_exact_at(&mut head, at)?;
+                }
+                if Info::read(&head).is_ok_and(|i| i.size <= MAX_PACKET && i.size <= size - at) {
+                    return Ok(Some(at));
+                }
+            }
+            if n < bytes.len() {
+                break;
+            }
+            from += (n - SIGN + 1) as u64;
+            bytes.resize((2 * n).min(CHUNK), 0);
+        }
+        Ok(None)
+    }
+}
+
+/// How far from the beginning of a file the sign of the trace is looked for: more than a packet, which is full at 256 KiB.
+const NEAR: usize = 1 << 20;
+
+/// Bytes that are looked at together where something is looked for.
+const CHUNK: usize = 64 << 10;
+
+/// Whether a file holds nothing but zeros from `at` on: what a filesystem leaves of a write that the machine did not live to see.
+fn zeros(file: &File, at: u64, size: u64) -> io::Result<bool> {
+    let mut bytes = vec![0; CHUNK];
+    for from in (at..size).step_by(CHUNK) {
+        let n = (size - from).min(CHUNK as u64) as usize;
+        file.read_exact_at(&mut bytes[..n], from)?;
+        if bytes[..n].iter().any(|b| *b != 0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Reads from the beginning of a file, up to the buffer's or the file's end; how much.
+fn read_some(file: &File, into: &mut [u8]) -> io::Result<usize> {
+    let mut n = 0;
+    while n < into.len() {
+        match file.read_at(&mut into[n..], n as u64) {
+            Ok(0) => break,
+            Ok(more) => n += more,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(n)
+}

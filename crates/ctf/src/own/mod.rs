@@ -1,0 +1,260 @@
+//! Reads traces of trapline: the bytes of each event as they were in the ring, in the order of time.
+//!
+//! What is held in memory is one packet per stream, and where the packets are: 80 bytes for each 256 KiB of the trace. Packets
+//! outside of a window of time are not read.
+//!
+//! Reading changes nothing. A file is a stream of the trace if it begins with the trace's sign ([`crate::packet::sign`]); links are not
+//! followed, and whatever else is in the directory is named and left alone.
+
+mod find;
+mod merge;
+
+use crate::folder::reason;
+use crate::packet::{HEADER, Info, SIGN, own_length};
+pub use merge::Merged;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What is wrong with a trace.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("{}: {}", .path.display(), reason(.error))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The metadata cannot be read, or says something that it may not say.
+    #[error(transparent)]
+    Metadata(#[from] crate::read::Error),
+    /// Its bytes are not what they should be.
+    #[error("{}: at byte {at}: {what}", .path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// Offset in the file.
+        at: u64,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// Where a packet is, and what its head says.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Index of its file.
+    pub file: u32,
+    /// Offset in the file.
+    pub at: u64,
+    /// What is said of it.
+    pub info: Info,
+}
+
+/// A stream: its packets in order, in one file or several.
+#[derive(Debug)]
+pub struct Stream {
+    /// Number.
+    pub instance: u64,
+    /// The name of its file, without the number of a part.
+    pub name: String,
+    /// Its packets.
+    pub packets: Vec<Place>,
+}
+
+impl Stream {
+    /// Packets whose numbers are missing between others.
+    pub fn gap(&self) -> u64 {
+        let gaps = self.packets.windows(2).map(|w| (w[1].info.seq - w[0].info.seq).saturating_sub(1));
+        gaps.fold(0, u64::saturating_add)
+    }
+}
+
+/// A file whose last packet is not whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Torn {
+    /// The file.
+    pub path: PathBuf,
+    /// Where its last whole packet ends.
+    pub at: u64,
+    /// Bytes behind it.
+    pub rest: u64,
+}
+
+/// Bytes that are not what they should be. They are left out; what is around them is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in it.
+    pub at: u64,
+    /// What is wrong.
+    pub what: String,
+    /// Bytes that are left out: up to the next packet, or the end of the file.
+    pub rest: u64,
+}
+
+/// All damage that was found: of a hostile trace there may be millions of places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Damages {
+    /// The first.
+    pub first: Option<Damage>,
+    /// How many.
+    pub places: u64,
+    /// Bytes that were left out for them.
+    pub bytes: u64,
+}
+
+/// Names of a directory, of which there may be any number: the first few, and how many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The first ones.
+    pub first: Vec<String>,
+    /// How many.
+    pub count: u64,
+}
+
+impl Names {
+    fn add(&mut self, name: &OsStr, what: Option<&io::Error>) {
+        const SHOWN: usize = 3;
+        self.count += 1;
+        if self.first.len() < SHOWN {
+            let name = name.to_string_lossy();
+            self.first.push(what.map_or_else(|| name.to_string(), |e| format!("{name} ({})", reason(e))));
+        }
+    }
+}
+
+impl std::fmt::Display for Names {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.first.join(", "))?;
+        match self.count - self.first.len() as u64 {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// The data of a trace, opened.
+#[derive(Debug)]
+pub struct Data {
+    files: Vec<(PathBuf, File)>,
+    /// What every packet begins with.
+    sign: [u8; SIGN],
+    /// Streams by number.
+    pub streams: Vec<Stream>,
+    /// Files that end within a packet, or with zeros that were never written.
+    pub torn: Vec<Torn>,
+    /// What is in the directory and no stream of the trace: it was left alone.
+    pub others: Names,
+    /// Files that could not be read.
+    pub unreadable: Names,
+    /// Packets that are there twice: they are read once.
+    pub doubled: u64,
+    damage: Mutex<Damages>,
+}
+
+impl Data {
+    /// What was found damaged so far: heads of packets when the trace was opened, events when they were read.
+    pub fn damage(&self) -> Damages {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn damaged(&self, path: &Path, at: u64, what: String, rest: u64) {
+        let mut all = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+        all.places += 1;
+        all.bytes += rest;
+        all.first.get_or_insert_with(|| Damage { path: path.into(), at, what, rest });
+    }
+
+    /// First and last time of the trace, ns.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        let all = || self.streams.iter().flat_map(|s| &s.packets).filter(|p| p.info.content > HEADER as u64);
+        Some((all().map(|p| p.info.begin).min()?, all().map(|p| p.info.end).max()?))
+    }
+
+    /// Events that were lost before they could be stored, over all streams.
+    pub fn discarded(&self) -> u64 {
+        let last = self.streams.iter().filter_map(|s| s.packets.last());
+        last.fold(0, |n, p| n.saturating_add(p.info.discarded))
+    }
+
+    /// Events of a stream that were lost, as its last packet says.
+    pub fn discarded_of(&self, instance: u64) -> u64 {
+        let stream = self.streams.iter().find(|s| s.instance == instance);
+        stream.and_then(|s| s.packets.last()).map_or(0, |p| p.info.discarded)
+    }
+
+    /// Bytes of all packets.
+    pub fn bytes(&self) -> u64 {
+        self.streams.iter().flat_map(|s| &s.packets).fold(0, |n, p| n.saturating_add(p.info.size))
+    }
+
+    /// The events from `from` to `to`, ns, both included, of all streams in the order of time. `known` says which class of the
+    /// trace is which of this program's ([`crate::classes::known`]).
+    pub fn events<'a>(&'a self, known: &'a [Option<u16>], from: u64, to: u64) -> Merged<'a> {
+        let cursors = self
+            .streams
+            .iter()
+            .map(|s| {
+                let first = s.packets.partition_point(|p| p.info.end < from);
+                let last = s.packets.partition_point(|p| p.info.begin <= to).max(first);
+                merge::Cursor::new(&s.packets[first..last], s.instance)
+            })
+            .collect();
+        Merged::new(self, known, (from, to), cursors)
+    }
+
+    /// How many events of a stream can be read.
+    pub fn count(&self, known: &[Option<u16>], instance: u64) -> u64 {
+        let Some(stream) = self.streams.iter().find(|s| s.instance == instance) else { return 0 };
+        let (mut n, mut bytes) = (0, Vec::new());
+        for place in &stream.packets {
+            if self.load(place, &mut bytes).is_err() {
+                continue;
+            }
+            let mut at = HEADER;
+            while at < bytes.len()
+                && let Ok((_, len)) = event(&mut bytes, at, known, &place.info)
+            {
+                n += 1;
+                at = (at + len).next_multiple_of(8);
+            }
+        }
+        n
+    }
+
+    fn load(&self, place: &Place, into: &mut Vec<u8>) -> io::Result<()> {
+        into.resize(place.info.size as usize, 0);
+        self.files[place.file as usize].1.read_exact_at(into, place.at)?;
+        into.truncate(place.info.content as usize);
+        Ok(())
+    }
+}
+
+/// Time and length of the event at `at`, which gets this program's number for its class; else what is wrong with it.
+fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Result<(u64, usize), String> {
+    let Some(id) = bytes.get(at + 8..at + 10).map(|b| u16::from_le_bytes([b[0], b[1]])) else {
+        return Err("the packet ends within the head of an event".into());
+    };
+    match known.get(usize::from(id)).copied().flatten() {
+        Some(own) if own == id => {}
+        Some(own) => bytes[at + 8..at + 10].copy_from_slice(&own.to_le_bytes()),
+        None => return Err(format!("an event of class {id}, which the metadata does not have")),
+    }
+    let Some(n) = own_length(&bytes[at..]) else {
+        return Err(format!("an event of class {id} that is not whole"));
+    };
+    let mut time = [0; 8];
+    time.copy_from_slice(&bytes[at..at + 8]);
+    let time = u64::from_le_bytes(time);
+    if !(of.begin..=of.end).contains(&time) {
+        return Err(format!("an event of class {id} at {time}, outside of its packet's time"));
+    }
+    Ok((time, n))
+}

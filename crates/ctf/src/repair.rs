@@ -1,0 +1,79 @@
+//! Cuts off what a killed recording, a crash of the machine or a torn copy has left behind the last whole packet of a stream, for
+//! readers that refuse such a file. The one thing that changes a trace that has been written.
+//!
+//! Only the ends of files are cut that are regular, belong to the caller and begin as the streams of this trace do. Nothing else is
+//! touched and nothing is recorded: what was lost is missing afterwards as it was before.
+
+use crate::folder::{Folder, reason};
+use crate::own::{Damages, Data, Torn};
+use crate::{read, trace};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// What was done.
+#[derive(Debug)]
+pub struct Repaired {
+    /// What was cut off.
+    pub cuts: Vec<Torn>,
+    /// Damage in front of other packets, which stays.
+    pub damage: Damages,
+}
+
+/// How often the lock is tried: whoever reads the trace holds it for a moment.
+const TRIES: u32 = 20;
+
+/// Repairs the trace in `dir`, which must belong to the user `owner`.
+///
+/// # Errors
+/// In words: what `dir` is instead, who else owns it, that a recording goes on, what could not be read or cut.
+pub fn repair(dir: &Path, owner: u32) -> Result<Repaired, String> {
+    let folder = Folder::open_itself(dir).and_then(Folder::writable).map_err(|e| reason(&e))?;
+    folder.check_owner(owner).map_err(|e| reason(&e))?;
+    if folder.metadata("metadata").is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+        return Err("not a trace: it has no metadata".into());
+    }
+    let metadata = read::read_metadata(&folder).map_err(|e| e.to_string())?;
+    let Some(uuid) = metadata.uuid.filter(|_| trace::is_own(&metadata)) else {
+        return Err("not a trace of trapline".into());
+    };
+    let _lock = lock(&folder)?;
+    let data = Data::open(&folder, &uuid).map_err(|e| e.to_string())?;
+    for torn in &data.torn {
+        let name = torn.path.file_name().unwrap_or_default();
+        cut(&folder, name, torn, owner).map_err(|e| format!("{}: {}", name.to_string_lossy(), reason(&e)))?;
+    }
+    Ok(Repaired { damage: data.damage(), cuts: data.torn })
+}
+
+/// Keeps everybody else from writing; a copy without the recorder's own directory has no lock, and no writer.
+fn lock(folder: &Folder) -> Result<Option<File>, String> {
+    let lock = match trace::lock_of(folder) {
+        Ok(lock) => lock,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(format!(".trapline/lock: {}", reason(&e))),
+    };
+    for _ in 0..TRIES {
+        if lock.try_lock().is_ok() {
+            return Ok(Some(lock));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err("a recording into it goes on".into())
+}
+
+fn cut(folder: &Folder, name: &OsStr, torn: &Torn, owner: u32) -> io::Result<()> {
+    let file = folder.modify(name)?;
+    let meta = file.metadata()?;
+    if meta.uid() != owner {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
+    }
+    if meta.len() != torn.at + torn.rest {
+        return Err(io::Error::other("it has changed meanwhile"));
+    }
+    file.set_len(torn.at)?;
+    file.sync_all()
+}

@@ -1,0 +1,427 @@
+//! The files of a trace's streams: packets are appended whole, the oldest parts go where there is a limit, and what becomes of
+//! each event is counted.
+//!
+//! Invariant: of each stream, events that came = events in files + overwritten + unwritten.
+
+use super::Store;
+use crate::end::StreamEnd;
+use crate::packet::{self, HEADER, Info, Sealed};
+use std::collections::BTreeMap;
+use std::io;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Everything.
+    None,
+    /// So many bytes in the whole directory; the oldest packets go.
+    Files(u64),
+}
+
+/// What was lost on the way to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Events of packets that could not be written.
+    pub unwritten: u64,
+    /// Events that were written and had to go for newer ones.
+    pub overwritten: u64,
+}
+
+struct Part<F> {
+    file: F,
+    size: Size,
+}
+
+/// What is known of a part, open or not.
+struct Size {
+    instance: u64,
+    name: String,
+    bytes: u64,
+    packets: u64,
+    events: u64,
+    /// When its last packet came.
+    last: u64,
+}
+
+/// What became of the packets of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// The name of its file, without the number of a part.
+    pub name: String,
+    /// Events of all packets that came.
+    pub taken: u64,
+    /// Packets that are in its files.
+    pub packets: u64,
+    /// Events that are in its files.
+    pub events: u64,
+    /// Events that could not be written.
+    pub unwritten: u64,
+    /// Events that had to go for newer ones.
+    pub overwritten: u64,
+    /// Events that were lost before they came into a packet, as its packets say.
+    pub discarded: u64,
+    /// Parts so far.
+    parts: u64,
+    /// The time up to which its packets reach, whether they could be written or not.
+    until: u64,
+    /// Its last packet in a file: the file, where in it, its head.
+    last: Option<(String, u64, Info)>,
+}
+
+/// The files of a trace.
+pub struct Files<S: Store> {
+    store: S,
+    limit: Limit,
+    open: BTreeMap<u64, Part<S::File>>,
+    /// Parts that are full.
+    closed: Vec<Size>,
+    streams: BTreeMap<u64, Kept>,
+    /// Packets so far.
+    puts: u64,
+    bytes: u64,
+    /// Streams whose counters have changed.
+    touched: Vec<u64>,
+    /// Why nothing more is written.
+    failure: Option<String>,
+}
+
+impl<S: Store> Files<S> {
+    /// No files yet.
+    pub fn new(store: S, limit: Limit) -> Files<S> {
+        Files {
+            store,
+            limit,
+            open: BTreeMap::new(),
+            closed: Vec::new(),
+            streams: BTreeMap::new(),
+            puts: 0,
+            bytes: 0,
+            touched: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Stores a packet of the stream of that name. After the first failure nothing more is written, so that the trace has no hole;
+    /// the failure is returned once.
+    pub fn put(&mut self, name: &str, packet: &Sealed) -> io::Result<()> {
+        let result = if self.failed() { Ok(false) } else { self.try_put(name, packet) };
+        if let Err(e) = &result {
+            self.fail(e);
+        }
+        let stream = self.streams.entry(packet.instance).or_default();
+        self.touched.push(packet.instance);
+        stream.name = name.into();
+        stream.taken += packet.events;
+        if let Ok(info) = Info::read(&packet.bytes) {
+            stream.until = stream.until.max(info.end);
+            stream.discarded = stream.discarded.max(info.discarded);
+        }
+        if self.failure.is_some() {
+            stream.unwritten += packet.events;
+        }
+        result.map(drop)
+    }
+
+    /// Whether the packet is in a file now: it is not where it is larger than what may be kept.
+    fn try_put(&mut self, name: &str, packet: &Sealed) -> io::Result<bool> {
+        let (id, size) = (packet.instance, packet.bytes.len() as u64);
+        self.puts += 1;
+        if !self.streams.contains_key(&id) {
+            self.store.begin(name)?;
+            self.streams.insert(id, Kept { name: name.into(), ..Kept::default() });
+        }
+        if let Limit::Files(max) = self.limit {
+            let max = max.saturating_sub(self.store.overhead());
+            // A part is a small share of what may be kept, so that what goes at once is little.
+            let share = max / (8 * (self.open.len() as u64 + 1));
+            if self.open.get(&id).is_some_and(|p| p.size.bytes + size > share) {
+                self.close(id);
+            }
+            self.make_room(max, size)?;
+            if self.bytes + size > max {
+                self.streams.entry(id).or_default().overwritten += packet.events;
+                return Ok(false);
+            }
+        }
+        if !self.open.contains_key(&id) {
+            self.open_part(id, name)?;
+        }
+        let Some(part) = self.open.get_mut(&id) else { return Ok(false) };
+        let at = part.size.bytes;
+        self.store.append(&mut part.file, at, &packet.bytes)?;
+        part.size.bytes += size;
+        part.size.packets += 1;
+        part.size.events += packet.events;
+        part.size.last = self.puts;
+        self.bytes += size;
+        let file = part.size.name.clone();
+        let stream = self.streams.entry(id).or_default();
+        stream.packets += 1;
+        stream.events += packet.events;
+        stream.last = Info::read(&packet.bytes).ok().map(|info| (file, at, info));
+        Ok(true)
+    }
+
+    fn open_part(&mut self, instance: u64, name: &str) -> io::Result<()> {
+        let stream = self.streams.entry(instance).or_default();
+        let name = if self.limit == Limit::None { name.to_string() } else { format!("{name}.{}", stream.parts) };
+        stream.parts += 1;
+        let file = self.store.create(&name)?;
+        let size = Size { instance, name, bytes: 0, packets: 0, events: 0, last: 0 };
+        self.open.insert(instance, Part { file, size });
+        Ok(())
+    }
+
+    fn close(&mut self, id: u64) {
+        self.closed.extend(self.open.remove(&id).map(|p| p.size));
+    }
+
+    /// Removes the oldest parts until there is room for `size` more bytes, if there can be.
+    fn make_room(&mut self, max: u64, size: u64) -> io::Result<()> {
+        while self.bytes + size > max {
+            let closed = self.closed.iter().map(|s| s.last).min();
+            // A stream on which nothing happens any more has its oldest events in a part that is not full.
+            let open = self.open.iter().map(|(id, p)| (p.size.last, *id)).min();
+            match (closed, open) {
+                (None, None) => return Ok(()),
+                (Some(c), Some((o, id))) if o < c => self.close(id),
+                (None, Some((_, id))) => self.close(id),
+                _ => {}
+            }
+            let Some(at) = (0..self.closed.len()).min_by_key(|i| self.closed[*i].last) else { return Ok(()) };
+            let old = self.closed.remove(at);
+            self.store.remove(&old.name)?;
+            self.bytes -= old.bytes;
+            self.touched.push(old.instance);
+            let stream = self.streams.entry(old.instance).or_default();
+            stream.packets -= old.packets;
+            stream.events -= old.events;
+            stream.overwritten += old.events;
+            stream.last = stream.last.take().filter(|l| l.0 != old.name);
+        }
+        Ok(())
+    }
+
+    /// What was lost.
+    pub fn lost(&self) -> Lost {
+        let all = self.streams.values();
+        all.fold(Lost::default(), |l, s| Lost {
+            unwritten: l.unwritten + s.unwritten,
+            overwritten: l.overwritten + s.overwritten,
+        })
+    }
+
+    /// What became of each stream, by its number.
+    pub fn streams(&self) -> &BTreeMap<u64, Kept> {
+        &self.streams
+    }
+
+    /// Streams whose counters have changed since the last call.
+    pub fn touched(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// Bytes that are in the files of streams.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes of everything that is in the directory.
+    pub fn all_bytes(&self) -> u64 {
+        self.bytes + self.store.overhead()
+    }
+
+    /// The store, for what else is to be written there.
+    pub fn store(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Nothing more is written, for this reason.
+    pub fn fail(&mut self, why: &io::Error) {
+        self.failure.get_or_insert_with(|| crate::folder::reason(why));
+    }
+
+    /// Whether a write has failed.
+    pub fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Why nothing more was written.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Says in the head of each stream's last packet what of the stream was lost behind it: the head has its place on the disk,
+    /// however full that is. What a stream has lost that has no packet in a file is added to the first one that has: readers who
+    /// know nothing of the end record would not learn of it otherwise.
+    pub fn settle(&mut self) -> io::Result<()> {
+        let lost = |s: &Kept| s.discarded + s.unwritten;
+        let mut orphans: u64 = self.streams.values().filter(|s| s.last.is_none()).map(lost).sum();
+        for s in self.streams.values_mut() {
+            let discarded = lost(s);
+            let Some((file, at, info)) = &mut s.last else { continue };
+            let discarded = discarded + std::mem::take(&mut orphans);
+            if info.discarded >= discarded {
+                continue;
+            }
+            let last = Info { discarded, end: info.end.max(s.until), ..*info };
+            if let Some(two) = packet::split(info, &last) {
+                self.store.rewrite(file, *at, &two)?;
+                s.packets += 1;
+            } else {
+                let mut head = [0; HEADER];
+                last.write(&mut head);
+                self.store.rewrite(file, *at, &head)?;
+            }
+            *info = last;
+        }
+        Ok(())
+    }
+
+    /// What the end record says of the streams.
+    pub fn ends(&self) -> Vec<StreamEnd> {
+        let of = |(id, s): (&u64, &Kept)| StreamEnd {
+            name: s.name.clone(),
+            id: *id,
+            packets: s.packets,
+            events: s.events,
+            discarded: s.discarded + s.unwritten,
+            taken: s.taken,
+            unwritten: s.unwritten,
+        };
+        self.streams.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Filler;
+
+    /// Files in memory, and a disk that is full after so many bytes.
+    #[derive(Default)]
+    struct Memory {
+        files: BTreeMap<String, Vec<u8>>,
+        room: Option<u64>,
+        /// The most bytes that were there at once.
+        most: u64,
+        beside: u64,
+    }
+    impl Store for Memory {
+        type File = String;
+        fn begin(&mut self, _: &str) -> io::Result<()> {
+            self.beside += 10;
+            Ok(())
+        }
+        fn rewrite(&mut self, name: &str, at: u64, bytes: &[u8]) -> io::Result<()> {
+            self.files.get_mut(name).ok_or(io::ErrorKind::NotFound)?[at as usize..][..bytes.len()]
+                .copy_from_slice(bytes);
+            Ok(())
+        }
+        fn overhead(&self) -> u64 {
+            self.beside
+        }
+        fn create(&mut self, name: &str) -> io::Result<String> {
+            self.files.insert(name.into(), Vec::new());
+            Ok(name.into())
+        }
+        fn append(&mut self, file: &mut String, at: u64, bytes: &[u8]) -> io::Result<()> {
+            let used: u64 = self.files.values().map(|f| f.len() as u64).sum();
+            if self.room.is_some_and(|r| used + bytes.len() as u64 > r) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let f = self.files.get_mut(file).unwrap();
+            assert_eq!(f.len() as u64, at);
+            f.extend_from_slice(bytes);
+            self.most = self.most.max(used + bytes.len() as u64);
+            Ok(())
+        }
+        fn remove(&mut self, name: &str) -> io::Result<()> {
+            self.files.remove(name).map(drop).ok_or(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    fn packet(instance: u64, n: usize, events: u64) -> Sealed {
+        Sealed { instance, bytes: vec![1; n], events }
+    }
+
+    #[test]
+    fn the_oldest_parts_go_and_are_counted() {
+        let mut f = Files::new(Memory::default(), Limit::Files(1000));
+        for i in 0..200 {
+            f.put(if i % 2 == 0 { "a" } else { "b" }, &packet(i % 2, 20, 3)).unwrap();
+        }
+        let on_disk: u64 = f.store.files.values().map(|f| f.len() as u64).sum();
+        assert_eq!(f.bytes(), on_disk);
+        assert!(on_disk <= 1000 && on_disk > 700, "{on_disk}");
+        assert!(f.store.most <= 1000, "{}", f.store.most);
+        assert_eq!(f.lost(), Lost { unwritten: 0, overwritten: 600 - on_disk / 20 * 3 });
+        assert!(!f.store.files.contains_key("a.0") && f.store.files.keys().any(|k| k.starts_with("b.")));
+    }
+
+    #[test]
+    fn a_stream_that_has_gone_quiet_loses_its_events_too() {
+        let mut f = Files::new(Memory::default(), Limit::Files(1000));
+        f.put("old", &packet(0, 20, 1)).unwrap();
+        (0..100).for_each(|_| f.put("new", &packet(1, 20, 1)).unwrap());
+        assert!(!f.store.files.contains_key("old.0"), "{:?}", f.store.files.keys());
+        f.put("old", &packet(0, 20, 1)).unwrap();
+        assert!(f.store.files.contains_key("old.1"));
+        // What can never be kept is counted, and the limit holds.
+        f.put("new", &packet(1, 1001, 50)).unwrap();
+        let kept: u64 = f.store.files.values().map(|f| f.len() as u64 / 20).sum();
+        assert_eq!(f.lost().overwritten + kept, 152);
+        assert!(f.store.most <= 1000);
+    }
+
+    /// A packet of `events` events of a stream that has lost `discarded` so far.
+    fn sealed(filler: &mut Filler, events: u64, discarded: u64) -> Sealed {
+        for i in 0..events {
+            filler.push(&[&(1000 + i).to_le_bytes()[..], &[0; 24]].concat());
+        }
+        filler.set_discarded(discarded);
+        filler.seal()
+    }
+
+    /// Number, lost events and end of each packet of a file.
+    fn heads(files: &Files<Memory>, name: &str) -> Vec<(u64, u64, u64)> {
+        let (bytes, mut at, mut all) = (&files.store.files[name], 0, Vec::new());
+        while at < bytes.len() {
+            let i = Info::read(&bytes[at..]).unwrap();
+            at += i.size as usize;
+            all.push((i.seq, i.discarded, i.end));
+        }
+        all
+    }
+
+    #[test]
+    fn what_a_full_disk_has_cost_is_in_the_heads_that_are_there() {
+        let mut f = Files::new(Memory { room: Some(600), ..Memory::default() }, Limit::None);
+        let mut fillers: Vec<Filler> = (0..3).map(|i| Filler::new([1; 16], i, 0, 500)).collect();
+        // One with a full packet, one with an empty one, one that comes too late.
+        f.put("a", &sealed(&mut fillers[0], 0, 0)).unwrap();
+        f.put("b", &sealed(&mut fillers[1], 0, 0)).unwrap();
+        f.put("a", &sealed(&mut fillers[0], 3, 2)).unwrap();
+        assert!(f.put("a", &sealed(&mut fillers[0], 10, 4)).is_err());
+        f.put("b", &sealed(&mut fillers[1], 7, 1)).unwrap();
+        f.put("c", &sealed(&mut fillers[2], 5, 6)).unwrap();
+        f.settle().unwrap();
+        // Its own 4 and 10, and the third one's 6 and 5.
+        assert_eq!(heads(&f, "a"), [(0, 0, 500), (1, 4 + 10 + 6 + 5, 1009)]);
+        assert_eq!(heads(&f, "b"), [(0, 0, 500), (1, 1 + 7, 1006)]);
+        let said: Vec<_> = f.ends().iter().map(|e| (e.packets, e.events, e.discarded, e.taken, e.unwritten)).collect();
+        assert_eq!(said, [(2, 3, 14, 13, 10), (2, 0, 8, 7, 7), (0, 0, 11, 5, 5)]);
+        // Once is enough.
+        f.settle().unwrap();
+        assert_eq!(heads(&f, "b").len(), 2);
+    }
+
+    #[test]
+    fn a_full_disk_is_said_once_and_what_follows_is_counted() {
+        let mut f = Files::new(Memory { room: Some(50), ..Memory::default() }, Limit::None);
+        assert!(f.put("a", &packet(0, 40, 5)).is_ok());
+        assert_eq!(f.put("a", &packet(0, 40, 6)).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(f.put("a", &packet(0, 1, 7)).is_ok());
+        assert_eq!((f.lost(), f.bytes()), (Lost { unwritten: 13, overwritten: 0 }, 40));
+    }
+}

@@ -1,0 +1,76 @@
+//! A flight recorder: the last packets, in memory.
+
+use crate::packet::Sealed;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The last packets of all streams.
+#[derive(Debug, Default)]
+pub struct Flight {
+    packets: VecDeque<Sealed>,
+    bytes: u64,
+    max: u64,
+    /// Events that had to go for newer ones, by stream.
+    overwritten: BTreeMap<u64, u64>,
+    /// Streams of which events have gone.
+    touched: Vec<u64>,
+}
+
+impl Flight {
+    /// Keeps so many bytes.
+    pub fn new(max: u64) -> Flight {
+        Flight { max, ..Flight::default() }
+    }
+
+    /// Keeps a packet; the oldest ones go where there is no room.
+    pub fn put(&mut self, packet: Sealed) {
+        self.bytes += packet.bytes.len() as u64;
+        self.packets.push_back(packet);
+        while self.bytes > self.max
+            && self.packets.len() > 1
+            && let Some(p) = self.packets.pop_front()
+        {
+            self.bytes -= p.bytes.len() as u64;
+            *self.overwritten.entry(p.instance).or_default() += p.events;
+            self.touched.push(p.instance);
+        }
+    }
+
+    /// What is kept, oldest first.
+    pub fn packets(&self) -> impl Iterator<Item = &Sealed> {
+        self.packets.iter()
+    }
+
+    /// Events that had to go for newer ones.
+    pub fn overwritten(&self) -> u64 {
+        self.overwritten.values().sum()
+    }
+
+    /// Events of a stream that had to go for newer ones.
+    pub fn overwritten_of(&self, instance: u64) -> u64 {
+        self.overwritten.get(&instance).copied().unwrap_or(0)
+    }
+
+    /// Streams of which events have gone since the last call.
+    pub fn touched(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.touched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(instance: u64, n: usize, events: u64) -> Sealed {
+        Sealed { instance, bytes: vec![1; n], events }
+    }
+
+    #[test]
+    fn a_flight_recorder_keeps_the_last() {
+        let mut f = Flight::new(100);
+        (0..10).for_each(|i| f.put(packet(i, 30, 1)));
+        assert_eq!(f.packets().map(|p| p.instance).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(f.overwritten(), 7);
+        f.put(packet(11, 500, 1));
+        assert_eq!(f.packets().map(|p| p.instance).collect::<Vec<_>>(), [11]);
+    }
+}
