@@ -9,6 +9,7 @@ use std::path::PathBuf;
 /// Runs the command.
 pub fn run(m: &ArgMatches) -> Result<u8> {
     let dir = m.get_one::<OsString>("dir").map(PathBuf::from).unwrap_or_default();
+    let _ = sys::process::raise_file_limit();
     let failed = |why: String, todo: &str| Error::failed(format!("repair {}", dir.display()), why, todo);
     let todo = "name the directory of a trace of yours that is not being recorded";
     let done = ctf::repair::repair(&dir, sys::process::euid()).map_err(|why| failed(why, todo))?;

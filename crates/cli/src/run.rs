@@ -11,6 +11,7 @@ use crate::show::Shown;
 use crate::stats::Stats;
 use crate::{preface, target, wheres};
 use clap::ArgMatches;
+use ctf::folder::reason;
 use engine::backend::Session;
 use engine::collector::{Collector, Fate};
 use engine::fdtable::FdTable;
@@ -185,19 +186,19 @@ impl Run {
         for news in news {
             let snapshot = match &news {
                 News::Snapshot(path, n) => Ok(json!({"dir": path.to_string_lossy(), "events": n})),
-                News::Failed(path, e) => {
+                News::Failed(path, e) | News::NoSnapshot(path, e) => {
                     Err(Error::failed(path.display().to_string(), e.to_string(), "see the recording trapline"))
                 }
             };
             self.tell_snapshot(&snapshot);
             complain(&match news {
                 News::Failed(path, e) => {
-                    let why = e.to_string();
-                    let why = why.split(" (os error").next().unwrap_or_default();
-                    let path = path.display();
-                    format!(
-                        "{path}: {why} (what is there can be read; the command runs on; the rest is counted as dropped)"
-                    )
+                    let what = "what is there can be read; the command runs on; the rest is counted as dropped";
+                    format!("{}: {} ({what})", path.display(), reason(&e))
+                }
+                News::NoSnapshot(path, e) => {
+                    let what = "no whole snapshot was written; the recording goes on, and the command";
+                    format!("{}: {} ({what})", path.display(), reason(&e))
                 }
                 News::Snapshot(path, n) => format!("{}: {n} events", path.display()),
             });

@@ -91,9 +91,12 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
     // Asked before the files are looked at: what was written in between is no torn end. Held only while somebody looks.
     let lock = lock_of(&folder);
     let locked = lock.as_ref().is_ok_and(|l| l.try_lock_shared().is_err());
-    let data = Data::open(&folder, &uuid)?;
-    // Whoever has written the end writes no more.
+    let mut data = Data::open(&folder, &uuid)?;
     let end = end_of(&folder);
+    if locked && end.is_some() {
+        // Whoever has written the end writes no more; but something may have come before it, after the files were looked at.
+        data = Data::open(&folder, &uuid)?;
+    }
     let live = locked && end.is_none();
     let mut trace = Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new() };
     trace.missing = missing(&trace);

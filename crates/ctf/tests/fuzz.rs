@@ -6,8 +6,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ctf::end::{self, End, StreamEnd};
+use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
+use ctf::packet::{Filler, Sealed};
 use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
+use ctf::trace::{self, Found};
 
 #[path = "it/dir.rs"]
 mod dir;
@@ -243,5 +247,148 @@ fn noise() {
         let _ = ctf::tsdl::parse_bytes("noise", &text);
         let bytes: Vec<u8> = (0..length).map(|_| rng.below(256) as u8).collect();
         let _ = ctf::tsdl::parse_bytes("noise", &bytes);
+    }
+}
+
+const UUID: [u8; 16] = [5; 16];
+
+/// Metadata of a trace of trapline that has two classes of events.
+fn own_metadata() -> String {
+    let mut stream = ctf::classes::stream_class();
+    stream.events.retain(|e| matches!(e.name.as_str(), "syscall:getppid" | "syscall:read"));
+    let clock = Clock {
+        name: ctf::classes::CLOCK.into(),
+        uuid: None,
+        description: String::new(),
+        freq: 1_000_000_000,
+        precision: 0,
+        offset_s: 0,
+        offset: 0,
+        absolute: true,
+    };
+    ctf::print::tsdl(&Metadata {
+        order: ByteOrder::Little,
+        uuid: Some(UUID),
+        packet_header: Some(ctf::classes::packet_header()),
+        env: vec![("tracer_name".into(), EnvValue::Str("trapline".into()))],
+        clocks: vec![clock],
+        streams: vec![stream],
+    })
+}
+
+/// An event without arguments.
+fn own_event(time: u64) -> Vec<u8> {
+    use events::encode::{self, Fixed};
+    let schema = events::generated::SCHEMAS.iter().find(|s| s.name == "getppid").expect("getppid");
+    let (layout, fixed) = (events::layout::Layout::of(schema), Fixed { time, tid: 1, pid: 1, ..Fixed::default() });
+    let mut out = Vec::new();
+    encode::fixed(&mut out, schema, &layout, &fixed, &[0; 12]);
+    out
+}
+
+/// A stream of a trace of trapline: packets of five events.
+fn own_stream(instance: u64) -> (Vec<u8>, StreamEnd) {
+    let mut filler = Filler::new(UUID, instance, 0, 10);
+    let mut packets: Vec<Sealed> = vec![filler.seal()];
+    for n in 0..4 {
+        for i in 0..5 {
+            filler.push(&own_event(100 + n * 10 + i));
+        }
+        filler.set_discarded(n);
+        packets.push(filler.seal());
+    }
+    let end =
+        StreamEnd { name: format!("cpu_{instance}"), id: instance, packets: 5, events: 20, ..StreamEnd::default() };
+    (packets.iter().flat_map(|p| p.bytes.clone()).collect(), StreamEnd { discarded: 3, taken: 20, ..end })
+}
+
+/// Every file of a trace, changed at random: it is opened, and read, or an error says what is wrong; and it stays as it is.
+#[test]
+fn changed_traces_of_trapline() {
+    let mut rng = Rng(0x0DDB_A115_EED5_EED5);
+    let dir = Dir::new("own");
+    fs::create_dir(dir.0.join(".trapline")).expect("a directory");
+    let (a, b) = (own_stream(0), own_stream(1));
+    let end = End { overwritten: Some(0), taken: vec![("syscall:getppid".into(), 40)], ..End::default() };
+    let end = End { streams: vec![a.1, b.1], ..end };
+    let files = [
+        ("metadata", own_metadata().into_bytes()),
+        ("cpu_0", a.0),
+        ("cpu_1", b.0),
+        (".trapline/end", end.text().into_bytes()),
+        (".trapline/lock", Vec::new()),
+    ];
+    files.iter().for_each(|(name, bytes)| dir.write(name, bytes));
+    let open = || match trace::open(&dir.0) {
+        Ok(Found::Own(trace)) => Some(trace),
+        Ok(Found::Other) | Err(_) => None,
+    };
+    let read = |trace: &trace::Trace| {
+        let mut events = trace.data.events(&trace.known, 0, u64::MAX);
+        while events.next().is_some() {}
+        events.events_read()
+    };
+    let whole = open().expect("a trace");
+    assert_eq!((whole.is_whole(), read(&whole), whole.discarded()), (true, 40, 6));
+    let (mut opened, mut whole) = (0, 0);
+    for round in 0..rounds(3000) {
+        let (name, bytes) = &files[[1, 2, 3, 3, 0][round % 5]];
+        let mut changed = bytes.clone();
+        mutate(&mut rng, &mut changed, if name.contains("end") { END_WORDS } else { NUMBERS });
+        dir.write(name, &changed);
+        if let Some(trace) = open() {
+            opened += 1;
+            whole += usize::from(trace.is_whole());
+            let n = read(&trace);
+            // At least a head for each packet, and some bytes for each event.
+            assert!(n <= 2 * changed.len() as u64 + 100, "{n}");
+            // What is missing has a number, whatever the record says.
+            let _ = (trace.discarded(), trace.end.as_ref().and_then(End::events));
+        }
+        assert_eq!(fs::read(dir.0.join(name)).expect("a file"), changed, "reading has changed it");
+        dir.write(name, bytes);
+    }
+    assert!(opened > rounds(1500) && whole < opened, "{opened} {whole}");
+}
+
+const END_WORDS: &[&[u8]] = &[
+    b"\n",
+    b" ",
+    b"stream ",
+    b"id ",
+    b"packets 18446744073709551615",
+    b"events 18446744073709551615 ",
+    b"discarded 18446744073709551615 ",
+    b"taken ",
+    b"trapline 1\n",
+    b"\0\0\0\0",
+    b"-1",
+    b"\xff",
+];
+
+#[test]
+fn changed_end_records() {
+    let mut rng = Rng(0x5151_5151_5151_5151);
+    let streams = (0..3).map(|i| own_stream(i).1).collect();
+    let taken = vec![("syscall:read".into(), 57), ("uprobe:/a b:f".into(), 3)];
+    let more = vec!["enabling 9 0 0 0 uprobe:/a b:f".to_string()];
+    let all = End {
+        overwritten: Some(7),
+        clamped: Some(0),
+        failed: Some("disk".into()),
+        streams,
+        taken,
+        more,
+        ..End::default()
+    };
+    for _ in 0..rounds(20_000) {
+        let mut bytes = all.text().into_bytes();
+        mutate(&mut rng, &mut bytes, END_WORDS);
+        let text = String::from_utf8_lossy(&bytes);
+        let Some(read) = End::parse(&text) else { continue };
+        assert!(read.streams.len() + read.taken.len() + read.more.len() <= text.lines().count());
+        let again = End::parse(&read.text()).expect("what was read can be written");
+        assert_eq!((again.events(), again.streams), (read.events(), read.streams));
+        assert!(end::fit(&text, 100).len() <= 100);
     }
 }

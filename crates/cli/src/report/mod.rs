@@ -35,6 +35,8 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     let Some(dir) = m.get_one::<OsString>("dir").map(PathBuf::from) else {
         return Err(Error::usage("report", "no trace is named", "trapline report DIR, of 'trapline record -o DIR'"));
     };
+    // A limited trace has many files, which are all open at once.
+    let _ = sys::process::raise_file_limit();
     let (dir, several) = the_trace(dir)?;
     if several {
         return other::run(m, &dir);

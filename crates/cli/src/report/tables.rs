@@ -103,7 +103,7 @@ fn about(trace: &Trace, clocks: Clocks) -> totals::Trace {
         live: trace.live,
         // What a recording that goes on has not written yet is not missing.
         missing: missing.filter(|_| !trace.live).collect(),
-        torn: trace.data.torn.iter().map(|t| t.rest).sum(),
+        torn: trace.data.torn.iter().filter(|_| !trace.live).map(|t| t.rest).sum(),
         unwritten: end.map_or(0, |e| e.unwritten()),
         overwritten: end.and_then(|e| e.overwritten),
         clamped: end.and_then(|e| e.clamped),

@@ -16,11 +16,8 @@ pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
         let all = [lines_of_state(trace), lost.clone(), lines_of_recording(trace)].concat();
         all.iter().for_each(|line| complain(&format!("{}: {line}", trace.dir.display())));
     }
-    match trace.live {
-        true => 0,
-        false if trace.end.is_none() || !lost.is_empty() => INCOMPLETE,
-        false => 0,
-    }
+    let whole = trace.live || trace.is_whole() && lost.is_empty();
+    if whole { 0 } else { INCOMPLETE }
 }
 
 /// Whether there is an end, and what else is in the directory.

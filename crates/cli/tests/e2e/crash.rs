@@ -333,3 +333,87 @@ fn a_full_disk_ends_the_trace_but_not_the_command() {
         assert!(stats.contains(&format!("\ndiscarded   {dropped}\nunwritten   {dropped} of")), "{stats}");
     });
 }
+
+#[test]
+fn a_writer_that_cannot_start_ends_the_trace_but_not_the_command() {
+    if !lab::is_root() || !lab::has("setpriv") || !lab::has("prlimit") {
+        return lab::skip("root", "only root can become a user without processes");
+    }
+    // Who has no other processes: room for trapline, its tracer and the command, and for no thread.
+    let uid = (61_000 + std::process::id() % 4_000).to_string();
+    let exe = lab::dir().join("trapline").display().to_string();
+    let dir = lab::scratch();
+    let become_it = ["setpriv", "--reuid", &uid, "--regid", &uid, "--clear-groups"];
+    let limited = [&["prlimit", "--nproc=3:3"][..], &become_it].concat();
+    let recording =
+        [exe.as_str(), "record", "-o", "trace", "--stats", "stats", "dd", "if=/dev/zero", "of=/dev/null", "bs=1"];
+    let args = [&limited[..], &recording, &["count=1000", "status=none"]].concat();
+    let r = finished(User::Me, dir.clone(), lab::run(lab::as_user(User::Me, &args).current_dir(&dir)));
+    assert_eq!((r.outcome.code(), r.outcome.stderr.lines().count()), (0, 2), "{}", r.outcome.stderr);
+    let said = "trapline: trace: cannot start a thread: Resource temporarily unavailable (";
+    assert!(
+        r.outcome.stderr.starts_with(said) && r.outcome.stderr.contains("the command runs on"),
+        "{}",
+        r.outcome.stderr
+    );
+    let dropped = number(&r.stats, "dropped");
+    assert!(dropped > 2000 && r.events() == 0, "{}", r.stats);
+    assert_eq!(calls(&r.stats, "seen"), calls(&r.stats, "dropped"));
+    let report = [&become_it[..], &[&exe, "report", "trace"]].concat();
+    let later = lab::run(lab::as_user(User::Me, &report).current_dir(&dir));
+    assert_eq!((later.code(), later.out().as_str()), (0, ""), "{}", later.stderr);
+    assert!(later.stderr.contains(&format!("{dropped} events could not be written: cannot start")), "{}", later.stderr);
+}
+
+/// What the ring of one stream has dropped is not dropped a second time by another one.
+#[test]
+fn drops_of_the_ptracer_are_counted_once() {
+    each_user(|user| {
+        let options = ["--backend", "ptrace", "--on-full", "drop", "--buffer", "4096"];
+        let dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000", "status=none"];
+        let r = record(user, &options, &dd);
+        assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+        let dropped = number(&r.stats, "dropped");
+        assert!(dropped > 0, "nothing was dropped, the test shows nothing");
+        assert!(r.trace.join("maps").exists(), "there is one stream only, the test shows nothing");
+        if let Some(found) = babeltrace::counts(user, &r.trace) {
+            assert_eq!(found, (r.events(), dropped));
+        }
+        let later = r.report(&[]);
+        assert!(later.stderr.contains(&format!("{dropped} events were dropped")), "{}", later.stderr);
+    });
+}
+
+/// Mappings that the kernel could not tell of, because trapline was stopped and their ring was full, are counted in their stream.
+#[test]
+fn mappings_that_were_lost_are_counted() {
+    if !lab::kernel_backend_is_possible() || !lab::has("python3") {
+        return lab::skip("package:python3", "no kernel backend, or no python3");
+    }
+    let dir = lab::scratch();
+    let script = "import mmap, os, time\n\
+        while not os.path.exists('go'): time.sleep(0.01)\n\
+        for i in range(30000): mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()\n\
+        open('done', 'w')\n\
+        while not os.path.exists('end'): time.sleep(0.01)";
+    let args = ["record", "--backend", "kernel", "-o", "trace", "--stats", "stats", "python3", "-c", script];
+    let running = lab::start(lab::trapline(User::Me, &args).current_dir(&dir).stderr(Stdio::piped()));
+    lab::until("packets", || dir.join("trace/maps").exists());
+    lab::kill("STOP", running.pid().into());
+    fs::write(dir.join("go"), "").expect("go");
+    lab::until("mappings", || dir.join("done").exists());
+    lab::kill("CONT", running.pid().into());
+    fs::write(dir.join("end"), "").expect("end");
+    let r = finished(User::Me, dir, running.end());
+    assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+    let stats = r.report(&["-q", "--as", "stats-json"]);
+    let stats: serde_json::Value = serde_json::from_str(&stats.out()).expect("JSON");
+    let maps = stats["streams"].as_array().into_iter().flatten().find(|s| s["name"] == "maps").expect("the stream");
+    let lost = maps["discarded"].as_u64().expect("a number");
+    assert!(lost > 1000, "none were lost, the test shows nothing: {stats}");
+    let dropped = number(&r.stats, "dropped");
+    assert!(lost <= dropped, "{}", r.stats);
+    if let Some(found) = babeltrace::counts(User::Me, &r.trace) {
+        assert_eq!(found, (r.events(), dropped));
+    }
+}

@@ -2,7 +2,7 @@
 //! there, and `--force` removes nothing through them.
 
 use crate::lab::{self, User, contents, each_user};
-use crate::record::{finished, record, text};
+use crate::record::{calls, finished, number, record, text};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
@@ -59,7 +59,12 @@ fn a_snapshot_is_not_written_through_a_planted_link() {
         fs::write(dir.join("go"), "").expect("go");
         let r = finished(user, dir, running.end());
         assert_eq!(r.outcome.code(), 3, "{}", r.outcome.stderr);
-        assert!(r.outcome.stderr.contains("trace/snapshot-1: File exists"), "{}", r.outcome.stderr);
+        assert!(r.outcome.stderr.contains("trace/snapshot-1: File exists (no whole snapshot"), "{}", r.outcome.stderr);
+        // What is in no snapshot is counted as dropped.
+        assert_eq!(number(&r.stats, "events"), 0, "{}", r.stats);
+        let seen: u64 = calls(&r.stats, "seen").values().sum();
+        assert!(seen > 50 && number(&r.stats, "dropped") >= seen, "{}", r.stats);
+        assert_eq!(calls(&r.stats, "seen"), calls(&r.stats, "dropped"));
         assert_eq!(contents(&outside).len(), 0, "something was written there");
     });
 }

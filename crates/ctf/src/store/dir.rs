@@ -74,18 +74,20 @@ impl Dir {
         Ok(())
     }
 
-    /// Says that the recording has ended, and what was counted: as much of it as has room.
-    pub fn end(&mut self, text: &str) -> io::Result<()> {
+    /// Says that the recording has ended, and what was counted: as much of it as has room, where `more` bytes may be taken beside
+    /// what was reserved for it.
+    pub fn end(&mut self, text: &str, more: u64) -> io::Result<()> {
         let Some(file) = self.room.take() else { return Err(io::ErrorKind::NotFound.into()) };
-        let mut said = text;
+        let mut said = end::fit(text, self.reserved.saturating_add(more));
         if let Err(e) = file.write_all_at(said.as_bytes(), 0) {
-            said = end::fit(text, self.reserved);
+            said = end::fit(said, self.reserved);
             if said.is_empty() {
                 return Err(e);
             }
             file.write_all_at(said.as_bytes(), 0)?;
         }
         file.set_len(said.len() as u64)?;
+        self.reserved = said.len() as u64;
         self.own.rename(ROOM, &self.own, "end")
     }
 }
@@ -178,9 +180,14 @@ mod tests {
         assert_eq!(dir.overhead(), described + on_disk("end.new").unwrap());
         dir.rewrite("cpu_0", 1, b"x").unwrap();
         assert_eq!(std::fs::read(path.join("cpu_0")).unwrap(), b"axc");
-        dir.end("trapline 1\n").unwrap();
-        assert_eq!(std::fs::read(path.join(OWN).join("end")).unwrap(), b"trapline 1\n");
+        dir.end("trapline 1\nmore\n", 0).unwrap();
+        assert_eq!(std::fs::read(path.join(OWN).join("end")).unwrap(), b"trapline 1\nmore\n");
         assert!(on_disk("end.new").is_err());
+        // What has no room is left out by lines, where no more may be taken.
+        let mut dir = Dir::create(&base.join("small"), me).unwrap();
+        dir.describe("", 14).unwrap();
+        dir.end("trapline 1\nmore\n", 1).unwrap();
+        assert_eq!(std::fs::read(base.join("small").join(OWN).join("end")).unwrap(), b"trapline 1\n");
         std::fs::remove_dir_all(&base).unwrap();
     }
 

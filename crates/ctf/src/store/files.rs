@@ -4,7 +4,7 @@
 //! Invariant: of each stream, events that came = events in files + overwritten + unwritten.
 
 use super::Store;
-use crate::end::StreamEnd;
+use crate::end::{LINE, StreamEnd};
 use crate::packet::{self, HEADER, Info, Sealed};
 use std::collections::BTreeMap;
 use std::io;
@@ -126,12 +126,10 @@ impl<S: Store> Files<S> {
     fn try_put(&mut self, name: &str, packet: &Sealed) -> io::Result<bool> {
         let (id, size) = (packet.instance, packet.bytes.len() as u64);
         self.puts += 1;
-        if !self.streams.contains_key(&id) {
-            self.store.begin(name)?;
-            self.streams.insert(id, Kept { name: name.into(), ..Kept::default() });
-        }
+        let new = !self.streams.contains_key(&id);
         if let Limit::Files(max) = self.limit {
-            let max = max.saturating_sub(self.store.overhead());
+            let line = if new { LINE } else { 0 };
+            let max = max.saturating_sub(self.store.overhead() + line);
             // A part is a small share of what may be kept, so that what goes at once is little.
             let share = max / (8 * (self.open.len() as u64 + 1));
             if self.open.get(&id).is_some_and(|p| p.size.bytes + size > share) {
@@ -142,6 +140,9 @@ impl<S: Store> Files<S> {
                 self.streams.entry(id).or_default().overwritten += packet.events;
                 return Ok(false);
             }
+        }
+        if new {
+            self.store.begin(name)?;
         }
         if !self.open.contains_key(&id) {
             self.open_part(id, name)?;
@@ -276,6 +277,14 @@ impl<S: Store> Files<S> {
             *info = last;
         }
         Ok(())
+    }
+
+    /// Bytes that may still be added.
+    pub fn room(&self) -> u64 {
+        match self.limit {
+            Limit::None => u64::MAX,
+            Limit::Files(max) => max.saturating_sub(self.all_bytes()),
+        }
     }
 
     /// What the end record says of the streams.

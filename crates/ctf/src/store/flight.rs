@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Default)]
 pub struct Flight {
     packets: VecDeque<Sealed>,
+    /// Packets that came before the first of them.
+    before: u64,
     bytes: u64,
     max: u64,
     /// Events that had to go for newer ones, by stream.
@@ -29,15 +31,16 @@ impl Flight {
             && self.packets.len() > 1
             && let Some(p) = self.packets.pop_front()
         {
+            self.before += 1;
             self.bytes -= p.bytes.len() as u64;
             *self.overwritten.entry(p.instance).or_default() += p.events;
             self.touched.push(p.instance);
         }
     }
 
-    /// What is kept, oldest first.
-    pub fn packets(&self) -> impl Iterator<Item = &Sealed> {
-        self.packets.iter()
+    /// What is kept, oldest first, each with its number among all packets that came.
+    pub fn packets(&self) -> impl Iterator<Item = (u64, &Sealed)> {
+        (self.before..).zip(&self.packets)
     }
 
     /// Events that had to go for newer ones.
@@ -68,9 +71,10 @@ mod tests {
     fn a_flight_recorder_keeps_the_last() {
         let mut f = Flight::new(100);
         (0..10).for_each(|i| f.put(packet(i, 30, 1)));
-        assert_eq!(f.packets().map(|p| p.instance).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(f.packets().map(|(n, p)| (n, p.instance)).collect::<Vec<_>>(), [(7, 7), (8, 8), (9, 9)]);
         assert_eq!(f.overwritten(), 7);
         f.put(packet(11, 500, 1));
-        assert_eq!(f.packets().map(|p| p.instance).collect::<Vec<_>>(), [11]);
+        assert_eq!(f.packets().map(|(n, p)| (n, p.instance)).collect::<Vec<_>>(), [(10, 11)]);
+        assert_eq!((f.overwritten(), f.overwritten_of(9), f.touched().len()), (10, 1, 10));
     }
 }

@@ -151,7 +151,7 @@ fn identity() -> Result<[u8; 16]> {
 fn target(config: &Config) -> io::Result<Target> {
     let owner = process::euid();
     Ok(match config.flight {
-        Some(max) => Target::Flight(Flight::new(max), Snapshots::create(&config.dir, owner)?),
+        Some(max) => Target::Flight(Flight::new(max), Snapshots::create(&config.dir, owner)?, 0),
         None => {
             let limit = config.max_size.map_or(Limit::None, Limit::Files);
             Target::Disk(Box::new(Files::new(Dir::create(&config.dir, owner)?, limit)))

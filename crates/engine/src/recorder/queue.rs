@@ -22,6 +22,8 @@ pub enum News {
     Failed(PathBuf, io::Error),
     /// A snapshot was written: where, and how many events of enabled probes are in it.
     Snapshot(PathBuf, u64),
+    /// A snapshot could not be written, or not whole.
+    NoSnapshot(PathBuf, io::Error),
 }
 
 /// What the writer has done so far.

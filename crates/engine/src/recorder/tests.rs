@@ -141,7 +141,7 @@ fn a_flight_recorder_without_a_thread_keeps_the_last() {
     r.finish().unwrap();
     let written = monitor.news().into_iter().map(|n| match n {
         News::Snapshot(path, events) => (path, events),
-        News::Failed(path, e) => panic!("{}: {e}", path.display()),
+        News::Failed(path, e) | News::NoSnapshot(path, e) => panic!("{}: {e}", path.display()),
     });
     // Events of enabled probes: an exit is none.
     let wanted = ["snapshot-1", "snapshot-2"].map(|n| (dir.0.join(n), 100));

@@ -23,8 +23,11 @@ pub enum Target {
     /// Into the files of a trace.
     Disk(Box<Files<Dir>>),
     /// Into memory, and from there into snapshots.
-    Flight(Flight, Snapshots),
+    Flight(Flight, Snapshots, Saved),
 }
+
+/// How many of the packets that came to a flight recorder are in a snapshot, or went before.
+pub type Saved = u64;
 
 /// The writer.
 pub struct Writer {
@@ -130,7 +133,7 @@ impl Writer {
                 }
                 Some(packet.bytes)
             }
-            Target::Flight(flight, _) => {
+            Target::Flight(flight, ..) => {
                 flight.put(packet);
                 None
             }
@@ -152,7 +155,7 @@ impl Writer {
                     (of.unwritten, of.overwritten) = (s.unwritten, s.overwritten);
                 }
             }
-            Target::Flight(flight, _) => {
+            Target::Flight(flight, ..) => {
                 *overwritten = flight.overwritten();
                 for id in flight.touched() {
                     streams.entry(id as u32).or_insert_with(StreamTotals::default).overwritten =
@@ -166,14 +169,26 @@ impl Writer {
     /// Writes what is in memory to the next snapshot.
     pub fn snapshot(&mut self) {
         self.describe();
-        let Target::Flight(flight, snapshots) = &mut self.target else { return };
+        let Target::Flight(flight, snapshots, saved) = &mut self.target else { return };
         let path = snapshots.path().join(snapshots.next_name());
         let metadata = self.described.as_deref().unwrap_or_default();
-        let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata));
+        let mut until = *saved;
+        let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata, &mut until));
+        *saved = until.max(*saved);
         self.shared.queue().news.push(match result {
             Ok(events) => News::Snapshot(path, events),
-            Err(e) => News::Failed(path, e),
+            Err(e) => News::NoSnapshot(path, e),
         });
+    }
+
+    /// What is in memory at the end and in no snapshot was not written.
+    fn count_unsaved(&mut self, totals: &mut Totals) {
+        let Target::Flight(flight, _, saved) = &self.target else { return };
+        for (_, packet) in flight.packets().filter(|(n, _)| n >= saved) {
+            count(packet, &mut self.unwritten);
+            totals.streams.entry(packet.instance as u32).or_default().unwritten += packet.events;
+        }
+        totals.unwritten.clone_from(&self.unwritten);
     }
 
     /// Brings the trace to its end, and says in it what was counted; on a full disk too, as far as there is room. `more` are lines
@@ -191,6 +206,7 @@ impl Writer {
             let stream = totals.streams.entry(id).or_default();
             (stream.unwritten, stream.overwritten) = (of.unwritten, of.overwritten);
         }
+        self.count_unsaved(totals);
         if let Target::Disk(files) = &mut self.target {
             let mut end = End { more, failed: files.failure().map(str::to_string), ..End::default() };
             totals.describe(&mut end);
@@ -210,18 +226,20 @@ impl Writer {
 fn end_files(files: &mut Files<Dir>, mut end: End) -> io::Result<()> {
     let settled = files.settle();
     end.streams = files.ends();
-    files.store().end(&end.text()).and(settled)
+    let more = files.room();
+    files.store().end(&end.text(), more).and(settled)
 }
 
-/// Writes a snapshot; how many events of enabled probes are in it.
-fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str) -> io::Result<u64> {
+/// Writes a snapshot; how many events of enabled probes are in it. `saved` becomes the number of the first packet that is not.
+fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, saved: &mut Saved) -> io::Result<u64> {
     dir.describe(metadata, ROOM)?;
     let mut files = Files::new(dir, Limit::None);
     let (mut by_class, mut result) = (Vec::new(), Ok(()));
-    for packet in flight.packets() {
+    for (number, packet) in flight.packets() {
         result = result.and(files.put(&name_of(packet.instance), packet));
         if !files.failed() {
             count(packet, &mut by_class);
+            *saved = number + 1;
         }
     }
     let failed = files.failure().map(str::to_string);
