@@ -105,7 +105,7 @@ fn record() -> Command {
         .args(selection_args())
         .args(format_args())
         .args(session_args())
-        .mut_arg("output", |a| a.value_name("DIR").help("Keep the trace in DIR (mode 0700), which must not exist or be empty"))
+        .mut_arg("output", |a| a.value_name("DIR").help("Keep the trace in DIR (mode 0700), which must not exist, or be empty and yours"))
         .mut_arg("output-append-mode", |a| a.hide(true))
         .mut_arg("as", |_| as_views("Show it meanwhile, on stdout or in FILE: text, json or record"))
         .mut_arg("expr", |_| {

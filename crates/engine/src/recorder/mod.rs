@@ -134,7 +134,7 @@ pub struct Recorder {
 fn cannot(path: &Path, e: &io::Error) -> Error {
     let todo = match e.kind() {
         io::ErrorKind::DirectoryNotEmpty => "choose another directory, or --force to replace a trace",
-        _ => "choose a directory that you may write to",
+        _ => "choose one that does not exist yet, where you may write",
     };
     Error::failed(format!("-o {}", path.display()), reason(e), todo)
 }
@@ -216,12 +216,11 @@ impl Recorder {
         if self.first_event.is_none() && events::schema::by_id(id).is_some_and(|s| s.class != events::Class::Process) {
             self.first_event = Some(time);
         }
-        if !self.streams.contains_key(&stream) {
-            self.begin(stream);
-        }
-        // Not only at ticks, which come late where somebody keeps the caller busy.
-        if self.streams.get(&stream).is_some_and(|s| is_old(&s.filler, time)) {
-            self.seal(stream);
+        match self.streams.get(&stream) {
+            None => self.begin(stream),
+            // Not only at ticks, which come late where somebody keeps the caller busy.
+            Some(s) if is_old(&s.filler, time) => self.seal(stream),
+            Some(_) => {}
         }
         let Some(s) = self.streams.get_mut(&stream) else { return };
         s.taken += 1;
