@@ -101,7 +101,11 @@ impl Folder {
     /// # Errors
     /// There is no `/proc`.
     pub fn writable(self) -> io::Result<Folder> {
-        if self.held { Ok(self) } else { Err(io::Error::other("/proc is not mounted")) }
+        if self.held {
+            Ok(self)
+        } else {
+            Err(io::Error::other("/proc is not mounted, without which it cannot be held"))
+        }
     }
 
     /// Where it is, as the user has named it.

@@ -139,7 +139,7 @@ pub fn check_all(user: User, trace: &Path) -> u64 {
     check_json(trace, &json(user, trace))
 }
 
-/// The same of a trace of which a part is missing.
+/// [`check_all`] of a trace of which a part is missing: the report exits with 125.
 #[track_caller]
 pub fn check_rest(user: User, trace: &Path) -> u64 {
     check_json(trace, &json_of_rest(user, trace))
@@ -178,7 +178,7 @@ pub fn json(user: User, trace: &Path) -> Vec<Value> {
     json_with(user, trace, 0)
 }
 
-/// The same of a trace of which a part is missing.
+/// [`json`] of a trace of which a part is missing: the report exits with 125.
 #[track_caller]
 pub fn json_of_rest(user: User, trace: &Path) -> Vec<Value> {
     json_with(user, trace, 125)

@@ -32,7 +32,7 @@ fn stats(user: User, trace: &Path) -> (Outcome, Value) {
     (out, value)
 }
 
-/// Reports of a trace of which something is missing: the same each time, and nothing is changed by them.
+/// Reports a trace of which something is missing: every report says so in equal words, and none changes anything.
 #[track_caller]
 fn incomplete(r: &Recorded, words: &[&str]) -> Outcome {
     let before = contents(&r.trace);

@@ -215,7 +215,7 @@ pub fn read_metadata(folder: &Folder) -> Result<Metadata, Error> {
 }
 
 /// All traces in a directory and up to eight levels below it, sorted by path: LTTng makes several per session. Symbolic links
-/// are not followed.
+/// are not followed, and directories whose name begins with a dot are passed over.
 ///
 /// # Errors
 /// A directory that cannot be listed.
@@ -230,7 +230,8 @@ pub fn find(dir: &Path) -> Result<Vec<PathBuf>, Error> {
         let io = |source| Error::Io { file: dir.clone(), source };
         for entry in fs::read_dir(&dir).map_err(io)? {
             let entry = entry.map_err(io)?;
-            if depth < 8 && entry.file_type().is_ok_and(|t| t.is_dir()) {
+            let hidden = entry.file_name().as_bytes().starts_with(b".");
+            if depth < 8 && !hidden && entry.file_type().is_ok_and(|t| t.is_dir()) {
                 left.push((entry.path(), depth + 1));
             }
         }

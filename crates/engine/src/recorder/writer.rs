@@ -210,7 +210,7 @@ impl Writer {
         if let Target::Disk(files) = &mut self.target {
             let mut end = End { more, failed: files.failure().map(str::to_string), ..End::default() };
             totals.describe(&mut end);
-            // As before: what was told once of a full disk is not told again.
+            // What was told once of a full disk is not told again.
             if let Err(e) = end_files(files, end)
                 && !files.failed()
             {
