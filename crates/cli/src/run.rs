@@ -239,13 +239,16 @@ impl Run {
             self.maps.drain(|mapping| monitor.mapping(mapping));
             monitor.lost_mappings(self.maps.lost());
         }
-        let kept = self.session.take_recorder().map(Recorder::finish);
+        let lost = self.session.losses();
+        let kept = self.session.take_recorder().map(|mut recorder| {
+            recorder.set_losses(&lost);
+            recorder.finish()
+        });
         self.tell_news();
         let kept: Option<Totals> = kept.transpose()?;
         if let Some(e) = failure {
             return Err(e);
         }
-        let lost = self.session.losses();
         let skipped = self.session.skipped();
         let in_kernel = self.session.filtered();
         let mut filtered = self.tally.as_ref().map(|t| t.total()).unwrap_or_default();
@@ -259,7 +262,8 @@ impl Run {
         let unseen = if kept.is_some() { &filtered } else { &in_kernel };
         stats.add_filtered(unseen, self.filter.filter.as_deref().map(|w| (w, &filtered)));
         let why = wheres::nothing_matched(&self.filter, &filtered, self.passed(kept.as_ref()));
-        stats.add_enablings(&self.plan, &self.session);
+        stats.add_enablings(&self.plan, self.session.enablings().iter().map(|(_, n)| n), kept.as_ref());
+        stats.add_cost(&self.session);
         self.tell(m, &stats, why.as_deref());
         self.farewell(&stats);
         self.status()

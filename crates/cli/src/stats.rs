@@ -5,6 +5,7 @@
 use engine::backend::Session;
 use engine::backend::kernel::Skipped;
 use engine::backend::kernel::cost::Spent;
+use engine::backend::kernel::probes::Counts;
 use engine::collector::{Collector, Counters};
 use engine::losses::Losses;
 use engine::plan::Plan;
@@ -155,11 +156,12 @@ impl Stats {
         });
     }
 
-    /// Adds what the programs have counted: of enablings, and of filters of calls; and what they have cost.
-    pub fn add_enablings(&mut self, plan: &Plan, session: &Session) {
+    /// Adds what the programs have counted of enablings; `counts` are those of the ones that have a program, in their order. What was
+    /// counted of `kept` is lost too if it could not be written.
+    pub fn add_enablings<'c>(&mut self, plan: &Plan, counts: impl Iterator<Item = &'c Counts>, kept: Option<&Totals>) {
         let attached = plan.probes.iter().filter(|e| e.hook.is_some());
         let mut known: HashSet<&str> = HashSet::new();
-        for (e, (_, n)) in attached.zip(session.enablings()) {
+        for ((nth, e), n) in (1..).zip(attached).zip(counts) {
             let probe = self.probe(&e.name);
             if known.insert(&e.name) {
                 // Whatever has arrived somewhere is among those that the programs have seen.
@@ -175,18 +177,23 @@ impl Stats {
                 ],
             );
             self.skipped += n.skipped;
+            let unwritten = kept.map_or(0, |k| k.of_enabling(nth).unwritten);
             let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
             self.enablings.push(json!({
                 "probe": e.name,
                 "seen": n.seen,
-                "recorded": n.recorded,
-                "dropped": n.dropped,
+                "recorded": n.recorded.saturating_sub(unwritten),
+                "dropped": n.dropped + unwritten,
                 "filtered": n.filtered,
                 "skipped": n.skipped,
                 "entered": n.entered,
                 "filter": parts.map(|(p, n)| json!({ "part": p.text, "rejected": n })).collect::<Vec<_>>(),
             }));
         }
+    }
+
+    /// Adds what the session has cost.
+    pub fn add_cost(&mut self, session: &Session) {
         let cost = session.cost();
         let program = |s: &Spent| json!({ "name": s.name, "runs": s.runs, "ns": s.ns });
         self.cost = json!({

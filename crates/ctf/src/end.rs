@@ -8,11 +8,12 @@
 //! stream cpu_0 id 0 packets 3 events 120 discarded 4 taken 124 unwritten 4
 //! taken syscall:read 57                           events of a probe that the recorder took
 //! unwritten syscall:read 4                        those of them that could not be written
+//! dropped syscall:read 9                          events of a probe that found a ring full, so that the recorder never had them
 //! enabling 9 0 0 0 uprobe:./small:twice           what a program in the kernel counted
 //! ```
 //!
-//! It exists from the moment on at which the recording has ended. Traces of the first version have no `stream`, `unwritten` and
-//! `failed` lines. A line or a word that is not known is passed over. What a reader needs most stands first: where there is no
+//! It exists from the moment on at which the recording has ended. Traces of the first version have no `stream`, `unwritten`,
+//! `dropped` and `failed` lines. A line or a word that is not known is passed over. What a reader needs most stands first: where there is no
 //! room for all of it, the rest is left out by whole lines.
 
 /// The first line.
@@ -39,6 +40,8 @@ pub struct End {
     pub taken: Vec<(String, u64)>,
     /// Of these, events that could not be written.
     pub unwritten: Vec<(String, u64)>,
+    /// Events that found a ring full, as far as their probe is known.
+    pub dropped: Vec<(String, u64)>,
     /// Other lines, whole.
     pub more: Vec<String>,
 }
@@ -72,6 +75,7 @@ impl End {
         lines.extend(self.streams.iter().map(StreamEnd::line));
         lines.extend(self.taken.iter().map(|(probe, n)| format!("taken {probe} {n}")));
         lines.extend(self.unwritten.iter().map(|(probe, n)| format!("unwritten {probe} {n}")));
+        lines.extend(self.dropped.iter().map(|(probe, n)| format!("dropped {probe} {n}")));
         lines.extend(self.more.iter().cloned());
         // A name may hold anything; each has one line.
         lines.iter().map(|l| l.replace('\n', "?") + "\n").collect()
@@ -92,6 +96,7 @@ impl End {
                 "stream" => end.streams.extend(StreamEnd::parse(rest)),
                 "taken" => end.taken.extend(counted()),
                 "unwritten" => end.unwritten.extend(counted()),
+                "dropped" => end.dropped.extend(counted()),
                 _ => end.more.push(line.to_string()),
             }
         }
@@ -174,6 +179,7 @@ mod tests {
             streams: vec![stream("cpu_0", 0, 4), stream("tracer", u32::MAX.into(), 0)],
             taken: vec![("syscall:read".into(), 200), ("uprobe:./a b:f".into(), 44)],
             unwritten: vec![("syscall:read".into(), 4)],
+            dropped: vec![("uprobe:./a b:f".into(), 1 << 40)],
             more: vec!["enabling 9 0 0 0 uprobe:./a b:f".into()],
         }
     }

@@ -117,6 +117,8 @@ struct Count {
     span: Option<(u64, u64)>,
     /// Events that the recorder took, where it said so.
     taken: Option<u64>,
+    /// Events that found a ring full, where that is known.
+    dropped: Option<u64>,
 }
 
 impl Count {
@@ -194,12 +196,18 @@ impl Totals {
     /// Says that the recorder took `n` events of `probe` (`syscall:openat`), for the number of those that are missing. Only for a
     /// trace of which every event is counted. False where no schema has this name.
     pub fn taken(&mut self, probe: &str, n: u64) -> bool {
+        self.by_name(probe).map(|c| c.taken = Some(n)).is_some()
+    }
+
+    /// Says that `n` events of `probe` found a ring full while it was recorded. False where no schema has this name.
+    pub fn dropped(&mut self, probe: &str, n: u64) -> bool {
+        self.by_name(probe).map(|c| c.dropped = Some(n)).is_some()
+    }
+
+    fn by_name(&mut self, probe: &str) -> Option<&mut Count> {
         let id = events::generated::SCHEMAS.iter().position(|s| probe_name(s) == probe);
-        let id = id.or_else(|| events::dynamic::by_name(probe).map(usize::from));
-        id.is_some_and(|id| {
-            self.count(id).taken = Some(n);
-            true
-        })
+        let id = id.or_else(|| events::dynamic::by_name(probe).map(usize::from))?;
+        Some(self.count(id))
     }
 
     fn count(&mut self, id: usize) -> &mut Count {
@@ -211,7 +219,11 @@ impl Totals {
 
     /// Name and counts of each probe, the most bytes first.
     fn probes(&self) -> Vec<(String, Count)> {
-        let own = self.own.iter().enumerate().filter(|(_, c)| c.events > 0 || c.taken.is_some_and(|t| t > 0));
+        let own = self
+            .own
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.events > 0 || c.taken.is_some_and(|t| t > 0) || c.dropped.is_some_and(|t| t > 0));
         let mut all: Vec<(String, Count)> =
             own.filter_map(|(id, c)| Some((probe_name(events::schema::by_id(id as u16)?), *c))).collect();
         all.extend(self.foreign.iter().map(|(name, c)| (name.clone(), *c)));
@@ -275,7 +287,7 @@ impl Totals {
         };
         let probe = |(name, c): &(String, Count)| {
             json!({
-                "name": name, "events": c.events, "bytes": c.bytes, "missing": c.missing(),
+                "name": name, "events": c.events, "bytes": c.bytes, "missing": c.missing(), "dropped": c.dropped,
                 "first_ns": first(c.span), "last_ns": last(c.span),
             })
         };

@@ -70,6 +70,9 @@ pub fn stats(trace: &Trace, clocks: Clocks, whole: bool, json: bool) -> Shown {
     for (name, n) in trace.end.iter().filter(|_| whole).flat_map(|e| &e.taken) {
         view.taken(name, *n);
     }
+    for (name, n) in trace.end.iter().flat_map(|e| &e.dropped) {
+        view.dropped(name, *n);
+    }
     enablings(trace).into_iter().for_each(|e| view.enabling(e));
     if json {
         Shown::table(Box::new(AsJson { table: view, write: Totals::write_json }))

@@ -3,6 +3,7 @@
 
 use crate::complain;
 use clap::ArgMatches;
+use ctf::end::End;
 use ctf::trace::{Missing, Trace};
 
 /// The exit status of a report that is not of a whole trace.
@@ -82,16 +83,39 @@ fn words(missing: &[Missing]) -> String {
     parts.join(", ")
 }
 
+/// Of the events that were dropped, those of trapline's own bookkeeping.
+fn own_dropped(end: &End) -> u64 {
+    let maps = end.streams.iter().filter(|s| s.name == "maps").map(|s| s.discarded.saturating_sub(s.unwritten));
+    maps.chain([processes(&end.dropped)]).fold(0, u64::saturating_add)
+}
+
+/// The sum of what trapline keeps for itself, which are no events of enabled probes.
+fn processes(counts: &[(String, u64)]) -> u64 {
+    counts.iter().filter(|(probe, _)| probe.starts_with("process:")).fold(0, |sum, (_, n)| sum.saturating_add(*n))
+}
+
+/// `all` events in words, `own` of them trapline's own; `None` for no events.
+fn counted(all: u64, own: u64) -> Option<String> {
+    match (all.saturating_sub(own), own.min(all)) {
+        (0, 0) => None,
+        (0, own) => Some(format!("{own} of trapline's own events")),
+        (n, 0) => Some(format!("{n} events")),
+        (n, own) => Some(format!("{n} events and {own} of trapline's own")),
+    }
+}
+
 /// What was lost while it was recorded, as the recorder has counted it.
 fn lines_of_recording(trace: &Trace) -> Vec<String> {
     let mut lines = Vec::new();
     let unwritten = trace.end.as_ref().map_or(0, |e| e.unwritten());
     let dropped = trace.discarded().saturating_sub(unwritten);
-    if dropped > 0 {
-        lines.push(format!("{dropped} events were dropped while it was recorded (see --buffer and --on-full)"));
-    }
+    let own = trace.end.as_ref().map_or(0, own_dropped);
+    let dropped =
+        counted(dropped, own).map(|n| format!("{n} were dropped while it was recorded (see --buffer and --on-full)"));
+    lines.extend(dropped);
     if let Some(why) = trace.end.as_ref().and_then(|e| e.failed.as_deref()) {
-        lines.push(format!("{unwritten} events could not be written: {why}"));
+        let own = trace.end.as_ref().map_or(0, |e| processes(&e.unwritten));
+        lines.extend(counted(unwritten, own).map(|n| format!("{n} could not be written: {why}")));
     }
     let old = trace.end.as_ref().and_then(|e| e.overwritten).unwrap_or(0);
     if old > 0 {

@@ -191,24 +191,12 @@ impl Run {
 
     /// The counters, as `--stats` has them.
     fn counted(&self, standing: &Standing, began: u64) -> Value {
-        let stats = match &standing.kept {
+        let mut stats = match &standing.kept {
             None => Stats::gather(&self.collector, &standing.losses, &standing.skipped, began),
             Some(kept) => Stats::kept(kept, &standing.losses, &standing.skipped, began),
         };
-        let mut v: Value = serde_json::from_str(&stats.to_json(self.session.name())).unwrap_or_default();
-        let attached = self.plan.probes.iter().filter(|e| e.hook.is_some());
-        for (e, (name, n)) in attached.zip(&standing.enablings) {
-            let counts = &mut v["probes"][name];
-            let recorded = counts["recorded"].as_u64().unwrap_or(0);
-            *counts = json!({
-                "seen": n.seen_by_name(e),
-                "recorded": recorded,
-                "dropped": n.dropped,
-                "filtered": n.filtered,
-                "skipped": n.skipped,
-            });
-        }
-        v
+        stats.add_enablings(&self.plan, standing.enablings.iter().map(|(_, n)| n), standing.kept.as_ref());
+        serde_json::from_str(&stats.to_json(self.session.name())).unwrap_or_default()
     }
 
     /// Those who wait for a snapshot learn of it.

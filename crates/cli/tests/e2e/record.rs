@@ -35,6 +35,20 @@ pub fn number(stats: &Value, name: &str) -> u64 {
     stats[name].as_u64().unwrap_or_else(|| panic!("{name}: {stats}"))
 }
 
+/// Events that were lost, with those that trapline keeps for itself: a trace has them all.
+pub fn lost_in_all(stats: &Value) -> u64 {
+    number(stats, "dropped") + number(stats, "bookkeeping_dropped")
+}
+
+/// The same, in the words of a report.
+pub fn lost_in_words(stats: &Value) -> String {
+    match (number(stats, "dropped"), number(stats, "bookkeeping_dropped")) {
+        (n, 0) => format!("{n} events"),
+        (0, own) => format!("{own} of trapline's own events"),
+        (n, own) => format!("{n} events and {own} of trapline's own"),
+    }
+}
+
 /// A counter of each system call, by name.
 pub fn calls(stats: &Value, counter: &str) -> BTreeMap<String, u64> {
     let probes = stats["probes"].as_object().expect("probes");
@@ -392,14 +406,22 @@ fn drops_of_a_full_ring_are_in_the_trace() {
         roomy.check();
         let made = roomy.events();
         assert!(made > 2 * N, "{made}");
-        let dropped = number(&r.stats, "dropped") + number(&r.stats, "bookkeeping_dropped");
+        let dropped = lost_in_all(&r.stats);
         assert!(dropped > 0, "nothing was dropped, the test shows nothing");
-        (r.events() + dropped == made).then_some((r, dropped))
+        (r.events() + dropped == made).then_some(r)
     });
-    let (r, dropped) = attempts.find_map(|a| a).expect("events and drops that are as many as were made");
+    let r = attempts.find_map(|a| a).expect("events and drops that are as many as were made");
     babeltrace::check_with_drops(User::Me, &r.trace, r.events());
     let out = r.report(&[]);
     assert_eq!(out.code(), 0, "{}", out.stderr);
-    assert!(out.stderr.contains(&format!("{dropped} events were dropped")), "{}", out.stderr);
+    assert!(out.stderr.contains(&format!("{} were dropped", lost_in_words(&r.stats))), "{}", out.stderr);
     assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
+    // Which calls they were is known too.
+    let stats: Value = serde_json::from_str(&r.report(&["-q", "--as", "stats-json"]).out()).expect("JSON");
+    let of_calls = calls(&r.stats, "dropped");
+    for (name, n) in &of_calls {
+        let probe = stats["probes"].as_array().expect("probes").iter().find(|p| p["name"] == name.as_str());
+        assert_eq!(probe.and_then(|p| p["dropped"].as_u64()).unwrap_or(0), *n, "{name} {stats}");
+    }
+    assert!(of_calls["syscall:read"] > 0 && of_calls["syscall:write"] > 0, "{}", r.stats);
 }

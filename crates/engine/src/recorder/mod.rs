@@ -15,6 +15,7 @@ mod writer;
 
 use crate::backend::kernel::load::PROBE_SHIFT;
 use crate::error::{Error, Result};
+use crate::losses::Losses;
 use crate::sieve::Gate;
 use ctf::folder::reason;
 use ctf::packet::{self, Filler};
@@ -129,6 +130,8 @@ pub struct Recorder {
     first_event: Option<u64>,
     full: bool,
     gate: Option<Gate>,
+    /// Events that were lost before they came here, by class.
+    dropped: Vec<(u16, u64)>,
 }
 
 fn cannot(path: &Path, e: &io::Error) -> Error {
@@ -179,6 +182,7 @@ impl Recorder {
             first_event: None,
             full: false,
             gate: None,
+            dropped: Vec::new(),
         })
     }
 
@@ -190,6 +194,11 @@ impl Recorder {
     /// Lines to keep with the trace: what was counted of enablings.
     pub fn set_counts(&mut self, lines: Vec<String>) {
         self.shared.queue().counts = lines;
+    }
+
+    /// Says what was lost before it came here, which the trace tells at its end.
+    pub fn set_losses(&mut self, lost: &Losses) {
+        self.dropped.clone_from(&lost.classes);
     }
 
     /// A handle for the front end.
@@ -370,6 +379,7 @@ impl Recorder {
             streams: self.streams.iter().map(|(id, s)| (*id, of(s))).collect(),
             clamped: self.streams.values().map(|s| s.filler.clamped()).sum(),
             first_event: self.first_event,
+            dropped: self.dropped.clone(),
             ..Totals::default()
         }
     }

@@ -42,6 +42,8 @@ pub struct Totals {
     pub streams: BTreeMap<u32, StreamTotals>,
     /// Records of mappings that the kernel could not write because nobody had read the earlier ones.
     pub lost_mappings: u64,
+    /// Events that found a ring full, by class id, as far as that is known: not those of probes, which their enablings count.
+    pub dropped: Vec<(u16, u64)>,
     /// Events that went for newer ones (`--max-size`, `--flight`).
     pub overwritten: u64,
     /// Events whose time was set to that of the event in front of them.
@@ -63,11 +65,13 @@ impl Totals {
 
     /// Writes into a record what was counted of classes.
     pub fn describe(&self, end: &mut End) {
+        let name = |id: u16| Some(events::schema::by_id(id)?.probe().into_owned());
         let named = |counts: &[u64]| -> Vec<(String, u64)> {
             let some = (0u16..).zip(counts).filter(|(_, n)| **n > 0);
-            some.filter_map(|(id, n)| Some((events::schema::by_id(id)?.probe().into_owned(), *n))).collect()
+            some.filter_map(|(id, n)| Some((name(id)?, *n))).collect()
         };
         (end.taken, end.unwritten) = (named(&self.taken), named(&self.unwritten));
+        end.dropped = self.dropped.iter().filter_map(|(id, n)| Some((name(*id)?, *n))).collect();
         (end.overwritten, end.clamped) = (Some(self.overwritten), Some(self.clamped));
     }
 }

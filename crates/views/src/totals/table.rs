@@ -14,6 +14,7 @@ pub fn write(t: &Totals, out: &mut Vec<u8>) {
     let mut total = Count::default();
     probes.iter().for_each(|(_, c)| total.join(c));
     let missing = probes.iter().filter_map(|(_, c)| c.missing()).reduce(u64::saturating_add);
+    total.dropped = probes.iter().filter_map(|(_, c)| c.dropped).reduce(u64::saturating_add);
     total.taken = missing.map(|n| n.saturating_add(total.events));
     whole(t, out);
     let start = t.span().map_or(0, |s| s.0);
@@ -149,8 +150,10 @@ fn streams(t: &Totals, start: u64, out: &mut Vec<u8>) {
 
 fn table(probes: &[(String, Count)], total: &Count, start: u64, out: &mut Vec<u8>) {
     let missing = total.missing().is_some();
+    let dropped = total.dropped.is_some();
     let mut head = vec!["events", "bytes", "% bytes", "avg"];
     head.extend(missing.then_some("missing"));
+    head.extend(dropped.then_some("dropped"));
     head.extend(["first", "last"]);
     let numbers = head.into_iter().map(|h| (h, Align::Right));
     let mut grid = Grid::new(numbers.chain([("probe", Align::Left)]));
@@ -158,7 +161,9 @@ fn table(probes: &[(String, Count)], total: &Count, start: u64, out: &mut Vec<u8
         let share = 100.0 * c.bytes as f64 / total.bytes.max(1) as f64;
         let avg = c.bytes.checked_div(c.events).map_or_else(|| "-".to_owned(), |n| n.to_string());
         let mut cells = vec![c.events.to_string(), c.bytes.to_string(), format!("{share:.2}"), avg];
-        cells.extend(missing.then(|| c.missing().map_or_else(|| "-".to_owned(), |n| n.to_string())));
+        let known = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        cells.extend(missing.then(|| known(c.missing())));
+        cells.extend(dropped.then(|| known(c.dropped)));
         cells.extend(ends(c.span, start));
         cells.push(plain(name));
         cells
