@@ -12,6 +12,7 @@ mod captures;
 mod command;
 mod crash;
 mod death;
+mod drain;
 mod ending;
 mod format;
 mod in_flight;
