@@ -1,10 +1,16 @@
-//! The functions of an ELF file of 64 bits, and where in the file their first instructions lie.
+//! The tables of an ELF file of 64 bits: its functions and where in the file their first instructions lie, what it imports and
+//! from where, its sections.
 //!
 //! ```text
 //!  .symtab, .dynsym: name, address ──► PT_LOAD that holds the address ──► offset in the file (what a uprobe is set on)
+//!  .dynsym: names without an address ──► imports;  .dynamic ──► the libraries that are looked through for them
 //! ```
 
-use object::elf::{FileHeader64, PF_X, PT_LOAD, SHT_DYNSYM, SHT_NOTE, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, Sym64};
+use crate::ReadAt;
+use object::elf::{
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, Dyn64, FileHeader64, PF_X, PT_INTERP, PT_LOAD, SHF_COMPRESSED,
+    SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Sym64,
+};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::read::{ReadCache, ReadRef};
 use object::{Endianness, SectionIndex};
@@ -15,6 +21,10 @@ const MAX_FILE: u64 = 4 << 30;
 /// The most symbols per table, and segments, that are looked at.
 const MAX_SYMBOLS: usize = 4 << 20;
 const MAX_SEGMENTS: usize = 1024;
+const MAX_SECTIONS: usize = 4096;
+/// The most entries of `.dynamic`, and the longest name of a symbol or a file.
+const MAX_DYNAMIC: usize = 4096;
+const MAX_NAME: usize = 4096;
 
 /// Why a file has no functions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,11 +71,44 @@ struct Load {
     code: bool,
 }
 
+/// A section: where its bytes lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Name.
+    pub name: String,
+    /// Address; 0 where it is not loaded.
+    pub address: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Bytes in the file.
+    pub size: u64,
+    /// Its bytes are compressed.
+    pub compressed: bool,
+}
+
+/// What the dynamic loader is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dynamic {
+    /// The libraries that are loaded with it (`DT_NEEDED`).
+    pub needed: Vec<String>,
+    /// Its own name as a library (`DT_SONAME`).
+    pub soname: Option<String>,
+    /// Where it looks for libraries before everybody else (`DT_RPATH`, which `DT_RUNPATH` replaces).
+    pub rpath: Option<String>,
+    /// Where it looks for libraries after `LD_LIBRARY_PATH` (`DT_RUNPATH`).
+    pub runpath: Option<String>,
+}
+
 /// What was read of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Elf {
     loads: Vec<Load>,
     functions: Vec<Function>,
+    sections: Vec<Section>,
+    imports: Vec<String>,
+    dynamic: Dynamic,
+    interpreter: Option<String>,
+    has_symtab: bool,
     pub(crate) notes: Vec<u8>,
     /// Address of `.stapsdt.base`.
     pub(crate) note_base: Option<u64>,
@@ -88,34 +131,54 @@ impl Elf {
         let endian = header.endian()?;
         let mut elf = Elf { machine: header.e_machine(endian), ..Elf::default() };
         for p in header.program_headers(endian, data)?.iter().take(MAX_SEGMENTS) {
-            if p.p_type(endian) == PT_LOAD {
-                elf.loads.push(Load {
-                    address: p.p_vaddr(endian),
-                    offset: p.p_offset(endian),
-                    len: p.p_filesz(endian),
-                    code: p.p_flags(endian) & PF_X != 0,
-                });
+            let (offset, len) = (p.p_offset(endian), p.p_filesz(endian));
+            match p.p_type(endian) {
+                PT_LOAD => {
+                    let code = p.p_flags(endian) & PF_X != 0;
+                    elf.loads.push(Load { address: p.p_vaddr(endian), offset, len, code });
+                }
+                PT_INTERP if len <= MAX_NAME as u64 => {
+                    elf.interpreter = data.read_bytes_at(offset, len).ok().map(|b| text_at(b, 0));
+                }
+                _ => {}
             }
         }
         let sections = header.sections(endian, data)?;
-        for s in sections.iter() {
+        let strings_of = |s: &object::elf::SectionHeader64<Endianness>| {
+            sections.section(SectionIndex(s.sh_link(endian) as usize))?.data(endian, data)
+        };
+        for s in sections.iter().take(MAX_SECTIONS) {
+            let name = sections.section_name(endian, s).unwrap_or_default();
+            elf.sections.push(Section {
+                name: String::from_utf8_lossy(name).into_owned(),
+                address: s.sh_addr(endian),
+                offset: s.sh_offset(endian),
+                size: if s.sh_type(endian) == SHT_NOBITS { 0 } else { s.sh_size(endian) },
+                compressed: s.sh_flags(endian) & u64::from(SHF_COMPRESSED) != 0,
+            });
             match s.sh_type(endian) {
-                SHT_SYMTAB | SHT_DYNSYM => {
+                kind @ (SHT_SYMTAB | SHT_DYNSYM) => {
                     let symbols = s.data_as_array::<Sym64<Endianness>, _>(endian, data)?;
-                    let strings = sections.section(SectionIndex(s.sh_link(endian) as usize))?.data(endian, data)?;
+                    let strings = strings_of(s)?;
+                    elf.has_symtab |= kind == SHT_SYMTAB;
                     elf.add(symbols, strings, endian);
+                    if kind == SHT_DYNSYM {
+                        elf.import(symbols, strings, endian);
+                    }
                 }
-                SHT_NOTE if sections.section_name(endian, s) == Ok(b".note.stapsdt") => {
-                    elf.notes = s.data(endian, data)?.to_vec();
+                SHT_DYNAMIC => {
+                    let entries = s.data_as_array::<Dyn64<Endianness>, _>(endian, data)?;
+                    elf.dynamic = dynamic(entries, strings_of(s)?, endian);
                 }
-                _ if sections.section_name(endian, s) == Ok(b".stapsdt.base") => {
-                    elf.note_base = Some(s.sh_addr(endian));
-                }
+                SHT_NOTE if name == b".note.stapsdt" => elf.notes = s.data(endian, data)?.to_vec(),
+                _ if name == b".stapsdt.base" => elf.note_base = Some(s.sh_addr(endian)),
                 _ => {}
             }
         }
         elf.functions.sort();
         elf.functions.dedup_by(|a, b| a.name == b.name && a.offset == b.offset);
+        elf.imports.sort();
+        elf.imports.dedup();
         Ok(elf)
     }
 
@@ -126,14 +189,79 @@ impl Elf {
             }
             let (address, size) = (s.st_value(endian), s.st_size(endian));
             let Some(offset) = self.code_offset(address) else { continue };
-            let name = strings.get(s.st_name(endian) as usize..).unwrap_or_default();
-            let name = name.split(|b| *b == 0).next().unwrap_or_default();
-            if name.is_empty() || name.len() > 4096 {
+            let name = text_at(strings, s.st_name(endian) as usize);
+            if name.is_empty() {
                 continue;
             }
-            let name = String::from_utf8_lossy(name).into_owned();
             let indirect = s.st_type() == STT_GNU_IFUNC;
             self.functions.push(Function { name, address, size, offset, indirect });
+        }
+    }
+
+    /// Notes the functions that other files are to provide.
+    fn import(&mut self, symbols: &[Sym64<Endianness>], strings: &[u8], endian: Endianness) {
+        for s in symbols.iter().take(MAX_SYMBOLS) {
+            let may_be_function = matches!(s.st_type(), STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
+            if may_be_function && s.st_shndx(endian) == 0 && s.st_bind() != STB_LOCAL {
+                self.imports.push(text_at(strings, s.st_name(endian) as usize));
+            }
+        }
+    }
+
+    /// The names that it looks for in other files, sorted: functions, and what may be one.
+    pub fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
+    /// Whether it looks for `name` in other files.
+    pub fn is_imported(&self, name: &str) -> bool {
+        self.imports.binary_search_by(|i| i.as_str().cmp(name)).is_ok()
+    }
+
+    /// What the dynamic loader is told.
+    pub fn dynamic(&self) -> &Dynamic {
+        &self.dynamic
+    }
+
+    /// The dynamic loader, of programs that have one.
+    pub fn interpreter(&self) -> Option<&str> {
+        self.interpreter.as_deref()
+    }
+
+    /// Whether it is linked with nothing: neither a loader nor libraries.
+    pub fn is_static(&self) -> bool {
+        self.interpreter.is_none() && self.dynamic.needed.is_empty()
+    }
+
+    /// Whether it has been stripped: only the symbols that others may use are left.
+    pub fn is_stripped(&self) -> bool {
+        !self.has_symtab
+    }
+
+    /// All sections.
+    pub fn sections(&self) -> impl Iterator<Item = &Section> {
+        self.sections.iter()
+    }
+
+    /// The section of this name.
+    pub fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|s| s.name == name)
+    }
+
+    /// What is loaded of it: address, offset and bytes in the file, and whether they can be executed.
+    pub fn loaded(&self) -> impl Iterator<Item = (u64, u64, u64, bool)> + '_ {
+        self.loads.iter().map(|l| (l.address, l.offset, l.len, l.code))
+    }
+
+    /// At most `most` bytes of code from `address` on, as many as are in the file and can be executed.
+    pub fn code(&self, file: &(impl ReadAt + ?Sized), address: u64, most: usize) -> Vec<u8> {
+        let inside = |l: &&Load| l.code && address.checked_sub(l.address).is_some_and(|at| at < l.len);
+        let Some(load) = self.loads.iter().find(inside) else { return Vec::new() };
+        let at = address - load.address;
+        let mut bytes = vec![0; (load.len - at).min(most as u64) as usize];
+        match load.offset.checked_add(at).map(|from| file.read_at(from, &mut bytes)) {
+            Some(Ok(())) => bytes,
+            _ => Vec::new(),
         }
     }
 
@@ -169,6 +297,33 @@ impl Elf {
     pub fn machine(&self) -> u16 {
         self.machine
     }
+}
+
+/// The text at an offset of a string table, up to its NUL; empty where it is too long.
+fn text_at(strings: &[u8], at: usize) -> String {
+    let rest = strings.get(at..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(MAX_NAME + 1)];
+    match rest.iter().position(|b| *b == 0) {
+        Some(end) => String::from_utf8_lossy(&rest[..end]).into_owned(),
+        None if rest.len() <= MAX_NAME => String::from_utf8_lossy(rest).into_owned(),
+        None => String::new(),
+    }
+}
+
+fn dynamic(entries: &[Dyn64<Endianness>], strings: &[u8], endian: Endianness) -> Dynamic {
+    let mut all = Dynamic::default();
+    for e in entries.iter().take(MAX_DYNAMIC) {
+        let text = || Some(text_at(strings, usize::try_from(e.d_val.get(endian)).ok()?));
+        match e.d_tag.get(endian) {
+            0 => break,
+            DT_NEEDED => all.needed.extend(text()),
+            DT_SONAME => all.soname = text(),
+            DT_RPATH => all.rpath = text(),
+            DT_RUNPATH => all.runpath = text(),
+            _ => {}
+        }
+    }
+    all
 }
 
 #[cfg(test)]

@@ -1,0 +1,331 @@
+//! What the debug information of a file (DWARF 2 to 5) says of its functions: names and types of what they take and return, and
+//! where they were inlined.
+//!
+//! ```text
+//!  address ─► .debug_aranges, else the ranges of each unit ─► unit ─► its functions by address ─► entry
+//!  entry ─► DW_AT_abstract_origin, DW_AT_specification ─► parameters and types ─► abi: which registers
+//! ```
+//!
+//! Only what one function takes is read ([`section`]). Compressed sections and split files are not. A damaged file says less.
+
+mod abi;
+mod inlined;
+mod prototype;
+pub mod section;
+mod types;
+
+pub use inlined::Inlined;
+pub use prototype::{Parameter, Prototype, Where};
+pub use types::{Kind, TypeInfo};
+
+use crate::{Elf, ReadAt};
+use gimli::{
+    Abbreviations, AttributeValue, DebugAbbrevOffset, DebugInfoOffset, DebugTypeSignature, DwAt, Dwarf, Reader,
+    UnitHeader, UnitOffset, UnitType, constants as c,
+};
+use section::{Bytes, Source};
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+type Unit<'f> = gimli::Unit<Bytes<'f>>;
+type Entry<'f> = gimli::DebuggingInformationEntry<Bytes<'f>>;
+type Value<'f> = AttributeValue<Bytes<'f>>;
+
+/// The longest name that is believed.
+const MAX_NAME: usize = 4096;
+/// The most units of a file, and entries that one refers to by the next.
+const MAX_UNITS: usize = 1 << 18;
+const MAX_HOPS: usize = 8;
+
+/// The debug information of a file.
+pub struct Debug<'f> {
+    dwarf: Dwarf<Bytes<'f>>,
+    source: Rc<Source<'f>>,
+    abbreviations: RefCell<HashMap<usize, Arc<Abbreviations>>>,
+    units: RefCell<HashMap<usize, Rc<Found<'f>>>>,
+    /// Where every unit begins, in order.
+    headers: OnceCell<Vec<usize>>,
+    /// Ranges of addresses, sorted, and the units that they belong to.
+    ranges: OnceCell<Vec<(u64, u64, usize)>>,
+    /// Types that have units of their own: the unit, and where in it.
+    signatures: OnceCell<HashMap<u64, (UnitHeader<Bytes<'f>>, UnitOffset)>>,
+}
+
+/// A unit, and what was found in it.
+struct Found<'f> {
+    unit: Unit<'f>,
+    language: Option<c::DwLang>,
+    /// Addresses of functions, and where their entries are.
+    functions: OnceCell<HashMap<u64, UnitOffset>>,
+}
+
+/// An entry and the unit that it is in.
+#[derive(Clone)]
+struct Die<'f> {
+    found: Rc<Found<'f>>,
+    at: UnitOffset,
+}
+
+impl<'f> Debug<'f> {
+    /// Of a file whose tables are `elf`; none without debug information that can be read.
+    pub fn open(elf: &Elf, file: &'f dyn ReadAt) -> Option<Debug<'f>> {
+        let usable = |name: &str| elf.section(name).filter(|s| s.size > 0 && !s.compressed);
+        usable(".debug_info")?;
+        let end = elf.sections().map(|s| s.offset.saturating_add(s.size)).max()?;
+        let source = Source::new(file, end);
+        let load = |id: gimli::SectionId| -> Result<Bytes<'f>, gimli::Error> {
+            let (from, len) = usable(id.name()).map_or((0, 0), |s| (s.offset, s.size as usize));
+            Ok(Bytes::new(&source, from, len))
+        };
+        let dwarf = Dwarf::load(load).ok()?;
+        Some(Debug {
+            dwarf,
+            source,
+            abbreviations: RefCell::default(),
+            units: RefCell::default(),
+            headers: OnceCell::new(),
+            ranges: OnceCell::new(),
+            signatures: OnceCell::new(),
+        })
+    }
+
+    /// The bytes of text at an attribute.
+    fn text(&self, unit: &Unit<'f>, value: Option<Value<'f>>) -> Option<String> {
+        let mut bytes = self.dwarf.attr_string(unit, value?).ok()?;
+        let _ = bytes.truncate(MAX_NAME);
+        Some(bytes.to_string_lossy().ok()?.into_owned())
+    }
+
+    fn abbreviations(&self, header: &UnitHeader<Bytes<'f>>) -> Option<Arc<Abbreviations>> {
+        let DebugAbbrevOffset(at) = header.debug_abbrev_offset();
+        if let Some(known) = self.abbreviations.borrow().get(&at) {
+            return Some(Arc::clone(known));
+        }
+        let parsed = self.dwarf.abbreviations(header).ok()?;
+        self.abbreviations.borrow_mut().insert(at, Arc::clone(&parsed));
+        Some(parsed)
+    }
+
+    fn parse_unit(&self, header: UnitHeader<Bytes<'f>>) -> Option<Rc<Found<'f>>> {
+        let abbreviations = self.abbreviations(&header)?;
+        let unit = Unit::new_with_abbreviations(&self.dwarf, header, abbreviations).ok()?;
+        let root = unit.entry(UnitOffset(unit.header.header_size())).ok();
+        let language = root.and_then(|root| match root.attr_value(c::DW_AT_language)? {
+            AttributeValue::Language(l) => Some(l),
+            _ => None,
+        });
+        Some(Rc::new(Found { unit, language, functions: OnceCell::new() }))
+    }
+
+    /// The unit whose header is there.
+    fn unit(&self, at: usize) -> Option<Rc<Found<'f>>> {
+        if let Some(known) = self.units.borrow().get(&at) {
+            return Some(Rc::clone(known));
+        }
+        let found = self.parse_unit(self.dwarf.unit_header(DebugInfoOffset(at)).ok()?)?;
+        let mut units = self.units.borrow_mut();
+        if units.len() >= 256 {
+            units.clear();
+        }
+        units.insert(at, Rc::clone(&found));
+        Some(found)
+    }
+
+    fn headers(&self) -> &[usize] {
+        self.headers.get_or_init(|| {
+            let mut all = Vec::new();
+            let mut units = self.dwarf.units();
+            while let Ok(Some(header)) = units.next()
+                && all.len() < MAX_UNITS
+            {
+                all.extend(header.debug_info_offset().map(|at| at.0));
+            }
+            all
+        })
+    }
+
+    /// The unit that an address of code belongs to.
+    fn unit_of(&self, address: u64) -> Option<Rc<Found<'f>>> {
+        let ranges = self.ranges.get_or_init(|| self.all_ranges());
+        let next = ranges.partition_point(|r| r.0 <= address);
+        // Ranges overlap only in damaged files; few of those in front are looked at.
+        let found = ranges[..next].iter().rev().take(16).find(|r| address < r.1)?;
+        self.unit(found.2)
+    }
+
+    /// What `.debug_aranges` says, and of units that it leaves out what they say themselves.
+    fn all_ranges(&self) -> Vec<(u64, u64, usize)> {
+        let mut all = Vec::new();
+        let mut told = std::collections::HashSet::new();
+        let mut sets = self.dwarf.debug_aranges.headers();
+        while let Ok(Some(set)) = sets.next() {
+            let DebugInfoOffset(unit) = set.debug_info_offset();
+            let mut entries = set.entries();
+            while let Ok(Some(entry)) = entries.next() {
+                told.insert(unit);
+                all.push((entry.address(), entry.address().saturating_add(entry.length()), unit));
+            }
+        }
+        for at in self.headers().iter().filter(|at| !told.contains(*at)) {
+            let Some(found) = self.dwarf.unit_header(DebugInfoOffset(*at)).ok().and_then(|h| self.parse_unit(h)) else {
+                continue;
+            };
+            let Ok(mut ranges) = self.dwarf.unit_ranges(&found.unit) else { continue };
+            while let Ok(Some(range)) = ranges.next() {
+                all.push((range.begin, range.end, *at));
+            }
+        }
+        all.retain(|r| r.0 < r.1);
+        all.sort_unstable();
+        all
+    }
+
+    /// The entry of the function that begins at an address.
+    fn function(&self, address: u64) -> Option<Die<'f>> {
+        let found = self.unit_of(address)?;
+        let at = *found.functions.get_or_init(|| self.functions_of(&found.unit)).get(&address)?;
+        Some(Die { found, at })
+    }
+
+    /// The functions of a unit that have code.
+    fn functions_of(&self, unit: &Unit<'f>) -> HashMap<u64, UnitOffset> {
+        let mut all = HashMap::new();
+        let Ok(mut entries) = unit.entries_raw(None) else { return all };
+        while !entries.is_empty() {
+            let at = entries.next_offset();
+            let Ok(abbreviation) = entries.read_abbreviation() else { break };
+            let Some(abbreviation) = abbreviation else { continue };
+            let attributes = abbreviation.attributes();
+            if !self.source.spend_attributes(attributes.len()) {
+                break;
+            }
+            if abbreviation.tag() != c::DW_TAG_subprogram {
+                if entries.skip_attributes(attributes).is_err() {
+                    break;
+                }
+                continue;
+            }
+            let mut address = None;
+            for spec in attributes {
+                let Ok(attribute) = entries.read_attribute(*spec) else { return all };
+                match attribute.name() {
+                    c::DW_AT_low_pc | c::DW_AT_entry_pc => {
+                        address = self.dwarf.attr_address(unit, attribute.value()).ok().flatten().or(address);
+                    }
+                    // In several parts: it begins with the first.
+                    c::DW_AT_ranges if address.is_none() => {
+                        let ranges = self.dwarf.attr_ranges(unit, attribute.value()).ok().flatten();
+                        address = ranges.and_then(|mut r| r.next().ok().flatten()).map(|r| r.begin);
+                    }
+                    _ => {}
+                }
+            }
+            if let Some(address) = address {
+                all.entry(address).or_insert(at);
+            }
+        }
+        all
+    }
+
+    /// The entry that a reference leads to.
+    fn refer(&self, from: &Rc<Found<'f>>, value: &Value<'f>) -> Option<Die<'f>> {
+        match *value {
+            AttributeValue::UnitRef(at) => Some(Die { found: Rc::clone(from), at }),
+            AttributeValue::DebugInfoRef(DebugInfoOffset(at)) => {
+                let headers = self.headers();
+                let unit = *headers.get(headers.partition_point(|h| *h <= at).checked_sub(1)?)?;
+                Some(Die { found: self.unit(unit)?, at: UnitOffset(at - unit) })
+            }
+            AttributeValue::DebugTypesRef(DebugTypeSignature(signature)) => {
+                let (header, at) = self.signatures.get_or_init(|| self.all_signatures()).get(&signature)?.clone();
+                Some(Die { found: self.parse_unit(header)?, at })
+            }
+            _ => None,
+        }
+    }
+
+    /// The types that have units of their own: in `.debug_types`, since DWARF 5 among the others.
+    fn all_signatures(&self) -> HashMap<u64, (UnitHeader<Bytes<'f>>, UnitOffset)> {
+        let mut all = HashMap::new();
+        let mut add = |header: UnitHeader<Bytes<'f>>| {
+            if let UnitType::Type { type_signature, type_offset } = header.type_()
+                && all.len() < MAX_UNITS
+            {
+                all.insert(type_signature.0, (header, type_offset));
+            }
+        };
+        let mut types = self.dwarf.type_units();
+        while let Ok(Some(header)) = types.next() {
+            add(header);
+        }
+        for at in self.headers() {
+            self.dwarf.unit_header(DebugInfoOffset(*at)).into_iter().for_each(&mut add);
+        }
+        all
+    }
+}
+
+impl<'f> Die<'f> {
+    fn entry(&self) -> Option<Entry<'f>> {
+        self.found.unit.entry(self.at).ok()
+    }
+}
+
+impl<'f> Debug<'f> {
+    /// An attribute of an entry, or of the one that it stands for, and the unit that it is in.
+    fn attribute(&self, die: &Die<'f>, name: DwAt) -> Option<(Value<'f>, Rc<Found<'f>>)> {
+        let mut die = die.clone();
+        for _ in 0..MAX_HOPS {
+            let entry = die.entry()?;
+            if let Some(value) = entry.attr_value(name) {
+                return Some((value, die.found));
+            }
+            die = self.origin(&die, &entry)?;
+        }
+        None
+    }
+
+    /// The entry that an entry is a further one of.
+    fn origin(&self, die: &Die<'f>, entry: &Entry<'f>) -> Option<Die<'f>> {
+        let value = entry.attr_value(c::DW_AT_abstract_origin).or_else(|| entry.attr_value(c::DW_AT_specification))?;
+        self.refer(&die.found, &value)
+    }
+
+    /// The entry that an attribute refers to.
+    fn referred(&self, die: &Die<'f>, name: DwAt) -> Option<Die<'f>> {
+        let (value, found) = self.attribute(die, name)?;
+        self.refer(&found, &value)
+    }
+
+    fn name(&self, die: &Die<'f>) -> Option<String> {
+        let (value, found) = self.attribute(die, c::DW_AT_name)?;
+        self.text(&found.unit, Some(value))
+    }
+
+    fn number(&self, die: &Die<'f>, name: DwAt) -> Option<u64> {
+        match self.attribute(die, name)?.0 {
+            AttributeValue::FileIndex(n) => Some(n),
+            value => value.udata_value(),
+        }
+    }
+
+    /// The entries directly below one, at most so many.
+    fn children(&self, die: &Die<'f>, most: usize) -> Vec<Die<'f>> {
+        let mut all = Vec::new();
+        let Ok(mut tree) = die.found.unit.entries_tree(Some(die.at)) else { return all };
+        let Ok(root) = tree.root() else { return all };
+        let mut children = root.children();
+        while let Ok(Some(child)) = children.next()
+            && all.len() < most
+        {
+            let entry = child.entry();
+            if !self.source.spend_attributes(entry.attrs().len()) {
+                break;
+            }
+            all.push(Die { found: Rc::clone(&die.found), at: entry.offset() });
+        }
+        all
+    }
+}
