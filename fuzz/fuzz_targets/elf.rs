@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(elf) = Elf::parse(&bytes[..]) else { return };
     let places = Places::new(&elf, &bytes);
     for f in elf.functions().iter().take(50) {
-        let _ = (places.entry(f), places.offset(f, 5), places.is_closed(f));
+        let _ = (places.entry(f.address), places.offset(f.address, f.size, 5), places.is_closed(f.address, f.size));
     }
     for s in usdt::of(&elf).iter().take(50) {
         let _ = places.noted(s.address);

@@ -1,7 +1,7 @@
 //! Enablings: a probe that is switched on, with what it takes along and its own filter.
 //!
 //! ```text
-//! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm]'
+//! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm] [str(ARGUMENT)]…'
 //! ```
 //!
 //! A bare name is a system call, as in strace; those of one session are carried out together ([`crate::select::Calls`]). Any
@@ -10,6 +10,7 @@
 use crate::error::{Error, Result};
 use crate::plan::CallCaptures;
 use crate::provider::{self, ArgInfo, Form, Hook, Place};
+use crate::quoting;
 use crate::rights::{self, Sight};
 use crate::select::Calls;
 use bpf::calls::plan::Frames;
@@ -17,6 +18,7 @@ use bpf::probes::{Field, Tail, Value};
 use events::Schema;
 use events::dynamic;
 use events::types::{Fmt, Int, StrKind, Type};
+use lang::filter::ir::{Leaf, Subject};
 use lang::{Diagnostic, Filter, Parsed};
 use std::collections::{HashMap, HashSet};
 
@@ -65,6 +67,8 @@ pub struct Request {
     pub filter: Option<String>,
     /// Captures.
     pub captures: Captures,
+    /// Arguments that are addresses of strings, which are taken along.
+    pub strings: Vec<String>,
 }
 
 impl Request {
@@ -72,8 +76,16 @@ impl Request {
     pub fn parse(text: &str) -> Result<Request> {
         let mut request = Request::default();
         let mut rest = text.trim();
+        let blank = quoting::find(rest, |rest| rest.starts_with(' '));
+        if !quoting::is_closed(&rest[..blank.unwrap_or(rest.len())]) {
+            return Err(Error::usage(
+                format!("-e {text}"),
+                "a quote in it has no end",
+                "PROVIDER:\"NAME, WITH BLANKS\"",
+            ));
+        }
         // A filter stands between slashes that have a blank outside, so that paths can be told from it.
-        if let Some(from) = rest.find(" /") {
+        if let Some(from) = quoting::find(rest, |rest| rest.starts_with(" /")) {
             let behind = &rest[from + 2..];
             let to = behind.rfind('/').filter(|to| behind[to + 1..].is_empty() || behind[to + 1..].starts_with(' '));
             let Some(to) = to else {
@@ -82,9 +94,9 @@ impl Request {
             request.filter = Some(behind[..to].trim().to_string());
             request.captures(text, &behind[to + 1..])?;
             rest = &rest[..from];
-        } else if let Some((names, captures)) = rest.split_once(' ') {
-            request.captures(text, captures)?;
-            rest = names;
+        } else if let Some(from) = blank {
+            request.captures(text, &rest[from..])?;
+            rest = &rest[..from];
         }
         request.names = names(rest);
         if request.names.is_empty() {
@@ -95,6 +107,11 @@ impl Request {
 
     fn captures(&mut self, text: &str, words: &str) -> Result<()> {
         for word in words.split_whitespace() {
+            if let Some(argument) = word.strip_prefix("str(").and_then(|w| w.strip_suffix(')')) {
+                let argument = argument.strip_prefix("args.").unwrap_or(argument);
+                self.strings.push(argument.to_string());
+                continue;
+            }
             let (name, n) = word.split_once('=').map_or((word, None), |(name, n)| (name, Some(n)));
             let frames = n.map_or(Some(FRAMES), |n| n.parse().ok().filter(|n| (1..=127).contains(n)));
             match (name, frames) {
@@ -102,7 +119,7 @@ impl Request {
                 ("ustack", Some(n)) => self.captures.ustack = n,
                 ("comm", _) if n.is_none() => self.captures.comm = true,
                 _ => {
-                    let todo = "kstack, ustack (each with =N, at most 127) or comm";
+                    let todo = "kstack, ustack (each with =N, at most 127), comm or str(ARGUMENT)";
                     return Err(Error::usage(format!("-e {text}"), format!("cannot take '{word}' along"), todo));
                 }
             }
@@ -111,9 +128,9 @@ impl Request {
     }
 }
 
-/// The names between commas. A comma inside of a probe's name (there is none in any provider's) would end it.
+/// The names between commas; those within quotes belong to a name.
 fn names(text: &str) -> Vec<String> {
-    text.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::to_string).collect()
+    quoting::split(text).into_iter().map(str::trim).filter(|n| !n.is_empty()).map(str::to_string).collect()
 }
 
 /// Whether a name of an `-e` is a probe other than a call: it begins with a provider's name.
@@ -147,6 +164,8 @@ pub struct Enabling {
     pub missing: Vec<String>,
     /// Its events do not say in which task they happened.
     pub anonymous: bool,
+    /// How it may harm the program, though that was forced ([`crate::returns`]).
+    pub danger: Option<String>,
 }
 
 impl Enabling {
@@ -173,11 +192,20 @@ impl std::fmt::Debug for Enabling {
     }
 }
 
-/// The enablings that requests ask for: every probe that their names match. `more` is taken along by all.
+/// What an enabling takes along, and which events it wants.
+#[derive(Clone, Copy)]
+struct Wanted<'r> {
+    captures: Captures,
+    strings: &'r [String],
+    filter: Option<&'r Parsed>,
+}
+
+/// The enablings that requests ask for: every probe that their names match. `more` is taken along by all. `pids` are the processes that
+/// are attached to, if any: libraries are those that they have mapped.
 ///
 /// # Errors
 /// A probe that does not exist, that is enabled twice with the same filter, or whose filter is none for it; too many of them.
-pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
+pub fn enable(requests: &[Request], more: Captures, pids: &[i32]) -> Result<Vec<Enabling>> {
     let mut all: Vec<Enabling> = Vec::new();
     let mut known: HashSet<(String, Option<&str>)> = HashSet::new();
     for request in requests {
@@ -185,10 +213,12 @@ pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
         let parsed = filter.map(|text| lang::filter::parse(text, &[]).map_err(|d| mistake("", text, &d)));
         let parsed = parsed.transpose()?;
         let captures = request.captures.join(more);
+        let wanted = Wanted { captures, strings: &request.strings, filter: parsed.as_ref() };
         for name in request.names.iter().filter(|n| is_probe(n)) {
+            let name = &provider::of_processes(name, pids).unwrap_or_else(|| name.clone());
             let own = matches!(name.as_str(), "begin" | "end");
             if name.contains(['*', '?']) {
-                if let Some(enabling) = together(name, captures, parsed.as_ref())? {
+                if let Some(enabling) = together(name, wanted)? {
                     once(&mut known, &enabling.name, filter)?;
                     limit(name, all.len() + 1)?;
                     all.push(enabling);
@@ -196,7 +226,8 @@ pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
                 }
                 limit(name, provider::list(name, false)?.len() + all.len())?;
             }
-            let ready = if own { Vec::new() } else { provider::ready(name)? };
+            let elsewhere = |e| provider::elsewhere(name, pids).unwrap_or(e);
+            let ready = if own { Vec::new() } else { provider::ready(name).map_err(elsewhere)? };
             let several: HashSet<&str> = ready.iter().map(|r| r.probe.name.as_str()).collect();
             limit(name, several.len() + all.len())?;
             let names = several.iter().map(|n| n.to_string()).chain(own.then(|| name.clone()));
@@ -207,7 +238,7 @@ pub fn enable(requests: &[Request], more: Captures) -> Result<Vec<Enabling>> {
                 all.push(of_session(name, request)?);
             }
             for ready in ready {
-                all.push(of(ready, captures, parsed.as_ref())?);
+                all.push(of(ready, wanted)?);
             }
         }
     }
@@ -225,17 +256,17 @@ fn once<'f>(known: &mut HashSet<(String, Option<&'f str>)>, name: &str, filter: 
 
 /// One enabling for all probes that a pattern matches, where their provider has them share a program, and where the filter is the
 /// same for all: one that asks for the probe's name is not.
-fn together(pattern: &str, captures: Captures, filter: Option<&Parsed>) -> Result<Option<Enabling>> {
+fn together(pattern: &str, wanted: Wanted<'_>) -> Result<Option<Enabling>> {
     let Some((probes, ready)) = provider::together(pattern)? else { return Ok(None) };
     if probes.len() > dynamic::MAX {
         let why = format!("it matches {} functions, and a session has at most {}", probes.len(), dynamic::MAX);
         return Err(Error::usage(format!("-e {pattern}"), why, "name fewer"));
     }
-    let mut enabling = of(ready, captures, filter)?;
+    let mut enabling = of(ready, wanted)?;
     let fields: Vec<dynamic::Field> =
         enabling.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty }).collect();
     let members = probes.iter().map(|p| class(&p.name, &fields)).collect::<Result<Vec<_>>>()?;
-    for (filter, typed) in filter.iter().zip(&enabling.filter) {
+    for (filter, typed) in wanted.filter.iter().zip(&enabling.filter) {
         let same = |s: &&&Schema| filter.check(s).is_ok_and(|other| other.parts() == typed.parts());
         if members.iter().filter(same).count() < members.len() {
             return Ok(None);
@@ -272,7 +303,17 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
     }
     let (schema, fields) = (class(name, &[])?, Vec::new());
     let (members, missing) = (Vec::new(), Vec::new());
-    Ok(Enabling { name: name.into(), schema, members, fields, hook: None, filter: None, missing, anonymous: false })
+    Ok(Enabling {
+        name: name.into(),
+        schema,
+        members,
+        fields,
+        hook: None,
+        filter: None,
+        missing,
+        anonymous: false,
+        danger: None,
+    })
 }
 
 /// What is captured beside the arguments of calls; `more` by all of them.
@@ -352,8 +393,9 @@ fn class(name: &str, fields: &[dynamic::Field]) -> Result<&'static Schema> {
     dynamic::class(name, fields).map_err(|e| Error::failed(name, e.to_string(), "enable fewer probes"))
 }
 
-fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Result<Enabling> {
+fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
     let provider::Ready { probe, hook } = ready;
+    let Wanted { captures, strings, filter } = wanted;
     let sight = rights::of_probe(&probe.name, captures)?;
     let mut types = Vec::new();
     let mut fields = Vec::new();
@@ -364,6 +406,20 @@ fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Re
             fields.push(if sight.has(&arg.name) { field } else { field.hidden() });
         } else {
             missing.push(arg.name.clone());
+        }
+    }
+    let called = |name: &str| probe.aliases.iter().find(|a| a.0 == name).map(|a| a.1.clone());
+    for name in strings {
+        let name = called(name).unwrap_or_else(|| name.clone());
+        let known = types.iter().position(|t| t.name == name);
+        let Some(nth) = known.filter(|_| hook.strings_are_users()) else {
+            return Err(no_string(&probe.name, &name, known.is_some(), &types));
+        };
+        // What is a string already is taken along as it is.
+        if let Type::Int(_) = types[nth].ty {
+            let tail = Some(Tail::UserString);
+            types.push(dynamic::Field { name: format!("str_{name}"), ty: Type::Str(StrKind::Text) });
+            fields.push(Field { value: fields[nth].value.clone(), tail });
         }
     }
     let skip = hook.own_frames();
@@ -378,10 +434,55 @@ fn of(ready: provider::Ready, captures: Captures, filter: Option<&Parsed>) -> Re
         fields.push(Field { value: Value::Constant(1), tail: Some(tail) });
     }
     let schema = class(&probe.name, &types)?;
-    let filter = filter.map(|f| f.check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))).transpose()?;
+    let filter = filter.map(|f| {
+        let typed = f.renamed(&called).check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))?;
+        match reads_addresses(&typed, schema) && !hook.strings_are_users() {
+            true => Err(Error::usage(
+                format!("-e {}: /{}/", probe.name, f.text),
+                "str() of a number reads the process's memory, and this probe's numbers are not known to be addresses there",
+                "compare the number",
+            )),
+            false => Ok(typed),
+        }
+    });
+    let filter = filter.transpose()?;
     filter.iter().try_for_each(|f| rights::of_filter(&probe.name, sight, f))?;
-    let anonymous = sight == Sight::Anonymous;
-    Ok(Enabling { name: probe.name, schema, members: Vec::new(), fields, hook: Some(hook), filter, missing, anonymous })
+    Ok(Enabling {
+        name: probe.name,
+        schema,
+        members: Vec::new(),
+        fields,
+        hook: Some(hook),
+        filter,
+        missing,
+        anonymous: sight == Sight::Anonymous,
+        danger: None,
+    })
+}
+
+/// Whether a filter reads strings at addresses that arguments are.
+fn reads_addresses(filter: &Filter, schema: &Schema) -> bool {
+    let mut reads = false;
+    for part in filter.parts() {
+        part.cond.values(&mut |leaf| {
+            if let Leaf::Text(lang::filter::ir::Text { subject: Subject::Arg(i), .. }) = leaf {
+                reads |= matches!(schema.args[usize::from(*i)].ty, Type::Int(_));
+            }
+        });
+    }
+    reads
+}
+
+/// Why there is no string behind an argument.
+fn no_string(probe: &str, argument: &str, known: bool, all: &[dynamic::Field]) -> Error {
+    let what = format!("-e {probe}: str({argument})");
+    if known {
+        let why = "this probe's numbers are not known to be addresses of the process";
+        return Error::usage(what, why, "functions of programs and static probes have strings");
+    }
+    let names: Vec<&str> = all.iter().map(|f| f.name.as_str()).collect();
+    let todo = if names.is_empty() { "it has no arguments".into() } else { format!("it has {}", names.join(", ")) };
+    Error::usage(what, "no such argument", todo)
 }
 
 /// Type and source of an argument; none where no program can find it.
@@ -424,7 +525,21 @@ mod tests {
         assert_eq!(r.captures, Captures { kstack: FRAMES, ustack: 5, comm: true });
         let r = Request::parse("uprobe:/usr/bin/x:y").unwrap();
         assert_eq!((r.filter, r.captures), (None, Captures::default()));
-        for bad in ["", " , ", "read /pid == 1", "read kstack=0", "read kstack=128", "read stack", "read comm=3"] {
+        let r = Request::parse(r#"uprobe:./p:"a::f(int, char*)",read /pid == 1/ str(arg0) str(args.why)"#).unwrap();
+        assert_eq!(r.names, [r#"uprobe:./p:"a::f(int, char*)""#, "read"]);
+        assert_eq!((r.filter.as_deref(), r.strings), (Some("pid == 1"), vec!["arg0".to_string(), "why".into()]));
+        assert_eq!(Request::parse(r#"uprobe:"./a /b":main comm"#).unwrap().names, [r#"uprobe:"./a /b":main"#]);
+        for bad in [
+            r#"uprobe:./p:"a b"#,
+            "read str(",
+            "",
+            " , ",
+            "read /pid == 1",
+            "read kstack=0",
+            "read kstack=128",
+            "read stack",
+            "read comm=3",
+        ] {
             assert!(Request::parse(bad).is_err(), "{bad}");
         }
     }

@@ -270,6 +270,7 @@ impl Plan {
             }
             out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
             out.extend(hook.lost().map(|what| format!("  lost: {what}")));
+            out.extend(e.danger.iter().map(|danger| format!("  danger, which --force takes: {danger}")));
         }
         if self.probes.iter().any(|e| e.hook.is_some()) {
             let share = crate::backend::kernel::probes::share(self.buffer, self.probes.len());

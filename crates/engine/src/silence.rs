@@ -4,6 +4,7 @@ use crate::backend::kernel::probes::Counts;
 use crate::enabling::Enabling;
 use crate::maps::Maps;
 use crate::plan::{Plan, Target};
+use crate::provider::hook::LeftOut;
 use events::Event;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -88,17 +89,15 @@ pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach:
     let (mut lost, mut silent) = (Vec::new(), Vec::new());
     for (e, n) in attached.zip(counts) {
         let left_out = e.hook.as_ref().map(|h| h.left_out()).unwrap_or_default();
-        if !left_out.is_empty() {
-            let more = if left_out.len() > 3 { ", …" } else { "" };
-            let (n, first) = (left_out.len(), left_out[..left_out.len().min(3)].join(", "));
-            lost.push(format!("{}: the kernel can put no breakpoint at {n} of its places: {first}{more}", e.name));
-        }
-        if n.recorded == 0 && (left_out.is_empty() || !e.members.is_empty()) {
+        lost.extend(left_out.iter().map(|l| l.line(&e.name)));
+        let refused = left_out.iter().any(|l| matches!(l, LeftOut::Places(..)));
+        if n.recorded == 0 && (!refused || !e.members.is_empty()) {
             silent.push(format!("{}: nothing recorded: {}", e.name, why(e, n, reach, late)));
         }
         if n.without_return() > 0 {
             let (open, all) = (n.without_return(), n.entered.unwrap_or(0));
-            let why = "nested deeper than 64, which the kernel does not follow, or not over";
+            let why =
+                "nested deeper than 64, which the kernel does not follow, left by longjmp or an exception, or not over";
             lost.push(format!("{}: {open} of {all} calls without a return: {why}", e.name));
         }
     }
@@ -144,7 +143,7 @@ mod tests {
     fn what_is_known_is_said() {
         let own = std::env::current_exe().unwrap();
         let text = format!("uprobe:{}:main /pid == 1 && tid == 2/", own.display());
-        let enabled = enable(&[Request::parse(&text).unwrap()], Captures::default()).unwrap();
+        let enabled = enable(&[Request::parse(&text).unwrap()], Captures::default(), &[]).unwrap();
         let e = &enabled[0];
         let counts = |seen, parts: &[u64], skipped| Counts {
             seen,

@@ -127,4 +127,25 @@ impl Expr {
             _ => self,
         }
     }
+
+    /// Gives arguments other names.
+    pub(crate) fn rename_fields(&mut self, other: &dyn Fn(&str) -> Option<String>) {
+        match &mut self.kind {
+            Kind::Field(name) => {
+                if let Some(other) = other(name) {
+                    *name = other;
+                }
+            }
+            Kind::Call(_, list) | Kind::All(list) | Kind::Any(list) => {
+                list.iter_mut().for_each(|e| e.rename_fields(other));
+            }
+            Kind::Unary(_, e) | Kind::Cast(_, e) | Kind::Group(e) => e.rename_fields(other),
+            Kind::Binary(_, a, b) => {
+                a.rename_fields(other);
+                b.rename_fields(other);
+            }
+            Kind::Choice(three) => three.iter_mut().for_each(|e| e.rename_fields(other)),
+            Kind::Int(_) | Kind::Str(_) | Kind::Name(_) => {}
+        }
+    }
 }

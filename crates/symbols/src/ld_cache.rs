@@ -80,12 +80,7 @@ impl LdCache {
         if let Some(exact) = self.0.iter().find(|l| l.name == name) {
             return vec![exact];
         }
-        let versions = |l: &&Library| {
-            l.name.strip_prefix(name).is_some_and(|rest| match rest.strip_prefix(".so") {
-                Some(version) => version.is_empty() || version.starts_with('.'),
-                None => name.ends_with(".so") && rest.starts_with('.'),
-            })
-        };
+        let versions = |l: &&Library| is_version(&l.name, name);
         let mut seen = BTreeSet::new();
         self.0.iter().filter(versions).filter(|l| seen.insert(&l.name)).collect()
     }
@@ -94,6 +89,15 @@ impl LdCache {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|l| l.name.as_str())
     }
+}
+
+/// Whether a library's file name is `name`, or a version of it: `libc.so.6` of `libc` and of `libc.so`.
+pub fn is_version(file: &str, name: &str) -> bool {
+    let with_version = |rest: &str| match rest.strip_prefix(".so") {
+        Some(version) => version.is_empty() || version.starts_with('.'),
+        None => name.ends_with(".so") && rest.starts_with('.'),
+    };
+    file == name || file.strip_prefix(name).is_some_and(with_version)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 //! Tables of symbols and notes may be damaged, or lie: what they say is checked against the code.
 
 use crate::code::{self, At, Code};
-use crate::elf::Function;
 use crate::frames::{Frame, Frames};
 use crate::{Elf, ReadAt};
 use std::cell::{OnceCell, RefCell};
@@ -91,35 +90,37 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
     }
 
     /// Whether a function begins where its symbol says.
-    pub fn entry(&self, f: &Function) -> Outcome {
+    pub fn entry(&self, address: u64) -> Outcome {
         self.machine()?;
-        if !code::is_instruction(&self.elf.code(self.file, f.address, code::LONGEST)) {
+        if !code::is_instruction(&self.elf.code(self.file, address, code::LONGEST)) {
             return Err(Misplaced::NoCode(Vec::new()));
         }
-        match self.enclosing(f.address) {
-            Some(frame) if frame.start != f.address => match self.code(frame).at(f.address) {
-                // A second entry: nothing but the symbol leads there.
-                At::Start | At::Likely | At::Doubtful => Ok(()),
-                At::Inside => Err(Misplaced::Inside(Vec::new())),
-                At::Data => Err(Misplaced::NoCode(Vec::new())),
-            },
-            _ => Ok(()),
+        let frame = self.frames().at(address);
+        if frame.is_some_and(|frame| frame.start == address) {
+            return Ok(());
+        }
+        // Nothing but the symbol says that it begins there: another one that begins before and reaches further may disagree.
+        let around = frame.or_else(|| self.enclosing_symbol(address, |start| start < address));
+        match around.map_or(At::Start, |frame| self.code(frame).at(address)) {
+            At::Start | At::Likely | At::Doubtful => Ok(()),
+            At::Inside => Err(Misplaced::Inside(Vec::new())),
+            At::Data => Err(Misplaced::NoCode(Vec::new())),
         }
     }
 
-    /// Whether an instruction begins at an offset into a function.
-    pub fn offset(&self, f: &Function, offset: u64) -> Outcome {
-        self.entry(f)?;
+    /// Whether an instruction begins at an offset into the function that begins at an address and has `size` bytes (0: not known).
+    pub fn offset(&self, address: u64, size: u64, offset: u64) -> Outcome {
+        self.entry(address)?;
         if offset == 0 {
             return Ok(());
         }
-        let frame = self.extent(f).ok_or(Misplaced::NoSize)?;
+        let frame = self.extent(address, size).ok_or(Misplaced::NoSize)?;
         if offset >= frame.end - frame.start {
             return Err(Misplaced::Outside(frame.end - frame.start));
         }
         let code = self.code(frame);
-        let near = || code.nearest(f.address + offset).into_iter().map(|at| at - f.address).collect();
-        match code.at(f.address + offset) {
+        let near = || code.nearest(address + offset).into_iter().map(|at| at - address).collect();
+        match code.at(address + offset) {
             At::Start | At::Likely => Ok(()),
             At::Inside => Err(Misplaced::Inside(near())),
             At::Doubtful | At::Data => Err(Misplaced::NoCode(near())),
@@ -141,11 +142,11 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
 
     /// Whether it is proven that no exception and no cancellation of a thread leaves a function: it calls nothing but functions of this
     /// file of which that holds too, and where it goes is known.
-    pub fn is_closed(&self, f: &Function) -> bool {
+    pub fn is_closed(&self, address: u64, size: u64) -> bool {
         if self.machine().is_err() {
             return false;
         }
-        let Some(first) = self.extent(f) else { return false };
+        let Some(first) = self.extent(address, size) else { return false };
         let mut waiting = vec![first];
         let mut seen: Vec<u64> = vec![first.start];
         let mut bytes = 0;
@@ -174,24 +175,24 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
     }
 
     /// From where to where a function reaches.
-    fn extent(&self, f: &Function) -> Option<Frame> {
-        let frame = self.frames().at(f.address).filter(|r| r.start == f.address);
-        match f.size {
+    fn extent(&self, address: u64, size: u64) -> Option<Frame> {
+        let frame = self.frames().at(address).filter(|r| r.start == address);
+        match size {
             0 => frame,
             size => {
-                let end = f.address.checked_add(size)?;
-                Some(Frame { start: f.address, end, lands: frame.is_some_and(|r| r.lands) })
+                let end = address.checked_add(size)?;
+                Some(Frame { start: address, end, lands: frame.is_some_and(|r| r.lands) })
             }
         }
     }
 
     /// The function that an address lies in.
     fn enclosing(&self, address: u64) -> Option<Frame> {
-        self.frames().at(address).or_else(|| self.enclosing_symbol(address))
+        self.frames().at(address).or_else(|| self.enclosing_symbol(address, |start| start <= address))
     }
 
-    /// The same by the table of symbols: the one that begins nearest to the address, of those that begin before.
-    fn enclosing_symbol(&self, address: u64) -> Option<Frame> {
+    /// What encloses an address by the table of symbols: that which begins nearest to it, of those that begin `before` it.
+    fn enclosing_symbol(&self, address: u64, before: impl Fn(u64) -> bool) -> Option<Frame> {
         let all = self.by_address.get_or_init(|| {
             let sized = self.elf.functions().iter().filter(|f| f.size > 0);
             let mut all: Vec<_> = sized.map(|f| (f.address, f.address.saturating_add(f.size), 0)).collect();
@@ -203,7 +204,7 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
             }
             all
         });
-        let before = &all[..all.partition_point(|f| f.0 <= address)];
+        let before = &all[..all.partition_point(|f| before(f.0))];
         // Where functions overlap, those behind may end before the address.
         let candidates = before.iter().rev().take(REMEMBERED).take_while(|f| f.2 > address);
         let (start, end, _) = candidates.into_iter().find(|f| f.1 > address)?;
@@ -238,12 +239,12 @@ mod tests {
         let bytes = own();
         let elf = Elf::parse(&bytes[..]).unwrap();
         let places = Places::new(&elf, &bytes[..]);
-        let wrong: Vec<_> = elf.functions().iter().filter(|f| places.entry(f).is_err()).collect();
-        assert_eq!(wrong, Vec::<&Function>::new());
+        let wrong: Vec<_> = elf.functions().iter().filter(|f| places.entry(f.address).is_err()).collect();
+        assert_eq!(wrong, Vec::<&crate::elf::Function>::new());
         let [main] = elf.function("main") else { panic!("one main") };
-        assert_eq!(places.offset(main, 0), Ok(()));
-        assert_eq!(places.offset(main, main.size), Err(Misplaced::Outside(main.size)));
-        assert_eq!(places.offset(main, u64::MAX), Err(Misplaced::Outside(main.size)));
+        assert_eq!(places.offset(main.address, main.size, 0), Ok(()));
+        assert_eq!(places.offset(main.address, main.size, main.size), Err(Misplaced::Outside(main.size)));
+        assert_eq!(places.offset(main.address, main.size, u64::MAX), Err(Misplaced::Outside(main.size)));
     }
 
     #[test]
@@ -252,13 +253,13 @@ mod tests {
         let elf = Elf::parse(&bytes[..]).unwrap();
         let places = Places::new(&elf, &bytes[..]);
         let [main] = elf.function("main") else { panic!("one main") };
-        let inside = (1..main.size).find_map(|at| match places.offset(main, at) {
+        let inside = (1..main.size).find_map(|at| match places.offset(main.address, main.size, at) {
             Err(Misplaced::Inside(near)) => Some((at, near)),
             _ => None,
         });
         let (at, near) = inside.unwrap();
         assert!(near[0] < at && near.get(1).is_none_or(|n| *n > at), "{at}: {near:?}");
-        assert!(near.iter().all(|n| places.offset(main, *n).is_ok()));
+        assert!(near.iter().all(|n| places.offset(main.address, main.size, *n).is_ok()));
     }
 
     /// A symbol in the midst of another function's instructions.
@@ -270,15 +271,14 @@ mod tests {
         let [main] = elf.function("main") else { panic!("one main") };
         let mut refused = 0;
         for at in 1..main.size {
-            let lie = Function { address: main.address + at, size: 1, name: "lie".into(), ..main.clone() };
-            let starts = places.offset(main, at).is_ok();
-            assert!(places.entry(&lie).is_ok() || !starts, "{at}");
-            refused += u64::from(places.entry(&lie).is_err());
-            assert_eq!(places.noted(lie.address).is_ok(), starts, "{at}");
+            let lie = main.address + at;
+            let starts = places.offset(main.address, main.size, at).is_ok();
+            assert!(places.entry(lie).is_ok() || !starts, "{at}");
+            refused += u64::from(places.entry(lie).is_err());
+            assert_eq!(places.noted(lie).is_ok(), starts, "{at}");
         }
         assert!(refused * 2 > main.size, "{refused} of {}", main.size);
-        let nowhere = Function { address: 1, ..main.clone() };
-        assert_eq!(places.entry(&nowhere), Err(Misplaced::NoCode(Vec::new())));
+        assert_eq!(places.entry(1), Err(Misplaced::NoCode(Vec::new())));
         assert!(places.noted(0).is_err());
     }
 }

@@ -10,7 +10,7 @@ fn ask(bytes: &Vec<u8>) {
     let Ok(elf) = Elf::parse(&bytes[..]) else { return };
     let places = Places::new(&elf, bytes);
     for f in elf.functions().iter().take(200) {
-        let _ = (places.entry(f), places.offset(f, 3), places.is_closed(f));
+        let _ = (places.entry(f.address), places.offset(f.address, f.size, 3), places.is_closed(f.address, f.size));
     }
     for s in usdt::of(&elf).iter().take(50) {
         let _ = places.noted(s.address);

@@ -6,6 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+/// Of [`Map::prot`]: its bytes can be executed.
+pub const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
+
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
@@ -90,9 +93,12 @@ pub fn open(pid: i32, range: (u64, u64), path: &[u8], file: (u32, u32, u64)) -> 
     let inside = std::ffi::OsStr::from_bytes(&inside);
     let found =
         open_regular(Path::new(inside)).or_else(|_| open_regular(Path::new(std::ffi::OsStr::from_bytes(path))))?;
-    let meta = found.metadata()?;
-    let device = (libc::major(meta.dev()), libc::minor(meta.dev()), meta.ino());
-    if device == file { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
+    if identity(&found.metadata()?) == file { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+/// Device and inode of a file, as [`Map::file`].
+pub fn identity(meta: &fs::Metadata) -> (u32, u32, u64) {
+    (libc::major(meta.dev()), libc::minor(meta.dev()), meta.ino())
 }
 
 /// Opens a regular file to read; neither waits for nor touches anything else (pipes, devices).

@@ -168,6 +168,11 @@ impl Image {
         Image { path, argv, envp }
     }
 
+    /// The value of a variable of its environment.
+    pub fn variable(&self, name: &str) -> Option<&[u8]> {
+        self.envp.iter().find_map(|v| v.as_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    }
+
     /// Executes it; returns only on failure. Async-signal-safe but for the two pointer lists, which a single-threaded
     /// child may allocate.
     pub fn exec(&self) -> io::Error {

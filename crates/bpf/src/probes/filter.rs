@@ -125,7 +125,8 @@ fn arguments(a: &mut Assembler, plan: &Plan<'_>, filter: &Filter, mut at: i16) -
                 }
             };
         }
-        let bytes = if field.tail == Some(Tail::UserString) { Bytes::User } else { Bytes::Kernel };
+        // A number whose string a filter asks for is an address of the process's.
+        let bytes = if matches!(field.tail, None | Some(Tail::UserString)) { Bytes::User } else { Bytes::Kernel };
         places.push(Argument { value: place, bytes });
     }
     places

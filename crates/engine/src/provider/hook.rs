@@ -15,6 +15,29 @@ pub struct Ready {
     pub hook: Box<dyn Hook>,
 }
 
+/// Places that are left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    /// Places of this probe.
+    Places(&'static str, Vec<String>),
+    /// Other probes that the same pattern matches.
+    Probes(&'static str, Vec<String>),
+}
+
+impl LeftOut {
+    /// In one line; `name` is the probe's.
+    pub fn line(&self, name: &str) -> String {
+        let list = |all: &[String]| {
+            let more = if all.len() > 3 { ", …" } else { "" };
+            format!("{}{more}", all[..all.len().min(3)].join(", "))
+        };
+        match self {
+            LeftOut::Places(why, all) => format!("{name}: {why} {} of its places: {}", all.len(), list(all)),
+            LeftOut::Probes(why, all) => format!("left out, because {why}: {}", list(all)),
+        }
+    }
+}
+
 /// Where a program is attached.
 pub trait Hook: Send + Sync {
     /// What to load these instructions as.
@@ -86,9 +109,25 @@ pub trait Hook: Send + Sync {
         None
     }
 
-    /// Of a wildcard's places: those that the kernel refused, though it took others; known once it is attached.
-    fn left_out(&self) -> Vec<String> {
+    /// Of a wildcard's places: those that are left out, though others are not; what the kernel refuses is known once it is attached.
+    fn left_out(&self) -> Vec<LeftOut> {
         Vec::new()
+    }
+
+    /// Notes probes that were left out before, for [`Hook::left_out`].
+    fn leave_out(&mut self, probes: Vec<String>) {
+        let _ = probes;
+    }
+
+    /// Whether it replaces return addresses of the process.
+    fn replaces_returns(&self) -> bool {
+        false
+    }
+
+    /// How many functions' return addresses it has replaced that something may leave otherwise than by returning: of the others that
+    /// is proven impossible.
+    fn unproven_returns(&self) -> usize {
+        0
     }
 
     /// What a refusal means, where the system's word does not say it.

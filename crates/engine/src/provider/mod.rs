@@ -7,10 +7,15 @@
 //! One file per provider, behind [`Provider`]; nothing else knows the kinds of probes. Listing needs no privilege as far as
 //! the system lets it, and attaches nothing.
 
+pub mod absent;
 mod control;
+pub mod elf_file;
 mod function;
 pub mod hook;
+mod in_file;
+mod names;
 mod pattern;
+mod prototype;
 mod software;
 mod syscall;
 mod timer;
@@ -22,6 +27,8 @@ pub use hook::{Hook, Ready};
 pub use pattern::glob;
 
 use crate::error::{Error, Result};
+use crate::modules;
+use crate::quoting::{quote, unquote};
 use crate::select::nearest;
 use std::fmt;
 use std::path::Path;
@@ -102,6 +109,8 @@ pub struct Probe {
     pub name: String,
     /// What it carries; empty where [`Provider::list`] was not asked for it.
     pub args: Vec<ArgInfo>,
+    /// What else arguments may be called in filters and captures, and what they are called then.
+    pub aliases: Vec<(String, String)>,
     /// More to say of it: how to complete its name, what to know of its places.
     pub note: String,
     /// Where in files it lies, for probes that do; several where functions share a name, or where a static probe was inlined.
@@ -119,6 +128,10 @@ pub struct Site {
     pub counter: u64,
     /// Where the arguments are at this place, in the order of the probe's; empty where all places agree.
     pub places: Vec<Place>,
+    /// Of a function: where it begins in the file's own address space, and how many bytes it has, as far as that is known.
+    pub address: u64,
+    /// See `address`.
+    pub size: u64,
 }
 
 impl Probe {
@@ -133,7 +146,10 @@ impl Probe {
 fn join(found: &mut Vec<Probe>, probe: Probe) {
     match found.last_mut() {
         Some(last) if last.name == probe.name => {
-            last.sites.extend(probe.sites);
+            // Two symbols of one place, as constructors of C++ have them, are one.
+            let other = |s: &Site| last.sites.iter().all(|l| l.offset != s.offset);
+            let sites: Vec<Site> = probe.sites.into_iter().filter(other).collect();
+            last.sites.extend(sites);
             if last.note.is_empty() {
                 last.note = probe.note;
             }
@@ -149,6 +165,8 @@ pub enum Refusal {
     Nothing(Vec<String>),
     /// The pattern cannot be one of this provider's: how they look.
     Form(&'static str),
+    /// It cannot be what is meant: why, and what could be.
+    Wrong(String, String),
     /// The system does not tell: why, and what would help.
     Closed(String, String),
 }
@@ -225,7 +243,8 @@ pub fn named(name: &str) -> Option<&'static dyn Provider> {
 /// # Errors
 /// A usage error with the nearest names where nothing matches; a failure where the system does not tell.
 pub fn list(pattern: &str, details: bool) -> Result<Vec<Probe>> {
-    let (name, rest) = pattern.split_once(':').unwrap_or((pattern, "*"));
+    let whole = unquote(pattern);
+    let (name, rest) = whole.split_once(':').unwrap_or((&whole, "*"));
     if let Some(provider) = named(name) {
         let rest = if rest.is_empty() { "*" } else { rest };
         return provider.list(rest, details).map_err(|r| refuse(pattern, provider, r));
@@ -249,7 +268,8 @@ pub fn list(pattern: &str, details: bool) -> Result<Vec<Probe>> {
 /// # Errors
 /// As [`list`].
 pub fn ready(pattern: &str) -> Result<Vec<Ready>> {
-    let (name, rest) = pattern.split_once(':').unwrap_or((pattern, "*"));
+    let whole = unquote(pattern);
+    let (name, rest) = whole.split_once(':').unwrap_or((&whole, "*"));
     let Some(provider) = named(name) else {
         let near = nearest(name, all().iter().map(|p| p.name()));
         return Err(Error::usage(pattern, "no such provider", format!("did you mean {}?", near.join(", "))));
@@ -262,11 +282,35 @@ pub fn ready(pattern: &str) -> Result<Vec<Ready>> {
 /// # Errors
 /// As [`list`].
 pub fn together(pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>> {
-    let (name, rest) = pattern.split_once(':').unwrap_or((pattern, "*"));
+    let whole = unquote(pattern);
+    let (name, rest) = whole.split_once(':').unwrap_or((&whole, "*"));
     match named(name) {
         Some(provider) => provider.together(rest).map_err(|r| refuse(pattern, provider, r)),
         None => Ok(None),
     }
+}
+
+/// Providers whose probes lie in files.
+const OF_FILES: [&str; 3] = ["uprobe", "uretprobe", "usdt"];
+
+/// A pattern that names a library without its path, with the path of the one that processes have mapped: a container has its own.
+pub fn of_processes(pattern: &str, pids: &[i32]) -> Option<String> {
+    let whole = unquote(pattern);
+    let (provider, rest) = whole.split_once(':').filter(|p| OF_FILES.contains(&p.0))?;
+    let (library, rest) = rest.split_once(':').filter(|p| !p.0.contains('/') && !Path::new(p.0).is_file())?;
+    let path = pids.iter().find_map(|pid| modules::mapped_library(*pid, library))?;
+    Some(format!("{provider}:{}:{}", quote(&path.to_string_lossy()), quote(rest)))
+}
+
+/// Of a function that its file does not have: which of the files that processes have mapped has it.
+pub fn elsewhere(pattern: &str, pids: &[i32]) -> Option<Error> {
+    let whole = unquote(pattern);
+    let (provider, rest) = whole.split_once(':').filter(|p| p.0.starts_with('u') && OF_FILES[..2].contains(&p.0))?;
+    let (_, words) = elf_file::split_path(rest, 1, "").ok()?;
+    let name = words.first().filter(|name| !pattern::is_pattern(name))?;
+    let found = absent::in_processes(provider, pids, name);
+    let todo = format!("the process has mapped {}", found.join(", "));
+    (!found.is_empty()).then(|| Error::usage(pattern, "no such probe in this file", todo))
 }
 
 fn refuse(pattern: &str, provider: &dyn Provider, refusal: Refusal) -> Error {
@@ -274,6 +318,7 @@ fn refuse(pattern: &str, provider: &dyn Provider, refusal: Refusal) -> Error {
         Refusal::Nothing(near) if near.is_empty() => Error::usage(pattern, "no such probe", provider.describe()),
         Refusal::Nothing(near) => Error::usage(pattern, "no such probe", format!("did you mean {}?", near.join(", "))),
         Refusal::Form(how) => Error::usage(pattern, format!("{} probes do not look like this", provider.name()), how),
+        Refusal::Wrong(why, todo) => Error::usage(pattern, why, todo),
         Refusal::Closed(why, todo) => Error::failed(pattern, why, todo),
     }
 }

@@ -35,7 +35,7 @@ impl Provider for Software {
                 name: format!("software:{name}:{}", if any { "COUNT" } else { count }),
                 args: if details && name.ends_with("faults") { vec![address()] } else { Vec::new() },
                 note: if any { "COUNT: a number of your choice".into() } else { String::new() },
-                sites: Vec::new(),
+                ..Probe::default()
             })
             .collect();
         found.sort_by(|a, b| a.name.cmp(&b.name));

@@ -135,8 +135,51 @@ fn field(f: &Field) -> ArgInfo {
         _ => Form::Bytes,
     };
     let place = if f.data_loc { Place::RecordReference(f.offset) } else { Place::Record(f.offset) };
-    let size = if f.data_loc { 0 } else { f.size };
-    ArgInfo { name: f.name.clone(), ty: ArgType { c: f.c.clone(), size, signed: f.signed, form }, place }
+    let (size, signed) = match in_word(&f.c).filter(|_| form == Form::Int && f.size == WORD) {
+        Some(narrower) => narrower,
+        None => (if f.data_loc { 0 } else { f.size }, f.signed),
+    };
+    ArgInfo { name: f.name.clone(), ty: ArgType { c: f.c.clone(), size, signed, form }, place }
+}
+
+/// Bytes of a register.
+const WORD: u32 = 8;
+
+/// Types of arguments of calls (include/linux/syscalls.h, 6.18) that are no pointers: bytes, and whether they have a sign.
+const IN_WORDS: &[(&str, u32, bool)] = &[
+    ("int", 4, true),
+    ("unsigned int", 4, false),
+    ("unsigned", 4, false),
+    ("long", 8, true),
+    ("unsigned long", 8, false),
+    ("__s32", 4, true),
+    ("__u32", 4, false),
+    ("u32", 4, false),
+    ("__u64", 8, false),
+    ("u64", 8, false),
+    ("aio_context_t", 8, false),
+    ("clockid_t", 4, true),
+    ("enum landlock_rule_type", 4, false),
+    ("gid_t", 4, false),
+    ("key_serial_t", 4, true),
+    ("key_t", 4, true),
+    ("loff_t", 8, true),
+    ("mqd_t", 4, true),
+    ("off_t", 8, true),
+    ("pid_t", 4, true),
+    ("qid_t", 4, false),
+    ("rwf_t", 4, true),
+    ("size_t", 8, false),
+    ("timer_t", 4, true),
+    ("uid_t", 4, false),
+    ("umode_t", 2, false),
+];
+
+/// How many bytes count of a word that holds a value of a type, and whether it has a sign. The record of a call's entry has a word for
+/// each argument, of which its format file says eight bytes without a sign, and whose upper half is whatever the register held.
+fn in_word(c: &str) -> Option<(u32, bool)> {
+    let c = c.strip_prefix("const ").unwrap_or(c);
+    IN_WORDS.iter().find(|t| t.0 == c).map(|t| (t.1, t.2))
 }
 
 fn from_types(category: &str, name: &str, details: bool, why: &io::Error) -> Result<Vec<Probe>, Refusal> {
@@ -159,7 +202,7 @@ fn from_types(category: &str, name: &str, details: bool, why: &io::Error) -> Res
             name: format!("tracepoint:*:{n}"),
             args: if details { typed(&btf, *callers.get(n).unwrap_or(id)) } else { Vec::new() },
             note: if details { "category unknown: tracefs is not readable".into() } else { String::new() },
-            sites: Vec::new(),
+            ..Probe::default()
         })
         .collect();
     match found.is_empty() {
@@ -239,6 +282,42 @@ mod tests {
         assert_eq!(f("struct page *", 8, false).ty.form, Form::Pointer);
         assert_eq!(f("pid_t", 4, false).ty.form, Form::Int);
         assert_eq!(f("sigset_t", 128, false).ty.form, Form::Bytes);
+    }
+
+    #[test]
+    fn arguments_of_calls_are_as_wide_as_their_types() {
+        let f = |c: &str, size, signed| {
+            field(&Field { name: "f".into(), c: c.into(), offset: 16, size, signed, data_loc: false }).ty
+        };
+        let dfd = f("int", 8, false);
+        assert_eq!((dfd.size, dfd.signed, dfd.c.as_str()), (4, true, "int"));
+        assert_eq!((f("const clockid_t", 8, false).size, f("umode_t", 8, false).size), (4, 2));
+        // What has its own width, and what is an address, stays.
+        for (c, size, signed) in [("int", 4, true), ("unsigned long", 8, false), ("u64", 8, false), ("dev_t", 4, false)]
+        {
+            assert_eq!((f(c, size, signed).size, f(c, size, signed).signed), (size, signed), "{c}");
+        }
+        assert_eq!(f("int *", 8, false).form, Form::Pointer);
+    }
+
+    /// The table knows the types of all calls of this kernel, and says of them what the kernel's own types say.
+    #[test]
+    fn types_of_calls_are_those_of_the_kernel() {
+        let (Ok(all), Ok(btf)) = (tracefs::tracepoints(), KernelBtf::kernel()) else { return };
+        let mut unknown = Vec::new();
+        for (category, name) in all.iter().filter(|t| t.0 == "syscalls" && t.1.starts_with("sys_enter_")) {
+            let fields = tracefs::fields(category, name).unwrap();
+            let words = fields.iter().filter(|f| f.size == WORD && !f.c.ends_with('*') && !f.c.contains("*const"));
+            // Names of pointers.
+            let words = words.filter(|f| !f.c.contains("cap_user_"));
+            unknown.extend(words.filter(|f| in_word(&f.c).is_none()).map(|f| f.c.clone()));
+        }
+        assert_eq!(unknown, Vec::<String>::new());
+        for (name, size, signed) in IN_WORDS {
+            let Some(id) = btf.find(Kind::Typedef, name) else { continue };
+            let d = btf.describe(id);
+            assert_eq!((d.size, d.signed), (*size, *signed), "{name}");
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! `usdt:PATH:PROVIDER:NAME`: static probes that a program or library was built with.
 
+use super::elf_file::{self, ElfFile, split_path};
+use super::in_file::at_sites;
 use super::pattern::is_pattern;
-use super::uprobe::{at_sites, open, split_path};
 use super::{ArgInfo, ArgType, Form, Place, Probe, Provider, Ready, Refusal, Site, glob, join};
+use crate::quoting::quote;
+use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use symbols::places::Places;
 use symbols::usdt::{self, Static};
 
 /// The provider.
@@ -27,46 +30,87 @@ impl Provider for Usdt {
 
     fn list(&self, pattern: &str, details: bool) -> Result<Vec<Probe>, Refusal> {
         let (path, words) = split_path(pattern, 2, FORM)?;
-        let (path, elf) = open(&path)?;
-        let mut all = usdt::of(&elf);
-        if all.is_empty() {
-            let why = format!("{}: no static probes in it", path.display());
-            return Err(Refusal::Closed(why, "name another file, or use uprobe".into()));
-        }
-        all.sort_by(|a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
-        let wanted = |s: &&Static| {
-            glob(words[0].as_bytes(), s.provider.as_bytes()) && glob(words[1].as_bytes(), s.name.as_bytes())
-        };
-        let shared: Arc<Path> = path.as_path().into();
-        let mut found: Vec<Probe> = Vec::new();
-        for s in all.iter().filter(wanted) {
-            let args = if details { arguments(s) } else { Vec::new() };
-            let note = if s.semaphore == 0 { "" } else { "with a semaphore" };
-            let places = s.args.iter().map(|a| Place::Operand(a.at.clone())).collect();
-            let site = Site { path: shared.clone(), offset: s.offset, counter: s.semaphore, places };
-            join(&mut found, Probe { name: full(&path, s), args, note: note.into(), sites: vec![site] });
-        }
-        if found.is_empty() {
-            let names: Vec<String> = all.iter().map(|s| format!("{}:{}", s.provider, s.name)).collect();
-            let wanted = words.join(":");
-            let mut near =
-                Refusal::nothing(&format!("usdt:{}", path.display()), &wanted, names.iter().map(String::as_str));
-            if let Refusal::Nothing(near) = &mut near {
-                near.dedup();
-            }
-            return Err(near);
-        }
-        Ok(found)
+        found(&elf_file::open(&path)?, &words[0], &words[1], details)
     }
 
     fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
-        let tolerant = is_pattern(pattern);
-        Ok(self.list(pattern, true)?.into_iter().flat_map(|probe| at_sites(probe, false, tolerant)).collect())
+        let (path, words) = split_path(pattern, 2, FORM)?;
+        let file = elf_file::open(&path)?;
+        let tolerant = words.iter().any(|w| is_pattern(w));
+        let mut all = found(&file, &words[0], &words[1], true)?;
+        let misplaced = sort_out(&file, &mut all, tolerant)?;
+        let mut ready: Vec<Ready> = all.into_iter().flat_map(|probe| at_sites(&file, probe, false, tolerant)).collect();
+        if let Some(first) = ready.first_mut() {
+            first.hook.leave_out(misplaced);
+        }
+        Ok(ready)
+    }
+}
+
+/// The probes of a file that match.
+fn found(file: &ElfFile, provider: &str, name: &str, details: bool) -> Result<Vec<Probe>, Refusal> {
+    let mut all = usdt::of(&file.elf);
+    if all.is_empty() {
+        let why = format!("{}: no static probes in it", file.path.display());
+        return Err(Refusal::Closed(why, "name another file, or use uprobe".into()));
+    }
+    all.sort_by(|a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
+    let wanted =
+        |s: &&Static| glob(provider.as_bytes(), s.provider.as_bytes()) && glob(name.as_bytes(), s.name.as_bytes());
+    let mut found: Vec<Probe> = Vec::new();
+    for s in all.iter().filter(wanted) {
+        let args = if details { arguments(s) } else { Vec::new() };
+        let note = if s.semaphore == 0 { "" } else { "with a semaphore" };
+        let places = s.args.iter().map(|a| Place::Operand(a.at.clone())).collect();
+        let (offset, counter, address) = (s.offset, s.semaphore, s.address);
+        let site = Site { path: file.path.clone(), offset, counter, places, address, size: 0 };
+        join(
+            &mut found,
+            Probe { name: full(&file.path, s), args, note: note.into(), sites: vec![site], ..Probe::default() },
+        );
+    }
+    if found.is_empty() {
+        let names: Vec<String> = all.iter().map(|s| format!("{}:{}", s.provider, s.name)).collect();
+        let wanted = format!("{provider}:{name}");
+        let mut near =
+            Refusal::nothing(&format!("usdt:{}", file.path.display()), &wanted, names.iter().map(String::as_str));
+        if let Refusal::Nothing(near) = &mut near {
+            near.dedup();
+        }
+        return Err(near);
+    }
+    Ok(found)
+}
+
+/// Takes out places where, whatever the note says, no instruction begins; the names of what was taken out.
+fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<String>, Refusal> {
+    let raw: &File = &file.file;
+    let places = Places::new(&file.elf, raw);
+    let mut misplaced = Vec::new();
+    for probe in all.iter_mut() {
+        let mut wrong = None;
+        probe.sites.retain(|s| places.noted(s.address).map_err(|e| wrong = Some(e)).is_ok());
+        match wrong {
+            Some(e) if !tolerant => {
+                let why = format!("a breakpoint would break the program: {e}");
+                return Err(Refusal::Wrong(why, "the file's notes are damaged".into()));
+            }
+            Some(_) => misplaced.push(probe.name.clone()),
+            None => {}
+        }
+    }
+    all.retain(|p| !p.sites.is_empty());
+    match all.is_empty() {
+        true => Err(Refusal::Wrong(
+            "no instruction begins where the file says that they are".into(),
+            "the file's notes are damaged".into(),
+        )),
+        false => Ok(misplaced),
     }
 }
 
 fn full(path: &Path, s: &Static) -> String {
-    format!("usdt:{}:{}:{}", path.display(), s.provider, s.name)
+    format!("usdt:{}:{}:{}", quote(&path.to_string_lossy()), quote(&s.provider), quote(&s.name))
 }
 
 /// As the first place says; each site has its own places.

@@ -279,6 +279,10 @@ impl Checker<'_> {
         match (function, list) {
             ("str", [s]) => match self.typed(s, None)? {
                 Typed::Str(s) => Ok(Typed::Str(s)),
+                // Of a function's argument or result, only whoever writes the filter knows that it is an address.
+                Typed::Int(Int::Value(Value::Arg(a))) if self.schema.class == Class::Probe => {
+                    Ok(Typed::Str(Str::Subject(Subject::Arg(a.index))))
+                }
                 _ => Err(wrong_type(s, "not a string").hint("only arguments that are strings can be read")),
             },
             ("startswith", [s, prefix]) => {

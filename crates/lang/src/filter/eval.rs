@@ -3,7 +3,7 @@
 use super::ir::{Cond, Int, Subject, Text, Value};
 use super::{Context, Filter, Missing, Verdict};
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
-use events::{Cap, Event};
+use events::{Cap, Event, Type};
 
 /// An event and what is known besides.
 struct Reader<'e> {
@@ -101,6 +101,10 @@ impl Reader<'_> {
     fn text(&self, t: &Text) -> Result<bool, Missing> {
         let Subject::Arg(i) = t.subject else { return Ok(t.holds(until_nul(self.context.comm.unwrap_or_default()))) };
         let i = usize::from(i);
+        // An address whose string was read for the filter only.
+        if matches!(self.event.schema.args.get(i).map(|a| a.ty), Some(Type::Int(_))) {
+            return Err(Missing::Text(i as u8));
+        }
         let tail = self.event.tail(i, false).or_else(|| self.event.tail(i, true));
         let bytes = tail.map(|t| t.bytes).unwrap_or_default();
         match self.event.cap(i) {

@@ -41,6 +41,13 @@ pub fn parse(text: &str, params: &[String]) -> Result<Parsed, Diagnostic> {
 }
 
 impl Parsed {
+    /// The same filter with other names for some arguments. What is said of it still shows what was written.
+    pub fn renamed(&self, other: &dyn Fn(&str) -> Option<String>) -> Parsed {
+        let mut renamed = self.clone();
+        renamed.tree.rename_fields(other);
+        renamed
+    }
+
     /// Types the filter for the events of one class.
     pub fn check(&self, schema: &Schema) -> Result<Filter, Diagnostic> {
         check::check(self, schema)

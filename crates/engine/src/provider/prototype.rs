@@ -1,0 +1,122 @@
+//! The arguments of functions of programs: by their debug information, else the registers of the calling convention.
+
+use super::{ArgInfo, ArgType, Form, Place, word};
+use symbols::demangle;
+use symbols::dwarf::{Debug, Kind, Parameter, Prototype, TypeInfo, Where};
+use symbols::elf::Function;
+use symbols::usdt::Operand;
+
+/// Arguments that registers pass.
+const REGISTERS: u8 = 6;
+/// What captures call their fields.
+const TAKEN: [&str; 4] = ["comm", "kstack", "ustack", "retval"];
+
+/// What calling conventions pass: which of them a function has, its file does not say.
+pub fn registers(at_return: bool) -> Vec<ArgInfo> {
+    if at_return {
+        return vec![ArgInfo { name: "retval".into(), ty: word("long", 8, true), place: Place::Result }];
+    }
+    let arg = |i| ArgInfo { name: format!("arg{i}"), ty: word("long", 8, true), place: Place::Argument(i) };
+    (0..REGISTERS).map(arg).collect()
+}
+
+/// Arguments, and what else each may be called in filters: `argN`, by its number.
+pub type Arguments = (Vec<ArgInfo>, Vec<(String, String)>);
+
+/// The arguments of functions that are one probe: where all have the same, those, else the registers.
+pub fn of(debug: Option<&Debug<'_>>, functions: &[&Function], at_return: bool) -> Arguments {
+    let known = |f: &&Function| debug?.prototype(f.address, demangle::is_changed(&f.name));
+    let mut all = functions.iter().map(|f| arguments(&known(f)?, at_return));
+    match all.next().flatten() {
+        Some(first) if all.all(|other| other.as_ref() == Some(&first)) => first,
+        _ => (registers(at_return), Vec::new()),
+    }
+}
+
+/// The arguments of a prototype; none where nothing is known of where they are.
+fn arguments(p: &Prototype, at_return: bool) -> Option<Arguments> {
+    if at_return {
+        return Some((p.returns.iter().filter_map(|ty| argument("retval", ty, Place::Result)).collect(), Vec::new()));
+    }
+    let (mut args, mut aliases) = (Vec::new(), Vec::new());
+    for (nth, parameter) in p.parameters.iter().enumerate() {
+        let Some(arg) = placed(parameter, &name(nth, p)) else { continue };
+        aliases.push((format!("arg{nth}"), arg.name.clone()));
+        args.push(arg);
+    }
+    (p.parameters.is_empty() || !args.is_empty()).then_some((args, aliases))
+}
+
+fn placed(parameter: &Parameter, name: &str) -> Option<ArgInfo> {
+    let at = match parameter.at {
+        Where::Register(name) => Operand::Register(name.into()),
+        Where::Stack(offset) => Operand::Memory { offset, base: "rsp".into(), index: None },
+        Where::Nowhere => return None,
+    };
+    argument(name, &parameter.ty, Place::Operand(at))
+}
+
+/// What filters call a parameter: its name, if it is one that can be written and that nothing else has; else its number.
+fn name(nth: usize, of: &Prototype) -> String {
+    let name = of.parameters[nth].name.as_str();
+    let is_word =
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
+    let again = of.parameters.iter().filter(|p| p.name == name).count() > 1;
+    let usable =
+        is_word && !name.is_empty() && name.len() <= 64 && !again && !TAKEN.contains(&name) && number(name).is_none();
+    if usable { name.into() } else { format!("arg{nth}") }
+}
+
+/// The number of `argN`.
+fn number(name: &str) -> Option<usize> {
+    name.strip_prefix("arg")?.parse().ok()
+}
+
+/// An argument of a type that a program can take from one register or word.
+fn argument(name: &str, ty: &TypeInfo, place: Place) -> Option<ArgInfo> {
+    let (form, signed) = match ty.kind {
+        Kind::Int { signed } => (Form::Int, signed),
+        Kind::Pointer => (Form::Pointer, false),
+        Kind::Text => (Form::Text, false),
+        Kind::Float | Kind::Aggregate | Kind::Other => return None,
+    };
+    let size = u32::try_from(ty.size).ok().filter(|n| matches!(n, 1 | 2 | 4 | 8))?;
+    Some(ArgInfo { name: name.into(), ty: ArgType { c: ty.name.clone(), size, signed, form }, place })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(name: &str, at: Where) -> Parameter {
+        let ty = TypeInfo { name: "int".into(), size: 4, kind: Kind::Int { signed: true } };
+        Parameter { name: name.into(), ty, at }
+    }
+
+    #[test]
+    fn parameters_have_names_of_their_own() {
+        let names = ["n", "comm", "", "twice", "twice", "__x", "1x", "a b", "arg9", "where"];
+        let parameters = names.iter().map(|n| parameter(n, Where::Register("rdi"))).collect();
+        let p = Prototype { parameters, returns: None };
+        let found: Vec<String> = arguments(&p, false).unwrap().0.into_iter().map(|a| a.name).collect();
+        assert_eq!(found, ["n", "arg1", "arg2", "arg3", "arg4", "__x", "arg6", "arg7", "arg8", "where"]);
+        assert_eq!(arguments(&p, true), Some((Vec::new(), Vec::new())));
+    }
+
+    #[test]
+    fn what_cannot_be_found_is_left_out() {
+        let p = Prototype {
+            parameters: vec![parameter("a", Where::Nowhere), parameter("b", Where::Stack(8))],
+            returns: None,
+        };
+        let (args, aliases) = arguments(&p, false).unwrap();
+        let [b] = &args[..] else { panic!() };
+        assert_eq!(aliases, [("arg1".to_string(), "b".to_string())]);
+        let at = Operand::Memory { offset: 8, base: "rsp".into(), index: None };
+        assert_eq!((b.name.as_str(), &b.place), ("b", &Place::Operand(at)));
+        let p = Prototype { parameters: vec![parameter("a", Where::Nowhere)], returns: None };
+        assert_eq!(arguments(&p, false), None);
+        assert_eq!(registers(false).len(), 6);
+        assert_eq!(registers(true)[0].name, "retval");
+    }
+}
