@@ -180,3 +180,33 @@ fn only_root_changes_the_user() {
         assert!(out.stderr.contains("root"), "{}", out.stderr);
     });
 }
+
+/// A user in more groups than most: all of them are his, not none.
+#[test]
+fn a_user_in_hundreds_of_groups_keeps_them() {
+    if !lab::is_root() {
+        return lab::skip("root", "only root may run commands as somebody else");
+    }
+    let scratch = lab::scratch();
+    let write = |name: &str, text: String| {
+        let path = scratch.join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let passwd = write("passwd", "root:x:0:0::/:/bin/sh\ncrowd:x:4711:4711::/:/bin/sh\n".into());
+    let groups: Vec<u32> = (5000..5300).collect();
+    let group = write("group", groups.iter().map(|g| format!("g{g}:x:{g}:crowd\n")).collect());
+    let trapline = lab::dir().join("trapline").display().to_string();
+    // A table of users of its own.
+    let script = format!(
+        "mount --bind {passwd} /etc/passwd && mount --bind {group} /etc/group && exec {trapline} trace -q -e none -u crowd -- id -G"
+    );
+    let out = lab::run(&mut lab::as_user(User::Me, &["unshare", "-m", "sh", "-c", &script]));
+    if out.stderr.contains("unshare failed") || out.stderr.contains("mount: ") {
+        return lab::skip("kernel:namespaces", out.stderr.trim());
+    }
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let mut found: Vec<u32> = out.out().split_whitespace().map(|g| g.parse().expect("a number")).collect();
+    found.sort_unstable();
+    assert_eq!(found, [vec![4711], groups].concat());
+}
