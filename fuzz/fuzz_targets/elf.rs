@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = raise::of(&elf, &bytes);
     if let Some(debug) = Debug::open(&elf, &bytes) {
         for f in elf.functions().iter().take(20) {
-            let _ = debug.prototype(f.address, false);
+            let _ = debug.prototype(f);
         }
         let _ = debug.inlined("main");
     }

@@ -59,6 +59,8 @@ pub struct Function {
     pub offset: u64,
     /// It is not the function but what chooses one when the file is loaded (`STT_GNU_IFUNC`): calls do not come here.
     pub indirect: bool,
+    /// Only code that was compiled or linked together with it can call it by name.
+    pub local: bool,
 }
 
 /// A segment that is loaded.
@@ -193,8 +195,8 @@ impl Elf {
             if name.is_empty() {
                 continue;
             }
-            let indirect = s.st_type() == STT_GNU_IFUNC;
-            self.functions.push(Function { name, address, size, offset, indirect });
+            let (indirect, local) = (s.st_type() == STT_GNU_IFUNC, s.st_bind() == STB_LOCAL);
+            self.functions.push(Function { name, address, size, offset, indirect, local });
         }
     }
 

@@ -18,7 +18,7 @@ fn ask(bytes: &Vec<u8>) {
     let _ = raise::of(&elf, bytes);
     if let Some(debug) = Debug::open(&elf, bytes) {
         for f in elf.functions().iter().take(50) {
-            let _ = debug.prototype(f.address, false);
+            let _ = debug.prototype(f);
         }
         let _ = debug.inlined("main");
     }
@@ -90,6 +90,6 @@ fn endless_debug_information_ends() {
     let started = Instant::now();
     let debug = Debug::open(&elf, &bytes).expect("sections");
     let [main] = elf.function("main") else { panic!("one main") };
-    let _ = (debug.prototype(main.address, false), debug.inlined("main"));
+    let _ = (debug.prototype(main), debug.inlined("main"));
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }

@@ -202,9 +202,21 @@ pub fn scratch() -> PathBuf {
 /// A program of `tests/programs`, compiled once; none where there is no compiler, which is said.
 #[track_caller]
 pub fn program(name: &str) -> Option<String> {
+    compiled(name, &format!("{name}.c"), &[])
+}
+
+/// A program of `tests/programs` of any language, compiled once under a name of its own, with further flags.
+#[track_caller]
+pub fn compiled(name: &str, source: &str, flags: &[&str]) -> Option<String> {
     static BUILT: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
-    if !has("gcc") {
-        skip("package:gcc", "no C compiler");
+    let (compiler, usual): (_, &[&str]) = match source.rsplit_once('.') {
+        Some((_, "rs")) => ("rustc", &["-O"]),
+        Some((_, "cc")) => ("g++", &["-O1", "-pthread"]),
+        _ => ("gcc", &["-O1", "-pthread"]),
+    };
+    // Where rustc is, only who runs the tests knows.
+    if !has(compiler) && Command::new(compiler).arg("--version").output().is_err() {
+        skip(&format!("package:{compiler}"), "no compiler");
         return None;
     }
     let mut built = BUILT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -212,9 +224,9 @@ pub fn program(name: &str) -> Option<String> {
     if let Some(path) = built.get(name) {
         return Some(path.clone());
     }
-    let source = format!("{}/../../tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let source = format!("{}/../../tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
     let target = dir().join(name).to_str().expect("UTF-8").to_string();
-    let out = Command::new("gcc").args(["-O1", "-pthread", "-o", &target, &source]).output().expect("gcc");
+    let out = Command::new(compiler).args(usual).args(flags).args(["-o", &target, &source]).output().expect(compiler);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     open_to_all(Path::new(&target), 0o755);
     built.insert(name.to_string(), target.clone());

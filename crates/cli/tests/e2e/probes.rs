@@ -32,13 +32,13 @@ impl Recorded {
         number(counter)
     }
 
-    fn numbers(&self, probe: &str, arg: &str) -> Vec<i64> {
+    pub fn numbers(&self, probe: &str, arg: &str) -> Vec<i64> {
         self.of(probe).iter().map(|e| e["args"][arg].as_i64().unwrap_or_else(|| panic!("{arg}: {e}"))).collect()
     }
 }
 
 /// The options of a recording, its trace and its statistics.
-fn options(options: &[&str], command: &[&str]) -> (Vec<String>, PathBuf, PathBuf) {
+pub fn options(options: &[&str], command: &[&str]) -> (Vec<String>, PathBuf, PathBuf) {
     let scratch = lab::scratch();
     let (dir, stats) = (scratch.join("trace"), scratch.join("stats"));
     let own = ["record", "-o", dir.to_str().expect("UTF-8"), "--stats", stats.to_str().expect("UTF-8")];
@@ -48,7 +48,7 @@ fn options(options: &[&str], command: &[&str]) -> (Vec<String>, PathBuf, PathBuf
 
 /// Reads back what was recorded.
 #[track_caller]
-fn read(dir: PathBuf, stats: PathBuf, out: Outcome) -> Recorded {
+pub fn read(dir: PathBuf, stats: PathBuf, out: Outcome) -> Recorded {
     let text = std::fs::read_to_string(stats).unwrap_or_else(|e| panic!("{e}: {}", out.stderr));
     let report = lab::run(&mut lab::trapline(User::Me, &["report", "--as", "json", dir.to_str().expect("UTF-8")]));
     assert_eq!(
@@ -71,7 +71,7 @@ pub fn record(with: &[&str], command: &[&str]) -> Recorded {
 
 /// What a command line that is refused says: its exit status and its only line.
 #[track_caller]
-fn refused(user: User, words: &[&str]) -> (i32, String) {
+pub fn refused(user: User, words: &[&str]) -> (i32, String) {
     let all = [&["record"], words, &["--", "true"]].concat();
     let out = lab::run(&mut lab::trapline(user, &all));
     assert_eq!(out.stderr.lines().count(), 1, "{words:?}: {}", out.stderr);
@@ -85,7 +85,7 @@ fn drains(pid: u32) -> bool {
     names.any(|n| n.trim() == "trapline-drain")
 }
 
-fn tools(program: &str) -> Option<String> {
+pub fn tools(program: &str) -> Option<String> {
     if possible() { lab::program(program) } else { None }
 }
 

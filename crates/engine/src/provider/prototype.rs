@@ -1,7 +1,6 @@
 //! The arguments of functions of programs: by their debug information, else the registers of the calling convention.
 
 use super::{ArgInfo, ArgType, Form, Place, word};
-use symbols::demangle;
 use symbols::dwarf::{Debug, Kind, Parameter, Prototype, TypeInfo, Where};
 use symbols::elf::Function;
 use symbols::usdt::Operand;
@@ -25,7 +24,7 @@ pub type Arguments = (Vec<ArgInfo>, Vec<(String, String)>);
 
 /// The arguments of functions that are one probe: where all have the same, those, else the registers.
 pub fn of(debug: Option<&Debug<'_>>, functions: &[&Function], at_return: bool) -> Arguments {
-    let known = |f: &&Function| debug?.prototype(f.address, demangle::is_changed(&f.name));
+    let known = |f: &&Function| debug?.prototype(f);
     let mut all = functions.iter().map(|f| arguments(&known(f)?, at_return));
     match all.next().flatten() {
         Some(first) if all.all(|other| other.as_ref() == Some(&first)) => first,

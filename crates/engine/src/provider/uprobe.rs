@@ -1,4 +1,4 @@
-//! `uprobe:FILE:FUNCTION[+OFFSET]` and `uretprobe:FILE:FUNCTION`: functions of programs and libraries, at their entry and at their
+//! `uprobe:PATH:SYMBOL[+OFFSET]` and `uretprobe:PATH:SYMBOL`: functions of programs and libraries, at their entry and at their
 //! return.
 
 use super::absent;
@@ -25,13 +25,13 @@ pub struct Uprobe {
 /// At the entry, or at an offset.
 pub static UPROBE: Uprobe = Uprobe {
     name: "uprobe",
-    describe: "uprobe:FILE:FUNCTION[+OFFSET]: a function of a program or library, reached",
+    describe: "uprobe:PATH:SYMBOL[+OFFSET]: a function of a program or library, reached",
     at_return: false,
 };
 /// At the return.
 pub static URETPROBE: Uprobe = Uprobe {
     name: "uretprobe",
-    describe: "uretprobe:FILE:FUNCTION: a function of a program or library, returning",
+    describe: "uretprobe:PATH:SYMBOL: a function of a program or library, returning",
     at_return: true,
 };
 

@@ -2,6 +2,8 @@
 
 use super::types::TypeInfo;
 use super::{Debug, Die, MAX_HOPS};
+use crate::demangle;
+use crate::elf::Function;
 use gimli::{AttributeValue, Expression, Operation, constants as c};
 
 pub use super::abi::Where;
@@ -33,14 +35,23 @@ pub struct Prototype {
 const NUMBERED: [&str; 16] =
     ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
 
+/// What the debug information says of where a parameter is at the function's first instruction.
+enum AtEntry {
+    /// In this register.
+    Register(&'static str),
+    /// In memory, which the function has yet to write: there is a place for it on the stack, so the code is not optimised.
+    Memory,
+    /// Nothing, or that it is not there: it has been replaced by a constant, or is not used.
+    Nothing,
+}
+
 impl<'f> Debug<'f> {
-    /// Of the function that begins at an address; none where there is no debug information about it. `changed`: the function has been
-    /// made to take other arguments than its source says ([`crate::demangle::is_changed`]).
-    pub fn prototype(&self, address: u64, changed: bool) -> Option<Prototype> {
-        let function = self.function(address)?;
+    /// Of a function; none where there is no debug information about it.
+    pub fn prototype(&self, f: &Function) -> Option<Prototype> {
+        let function = self.function(f.address)?;
         let returns = self.referred(&function, c::DW_AT_type);
         // LLVM says of functions that it has changed that they follow no convention.
-        let changed = changed || self.convention(&function) == Some(c::DW_CC_nocall);
+        let changed = demangle::is_changed(&f.name) || self.convention(&function) == Some(c::DW_CC_nocall);
         let mut taken = self.taken_for_result(returns.as_ref());
         let mut parameters = Vec::new();
         for die in self.parameters(&function) {
@@ -48,7 +59,13 @@ impl<'f> Debug<'f> {
                 Some(ty) if !changed => self.place(&ty, &mut taken),
                 _ => Where::Nowhere,
             };
-            let at = self.at_entry(&die, address).unwrap_or(by_type);
+            let at = match self.at_entry(&die, f.address) {
+                AtEntry::Register(name) => Where::Register(name),
+                AtEntry::Memory => by_type,
+                // Callers that the compiler knows all of need not pass it.
+                AtEntry::Nothing if f.local => Where::Nowhere,
+                AtEntry::Nothing => by_type,
+            };
             let name = self.name(&die).unwrap_or_default();
             let Some(ty) = self.type_of(&die) else { break };
             parameters.push(Parameter { name, ty, at });
@@ -75,29 +92,32 @@ impl<'f> Debug<'f> {
         Vec::new()
     }
 
-    /// Where a parameter is at the function's first instruction, if its debug information says that it is in a register then.
-    fn at_entry(&self, die: &Die<'f>, address: u64) -> Option<Where> {
+    fn at_entry(&self, die: &Die<'f>, address: u64) -> AtEntry {
         let unit = &die.found.unit;
-        let value = die.entry()?.attr_value(c::DW_AT_location)?;
+        let Some(value) = die.entry().and_then(|e| e.attr_value(c::DW_AT_location)) else { return AtEntry::Nothing };
         if let AttributeValue::Exprloc(expression) = value {
-            return self.register(expression, die);
+            return self.holds(expression, die);
         }
-        let mut list = self.dwarf.attr_locations(unit, value).ok()??;
+        let Ok(Some(mut list)) = self.dwarf.attr_locations(unit, value) else { return AtEntry::Nothing };
         while let Ok(Some(entry)) = list.next() {
             if entry.range.begin <= address && address < entry.range.end {
-                return self.register(entry.data, die);
+                return self.holds(entry.data, die);
             }
         }
-        None
+        AtEntry::Nothing
     }
 
-    /// The register that an expression is; none where it is something else.
-    fn register(&self, expression: Expression<super::Bytes<'f>>, die: &Die<'f>) -> Option<Where> {
+    /// What holds a value, by an expression.
+    fn holds(&self, expression: Expression<super::Bytes<'f>>, die: &Die<'f>) -> AtEntry {
         let mut operations = expression.operations(die.found.unit.encoding());
-        let Ok(Some(Operation::Register { register })) = operations.next() else { return None };
-        if !matches!(operations.next(), Ok(None)) {
-            return None;
+        let first = operations.next();
+        let alone = matches!(operations.next(), Ok(None));
+        match first {
+            Ok(Some(Operation::Register { register })) if alone => {
+                NUMBERED.get(usize::from(register.0)).map_or(AtEntry::Nothing, |name| AtEntry::Register(name))
+            }
+            Ok(Some(Operation::FrameOffset { .. } | Operation::RegisterOffset { .. })) if alone => AtEntry::Memory,
+            _ => AtEntry::Nothing,
         }
-        NUMBERED.get(usize::from(register.0)).map(|name| Where::Register(name))
     }
 }
