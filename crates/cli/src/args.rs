@@ -111,14 +111,14 @@ fn record() -> Command {
         .mut_arg("expr", |_| {
             Arg::new("expr").short('e').value_name("PROBE[,PROBE]… [/FILTER/] [CAPTURE]…").action(ArgAction::Append).help(
                 "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
-                 and what to take along: kstack[=N], ustack[=N], comm",
+                 and what to take along: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
         .arg(frames("kstack", "Take the kernel's stack along, at most N frames"))
         .arg(frames("ustack", "Take the process's stack along, at most N frames"))
         .arg(long_flag("comm", "Take the thread's name along"))
         .arg(long_flag("cost", "Let the kernel measure each program: in --stats and in the last line (costs some more)"))
-        .arg(long_flag("force", "Replace a trace that is in DIR"))
+        .arg(long_flag("force", "Replace a trace that is in DIR; set return probes that may break the program"))
         .arg(value("max-size", "SIZE", "Keep at most SIZE on disk, all files together: the oldest packets go, and are counted"))
         .arg(
             value("flight", "SIZE", "Keep only the last SIZE, in memory; written at the end, on SIGUSR2, or by 'trapline snapshot'")

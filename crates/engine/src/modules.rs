@@ -7,7 +7,7 @@
 //! ```
 
 use crate::provider::elf_file;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::env;
 use std::fs::File;
 use std::io::Read;
@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use symbols::Elf;
 use symbols::ld_cache::LdCache;
 use symbols::raise::{self, Means};
+
+/// Device and inode of a file.
+type Identity = (u64, u64);
 
 /// The most files of one program.
 const MAX: usize = 1024;
@@ -44,10 +47,9 @@ impl Module {
 
     /// How its code can leave functions ([`raise`]).
     pub fn means(&self) -> Option<Means> {
-        static KNOWN: Mutex<Option<HashMap<(u64, u64), Option<Means>>>> = Mutex::new(None);
+        static KNOWN: Mutex<BTreeMap<Identity, Option<Means>>> = Mutex::new(BTreeMap::new());
         let meta = self.file.metadata().ok()?;
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_default();
         known.entry((meta.dev(), meta.ino())).or_insert_with(|| raise::of(&self.elf, &self.file)).clone()
     }
 }

@@ -51,7 +51,10 @@ fn offsets_are_refused_inside_of_instructions_and_harmless_elsewhere() {
             if said.contains("the offset is outside") {
                 break;
             }
-            assert!(said.contains("would break the program") && said.contains("(the nearest instructions: +"), "{said}");
+            assert!(
+                said.contains("would break the program") && said.contains("(the nearest instructions: +"),
+                "{said}"
+            );
         }
         assert!(good.len() > 3, "{good:?}");
         let (code, said) = refused(User::Me, &["-e", &format!("uprobe:{p}:{function}+1")]);
@@ -105,7 +108,8 @@ fn tables_that_lie_are_not_believed() {
     assert_eq!(r.out.out(), alone(&p));
     assert_eq!((r.count(&second, "seen"), r.count(&start, "seen")), (1, 1), "{}", r.out.stderr);
     for lost in [format!("uprobe:{p}:lying"), format!("usdt:{p}:odd:inside")] {
-        let want = format!("trapline: left out, because no instruction begins where the file says that they are: {lost}");
+        let want =
+            format!("trapline: left out, because no instruction begins where the file says that they are: {lost}");
         assert!(r.out.stderr.lines().any(|l| l == want), "no '{want}' in {}", r.out.stderr);
     }
 }
@@ -174,7 +178,8 @@ fn casts_do_where_no_types_are_known() {
 #[test]
 fn strings_behind_addresses_are_filtered_and_taken_along() {
     let Some(p) = tools("strings") else { return };
-    let (find, back, word) = (format!("uprobe:{p}:find"), format!("uretprobe:{p}:find"), format!("usdt:{p}:words:word"));
+    let (find, back, word) =
+        (format!("uprobe:{p}:find"), format!("uretprobe:{p}:find"), format!("usdt:{p}:words:word"));
     let r = record(
         &[
             "-e",
@@ -320,8 +325,13 @@ fn what_is_not_there_is_looked_for_in_the_process() {
     let argv = ["record", "-p", &pid, "--duration", "0.1", "-e", &format!("uprobe:{p}:qsort")];
     let out = lab::run(&mut lab::trapline(User::Me, &argv));
     assert_eq!(out.code(), 2, "{}", out.stderr);
-    assert!(out.stderr.contains("the process has mapped uprobe:/") && out.stderr.contains("libc.so.6:qsort"), "{}", out.stderr);
-    let out = lab::run(&mut lab::trapline(User::Me, &["record", "-p", &pid, "--duration", "0.1", "-e", "uprobe:libc:qsort"]));
+    assert!(
+        out.stderr.contains("the process has mapped uprobe:/") && out.stderr.contains("libc.so.6:qsort"),
+        "{}",
+        out.stderr
+    );
+    let out =
+        lab::run(&mut lab::trapline(User::Me, &["record", "-p", &pid, "--duration", "0.1", "-e", "uprobe:libc:qsort"]));
     assert_eq!(out.code(), 0, "{}", out.stderr);
     drop(target);
 }
@@ -335,7 +345,14 @@ fn arguments_of_calls_are_as_wide_as_their_types() {
     let open = "tracepoint:syscalls:sys_enter_openat";
     let close = "tracepoint:syscalls:sys_enter_close";
     let r = record(
-        &["-e", &format!("{open} /args.dfd == AT_FDCWD/"), "-e", &format!("{open} /args.dfd < 0 && args.flags == 0/"), "-e", close],
+        &[
+            "-e",
+            &format!("{open} /args.dfd == AT_FDCWD/"),
+            "-e",
+            &format!("{open} /args.dfd < 0 && args.flags == 0/"),
+            "-e",
+            close,
+        ],
         &["cat", "/etc/hostname"],
     );
     assert!(r.count(open, "recorded") >= 2 && r.numbers(open, "dfd").iter().all(|n| *n == -100), "{}", r.stats);

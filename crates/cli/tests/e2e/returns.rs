@@ -19,7 +19,8 @@ fn is_refused(program: &str, function: &str, outcome: &str, means: &str) {
     let listed = lab::run(&mut lab::trapline(User::Me, &["list", "-v", &probe])).out();
     assert!(listed.contains(&format!("wants --force: {program} {means}")), "{listed}");
     // Entries are safe.
-    let (entry, want) = (format!("uprobe:{program}:{function}"), lab::run(&mut lab::as_user(User::Me, &[program])).out());
+    let (entry, want) =
+        (format!("uprobe:{program}:{function}"), lab::run(&mut lab::as_user(User::Me, &[program])).out());
     assert_eq!(record(&["-e", &entry], &[program]).out.out(), want);
 }
 
@@ -100,7 +101,8 @@ fn jumps_are_harmless() {
     // Of 300 calls, 200 were left by a jump.
     assert_eq!(r.count(&leaf, "seen"), 100);
     assert_eq!(r.count(&deep, "seen"), 21 * 100);
-    let said = "200 of 300 calls without a return: nested deeper than 64, which the kernel does not follow, left by longjmp";
+    let said =
+        "200 of 300 calls without a return: nested deeper than 64, which the kernel does not follow, left by longjmp";
     assert!(r.out.stderr.contains(said), "{}", r.out.stderr);
 }
 
@@ -109,7 +111,9 @@ fn jumps_are_harmless() {
 fn plain_programs_have_return_probes() {
     let Some(p) = tools("strings") else { return };
     let mut programs = vec![p];
-    match lab::run(&mut lab::as_user(User::Me, &["sh", "-c", "ls /usr/lib/*/libc.a /usr/lib*/libc.a 2>/dev/null"])).out() {
+    match lab::run(&mut lab::as_user(User::Me, &["sh", "-c", "ls /usr/lib/*/libc.a /usr/lib*/libc.a 2>/dev/null"]))
+        .out()
+    {
         found if found.is_empty() => lab::skip("package:libc6-dev", "no static libc"),
         _ => programs.extend(built("strings_static", "strings.c", &["-static"])),
     }

@@ -562,3 +562,31 @@ fn probes_other_than_calls_have_what_they_carry() {
         assert_eq!(check(text, entry).unwrap_err().code, Code::NotAvailable, "{text}");
     }
 }
+
+/// Of a function's argument only the filter knows that it is the address of a string.
+#[test]
+fn str_reads_what_a_number_of_a_probe_leads_to() {
+    let int = Type::Int(events::types::Int { size: 8, signed: true, fmt: events::types::Fmt::Dec });
+    let field = |name: &str| events::dynamic::Field { name: name.into(), ty: int };
+    let s = events::dynamic::class("uprobe:/bin/x:y", &[field("n"), field("retval")]).unwrap();
+    let typed = |text: &str| parse(text, &[]).unwrap().check(s).unwrap();
+    let f = typed("str(args.n) == \"abc\" && args.n != 0");
+    assert_eq!(f.needs().strings, [NeededString { arg: 0, bytes: 4, at_exit: false }]);
+    assert_eq!(typed("startswith(str(retval), \"a\")").needs().args, 2);
+    // The event has the number only.
+    let mut bytes = Vec::new();
+    let fixed = Fixed { time: 1, tid: 2, pid: 1, ..Fixed::default() };
+    encode::fixed(&mut bytes, s, &Layout::of(s), &fixed, &[7, 8]);
+    assert_eq!(f.matches(&Event::parse(&bytes).unwrap(), &Context::default()), Verdict::Unknown(Missing::Text(0)));
+    // Under another name, and what is said of it.
+    let other = |name: &str| (name == "arg0").then(|| "n".to_string());
+    let parsed = parse("str(args.arg0) == \"abc\" && args.arg1 == 0", &[]).unwrap();
+    let e = parsed.renamed(&other).check(s).unwrap_err();
+    assert_eq!((e.code, e.span.of(&parsed.text)), (Code::UnknownField, "args.arg1"));
+    assert!(parse("str(args.arg0) == \"abc\"", &[]).unwrap().renamed(&other).check(s).is_ok());
+    // Of calls it is known what is a string.
+    assert_eq!(mistake("str(args.fd) == \"a\"", &C_READ, &[]).code, Code::Type);
+    for wrong in ["str(args.n + 1) == \"a\"", "str(pid) == \"a\"", "str(1) == \"a\""] {
+        assert_eq!(mistake(wrong, s, &[]).code, Code::Type, "{wrong}");
+    }
+}
