@@ -1,5 +1,6 @@
 /* odd_code.c - functions with bytes that are no code: data that is jumped over, a table of jumps, padding; one without a size; and
- * symbols and a static probe's notes that lead into the midst of instructions. Calls all of them and prints a sum. */
+ * symbols and a static probe's notes that lead into the midst of instructions; a part that is jumped to; instructions of AVX (called where the processor has
+ * them). Calls all of them and prints a sum. */
 #include <stdio.h>
 
 #define FUNCTION(name) ".globl " #name "\n.type " #name ", @function\n" #name ":\n"
@@ -56,14 +57,43 @@ __asm__(FUNCTION(honest)
 	"993: .8byte honest + 10, 0, 0\n.asciz \"odd\"\n.asciz \"start\"\n.asciz \"\"\n994: .balign 4\n"
 	".text\n");
 
-int over(void), by_table(long), unsized(void), honest(void);
+/* goes on in a part of its own, as compilers split off what is hardly ever reached; a number lies where a return address would */
+__asm__(FUNCTION(whole)
+	"	.cfi_startproc\n"
+	"	pushq $42\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	jmp whole.cold\n"
+	"	.cfi_endproc\n" END(whole)
+	".type whole.cold, @function\nwhole.cold:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	popq %rax\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	"	.cfi_endproc\n" END(whole.cold));
+
+/* instructions that Linux takes for others where a breakpoint is on them: jp, ja */
+__asm__(FUNCTION(avx_or)
+	"	vmovd %edi, %xmm0\n"
+	"	vpxor %xmm1, %xmm1, %xmm1\n"
+	"	vpor %xmm0, %xmm1, %xmm1\n"
+	"	vmovd %xmm1, %eax\n"
+	"	ret\n" END(avx_or)
+	FUNCTION(avx_first)
+	"	vpcmpeqb %xmm1, %xmm1, %xmm1\n"
+	"	vmovd %xmm1, %eax\n"
+	"	ret\n" END(avx_first));
+
+int over(void), by_table(long), unsized(void), honest(void), whole(void), avx_or(int), avx_first(void);
 
 int main(void)
 {
-	int sum = over() + by_table(0) + by_table(1) + unsized() + honest();
+	int sum = over() + by_table(0) + by_table(1) + unsized() + honest() + whole();
 
 	for (int n = 0; n < 6; n++)
 		sum += by_switch(n);
+	if (__builtin_cpu_supports("avx"))
+		sum += avx_or(1000) + 10000 * avx_first();
 	printf("%d\n", sum);
 	return 0;
 }

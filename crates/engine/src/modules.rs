@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use symbols::Elf;
-use symbols::ld_cache::LdCache;
+use symbols::ld_cache::{LdCache, is_version};
 use symbols::raise::{self, Means};
 
 /// Device and inode of a file.
@@ -76,16 +76,22 @@ pub fn of_file(path: &Path) -> Vec<Module> {
 
 /// What a process has mapped with executable pages.
 pub fn of_process(pid: i32) -> Vec<Module> {
+    mapped(pid, |_| true)
+}
+
+/// Of what a process has mapped with executable pages, that whose path is wanted.
+fn mapped(pid: i32, wanted: impl Fn(&Path) -> bool) -> Vec<Module> {
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for map in sys::maps::of(pid).unwrap_or_default() {
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(&map.path));
         let is_code = map.prot & sys::maps::PROT_EXEC != 0 && map.file.2 != 0;
-        if !is_code || !seen.insert(map.file) || all.len() >= MAX {
+        if !is_code || !wanted(&path) || !seen.insert(map.file) || all.len() >= MAX {
             continue;
         }
         let Ok(file) = sys::maps::open(pid, map.range, &map.path, map.file) else { continue };
         let Ok(elf) = elf_file::tables(&file) else { continue };
-        all.push(Module { path: PathBuf::from(std::ffi::OsStr::from_bytes(&map.path)), file, elf });
+        all.push(Module { path, file, elf });
     }
     all
 }
@@ -93,12 +99,10 @@ pub fn of_process(pid: i32) -> Vec<Module> {
 /// The library of a name, with or without its version, that a process has mapped: its path, or the one through the process where it has
 /// another at that path.
 pub fn mapped_library(pid: i32, name: &str) -> Option<PathBuf> {
-    let is = |m: &Module| {
-        m.path.file_name().is_some_and(|file| symbols::ld_cache::is_version(&file.to_string_lossy(), name))
-    };
-    let found = of_process(pid).into_iter().find(is)?;
-    let mapped = sys::maps::identity(&found.file.metadata().ok()?);
-    let here = std::fs::metadata(&found.path).is_ok_and(|meta| sys::maps::identity(&meta) == mapped);
+    let is = |path: &Path| path.file_name().is_some_and(|file| is_version(&file.to_string_lossy(), name));
+    let found = mapped(pid, is).into_iter().next()?;
+    let identity = sys::maps::identity(&found.file.metadata().ok()?);
+    let here = std::fs::metadata(&found.path).is_ok_and(|meta| sys::maps::identity(&meta) == identity);
     let inside = || {
         Path::new("/proc").join(pid.to_string()).join("root").join(found.path.strip_prefix("/").unwrap_or(&found.path))
     };

@@ -1,5 +1,6 @@
 //! May return probes be set? They replace return addresses, so what leaves a function otherwise than by returning breaks the program: an
-//! exception, the end of a thread, another stack ([`symbols::raise`]). They are refused where that can happen, unless it is forced.
+//! exception, the end of a thread, another stack ([`symbols::raise`]); and so does a function that looks at the address itself, as setjmp.
+//! They are refused where that can happen, unless it is forced.
 //!
 //! ```text
 //!  the probe's file and what it is linked with ─┐
@@ -14,6 +15,7 @@ use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::modules::{self, Module};
 use crate::plan::{Plan, Target};
+use crate::provider::Hook;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -66,21 +68,29 @@ pub fn guard(plan: &mut Plan, force: bool) -> Result<()> {
     let of_target = of_target(&plan.target);
     let all = matches!(plan.target, Target::All { .. });
     for enabling in plan.probes.iter_mut().filter(|e| replaces_returns(e)) {
-        let Some(path) = enabling.hook.as_ref().and_then(|h| h.file()) else { continue };
-        let of_users = || if all { of_users(path) } else { of_target.clone() };
-        let Some(danger) = Danger::of_file(path).or_else(of_users) else { continue };
-        let unproven = enabling.hook.as_ref().map_or(0, |h| h.unproven_returns());
-        if unproven == 0 {
-            continue;
-        }
-        let functions = if unproven > 1 { format!("of {unproven} functions, ") } else { String::new() };
+        let Some(hook) = &enabling.hook else { continue };
+        let of_users = |path: &Path| if all { of_users(path) } else { of_target.clone() };
+        let Some(why) = danger_of(hook.as_ref(), of_users) else { continue };
         if !force {
-            let why = format!("{functions}{danger}");
             return Err(Error::failed(&enabling.name, why, "--force sets it nevertheless; entries (uprobe) are safe"));
         }
-        enabling.danger = Some(format!("{functions}{danger}"));
+        enabling.danger = Some(why);
     }
     Ok(())
+}
+
+/// How the return probes of a hook may harm the programs that `others` looks at.
+fn danger_of(hook: &dyn Hook, others: impl Fn(&Path) -> Option<Danger>) -> Option<String> {
+    let path = hook.file()?;
+    if hook.looks_at_return() {
+        return Some("it looks at its return address, which is replaced, and so would do something else".into());
+    }
+    let danger = Danger::of_file(path).or_else(|| others(path))?;
+    match hook.unproven_returns() {
+        0 => None,
+        1 => Some(danger.to_string()),
+        n => Some(format!("of {n} functions, {danger}")),
+    }
 }
 
 fn replaces_returns(e: &Enabling) -> bool {

@@ -56,6 +56,8 @@ pub struct Code {
     is_closed: bool,
     /// Something leads to instructions between those that are reached.
     has_other_ways: bool,
+    takes_return_address: bool,
+    goes_on_as: Vec<u64>,
 }
 
 impl Code {
@@ -70,9 +72,16 @@ impl Code {
             start,
             is_closed: !walk.is_open,
             has_other_ways: (walk.jumps_by_table || lands) && !data_inside,
+            takes_return_address: walk.takes_return_address,
+            goes_on_as: walk.goes_on_as,
             marks: walk.marks,
             leaves_to: walk.leaves_to,
         }
+    }
+
+    /// Whether it looks at its own return address, as setjmp and dlsym do, as far as its stack can be followed.
+    pub fn takes_return_address(&self) -> bool {
+        self.takes_return_address
     }
 
     /// What is known of an address.
@@ -98,6 +107,11 @@ impl Code {
         below.into_iter().chain(above).map(|at| self.start + at as u64).collect()
     }
 
+    /// The functions that it jumps to in its own place: they find its return address as theirs.
+    pub fn goes_on_as(&self) -> &[u64] {
+        &self.goes_on_as
+    }
+
     /// The addresses outside of it that it calls or jumps to; none where not all of them can be known.
     pub fn leaves_to(&self) -> Option<&[u64]> {
         self.is_closed.then_some(&self.leaves_to)
@@ -120,18 +134,35 @@ pub fn is_nop(bytes: &[u8]) -> bool {
     first(bytes).is_some_and(|i| i.mnemonic() == Mnemonic::Nop)
 }
 
+/// Whether Linux carries an instruction out wrongly when a breakpoint is on it. It looks at the byte of the opcode alone, also where a
+/// prefix of AVX gives that another meaning, and takes it for a branch, a nop, a call, a return or popf (`branch_setup_xol_ops` and
+/// `arch_uprobe_analyze_insn`, arch/x86/kernel/uprobes.c, 6.18): `vpor` is skipped as `jmp +0`, and so are comparisons.
+pub fn is_misread_by_linux(instruction: &[u8]) -> bool {
+    let is_prefix = |b: &&u8| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x67);
+    let rest = &instruction[instruction.iter().take_while(is_prefix).count()..];
+    let opcode = match rest {
+        // VEX of two and of three bytes, XOP, EVEX.
+        [0xc5, _, opcode, ..] | [0xc4, _, _, opcode, ..] | [0x62, _, _, _, opcode, ..] => *opcode,
+        [0x8f, map, _, opcode, ..] if map & 0x1f >= 8 => *opcode,
+        _ => return false,
+    };
+    matches!(opcode, 0x70..=0x7f | 0x90 | 0x9a | 0x9d | 0xc2 | 0xc3 | 0xca | 0xcb | 0xe8 | 0xe9 | 0xea | 0xeb | 0xff)
+}
+
 /// The walk through a function.
 struct Walk<'b> {
     start: u64,
     bytes: &'b [u8],
     marks: Vec<u8>,
-    /// Offsets that are still to be decoded.
-    waiting: Vec<usize>,
+    /// Offsets that are still to be decoded, and where the stack is there.
+    waiting: Vec<(usize, Stack)>,
     leaves_to: Vec<u64>,
     is_open: bool,
     jumps_by_table: bool,
     /// Offsets in the function that instructions take as data, or as addresses.
     references: Vec<usize>,
+    takes_return_address: bool,
+    goes_on_as: Vec<u64>,
 }
 
 impl<'b> Walk<'b> {
@@ -140,11 +171,13 @@ impl<'b> Walk<'b> {
             start,
             bytes,
             marks: vec![0; bytes.len()],
-            waiting: if bytes.is_empty() { Vec::new() } else { vec![0] },
+            waiting: if bytes.is_empty() { Vec::new() } else { vec![(0, Stack::AT_ENTRY)] },
             leaves_to: Vec::new(),
             is_open: bytes.is_empty(),
             jumps_by_table: false,
             references: Vec::new(),
+            takes_return_address: false,
+            goes_on_as: Vec::new(),
         }
     }
 
@@ -164,7 +197,7 @@ impl<'b> Walk<'b> {
 
     /// Marks everything that the entry leads to.
     fn follow(&mut self) {
-        while let Some(at) = self.waiting.pop() {
+        while let Some((at, mut stack)) = self.waiting.pop() {
             if self.marks[at] & START != 0 {
                 continue;
             }
@@ -175,12 +208,14 @@ impl<'b> Walk<'b> {
             self.marks[at] |= START;
             self.marks[at + 1..at + i.len()].iter_mut().for_each(|m| *m |= BODY);
             self.refer(&i);
-            self.go_on(&i, at + i.len());
+            self.takes_return_address |= stack.is_return_address(&i);
+            stack.step(&i);
+            self.go_on(&i, at + i.len(), stack);
         }
     }
 
     /// Where an instruction leads to.
-    fn go_on(&mut self, i: &Instruction, next: usize) {
+    fn go_on(&mut self, i: &Instruction, next: usize, stack: Stack) {
         let falls_through = match i.flow_control() {
             FlowControl::Return | FlowControl::Exception => false,
             // int3 is what fills gaps, or a breakpoint of somebody else.
@@ -196,18 +231,18 @@ impl<'b> Walk<'b> {
             }
             FlowControl::Call if !i.is_call_near() => true,
             // What calls into itself does so for its own address, or for what lies behind the call.
-            FlowControl::Call => !self.jump(i) || i.near_branch_target() == self.start,
+            FlowControl::Call => !self.jump(i, Stack::UNKNOWN) || i.near_branch_target() == self.start,
             FlowControl::UnconditionalBranch => {
-                self.jump(i);
+                self.jump(i, stack);
                 false
             }
             FlowControl::ConditionalBranch => {
-                self.jump(i);
+                self.jump(i, stack);
                 true
             }
         };
         match falls_through {
-            true if next < self.bytes.len() => self.waiting.push(next),
+            true if next < self.bytes.len() => self.waiting.push((next, stack)),
             // A call that does not return may be the last instruction.
             true if i.flow_control() != FlowControl::Call => self.is_open = true,
             _ => {}
@@ -215,14 +250,19 @@ impl<'b> Walk<'b> {
     }
 
     /// Takes a branch; whether it stays in the function.
-    fn jump(&mut self, i: &Instruction) -> bool {
+    fn jump(&mut self, i: &Instruction, stack: Stack) -> bool {
         if !matches!(i.op0_kind(), OpKind::NearBranch64) {
             self.is_open = true;
             return false;
         }
         match self.inside(i.near_branch_target()) {
-            Some(at) => self.waiting.push(at),
-            None => self.leaves_to.push(i.near_branch_target()),
+            Some(at) => self.waiting.push((at, stack)),
+            None => {
+                self.leaves_to.push(i.near_branch_target());
+                if stack.rsp == Some(0) {
+                    self.goes_on_as.push(i.near_branch_target());
+                }
+            }
         }
         self.inside(i.near_branch_target()).is_some()
     }
@@ -278,6 +318,77 @@ impl<'b> Walk<'b> {
             at += i.len();
         }
         true
+    }
+}
+
+/// How far registers lie above the return address, bytes; none: not known.
+#[derive(Clone, Copy)]
+struct Stack {
+    rsp: Option<i64>,
+    rbp: Option<i64>,
+}
+
+impl Stack {
+    const AT_ENTRY: Stack = Stack { rsp: Some(0), rbp: None };
+    const UNKNOWN: Stack = Stack { rsp: None, rbp: None };
+
+    fn of(self, register: Register) -> Option<i64> {
+        match register {
+            Register::RSP => self.rsp,
+            Register::RBP => self.rbp,
+            _ => None,
+        }
+    }
+
+    /// How far the memory of an instruction lies above the return address.
+    fn memory(self, i: &Instruction) -> Option<i64> {
+        let plain = i.memory_index() == Register::None;
+        self.of(i.memory_base()).filter(|_| plain)?.checked_add(i.memory_displacement64() as i64)
+    }
+
+    /// Whether an instruction reads, writes or points to the return address, other than by returning.
+    fn is_return_address(self, i: &Instruction) -> bool {
+        let has_memory = (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
+        // A barrier writes what is there, wherever that is.
+        let touches = has_memory && !i.has_lock_prefix() && self.memory(i) == Some(0);
+        touches || i.mnemonic() == Mnemonic::Pop && self.rsp == Some(0)
+    }
+
+    /// Follows an instruction.
+    fn step(&mut self, i: &Instruction) {
+        let to = (i.op_count() > 0 && i.op0_kind() == OpKind::Register).then(|| i.op0_register());
+        let moved = |from: Option<i64>| from.and_then(|at| at.checked_add(i.stack_pointer_increment().into()));
+        match (i.mnemonic(), to) {
+            // What a call pushes, its return has popped.
+            (Mnemonic::Call, _) => {}
+            (Mnemonic::Leave, _) => {
+                self.rsp = self.rbp.and_then(|at| at.checked_add(8));
+                self.rbp = None;
+            }
+            (Mnemonic::Add | Mnemonic::Sub, Some(Register::RSP)) if i.op1_kind() != OpKind::Register => {
+                let by = i.try_immediate(1).unwrap_or(0) as i64;
+                let by = if i.mnemonic() == Mnemonic::Sub { by.wrapping_neg() } else { by };
+                self.rsp = self.rsp.and_then(|at| at.checked_add(by));
+            }
+            (Mnemonic::Mov, Some(to @ (Register::RSP | Register::RBP))) => {
+                let from = if i.op1_kind() == OpKind::Register { self.of(i.op1_register()) } else { None };
+                *self.register(to) = from;
+            }
+            (Mnemonic::Lea, Some(to @ (Register::RSP | Register::RBP))) => *self.register(to) = self.memory(i),
+            (Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push, _) => self.rsp = moved(self.rsp),
+            (Mnemonic::Pop, Some(Register::RSP)) => self.rsp = None,
+            (_, Some(Register::RSP)) => self.rsp = None,
+            (_, to) => {
+                self.rsp = moved(self.rsp);
+                if to.is_some_and(|to| to.full_register() == Register::RBP) {
+                    self.rbp = None;
+                }
+            }
+        }
+    }
+
+    fn register(&mut self, which: Register) -> &mut Option<i64> {
+        if which == Register::RSP { &mut self.rsp } else { &mut self.rbp }
     }
 }
 
@@ -361,6 +472,29 @@ mod tests {
     }
 
     #[test]
+    fn functions_that_look_at_their_return_address() {
+        let takes = |bytes: &[u8]| Code::read(BASE, bytes, false).takes_return_address();
+        // mov (%rsp),%rax; ret: setjmp
+        assert!(takes(&[0x48, 0x8b, 0x04, 0x24, 0xc3]));
+        // push %rbx; sub $16,%rsp; mov 24(%rsp),%rdi; add $16,%rsp; pop %rbx; ret: dlsym
+        let framed =
+            |at| [0x53, 0x48, 0x83, 0xec, 0x10, 0x48, 0x8b, 0x7c, 0x24, at, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3];
+        assert!(takes(&framed(0x18)) && !takes(&framed(0x10)) && !takes(&framed(0x20)));
+        // push %rbp; mov %rsp,%rbp; mov 8(%rbp),%rax; leave; ret
+        let framed = |at| [0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, at, 0xc9, 0xc3];
+        assert!(takes(&framed(8)) && !takes(&framed(16)) && !takes(&framed(0xf8)));
+        // pop %rdi; push %rdi; ret: vfork
+        assert!(takes(&[0x5f, 0x57, 0xc3]));
+        // push, pop, lock orl $0,(%rsp); and $-32,%rsp; mov (%rsp),%rax
+        assert!(!takes(&[0x57, 0x5f, 0xf0, 0x83, 0x0c, 0x24, 0x00, 0xc3]));
+        assert!(!takes(&[0x48, 0x83, 0xe4, 0xe0, 0x48, 0x8b, 0x04, 0x24, 0xc3]));
+        assert!(!takes(&SMALL));
+        // jmp elsewhere, with the stack as it was; push; jmp
+        assert_eq!(Code::read(BASE, &[0xe9, 0, 1, 0, 0], false).goes_on_as(), [BASE + 0x105]);
+        assert_eq!(Code::read(BASE, &[0x53, 0xe9, 0, 1, 0, 0], false).goes_on_as(), [0; 0]);
+    }
+
+    #[test]
     fn what_is_no_instruction() {
         assert!(
             is_instruction(&[0x55]) && !is_instruction(&[0, 0, 0]) && !is_instruction(&[]) && !is_instruction(&[0x06])
@@ -369,6 +503,31 @@ mod tests {
         assert_eq!(starts(&[]), [0usize; 0]);
         // Not decodable from its first byte.
         assert_eq!(starts(&[0x06, 0x90, 0xc3]), [0usize; 0]);
+    }
+
+    #[test]
+    fn instructions_that_linux_misreads() {
+        // vpor; vmovd %xmm1,%eax; vpbroadcastb %esi,%ymm17; vzeroupper; vpcmpeqb; kmovq
+        let avx: [&[u8]; 6] = [
+            &[0xc5, 0xe9, 0xeb, 0xc8],
+            &[0xc5, 0xf9, 0x7e, 0xc8],
+            &[0x62, 0xe2, 0x7d, 0x28, 0x7a, 0xce],
+            &[0xc5, 0xf8, 0x77],
+            &[0xc5, 0xf9, 0x74, 0xc8],
+            &[0xc4, 0xe1, 0xf8, 0x90, 0xd1],
+        ];
+        assert!(avx.iter().all(|i| is_misread_by_linux(i)));
+        // vmovd %esi,%xmm0; vpxor; por; jne; pop (8f); push; nothing
+        let others: [&[u8]; 7] = [
+            &[0xc5, 0xf9, 0x6e, 0xc6],
+            &[0xc5, 0xf9, 0xef, 0xc8],
+            &[0x66, 0x0f, 0xeb, 0xc8],
+            &[0x75, 0x10],
+            &[0x8f, 0xc0],
+            &[0x55],
+            &[],
+        ];
+        assert!(!others.iter().any(|i| is_misread_by_linux(i)));
     }
 
     /// Whatever the bytes are, it ends, and instructions do not overlap where breakpoints may stand.

@@ -3,7 +3,8 @@
 
 use crate::{Elf, ReadAt};
 use gimli::{
-    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleEndian, UnwindSection,
+    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleEndian,
+    UnwindContext, UnwindSection,
 };
 use std::collections::HashMap;
 
@@ -22,11 +23,29 @@ pub struct Frame {
     pub end: u64,
     /// Exceptions may lead into it: there is a table of landing places.
     pub lands: bool,
+    /// Where the entry lies in the section.
+    pub(crate) entry: usize,
 }
+
+impl Frame {
+    /// Of what only a table of symbols knows.
+    pub fn unknown(start: u64, end: u64) -> Frame {
+        Frame { start, end, lands: false, entry: usize::MAX }
+    }
+}
+
+/// Number of the stack pointer in debug information (System V ABI for x86-64, figure 3.36).
+const STACK_POINTER: u16 = 7;
 
 /// All of a file's.
 #[derive(Clone, Debug, Default)]
-pub struct Frames(Vec<Frame>);
+pub struct Frames {
+    bytes: Vec<u8>,
+    /// Where they are loaded, and where the code is.
+    address: u64,
+    text: u64,
+    all: Vec<Frame>,
+}
 
 impl Frames {
     /// Reads them; none of a file without. Damaged entries end the list.
@@ -39,13 +58,23 @@ impl Frames {
             return Frames::default();
         }
         let text = elf.section(".text").map_or(0, |s| s.address);
-        Frames::parse(&bytes, section.address, text)
+        Frames::parse(bytes, section.address, text)
+    }
+
+    fn bases(&self) -> BaseAddresses {
+        BaseAddresses::default().set_eh_frame(self.address).set_text(self.text)
     }
 
     /// Of the section's bytes, which are loaded at `address`; `text` is where the code is.
-    fn parse(bytes: &[u8], address: u64, text: u64) -> Frames {
-        let section = EhFrame::new(bytes, LittleEndian);
-        let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
+    fn parse(bytes: Vec<u8>, address: u64, text: u64) -> Frames {
+        let mut frames = Frames { bytes, address, text, all: Vec::new() };
+        frames.all = frames.entries();
+        frames
+    }
+
+    fn entries(&self) -> Vec<Frame> {
+        let section = EhFrame::new(&self.bytes, LittleEndian);
+        let bases = self.bases();
         let mut cies: HashMap<usize, CommonInformationEntry<Slice<'_>>> = HashMap::new();
         let mut all = Vec::new();
         let mut entries = section.entries(&bases);
@@ -64,17 +93,29 @@ impl Frames {
             let Ok(fde) = fde else { break };
             let (start, end) = (fde.initial_address(), fde.initial_address().saturating_add(fde.len()));
             if start < end {
-                all.push(Frame { start, end, lands: fde.lsda().is_some() });
+                all.push(Frame { start, end, lands: fde.lsda().is_some(), entry: fde.offset() });
             }
         }
         all.sort_unstable();
-        Frames(all)
+        all
+    }
+
+    /// Whether the return address lies where a call has just put it when an instruction is reached: at the entry of a function, and not
+    /// in a part of one that is jumped to. None: there is no entry that says so.
+    pub fn is_as_called(&self, address: u64) -> Option<bool> {
+        let frame = self.at(address)?;
+        let section = EhFrame::new(&self.bytes, LittleEndian);
+        let bases = self.bases();
+        let fde = section.fde_from_offset(&bases, EhFrameOffset(frame.entry), EhFrame::cie_from_offset).ok()?;
+        let mut context = UnwindContext::new();
+        let row = fde.unwind_info_for_address(&section, &bases, &mut context, address).ok()?;
+        Some(matches!(row.cfa(), CfaRule::RegisterAndOffset { register, offset: 8 } if register.0 == STACK_POINTER))
     }
 
     /// That which an address lies in.
     pub fn at(&self, address: u64) -> Option<Frame> {
-        let next = self.0.partition_point(|f| f.start <= address);
-        let found = *self.0.get(next.checked_sub(1)?)?;
+        let next = self.all.partition_point(|f| f.start <= address);
+        let found = *self.all.get(next.checked_sub(1)?)?;
         (address < found.end).then_some(found)
     }
 }
@@ -96,6 +137,9 @@ mod tests {
         let frame = frames.at(main.address).unwrap();
         assert_eq!((frame.start, frame.end), (main.address, main.address + main.size));
         assert_eq!(frames.at(main.address + 1), Some(frame));
+        assert_eq!(frames.is_as_called(main.address), Some(true));
+        // Behind its first push.
+        assert!((1..main.size).any(|at| frames.is_as_called(main.address + at) == Some(false)));
         assert_eq!((frames.at(0), frames.at(u64::MAX)), (None, None));
         let own = elf.functions().iter().filter(|f| f.name.contains("frames") && f.size > 0);
         assert!(
@@ -109,13 +153,15 @@ mod tests {
         let elf = Elf::parse(&bytes[..]).unwrap();
         let s = elf.section(".eh_frame").unwrap();
         let mut part = bytes[s.offset as usize..][..4000.min(s.size as usize)].to_vec();
-        let whole = Frames::parse(&part, s.address, 0).0.len();
-        assert!(whole > 10);
+        let whole = Frames::parse(part.clone(), s.address, 0);
+        assert!(whole.all.len() > 10);
         for at in 0..part.len() {
             let old = std::mem::replace(&mut part[at], 0xff);
-            assert!(Frames::parse(&part, s.address, 0).0.len() <= part.len());
+            let damaged = Frames::parse(part.clone(), s.address, 0);
+            assert!(damaged.all.len() <= part.len());
+            assert!(damaged.all.iter().filter_map(|f| damaged.is_as_called(f.start)).count() <= damaged.all.len());
             part[at] = old;
-            let _ = Frames::parse(&part[..at], u64::MAX, u64::MAX);
+            let _ = Frames::parse(part[..at].to_vec(), u64::MAX, u64::MAX);
         }
     }
 }

@@ -25,6 +25,9 @@ const REMEMBERED: usize = 64;
 const MAX_CALLED: usize = 64;
 const MAX_CALLED_BYTES: usize = 256 << 10;
 
+/// A function that goes on as another is followed so often.
+const MAX_TAIL_CALLS: usize = 4;
+
 /// Why no breakpoint may be put there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misplaced {
@@ -140,6 +143,30 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
         }
     }
 
+    /// Whether a place is jumped to, and not called: a part that the compiler has split off a function. Where a return address would be
+    /// replaced there, it would be something else.
+    pub fn is_jumped_to(&self, address: u64) -> bool {
+        self.frames().is_as_called(address) == Some(false)
+    }
+
+    /// Whether a function looks at its own return address, and so does something else where that is replaced: as setjmp does, which keeps it,
+    /// and dlsym, which finds its caller by it; or goes on as such a function.
+    pub fn takes_return_address(&self, address: u64, size: u64) -> bool {
+        let Some(mut frame) = self.extent(address, size) else { return false };
+        for _ in 0..MAX_TAIL_CALLS {
+            let code = self.code(frame);
+            if code.takes_return_address() {
+                return true;
+            }
+            let mut next = code.goes_on_as().iter().filter_map(|to| self.enclosing(*to).filter(|f| f.start == *to));
+            match next.next() {
+                Some(other) => frame = other,
+                None => break,
+            }
+        }
+        false
+    }
+
     /// Whether it is proven that no exception and no cancellation of a thread leaves a function: it calls nothing but functions of this
     /// file of which that holds too, and where it goes is known.
     pub fn is_closed(&self, address: u64, size: u64) -> bool {
@@ -181,7 +208,7 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
             0 => frame,
             size => {
                 let end = address.checked_add(size)?;
-                Some(Frame { start: address, end, lands: frame.is_some_and(|r| r.lands) })
+                Some(Frame { end, ..frame.unwrap_or(Frame::unknown(address, end)) })
             }
         }
     }
@@ -208,7 +235,7 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
         // Where functions overlap, those behind may end before the address.
         let candidates = before.iter().rev().take(REMEMBERED).take_while(|f| f.2 > address);
         let (start, end, _) = candidates.into_iter().find(|f| f.1 > address)?;
-        Some(Frame { start: *start, end: *end, lands: false })
+        Some(Frame::unknown(*start, *end))
     }
 
     fn code(&self, frame: Frame) -> Rc<Code> {

@@ -91,6 +91,26 @@ fn what_is_no_code_takes_no_breakpoint() {
     assert_eq!(r.out.out(), alone(&p), "{}", r.out.stderr);
 }
 
+/// Linux carries some instructions of AVX out as others when a breakpoint is on them: they take none. Where the processor has no AVX,
+/// they are not reached either.
+#[test]
+fn instructions_that_linux_misreads_take_no_breakpoint() {
+    let Some(p) = tools("odd_code") else { return };
+    for place in ["avx_or+8", "avx_or+12", "avx_first"] {
+        let argv = ["record", "-e", &format!("uprobe:{p}:{place}"), "--", &p];
+        let out = lab::run(&mut lab::trapline(User::Me, &argv));
+        assert_eq!(out.code(), 125, "{}", out.stderr);
+        assert!(out.stderr.contains("the kernel can put no breakpoint at this instruction"), "{}", out.stderr);
+    }
+    let r = record(
+        &["-e", &format!("uprobe:{p}:avx_or+4,uprobe:{p}:avx_or"), "-e", &format!("uretprobe:{p}:avx_*")],
+        &[&p],
+    );
+    assert_eq!(r.out.out(), alone(&p));
+    let said = format!("uretprobe:{p}:avx_first: the kernel can put no breakpoint at 1 of its places");
+    assert!(r.out.stderr.contains(&said), "{}", r.out.stderr);
+}
+
 /// Symbols and notes that lead into the midst of an instruction.
 #[test]
 fn tables_that_lie_are_not_believed() {
@@ -131,9 +151,15 @@ fn debug_information_gives_names_and_types() {
     assert_eq!(r.numbers(&back, "retval"), [-1, 3, 4]);
     assert_eq!(r.numbers(&format!("uretprobe:{p}:mixed"), "retval"), [5]);
     assert_eq!(r.of(&format!("uretprobe:{p}:nothing"))[0]["args"], serde_json::json!({}));
+    let verbose = list(&["-v", &format!("uprobe:{p}:mixed")]).unwrap();
+    assert!(verbose[0].contains(":mixed(double d, struct small s, int i, struct large l, "), "{verbose:?}");
     // What lies on the stack, and behind what registers of other kinds hold.
     let (many, mixed) = (format!("uprobe:{p}:many"), format!("uprobe:{p}:mixed"));
-    let r = record(&["-e", &many, "-e", &format!("{mixed} /args.c == -2 && args.i == 2/")], &[&p]);
+    let r = record(&["--explain", "-e", &many, "-e", &format!("{mixed} /args.c == -2 && args.i == 2/")], &[&p]);
+    for lost in ["d", "s", "l", "t", "x"] {
+        let want = format!("trapline:   lost: {lost}: no program can find it");
+        assert!(r.out.stderr.lines().any(|l| l == want), "no '{want}' in {}", r.out.stderr);
+    }
     let args: Vec<i64> = "abcdefgh".chars().map(|c| r.numbers(&many, &c.to_string())[0]).collect();
     assert_eq!(args, [1, 2, 3, 4, 5, 6, -7, 8]);
     assert_eq!(strings(&r, &mixed, "name"), ["x"]);

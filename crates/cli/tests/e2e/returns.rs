@@ -106,6 +106,51 @@ fn jumps_are_harmless() {
     assert!(r.out.stderr.contains(said), "{}", r.out.stderr);
 }
 
+/// A program that is linked statically, so that its functions are nobody else's; none where there is no libc for that.
+#[track_caller]
+fn static_program(name: &str, source: &str) -> Option<String> {
+    let found =
+        lab::run(&mut lab::as_user(User::Me, &["sh", "-c", "ls /usr/lib/*/libc.a /usr/lib*/libc.a 2>/dev/null"]));
+    if found.out().is_empty() {
+        lab::skip("package:libc6-dev", "no static libc");
+        return None;
+    }
+    built(name, source, &["-static"])
+}
+
+/// setjmp keeps its return address: what jumps there later would die, also long after trapline.
+#[test]
+fn functions_that_look_at_their_return_address() {
+    let Some(p) = static_program("jumps_static", "jumps.c") else { return };
+    let probe = format!("uretprobe:{p}:__sigsetjmp");
+    let (code, said) = refused(User::Me, &["-e", &probe]);
+    assert!(code == 125 && said.contains("it looks at its return address") && said.contains("--force"), "{said}");
+    let listed = lab::run(&mut lab::trapline(User::Me, &["list", "-v", &probe])).out();
+    assert!(listed.contains("wants --force: it looks at its return address"), "{listed}");
+    // SIGILL.
+    assert_eq!(forced(&p, "__sigsetjmp").code(), 132);
+    // All functions of a program and of its libc: without those, the program works.
+    let want = lab::run(&mut lab::as_user(User::Me, &[&p])).out();
+    let r = record(&["-e", &format!("uretprobe:{p}:*")], &[&p]);
+    assert_eq!(r.out.out(), want, "{}", r.out.stderr);
+    assert_eq!(r.count(&format!("uretprobe:{p}:leaf"), "seen"), 100);
+    let left_out = r.out.stderr.lines().any(|l| l.contains("left out, because they look at their return addresses"));
+    assert!(left_out && !r.out.stderr.contains("sigsetjmp: nothing recorded"), "{}", r.out.stderr);
+}
+
+/// What lies where a part's return address would be is something else.
+#[test]
+fn parts_of_functions_have_no_return() {
+    let Some(p) = tools("odd_code") else { return };
+    let (code, said) = refused(User::Me, &["--force", "-e", &format!("uretprobe:{p}:whole.cold")]);
+    assert!(code == 2 && said.contains("parts of functions are jumped to"), "{said}");
+    let whole = format!("uretprobe:{p}:whole");
+    let r = record(&["-e", &format!("{whole}*,uprobe:{p}:whole.cold")], &[&p]);
+    assert_eq!(r.out.out(), lab::run(&mut lab::as_user(User::Me, &[&p])).out());
+    assert_eq!((r.numbers(&whole, "retval"), r.count(&format!("uprobe:{p}:whole.cold"), "seen")), (vec![42], 1));
+    assert!(r.out.stderr.contains("left out, because parts of functions are jumped to"), "{}", r.out.stderr);
+}
+
 /// A program of C that ends no threads: also linked statically, where the unwinder is part of it, and unused.
 #[test]
 fn plain_programs_have_return_probes() {

@@ -114,9 +114,9 @@ pub trait Hook: Send + Sync {
         Vec::new()
     }
 
-    /// Notes probes that were left out before, for [`Hook::left_out`].
-    fn leave_out(&mut self, probes: Vec<String>) {
-        let _ = probes;
+    /// Notes other probes that were left out before, for [`Hook::left_out`].
+    fn leave_out(&mut self, others: Vec<LeftOut>) {
+        let _ = others;
     }
 
     /// Whether it replaces return addresses of the process.
@@ -128,6 +128,11 @@ pub trait Hook: Send + Sync {
     /// is proven impossible.
     fn unproven_returns(&self) -> usize {
         0
+    }
+
+    /// Whether a function looks at the return address that is replaced.
+    fn looks_at_return(&self) -> bool {
+        false
     }
 
     /// What a refusal means, where the system's word does not say it.

@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use symbols::Elf;
+use symbols::code::is_misread_by_linux;
 use symbols::places::Places;
 use symbols::usdt::Operand;
 use sys::bpf::link::{Link, UprobeMulti};
@@ -35,14 +36,14 @@ pub(super) fn at_sites(of: &ElfFile, probe: Probe, at_return: bool, tolerant: bo
 }
 
 /// One program at the places of many probes, which it tells apart by its cookie.
-pub(super) fn at_all(of: &ElfFile, probes: &[Probe], misplaced: Vec<String>, at_return: bool) -> Box<dyn Hook> {
+pub(super) fn at_all(of: &ElfFile, probes: &[Probe], others: Vec<LeftOut>, at_return: bool) -> Box<dyn Hook> {
     let mut sites = Vec::new();
     let mut cookies = Vec::new();
     for (nth, probe) in (0u64..).zip(probes) {
         sites.extend(probe.sites.iter().cloned());
         cookies.resize(sites.len(), nth);
     }
-    Box::new(InFile { cookies, misplaced, tolerant: true, ..InFile::new(of, sites, at_return) })
+    Box::new(InFile { cookies, others, tolerant: true, ..InFile::new(of, sites, at_return) })
 }
 
 /// Instructions of a file.
@@ -62,8 +63,8 @@ struct InFile {
     tolerant: bool,
     /// Those places.
     left_out: Arc<Mutex<Vec<usize>>>,
-    /// Probes that are left out because their symbols do not lead to instructions.
-    misplaced: Vec<String>,
+    /// Other probes of the same pattern, which are left out.
+    others: Vec<LeftOut>,
 }
 
 /// ENOTSUPP (include/linux/errno.h), which no program should see.
@@ -94,7 +95,7 @@ impl InFile {
             one_by_one: false,
             tolerant: false,
             left_out: Arc::default(),
-            misplaced: Vec::new(),
+            others: Vec::new(),
         }
     }
 
@@ -103,13 +104,13 @@ impl InFile {
         format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 
-    /// The places where an instruction's prefix rules a breakpoint out.
+    /// The places where the instruction rules a breakpoint out.
     fn without_breakpoint(&self) -> Vec<usize> {
         // The longest instruction.
         let mut bytes = [0; 15];
         let bad = |(nth, site): (usize, &Site)| {
             let n = self.file.read_at(&mut bytes, site.offset).unwrap_or(0);
-            has_bad_prefix(&bytes[..n]).then_some(nth)
+            (has_bad_prefix(&bytes[..n]) || is_misread_by_linux(&bytes[..n])).then_some(nth)
         };
         self.sites.iter().enumerate().filter_map(bad).collect()
     }
@@ -164,7 +165,7 @@ impl Hook for InFile {
             at_return: false,
             places: Vec::new(),
             cookies: Vec::new(),
-            misplaced: Vec::new(),
+            others: Vec::new(),
             left_out: Arc::default(),
             ..self.clone()
         };
@@ -227,19 +228,13 @@ impl Hook for InFile {
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
-        let (refused, misplaced) = (self.without_breakpoint_names(), self.misplaced.clone());
-        let mut all = Vec::new();
-        if !refused.is_empty() {
-            all.push(LeftOut::Places("the kernel can put no breakpoint at", refused));
-        }
-        if !misplaced.is_empty() {
-            all.push(LeftOut::Probes("no instruction begins where the file says that they are", misplaced));
-        }
-        all
+        let refused = self.without_breakpoint_names();
+        let own = (!refused.is_empty()).then(|| LeftOut::Places("the kernel can put no breakpoint at", refused));
+        own.into_iter().chain(self.others.clone()).collect()
     }
 
-    fn leave_out(&mut self, probes: Vec<String>) {
-        self.misplaced = probes;
+    fn leave_out(&mut self, others: Vec<LeftOut>) {
+        self.others = others;
     }
 
     fn replaces_returns(&self) -> bool {
@@ -252,6 +247,11 @@ impl Hook for InFile {
         }
         let places = Places::new(&self.elf, &*self.file);
         self.sites.iter().filter(|s| !places.is_closed(s.address, s.size)).count()
+    }
+
+    fn looks_at_return(&self) -> bool {
+        let places = Places::new(&self.elf, &*self.file);
+        self.at_return && self.sites.iter().any(|s| places.takes_return_address(s.address, s.size))
     }
 
     fn strings_are_users(&self) -> bool {

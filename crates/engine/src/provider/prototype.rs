@@ -35,24 +35,28 @@ pub fn of(debug: Option<&Debug<'_>>, functions: &[&Function], at_return: bool) -
 /// The arguments of a prototype; none where nothing is known of where they are.
 fn arguments(p: &Prototype, at_return: bool) -> Option<Arguments> {
     if at_return {
-        return Some((p.returns.iter().filter_map(|ty| argument("retval", ty, Place::Result)).collect(), Vec::new()));
+        let result = |ty| argument("retval", ty, Some(Place::Result));
+        return Some((p.returns.iter().map(result).collect(), Vec::new()));
     }
     let (mut args, mut aliases) = (Vec::new(), Vec::new());
     for (nth, parameter) in p.parameters.iter().enumerate() {
-        let Some(arg) = placed(parameter, &name(nth, p)) else { continue };
+        let arg = argument(&name(nth, p), &parameter.ty, place(parameter));
         aliases.push((format!("arg{nth}"), arg.name.clone()));
         args.push(arg);
     }
-    (p.parameters.is_empty() || !args.is_empty()).then_some((args, aliases))
+    let is_found = |a: &ArgInfo| a.place != NOWHERE;
+    (args.is_empty() || args.iter().any(is_found)).then_some((args, aliases))
 }
 
-fn placed(parameter: &Parameter, name: &str) -> Option<ArgInfo> {
-    let at = match parameter.at {
+/// Where no program can find an argument.
+const NOWHERE: Place = Place::Operand(Operand::Other(String::new()));
+
+fn place(parameter: &Parameter) -> Option<Place> {
+    Some(Place::Operand(match parameter.at {
         Where::Register(name) => Operand::Register(name.into()),
         Where::Stack(offset) => Operand::Memory { offset, base: "rsp".into(), index: None },
         Where::Nowhere => return None,
-    };
-    argument(name, &parameter.ty, Place::Operand(at))
+    }))
 }
 
 /// What filters call a parameter: its name, if it is one that can be written and that nothing else has; else its number.
@@ -71,16 +75,19 @@ fn number(name: &str) -> Option<usize> {
     name.strip_prefix("arg")?.parse().ok()
 }
 
-/// An argument of a type that a program can take from one register or word.
-fn argument(name: &str, ty: &TypeInfo, place: Place) -> Option<ArgInfo> {
+/// An argument; only of types that fit into a register or a word can a program find it.
+fn argument(name: &str, ty: &TypeInfo, place: Option<Place>) -> ArgInfo {
     let (form, signed) = match ty.kind {
         Kind::Int { signed } => (Form::Int, signed),
         Kind::Pointer => (Form::Pointer, false),
         Kind::Text => (Form::Text, false),
-        Kind::Float | Kind::Aggregate | Kind::Other => return None,
+        Kind::Float => (Form::Float, false),
+        Kind::Aggregate | Kind::Other => (Form::Bytes, false),
     };
-    let size = u32::try_from(ty.size).ok().filter(|n| matches!(n, 1 | 2 | 4 | 8))?;
-    Some(ArgInfo { name: name.into(), ty: ArgType { c: ty.name.clone(), size, signed, form }, place })
+    let size = u32::try_from(ty.size).unwrap_or(0);
+    let fits = matches!(form, Form::Int | Form::Pointer | Form::Text) && matches!(size, 1 | 2 | 4 | 8);
+    let place = place.filter(|_| fits).unwrap_or(NOWHERE);
+    ArgInfo { name: name.into(), ty: ArgType { c: ty.name.clone(), size, signed, form }, place }
 }
 
 #[cfg(test)]
@@ -109,8 +116,8 @@ mod tests {
             returns: None,
         };
         let (args, aliases) = arguments(&p, false).unwrap();
-        let [b] = &args[..] else { panic!() };
-        assert_eq!(aliases, [("arg1".to_string(), "b".to_string())]);
+        let [a, b] = &args[..] else { panic!() };
+        assert_eq!((&a.place, aliases[1].clone()), (&NOWHERE, ("arg1".to_string(), "b".to_string())));
         let at = Operand::Memory { offset: 8, base: "rsp".into(), index: None };
         assert_eq!((b.name.as_str(), &b.place), ("b", &Place::Operand(at)));
         let p = Prototype { parameters: vec![parameter("a", Where::Nowhere)], returns: None };

@@ -3,7 +3,7 @@
 
 use super::absent;
 use super::elf_file::{self, ElfFile, split_path};
-use super::hook::Ready;
+use super::hook::{LeftOut, Ready};
 use super::in_file::{at_all, at_sites};
 use super::names::{self, Named};
 use super::pattern::is_pattern;
@@ -145,35 +145,64 @@ impl Uprobe {
             notes.extend(file.real.iter().map(|real| format!("in {}", real.display())));
             notes.extend((!probe.note.is_empty()).then(|| std::mem::take(&mut probe.note)));
             let harmless = |f: &&Function| places.is_closed(f.address, f.size);
-            if let Some(danger) = danger.as_ref().filter(|_| !functions.iter().all(harmless)) {
+            if self.at_return && functions.iter().any(|f| places.takes_return_address(f.address, f.size)) {
+                notes.push("wants --force: it looks at its return address".into());
+            } else if let Some(danger) = danger.as_ref().filter(|_| !functions.iter().all(harmless)) {
                 notes.push(format!("wants --force: {} {}", danger.path.display(), danger.means));
             }
             probe.note = notes.join(", ");
         }
     }
 
-    /// Takes out what is no entry of a function, whatever its symbol says; the names of what was taken out.
-    fn sort_out(&self, file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<String>, Refusal> {
+    /// Takes out what is no function to be probed, whatever its symbol says: of one that is named by itself, that is an error.
+    fn sort_out(&self, file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<LeftOut>, Refusal> {
         let raw: &File = &file.file;
         let places = Places::new(&file.elf, raw);
-        let mut misplaced = Vec::new();
+        let (mut misplaced, mut parts, mut readers) = (Vec::new(), Vec::new(), Vec::new());
         for probe in all.iter_mut() {
-            let mut wrong = None;
-            probe.sites.retain(|s| places.entry(s.address).map_err(|e| wrong = Some(e)).is_ok());
-            match wrong {
-                Some(e) if !tolerant => return Err(Refusal::Wrong(said(&e), "its symbol is damaged".into())),
-                Some(_) => misplaced.push(probe.name.clone()),
-                None => {}
+            let sites = std::mem::take(&mut probe.sites);
+            for site in sites {
+                let list = match places.entry(site.address) {
+                    Err(e) if !tolerant => return Err(Refusal::Wrong(said(&e), "its symbol is damaged".into())),
+                    Err(_) => &mut misplaced,
+                    Ok(()) if self.at_return && places.is_jumped_to(site.address) => {
+                        if !tolerant {
+                            return Err(Refusal::Wrong(
+                                format!("it has no return: {PART}"),
+                                "name the function".into(),
+                            ));
+                        }
+                        &mut parts
+                    }
+                    Ok(()) if self.at_return && tolerant && places.takes_return_address(site.address, site.size) => {
+                        &mut readers
+                    }
+                    Ok(()) => {
+                        probe.sites.push(site);
+                        continue;
+                    }
+                };
+                list.push(probe.name.clone());
             }
         }
         all.retain(|p| !p.sites.is_empty());
-        if all.is_empty() {
-            let why = "no instruction begins where the file says that they are";
-            return Err(Refusal::Wrong(why.into(), "its symbols are damaged".into()));
+        let left_out =
+            [("no instruction begins where the file says that they are", misplaced), (PART, parts), (READER, readers)];
+        let mut left_out = left_out.into_iter().filter(|(_, names)| !names.is_empty());
+        match (all.is_empty(), left_out.next()) {
+            (true, Some((why, _))) => {
+                Err(Refusal::Wrong(format!("nothing of it can be probed: {why}"), "name others".into()))
+            }
+            (_, first) => {
+                Ok(first.into_iter().chain(left_out).map(|(why, names)| LeftOut::Probes(why, names)).collect())
+            }
         }
-        Ok(misplaced)
     }
 }
+
+/// What is said of a part that the compiler has split off a function, and of functions like setjmp.
+const PART: &str = "parts of functions are jumped to, and have no return address";
+const READER: &str = "they look at their return addresses, which return probes replace";
 
 /// Those functions in which an instruction begins at an offset: of one that is named by itself, it must.
 fn at_offset<'e>(file: &ElfFile, all: Vec<Named<'e>>, offset: u64, tolerant: bool) -> Result<Vec<Named<'e>>, Refusal> {

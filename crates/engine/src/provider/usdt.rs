@@ -1,6 +1,7 @@
 //! `usdt:PATH:PROVIDER:NAME`: static probes that a program or library was built with.
 
 use super::elf_file::{self, ElfFile, split_path};
+use super::hook::LeftOut;
 use super::in_file::at_sites;
 use super::pattern::is_pattern;
 use super::{ArgInfo, ArgType, Form, Place, Probe, Provider, Ready, Refusal, Site, glob, join};
@@ -83,7 +84,7 @@ fn found(file: &ElfFile, provider: &str, name: &str, details: bool) -> Result<Ve
 }
 
 /// Takes out places where, whatever the note says, no instruction begins; the names of what was taken out.
-fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<String>, Refusal> {
+fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<LeftOut>, Refusal> {
     let raw: &File = &file.file;
     let places = Places::new(&file.elf, raw);
     let mut misplaced = Vec::new();
@@ -100,12 +101,11 @@ fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<
         }
     }
     all.retain(|p| !p.sites.is_empty());
-    match all.is_empty() {
-        true => Err(Refusal::Wrong(
-            "no instruction begins where the file says that they are".into(),
-            "the file's notes are damaged".into(),
-        )),
-        false => Ok(misplaced),
+    let why = "no instruction begins where the file says that they are";
+    match (all.is_empty(), misplaced.is_empty()) {
+        (true, _) => Err(Refusal::Wrong(why.into(), "the file's notes are damaged".into())),
+        (false, true) => Ok(Vec::new()),
+        (false, false) => Ok(vec![LeftOut::Probes(why, misplaced)]),
     }
 }
 
