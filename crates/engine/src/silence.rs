@@ -73,10 +73,12 @@ impl Reach {
 
     /// Why nothing in this file was reached, if it was not mapped.
     fn of(&self, path: &Path) -> Option<String> {
-        self.files.iter().find(|f| f.path == path && !f.mapped)?;
+        let file = self.files.iter().find(|f| f.path == path && !f.mapped)?;
+        let link = path.is_absolute() && file.real != path;
+        let real = if link { format!(" ({})", file.real.display()) } else { String::new() };
         let other = self.others.iter().find(|o| o.file_name() == path.file_name());
         let other = other.map(|o| format!("; {} was", o.display())).unwrap_or_default();
-        Some(format!("{} was never executed or mapped by what was traced{other}", path.display()))
+        Some(format!("{}{real} was never executed or mapped by what was traced{other}", path.display()))
     }
 }
 

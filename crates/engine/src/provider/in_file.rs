@@ -229,7 +229,7 @@ impl Hook for InFile {
 
     fn left_out(&self) -> Vec<LeftOut> {
         let refused = self.without_breakpoint_names();
-        let own = (!refused.is_empty()).then(|| LeftOut::Places("the kernel can put no breakpoint at", refused));
+        let own = (!refused.is_empty()).then_some(LeftOut::Places("the kernel can put no breakpoint at", refused));
         own.into_iter().chain(self.others.clone()).collect()
     }
 
