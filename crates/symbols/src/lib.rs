@@ -1,4 +1,11 @@
-//! What ELF files say: build ids, functions and where they lie in the file, static probes. Pure: bytes in.
+//! What ELF files say: build ids, functions, their names, code and prototypes, static probes. Pure: bytes in.
+//!
+//! ```text
+//!  elf: tables ─┬─► demangle: names as sources have them       build_id, usdt, ld_cache: formats of their own
+//!               ├─► frames (.eh_frame) + code (x86-64) ─► places: where a breakpoint may be put
+//!               ├─► raise: what leaves functions otherwise than by returning
+//!               └─► dwarf: what functions take and return, where they were inlined
+//! ```
 //!
 //! Files are hostile: every offset is checked, every read and every loop is bounded.
 

@@ -41,7 +41,7 @@ pub fn parse(text: &str, params: &[String]) -> Result<Parsed, Diagnostic> {
 }
 
 impl Parsed {
-    /// The same filter with other names for some arguments. What is said of it still shows what was written.
+    /// A copy with other names for some arguments. What is said of it still shows what was written.
     pub fn renamed(&self, other: &dyn Fn(&str) -> Option<String>) -> Parsed {
         let mut renamed = self.clone();
         renamed.tree.rename_fields(other);
