@@ -94,11 +94,6 @@ pub trait Hook: Send + Sync {
         0
     }
 
-    /// Whether a kernel with CONFIG_PREEMPT may interrupt its program for another task.
-    fn is_preemptible(&self) -> bool {
-        false
-    }
-
     /// What it cannot see.
     fn lost(&self) -> Option<&'static str> {
         None

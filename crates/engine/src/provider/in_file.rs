@@ -172,10 +172,6 @@ impl Hook for InFile {
         self.at_return.then(|| Box::new(entries()) as Box<dyn Hook>)
     }
 
-    fn is_preemptible(&self) -> bool {
-        true
-    }
-
     fn lost(&self) -> Option<&'static str> {
         self.at_return.then_some("returns of calls nested deeper than 64: the kernel follows no more")
     }
