@@ -5,7 +5,7 @@
 
 use crate::skips::Skips;
 use crate::test::{Outcome, cargo};
-use crate::{check_tables, codegen, edges, root, test};
+use crate::{check_tables, codegen, edges, release, root, test};
 use anyhow::{Context, Result, anyhow, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -19,6 +19,7 @@ pub fn run(args: &[String]) -> Result<()> {
     cargo_step("doc", Some(("RUSTDOCFLAGS", "-D warnings")), "doc --quiet --no-deps --workspace")?;
     step("edges", "cargo xtask edges", || edges::run(&[]))?;
     step("check-tables", "cargo xtask check-tables", || check_tables::check(Some(skips.path())))?;
+    step("static", "cargo xtask static --smoke", || release::try_out(&release::build()?))?;
     tests(&skips)?.finish()
 }
 

@@ -1,4 +1,4 @@
-//! trapline's chores: `cargo xtask ci | test | codegen | compare-strace | bench | …`.
+//! trapline's chores: `cargo xtask ci | test | codegen | static | compare-strace | bench | …`.
 
 #![allow(missing_docs)]
 
@@ -9,6 +9,7 @@ mod codegen;
 mod compare;
 mod edges;
 mod lab;
+mod release;
 mod skips;
 mod test;
 mod vm;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
-    check-tables | compare-strace … | bench … | vm KERNEL.deb …";
+    check-tables | static [--smoke] | compare-strace … | bench … | vm KERNEL.deb …";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -49,6 +50,7 @@ fn chore(args: &[String]) -> Result<()> {
         "compare-strace" => compare::run(rest),
         "bench" => bench::run(rest),
         "vm" => vm::run(rest),
+        "static" => release::run(rest),
         _ => bail!("no such chore '{name}': {USAGE}"),
     }
 }

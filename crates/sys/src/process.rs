@@ -319,10 +319,20 @@ pub fn make_dumpable() -> io::Result<()> {
 }
 
 /// Fills `bytes` with random numbers, as getrandom(2) does.
+///
+/// The bare call: the standard library declares libc's function as a weak symbol, which in one program with a strong one, optimised
+/// as a whole and linked statically with musl, is a null pointer.
 pub fn random(bytes: &mut [u8]) -> io::Result<()> {
-    // SAFETY: the pointer and the length are those of one slice that is borrowed for the call.
-    let n = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if n == bytes.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let mut done = 0;
+    while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: the pointer and the length are those of one slice that is borrowed for the call.
+        match check(unsafe { libc::syscall(libc::SYS_getrandom, rest.as_mut_ptr(), rest.len(), 0) }) {
+            Ok(n) => done += n as usize,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 /// Writes a file that only its owner may read; refuses a name that exists.
@@ -337,6 +347,7 @@ pub fn is_terminal(fd: &impl AsRawFd) -> bool {
     // SAFETY: isatty takes a descriptor.
     unsafe { libc::isatty(fd.as_raw_fd()) == 1 }
 }
+
 /// Lets the process have as many descriptors as its hard limit says.
 pub fn raise_file_limit() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -348,4 +359,19 @@ pub fn raise_file_limit() -> io::Result<()> {
         }
     };
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_numbers_fill_everything_and_differ() {
+        let mut all = [[0u8; 1000]; 2];
+        all.iter_mut().for_each(|bytes| random(bytes).unwrap());
+        assert_ne!(all[0], all[1]);
+        // The odds against a run of 16 zeros at the end are 2 to the 128th.
+        assert!(all.iter().all(|bytes| bytes[984..].iter().any(|b| *b != 0)));
+        random(&mut []).unwrap();
+    }
 }

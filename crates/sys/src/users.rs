@@ -8,6 +8,11 @@ const MAX_GROUPS: usize = 65536;
 
 /// Ids and groups of the user `name`, which may also be a number known to the database.
 pub fn lookup(name: &str) -> Option<Identity> {
+    // A static glibc would load the modules of whatever libc the machine has.
+    if cfg!(target_feature = "crt-static") {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        return in_files(name, &read("/etc/passwd"), &read("/etc/group"));
+    }
     let cname = CString::new(name).ok()?;
     // SAFETY: the returned record points to static storage of libc, which is read at once; trapline is single-threaded
     // where it looks users up.
@@ -57,5 +62,41 @@ mod tests {
         assert_eq!((root.uid, root.gid), (0, 0));
         assert_eq!(lookup("0").unwrap(), root);
         assert_eq!(lookup("no such user"), None);
+    }
+}
+
+/// Ids and groups as passwd(5) and group(5) have them.
+fn in_files(name: &str, passwd: &str, group: &str) -> Option<Identity> {
+    let rows =
+        |text: &'_ str| text.lines().map(|l| l.split(':').map(str::to_string).collect()).collect::<Vec<Vec<_>>>();
+    let users = rows(passwd);
+    let named = |at: usize| users.iter().find(|u| u.get(at).is_some_and(|v| v == name));
+    let user = named(0).or_else(|| named(2))?;
+    let id = |at: usize| user.get(at)?.parse::<u32>().ok();
+    let (uid, gid) = (id(2)?, id(3)?);
+    let is_in = |g: &Vec<String>| g.get(3).is_some_and(|members| members.split(',').any(|m| *m == user[0]));
+    let others = rows(group).into_iter().filter(is_in).filter_map(|g| g.get(2)?.parse().ok());
+    let groups = std::iter::once(gid).chain(others.filter(|g| *g != gid)).collect();
+    Some(Identity { uid, gid, groups })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_users_by_name_and_number_with_their_groups() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\n\nann:x:1000:1001::/home/ann:/bin/sh\nodd:x\n";
+        let group = "ann:x:1001:\nvideo:x:44:bob,ann\naudio:x:29:annie\nwheel:x:10:ann\n";
+        let ann = Some(Identity { uid: 1000, gid: 1001, groups: vec![1001, 44, 10] });
+        assert_eq!(in_files("ann", passwd, group), ann);
+        assert_eq!(in_files("1000", passwd, group), ann);
+        assert_eq!((in_files("eve", passwd, group), in_files("odd", passwd, group)), (None, None));
+    }
+
+    #[test]
+    fn files_and_the_library_agree() {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(in_files("root", &read("/etc/passwd"), &read("/etc/group")), lookup("root"));
     }
 }

@@ -95,14 +95,8 @@ fn exec_from_a_thread_supersedes_the_leader() {
             let t = trace(user, options, &[&program, "/bin/sh", "-c", "exit 4"]);
             assert_eq!(t.outcome.code(), 4, "{}", t.text());
             let leader = t.lines[0].tid;
-            let threads: Vec<u32> = t
-                .with("clone")
-                .iter()
-                .filter_map(|l| {
-                    let result = l.result();
-                    result.split_whitespace().next()?.parse().ok()
-                })
-                .collect();
+            let made = [t.calls("clone"), t.calls("clone3")].concat();
+            let threads: Vec<u32> = made.iter().filter_map(|l| l.result().split(' ').next()?.parse().ok()).collect();
             assert_eq!(threads.len(), 2, "{}", t.text());
             let line = t.one("+++ superseded by execve in pid ");
             assert_eq!(
