@@ -1,5 +1,6 @@
 //! The command line, as one table: help, man page, completions and parsing come from it.
 
+use crate::output::{print, to_stdout};
 use crate::{complain, strace_flags};
 use clap::builder::{EnumValueParser, PossibleValuesParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -316,7 +317,7 @@ fn session_args() -> Vec<Arg> {
         .require_equals(true)
         .default_missing_value("plan")
         .value_parser(PossibleValuesParser::new(["plan", "programs"])),
-        value("duration", "SECONDS", "End the trace after this time; what is traced runs on"),
+        value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); what is traced runs on"),
         value(
             "backend",
             "NAME",
@@ -335,8 +336,14 @@ fn session_args() -> Vec<Arg> {
 pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
     match e.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = e.print();
-            return ExitCode::SUCCESS;
+            // What clap made of it, with colours where there is a terminal for them.
+            return match print(e.print()) {
+                Ok(code) => ExitCode::from(code),
+                Err(e) => {
+                    complain(&e.to_string());
+                    ExitCode::from(e.exit_status())
+                }
+            };
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = e.print();
@@ -404,16 +411,16 @@ pub fn man() -> Result<u8> {
         .and_then(|()| page.render_subcommands_section(&mut out))
         .and_then(|()| parts.into_iter().try_for_each(|(title, command)| part(title, command, &mut out)))
         .and_then(|()| out.write_all(include_bytes!("man_tail.roff")));
-    match ok.and_then(|()| std::io::stdout().write_all(&out)) {
-        Ok(()) => Ok(0),
-        Err(e) => Err(engine::Error::failed("stdout", e.to_string(), "write to a file instead")),
-    }
+    ok.map_err(|e| engine::Error::failed("man page", e.to_string(), "see --help"))?;
+    to_stdout(&out)
 }
 
 /// `trapline completions SHELL`
 pub fn completions(m: &ArgMatches) -> Result<u8> {
     if let Some(shell) = m.get_one::<clap_complete::Shell>("shell") {
-        clap_complete::generate(*shell, &mut command(), "trapline", &mut std::io::stdout());
+        let mut out = Vec::new();
+        clap_complete::generate(*shell, &mut command(), "trapline", &mut out);
+        return to_stdout(&out);
     }
     Ok(0)
 }

@@ -1,7 +1,6 @@
 //! `trapline doctor`: what this machine allows, and why not.
 
 use engine::Result;
-use std::io::Write;
 
 /// Prints the findings.
 pub fn run() -> Result<u8> {
@@ -12,6 +11,5 @@ pub fn run() -> Result<u8> {
         let mark = if f.ok { "ok " } else { "no " };
         out.push_str(&format!("{mark} {:width$}  {}\n", f.what, f.detail));
     }
-    let _ = std::io::stdout().write_all(out.as_bytes());
-    Ok(0)
+    crate::output::to_stdout(out.as_bytes())
 }

@@ -48,10 +48,10 @@ impl Filter {
                 && self.outcome(ev)
                 && self.names_path(ev, names);
         }
+        let lives = || self.lives && self.sieves.iter().all(|s| s.passes(ev, names));
         match ev.schema.name {
-            "signal" | "stop" | "exit" | "superseded" if !self.lives => false,
-            "signal" => self.signals.contains(ev.value_of("signo")),
-            "stop" => self.signals.contains(ev.value_of("signo")),
+            "exit" | "superseded" => lives(),
+            "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
             "inflight" => self.in_flight(ev, names),
             "map" => self.mappings,
             _ => true,

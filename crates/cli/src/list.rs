@@ -6,7 +6,6 @@ use engine::rights;
 use engine::select::{Calls, nearest};
 use engine::{Error, Result};
 use events::schema::{Ret, Schema, syscalls};
-use std::io::Write;
 
 /// Prints the probes that match: `PROVIDER:REST`, or system calls where no provider is named.
 pub fn run(m: &ArgMatches) -> Result<u8> {
@@ -26,9 +25,7 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
         }
         None => choose(pattern)?.into_iter().for_each(|s| line(s, verbose, &mut out)),
     }
-    // A closed pipe (| head) is no error.
-    let _ = std::io::stdout().write_all(out.as_bytes());
-    Ok(0)
+    crate::output::to_stdout(out.as_bytes())
 }
 
 /// What stands for a provider in a pattern. System calls have views and sets of their own, and need no provider: none.

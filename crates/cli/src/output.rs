@@ -217,14 +217,13 @@ impl Output {
             if matches!(self.target, Target::Stdout) && e.kind() == io::ErrorKind::BrokenPipe {
                 return;
             }
-            let why = e.to_string();
-            let why = why.split(" (os error").next().unwrap_or_default();
+            let why = without_number(e);
             if !self.live {
                 let closed = e.kind() == io::ErrorKind::BrokenPipe;
                 self.trouble = (!closed).then(|| Error::failed(&self.name, why, "choose a place with room"));
                 return;
             }
-            complain(&format!("{}: {why} (the command runs on; the rest is counted as dropped)", self.name));
+            complain(&format!("{}: {why} (what is traced runs on; the rest is counted as dropped)", self.name));
         }
     }
 
@@ -274,12 +273,30 @@ fn create(path: &OsStr, append: bool) -> io::Result<File> {
     o.write(true).create(true).mode(0o600).open(path)
 }
 
+/// Prints what a command has to say; the status that it ends with.
+pub fn to_stdout(text: &[u8]) -> Result<u8> {
+    print(io::stdout().write_all(text))
+}
+
+/// Looks whether what was printed has arrived. A reader that has seen enough (`| head`) is no failure.
+pub fn print(printed: io::Result<()>) -> Result<u8> {
+    match printed.and_then(|()| io::stdout().flush()) {
+        Ok(()) => Ok(0),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(e) => Err(Error::failed("stdout", without_number(&e), "choose a place with room")),
+    }
+}
+
+/// An error in words, without its number.
+fn without_number(e: &io::Error) -> String {
+    let why = e.to_string();
+    why.split(" (os error").next().unwrap_or_default().to_string()
+}
+
 fn spawn(cmd: &OsStr) -> io::Result<Child> {
     Command::new("/bin/sh").arg("-c").arg(cmd).stdin(Stdio::piped()).spawn()
 }
 
 fn cannot(name: &str, e: &io::Error) -> Error {
-    let why = e.to_string();
-    let why = why.split(" (os error").next().unwrap_or_default().to_string();
-    Error::failed(name, why, "choose a file that you may write")
+    Error::failed(name, without_number(e), "choose a file that you may write")
 }

@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::run::{Named, Run, Views};
-use crate::{show, target, wheres};
+use crate::{combinations, show, target, wheres};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
 use engine::enabling::{self, Captures, Request};
@@ -20,7 +20,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut calls = calls_of(&requests);
     calls.extend(expressions(m).filter(|e| is_qualified(e)).cloned());
     let (mut filter, raw) = show::filter_of(m, calls)?;
-    filter.filter = wheres::parse(m, &filter.calls)?;
+    wheres::apply(m, &mut filter)?;
     let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
     filter.lives = !no_calls;
     let (mut plan, mut why) = target::plan(m, &filter)?;
@@ -40,6 +40,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
     }
     only_in_kernel(m, &requests, &mut plan, &mut why)?;
+    only_of_recordings(m)?;
     // Before anything is made: a name that is taken must leave nothing behind.
     let named = Named::open(m, &mut plan)?;
     let dir = m.get_one::<OsString>("output").map(PathBuf::from);
@@ -47,6 +48,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     if dir.is_none() && wanted.is_empty() {
         wanted.push("text".into());
     }
+    combinations::say_without_effect(m, !wanted.is_empty());
     let clocks = show::Clocks::session(m);
     let mut views = Views::new();
     for view in &wanted {
@@ -84,6 +86,19 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         }
     };
     Run::through(m, plan, &why, filter, views, keep, named)?.finish(m, started)
+}
+
+/// Refuses options that mean something without a trace only, or with one only.
+fn only_of_recordings(m: &ArgMatches) -> Result<()> {
+    for (option, given) in [("-A", m.get_flag("output-append-mode")), ("-ff", m.get_count("follow") > 1)] {
+        if given {
+            return Err(Error::usage(option, "a recording is one trace, and a new one", "leave it out"));
+        }
+    }
+    if m.get_flag("force") && !m.contains_id("output") {
+        return Err(Error::usage("--force", "there is no trace to replace", "name one: -o DIR"));
+    }
+    Ok(())
 }
 
 /// Takes the kernel backend where only that can do what is asked.

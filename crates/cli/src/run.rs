@@ -77,7 +77,7 @@ impl Run {
             tally = Some(gate.tally());
             keep.set_gate(Some(gate));
         }
-        let duration = m.get_one::<String>("duration").map(|s| target::seconds(s)).transpose()?;
+        let duration = m.get_one::<String>("duration").map(|s| target::duration("--duration", s)).transpose()?;
         let readers = preface::readers(&mut plan.target, &views);
         if m.contains_id("explain") {
             preface::explain(&plan, why);
@@ -344,6 +344,8 @@ impl Run {
                 "it ends here, because its events cannot be read any more",
                 "what is traced runs on; somebody has written to trapline's memory, or trapline is at fault",
             )),
+            // What could not be written has been said.
+            (Target::Pids(_) | Target::All { .. }, _) if self.is_for_nobody() => Ok(125),
             (Target::Pids(_) | Target::All { .. }, _) if !self.session.tracer_was_killed() => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
             (_, Some(Change::Killed(sig, _))) => die_of(sig),

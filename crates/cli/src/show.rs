@@ -225,6 +225,7 @@ pub fn filter(m: &ArgMatches) -> Result<(Filter, Vec<bool>)> {
 
 /// The same with these expressions in place of those of `-e`.
 pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Filter, Vec<bool>)> {
+    crate::combinations::exclusive(m)?;
     let mut f = Filter {
         calls: Calls::all(),
         outcomes: Outcomes::ALL,

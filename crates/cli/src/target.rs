@@ -23,6 +23,11 @@ pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
         _ => Backend::Auto,
     };
     let target = target(m)?;
+    if let Target::Pids(pids) = &target
+        && !filter.calls.is_empty()
+    {
+        refuse_kernel_threads(pids)?;
+    }
     let fds = m.get_count("fd");
     let on_full = m.get_one::<String>("on-full").map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block });
     let (backend, why) = match &target {
@@ -56,12 +61,12 @@ pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
     Ok((plan, why))
 }
 
-/// A time above zero, given in seconds, as ns.
-pub fn seconds(s: &str) -> Result<u64> {
+/// A time above zero, as ns.
+pub fn duration(option: &str, s: &str) -> Result<u64> {
     // A century at most, so that the sum with the clock's time fits.
-    let n = s.parse::<f64>().ok().filter(|n| *n > 0.0 && *n < 3.2e9);
-    let bad = || Error::usage(format!("--duration {s}"), "not a time above 0", "in seconds, for instance 10 or 0.5");
-    n.map(|n| (n * 1e9) as u64).ok_or_else(bad)
+    const MOST: u64 = 3_200_000_000 * 1_000_000_000;
+    let ns = lang::duration::parse(s).filter(|ns| (1..MOST).contains(ns));
+    ns.ok_or_else(|| Error::usage(format!("{option} {s}"), "not a time above 0", lang::duration::HINT))
 }
 
 /// A size such as `65536`, `64K`, `4M`, rounded up to a power of two.
@@ -136,6 +141,18 @@ fn target(m: &ArgMatches) -> Result<Target> {
             }
             Ok(Target::Command(command::prepare(&argv, &variables(m), user)?))
         }
+    }
+}
+
+/// A thread of the kernel is in no call, whatever `/proc` says of it, and never makes one.
+fn refuse_kernel_threads(pids: &[i32]) -> Result<()> {
+    match pids.iter().find(|pid| sys::proc::is_kernel_thread(**pid)) {
+        None => Ok(()),
+        Some(pid) => Err(Error::failed(
+            format!("-p {pid}"),
+            "a thread of the kernel, which makes no system calls",
+            "name a process; 'trapline list tracepoint:' shows what can be recorded of the kernel",
+        )),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::run::Run;
-use crate::{show, target, wheres};
+use crate::{combinations, show, target, wheres};
 use clap::ArgMatches;
 use engine::{Error, Result};
 use std::ffi::OsString;
@@ -13,8 +13,10 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return Err(Error::usage("-k", "stacks are not shown yet", "leave it out"));
     }
     let (mut filter, raw) = show::filter(m)?;
-    filter.filter = wheres::parse(m, &filter.calls)?;
+    wheres::apply(m, &mut filter)?;
     let (plan, why) = target::plan(m, &filter)?;
+    combinations::say_without_effect(m, true);
+    combinations::say_without_file(m);
     let output = m.get_one::<OsString>("output");
     let per_thread = m.get_count("follow") > 1 && output.is_some();
     // Opened before the command starts: a file that cannot be written is an error, not a surprise.

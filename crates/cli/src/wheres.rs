@@ -1,5 +1,6 @@
 //! `--where` and `--param`: the filter language on the command line.
 
+use crate::complain;
 use crate::filter::Filter;
 use clap::ArgMatches;
 use engine::select::Calls;
@@ -18,7 +19,10 @@ pub fn parse(m: &ArgMatches, calls: &Calls) -> Result<Option<Arc<Where>>> {
     };
     let params: Vec<String> = m.get_many::<String>("param").into_iter().flatten().cloned().collect();
     match Where::new(text, &params, calls) {
-        Ok(filter) => Ok(Some(Arc::new(filter))),
+        Ok(filter) => {
+            filter.note().iter().filter(|_| m.get_count("quiet") == 0).for_each(|note| complain(note));
+            Ok(Some(Arc::new(filter)))
+        }
         Err(d) => {
             let terminal = sys::process::is_terminal(&std::io::stderr());
             let said = if terminal { d.block("--where", text) } else { d.line("--where", text) };
@@ -26,6 +30,15 @@ pub fn parse(m: &ArgMatches, calls: &Calls) -> Result<Option<Arc<Where>>> {
             Err(Error::Said)
         }
     }
+}
+
+/// Gives the selection a filter: calls that lack what it names need not be looked at.
+pub fn apply(m: &ArgMatches, to: &mut Filter) -> Result<()> {
+    to.filter = parse(m, &to.calls)?;
+    if let Some(filter) = &to.filter {
+        to.calls = filter.calls().clone();
+    }
+    Ok(())
 }
 
 /// Why nothing was recorded, if it is the filter's doing or there was nothing: `passed` of the selected calls passed it.

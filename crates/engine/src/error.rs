@@ -56,7 +56,13 @@ impl Error {
     }
     /// An operation that failed.
     pub fn failed(what: impl Into<String>, why: impl Into<String>, todo: impl Into<String>) -> Error {
-        Error::Failed { what: what.into(), why: why.into(), todo: todo.into() }
+        let (why, todo) = (why.into(), todo.into());
+        // EMFILE: whatever was to be opened, the remedy is one.
+        if why.contains("Too many open files") {
+            let todo = "raise the limit: ulimit -n 1024".into();
+            return Error::Failed { what: what.into(), why: "too many open files".into(), todo };
+        }
+        Error::Failed { what: what.into(), why, todo }
     }
     /// The exit status that goes with it.
     pub fn exit_status(&self) -> u8 {

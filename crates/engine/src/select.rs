@@ -68,7 +68,11 @@ impl Calls {
             None => (false, text),
         };
         let mut calls = Calls::none();
-        for item in split_set(text) {
+        let items = split_set(text);
+        if items.is_empty() {
+            return Err(names_nothing("-e", text));
+        }
+        for item in items {
             calls.add(item)?;
         }
         if negated {
@@ -166,7 +170,19 @@ fn in_class(name: &str) -> Result<impl Fn(&Schema) -> bool + use<>> {
     Ok(move |s: &Schema| s.sets.meets(Sets(1 << bit)))
 }
 
+/// A set without a name in it is a mistake: of a script whose variable is empty, for instance.
+fn names_nothing(option: &str, text: &str) -> Error {
+    Error::usage(format!("{option} '{text}'"), "it names nothing", "none stands for the empty set")
+}
+
 fn unknown_call(name: &str) -> Error {
+    if name
+        .split_once(':')
+        .is_some_and(|(provider, _)| provider == "syscall" || crate::provider::named(provider).is_some())
+    {
+        let todo = format!("use 'trapline record -e {name}'");
+        return Error::usage(format!("-e {name}"), "a probe, and trace shows system calls", todo);
+    }
     let near = nearest(name, schema::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
     Error::usage(format!("-e {name}"), "no such system call", format!("did you mean {}?", near.join(", ")))
 }
@@ -214,6 +230,9 @@ impl Signals {
             None => (false, text),
         };
         let mut set = [false; 65];
+        if text.split(',').all(str::is_empty) {
+            return Err(names_nothing("-e signal=", text));
+        }
         for item in text.split(',').filter(|i| !i.is_empty()) {
             match item {
                 "all" => set = [true; 65],
@@ -271,6 +290,9 @@ impl Outcomes {
             None => (false, text),
         };
         let mut o = Outcomes::NONE;
+        if text.split(',').all(str::is_empty) {
+            return Err(names_nothing("-e status=", text));
+        }
         for item in text.split(',').filter(|i| !i.is_empty()) {
             match item {
                 "all" => o = Outcomes::ALL,
@@ -326,6 +348,15 @@ mod tests {
         let e = Calls::parse("%netwrk").unwrap_err().to_string();
         assert!(e.contains("%network"), "{e}");
         assert!(Calls::parse("/(/").is_err());
+        for text in ["", ",", "!", "!,,"] {
+            let e = Calls::parse(text).unwrap_err().to_string();
+            assert!(e.contains("names nothing"), "{e}");
+            assert!(Signals::parse(text).is_err() && Outcomes::parse(text).is_err(), "{text}");
+        }
+        for probe in ["tracepoint:sched:sched_switch", "syscall:openat:entry", "profile:hz:99"] {
+            let e = Calls::parse(probe).unwrap_err().to_string();
+            assert!(e.contains(&format!("trapline record -e {probe}")), "{e}");
+        }
         let e = Signals::parse("SIGTREM").unwrap_err().to_string();
         assert!(e.contains("SIGTERM"), "{e}");
     }

@@ -6,19 +6,21 @@
 //!                                     └─► recorder, events that are kept ────► Gate ──────────────────────┘
 //! ```
 //!
-//! Only calls are filtered; signals, ends and trapline's own events have selections of their own. A notice that a call is still
-//! running is shown where the filter can be decided before the call is carried out.
+//! Only calls are filtered, and what happens to threads beside them (signals, stops, ends): those that are sure to be a thread's that
+//! the filter has nothing of, see [`Lives`]. trapline's own events have selections of their own. A notice that a call is still running
+//! is shown where the filter can be decided before the call is carried out.
 
 use crate::plan::{Plan, for_descriptors};
 use crate::select::Calls;
 use crate::threads::Threads;
+use events::generated as g;
 use events::names::Names;
 use events::schema::Ret;
 use events::{Event, Schema, schema};
 use lang::{Code, Context, Diagnostic, Filter, Missing, Verdict};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A filter, typed for each call that is selected.
 #[derive(Debug)]
@@ -30,11 +32,55 @@ pub struct Where {
     /// By class. A selected class without one has nothing that passes.
     filters: Vec<Option<Filter>>,
     selected: Calls,
+    /// Those of them that have what the filter names.
+    having: Calls,
+    /// What the others lack, as it is written.
+    lacking: Option<String>,
     parts: Vec<String>,
+    lives: Option<Lives>,
+}
+
+/// What of a filter is about threads, not calls: the parts that name `pid`, `tid`, `comm`, `uid` or `gid` and nothing else, typed for
+/// what happens to a thread beside its calls.
+#[derive(Debug)]
+struct Lives {
+    filters: Vec<Filter>,
+    /// Names and users change, and not every change is told: a thread that something has passed of is the filter's, whatever is
+    /// known of it later.
+    may_change: bool,
+}
+
+impl Lives {
+    fn of(parts: &[String], params: &[String]) -> Option<Lives> {
+        let of_threads = |text: &&String| {
+            let parsed = lang::filter::parse(text, params).ok();
+            let typed = parsed.and_then(|p| p.check(&g::P_EXIT).ok());
+            // The name of the probe is another one here.
+            !text.contains("probe") && typed.is_some_and(|f| names_threads_only(&f))
+        };
+        let parts: Vec<String> = parts.iter().filter(of_threads).map(|p| format!("({p})")).collect();
+        let parsed = lang::filter::parse(&parts.join(" && "), params).ok()?;
+        let classes = [&g::P_EXIT, &g::P_SUPERSEDED, &g::P_SIGNAL, &g::P_STOP];
+        let filters: Vec<Filter> = classes.iter().filter_map(|s| parsed.check(s).ok()).collect();
+        let needs = filters.first()?.needs();
+        let may_change = needs.comm || needs.uid || needs.gid;
+        Some(Lives { filters, may_change })
+    }
+}
+
+fn names_threads_only(f: &Filter) -> bool {
+    let n = f.needs();
+    f.constant().is_none() && n.args == 0 && !(n.cpu || n.nsecs || n.start || n.retval)
+}
+
+/// Whether an event is of what happens to a thread beside its calls.
+fn is_of_lives(s: &Schema) -> bool {
+    [g::P_EXIT.id, g::P_SUPERSEDED.id, g::P_SIGNAL.id, g::P_STOP.id].contains(&s.id)
 }
 
 impl Where {
-    /// Parses the text and types it for the selected calls. Calls of no table and 32-bit ones have no arguments by name: they pass a
+    /// Parses the text and types it for the selected calls, of which those without an argument that it names are left out where some
+    /// have it. Calls of no table and 32-bit ones have no arguments by name: they pass a
     /// filter only if it names none. Calls that never return have no result, and are no reason to refuse a filter that asks for it:
     /// they lack a value.
     pub fn new(text: &str, params: &[String], calls: &Calls) -> Result<Where, Diagnostic> {
@@ -43,17 +89,42 @@ impl Where {
         let some_return = all().any(|s| s.ret != Ret::Never);
         let lacks = |s: &Schema| parsed.check(s).is_err_and(|d| d.code == Code::NotAvailable);
         let selected: Vec<&Schema> = all().filter(|s| s.ret != Ret::Never || !some_return || !lacks(s)).collect();
+        let (selected, lacking) = having(&parsed, selected);
         let typed = parsed.check_all(&selected)?;
-        let parts = typed.first().map_or(&[][..], Filter::parts).iter().map(|p| p.text.clone()).collect();
-        let mut filters = vec![None; events::generated::SCHEMAS.len()];
-        let raw = &events::generated::C_RAW;
+        let parts: Vec<String> = typed.first().map_or(&[][..], Filter::parts).iter().map(|p| p.text.clone()).collect();
+        let mut filters = vec![None; g::SCHEMAS.len()];
+        let raw = &g::C_RAW;
         if calls.has_unknown() {
             filters[usize::from(raw.id)] = parsed.check(raw).ok().filter(|f| f.needs().args == 0);
         }
+        let mut having = if lacking.is_some() { Calls::none() } else { calls.clone() };
         for (s, f) in selected.iter().zip(typed) {
             filters[usize::from(s.id)] = Some(f);
+            having.insert(s);
         }
-        Ok(Where { text: text.into(), params: params.to_vec(), filters, selected: calls.clone(), parts })
+        let lives = Lives::of(&parts, params);
+        let (text, params, selected) = (text.into(), params.to_vec(), calls.clone());
+        Ok(Where { text, params, filters, selected, having, lacking, parts, lives })
+    }
+
+    /// The selected calls that have what the filter names: no other passes.
+    pub fn calls(&self) -> &Calls {
+        &self.having
+    }
+
+    /// What is said where only some of the selected calls have what the filter names.
+    pub fn note(&self) -> Option<String> {
+        let (what, some, all) = (self.lacking.as_ref()?, self.having.len(), self.selected.len());
+        let have = if some == 1 { "1 has".to_string() } else { format!("{some} have") };
+        Some(format!("--where: of {all} selected calls {have} {what}: the others are left out"))
+    }
+
+    /// Whether something that happens to a thread beside its calls may be of a thread that the filter has something of.
+    fn passes_life(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
+        let filter = self.lives.iter().flat_map(|l| &l.filters).find(|f| f.schema() == ev.schema.id);
+        let (uid, gid) = names.ids(ev.tid());
+        let context = Context { comm: names.comm(ev.tid()), uid, gid };
+        filter.is_none_or(|f| !matches!(f.matches(ev, &context), Verdict::Rejected(_)))
     }
 
     /// The operands of its outermost `&&`, as they are written.
@@ -103,6 +174,20 @@ impl Where {
     }
 }
 
+/// Of these calls, those that have the arguments that a filter names, and what the others lack; all, where none has them.
+fn having<'s>(parsed: &lang::Parsed, calls: Vec<&'s Schema>) -> (Vec<&'s Schema>, Option<String>) {
+    let lacks = |s: &Schema| parsed.check(s).err().filter(|d| d.code == Code::UnknownField);
+    let without: Vec<Diagnostic> = calls.iter().filter_map(|s| lacks(s)).collect();
+    if without.is_empty() || without.len() == calls.len() {
+        return (calls, None);
+    }
+    let mut names: Vec<&str> = without.iter().map(|d| d.span.of(&parsed.text)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let some = calls.into_iter().filter(|s| lacks(s).is_none()).collect();
+    (some, Some(names.join(" and ")))
+}
+
 /// What a filter has held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filtered {
@@ -148,7 +233,7 @@ impl Tally {
             passed: AtomicU64::new(0),
             parts: zeros(filter.parts.len()),
             unknown: AtomicU64::new(0),
-            classes: zeros(events::generated::SCHEMAS.len()),
+            classes: zeros(g::SCHEMAS.len()),
         }
     }
 
@@ -192,13 +277,16 @@ pub struct Sieve {
     filter: Arc<Where>,
     looks: Vec<bool>,
     tally: Arc<Tally>,
+    /// Threads that something has passed of, where that matters.
+    known: Mutex<HashSet<u32>>,
 }
 
 impl Sieve {
     /// Asks `filter` about the classes that `looks` names; all others pass.
     pub fn new(filter: Arc<Where>, looks: impl Fn(&Schema) -> bool) -> Sieve {
         let tally = Arc::new(Tally::of(&filter));
-        Sieve { filter, looks: events::generated::SCHEMAS.iter().map(|s| looks(s)).collect(), tally }
+        let looks = g::SCHEMAS.iter().map(|s| looks(s)).collect();
+        Sieve { filter, looks, tally, known: Mutex::default() }
     }
 
     /// For the events of a session that are shown; none where nothing is filtered.
@@ -217,13 +305,25 @@ impl Sieve {
         &self.filter
     }
 
+    fn known(&self) -> MutexGuard<'_, HashSet<u32>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether an event passes.
     pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
+        let may_change = self.filter.lives.as_ref().is_some_and(|l| l.may_change);
         if ev.is_syscall() {
             let looked_at = self.looks.get(usize::from(ev.schema.base)).copied().unwrap_or(false);
-            return !looked_at || self.tally.count(ev.schema.base, self.filter.verdict(ev, names));
+            let passes = !looked_at || self.tally.count(ev.schema.base, self.filter.verdict(ev, names));
+            if passes && may_change && self.filter.selected.contains(ev.schema) {
+                self.known().insert(ev.tid());
+            }
+            return passes;
         }
-        if ev.schema.id != events::generated::P_INFLIGHT.id {
+        if is_of_lives(ev.schema) {
+            return self.filter.passes_life(ev, names) || may_change && self.known().contains(&ev.tid());
+        }
+        if ev.schema.id != g::P_INFLIGHT.id {
             return true;
         }
         let Ok(call) = Event::parse(ev.bytes_of("call")) else { return true };
@@ -257,7 +357,8 @@ impl Gate {
     pub fn passes(&mut self, event: &[u8]) -> bool {
         let Ok(ev) = Event::parse(event) else { return true };
         self.threads.before(&ev);
-        let passes = self.sieve.passes(&ev, &self.threads);
+        // Who reads the trace learns from ends, and asks the filter again.
+        let passes = is_of_lives(ev.schema) || self.sieve.passes(&ev, &self.threads);
         self.threads.after(&ev);
         passes
     }
@@ -271,7 +372,7 @@ pub fn in_programs(plan: &Plan) -> Vec<(u32, Filter)> {
     let Ok(always) = lang::filter::parse("true", &[]) else { return Vec::new() };
     let mut filters = Vec::new();
     let mut some = false;
-    for nr in 0..events::generated::X86_64.len() as u32 {
+    for nr in 0..g::X86_64.len() as u32 {
         let Some(s) = schema::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else { continue };
         let own = filter.of(s).filter(|_| plan.filters_in_kernel(s)).cloned();
         some |= own.is_some();

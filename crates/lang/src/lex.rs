@@ -3,6 +3,7 @@
 //! Invariant: every token has a span inside the text, the last one is [`Token::End`], and the work is linear.
 
 use crate::diag::{Code, Diagnostic, Span, quote};
+use crate::duration;
 
 /// The longest text, in bytes.
 pub const MAX_TEXT: usize = 16 * 1024;
@@ -31,15 +32,8 @@ const SYMBOLS: &[&str] = &[
     "]", "{", "}", ";", "@", "$",
 ];
 
-/// Units behind a number: those of bpftrace's durations, in ns, and binary multiples.
+/// Units behind a number beside those of [durations](crate::duration): binary multiples, and C's suffixes.
 const UNITS: &[(&str, u64)] = &[
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("d", 86_400_000_000_000),
     ("k", 1 << 10),
     ("K", 1 << 10),
     ("M", 1 << 20),
@@ -173,7 +167,7 @@ impl<'t> Lexer<'t> {
             "" => Some(1),
             _ => match rest.strip_prefix(['e', 'E']).filter(|_| radix == 10) {
                 Some(e) => e.parse().ok().filter(|e| *e < 20).map(|e| 10u64.saturating_pow(e)),
-                None => UNITS.iter().find(|u| u.0 == rest).map(|u| u.1),
+                None => duration::UNITS.iter().chain(UNITS).find(|u| u.0 == rest).map(|u| u.1),
             },
         };
         let Some(scale) = scale else {

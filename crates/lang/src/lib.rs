@@ -14,6 +14,7 @@
 
 pub mod ast;
 pub mod diag;
+pub mod duration;
 pub mod filter;
 pub mod lex;
 mod names;

@@ -278,7 +278,10 @@ fn sieves(trace: &Trace, filter: &mut Filter) {
     let Some(text) = trace.metadata.env_str("where") else { return };
     let params: Vec<String> =
         (1..).map_while(|i| trace.metadata.env_str(&format!("where_{i}")).map(str::to_string)).collect();
-    if let Ok(recorded) = Where::new(text, &params, &filter.calls) {
+    // Typed for the calls that are shown, not for those that were selected: one that is not for all of them is not asked again.
+    if let Ok(recorded) = Where::new(text, &params, &filter.calls)
+        && recorded.note().is_none()
+    {
         filter.sieves.push(Sieve::new(Arc::new(recorded), |s| filter.calls.contains(s) && for_descriptors(s)));
     }
 }

@@ -37,7 +37,7 @@ impl Window {
 fn moment(text: &str, begin: u64, clocks: Clocks) -> Option<u64> {
     let offset = i128::from(clocks.realtime_offset);
     let mono = if let Some(span) = text.strip_prefix('+') {
-        i128::from(begin) + duration(span)?
+        i128::from(begin) + i128::from(lang::duration::parse(span)?)
     } else if text.contains(':') {
         // The first such time of day that is not more than half a day before the beginning.
         let local = i128::from(begin) + offset + i128::from(clocks.utc_offset) * SECOND;
@@ -51,22 +51,6 @@ fn moment(text: &str, begin: u64, clocks: Clocks) -> Option<u64> {
         decimal(text)? - offset
     };
     u64::try_from(mono.max(0)).ok()
-}
-
-/// `1.5`, `1.5s`, `200ms`, `10us`, `7ns`, `2m`: ns.
-fn duration(text: &str) -> Option<i128> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let ns = decimal(number)?;
-    Some(match unit {
-        "" | "s" => ns,
-        "ms" => ns / 1_000,
-        "us" => ns / 1_000_000,
-        "ns" => ns / SECOND,
-        "m" | "min" => ns * 60,
-        "h" => ns * 3600,
-        _ => return None,
-    })
 }
 
 /// `HH:MM[:SS[.fraction]]`: ns of the day.
@@ -129,9 +113,21 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_none() {
-        for bad in
-            ["", "+", "x", "-1", "1:", "25:00", "10:61", "10:00:99", "+1x", "1.0000000001", "+1e3", "9999999999999"]
-        {
+        for bad in [
+            "",
+            "+",
+            "x",
+            "-1",
+            "1:",
+            "25:00",
+            "10:61",
+            "10:00:99",
+            "+1x",
+            "1.0000000001",
+            "+1.5x",
+            "+1e3",
+            "9999999999999",
+        ] {
             assert_eq!(at(bad), None, "{bad}");
         }
     }

@@ -51,12 +51,7 @@ fn text_of(v: &Value) -> &str {
 }
 
 fn print(text: &str) -> Result<u8> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::failed("stdout", e.to_string(), "write to a file instead"))
-        }
-        _ => Ok(0),
-    }
+    crate::output::to_stdout(text.as_bytes())
 }
 
 /// The socket of a session: by its name, or, of another user's as root, by its path.

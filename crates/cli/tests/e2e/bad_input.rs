@@ -187,6 +187,21 @@ fn options_that_are_not_offered_name_the_equivalent() {
             (&["--on-full", "nonsense", "true"], "block"),
             (&["--buffer", "nonsense", "true"], "4M"),
             (&["--buffer", "0", "true"], "4M"),
+            (&["-e", "", "true"], "-e '': it names nothing"),
+            (&["-e", "trace=", "true"], "names nothing"),
+            (&["-e", ",", "true"], "names nothing"),
+            (&["-e", "signal=", "true"], "names nothing"),
+            (&["-e", "status=", "true"], "names nothing"),
+            (&["-e", "raw=", "true"], "names nothing"),
+            (&["--trace", "", "true"], "names nothing"),
+            (&["-e", "tracepoint:sched:sched_switch", "true"], "record -e tracepoint:sched:sched_switch"),
+            (&["-e", "syscall:openat:entry", "true"], "record -e syscall:openat:entry"),
+            (&["-e", "openat,profile:hz:99", "true"], "record -e profile:hz:99"),
+            (&["--duration", "0", "true"], "for instance 10, 1.5s"),
+            (&["--duration", "0s", "true"], "for instance 10, 1.5s"),
+            (&["--duration", "1x", "true"], "units are ns us ms s m h d"),
+            (&["--duration=-1", "true"], "not a time"),
+            (&["--duration", "99999999d", "true"], "not a time"),
             (&["-s", "x", "true"], "number"),
             (&["-X", "nonsense", "true"], "abbrev"),
             (&["--colums", "60", "true"], "--columns"),
@@ -201,5 +216,140 @@ fn options_that_are_not_offered_name_the_equivalent() {
         assert!(out.code() == 2 && out.stderr.contains("trace"), "{}", out.stderr);
         let out = lab::run(&mut lab::trapline(user, &["ls"]));
         assert!(out.code() == 2 && out.stderr.contains("trapline trace -- ls"), "{}", out.stderr);
+    });
+}
+
+#[test]
+fn options_that_exclude_each_other() {
+    each_user(|user| {
+        for (options, words) in [
+            (&["-z", "-Z"][..], &["-z", "-Z"][..]),
+            (&["-z", "-e", "status=failed"], &["status=", "-z"]),
+            (&["-Z", "--status", "failed"], &["status=", "-Z"]),
+            (&["-c", "-C"], &["-c", "-C"]),
+            (&["-c", "--as", "json"], &["--as", "-c"]),
+            (&["-r", "-tt"], &["-r", "-t"]),
+            (&["-ff", "-o", "|cat"], &["-ff", "command"]),
+            (&["-ff", "-c", "-o", "/dev/null"], &["-ff", "table"]),
+            (&["-f", "--no-follow"], &["--no-follow", "-f"]),
+        ] {
+            refused(user, &[options, &["true"]].concat(), 2, words);
+        }
+        for option in [["-u", "root"], ["-E", "A=b"]] {
+            refused(user, &[&option[..], &["-p", "1"]].concat(), 2, &[option[0], "no command"]);
+        }
+        for (options, word) in
+            [(&["-A", "-o", "trace"][..], "-A"), (&["-ff", "-o", "trace"], "-ff"), (&["--force"], "-o DIR")]
+        {
+            let args = [&["record"], options, &["true"]].concat();
+            let out = lab::run(lab::trapline(user, &args).current_dir(lab::scratch()));
+            assert_eq!((out.code(), out.stderr.lines().count()), (2, 1), "{args:?} {}", out.stderr);
+            assert!(out.stderr.contains(word), "{}", out.stderr);
+        }
+    });
+}
+
+#[test]
+fn options_that_have_no_effect_are_named() {
+    each_user(|user| {
+        for (options, notes) in [
+            (&["-A"][..], &["-A: has no effect without -o FILE"][..]),
+            (&["-ff"], &["-ff: has no effect without -o FILE"]),
+            (&["-S", "name"], &["-S: has no effect without a table (-c, -C)"]),
+            (&["-w", "-U", "name"], &["-U: has no effect without", "-w: has no effect without"]),
+            (&["-c", "-tt", "--columns", "60"], &["-t: has no effect with -c", "--columns: has no effect with -c"]),
+            (&["--as", "json", "-T", "-x"], &["-T: has no effect with --as json", "-x: has no effect with --as json"]),
+            (&["-c", "-S", "name", "-w"], &[]),
+            (&["-tt", "-T", "-x"], &[]),
+            (&["-q", "-A", "-ff", "-S", "name"], &[]),
+        ] {
+            let out = on_stderr(user, &[options, &["-e", "openat", "true"]].concat());
+            assert_eq!(out.code(), 0, "{options:?} {}", out.stderr);
+            assert_eq!(out.stderr.matches("has no effect").count(), notes.len(), "{options:?} {}", out.stderr);
+            notes
+                .iter()
+                .for_each(|n| assert!(out.stderr.contains(&format!("trapline: {n}")), "{options:?} {}", out.stderr));
+        }
+        let dir = lab::scratch();
+        let args = ["record", "-o", "r", "-tt", "-c", "true"];
+        let out = lab::run(lab::trapline(user, &args).current_dir(&dir));
+        for option in ["-t", "-c"] {
+            assert!(out.stderr.contains(&format!("{option}: has no effect on a trace")), "{}", out.stderr);
+        }
+    });
+}
+
+#[test]
+fn a_thread_of_the_kernel() {
+    each_backend(|user| {
+        let is_kthreadd = lab::status_field(2, "PPid").as_deref() == Some("0");
+        if !is_kthreadd {
+            return lab::skip("kernel:pids", "no kernel threads are in sight");
+        }
+        refused(user, &["-p", "2"], 125, &["-p 2", "thread of the kernel", "makes no system calls"]);
+    });
+}
+
+#[test]
+fn a_full_device_is_told() {
+    each_user(|user| {
+        let trapline = lab::dir().join("trapline").display().to_string();
+        for args in [
+            "list",
+            "list tracepoint:",
+            "doctor",
+            "man",
+            "completions bash",
+            "--help",
+            "trace --help",
+            "--version",
+            "session list",
+        ] {
+            let script = format!("exec '{trapline}' {args} > /dev/full");
+            let out = lab::run(&mut lab::as_user(user, &["sh", "-c", &script]));
+            assert_eq!(out.code(), 125, "{args} {}", out.stderr);
+            assert!(out.stderr.contains("trapline: stdout: No space left on device ("), "{args} {}", out.stderr);
+            // Whoever has read enough is no trouble.
+            let script = format!("'{trapline}' {args} | true");
+            assert_eq!(lab::run(&mut lab::as_user(user, &["sh", "-c", &script])).stderr, "", "{args}");
+        }
+        if !lab::may_attach(user) {
+            return;
+        }
+        let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
+        let out = on_stderr(user, &["-o", "/dev/full", "-p", &target.pid().to_string()]);
+        assert_eq!(out.code(), 125, "{}", out.stderr);
+        assert_eq!(out.stderr.matches("No space left on device").count(), 1, "{}", out.stderr);
+    });
+}
+
+#[test]
+fn too_few_descriptors() {
+    each_backend(|user| {
+        let trace = lab::trace_in_a_shell(user);
+        let (mut told, mut ran) = (0, 0);
+        for limit in 4..40 {
+            let script = format!("ulimit -n {limit}; exec {trace} -o /dev/null true");
+            let out = lab::run(&mut lab::as_user(user, &["sh", "-c", &script]));
+            if out.code() == 0 {
+                ran += 1;
+                continue;
+            }
+            told += 1;
+            assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{limit} {}", out.stderr);
+            assert!(out.stderr.contains("too many open files (raise the limit: ulimit -n"), "{limit} {}", out.stderr);
+        }
+        assert!(told > 0 && ran > 0, "{told} {ran}");
+    });
+}
+
+#[test]
+fn durations_have_units() {
+    each_backend(|user| {
+        for time in ["0.2", "200ms", ".2s", "200000us"] {
+            let out =
+                on_stderr(user, &["-q", "-o", "/dev/null", "--duration", time, "sh", "-c", "sleep 20 >&- 2>&- & wait"]);
+            assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{time}");
+        }
     });
 }

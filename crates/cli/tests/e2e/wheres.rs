@@ -384,7 +384,6 @@ fn mistakes_are_one_line() {
             );
             with("openat", "retval == -ENOENTT", &["F0007", "at 1:12", "ENOENT"]);
             with("openat", "args.filename == 3", &["F0009", "at 1:"]);
-            with("openat,close", "args.flags == 0", &["F0004", "syscall:close"]);
             with("openat", "pid == $1", &["F0010", "$1"]);
             with("openat", "pid ==", &["F0006"]);
             with("exit_group", "retval == 0", &["F0012"]);
@@ -406,4 +405,52 @@ trapline: --where: F0003 unknown field 'args.flgs' at 1:8
   = did you mean args.flags?
 ";
     assert!(shown.contains(expected), "{shown}");
+}
+
+#[test]
+fn an_argument_that_some_calls_have_is_a_filter_for_those() {
+    lab::each_backend(|user| {
+        // As README has it.
+        let filter = "retval == -ENOENT && startswith(args.filename, \"/etc/\")";
+        let t = trace(user, &["--where", filter], &["cat", "/etc/no-such-file", "/proc/no-such-file"]);
+        t.one("\"/etc/no-such-file\"");
+        t.lacks("/proc/no-such-file");
+        let note = t.outcome.stderr.lines().find(|l| l.contains("--where: of ")).unwrap_or_default();
+        assert!(note.contains("have args.filename: the others are left out"), "{}", t.outcome.stderr);
+        // Two calls, of which one has it.
+        let t = trace(user, &["-e", "openat,close", "--where", "args.flags == 0"], &["true"]);
+        assert!(t.outcome.stderr.contains("of 2 selected calls 1 has args.flags"), "{}", t.outcome.stderr);
+        assert!(!t.names().contains(&"close"), "{}", t.text());
+        let t = trace(user, &["-q", "-e", "openat,close", "--where", "args.flags != 0"], &["true"]);
+        assert_eq!((t.outcome.stderr.as_str(), t.names()), ("", vec!["openat"]));
+    });
+}
+
+#[test]
+fn ends_are_shown_of_threads_that_the_filter_may_have_something_of() {
+    lab::each_backend(|user| {
+        let ends = |filter: &str| {
+            let t = trace(user, &["-q", "-e", "exit_group", "--where", filter], &["sh", "-c", "/bin/true; /bin/echo"]);
+            let lives = |l: &&crate::trace::Line| l.text.starts_with("+++ ") || l.text.starts_with("--- ");
+            (t.lines.iter().filter(lives).count(), t.calls("exit_group").len())
+        };
+        // Three ends, and two SIGCHLD.
+        assert_eq!(ends("args.error_code == 0"), (5, 3));
+        assert_eq!(ends("args.error_code == 1 || pid == 1"), (5, 0));
+        assert_eq!(ends("comm == \"true\""), (1, 1));
+        assert_eq!(ends("pid == 1 && args.error_code == 0"), (0, 0));
+        assert_eq!(ends("uid == 54321"), (0, 0));
+        assert_eq!(ends("probe == \"syscall:exit_group\""), (5, 3));
+    });
+}
+
+#[test]
+fn a_recording_keeps_ends_and_its_report_asks_again() {
+    each_user(|user| {
+        let dir = lab::scratch();
+        let args = ["record", "-q", "-o", "r", "--where", "comm == \"true\"", "sh", "-c", "/bin/true; /bin/echo"];
+        assert_eq!(lab::run(lab::trapline(user, &args).current_dir(&dir)).code(), 0);
+        let shown = lab::run(lab::trapline(user, &["report", "r"]).current_dir(&dir)).out();
+        assert_eq!(shown.matches("+++ exited").count(), 1, "{shown}");
+    });
 }

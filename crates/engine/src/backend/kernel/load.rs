@@ -64,7 +64,10 @@ pub(super) fn refused(what: &str, e: &io::Error) -> Error {
 
 /// A rejection by the verifier is trapline's mistake: the program and the kernel's log are kept.
 pub(super) fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
-    if matches!(e.error.raw_os_error(), Some(1)) && e.log.is_empty() {
+    // The verifier is content, and there is no descriptor left for the program.
+    const EMFILE: i32 = 24;
+    let errno = e.error.raw_os_error();
+    if errno == Some(EMFILE) || errno == Some(1) && e.log.is_empty() {
         return refused("bpf(2)", &e.error);
     }
     let path = std::env::temp_dir().join(format!("trapline-rejected-{}-{}.log", e.name, std::process::id()));

@@ -1,0 +1,128 @@
+//! Options that do not go together: those that exclude each other are an error, those that have no effect beside others a note, so
+//! that nothing of a command line is ignored in silence.
+
+use crate::complain;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use engine::{Error, Result};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+/// How an option is written, and what it is called in the table of [`crate::args`].
+type Name = (&'static str, &'static str);
+
+/// Options of lines of text.
+const OF_TEXT: &[Name] = &[
+    ("-t", "time"),
+    ("-r", "relative-timestamps"),
+    ("-T", "syscall-times"),
+    ("-n", "syscall-number"),
+    ("-x", "hex"),
+    ("--types", "types"),
+    ("--columns", "columns"),
+    ("--color", "color"),
+];
+/// Options of the table.
+const OF_TABLE: &[Name] = &[("-S", "summary-sort-by"), ("-U", "summary-columns"), ("-w", "summary-wall-clock")];
+/// What asks for the table.
+const TABLES: &[Name] = &[("-c", "summary-only"), ("-C", "summary")];
+
+fn given(m: &ArgMatches, name: &str) -> bool {
+    m.try_contains_id(name).unwrap_or(false) && m.value_source(name) == Some(ValueSource::CommandLine)
+}
+
+fn per_thread(m: &ArgMatches) -> bool {
+    m.try_get_one::<u8>("follow").ok().flatten().is_some_and(|n| *n > 1)
+}
+
+fn asks_status(m: &ArgMatches) -> bool {
+    let mut exprs = m.try_get_many::<String>("expr").ok().flatten().into_iter().flatten();
+    given(m, "status") || exprs.any(|e| e.starts_with("status="))
+}
+
+fn output_is_command(m: &ArgMatches) -> bool {
+    m.try_get_one::<OsString>("output").ok().flatten().is_some_and(|o| o.as_bytes().starts_with(b"|"))
+}
+
+/// Refuses options that exclude each other.
+pub fn exclusive(m: &ArgMatches) -> Result<()> {
+    let has = |name| given(m, name);
+    let running = has("attach") || has("all");
+    let rules: [(bool, &str, &str, &str); 10] = [
+        (has("successful-only") && has("failed-only"), "-z", "given together with -Z", "leave both out for all calls"),
+        (
+            (has("successful-only") || has("failed-only")) && asks_status(m),
+            "-e status=",
+            "given together with -z or -Z",
+            "-e status= alone says it all",
+        ),
+        (
+            has("summary-only") && has("summary"),
+            "-c",
+            "given together with -C",
+            "-c shows the table alone, -C behind the calls",
+        ),
+        (has("summary-only") && has("as"), "--as", "there are no lines beside -c", "use -C for both"),
+        (
+            has("relative-timestamps") && has("time"),
+            "-r",
+            "given together with -t",
+            "a line has one time: leave one of them out",
+        ),
+        (per_thread(m) && output_is_command(m), "-ff", "there is one command to write to", "use -f, or -o FILE"),
+        (
+            per_thread(m) && has("output") && TABLES.iter().any(|t| has(t.1)),
+            "-ff",
+            "the table is of all threads",
+            "leave out -ff, or the table",
+        ),
+        (has("no-follow") && has("follow"), "--no-follow", "given together with -f", "leave one of them out"),
+        (running && has("user"), "-u", "there is no command to start", "leave it out, or give a command"),
+        (running && has("env"), "-E", "there is no command to start", "leave it out, or give a command"),
+    ];
+    match rules.into_iter().find(|rule| rule.0) {
+        Some((_, what, why, todo)) => Err(Error::usage(what, why, todo)),
+        None => Ok(()),
+    }
+}
+
+/// Says which options have no effect beside the others. `lines`: there is a view that shows events.
+pub fn say_without_effect(m: &ArgMatches, lines: bool) {
+    if given(m, "quiet") {
+        return;
+    }
+    let note = |names: &[Name], why: &str| {
+        for (option, _) in names.iter().filter(|n| given(m, n.1)) {
+            complain(&format!("{option}: has no effect {why}"));
+        }
+    };
+    let table = TABLES.iter().any(|t| given(m, t.1));
+    let kinds: Vec<&String> = m.try_get_many::<String>("as").ok().flatten().into_iter().flatten().collect();
+    if !lines {
+        let all = [OF_TEXT, OF_TABLE, TABLES, &[("--sort", "sort")]].concat();
+        note(&all, "on a trace: 'trapline report' has it, or --as VIEW");
+        return;
+    }
+    if given(m, "summary-only") {
+        note(&[OF_TEXT, &[("--sort", "sort")]].concat(), "with -c, which shows the table alone");
+    } else if let [kind, ..] = kinds[..]
+        && !kinds.iter().any(|k| k.starts_with("text"))
+    {
+        note(OF_TEXT, &format!("with --as {kind}"));
+    }
+    if !table {
+        note(OF_TABLE, "without a table (-c, -C)");
+    }
+}
+
+/// Says which options of output have no effect without a file.
+pub fn say_without_file(m: &ArgMatches) {
+    if given(m, "quiet") || given(m, "output") && !output_is_command(m) {
+        return;
+    }
+    for (option, given) in [("-A", given(m, "output-append-mode")), ("-ff", per_thread(m))] {
+        if given {
+            complain(&format!("{option}: has no effect without -o FILE"));
+        }
+    }
+}
