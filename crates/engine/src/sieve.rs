@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Only calls are filtered, and what happens to threads beside them (signals, stops, ends): those that are sure to be a thread's that
-//! the filter has nothing of, see [`Lives`]. trapline's own events have selections of their own. A notice that a call is still running
+//! the filter has nothing of (`Lives`). trapline's own events have selections of their own. A notice that a call is still running
 //! is shown where the filter can be decided before the call is carried out.
 
 use crate::plan::{Plan, for_descriptors};
