@@ -40,6 +40,16 @@ fn asks_status(m: &ArgMatches) -> bool {
     given(m, "status") || exprs.any(|e| e.starts_with("status="))
 }
 
+fn views(m: &ArgMatches) -> Vec<&String> {
+    m.try_get_many::<String>("as").ok().flatten().into_iter().flatten().collect()
+}
+
+/// Whether text is shown, which also is where a table goes to.
+fn shows_text(m: &ArgMatches) -> bool {
+    let kinds = views(m);
+    kinds.is_empty() || kinds.iter().any(|k| !k.starts_with("json") && !k.starts_with("record"))
+}
+
 fn output_is_command(m: &ArgMatches) -> bool {
     m.try_get_one::<OsString>("output").ok().flatten().is_some_and(|o| o.as_bytes().starts_with(b"|"))
 }
@@ -62,7 +72,7 @@ pub fn exclusive(m: &ArgMatches) -> Result<()> {
             "given together with -C",
             "-c shows the table alone, -C behind the calls",
         ),
-        (has("summary-only") && has("as"), "--as", "there are no lines beside -c", "use -C for both"),
+        (has("summary-only") && !shows_text(m), "--as", "there are no lines beside -c", "use -C for both"),
         (
             has("relative-timestamps") && has("time"),
             "-r",
@@ -97,7 +107,6 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
         }
     };
     let table = TABLES.iter().any(|t| given(m, t.1));
-    let kinds: Vec<&String> = m.try_get_many::<String>("as").ok().flatten().into_iter().flatten().collect();
     if !lines {
         let all = [OF_TEXT, OF_TABLE, TABLES, &[("--sort", "sort")]].concat();
         note(&all, "on a trace: 'trapline report' has it, or --as VIEW");
@@ -105,9 +114,7 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     }
     if given(m, "summary-only") {
         note(&[OF_TEXT, &[("--sort", "sort")]].concat(), "with -c, which shows the table alone");
-    } else if let [kind, ..] = kinds[..]
-        && !kinds.iter().any(|k| k.starts_with("text"))
-    {
+    } else if let Some(kind) = views(m).first().filter(|_| !shows_text(m)) {
         note(OF_TEXT, &format!("with --as {kind}"));
     }
     if !table {

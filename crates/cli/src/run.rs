@@ -42,7 +42,7 @@ pub struct Run {
     views: Views,
     interrupts: Interrupts,
     stopping: bool,
-    /// The signal that trapline ends by, where one has ended the session of a command that runs on.
+    /// The signal that has ended the session, and ends trapline where a command runs on.
     ends_by: Option<i32>,
     /// `--duration`: when the session ends, ns of the monotonic clock.
     until: Option<u64>,
@@ -213,7 +213,7 @@ impl Run {
     fn obey(&mut self, wish: Wish) {
         match (wish, &self.plan.target) {
             (Wish::Snapshot, _) => self.monitor.iter().for_each(Monitor::snapshot),
-            (Wish::End(sig), Target::Command(_)) => {
+            (Wish::End(sig), _) => {
                 self.ends_by = Some(sig);
                 self.leave();
             }
@@ -345,7 +345,7 @@ impl Run {
                 "what is traced runs on; somebody has written to trapline's memory, or trapline is at fault",
             )),
             // What could not be written has been said.
-            (Target::Pids(_) | Target::All { .. }, _) if self.is_for_nobody() => Ok(125),
+            (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => Ok(125),
             (Target::Pids(_) | Target::All { .. }, _) if !self.session.tracer_was_killed() => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
             (_, Some(Change::Killed(sig, _))) => die_of(sig),

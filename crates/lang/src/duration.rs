@@ -17,7 +17,7 @@ pub const UNITS: &[(&str, u64)] = &[
 ];
 
 /// What is said of a text that is none.
-pub const HINT: &str = "for instance 10, 1.5s, 200ms or 2m; units are ns us ms s m h d";
+pub const HINT: &str = "seconds, or with a unit (ns us ms s m h d): for instance 10, 1.5s or 200ms";
 
 /// `1.5`, `1.5s`, `200ms`, `10us`, `7ns`, `2m`, `1h`: nanoseconds, what is less than one cut off. None: it is no time, or too long
 /// for 64 bits.

@@ -199,7 +199,7 @@ fn options_that_are_not_offered_name_the_equivalent() {
             (&["-e", "openat,profile:hz:99", "true"], "record -e profile:hz:99"),
             (&["--duration", "0", "true"], "for instance 10, 1.5s"),
             (&["--duration", "0s", "true"], "for instance 10, 1.5s"),
-            (&["--duration", "1x", "true"], "units are ns us ms s m h d"),
+            (&["--duration", "1x", "true"], "ns us ms s m h d"),
             (&["--duration=-1", "true"], "not a time"),
             (&["--duration", "99999999d", "true"], "not a time"),
             (&["-s", "x", "true"], "number"),
