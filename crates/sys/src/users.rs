@@ -47,24 +47,6 @@ fn groups(name: &CStr, gid: u32, room: usize) -> Option<Vec<u32>> {
     None
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_are_all_of_them_however_many_were_expected() {
-        let all = |room| groups(c"root", 0, room).unwrap();
-        assert!(all(256).contains(&0));
-        assert_eq!((all(1), all(0)), (all(256), all(256)));
-        // Not even one fits: root with a group that is not its own.
-        assert!(groups(c"root", 4711, 1).unwrap().contains(&4711));
-        let root = lookup("root").unwrap();
-        assert_eq!((root.uid, root.gid), (0, 0));
-        assert_eq!(lookup("0").unwrap(), root);
-        assert_eq!(lookup("no such user"), None);
-    }
-}
-
 /// Ids and groups as passwd(5) and group(5) have them.
 fn in_files(name: &str, passwd: &str, group: &str) -> Option<Identity> {
     let rows =
@@ -83,6 +65,19 @@ fn in_files(name: &str, passwd: &str, group: &str) -> Option<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_are_all_of_them_however_many_were_expected() {
+        let all = |room| groups(c"root", 0, room).unwrap();
+        assert!(all(256).contains(&0));
+        assert_eq!((all(1), all(0)), (all(256), all(256)));
+        // Not even one fits: root with a group that is not its own.
+        assert!(groups(c"root", 4711, 1).unwrap().contains(&4711));
+        let root = lookup("root").unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert_eq!(lookup("0").unwrap(), root);
+        assert_eq!(lookup("no such user"), None);
+    }
 
     #[test]
     fn files_have_users_by_name_and_number_with_their_groups() {
