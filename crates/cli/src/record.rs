@@ -8,6 +8,7 @@ use ctf::store::MIN_FLIGHT;
 use engine::enabling::{self, Captures, Request};
 use engine::plan::{self, Backend, Plan};
 use engine::recorder::{Config, Recorder, least_size};
+use engine::returns::replaces_returns;
 use engine::rights;
 use engine::sieve::Where;
 use engine::{Error, Result};
@@ -40,7 +41,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
     }
     only_in_kernel(m, &requests, &mut plan, &mut why)?;
-    only_of_recordings(m)?;
+    only_of_recordings(m, &plan)?;
     // Before anything is made: a name that is taken must leave nothing behind.
     let named = Named::open(m, &mut plan)?;
     let dir = m.get_one::<OsString>("output").map(PathBuf::from);
@@ -89,13 +90,13 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 }
 
 /// Refuses options that mean something without a trace only, or with one only.
-fn only_of_recordings(m: &ArgMatches) -> Result<()> {
+fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
     for (option, given) in [("-A", m.get_flag("output-append-mode")), ("-ff", m.get_count("follow") > 1)] {
         if given {
             return Err(Error::usage(option, "a recording is one trace, and a new one", "leave it out"));
         }
     }
-    if m.get_flag("force") && !m.contains_id("output") {
+    if m.get_flag("force") && !m.contains_id("output") && !plan.probes.iter().any(replaces_returns) {
         return Err(Error::usage("--force", "there is no trace to replace", "name one: -o DIR"));
     }
     Ok(())

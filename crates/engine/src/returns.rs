@@ -93,7 +93,8 @@ fn danger_of(hook: &dyn Hook, others: impl Fn(&Path) -> Option<Danger>) -> Optio
     }
 }
 
-fn replaces_returns(e: &Enabling) -> bool {
+/// Whether an enabling sets return probes of functions in user space.
+pub fn replaces_returns(e: &Enabling) -> bool {
     e.hook.as_ref().is_some_and(|h| h.replaces_returns())
 }
 

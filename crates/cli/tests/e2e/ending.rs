@@ -44,7 +44,7 @@ fn a_process_that_nobody_collects_does_not_hold_its_session() {
     }
     let scratch = lab::scratch();
     // The shell becomes a sleep, which never waits for the child that is attached to.
-    let script = "sleep 1 & echo $! >pid.new; mv pid.new pid; exec sleep 30";
+    let script = "sleep 3 & echo $! >pid.new; mv pid.new pid; exec sleep 30";
     let _parent = lab::start(lab::as_user(lab::User::Me, &["sh", "-c", script]).current_dir(&scratch));
     lab::until("the child", || scratch.join("pid").exists());
     let child = std::fs::read_to_string(scratch.join("pid")).expect("pid");

@@ -160,6 +160,12 @@ pub fn skip(tier: &str, why: &str) {
     }
 }
 
+/// kernel.perf_event_paranoid; from 3 on, distributions shut out all but root.
+pub fn paranoid() -> i32 {
+    let text = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").expect("kernel.perf_event_paranoid");
+    text.trim().parse().expect("a number")
+}
+
 /// Whether a program is in PATH.
 pub fn has(program: &str) -> bool {
     PATH.split(':').any(|d| Path::new(d).join(program).is_file())

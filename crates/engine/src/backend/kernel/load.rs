@@ -363,6 +363,10 @@ fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
     if plan.named || seen.has_unknown() || seen.is_empty() || seen.len() > MAX_SINGLE {
         return None;
     }
+    // Kernel stacks begin with the tracepoint's own functions there, and Linux 6.1 has none.
+    if plan.call_captures.iter().any(|c| c.frames.kernel > 0) {
+        return None;
+    }
     let mut ids = Vec::new();
     for s in events::schema::syscalls().filter(|s| seen.contains(s)) {
         // The mask of rt_sigreturn is found through registers, which these tracepoints do not show.
