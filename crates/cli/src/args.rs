@@ -112,7 +112,7 @@ fn record() -> Command {
         .mut_arg("expr", |_| {
             Arg::new("expr").short('e').value_name("PROBE[,PROBE]… [/FILTER/] [CAPTURE]…").action(ArgAction::Append).help(
                 "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
-                 and what to take along: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
+                 and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
         .arg(frames("kstack", "Take the kernel's stack along, at most N frames"))

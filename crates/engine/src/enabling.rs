@@ -120,7 +120,11 @@ impl Request {
                 ("comm", _) if n.is_none() => self.captures.comm = true,
                 _ => {
                     let todo = "kstack, ustack (each with =N, at most 127), comm or str(ARGUMENT)";
-                    return Err(Error::usage(format!("-e {text}"), format!("cannot take '{word}' along"), todo));
+                    return Err(Error::usage(
+                        format!("-e {text}"),
+                        format!("'{word}' is not something to capture"),
+                        todo,
+                    ));
                 }
             }
         }

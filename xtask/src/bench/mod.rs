@@ -1,6 +1,7 @@
 //! `cargo xtask bench NAME`: measurements whose outcome goes into bench/RESULTS.md.
 
 mod kernel;
+mod losses;
 mod measure;
 mod memory;
 mod probes;
@@ -14,6 +15,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench kernel [--runs N]
        cargo xtask bench trace [--runs N]
        cargo xtask bench probes [--runs N]
+       cargo xtask bench losses [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)";
 
@@ -24,6 +26,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "kernel" => kernel::run(&Options::read(rest)?),
         Some((name, rest)) if name == "trace" => trace::run(&Options::read(rest)?),
         Some((name, rest)) if name == "probes" => probes::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "losses" => losses::run(&Options::read(rest)?),
         _ => bail!("{USAGE}"),
     }
 }

@@ -1,17 +1,19 @@
 //! The reader of the rings has its share of the processor, however many threads make events.
 
+use crate::alone::alone;
 use crate::babeltrace;
 use crate::kernel::possible;
 use crate::lab::{self, User};
 use crate::record::{number, record};
 
-/// 64 threads that call getppid as fast as they can, beside whatever else the machine does.
+/// 64 threads that call getppid as fast as they can.
 #[test]
 fn many_busy_threads_do_not_starve_the_reader() {
     if !possible() {
         return;
     }
     let Some(callers) = lab::program("callers") else { return };
+    let _alone = alone();
     const THREADS: &str = "64";
     let run = |options: &[&str]| {
         let options = [&["--backend", "kernel", "-e", "getppid"], options].concat();
@@ -32,6 +34,7 @@ fn what_a_larger_buffer_had_held_is_said() {
         return;
     }
     let Some(callers) = lab::program("callers") else { return };
+    let _alone = alone();
     let run = |buffer: &str| {
         record(User::Me, &["--backend", "kernel", "-e", "getppid", "--buffer", buffer], &[&callers, "16", "20000"])
     };

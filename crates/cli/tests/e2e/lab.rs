@@ -174,6 +174,7 @@ pub fn has(program: &str) -> bool {
 /// A directory that everybody can read, with trapline in it; those of runs that have ended are removed.
 pub fn dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
+    crate::alone::beside_others();
     DIR.get_or_init(|| {
         let temp = std::env::temp_dir();
         for entry in fs::read_dir(&temp).into_iter().flatten().flatten() {

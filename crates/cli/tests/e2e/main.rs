@@ -4,6 +4,7 @@
 //! so with [`lab::skip`].
 
 mod accounting;
+mod alone;
 mod attach;
 mod babeltrace;
 mod bad_input;

@@ -1,6 +1,7 @@
 //! What a user who is not root sees by way of capabilities that trapline has from its file: his own tasks, as ptrace(2) would let him,
 //! and no address of the kernel.
 
+use crate::alone::alone;
 use crate::kernel::possible;
 use crate::lab::{self, Outcome, User};
 use crate::trace::{Line, lines_of};
@@ -239,6 +240,7 @@ fn no_kind_of_probe_shows_another_user_or_an_address_of_the_kernel() {
     if !lab::has("unshare") || !readable_tracefs(&tracefs, &tracepoints) {
         return lab::skip("kernel:tracefs", "tracepoints cannot be shown to nobody");
     }
+    let _alone = alone();
     // Root's process: busy on every CPU, wakes others, opens files, has a secret in its environment and on its stack.
     let busy = lab::dir().join("rootsprocess");
     std::fs::copy("/bin/dd", &busy).expect("copy");
