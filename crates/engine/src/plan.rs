@@ -323,7 +323,7 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
     out.push(format!("attach: {}", how_calls_are_seen(plan)));
     out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
     out.push(match sys::priority::may_raise() {
-        true => "drain: the threads that empty the rings and write the trace have nice -20; what they or the command start has not".into(),
+        true => "drain: the threads that empty the rings and write the trace have a real-time priority; nothing that they or the command start has it".into(),
         false => "drain: at the usual priority, because CAP_SYS_NICE is missing: a busy machine may make the rings overflow".into(),
     });
     if sys::process::ruid() != 0 {

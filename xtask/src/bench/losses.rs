@@ -148,20 +148,19 @@ struct Peer {
 impl Peer {
     /// Starts it, and waits until it counts.
     fn start(out: &Path) -> Result<Peer> {
-        let script =
-            "BEGIN { printf(\"ready\\n\"); } tracepoint:kmem:mm_page_free /comm == \"pages\"/ { @ = count(); }";
+        let script = "tracepoint:kmem:mm_page_free /comm == \"pages\"/ { @ = count(); }";
         let _ = fs::remove_file(out);
         let mut command = Command::new("bpftrace");
         command.arg("-o").arg(out).args(["-e", script]).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(Stdio::null()).spawn().context("cannot run bpftrace")?;
         let peer = Peer { child, out: out.into() };
         let started = Instant::now();
-        while !fs::read_to_string(out).is_ok_and(|text| text.contains("ready")) {
+        while !fs::read_to_string(out).is_ok_and(|text| text.contains("Attaching")) {
             ensure!(started.elapsed() < Duration::from_secs(30), "bpftrace does not start");
             sleep(Duration::from_millis(20));
         }
-        // Its BEGIN comes before the last of its probes may be attached.
-        sleep(Duration::from_millis(500));
+        // It says no more until it ends. Were it late, it would count less than there is, which is an error.
+        sleep(Duration::from_secs(1));
         Ok(peer)
     }
 

@@ -72,7 +72,7 @@ impl Writer {
     /// The life of the thread.
     pub fn run(mut self) -> Writer {
         if self.raised {
-            let _ = sys::priority::raise();
+            let _ = sys::priority::raise(sys::priority::Urgency::Writer);
             let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
         }
         self.describe();

@@ -43,6 +43,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use sys::priority::Urgency;
 use sys::process;
 use sys::ptrace::{self, Change};
 use sys::{proc, time};
@@ -424,7 +425,7 @@ struct Drain {
 impl Drain {
     fn run(mut self) {
         // Else it gets the processor as often as each of the threads whose events it must keep up with.
-        let raised = sys::priority::raise().is_ok();
+        let raised = sys::priority::raise(Urgency::Reader).is_ok();
         self.keep.iter_mut().for_each(Recorder::start_writer);
         let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
         self.shared.raised.store(raised, Ordering::Relaxed);
