@@ -167,8 +167,14 @@ impl Peer {
     /// Ends it; what it has counted.
     fn end(mut self) -> Result<u64> {
         sleep(Duration::from_millis(100));
-        lab::run(Command::new("kill").args(["-INT", &self.child.id().to_string()]))?;
-        self.child.wait()?;
+        // A signal that comes just before it waits does not wake it.
+        for _ in 0..50 {
+            lab::run(Command::new("kill").args(["-INT", &self.child.id().to_string()]))?;
+            sleep(Duration::from_millis(200));
+            if self.child.try_wait()?.is_some() {
+                break;
+            }
+        }
         let text = fs::read_to_string(&self.out)?;
         let number = text.lines().find_map(|line| line.strip_prefix("@: "));
         number.and_then(|n| n.trim().parse().ok()).with_context(|| format!("bpftrace counted nothing: {text}"))
