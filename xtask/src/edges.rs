@@ -1,8 +1,13 @@
-//! `cargo xtask edges`: which crate may use which, and that only `sys` may contain unsafe code.
+//! `cargo xtask edges`: which crate may use which, that only `sys` may contain unsafe code, and that files do not use each other in
+//! circles.
+
+mod files;
+mod scan;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Package, and the packages of this workspace that its normal dependencies may name.
@@ -21,6 +26,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// The packages that may contain unsafe code.
 const UNSAFE: &[&str] = &["sys"];
+
+/// The crates whose files must not use each other in circles. Those of the others are printed.
+const WITHOUT_CIRCLES: &[&str] = &["lang", "symbols"];
 
 /// A package of the workspace.
 struct Package {
@@ -41,6 +49,9 @@ pub fn run(args: &[String]) -> Result<()> {
     let root = fs::read_to_string(crate::root().join("Cargo.toml")).context("cannot read Cargo.toml")?;
     if !has(&root, "[workspace.lints.rust]", "unsafe_code=\"deny\"") {
         wrong.push("Cargo.toml: wants unsafe_code = \"deny\" in [workspace.lints.rust]".into());
+    }
+    for p in packages.iter().filter(|p| p.manifest.contains("/crates/")) {
+        wrong.extend(circles(p)?);
     }
     if !wrong.is_empty() {
         bail!("edges: {}", wrong.join("; "));
@@ -92,6 +103,18 @@ fn edges(packages: &[Package]) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// The circles of a crate where it may have none; else they are printed.
+fn circles(package: &Package) -> Result<Vec<String>> {
+    let src = Path::new(&package.manifest).with_file_name("src");
+    let circles = files::Files::read(&src)?.circles();
+    let circles = circles.into_iter().map(|c| format!("crate '{}': {c}", package.name));
+    if WITHOUT_CIRCLES.contains(&package.name.as_str()) {
+        return Ok(circles.collect());
+    }
+    circles.for_each(|c| println!("edges: {c}"));
+    Ok(Vec::new())
 }
 
 /// What is wrong with the lints in the text of a manifest.
