@@ -5,16 +5,14 @@
 //! Invariant: no emitter fails or panics. The first mistake (a label bound twice, a raw jump) is kept, and
 //! [`Assembler::finish`] reports it; so a generator need not look at every emit.
 
-use crate::check::Rejected;
-use crate::filter::Unfit;
 use crate::helper::Helper;
 use crate::insn::*;
-use crate::link;
+use crate::link::{self, Item};
 use crate::program::Program;
+use std::convert::Infallible;
 
-/// A place in the program, to be bound once and jumped to from anywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Label(pub(crate) usize);
+pub use crate::link::AsmError;
+pub use crate::program::Label;
 
 /// The second operand of arithmetic, stores and comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,72 +44,30 @@ impl Operand {
     }
 }
 
-/// Why there is no program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AsmError {
-    /// A label was bound a second time.
-    BoundTwice(Label),
-    /// A label that live code needs was never bound, or not here.
-    Unbound(Label),
-    /// A label is bound behind the last instruction, and live code goes there.
-    BoundAtEnd(Label),
-    /// From slot `from` to slot `to` is more than 16 bits can say.
-    TooFar {
-        /// Slot of the jump.
-        from: usize,
-        /// Slot of its target.
-        to: usize,
-    },
-    /// [`Assembler::raw`] takes no jumps, calls of local functions or two-slot instructions.
-    Raw(Insn),
-    /// A filter found no code.
-    Filter(Unfit),
-    /// The finished instructions break a rule.
-    Rejected(Rejected),
-}
-
-impl std::fmt::Display for AsmError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            AsmError::BoundTwice(l) => write!(f, "label {} bound twice", l.0),
-            AsmError::Unbound(l) => write!(f, "label {} never bound", l.0),
-            AsmError::BoundAtEnd(l) => write!(f, "label {} is behind the last instruction", l.0),
-            AsmError::TooFar { from, to } => write!(f, "jump from {from} to {to} is out of range"),
-            AsmError::Raw(i) => write!(f, "opcode 0x{:02x} cannot be emitted raw", i.opcode),
-            AsmError::Filter(u) => u.fmt(f),
-            AsmError::Rejected(r) => r.fmt(f),
-        }
-    }
-}
-impl std::error::Error for AsmError {}
-
-/// An instruction before it has a slot.
+/// Emits instructions one after the other. `E` is what else its user's code can find wrong: see [`Assembler::fail`].
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub insn: Insn,
-    /// `imm` of the second slot, of those that have one.
-    pub high: Option<i32>,
-    /// Where it jumps, or which function it names.
-    pub to: Option<Label>,
-    pub note: Option<String>,
-}
-
-/// Emits instructions one after the other.
-#[derive(Clone, Debug, Default)]
-pub struct Assembler {
-    pub(crate) items: Vec<Item>,
-    /// By label: the item it stands before.
-    pub(crate) labels: Vec<Option<usize>>,
-    pub(crate) mistake: Option<AsmError>,
+pub struct Assembler<E = Infallible> {
+    items: Vec<Item>,
+    /// By label: the item that it is bound to.
+    labels: Vec<Option<usize>>,
+    mistake: Option<AsmError<E>>,
     note: Option<String>,
 }
 
+impl<E> Default for Assembler<E> {
+    fn default() -> Assembler<E> {
+        Assembler { items: Vec::new(), labels: Vec::new(), mistake: None, note: None }
+    }
+}
+
 impl Assembler {
-    /// An empty program.
+    /// An empty program, of a generator that cannot fail.
     pub fn new() -> Assembler {
         Assembler::default()
     }
+}
 
+impl<E> Assembler<E> {
     /// A label that is not bound yet.
     pub fn new_label(&mut self) -> Label {
         self.labels.push(None);
@@ -154,12 +110,20 @@ impl Assembler {
     }
 
     /// Removes dead code, gives every instruction its slot and every jump its distance, and checks the rules.
-    pub fn finish(self) -> Result<Program, AsmError> {
-        link::link(self)
+    pub fn finish(self) -> Result<Program, AsmError<E>> {
+        match self.mistake {
+            Some(mistake) => Err(mistake),
+            None => link::link(&self.items, &self.labels),
+        }
     }
 
-    /// Keeps the first mistake, which [`Assembler::finish`] reports.
-    pub(crate) fn mistake(&mut self, e: AsmError) {
+    /// Says that the generator has no code; [`Assembler::finish`] then fails with this error.
+    pub fn fail(&mut self, e: E) {
+        self.mistake(AsmError::Generator(e));
+    }
+
+    /// Keeps the first mistake.
+    fn mistake(&mut self, e: AsmError<E>) {
         self.mistake.get_or_insert(e);
     }
     fn push(&mut self, insn: Insn, high: Option<i32>, to: Option<Label>) {

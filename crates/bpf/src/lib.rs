@@ -12,10 +12,12 @@
 //! the kernel's verifier accepts it is for its generator to see to.
 
 pub mod asm;
-pub mod calls;
+pub mod btf_offsets;
+pub mod capture_row;
 pub mod check;
 pub mod disasm;
 pub mod filter;
+pub mod frame;
 pub mod helper;
 pub mod insn;
 pub mod interp;
@@ -23,8 +25,10 @@ mod link;
 pub mod probes;
 pub mod program;
 pub mod scratch;
+pub mod syscalls;
 
 pub use asm::{AsmError, Assembler, Label, Operand};
+pub use btf_offsets::BtfOffsets;
 pub use helper::Helper;
 pub use insn::{Alu, Atomic, Cond, Endian, Insn, Reg, Size};
 pub use program::Program;

@@ -10,45 +10,99 @@
 //! names) reaches it, but for jumps to the instruction that follows; the order of those kept does not change.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
-use crate::asm::{AsmError, Assembler, Item, Label};
-use crate::check;
+use crate::check::{self, Rejected};
 use crate::insn::{Flow, Insn, JA, JMP};
-use crate::program::Program;
+use crate::program::{Label, Program};
 
-pub(crate) fn link(mut asm: Assembler) -> Result<Program, AsmError> {
-    if let Some(mistake) = asm.mistake.take() {
-        return Err(mistake);
+/// Why there is no program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AsmError<E = Infallible> {
+    /// A label was bound a second time.
+    BoundTwice(Label),
+    /// A label that live code needs was never bound, or not here.
+    Unbound(Label),
+    /// A label is bound after the last instruction, and live code goes there.
+    BoundAtEnd(Label),
+    /// From slot `from` to slot `to` is more than 16 bits can say.
+    TooFar {
+        /// Slot of the jump.
+        from: usize,
+        /// Slot of its target.
+        to: usize,
+    },
+    /// `Assembler::raw` takes no jumps, calls of local functions or two-slot instructions.
+    Raw(Insn),
+    /// The generator found no code.
+    Generator(E),
+    /// The finished instructions break a rule.
+    Rejected(Rejected),
+}
+
+impl<E: std::fmt::Display> std::fmt::Display for AsmError<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AsmError::BoundTwice(l) => write!(f, "label {} bound twice", l.0),
+            AsmError::Unbound(l) => write!(f, "label {} never bound", l.0),
+            AsmError::BoundAtEnd(l) => write!(f, "label {} is behind the last instruction", l.0),
+            AsmError::TooFar { from, to } => write!(f, "jump from {from} to {to} is out of range"),
+            AsmError::Raw(i) => write!(f, "opcode 0x{:02x} cannot be emitted raw", i.opcode),
+            AsmError::Generator(e) => e.fmt(f),
+            AsmError::Rejected(r) => r.fmt(f),
+        }
     }
-    let mut keep = live(&asm)?;
-    trim(&asm, &mut keep)?;
-    let slots = slots(&asm.items, &keep);
+}
+impl<E: std::error::Error> std::error::Error for AsmError<E> {}
+
+/// An instruction before it has a slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub insn: Insn,
+    /// `imm` of the second slot, of those that have one.
+    pub high: Option<i32>,
+    /// Where it jumps, or which function it names.
+    pub to: Option<Label>,
+    pub note: Option<String>,
+}
+
+/// Items, and by label the item that it is bound to.
+struct Code<'a> {
+    items: &'a [Item],
+    labels: &'a [Option<usize>],
+}
+
+pub(crate) fn link<E>(items: &[Item], labels: &[Option<usize>]) -> Result<Program, AsmError<E>> {
+    let code = Code { items, labels };
+    let mut keep = live(&code)?;
+    trim(&code, &mut keep)?;
+    let slots = slots(items, &keep);
     let mut program = Program::default();
-    for (at, item) in asm.items.iter().enumerate().filter(|(at, _)| keep[*at]) {
-        let to = item.to.map(|label| target(&asm, label)).transpose()?.map(|to| slots[to]);
+    for (at, item) in items.iter().enumerate().filter(|(at, _)| keep[*at]) {
+        let to = item.to.map(|label| target(&code, label)).transpose()?.map(|to| slots[to]);
         place(&mut program.insns, &mut program.comments, item, slots[at], to)?;
     }
     check::check(&program.insns).map_err(AsmError::Rejected)?;
-    program.slots = asm.labels.iter().map(|at| at.map(|at| slots[at]).filter(|s| *s < program.insns.len())).collect();
+    program.slots = labels.iter().map(|at| at.map(|at| slots[at]).filter(|s| *s < program.insns.len())).collect();
     Ok(program)
 }
 
 /// The item that a label stands before.
-fn target(asm: &Assembler, label: Label) -> Result<usize, AsmError> {
-    let at = asm.labels.get(label.0).copied().flatten().ok_or(AsmError::Unbound(label))?;
-    if at < asm.items.len() { Ok(at) } else { Err(AsmError::BoundAtEnd(label)) }
+fn target<E>(code: &Code<'_>, label: Label) -> Result<usize, AsmError<E>> {
+    let at = code.labels.get(label.0).copied().flatten().ok_or(AsmError::Unbound(label))?;
+    if at < code.items.len() { Ok(at) } else { Err(AsmError::BoundAtEnd(label)) }
 }
 
 /// By item: is it reached?
-fn live(asm: &Assembler) -> Result<Vec<bool>, AsmError> {
-    let mut live = vec![false; asm.items.len()];
+fn live<E>(code: &Code<'_>) -> Result<Vec<bool>, AsmError<E>> {
+    let mut live = vec![false; code.items.len()];
     let mut todo = vec![0];
     while let Some(at) = todo.pop() {
         let Some(seen @ false) = live.get_mut(at) else { continue };
         *seen = true;
-        let item = &asm.items[at];
+        let item = &code.items[at];
         if let Some(label) = item.to {
-            todo.push(target(asm, label)?);
+            todo.push(target(code, label)?);
         }
         if matches!(item.insn.flow(), Flow::Next | Flow::Branch) {
             todo.push(at + 1);
@@ -58,14 +112,14 @@ fn live(asm: &Assembler) -> Result<Vec<bool>, AsmError> {
 }
 
 /// Drops unconditional jumps to the next live item, from the back, so that chains of them go at once.
-fn trim(asm: &Assembler, keep: &mut [bool]) -> Result<(), AsmError> {
-    let mut next = asm.items.len();
-    for at in (0..asm.items.len()).rev() {
+fn trim<E>(code: &Code<'_>, keep: &mut [bool]) -> Result<(), AsmError<E>> {
+    let mut next = code.items.len();
+    for at in (0..code.items.len()).rev() {
         if !keep[at] {
             continue;
         }
-        if let (JA_ALWAYS, Some(label)) = (asm.items[at].insn.opcode, asm.items[at].to) {
-            let to = target(asm, label)?;
+        if let (JA_ALWAYS, Some(label)) = (code.items[at].insn.opcode, code.items[at].to) {
+            let to = target(code, label)?;
             if to > at && to <= next {
                 keep[at] = false;
                 continue;
@@ -90,13 +144,13 @@ fn slots(items: &[Item], keep: &[bool]) -> Vec<usize> {
     slots
 }
 
-fn place(
+fn place<E>(
     insns: &mut Vec<Insn>,
     comments: &mut BTreeMap<usize, String>,
     item: &Item,
     slot: usize,
     to: Option<usize>,
-) -> Result<(), AsmError> {
+) -> Result<(), AsmError<E>> {
     let mut insn = item.insn;
     if let Some(to) = to {
         let (from, distance) = (slot, to as i64 - (slot as i64 + 1));
@@ -118,8 +172,8 @@ fn place(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Rejected, Rule};
-    use crate::{Alu, Cond, Reg::*};
+    use crate::check::Rule;
+    use crate::{Alu, Assembler, Cond, Reg::*};
 
     #[test]
     fn forward_and_backward() {

@@ -7,24 +7,20 @@
 //! Each enabling has maps of its own: a scratch buffer, because one program can interrupt another on the same processor, and
 //! rings, so that a flood of one enabling's events costs no other any.
 
-mod filter;
-
-use crate::asm::{Assembler, Label};
-use crate::calls::emit::{output, program, slot, who};
-use crate::calls::pause;
-use crate::calls::whole::state_or_new;
-use crate::calls::{Maps, Target, state};
+use crate::asm::Label;
+use crate::btf_offsets::BtfOffsets;
+use crate::frame::USER_STACK;
+use crate::frame::{Emitter, FRAMES, Generated, Lost, Maps, Session, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
-use crate::scratch::{self, Lost};
+use crate::scratch;
 use events::Schema;
 use events::layout::Layout;
 
+mod filter;
+
 /// The most bytes of a string that is read, its NUL included.
 pub const STRING: i32 = 256;
-/// The most frames of a stack.
-pub const FRAMES: i32 = 127;
-
 /// Where a number comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -37,7 +33,7 @@ pub enum Value {
         /// Sign-extended.
         signed: bool,
     },
-    /// The same.
+    /// A constant.
     Constant(i64),
     /// `size` bytes of the process's memory at the sum of registers and a displacement: the registers are 8 bytes of the context at
     /// these offsets, the second one is multiplied.
@@ -110,7 +106,7 @@ pub enum Whose {
     Tasks,
     /// Those of whatever task is there: of clocks.
     Anyone,
-    /// The same, and they do not say which task that is.
+    /// Those of whatever task is there, without its ids.
     Nobody,
 }
 
@@ -130,50 +126,48 @@ pub struct Plan<'a> {
 }
 
 /// r7 = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: r7 is it already.
-fn going(a: &mut Assembler, maps: &Maps, found: bool, out: Label) {
+fn going(e: &mut Emitter<'_>, found: bool, out: Label) {
     if !found {
-        scratch::find(a, maps, out);
+        e.find(out);
     }
-    scratch::words(a, R2);
-    a.load(Size::D, R1, R2, scratch::STOPPED);
-    a.jump_if(Cond::Ne, R1, 0, out);
+    e.words(R2);
+    e.load(Size::D, R1, R2, scratch::STOPPED);
+    e.jump_if(Cond::Ne, R1, 0, out);
 }
 
 /// r7 = the scratch buffer of this CPU, claimed; `out` where the session is over, or where another run has it, which is counted.
-fn ready(a: &mut Assembler, maps: &Maps, found: bool, out: Label) {
-    let [taken, ready] = [a.new_label(), a.new_label()];
-    going(a, maps, found, out);
-    scratch::claim(a, taken);
-    a.jump(ready);
-    a.bind(taken);
-    scratch::count_lost(a, Lost::Unknown);
-    a.jump(out);
-    a.bind(ready);
+fn ready(e: &mut Emitter<'_>, found: bool, out: Label) {
+    let [taken, ready] = [e.new_label(), e.new_label()];
+    going(e, found, out);
+    e.claim(taken);
+    e.jump(ready);
+    e.bind(taken);
+    e.count_lost(Lost::Unknown);
+    e.jump(out);
+    e.bind(ready);
 }
 
 /// The program that counts the entries of functions whose returns another one is for: the kernel follows only so many returns.
-pub fn entered(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Program, crate::AsmError> {
-    program(maps, target, |a, _, out| {
-        a.store(Size::D, R10, slot::CTX, R1);
-        whose(a, maps, target, plan, out);
-        going(a, maps, false, out);
-        scratch::count(a, scratch::ENTERED);
+pub fn entered(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
+    program(maps, offsets, session, |e, out| {
+        e.store_slot(slot::CTX, R1);
+        whose(e, plan, out);
+        going(e, false, out);
+        e.count(scratch::ENTERED);
     })
 }
 
 /// `to` = the address of the thread's name, on the stack.
-fn comm(a: &mut Assembler, to: Reg) {
-    a.mov(R1, R10);
-    a.alu(Alu::Add, R1, i32::from(slot::KEY));
-    a.mov(R2, 16);
-    a.call(Helper::GetCurrentComm);
-    a.mov(to, R10);
-    a.alu(Alu::Add, to, i32::from(slot::KEY));
+fn comm(e: &mut Emitter<'_>, to: Reg) {
+    e.slot_address(R1, slot::KEY);
+    e.mov(R2, 16);
+    e.call(Helper::GetCurrentComm);
+    e.slot_address(to, slot::KEY);
 }
 
 /// The context of the program, while a field is read: r2.
-fn context(a: &mut Assembler) {
-    a.load(Size::D, R2, R10, slot::CTX);
+fn context(e: &mut Emitter<'_>) {
+    e.load_slot(R2, slot::CTX);
 }
 
 fn size_of(bytes: u8) -> Size {
@@ -186,213 +180,201 @@ fn size_of(bytes: u8) -> Size {
 }
 
 /// Extends the low `bytes` of a register whose other bits are zero.
-fn extend(a: &mut Assembler, r: Reg, bytes: u8, signed: bool) {
+fn extend(e: &mut Emitter<'_>, r: Reg, bytes: u8, signed: bool) {
     let shift = 64 - 8 * i32::from(bytes);
     if signed && shift > 0 {
-        a.alu(Alu::Lsh, r, shift);
-        a.alu(Alu::Arsh, r, shift);
+        e.alu(Alu::Lsh, r, shift);
+        e.alu(Alu::Arsh, r, shift);
     }
 }
 
 /// r1 = the value; what cannot be read is 0, and `faults` is jumped over.
-fn value(a: &mut Assembler, value: &Value) {
+fn value(e: &mut Emitter<'_>, value: &Value) {
     match value {
-        Value::Constant(n) => a.constant(R1, *n as u64),
+        Value::Constant(n) => e.constant(R1, *n as u64),
         Value::Context { off, size, signed } => {
-            context(a);
-            a.load(size_of(*size), R1, R2, *off);
-            extend(a, R1, *size, *signed);
+            context(e);
+            e.load(size_of(*size), R1, R2, *off);
+            extend(e, R1, *size, *signed);
         }
         Value::User { base, index, disp, size, signed } => {
-            context(a);
-            a.constant(R3, *disp as u64);
+            context(e);
+            e.constant(R3, *disp as u64);
             if let Some(base) = base {
-                a.load(Size::D, R1, R2, *base);
-                a.alu(Alu::Add, R3, R1);
+                e.load(Size::D, R1, R2, *base);
+                e.alu(Alu::Add, R3, R1);
             }
             if let Some((index, factor)) = index {
-                a.load(Size::D, R1, R2, *index);
-                a.alu(Alu::Mul, R1, i32::from(*factor));
-                a.alu(Alu::Add, R3, R1);
+                e.load(Size::D, R1, R2, *index);
+                e.alu(Alu::Mul, R1, i32::from(*factor));
+                e.alu(Alu::Add, R3, R1);
             }
-            a.store(Size::D, R10, slot::WORD, 0);
-            a.mov(R1, R10);
-            a.alu(Alu::Add, R1, i32::from(slot::WORD));
-            a.mov(R2, i32::from(*size));
-            a.call(Helper::ProbeReadUser);
-            a.load(size_of(*size), R1, R10, slot::WORD);
-            extend(a, R1, *size, *signed);
+            e.store_slot(slot::WORD, 0);
+            e.slot_address(R1, slot::WORD);
+            e.mov(R2, i32::from(*size));
+            e.call(Helper::ProbeReadUser);
+            e.load(size_of(*size), R1, R10, slot::WORD);
+            extend(e, R1, *size, *signed);
         }
     }
-}
-
-/// r1 = the place behind what the event has so far.
-fn end(a: &mut Assembler) {
-    a.mov(R1, R7);
-    a.alu(Alu::Add, R1, R8);
 }
 
 /// Reads a string at the address in r3; sets the capture bits of argument `i`.
-fn string(a: &mut Assembler, helper: Helper, i: usize) {
-    let [bad, good, done] = [a.new_label(), a.new_label(), a.new_label()];
-    end(a);
-    a.mov(R2, STRING);
-    a.call(helper);
-    a.jump_if(Cond::Sle, R0, 0, bad);
-    a.jump_if(Cond::Le, R0, STRING, good);
-    a.bind(bad);
-    end(a);
-    a.store(Size::B, R1, 0, 0);
-    capture(a, i, 3);
-    a.alu(Alu::Add, R8, 1);
-    a.jump(done);
-    a.bind(good);
+fn string(e: &mut Emitter<'_>, helper: Helper, i: usize) {
+    let [bad, good, done] = [e.new_label(), e.new_label(), e.new_label()];
+    e.place(R1, 0);
+    e.mov(R2, STRING);
+    e.call(helper);
+    e.jump_if(Cond::Sle, R0, 0, bad);
+    e.jump_if(Cond::Le, R0, STRING, good);
+    e.bind(bad);
+    e.place(R1, 0);
+    e.store(Size::B, R1, 0, 0);
+    capture(e, i, 3);
+    e.alu(Alu::Add, reg::END, 1);
+    e.jump(done);
+    e.bind(good);
     // A string that fills the buffer was cut: 2; else whole: 1.
-    let whole = a.new_label();
-    a.alu(Alu::Add, R8, R0);
-    a.mov(R9, 1);
-    a.jump_if(Cond::Lt, R0, STRING, whole);
-    a.mov(R9, 2);
-    a.bind(whole);
+    let whole = e.new_label();
+    e.alu(Alu::Add, reg::END, R0);
+    e.mov(R9, 1);
+    e.jump_if(Cond::Lt, R0, STRING, whole);
+    e.mov(R9, 2);
+    e.bind(whole);
     if i < 6 {
-        a.alu(Alu::Lsh, R9, 2 * i as i32);
-        a.load(Size::H, R1, R7, 10);
-        a.alu(Alu::Or, R1, R9);
-        a.store(Size::H, R7, 10, R1);
+        e.alu(Alu::Lsh, R9, 2 * i as i32);
+        e.load_event(Size::H, R1, 10);
+        e.alu(Alu::Or, R1, R9);
+        e.store_event(Size::H, 10, R1);
     }
-    a.bind(done);
+    e.bind(done);
 }
 
-fn capture(a: &mut Assembler, i: usize, bits: i32) {
+fn capture(e: &mut Emitter<'_>, i: usize, bits: i32) {
     if i < 6 {
-        a.load(Size::H, R1, R7, 10);
-        a.alu(Alu::Or, R1, bits << (2 * i));
-        a.store(Size::H, R7, 10, R1);
+        e.load_event(Size::H, R1, 10);
+        e.alu(Alu::Or, R1, bits << (2 * i));
+        e.store_event(Size::H, 10, R1);
     }
 }
-
-/// `BPF_F_USER_STACK` (include/uapi/linux/bpf.h, 6.18); the lowest eight bits of the flags are how many frames are left out.
-pub(crate) const USER_STACK: i32 = 256;
 
 /// Return addresses: `u16 n`, n × u64.
-fn stack(a: &mut Assembler, i: usize, frames: u8, flags: i32) {
-    let [bad, done] = [a.new_label(), a.new_label()];
+fn stack(e: &mut Emitter<'_>, i: usize, frames: u8, flags: i32) {
+    let [bad, done] = [e.new_label(), e.new_label()];
     let most = i32::from(frames).clamp(1, FRAMES) * 8;
-    context(a);
-    a.mov(R1, R2);
-    a.mov(R2, R7);
-    a.alu(Alu::Add, R2, R8);
-    a.alu(Alu::Add, R2, 2);
-    a.mov(R3, most);
-    a.mov(R4, flags);
-    a.call(Helper::GetStack);
-    a.jump_if(Cond::Slt, R0, 0, bad);
-    a.jump_if(Cond::Gt, R0, most, bad);
-    end(a);
-    a.mov(R2, R0);
-    a.alu(Alu::Rsh, R2, 3);
-    a.store(Size::H, R1, 0, R2);
-    a.alu(Alu::Add, R8, R0);
-    a.alu(Alu::Add, R8, 2);
-    capture(a, i, 1);
-    a.jump(done);
+    context(e);
+    e.mov(R1, R2);
+    e.place(R2, 2);
+    e.mov(R3, most);
+    e.mov(R4, flags);
+    e.call(Helper::GetStack);
+    e.jump_if(Cond::Slt, R0, 0, bad);
+    e.jump_if(Cond::Gt, R0, most, bad);
+    e.place(R1, 0);
+    e.mov(R2, R0);
+    e.alu(Alu::Rsh, R2, 3);
+    e.store(Size::H, R1, 0, R2);
+    e.alu(Alu::Add, reg::END, R0);
+    e.alu(Alu::Add, reg::END, 2);
+    capture(e, i, 1);
+    e.jump(done);
     // Where there is none, no frames are the truth.
-    a.bind(bad);
-    end(a);
-    a.store(Size::H, R1, 0, 0);
-    a.alu(Alu::Add, R8, 2);
-    capture(a, i, 1);
-    a.bind(done);
+    e.bind(bad);
+    e.place(R1, 0);
+    e.store(Size::H, R1, 0, 0);
+    e.alu(Alu::Add, reg::END, 2);
+    capture(e, i, 1);
+    e.bind(done);
 }
 
-fn tail(a: &mut Assembler, i: usize, at: i16, tail: Tail) {
+fn tail(e: &mut Emitter<'_>, i: usize, at: i16, tail: Tail) {
     match tail {
         Tail::UserString | Tail::KernelString => {
-            a.load(Size::D, R3, R7, at);
+            e.load_event(Size::D, R3, at);
             let user = tail == Tail::UserString;
-            string(a, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, i);
+            string(e, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, i);
         }
         Tail::ContextString { off } => {
-            context(a);
-            a.mov(R3, R2);
-            a.alu(Alu::Add, R3, i32::from(off));
-            string(a, Helper::ProbeReadKernelStr, i);
+            context(e);
+            e.mov(R3, R2);
+            e.alu(Alu::Add, R3, i32::from(off));
+            string(e, Helper::ProbeReadKernelStr, i);
         }
         Tail::DataLoc { off } => {
-            context(a);
-            a.load(Size::W, R1, R2, off);
-            a.alu(Alu::And, R1, 0xffff);
-            a.mov(R3, R2);
-            a.alu(Alu::Add, R3, R1);
-            string(a, Helper::ProbeReadKernelStr, i);
+            context(e);
+            e.load(Size::W, R1, R2, off);
+            e.alu(Alu::And, R1, 0xffff);
+            e.mov(R3, R2);
+            e.alu(Alu::Add, R3, R1);
+            string(e, Helper::ProbeReadKernelStr, i);
         }
         Tail::Comm => {
-            comm(a, R3);
-            string(a, Helper::ProbeReadKernelStr, i);
+            comm(e, R3);
+            string(e, Helper::ProbeReadKernelStr, i);
         }
-        Tail::KernelStack { frames, skip } => stack(a, i, frames, i32::from(skip)),
-        Tail::UserStack(n) => stack(a, i, n, USER_STACK),
+        Tail::KernelStack { frames, skip } => stack(e, i, frames, i32::from(skip)),
+        Tail::UserStack(n) => stack(e, i, n, USER_STACK),
         Tail::Hidden => {
-            end(a);
-            a.store(Size::B, R1, 0, 0);
-            a.alu(Alu::Add, R8, 1);
+            e.place(R1, 0);
+            e.store(Size::B, R1, 0, 0);
+            e.alu(Alu::Add, reg::END, 1);
         }
     }
 }
 
-fn whose(a: &mut Assembler, maps: &Maps, target: &Target, plan: &Plan<'_>, out: Label) {
+fn whose(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
     if plan.whose == Whose::Tasks {
-        state_or_new(a, maps, target, out);
-        a.load(Size::D, R1, R6, state::FLAGS);
-        a.alu(Alu::And, R1, state::STARTING);
-        a.jump_if(Cond::Ne, R1, 0, out);
+        e.state_or_new(out);
+        e.load_state(R1, state::FLAGS);
+        e.alu(Alu::And, R1, state::STARTING);
+        e.jump_if(Cond::Ne, R1, 0, out);
     }
 }
 
 /// The program.
 ///
 /// # Errors
-/// [`crate::AsmError::Filter`] where the filter is too complex.
-pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Program, crate::AsmError> {
+/// [`crate::AsmError::Generator`] where the filter is too complex.
+pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
     let layout = Layout::of(plan.schema);
-    program(maps, target, |a, _, out| {
-        a.store(Size::D, R10, slot::CTX, R1);
-        whose(a, maps, target, plan, out);
-        let found = pause::stopped_before(a, maps, target, out);
-        let known = filter::before(a, maps, target, plan, found, out);
+    program(maps, offsets, session, |e, out| {
+        e.store_slot(slot::CTX, R1);
+        whose(e, plan, out);
+        let found = e.stopped_before(out);
+        let known = filter::before(e, plan, found, out);
         if !known.scratch {
-            ready(a, maps, found, out);
+            ready(e, found, out);
         }
-        a.note("fixed part");
+        e.note("fixed part");
         if !known.time {
-            a.call(Helper::KtimeGetNs);
-            a.store(Size::D, R7, 0, R0);
+            e.call(Helper::KtimeGetNs);
+            e.store_event(Size::D, 0, R0);
         }
         if plan.by_cookie {
-            context(a);
-            a.mov(R1, R2);
-            a.call(Helper::GetAttachCookie);
-            a.store(Size::H, R7, 8, R0);
+            context(e);
+            e.mov(R1, R2);
+            e.call(Helper::GetAttachCookie);
+            e.store_event(Size::H, 8, R0);
         } else {
-            a.store(Size::H, R7, 8, i32::from(plan.schema.id));
+            e.store_event(Size::H, 8, i32::from(plan.schema.id));
         }
-        a.store(Size::H, R7, 10, 0);
+        e.store_event(Size::H, 10, 0);
         match plan.whose {
-            Whose::Tasks | Whose::Anyone => who(a, target),
-            Whose::Nobody => [12, 16].into_iter().for_each(|at| a.store(Size::W, R7, at, 0)),
+            Whose::Tasks | Whose::Anyone => e.who(),
+            Whose::Nobody => [12, 16].into_iter().for_each(|at| e.store_event(Size::W, at, 0)),
         }
-        a.store(Size::W, R7, 20, 0);
+        e.store_event(Size::W, 20, 0);
         for (field, (at, _)) in plan.fields.iter().zip(layout.args) {
-            value(a, &field.value);
-            a.store(Size::D, R7, at as i16, R1);
+            value(e, &field.value);
+            e.store_event(Size::D, at as i16, R1);
         }
-        a.mov(R8, layout.fixed as i32);
+        e.mov(reg::END, layout.fixed as i32);
         for (i, (field, (at, _))) in plan.fields.iter().zip(layout.args).enumerate() {
             if let Some(t) = field.tail {
-                a.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
-                tail(a, i, at as i16, t);
+                e.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
+                tail(e, i, at as i16, t);
             }
         }
-        output(a, maps);
+        e.output();
     })
 }

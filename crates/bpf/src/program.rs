@@ -1,15 +1,18 @@
 //! A finished program: slots, notes, and where its labels and functions went.
 //!
-//! Not here: how it came to be (see [`crate::asm`]) and whether a kernel takes it.
+//! Not here: how it came to be (see `asm`) and whether a kernel takes it.
 //!
 //! Invariant: what [`crate::Assembler::finish`] and [`Program::from_bytes`] return obeys [`crate::check`].
 
 use std::collections::BTreeMap;
 
-use crate::asm::Label;
 use crate::check::{self, Rejected};
 use crate::disasm;
 use crate::insn::Insn;
+
+/// A place in a program, bound once and jumped to from anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Label(pub(crate) usize);
 
 /// A program that can be loaded, interpreted and printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

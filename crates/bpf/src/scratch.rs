@@ -14,11 +14,6 @@
 //! preempts a program on its processor finds the buffer taken: its event is dropped, and counted. Counters are added to
 //! atomically and need no claim.
 
-use crate::asm::{Assembler, Label};
-use crate::calls::Maps;
-use crate::calls::emit::slot;
-use crate::helper::Helper;
-use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 use std::mem::{offset_of, size_of};
 
 /// Bytes at the front, where an event is built. The largest op takes 32 KiB, and starts within the first 16.
@@ -71,7 +66,7 @@ words! {
     pub FREED[1];
     /// Functions entered whose returns the program is for.
     pub ENTERED[1];
-    /// Set by user space: what is held back, as [`crate::calls::pause`] has it.
+    /// Set by user space: what is held back, as [`crate::frame::session_switch`] has it.
     pub SWITCH[1];
     /// Set by user space: the session is over. Some programs take long to detach, and what comes then is no event.
     pub STOPPED[1];
@@ -160,98 +155,6 @@ const fn offset(at: usize) -> i16 {
 /// Where a word of a processor's buffer lies in the array of buffers.
 pub fn index(cpu: u32, word: i16) -> usize {
     cpu as usize * SIZE as usize + BASE as usize + word as usize
-}
-
-/// `r` = the words of the buffer in r7.
-pub(crate) fn words(a: &mut Assembler, r: Reg) {
-    a.mov(r, R7);
-    a.alu(Alu::Add, r, BASE);
-}
-
-/// r7 = the buffer of this processor, for its words alone.
-pub(crate) fn find(a: &mut Assembler, maps: &Maps, out: Label) {
-    a.note("the scratch buffer of this CPU");
-    a.call(Helper::GetSmpProcessorId);
-    a.store(Size::W, R10, slot::KEY, R0);
-    a.map_fd(R1, maps.scratch);
-    a.mov(R2, R10);
-    a.alu(Alu::Add, R2, i32::from(slot::KEY));
-    a.call(Helper::MapLookup);
-    a.jump_if(Cond::Eq, R0, 0, out);
-    a.mov(R7, R0);
-}
-
-/// Claims the buffer in r7, which this run has not yet; `taken` where another run has it. Uses r1 and r2.
-pub(crate) fn claim(a: &mut Assembler, taken: Label) {
-    a.note("claim it: a run that this one has interrupted may have it");
-    words(a, R2);
-    a.mov(R1, 1);
-    a.atomic(Atomic::Xchg, Size::D, R2, BUSY, R1);
-    a.jump_if(Cond::Ne, R1, 0, taken);
-    a.store(Size::D, R10, slot::CLAIMED, R7);
-}
-
-/// Says at the start of a program that it has claimed nothing.
-pub(crate) fn unclaimed(a: &mut Assembler) {
-    a.store(Size::D, R10, slot::CLAIMED, 0);
-}
-
-/// Releases the buffer at the end of a program, where it was claimed. Uses r1.
-pub(crate) fn release(a: &mut Assembler) {
-    let free = a.new_label();
-    a.load(Size::D, R1, R10, slot::CLAIMED);
-    a.jump_if(Cond::Eq, R1, 0, free);
-    a.alu(Alu::Add, R1, BASE);
-    a.store(Size::D, R1, BUSY, 0);
-    a.bind(free);
-}
-
-/// Adds 1 to a counter of the buffer in r7. Atomic, because an interrupt may come between. Uses r1 and r2.
-pub(crate) fn count(a: &mut Assembler, which: i16) {
-    words(a, R1);
-    a.mov(R2, 1);
-    a.atomic(Atomic::Add, Size::D, R1, which, R2);
-}
-
-/// Adds 1 to counter number `nth` (a register other than r1 and r2, which are used) of the `n` that begin at `first`, if there are so
-/// many.
-pub(crate) fn count_nth(a: &mut Assembler, (first, n): (i16, usize), nth: Reg) {
-    let beyond = a.new_label();
-    a.jump_if(Cond::Ge, nth, n as i32, beyond);
-    a.mov(R1, nth);
-    a.alu(Alu::Lsh, R1, 3);
-    a.alu(Alu::Add, R1, R7);
-    a.alu(Alu::Add, R1, BASE);
-    a.mov(R2, 1);
-    a.atomic(Atomic::Add, Size::D, R1, first, R2);
-    a.bind(beyond);
-}
-
-/// An event of a class is lost: of which, is in r3 (the id), or known beforehand, or not known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Lost {
-    /// The id is in r3.
-    InR3,
-    /// This one.
-    Class(u16),
-    /// Nobody knows.
-    Unknown,
-}
-
-/// Counts an event that happened and is lost, with the buffer in r7. Uses r1, r2 and r3.
-pub(crate) fn count_lost(a: &mut Assembler, lost: Lost) {
-    count(a, SEEN);
-    count_dropped(a, lost);
-}
-
-/// Counts an event as lost that is counted as seen.
-pub(crate) fn count_dropped(a: &mut Assembler, lost: Lost) {
-    match lost {
-        Lost::InR3 => count_nth(a, (DROPPED_CLASSES, CLASSES), R3),
-        Lost::Class(id) if usize::from(id) < CLASSES => count(a, DROPPED_CLASSES + 8 * id as i16),
-        Lost::Class(_) | Lost::Unknown => {}
-    }
-    count(a, DROPPED);
 }
 
 #[cfg(test)]

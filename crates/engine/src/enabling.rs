@@ -13,7 +13,7 @@ use crate::provider::{self, ArgInfo, Form, Hook, Place};
 use crate::quoting;
 use crate::rights::{self, Sight};
 use crate::select::Calls;
-use bpf::calls::plan::Frames;
+use bpf::capture_row::Frames;
 use bpf::probes::{Field, Tail, Value};
 use events::Schema;
 use events::dynamic;

@@ -7,7 +7,7 @@ use crate::rights;
 use crate::select::Calls;
 use crate::sieve::Where;
 use crate::threads;
-use bpf::calls::plan::Frames;
+use bpf::capture_row::Frames;
 use events::Schema;
 use std::ffi::CString;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //! ```text
 //! whose     tasks of the user alone, which ptrace(2) would let him trace: the same user, dumpable, no capabilities of their own.
 //!           Targets are checked before and after the attach; a task that executes a program of another kind is let go by the
-//!           programs ([`bpf::calls::Rights`])
+//!           programs ([`bpf::syscalls::Rights`])
 //! what      memory and registers of those tasks; of the kernel's records what is about the task itself
 //! never     addresses of the kernel, its functions and their arguments, what records say of other tasks
 //! ```

@@ -364,7 +364,7 @@ impl Gate {
     }
 }
 
-/// The filters that the programs of the kernel backend carry out, as [`bpf::calls::Target::filters`] wants them. A call that is seen
+/// The filters that the programs of the kernel backend carry out, as [`bpf::syscalls::Session::filters`] wants them. A call that is seen
 /// and not filtered there has one that is always true.
 pub fn in_programs(plan: &Plan) -> Vec<(u32, Filter)> {
     let Some(filter) = &plan.filter else { return Vec::new() };

@@ -1,11 +1,12 @@
-//! The programs of `bpf::calls`, interpreted, make the same events as [`engine::capture`]: every call, over random registers,
+//! The programs of `bpf::syscalls`, interpreted, make the same events as [`engine::capture`]: every call, over random registers,
 //! results and memory, of which some is unmapped.
 
 use bpf::Program;
-use bpf::calls::plan::{self as rows, Limits as RowLimits};
-use bpf::calls::{self, Maps, Namespace, Source, Target, state};
+use bpf::btf_offsets::{BtfOffsets, Namespace};
+use bpf::capture_row::{self as rows, Limits as RowLimits};
 use bpf::interp::{Access, Machine};
 use bpf::scratch::{self, FILTERED, SEEN, UNKNOWN};
+use bpf::syscalls::{self, Maps, Session, Source, state};
 use engine::capture::{Call, Limits, Memory, tails};
 use events::Event;
 use events::encode::{self, Fixed};
@@ -163,7 +164,7 @@ fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
 }
 
 /// The pid namespace, and the filters of calls.
-type Session = (Option<Namespace>, Vec<(u32, lang::Filter)>);
+type Given = (Option<Namespace>, Vec<(u32, lang::Filter)>);
 
 /// What the programs make of it.
 fn traced(schema: &'static Schema, nr: u32, args: &[u64; 6], ret: i64, memory: &[u8]) -> Vec<u8> {
@@ -173,17 +174,21 @@ fn traced(schema: &'static Schema, nr: u32, args: &[u64; 6], ret: i64, memory: &
 }
 
 /// What the machine's structs look like.
-fn target(namespace: Option<Namespace>, filters: Vec<(u32, lang::Filter)>) -> Target {
-    Target {
+fn offsets(namespace: Option<Namespace>) -> BtfOffsets {
+    BtfOffsets {
         thread_status: 8,
         task_tgid: 16,
         task_pid: 24,
         task_signal: 32,
         signal_exec: 8,
-        filters,
         namespace,
-        ..Target::default()
+        ..BtfOffsets::default()
     }
+}
+
+/// A session with filters.
+fn session(filters: Vec<(u32, lang::Filter)>) -> Session {
+    Session { filters, ..Session::default() }
 }
 
 /// The maps of [`machine`].
@@ -222,9 +227,9 @@ fn filtered(
     args: &[u64; 6],
     ret: i64,
     memory: &[u8],
-    (namespace, filters): Session,
+    (namespace, filters): Given,
 ) -> (Machine, Vec<Vec<u8>>) {
-    let (target, maps) = (target(namespace, filters), maps(nr));
+    let (offsets, session, maps) = (offsets(namespace), session(filters), maps(nr));
     let mut m = machine(schema, nr, memory);
     let regs = m.add_kernel(&registers(args, ret), Access::ReadOnly);
     let run = |m: &mut Machine, p: Program, ctx: [u64; 2]| {
@@ -232,12 +237,12 @@ fn filtered(
             panic!("{} {args:x?} = {ret}: {fault}\n{p}", schema.name);
         }
     };
-    run(&mut m, calls::sys_enter(&maps, &target, Source::All).expect("a program"), [regs, nr.into()]);
+    run(&mut m, syscalls::sys_enter(&maps, &offsets, &session, Source::All).expect("a program"), [regs, nr.into()]);
     if ret >= 0 && schema.name.starts_with("execve") {
         // The memory of the program before.
         m.memory.clear_user();
     }
-    run(&mut m, calls::sys_exit(&maps, &target, Source::All).expect("a program"), [regs, ret as u64]);
+    run(&mut m, syscalls::sys_exit(&maps, &offsets, &session, Source::All).expect("a program"), [regs, ret as u64]);
     let events = m.drain(RING);
     (m, events)
 }
@@ -482,7 +487,8 @@ fn a_call_whose_start_is_not_known_has_no_duration() {
         [("dur == 4000", 0, true), ("dur >= 0", ATTACHED, false), ("pid == 20", ATTACHED, true)]
     {
         let mut m = in_close(flags);
-        let program = calls::sys_exit(&maps(3), &target(None, with_neighbours(text, 3)), Source::All).unwrap();
+        let program =
+            syscalls::sys_exit(&maps(3), &offsets(None), &session(with_neighbours(text, 3)), Source::All).unwrap();
         m.run_words(&program, &[0, 0]).unwrap_or_else(|e| panic!("{text}: {e}\n{program}"));
         assert_eq!(m.drain(RING).len(), usize::from(passes), "{text}");
         let missing = u64::from(!passes);
@@ -504,7 +510,7 @@ fn a_call_that_does_not_return_has_no_result() {
         ("dur != 4000", 1, 1, 0),
     ] {
         let mut m = in_close(0);
-        let program = calls::exit(&maps(3), &target(None, with_neighbours(text, 3))).unwrap();
+        let program = syscalls::exit(&maps(3), &offsets(None), &session(with_neighbours(text, 3))).unwrap();
         let task = m.task;
         m.run_words(&program, &[task]).unwrap_or_else(|e| panic!("{text}: {e}\n{program}"));
         assert_eq!(m.drain(RING).len(), events, "{text}");
@@ -517,7 +523,8 @@ fn a_call_that_does_not_return_has_no_result() {
 fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
     let schema = events::schema::by_name("getppid").expect("a row");
     let nr = schema.x86_64.expect("a number");
-    let target = Target { thread_status: 8, task_signal: 32, signal_exec: 8, whole: true, ..Target::default() };
+    let offsets = BtfOffsets { thread_status: 8, task_signal: 32, signal_exec: 8, ..BtfOffsets::default() };
+    let session = Session { system_wide: true, ..Session::default() };
     let maps = Maps {
         tasks: TASKS,
         scratch: SCRATCHES,
@@ -533,8 +540,8 @@ fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
     value[..4].copy_from_slice(&flags.to_le_bytes());
     let task = m.task.to_le_bytes();
     assert!(m.set_value(TASKS, &task, &value));
-    let enter = calls::sys_enter(&maps, &target, Source::All).expect("a program");
-    let exit = calls::sys_exit(&maps, &target, Source::All).expect("a program");
+    let enter = syscalls::sys_enter(&maps, &offsets, &session, Source::All).expect("a program");
+    let exit = syscalls::sys_exit(&maps, &offsets, &session, Source::All).expect("a program");
     for (nr, ret, entered) in calls {
         let mut regs = [0u8; 168];
         regs[120..124].copy_from_slice(&nr.to_le_bytes());
@@ -621,9 +628,9 @@ fn switch(m: &mut Machine, to: u64) {
 
 #[test]
 fn a_session_that_is_stopped_holds_calls_back() {
-    use calls::pause::{NO_UNKNOWN, STOPPED};
-    let target = Target { switch: Some(0), unknown: true, ..target(None, Vec::new()) };
-    let exit = calls::sys_exit(&maps(3), &target, Source::All).unwrap();
+    use syscalls::session_switch::{NO_UNKNOWN, STOPPED};
+    let (offsets, session) = (offsets(None), Session { switch: Some(0), unknown: true, ..Session::default() });
+    let exit = syscalls::sys_exit(&maps(3), &offsets, &session, Source::All).unwrap();
     for (flags, word, events) in [
         (0, 0, 1),
         (0, STOPPED, 0),
@@ -644,7 +651,7 @@ fn a_session_that_is_stopped_holds_calls_back() {
         assert_eq!(i32::from(state[0]) & state::IN_CALL, 0);
     }
     // The end of a task is told of, the call that it ends in is not.
-    let exit = calls::exit(&maps(3), &target).unwrap();
+    let exit = syscalls::exit(&maps(3), &offsets, &session).unwrap();
     for (word, names) in [(0, &["close", "exit"][..]), (STOPPED, &["exit"][..])] {
         let mut m = in_close(0);
         switch(&mut m, word);
@@ -666,13 +673,13 @@ fn a_session_that_can_be_stopped_records_every_call_as_any_other_does() {
             let (memory, args) = (random.memory(), std::array::from_fn(|_| random.argument()));
             let ret = if round == 0 { 5000 } else { random.result() };
             let want = traced(schema, nr, &args, ret, &memory);
-            let target = Target { switch: Some(0), ..target(None, Vec::new()) };
+            let (offsets, session) = (offsets(None), Session { switch: Some(0), ..Session::default() });
             let mut m = machine(schema, nr, &memory);
             let regs = m.add_kernel(&registers(&args, ret), Access::ReadOnly);
-            let enter = calls::sys_enter(&maps(nr), &target, Source::All).expect("a program");
-            let exit = calls::sys_exit(&maps(nr), &target, Source::All).expect("a program");
+            let enter = syscalls::sys_enter(&maps(nr), &offsets, &session, Source::All).expect("a program");
+            let exit = syscalls::sys_exit(&maps(nr), &offsets, &session, Source::All).expect("a program");
             let becomes_another = ret >= 0 && schema.name.starts_with("execve");
-            for word in [0, 0, calls::pause::STOPPED, 0] {
+            for word in [0, 0, syscalls::session_switch::STOPPED, 0] {
                 switch(&mut m, word);
                 let about = format!("{} {args:x?} = {ret}, switch {word}", schema.name);
                 m.run_words(&enter, &[regs, nr.into()]).unwrap_or_else(|e| panic!("{about}: {e}\n{enter}"));
@@ -698,12 +705,12 @@ fn a_call_that_became_wanted_too_late_to_be_read_is_not_shown() {
     for (name, events) in [("execve", 0), ("close", 1)] {
         let schema = events::schema::by_name(name).expect("a row");
         let nr = schema.x86_64.expect("a number");
-        let target = Target { switch: Some(0), ..target(None, Vec::new()) };
+        let (offsets, session) = (offsets(None), Session { switch: Some(0), ..Session::default() });
         let mut m = machine(schema, nr, &[0; 64]);
         let regs = m.add_kernel(&[0; 168], Access::ReadOnly);
         assert!(m.set_value(ROWS, &nr.to_le_bytes(), &rows::row(schema, false, limits)));
-        let enter = calls::sys_enter(&maps(nr), &target, Source::All).unwrap();
-        let exit = calls::sys_exit(&maps(nr), &target, Source::All).unwrap();
+        let enter = syscalls::sys_enter(&maps(nr), &offsets, &session, Source::All).unwrap();
+        let exit = syscalls::sys_exit(&maps(nr), &offsets, &session, Source::All).unwrap();
         let call = |m: &mut Machine| {
             m.run_words(&enter, &[regs, nr.into()]).unwrap_or_else(|e| panic!("{e}\n{enter}"));
             assert!(m.set_value(ROWS, &nr.to_le_bytes(), &rows::row(schema, true, limits)));

@@ -198,6 +198,13 @@ impl Scanner {
                     self.source.imports.push(Import { scope: scope.clone(), path, name });
                 }
             }
+            // `pub(in path)` uses nothing.
+            ("pub", _) => {
+                self.at += 1;
+                if self.is(0, '(') && self.word(1) == Some("in") {
+                    self.balanced();
+                }
+            }
             ("mod", Some(name)) => {
                 self.at += 2;
                 if self.is(0, ';') {
@@ -369,7 +376,7 @@ mod tests {
             #[cfg(test)]
             const N: [u8; 4] = crate::a::B;
             #[cfg(not(test))]
-            fn g() { self::two() }
+            pub(in crate::a::b) fn g() { self::two() }
         "###;
         assert_eq!(paths(text), ["crate::real::one", "self::two"]);
     }

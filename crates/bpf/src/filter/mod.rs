@@ -157,7 +157,7 @@ pub fn room(filter: &Filter) -> usize {
 }
 
 /// Emits the filter. Control falls through where the event passes.
-pub fn emit(a: &mut Assembler, filter: &Filter, places: &Places, exits: &Exits) -> Result<(), Unfit> {
+pub fn emit<E>(a: &mut Assembler<E>, filter: &Filter, places: &Places, exits: &Exits) -> Result<(), Unfit> {
     if missing(filter, places).is_some() {
         a.note("the filter names what is not known here");
         a.jump(exits.unknown);
@@ -167,8 +167,8 @@ pub fn emit(a: &mut Assembler, filter: &Filter, places: &Places, exits: &Exits) 
 }
 
 /// Emits the first parts, in the order of evaluation. Everything that they name has a place.
-pub fn emit_first(
-    a: &mut Assembler,
+pub fn emit_first<E>(
+    a: &mut Assembler<E>,
     filter: &Filter,
     parts: usize,
     places: &Places,
@@ -193,14 +193,14 @@ pub fn missing(filter: &Filter, places: &Places) -> Option<Missing> {
     }
 }
 
-struct Generator<'g> {
-    a: &'g mut Assembler,
+struct Generator<'g, E> {
+    a: &'g mut Assembler<E>,
     places: &'g Places,
     /// Words of [`Places::temps`] in use.
     depth: usize,
 }
 
-impl Generator<'_> {
+impl<E> Generator<'_, E> {
     /// Goes to `to` if the condition is `when`, else falls through.
     fn branch(&mut self, c: &Cond, when: bool, to: Label) -> Result<(), Unfit> {
         match c {

@@ -54,7 +54,7 @@ fn alu(op: Op) -> Option<Alu> {
     })
 }
 
-impl Generator<'_> {
+impl<E> Generator<'_, E> {
     /// Goes to `to` if the comparison holds.
     pub(super) fn compare(&mut self, cmp: Cmp, x: &Int, y: &Int, to: Label) -> Result<(), Unfit> {
         if self.narrow(cmp, x, y, to)? || self.bits(cmp, x, y, to)? {

@@ -23,7 +23,7 @@ fn size(t: &Text) -> usize {
     t.constant.len() + if t.prefix { 1 } else { 2 }
 }
 
-impl Generator<'_> {
+impl<E> Generator<'_, E> {
     /// Goes to `to` if the test's outcome is `when`.
     pub(super) fn text(&mut self, t: &Text, when: bool, to: Label) -> Result<(), Unfit> {
         let differs = if when { self.a.new_label() } else { to };

@@ -29,7 +29,7 @@ fn errno(e: i64) -> u64 {
 }
 
 /// Carries a helper out; None is a helper without result.
-pub(super) fn call(run: &mut Run, id: i32) -> Result<Option<u64>, Cause> {
+pub(super) fn call(run: &mut Run<'_>, id: i32) -> Result<Option<u64>, Cause> {
     use Helper::*;
     let helper = Helper::from_id(id).ok_or(Cause::Helper(id))?;
     let answer = match helper {

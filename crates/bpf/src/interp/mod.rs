@@ -183,7 +183,7 @@ impl Machine {
 
     /// Runs a program; `ctx` is what R1 points to, 8 bytes per argument for a raw tracepoint. Gives R0.
     pub fn run(&mut self, program: &Program, ctx: &[u8]) -> Result<u64, Fault> {
-        run::run(self, &program.insns, ctx)
+        run::run(self, helpers::call, &program.insns, ctx)
     }
 
     /// Runs a program whose context is an array of words.

@@ -81,7 +81,7 @@ proptest! {
         let _ = crate::disasm::listing(&insns, &BTreeMap::new());
         let mut m = Machine { limit: 1000, ..Machine::new() };
         m.add_array(0, 8, 1);
-        let _ = run::run(&mut m, &insns, &ctx);
+        let _ = run::run(&mut m, helpers::call, &insns, &ctx);
     }
 
     #[test]

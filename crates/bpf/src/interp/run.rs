@@ -5,16 +5,20 @@
 //! Invariant: a register that the kernel's verifier would call uninitialised is `None`, and reading it is a fault; `pc`
 //! stays where a fault happened.
 
-use super::{Cause, Fault, Machine, alu, helpers};
+use super::{Cause, Fault, Machine, alu};
 use crate::check::named_function;
 use crate::insn::*;
 
 /// Frames that may nest (`MAX_CALL_FRAMES`, include/linux/bpf_verifier.h, 6.18).
 const FRAMES: usize = 8;
 
+/// Carries out the helper with this number; None is a helper without result.
+pub(super) type Helpers = fn(&mut Run<'_>, i32) -> Result<Option<u64>, Cause>;
+
 /// A run under way.
 pub(super) struct Run<'a> {
     pub machine: &'a mut Machine,
+    helpers: Helpers,
     insns: &'a [Insn],
     regs: [Option<u64>; 11],
     pc: usize,
@@ -23,10 +27,10 @@ pub(super) struct Run<'a> {
     depth: usize,
 }
 
-pub(super) fn run(machine: &mut Machine, insns: &[Insn], ctx: &[u8]) -> Result<u64, Fault> {
+pub(super) fn run(machine: &mut Machine, helpers: Helpers, insns: &[Insn], ctx: &[u8]) -> Result<u64, Fault> {
     let ctx = machine.memory.add_ctx(ctx);
     let loops = machine.loop_budget;
-    let mut run = Run { machine, insns, regs: [None; 11], pc: 0, steps: 0, loops, depth: 0 };
+    let mut run = Run { machine, helpers, insns, regs: [None; 11], pc: 0, steps: 0, loops, depth: 0 };
     let result = run.function(0, [Some(ctx), None, None, None, None]);
     let pc = run.pc;
     machine.memory.pop(ctx);
@@ -170,7 +174,7 @@ impl Run<'_> {
 
     fn call(&mut self, i: Insn) -> Result<(), Cause> {
         let r0 = match i.src {
-            0 => helpers::call(self, i.imm)?,
+            0 => (self.helpers)(self, i.imm)?,
             PSEUDO_CALL => {
                 let entry = usize::try_from(named_function(self.pc, i)).map_err(|_| Cause::Pc)?;
                 Some(self.function(entry, self.args())?)

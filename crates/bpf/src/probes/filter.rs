@@ -9,10 +9,10 @@
 //! scratch buffer is looked up before only where the filter wants long strings, the event's time, or ids of a pid namespace.
 
 use super::{Field, Plan, Tail, Value, comm, going, ready, size_of, value};
-use crate::asm::{AsmError, Assembler, Label};
-use crate::calls::emit::{slot, who};
-use crate::calls::{Maps, Target};
+use crate::asm::Label;
+use crate::btf_offsets::BtfOffsets;
 use crate::filter::{self, Argument, Bytes, Exits, Place};
+use crate::frame::{Emitter, reg, slot};
 use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Reg::*, Size};
 use crate::scratch::{self, front};
@@ -37,16 +37,16 @@ struct Room {
 }
 
 impl Room {
-    fn of(filter: &Filter, target: &Target) -> Room {
+    fn of(filter: &Filter, offsets: &BtfOffsets) -> Room {
         let words = filter.needs().args.count_ones() as i16;
         let args = FREE - 8 * words;
         let strings = args - filter::room(filter) as i16;
         let left = (strings - STACK_END) / 8;
         let fits = left >= FEW_TEMPS as i16;
-        let scratch = !fits || filter.needs().nsecs || target.namespace.is_some() && asks_who(filter);
+        let scratch = !fits || filter.needs().nsecs || offsets.namespace.is_some() && asks_who(filter);
         let (strings, temps) = match fits {
             true => ((R10, strings), (R10, STACK_END, left as usize)),
-            false => ((R7, front::STRINGS), (R7, front::TEMPS, front::TEMP_COUNT)),
+            false => ((reg::BUFFER, front::STRINGS), (reg::BUFFER, front::TEMPS, front::TEMP_COUNT)),
         };
         Room { scratch, args, strings, temps }
     }
@@ -69,48 +69,42 @@ pub(super) struct Known {
 }
 
 /// Goes on with events that pass. The context is in its slot. `found`: r7 is the scratch buffer, which is not claimed.
-pub(super) fn before(
-    a: &mut Assembler,
-    maps: &Maps,
-    target: &Target,
-    plan: &Plan<'_>,
-    found: bool,
-    out: Label,
-) -> Known {
+pub(super) fn before(e: &mut Emitter<'_>, plan: &Plan<'_>, found: bool, out: Label) -> Known {
+    let offsets = e.offsets;
     let Some(filter) = &plan.filter else { return Known { scratch: false, time: false } };
-    let room = Room::of(filter, target);
+    let room = Room::of(filter, e.offsets);
     if room.scratch {
-        ready(a, maps, found, out);
+        ready(e, found, out);
     }
     if filter.needs().nsecs {
-        a.note("the time of the event");
-        a.call(Helper::KtimeGetNs);
-        a.store(Size::D, R7, 0, R0);
+        e.note("the time of the event");
+        e.call(Helper::KtimeGetNs);
+        e.store_event(Size::D, 0, R0);
     }
     let mut places = filter::helpers(room.strings, room.temps);
-    target.find_ids(&mut places);
-    if room.scratch && target.namespace.is_some() && asks_who(filter) {
-        who(a, target);
-        (places.tid, places.pid) = (Place::Memory(R7, 12, Size::W), Place::Memory(R7, 16, Size::W));
+    e.find_ids(&mut places);
+    if room.scratch && offsets.namespace.is_some() && asks_who(filter) {
+        e.who();
+        (places.tid, places.pid) = (Place::Memory(reg::BUFFER, 12, Size::W), Place::Memory(reg::BUFFER, 16, Size::W));
     }
     if filter.needs().nsecs {
-        places.nsecs = Place::Memory(R7, 0, Size::D);
+        places.nsecs = Place::Memory(reg::BUFFER, 0, Size::D);
     }
-    a.load(Size::D, R9, R10, slot::CTX);
-    places.args = arguments(a, plan, filter, room.args);
-    let exits = Exits { rejected: filter.parts().iter().map(|_| a.new_label()).collect(), unknown: a.new_label() };
-    if let Err(unfit) = filter::emit(a, filter, &places, &exits) {
-        a.mistake(AsmError::Filter(unfit));
+    e.load_slot(R9, slot::CTX);
+    places.args = arguments(e, plan, filter, room.args);
+    let exits = Exits { rejected: filter.parts().iter().map(|_| e.new_label()).collect(), unknown: e.new_label() };
+    if let Err(unfit) = filter::emit(e, filter, &places, &exits) {
+        e.fail(unfit);
     }
-    let pass = a.new_label();
-    a.jump(pass);
-    leave(a, maps, &exits, found, room.scratch, out);
-    a.bind(pass);
+    let pass = e.new_label();
+    e.jump(pass);
+    leave(e, &exits, found, room.scratch, out);
+    e.bind(pass);
     Known { scratch: room.scratch, time: filter.needs().nsecs }
 }
 
 /// Where the arguments are; those that are not in the context as they are wanted are put on the stack, from `at` up.
-fn arguments(a: &mut Assembler, plan: &Plan<'_>, filter: &Filter, mut at: i16) -> Vec<Argument> {
+fn arguments(e: &mut Emitter<'_>, plan: &Plan<'_>, filter: &Filter, mut at: i16) -> Vec<Argument> {
     let mut places = Vec::new();
     for (i, field) in plan.fields.iter().enumerate() {
         let mut place = Place::Memory(R10, slot::WORD, Size::D);
@@ -118,8 +112,8 @@ fn arguments(a: &mut Assembler, plan: &Plan<'_>, filter: &Filter, mut at: i16) -
             place = match number(field) {
                 Some(place) => place,
                 None => {
-                    address_or_number(a, field);
-                    a.store(Size::D, R10, at, R1);
+                    address_or_number(e, field);
+                    e.store_slot(at, R1);
                     at += 8;
                     Place::Memory(R10, at - 8, Size::D)
                 }
@@ -145,43 +139,43 @@ fn number(field: &Field) -> Option<Place> {
 }
 
 /// r1 = the address of a string, or the number.
-fn address_or_number(a: &mut Assembler, field: &Field) {
+fn address_or_number(e: &mut Emitter<'_>, field: &Field) {
     match field.tail {
         Some(Tail::ContextString { off }) => {
-            a.mov(R1, R9);
-            a.alu(Alu::Add, R1, i32::from(off));
+            e.mov(R1, R9);
+            e.alu(Alu::Add, R1, i32::from(off));
         }
         Some(Tail::DataLoc { off }) => {
-            a.load(Size::W, R2, R9, off);
-            a.alu(Alu::And, R2, 0xffff);
-            a.mov(R1, R9);
-            a.alu(Alu::Add, R1, R2);
+            e.load(Size::W, R2, R9, off);
+            e.alu(Alu::And, R2, 0xffff);
+            e.mov(R1, R9);
+            e.alu(Alu::Add, R1, R2);
         }
-        Some(Tail::Comm) => comm(a, R1),
-        _ => value(a, &field.value),
+        Some(Tail::Comm) => comm(e, R1),
+        _ => value(e, &field.value),
     }
 }
 
 /// Counts what does not pass. `found`: r7 is the scratch buffer; `claimed`: and claimed, and the session is not over.
-fn leave(a: &mut Assembler, maps: &Maps, exits: &Exits, found: bool, claimed: bool, out: Label) {
-    let common = a.new_label();
+fn leave(e: &mut Emitter<'_>, exits: &Exits, found: bool, claimed: bool, out: Label) {
+    let common = e.new_label();
     for (i, label) in exits.rejected.iter().enumerate() {
-        a.bind(*label);
-        a.mov(R8, 8 * i.min(scratch::PARTS - 1) as i32);
-        a.jump(common);
+        e.bind(*label);
+        e.mov(R8, 8 * i.min(scratch::PARTS - 1) as i32);
+        e.jump(common);
     }
-    a.bind(exits.unknown);
-    a.mov(R8, i32::from(scratch::UNKNOWN - scratch::FILTERED));
-    a.bind(common);
-    a.note("filtered out");
+    e.bind(exits.unknown);
+    e.mov(R8, i32::from(scratch::UNKNOWN - scratch::FILTERED));
+    e.bind(common);
+    e.note("filtered out");
     if !claimed {
-        going(a, maps, found, out);
+        going(e, found, out);
     }
     // Whoever reads the counters adds these to those that were seen.
-    scratch::words(a, R1);
-    a.alu(Alu::Add, R1, i32::from(scratch::FILTERED));
-    a.alu(Alu::Add, R1, R8);
-    a.mov(R2, 1);
-    a.atomic(Atomic::Add, Size::D, R1, 0, R2);
-    a.jump(out);
+    e.words(R1);
+    e.alu(Alu::Add, R1, i32::from(scratch::FILTERED));
+    e.alu(Alu::Add, R1, R8);
+    e.mov(R2, 1);
+    e.atomic(Atomic::Add, Size::D, R1, 0, R2);
+    e.jump(out);
 }

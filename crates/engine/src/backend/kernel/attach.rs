@@ -13,7 +13,7 @@ use super::{NO_EXIST, in_call, notice};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 
-use bpf::calls::{Maps, iter, state};
+use bpf::syscalls::{Maps, iterator, state};
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -99,8 +99,8 @@ impl<'a> Attacher<'a> {
                 let fates = self.adopter.as_ref().map_or(Ok(Vec::new()), |a| a.adopt(&states)).map_err(mistake)?;
                 for ((tid, at, comm, call), fate) in unnamed.into_iter().zip(fates) {
                     match fate {
-                        iter::TAKEN => say(tid, at, &comm, call),
-                        iter::HAD_ONE => {}
+                        iterator::TAKEN => say(tid, at, &comm, call),
+                        iterator::HAD_ONE => {}
                         // It is gone, or storage was refused because a program was at work on it: the next round knows.
                         _ => drop(alive.remove(&(tid as u32))),
                     }
@@ -128,15 +128,15 @@ impl Adopter {
         let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
         let pid =
             btf.field_of("task_struct", &["pid"]).and_then(|f| i16::try_from(f.offset).ok()).ok_or_else(missing)?;
-        let seeds = Map::hash("trapline_seeds", 4, iter::SEED, AT_ONCE, 0)?;
-        let program = iter::adopt(maps, seeds.as_fd().as_raw_fd(), pid).map_err(io::Error::other)?;
+        let seeds = Map::hash("trapline_seeds", 4, iterator::SEED, AT_ONCE, 0)?;
+        let program = iterator::adopt(maps, seeds.as_fd().as_raw_fd(), pid).map_err(io::Error::other)?;
         let program = Program::load(&ProgramSpec::iterator("trapline_adopt", &program.bytes(), id))
             .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
         let link = Link::iterator(&program, &[])?;
         Ok(Adopter { seeds, link, _program: program })
     }
 
-    /// Gives threads their states, and says of each [`iter::TAKEN`], [`iter::HAD_ONE`], or 0: it was not met, or storage was refused.
+    /// Gives threads their states, and says of each [`iterator::TAKEN`], [`iterator::HAD_ONE`], or 0: it was not met, or storage was refused.
     fn adopt(&self, threads: &[(i32, [u8; state::SIZE as usize])]) -> io::Result<Vec<i32>> {
         let mut fates = Vec::with_capacity(threads.len());
         for some in threads.chunks(AT_ONCE as usize) {
@@ -145,7 +145,7 @@ impl Adopter {
             }
             read(&self.link, &mut Vec::new())?;
             for (tid, _) in some {
-                let mut value = vec![0; iter::SEED as usize];
+                let mut value = vec![0; iterator::SEED as usize];
                 let key = tid.to_ne_bytes();
                 self.seeds.lookup(&key, &mut value)?;
                 fates.push(i32::from(value[state::SIZE as usize]));

@@ -5,8 +5,8 @@
 //! out; the table of descriptors then infers a name from the call.
 
 use super::notice;
-use bpf::calls::raw::{self, socket as at};
-use bpf::calls::{Names, Sockets};
+use bpf::btf_offsets::{Names, Sockets};
+use bpf::syscalls::raw::{self, socket as at};
 use events::generated::P_FD;
 use events::layout::Layout;
 use sys::btf::KernelBtf;

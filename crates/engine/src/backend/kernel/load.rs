@@ -4,14 +4,15 @@
 
 use super::parallel::{self, Job};
 use super::probes::{Counts, Probe};
-use super::target::{credentials, target, types};
+use super::target::{offsets, session, types, users};
 use super::{notice, orders, tables};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::losses::{Losses, Passed, large_enough};
 use crate::plan::{Plan, Target as PlanTarget};
-use bpf::calls::{self, Maps, Source, Target, state};
 use bpf::scratch;
+use bpf::syscalls::{self, Maps, Session, Source, state};
+use bpf::{BtfOffsets, frame::Generated};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -91,7 +92,7 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
     load_filtered(plan, crate::sieve::in_programs(plan))
 }
 
-/// The same with filters of the selected calls, as [`Target::filters`] wants them.
+/// The same with filters of the selected calls, as [`Session::filters`] wants them.
 pub fn load_filtered(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<Loaded> {
     let (mut loaded, later) = begin(plan, filters)?;
     loaded.add_iterator(later);
@@ -119,17 +120,15 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         super::whole::leave_out(&made.tasks, left_out);
     }
     let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
-    let credentials = match all.any(|f| f.needs().uid || f.needs().gid) {
-        true => credentials(&btf),
-        false => None,
-    };
+    let users = if all.any(|f| f.needs().uid || f.needs().gid) { users(&btf) } else { None };
     let single = single_calls(plan);
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
-    let target = Target { filters, credentials, captures, ..target(&btf, plan)? };
+    let session = session(plan, filters, captures);
+    let offsets = offsets(&btf, plan, &session, users)?;
     let maps = made.descriptors();
     let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
     let functions = Functions::load().map_err(|e| refused("BTF of the programs", &e.error))?;
-    let kit = Kit { btf: &btf, maps: &maps, target: &target, functions: &functions };
+    let kit = Kit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions };
     let kit = &kit;
     let mut jobs: Vec<Job<Result<Part>>> = Vec::new();
     for program in programs(plan, single.as_deref()) {
@@ -176,14 +175,14 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     }
     let share = super::probes::share(plan.buffer, plan.probes.len());
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
-    let (tasks, cpus, target) = (&made.tasks, made.cpus, &target);
-    let job = |e| Box::new(move || Probe::load(e, tasks, target, cpus, share)) as Job<Result<Option<Probe>>>;
+    let (tasks, cpus, settings) = (&made.tasks, made.cpus, (&offsets, &session));
+    let job = |e| Box::new(move || Probe::load(e, tasks, settings, cpus, share)) as Job<Result<Option<Probe>>>;
     for probe in parallel::run_waiting(plan.probes.iter().map(job).collect()) {
         probes.extend(probe?);
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     let MapSet { tasks, counters, cpus, others, ring_maps } = made;
-    let unknown = target.unknown;
+    let unknown = session.unknown;
     let loaded = Loaded {
         tasks,
         passed: vec![Passed::default(); rings.len()],
@@ -237,7 +236,7 @@ impl fmt::Display for Attach {
     }
 }
 
-type Generator = dyn Fn(&Maps, &Target) -> std::result::Result<bpf::Program, bpf::AsmError> + Send;
+type Generator = dyn Fn(&Maps, &BtfOffsets, &Session) -> Generated + Send;
 
 /// A program that a session needs.
 struct Wanted {
@@ -248,20 +247,21 @@ struct Wanted {
 
 /// The programs, those first that the verifier takes longest for.
 fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
-    let plain = |attach, name, make: fn(&Maps, &Target) -> _| Wanted { attach, name, make: Box::new(make) };
-    let calls = |attach, name, make: fn(&Maps, &Target, Source) -> _, source| Wanted {
+    let plain =
+        |attach, name, make: fn(&Maps, &BtfOffsets, &Session) -> _| Wanted { attach, name, make: Box::new(make) };
+    let calls = |attach, name, make: fn(&Maps, &BtfOffsets, &Session, Source) -> _, source| Wanted {
         attach,
         name,
-        make: Box::new(move |maps, target| make(maps, target, source)),
+        make: Box::new(move |maps, offsets, session| make(maps, offsets, session, source)),
     };
     let (exit, enter) = ("trapline_exit", "trapline_enter");
     let mut all = match single {
         None if !plan.named && plan.seen_calls().is_empty() && !plan.seen_calls().has_unknown() => {
-            vec![plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", calls::exit)]
+            vec![plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", syscalls::exit)]
         }
         None => vec![
-            calls(Attach::Raw(&["sys_exit", "sched_process_exit"]), exit, calls::sys_exit, Source::All),
-            calls(Attach::Typed("sys_enter"), enter, calls::sys_enter, Source::All),
+            calls(Attach::Raw(&["sys_exit", "sched_process_exit"]), exit, syscalls::sys_exit, Source::All),
+            calls(Attach::Typed("sys_enter"), enter, syscalls::sys_enter, Source::All),
         ],
         Some(of) => {
             let ids = of.iter().map(|c| c.exit).collect();
@@ -270,22 +270,22 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
                 (Attach::Single(name, vec![c.enter]), Source::Single(c.args))
             });
             [
-                plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", calls::exit),
-                calls(Attach::Single("syscalls:sys_exit_*".into(), ids), exit, calls::sys_exit, Source::Single(0)),
+                plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", syscalls::exit),
+                calls(Attach::Single("syscalls:sys_exit_*".into(), ids), exit, syscalls::sys_exit, Source::Single(0)),
             ]
             .into_iter()
-            .chain(enters.map(|(attach, source)| calls(attach, enter, calls::sys_enter, source)))
+            .chain(enters.map(|(attach, source)| calls(attach, enter, syscalls::sys_enter, source)))
             .collect()
         }
     };
-    all.push(plain(Attach::Raw(&["sched_process_exec"]), "trapline_exec", calls::exec));
-    all.push(plain(Attach::Raw(&["signal_deliver"]), "trapline_signal", calls::delivered));
-    all.push(plain(Attach::Typed("signal_generate"), "trapline_sent", calls::generated));
+    all.push(plain(Attach::Raw(&["sched_process_exec"]), "trapline_exec", syscalls::exec));
+    all.push(plain(Attach::Raw(&["signal_deliver"]), "trapline_signal", syscalls::delivered));
+    all.push(plain(Attach::Typed("signal_generate"), "trapline_sent", syscalls::generated));
     if plan.follow {
-        all.push(plain(Attach::Typed("sched_process_fork"), "trapline_fork", calls::fork));
+        all.push(plain(Attach::Typed("sched_process_fork"), "trapline_fork", syscalls::fork));
     }
     if sees_threads_go(plan) {
-        all.push(plain(Attach::Typed("sched_process_free"), "trapline_free", calls::freed));
+        all.push(plain(Attach::Typed("sched_process_free"), "trapline_free", syscalls::freed));
     }
     all
 }
@@ -300,13 +300,14 @@ fn sees_threads_go(plan: &Plan) -> bool {
 struct Kit<'a> {
     btf: &'a KernelBtf,
     maps: &'a Maps,
-    target: &'a Target,
+    offsets: &'a BtfOffsets,
+    session: &'a Session,
     functions: &'a Functions,
 }
 
 impl Kit<'_> {
     fn load(&self, wanted: Wanted) -> Result<Part> {
-        let source = (wanted.make)(self.maps, self.target)
+        let source = (wanted.make)(self.maps, self.offsets, self.session)
             .map_err(|e| Error::failed("BPF generator", e.to_string(), "please report it"))?;
         let (kind, id) = match wanted.attach {
             Attach::Typed(tracepoint) => (ProgramKind::Tracing, self.typed(tracepoint)?),

@@ -33,7 +33,7 @@ use crate::plan::{Plan, Target};
 use crate::recorder::Recorder;
 use attach::Attacher;
 use backlog::Backlog;
-use bpf::calls::state;
+use bpf::syscalls::state;
 use load::{Loaded, PROBE_SHIFT};
 use merge::Merge;
 use notice::Watch;

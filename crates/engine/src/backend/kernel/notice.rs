@@ -11,8 +11,10 @@
 use super::merge::Merge;
 use crate::capture::{self, Limits, Memory};
 use crate::select::Calls;
-use bpf::calls::iter::{self, HEAD, Offsets, STATE, TRAILER};
-use bpf::calls::{Maps, Namespace, state};
+use bpf::btf_offsets::Ids;
+use bpf::btf_offsets::Namespace;
+use bpf::syscalls::iterator::{self, HEAD, STATE, TRAILER};
+use bpf::syscalls::{Maps, state};
 use events::encode::{self, Fixed};
 use events::generated as g;
 use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU, Shape};
@@ -45,8 +47,8 @@ pub fn load(btf: &KernelBtf, maps: &Maps, unknown: bool) -> io::Result<TaskItera
     let at = offsets(btf)?;
     let missing = || io::Error::from(io::ErrorKind::Unsupported);
     let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
-    let window = Map::array("trapline_window", iter::WINDOW, 1, 0)?;
-    let source = iter::in_flight(maps, window.as_fd().as_raw_fd(), &at, unknown).map_err(io::Error::other)?;
+    let window = Map::array("trapline_window", iterator::WINDOW, 1, 0)?;
+    let source = iterator::in_flight(maps, window.as_fd().as_raw_fd(), &at, unknown).map_err(io::Error::other)?;
     let program = Program::load(&ProgramSpec::iterator("trapline_flight", &source.bytes(), id))
         .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
     let link = Link::iterator(&program, &[])?;
@@ -54,11 +56,11 @@ pub fn load(btf: &KernelBtf, maps: &Maps, unknown: bool) -> io::Result<TaskItera
 }
 
 /// Where a task's ids stand.
-pub fn offsets(btf: &KernelBtf) -> io::Result<Offsets> {
+pub fn offsets(btf: &KernelBtf) -> io::Result<Ids> {
     let missing = || io::Error::from(io::ErrorKind::Unsupported);
     let field = |root: &str, name: &str| btf.field_of(root, &[name]).map(|f| f.offset as i32).ok_or_else(missing);
     let upid = btf.find(Kind::Struct, "upid").and_then(|id| btf.size(id)).ok_or_else(missing)?;
-    Ok(Offsets {
+    Ok(Ids {
         thread_pid: field("task_struct", "thread_pid")?,
         group_leader: field("task_struct", "group_leader")?,
         level: field("pid", "level")?,
@@ -75,7 +77,7 @@ pub fn namespace(btf: &KernelBtf) -> io::Result<Option<Namespace>> {
     let missing = || io::Error::from(io::ErrorKind::Unsupported);
     let at = offsets(btf)?;
     let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
-    let program = iter::level(&at).map_err(io::Error::other)?;
+    let program = iterator::level(&at).map_err(io::Error::other)?;
     let program = Program::load(&ProgramSpec::iterator("trapline_level", &program.bytes(), id))
         .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
     let mut bytes = Vec::new();

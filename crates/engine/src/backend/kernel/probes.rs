@@ -5,9 +5,10 @@ use super::load::{refused, rejected};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::losses::Passed;
-use bpf::calls::{Maps, Target};
+use bpf::BtfOffsets;
 use bpf::probes::{self, Whose};
 use bpf::scratch;
+use bpf::syscalls::{Maps, Session};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
@@ -94,14 +95,20 @@ pub fn share(buffer: usize, n: usize) -> usize {
 
 impl Probe {
     /// Loads the enabling's program and makes its maps; attaches nothing yet. `tasks` is the session's task storage.
-    pub fn load(enabling: &Enabling, tasks: &Map, target: &Target, cpus: u32, buffer: usize) -> Result<Option<Probe>> {
+    pub fn load(
+        enabling: &Enabling,
+        tasks: &Map,
+        (offsets, session): (&BtfOffsets, &Session),
+        cpus: u32,
+        buffer: usize,
+    ) -> Result<Option<Probe>> {
         let Some(hook) = &enabling.hook else { return Ok(None) };
         let cannot = |e: io::Error| refused(&enabling.name, &e);
         let size = buffer.max(4096) as u32;
         let ring_maps: Vec<Map> =
             (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>().map_err(cannot)?;
         let buffers = Map::array("trapline_scratch", scratch::SIZE, cpus, MMAPABLE).map_err(cannot)?;
-        super::orders::begin(&buffers, target.switch).map_err(cannot)?;
+        super::orders::begin(&buffers, session.switch).map_err(cannot)?;
         let fd = |m: &Map| m.as_fd().as_raw_fd();
         let maps = Maps {
             tasks: fd(tasks),
@@ -119,8 +126,8 @@ impl Probe {
         let (fields, filter) = (enabling.fields.clone(), enabling.filter.clone());
         let by_cookie = !enabling.members.is_empty();
         let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, by_cookie };
-        let source = probes::probe(&maps, target, &plan).map_err(|e| match e {
-            bpf::AsmError::Filter(unfit) => {
+        let source = probes::probe(&maps, offsets, session, &plan).map_err(|e| match e {
+            bpf::AsmError::Generator(unfit) => {
                 Error::usage(format!("-e {}", enabling.name), unfit.to_string(), "use a simpler filter")
             }
             e => Error::failed("BPF generator", e.to_string(), "please report it"),
@@ -129,7 +136,7 @@ impl Probe {
         let mut all_links = Vec::new();
         let mut entries = None;
         if let Some(before) = hook.entries() {
-            let counts = probes::entered(&maps, target, &plan)
+            let counts = probes::entered(&maps, offsets, session, &plan)
                 .map_err(|e| Error::failed("BPF generator", e.to_string(), "please report it"))?;
             let (program, links, _) = attach_somehow(before.as_ref(), &enabling.name, &counts)?;
             entries = Some(program);

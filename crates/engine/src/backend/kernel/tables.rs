@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::select::Calls;
-use bpf::calls::plan::{self as rows, Limits, NO_ROW, OP, ROW};
+use bpf::capture_row::{self as rows, Limits, NO_ROW, OP, ROW};
 use events::generated::X86_64;
 use events::schema::{Dir, Schema, by_number};
 use events::types::{Switch, Type};

@@ -1,10 +1,11 @@
-//! What the programs are told of this kernel: where its structs keep what they read.
+//! What the programs must know: where this kernel's structs keep what they read, and the settings of the session.
 
 use super::load::refused;
 use super::{descriptors, notice, orders, tables};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Target as PlanTarget};
-use bpf::calls::{Rights, Target};
+use bpf::btf_offsets::{BtfOffsets, Credentials};
+use bpf::syscalls::{Rights, Session};
 use std::io;
 use sys::btf::{KernelBtf, Kind};
 
@@ -42,25 +43,38 @@ fn end_has_two(btf: &KernelBtf) -> bool {
 }
 
 /// What traced tasks may have, where trapline's user is not root.
-fn rights(of: &impl Fn(&str, &[&str]) -> Result<i16>) -> Result<Option<Rights>> {
+fn rights() -> Option<Rights> {
     let uid = sys::process::ruid();
-    if uid == 0 {
-        return Ok(None);
-    }
+    (uid != 0).then(|| Rights { uid, capabilities: sys::caps::effective().unwrap_or(0) })
+}
+
+/// Offsets of the rights of tasks.
+fn credentials(of: &impl Fn(&str, &[&str]) -> Result<i16>) -> Result<Credentials> {
     let cred = |name: &str| of("cred", &[name]);
-    Ok(Some(Rights {
-        uid,
-        capabilities: sys::caps::effective().unwrap_or(0),
+    Ok(Credentials {
         task_cred: of("task_struct", &["cred"])?,
         uids: [cred("uid")?, cred("euid")?, cred("suid")?],
         permitted: cred("cap_permitted")?,
         task_mm: of("task_struct", &["mm"])?,
         mm_flags: of("mm_struct", &["flags"])?,
-    }))
+    })
 }
 
-/// Offsets in structs, what of the session the programs must know, and whose tasks they may follow.
-pub(super) fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
+/// What of the session the programs must know, and whose tasks they may follow.
+pub(super) fn session(plan: &Plan, filters: Vec<(u32, lang::Filter)>, captures: Option<u8>) -> Session {
+    Session {
+        filters,
+        captures,
+        unknown: plan.named || plan.seen_calls().has_unknown(),
+        kinds: tables::kinds(plan),
+        switch: orders::first(plan),
+        only: rights(),
+        system_wide: matches!(plan.target, PlanTarget::All { .. }),
+    }
+}
+
+/// Offsets in the kernel's structs, as far as the session needs them.
+pub(super) fn offsets(btf: &KernelBtf, plan: &Plan, session: &Session, users: Option<[i16; 3]>) -> Result<BtfOffsets> {
     let of = |what: &str, path: &[&str]| -> Result<i16> {
         btf.field_of(what, path).filter(|f| f.loads.is_empty()).and_then(|f| i16::try_from(f.offset).ok()).ok_or_else(
             || {
@@ -73,7 +87,7 @@ pub(super) fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
         )
     };
     let field = |path: &[&str]| of("task_struct", path);
-    Ok(Target {
+    Ok(BtfOffsets {
         task_signal: field(&["signal"])?,
         signal_flags: of("signal_struct", &["flags"])?,
         signal_exec: of("signal_struct", &["group_exec_task"])?,
@@ -82,15 +96,9 @@ pub(super) fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
         task_exit_code: field(&["exit_code"])?,
         task_files: field(&["files"])?,
         thread_status: field(&["thread_info", "status"])?,
-        filters: Vec::new(),
-        unknown: plan.named || plan.seen_calls().has_unknown(),
-        captures: None,
         end_has_two: end_has_two(btf),
-        kinds: tables::kinds(plan),
-        switch: orders::first(plan),
         task_flags: field(&["flags"])?,
-        only: rights(&of)?,
-        whole: matches!(plan.target, PlanTarget::All { .. }),
+        credentials: if session.only.is_some() { credentials(&of)? } else { Credentials::default() },
         task_jobctl: field(&["jobctl"])?,
         task_state: field(&["__state"])?,
         task_parent: field(&["real_parent"])?,
@@ -101,12 +109,12 @@ pub(super) fn target(btf: &KernelBtf, plan: &Plan) -> Result<Target> {
         names: if plan.fd_names { descriptors::names(btf, plan.fd_details) } else { None },
         ids: notice::offsets(btf).map_err(|e| refused("ids of tasks", &e))?,
         namespace: notice::namespace(btf).map_err(|e| refused("ids of the pid namespace", &e))?,
-        credentials: None,
+        users,
     })
 }
 
-/// Where a task's credentials say who it runs for, as [`Target::credentials`] wants it.
-pub(super) fn credentials(btf: &KernelBtf) -> Option<[i16; 3]> {
+/// Where a task's credentials say who it runs for, as [`BtfOffsets::users`] wants it.
+pub(super) fn users(btf: &KernelBtf) -> Option<[i16; 3]> {
     let of = |root: &str, name: &str| {
         let field = btf.field_of(root, &[name]).filter(|f| f.loads.is_empty())?;
         i16::try_from(field.offset).ok()

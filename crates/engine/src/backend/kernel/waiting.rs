@@ -5,7 +5,7 @@ use super::merge::Merge;
 use super::{initial, seed_fds};
 use crate::error::{Error, Result};
 use crate::plan::{Command, Plan};
-use bpf::calls::state;
+use bpf::syscalls::state;
 use std::io;
 use std::os::fd::OwnedFd;
 use sys::process::{self, Fork};

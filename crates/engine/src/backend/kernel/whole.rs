@@ -13,7 +13,7 @@ use super::{NO_EXIST, in_call, notice, seed_fds};
 use crate::capture::Limits;
 use crate::plan::Plan;
 use crate::select::Calls;
-use bpf::calls::state;
+use bpf::syscalls::state;
 use events::generated::P_ATTACH;
 use std::collections::HashSet;
 use std::os::fd::AsRawFd;

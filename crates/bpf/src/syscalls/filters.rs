@@ -11,11 +11,10 @@
 //!
 //! Registers as in [`super::emit`]; strings and intermediate numbers lie in the scratch buffer, behind the fixed part.
 
-use super::emit::{claimed_or, row, slot, who};
-use super::target::Target;
-use super::{Maps, pause, plan, state};
-use crate::asm::{AsmError, Assembler, Label};
+use crate::asm::Label;
+use crate::capture_row;
 use crate::filter::{self, Argument, Bytes, Exits, Place, Places};
+use crate::frame::{Emitter, Session, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::{self, front};
@@ -35,44 +34,46 @@ pub enum Outcome {
 }
 
 /// The filters, before the fixed part of the event is written. Rejected events go to `out`, counted.
-pub fn before(a: &mut Assembler, target: &Target, outcome: Outcome, out: Label) {
-    if timed(target) {
-        a.note("the time of the event");
-        a.call(Helper::KtimeGetNs);
-        a.store(Size::D, R7, 0, R0);
+pub fn before(e: &mut Emitter<'_>, outcome: Outcome, out: Label) {
+    let offsets = e.offsets;
+    if timed(e.session) {
+        e.note("the time of the event");
+        e.call(Helper::KtimeGetNs);
+        e.store_event(Size::D, 0, R0);
     }
-    if target.namespace.is_some() && asks_who(target) {
-        who(a, target);
+    if offsets.namespace.is_some() && asks_who(e.session) {
+        e.who();
     }
-    emit(a, target, outcome, out);
+    emit(e, outcome, out);
 }
 
 /// At entry, the same as far as it is known there: with the flags, the number and the arguments of the call in its state.
-pub fn at_entry(a: &mut Assembler, maps: &Maps, target: &Target, out: Label) {
-    if !decide_at_entry(target) {
+pub fn at_entry(e: &mut Emitter<'_>, out: Label) {
+    if !decide_at_entry(e) {
         return;
     }
-    let undecided = a.new_label();
-    a.note("is the call wanted?");
-    a.load(Size::D, R1, R6, state::FLAGS);
-    a.jump_if(Cond::Set, R1, state::COMPAT | state::STARTING, undecided);
-    a.load(Size::D, R1, R6, state::NR);
-    row(a, maps, undecided);
-    a.load(Size::H, R1, R9, plan::FLAGS);
-    a.alu(Alu::And, R1, i32::from(plan::WANTED));
-    a.jump_if(Cond::Eq, R1, 0, undecided);
+    let undecided = e.new_label();
+    e.note("is the call wanted?");
+    e.load_state(R1, state::FLAGS);
+    e.jump_if(Cond::Set, R1, state::COMPAT | state::STARTING, undecided);
+    e.load_state(R1, state::NR);
+    e.row(undecided);
+    e.load_row(Size::H, R1, capture_row::FLAGS);
+    e.alu(Alu::And, R1, i32::from(capture_row::WANTED));
+    e.jump_if(Cond::Eq, R1, 0, undecided);
     // Where the buffer is taken, the end of the call decides.
-    claimed_or(a, maps, undecided, |a| a.jump(undecided));
-    pause::stopped(a, target, undecided);
-    emit(a, target, Outcome::Entered, out);
-    a.bind(undecided);
+    e.claimed_or(undecided, |e| e.jump(undecided));
+    e.stopped(undecided);
+    emit(e, Outcome::Entered, out);
+    e.bind(undecided);
 }
 
 /// Whether filters reject some calls at entry. Names of descriptors are followed through calls that are filtered out too; in a
 /// namespace it takes more to know who calls.
-pub fn decide_at_entry(target: &Target) -> bool {
-    let far = target.names.is_some() || target.namespace.is_some() && asks_who(target);
-    !far && target.filters.iter().any(|(_, f)| early(f) > 0)
+pub fn decide_at_entry(e: &Emitter<'_>) -> bool {
+    let (offsets, session) = (e.offsets, e.session);
+    let far = offsets.names.is_some() || offsets.namespace.is_some() && asks_who(e.session);
+    !far && session.filters.iter().any(|(_, f)| early(f) > 0)
 }
 
 /// How many parts, of those that are evaluated first, hold the same at the entry and at the end of a call.
@@ -97,13 +98,13 @@ fn early(filter: &Filter) -> usize {
 }
 
 /// Whether filters name the time of the event: [`before`] has stored it then.
-pub fn timed(target: &Target) -> bool {
-    target.filters.iter().any(|(_, f)| f.needs().nsecs)
+pub fn timed(session: &Session) -> bool {
+    session.filters.iter().any(|(_, f)| f.needs().nsecs)
 }
 
-fn asks_who(target: &Target) -> bool {
+fn asks_who(session: &Session) -> bool {
     let mut asks = false;
-    for part in target.filters.iter().flat_map(|(_, f)| f.parts()) {
+    for part in session.filters.iter().flat_map(|(_, f)| f.parts()) {
         part.cond.values(&mut |leaf| asks |= matches!(leaf, Leaf::Value(Value::Pid | Value::Tid)));
     }
     asks
@@ -121,29 +122,30 @@ struct Group<'f> {
     label: Label,
 }
 
-fn emit(a: &mut Assembler, target: &Target, outcome: Outcome, out: Label) {
-    let Some(parts) = target.filters.iter().map(|(_, f)| f.parts().len()).max() else { return };
-    let pass = a.new_label();
-    let exits = Exits { rejected: (0..parts).map(|_| a.new_label()).collect(), unknown: a.new_label() };
-    let (groups, runs) = groups(a, &target.filters);
+fn emit(e: &mut Emitter<'_>, outcome: Outcome, out: Label) {
+    let session = e.session;
+    let Some(parts) = session.filters.iter().map(|(_, f)| f.parts().len()).max() else { return };
+    let pass = e.new_label();
+    let exits = Exits { rejected: (0..parts).map(|_| e.new_label()).collect(), unknown: e.new_label() };
+    let (groups, runs) = groups(e, &session.filters);
     if let [_, _, ..] = runs[..] {
-        a.note("the filter of this call");
-        a.load(Size::D, R0, R6, state::NR);
+        e.note("the filter of this call");
+        e.load_state(R0, state::NR);
     }
-    tree(a, &runs, &groups);
+    tree(e, &runs, &groups);
     for g in &groups {
-        a.bind(g.label);
-        if let Err(unfit) = code(a, target, g, outcome, &exits, pass) {
-            a.mistake(AsmError::Filter(unfit));
+        e.bind(g.label);
+        if let Err(unfit) = code(e, g, outcome, &exits, pass) {
+            e.fail(unfit);
         }
-        a.jump(pass);
+        e.jump(pass);
     }
-    leave(a, &exits, outcome, out);
-    a.bind(pass);
+    leave(e, &exits, outcome, out);
+    e.bind(pass);
 }
 
 /// The groups, and runs of numbers: the first number of each, and its group.
-fn groups<'f>(a: &mut Assembler, filters: &'f [(u32, Filter)]) -> (Vec<Group<'f>>, Vec<(u32, usize)>) {
+fn groups<'f>(e: &mut Emitter<'_>, filters: &'f [(u32, Filter)]) -> (Vec<Group<'f>>, Vec<(u32, usize)>) {
     let (mut groups, mut runs): (Vec<Group<'f>>, Vec<(u32, usize)>) = Default::default();
     for (nr, filter) in filters {
         let kept = kept(filter);
@@ -152,7 +154,7 @@ fn groups<'f>(a: &mut Assembler, filters: &'f [(u32, Filter)]) -> (Vec<Group<'f>
         let alike =
             |g: &Group<'_>| g.filter.parts() == filter.parts() && g.kept == kept && g.late == late && g.early == early;
         let at = groups.iter().position(alike).unwrap_or_else(|| {
-            groups.push(Group { filter, kept, late: late.clone(), early, label: a.new_label() });
+            groups.push(Group { filter, kept, late: late.clone(), early, label: e.new_label() });
             groups.len() - 1
         });
         if runs.last().is_none_or(|r| r.1 != at) {
@@ -172,57 +174,56 @@ fn kept(filter: &Filter) -> Option<u8> {
 }
 
 /// Goes to the group of the number in R0.
-fn tree(a: &mut Assembler, runs: &[(u32, usize)], groups: &[Group<'_>]) {
+fn tree(e: &mut Emitter<'_>, runs: &[(u32, usize)], groups: &[Group<'_>]) {
     if let [(_, group)] = runs {
-        return a.jump(groups[*group].label);
+        return e.jump(groups[*group].label);
     }
     let (low, high) = runs.split_at(runs.len() / 2);
-    let upper = a.new_label();
-    a.jump_if(Cond::Ge, R0, high[0].0 as i32, upper);
-    tree(a, low, groups);
-    a.bind(upper);
-    tree(a, high, groups);
+    let upper = e.new_label();
+    e.jump_if(Cond::Ge, R0, high[0].0 as i32, upper);
+    tree(e, low, groups);
+    e.bind(upper);
+    tree(e, high, groups);
 }
 
 fn code(
-    a: &mut Assembler,
-    target: &Target,
+    e: &mut Emitter<'_>,
     group: &Group<'_>,
     outcome: Outcome,
     exits: &Exits,
     pass: Label,
 ) -> Result<(), filter::Unfit> {
-    let places = places(target, outcome);
+    let places = places(e, outcome);
     if outcome == Outcome::Entered {
-        return filter::emit_first(a, group.filter, group.early, &places, exits);
+        return filter::emit_first(e, group.filter, group.early, &places, exits);
     }
     if group.filter.needs().start {
-        a.load(Size::D, R0, R6, state::FLAGS);
-        a.jump_if(Cond::Set, R0, state::ATTACHED, exits.unknown);
+        e.load_state(R0, state::FLAGS);
+        e.jump_if(Cond::Set, R0, state::ATTACHED, exits.unknown);
     }
     // The outcome of a call decides where strings are.
     let (failed, replaced) = (elsewhere(&places, &group.late, Bytes::Nowhere), group.kept.map(|arg| [arg]));
-    let done = a.new_label();
+    let done = e.new_label();
     if !group.late.is_empty() {
         if outcome == Outcome::Returned {
-            a.load(Size::D, R0, R10, slot::RET);
-            a.jump_if(Cond::Sge, R0, 0, done);
+            e.load_slot(R0, slot::RET);
+            e.jump_if(Cond::Sge, R0, 0, done);
         }
-        filter::emit(a, group.filter, &failed, exits)?;
-        a.jump(pass);
+        filter::emit(e, group.filter, &failed, exits)?;
+        e.jump(pass);
     } else if let Some(arg) = replaced {
         // An execve that failed has left its memory as it was, and one of which nothing was kept has nothing else.
         if outcome == Outcome::Returned {
-            a.load(Size::D, R0, R10, slot::RET);
-            a.jump_if(Cond::Slt, R0, 0, done);
+            e.load_slot(R0, slot::RET);
+            e.jump_if(Cond::Slt, R0, 0, done);
         }
-        a.load(Size::D, R0, R6, state::LEN);
-        a.jump_if(Cond::Eq, R0, 0, done);
-        filter::emit(a, group.filter, &elsewhere(&places, &arg, Bytes::Copy(R6, state::TAILS)), exits)?;
-        a.jump(pass);
+        e.load_state(R0, state::LEN);
+        e.jump_if(Cond::Eq, R0, 0, done);
+        filter::emit(e, group.filter, &elsewhere(&places, &arg, Bytes::Copy(reg::STATE, state::TAILS)), exits)?;
+        e.jump(pass);
     }
-    a.bind(done);
-    filter::emit(a, group.filter, &places, exits)
+    e.bind(done);
+    filter::emit(e, group.filter, &places, exits)
 }
 
 /// The same places, but for the strings of some arguments.
@@ -234,44 +235,44 @@ fn elsewhere(places: &Places, args: &[u8], bytes: Bytes) -> Places {
     places
 }
 
-fn places(target: &Target, outcome: Outcome) -> Places {
+fn places(e: &Emitter<'_>, outcome: Outcome) -> Places {
     let memory = |base, off| Place::Memory(base, off, Size::D);
-    let mut p = filter::helpers((R7, front::STRINGS), (R7, front::TEMPS, front::TEMP_COUNT));
-    p.args = (0..6).map(|i| Argument { value: memory(R6, state::ARGS + 8 * i), bytes: Bytes::User }).collect();
+    let mut p = filter::helpers((reg::BUFFER, front::STRINGS), (reg::BUFFER, front::TEMPS, front::TEMP_COUNT));
+    p.args = (0..6).map(|i| Argument { value: memory(reg::STATE, state::ARGS + 8 * i), bytes: Bytes::User }).collect();
     if outcome != Outcome::Entered {
-        p.cpu = memory(R6, state::CPU);
+        p.cpu = memory(reg::STATE, state::CPU);
     }
-    p.nsecs = memory(R7, 0);
-    p.start = Some(memory(R6, state::START));
-    target.find_ids(&mut p);
+    p.nsecs = memory(reg::BUFFER, 0);
+    p.start = Some(memory(reg::STATE, state::START));
+    e.find_ids(&mut p);
     p.retval = (outcome == Outcome::Returned).then_some(memory(R10, slot::RET));
-    if target.namespace.is_some() {
-        (p.tid, p.pid) = (Place::Memory(R7, 12, Size::W), Place::Memory(R7, 16, Size::W));
+    if e.offsets.namespace.is_some() {
+        (p.tid, p.pid) = (Place::Memory(reg::BUFFER, 12, Size::W), Place::Memory(reg::BUFFER, 16, Size::W));
     }
     p
 }
 
 /// Counts what does not pass.
-fn leave(a: &mut Assembler, exits: &Exits, outcome: Outcome, out: Label) {
+fn leave(e: &mut Emitter<'_>, exits: &Exits, outcome: Outcome, out: Label) {
     let rejected = exits.rejected.iter().enumerate();
     let counters = rejected.map(|(i, l)| (*l, scratch::FILTERED + 8 * i.min(scratch::PARTS - 1) as i16));
-    let common = a.new_label();
+    let common = e.new_label();
     for (label, which) in counters.chain([(exits.unknown, scratch::UNKNOWN)]) {
-        a.bind(label);
-        scratch::count(a, which);
-        a.jump(common);
+        e.bind(label);
+        e.count(which);
+        e.jump(common);
     }
-    a.bind(common);
-    a.note("filtered out");
-    scratch::count(a, scratch::SEEN);
-    a.load(Size::D, R3, R6, state::NR);
-    scratch::count_nth(a, (scratch::FILTERED_CALLS, scratch::CALLS), R3);
-    a.load(Size::D, R1, R6, state::FLAGS);
+    e.bind(common);
+    e.note("filtered out");
+    e.count(scratch::SEEN);
+    e.load_state(R3, state::NR);
+    e.count_nth((scratch::FILTERED_CALLS, scratch::CALLS), R3);
+    e.load_state(R1, state::FLAGS);
     match outcome {
-        Outcome::Entered => a.alu(Alu::Or, R1, state::REJECTED),
+        Outcome::Entered => e.alu(Alu::Or, R1, state::REJECTED),
         // What is known of the next call is another matter.
-        Outcome::Returned | Outcome::CutOff => a.alu(Alu::And, R1, !state::ATTACHED),
+        Outcome::Returned | Outcome::CutOff => e.alu(Alu::And, R1, !state::ATTACHED),
     }
-    a.store(Size::D, R6, state::FLAGS, R1);
-    a.jump(out);
+    e.store_state(state::FLAGS, R1);
+    e.jump(out);
 }

@@ -1,7 +1,9 @@
 //! The programs over a small kernel of our own making, interpreted: ids, signals, stops, late paths, names.
 
-use super::plan::{self, Limits};
 use super::*;
+use crate::btf_offsets::{BtfOffsets, Ids, Names, Namespace};
+use crate::capture_row::{self, Limits};
+use crate::frame::Generated;
 use crate::interp::{Access, Machine};
 use crate::scratch;
 use ::events::Event;
@@ -34,8 +36,8 @@ fn maps() -> Maps {
     Maps { tasks: TASKS, scratch: SCRATCHES, rings: vec![RING], rows: ROWS, row_count, switches: SWITCHES }
 }
 
-fn target() -> Target {
-    Target {
+fn offsets() -> BtfOffsets {
+    BtfOffsets {
         thread_status: STATUS as i16,
         task_tgid: TGID as i16,
         task_pid: PID as i16,
@@ -49,14 +51,8 @@ fn target() -> Target {
         signal_pids: 16,
         binprm_filename: 0,
         binprm_fdpath: 8,
-        ids: iter::Offsets {
-            thread_pid: THREAD_PID as i32,
-            group_leader: LEADER as i32,
-            level: 0,
-            numbers: 8,
-            upid: 16,
-        },
-        ..Target::default()
+        ids: Ids { thread_pid: THREAD_PID as i32, group_leader: LEADER as i32, level: 0, numbers: 8, upid: 16 },
+        ..BtfOffsets::default()
     }
 }
 
@@ -72,7 +68,7 @@ impl World {
         m.add_task_storage(TASKS, state::SIZE as usize);
         m.add_array(SCRATCHES, crate::scratch::SIZE as usize, 1);
         m.add_ring(RING, 1 << 20);
-        m.add_array(ROWS, plan::ROW, OPENAT + 1);
+        m.add_array(ROWS, capture_row::ROW, OPENAT + 1);
         m.add_hash(SWITCHES, 16, 32, 1);
         let mut w = World { m };
         w.m.task = w.task(20, 21, 0);
@@ -123,7 +119,7 @@ impl World {
         self.m.value(TASKS, &task.to_le_bytes()).expect("a state")
     }
 
-    fn run(&mut self, program: Result<crate::Program, crate::AsmError>, ctx: &[u64]) -> Vec<Vec<u8>> {
+    fn run(&mut self, program: Generated, ctx: &[u64]) -> Vec<Vec<u8>> {
         let program = program.expect("a program");
         if let Err(fault) = self.m.run_words(&program, ctx) {
             panic!("{fault}\n{program}");
@@ -132,9 +128,9 @@ impl World {
     }
 
     /// The end of a call, whose result the registers hold (ax).
-    fn returns(&mut self, target: &Target, regs: u64, ret: u64) -> Vec<Vec<u8>> {
+    fn returns(&mut self, offsets: &BtfOffsets, regs: u64, ret: u64) -> Vec<Vec<u8>> {
         self.put(regs, 80, ret);
-        self.run(sys_exit(&maps(), target, Source::All), &[regs, ret])
+        self.run(sys_exit(&maps(), offsets, &Session::default(), Source::All), &[regs, ret])
     }
 
     fn siginfo(&mut self, signo: u32, code: i32, pid: u32) -> u64 {
@@ -158,10 +154,10 @@ fn ids_are_those_of_the_level_that_the_session_has() {
         |level: i16| Namespace { thread_pid: THREAD_PID as i16, group_leader: LEADER as i16, number: 8 + 16 * level };
     for (namespace, add) in [(None, 0), (Some(level(0)), 0), (Some(level(1)), 500)] {
         let mut w = World::new();
-        let target = Target { namespace, ..target() };
+        let offsets = BtfOffsets { namespace, ..offsets() };
         let child = w.task(33, 33, 0);
         let parent = w.m.task;
-        let events = w.run(fork(&maps(), &target), &[parent, child]);
+        let events = w.run(fork(&maps(), &offsets, &Session::default()), &[parent, child]);
         assert_eq!(names(&events), ["fork"]);
         let ev = Event::parse(&events[0]).expect("an event");
         assert_eq!((ev.pid(), ev.tid()), (20 + add, 21 + add));
@@ -170,7 +166,7 @@ fn ids_are_those_of_the_level_that_the_session_has() {
         // A thread that takes its leader's id by execve has been told its first one.
         w.trace(parent, &[(state::TID, 7)]);
         let binprm = w.object(&[0; 4]);
-        let events = w.run(exec(&maps(), &target), &[parent, 9, binprm]);
+        let events = w.run(exec(&maps(), &offsets, &Session::default()), &[parent, 9, binprm]);
         let old = if namespace.is_some() { 7 } else { 9 };
         assert_eq!((names(&events), values(&events[0], &["old_tid"])), (vec!["exec"], vec![old]));
     }
@@ -179,48 +175,48 @@ fn ids_are_those_of_the_level_that_the_session_has() {
 #[test]
 fn a_fatal_signal_is_shown_when_its_receiver_is_told_to_die() {
     let mut w = World::new();
-    let (maps, target) = (maps(), target());
+    let (maps, offsets, session) = (maps(), offsets(), Session::default());
     let exiting = w.task(40, 40, 4);
     w.trace(exiting, &[(state::FLAGS, 1)]);
     let info = w.siginfo(15, 0, 77);
-    assert!(w.run(generated(&maps, &target), &[15, info, exiting, 1, 0]).is_empty());
+    assert!(w.run(generated(&maps, &offsets, &session), &[15, info, exiting, 1, 0]).is_empty());
     // What comes after it is too late.
-    assert!(w.run(generated(&maps, &target), &[1, info, exiting, 1, 1]).is_empty());
+    assert!(w.run(generated(&maps, &offsets, &session), &[1, info, exiting, 1, 1]).is_empty());
     w.m.task = exiting;
     w.m.pid_tgid = 40 << 32 | 40;
     let action = w.object(&[0]);
-    let events = w.run(delivered(&maps, &target), &[9, 0, action]);
+    let events = w.run(delivered(&maps, &offsets, &session), &[9, 0, action]);
     assert_eq!((names(&events), values(&events[0], &["signo", "pid"])), (vec!["signal"], vec![15, 77]));
-    assert!(w.run(delivered(&maps, &target), &[9, 0, action]).is_empty());
+    assert!(w.run(delivered(&maps, &offsets, &session), &[9, 0, action]).is_empty());
     // One that is delivered to be handled, or by SIGKILL, is none.
     let lives = w.task(50, 50, 0);
     w.trace(lives, &[]);
-    assert!(w.run(generated(&maps, &target), &[15, info, lives, 1, 0]).is_empty());
-    assert!(w.run(generated(&maps, &target), &[9, info, exiting, 1, 0]).is_empty());
+    assert!(w.run(generated(&maps, &offsets, &session), &[15, info, lives, 1, 0]).is_empty());
+    assert!(w.run(generated(&maps, &offsets, &session), &[9, info, exiting, 1, 0]).is_empty());
 }
 
 #[test]
 fn a_call_that_a_fatal_signal_ends_has_its_result() {
     let mut w = World::new();
-    let target = target();
+    let offsets = offsets();
     let exiting = w.task(40, 40, 4);
     w.m.task = exiting;
     w.m.pid_tgid = 40 << 32 | 40;
-    let row = plan::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
+    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
     assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
     let regs = w.object(&[0; 21]);
     // Cut off by another thread's signal it has none, and the end of the task tells of it.
     w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-    assert!(w.returns(&target, regs, -512i64 as u64).is_empty());
+    assert!(w.returns(&offsets, regs, -512i64 as u64).is_empty());
     w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into()), (state::HELD, 2), (state::HELD_NR, 15)]);
-    let events = w.returns(&target, regs, -512i64 as u64);
+    let events = w.returns(&offsets, regs, -512i64 as u64);
     assert_eq!(names(&events), ["openat", "signal"]);
     assert_eq!(values(&events[1], &["signo"]), [15]);
 }
 
 #[test]
 fn an_ignored_signal_waits_for_the_end_of_a_call_that_runs() {
-    let (maps, target) = (maps(), target());
+    let (maps, offsets, session) = (maps(), offsets(), Session::default());
     // Flags, the task's state and number of the call: shown at once?
     for (flags, sleeps, nr, signo, at_once) in
         [(0, 0, 0, 17, true), (1, 0, 0, 17, false), (1, 1, 0, 17, true), (1, 1, 61, 17, false), (1, 1, 61, 28, true)]
@@ -230,7 +226,7 @@ fn an_ignored_signal_waits_for_the_end_of_a_call_that_runs() {
         w.put(receiver, STATE, sleeps);
         w.trace(receiver, &[(state::FLAGS, flags), (state::NR, nr)]);
         let info = w.siginfo(signo, 1, 99);
-        let events = w.run(generated(&maps, &target), &[signo.into(), info, receiver, 1, 1]);
+        let events = w.run(generated(&maps, &offsets, &session), &[signo.into(), info, receiver, 1, 1]);
         assert_eq!(names(&events), if at_once { vec!["signal"] } else { vec![] }, "{flags} {sleeps} {nr} {signo}");
         let shown = if at_once {
             let ev = Event::parse(&events[0]).expect("an event");
@@ -238,11 +234,11 @@ fn an_ignored_signal_waits_for_the_end_of_a_call_that_runs() {
             events
         } else {
             // A second one is not kept: there is one place.
-            assert_eq!(names(&w.run(generated(&maps, &target), &[23, info, receiver, 1, 1])), ["signal"]);
+            assert_eq!(names(&w.run(generated(&maps, &offsets, &session), &[23, info, receiver, 1, 1])), ["signal"]);
             w.m.task = receiver;
             w.m.pid_tgid = 40 << 32 | 41;
             let regs = w.object(&[0; 21]);
-            w.returns(&target, regs, 0)
+            w.returns(&offsets, regs, 0)
         };
         assert_eq!((names(&shown), values(&shown[0], &["signo", "pid"])), (vec!["signal"], vec![signo.into(), 99]));
     }
@@ -250,12 +246,12 @@ fn an_ignored_signal_waits_for_the_end_of_a_call_that_runs() {
 
 #[test]
 fn a_siginfo_that_is_none_is_that_of_the_sender() {
-    let (maps, target) = (maps(), target());
+    let (maps, offsets, session) = (maps(), offsets(), Session::default());
     for (info, expected) in [(0, [0, 520, 1000]), (1, [0x80, 0, 0])] {
         let mut w = World::new();
         w.m.uid_gid = 7 << 32 | 1000;
         let receiver = w.m.task;
-        let events = w.run(generated(&maps, &target), &[23, info, receiver, 0, 1]);
+        let events = w.run(generated(&maps, &offsets, &session), &[23, info, receiver, 0, 1]);
         // The process is known to the receiver by the id that its own, deepest namespace has.
         assert_eq!(values(&events[0], &["code", "pid", "uid"]), expected);
     }
@@ -263,14 +259,14 @@ fn a_siginfo_that_is_none_is_that_of_the_sender() {
 
 #[test]
 fn stops_are_those_that_the_kernel_will_carry_out() {
-    let (maps, target) = (maps(), target());
-    let stopped = |signo: u64, handler: u64, jobctl: u64, flags: u64, (group, session): (u64, u64)| {
+    let (maps, offsets, session) = (maps(), offsets(), Session::default());
+    let stopped = |signo: u64, handler: u64, jobctl: u64, flags: u64, (group, of): (u64, u64)| {
         let mut w = World::new();
         let task = w.task(40, 40, flags);
         let parent = w.task(30, 30, 0);
         let signal = u64::from_le_bytes(w.m.memory.read(parent + SIGNAL as u64, 8).unwrap().try_into().unwrap());
         w.put(signal, 32, group);
-        w.put(signal, 40, session);
+        w.put(signal, 40, of);
         w.put(task, PARENT, parent);
         w.put(task, JOBCTL, jobctl);
         w.trace(task, &[]);
@@ -283,7 +279,7 @@ fn stops_are_those_that_the_kernel_will_carry_out() {
         w.put(signal, 32, 1);
         w.put(signal, 40, 1);
         w.put(parent, PARENT, top);
-        let events = w.run(delivered(&maps, &target), &[signo, info, action]);
+        let events = w.run(delivered(&maps, &offsets, &session), &[signo, info, action]);
         if let [_, stop] = &events[..] {
             assert_eq!(values(stop, &["signo"]), [signo]);
         }
@@ -303,7 +299,7 @@ fn stops_are_those_that_the_kernel_will_carry_out() {
 
 #[test]
 fn other_threads_leave_their_calls_to_stop() {
-    let target = target();
+    let offsets = offsets();
     for (ret, jobctl, stops) in
         [(-516i64, 1 << 17 | 19, true), (-4, 1 << 17 | 19, true), (-512, 0, false), (0, 1 << 17 | 19, false)]
     {
@@ -311,14 +307,14 @@ fn other_threads_leave_their_calls_to_stop() {
         let (task, regs) = (w.m.task, w.object(&[0; 21]));
         w.put(task, JOBCTL, jobctl);
         w.trace(task, &[(state::FLAGS, 1)]);
-        let events = w.returns(&target, regs, ret as u64);
+        let events = w.returns(&offsets, regs, ret as u64);
         assert_eq!(names(&events), if stops { vec!["stop"] } else { vec![] }, "{ret}");
     }
 }
 
 #[test]
 fn a_path_that_faulted_at_entry_is_the_kernel_s_at_exec() {
-    let (maps, target) = (maps(), target());
+    let (maps, offsets, session) = (maps(), offsets(), Session::default());
     let tails = b"\0and the others";
     for (nr, caps, fdpath, expected) in [
         (59u64, 3u64 | 1 << 2, 0u64, Some(1 | 1 << 2)),
@@ -338,7 +334,7 @@ fn a_path_that_faulted_at_entry_is_the_kernel_s_at_exec() {
             words.push((state::TAILS + 8 * i as i16, u64::from_le_bytes(word)));
         }
         w.trace(task, &words);
-        w.run(exec(&maps, &target), &[task, 21, binprm]);
+        w.run(exec(&maps, &offsets, &session), &[task, 21, binprm]);
         let state = w.state(task);
         let word = |at: i16| u64::from_le_bytes(state[at as usize..][..8].try_into().unwrap());
         let have = &state[state::TAILS as usize..][..word(state::LEN) as usize];
@@ -368,10 +364,10 @@ fn where_names_are() -> Names {
 
 #[test]
 fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
-    let target = Target { names: Some(where_names_are()), ..target() };
+    let offsets = BtfOffsets { names: Some(where_names_are()), ..offsets() };
     let mut w = World::new();
     let task = w.m.task;
-    let row = plan::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
+    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
     assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
     let (inode, sb) = (w.object(&[4711, 5, 0o100_644]), w.object(&[0xef53]));
     let entry = |w: &mut World, parent: u64, name: &[u8], hashed: u64| {
@@ -405,7 +401,7 @@ fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
         (2, raw::WHOLE, 0, b"mnt\0"),
     ] {
         w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-        let events = w.returns(&target, regs, fd);
+        let events = w.returns(&offsets, regs, fd);
         assert_eq!(events.len(), 2);
         let (record, call) = (&events[0], Event::parse(&events[1]).expect("an event"));
         assert_eq!((call.schema.name, call.ret()), ("openat", fd as i64));
@@ -421,13 +417,13 @@ fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
     // What failed, and what is not open any more, has no name.
     for (ret, events) in [(-2i64, 1), (3, 1)] {
         w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-        assert_eq!(w.returns(&target, regs, ret as u64).len(), events, "{ret}");
+        assert_eq!(w.returns(&offsets, regs, ret as u64).len(), events, "{ret}");
     }
     // A path that never ends is not whole.
     w.put(file, 0, sub);
     w.put(sub, 0, file);
     w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-    let events = w.returns(&target, regs, 0);
+    let events = w.returns(&offsets, regs, 0);
     assert_eq!(events[0][layout.fixed + raw::BITS] & raw::WHOLE as u8, 0);
 }
 
@@ -449,7 +445,7 @@ impl World {
 
 #[test]
 fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
-    let (maps, target) = (maps(), target());
+    let (maps, offsets, session) = (maps(), offsets(), Session::default());
     let mut w = World::new();
     let receiver = w.task(40, 40, 0);
     let ignored = w.siginfo(10, 0, 77);
@@ -459,22 +455,26 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
     assert!(w.m.set_value(
         ROWS,
         &3u32.to_le_bytes(),
-        &plan::row(::events::schema::by_name("close").expect("close"), true, Limits { string: 32, verbose: false })
+        &capture_row::row(
+            ::events::schema::by_name("close").expect("close"),
+            true,
+            Limits { string: 32, verbose: false }
+        )
     ));
     // In close(3), at its end.
     let in_close: &[(i16, u64)] = &[(state::FLAGS, state::IN_CALL as u64), (state::NR, 3), (state::ARGS, 3)];
     let regs = w.object(&[0; 21]);
-    type Made = Result<crate::Program, crate::AsmError>;
-    let programs: [(&str, u16, Made, Vec<u64>); 6] = [
-        ("signal_generate", g::P_SIGNAL.id, generated(&maps, &target), vec![10, ignored, receiver, 1, 1]),
-        ("signal_deliver", g::P_SIGNAL.id, delivered(&maps, &target), vec![10, ignored, action]),
-        ("fork", g::P_FORK.id, fork(&maps, &target), vec![task, child]),
-        ("exec", g::P_EXEC.id, exec(&maps, &target), vec![task, 9, binprm]),
-        ("exit", g::P_EXIT.id, exit(&maps, &target), vec![task]),
+
+    let programs: [(&str, u16, Generated, Vec<u64>); 6] = [
+        ("signal_generate", g::P_SIGNAL.id, generated(&maps, &offsets, &session), vec![10, ignored, receiver, 1, 1]),
+        ("signal_deliver", g::P_SIGNAL.id, delivered(&maps, &offsets, &session), vec![10, ignored, action]),
+        ("fork", g::P_FORK.id, fork(&maps, &offsets, &session), vec![task, child]),
+        ("exec", g::P_EXEC.id, exec(&maps, &offsets, &session), vec![task, 9, binprm]),
+        ("exit", g::P_EXIT.id, exit(&maps, &offsets, &session), vec![task]),
         (
             "sys_exit",
             ::events::schema::by_name("close").expect("close").id,
-            sys_exit(&maps, &target, Source::All),
+            sys_exit(&maps, &offsets, &session, Source::All),
             vec![regs, 0],
         ),
     ];
@@ -508,8 +508,8 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
 
 #[test]
 fn the_siginfo_of_a_held_signal_is_read_before_the_next_may_be_held() {
-    let target = target();
-    let program = delivered(&maps(), &target).expect("a program").to_string();
+    let offsets = offsets();
+    let program = delivered(&maps(), &offsets, &Session::default()).expect("a program").to_string();
     let lines: Vec<&str> = program.lines().collect();
     let at = |what: &str| lines.iter().position(|l| l.contains(what)).unwrap_or_else(|| panic!("{what}\n{program}"));
     let held = at("a signal that was held");

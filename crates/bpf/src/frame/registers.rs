@@ -1,0 +1,20 @@
+//! The registers of the programs, and those of a task in `struct pt_regs`.
+
+/// The registers that keep their meaning through a program.
+pub(crate) mod reg {
+    use crate::insn::Reg;
+
+    /// The state of the current task.
+    pub(crate) const STATE: Reg = Reg::R6;
+    /// The scratch buffer of this CPU, in whose front the event is built.
+    pub(crate) const BUFFER: Reg = Reg::R7;
+    /// Bytes of the event so far.
+    pub(crate) const END: Reg = Reg::R8;
+    /// The row of the call.
+    pub(crate) const ROW: Reg = Reg::R9;
+}
+
+/// Offsets of the arguments' registers in `struct pt_regs` (arch/x86/include/asm/ptrace.h): di, si, dx, r10, r8, r9.
+pub(crate) const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
+/// Offset of ax, which holds the result.
+pub(crate) const AX: i16 = 80;

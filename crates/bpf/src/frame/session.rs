@@ -1,0 +1,65 @@
+//! What of a session its programs must know: maps, whose events, which of them, and where the programs are attached.
+
+#[cfg(doc)]
+use super::{session_switch, state};
+#[cfg(doc)]
+use crate::capture_row;
+
+/// The maps that the programs use, by their descriptors.
+#[derive(Clone, Debug, Default)]
+pub struct Maps {
+    /// Task storage of [`state::SIZE`] bytes.
+    pub tasks: i32,
+    /// Array of [`crate::scratch::SIZE`] bytes by CPU.
+    pub scratch: i32,
+    /// Ring buffers by CPU.
+    pub rings: Vec<i32>,
+    /// Array of [`capture_row::ROW`] bytes by call number; its size is `row_count`.
+    pub rows: i32,
+    /// Number of rows.
+    pub row_count: i32,
+    /// Hash from [`capture_row::switch_key`] to two ops, of entry and of exit.
+    pub switches: i32,
+}
+
+/// The settings of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// The kinds of ops that the rows have, a bit each ([`capture_row::kinds`]): what is not there costs the verifier nothing. None: all.
+    pub kinds: Option<u32>,
+    /// Some calls have captures: a thread's name, stacks. So many frames at the top of a stack of the kernel are the programs' own.
+    pub captures: Option<u8>,
+    /// Calls that no row describes, and 32-bit ones, are wanted.
+    pub unknown: bool,
+    /// The session can be stopped, and its calls chosen anew: the first value of [`crate::scratch::SWITCH`] (see [`session_switch`]).
+    pub switch: Option<u64>,
+    /// Filters of the selected calls by their numbers, sorted, all of one text; empty: all events pass.
+    pub filters: Vec<(u32, lang::Filter)>,
+    /// Every process is traced but those whose task storage says [`state::LEFT_OUT`] or [`state::OWN`]; else only those with task
+    /// storage are.
+    pub system_wide: bool,
+    /// Whose tasks may be traced, where that is not root's session: a task that executes a program with other rights is let go.
+    pub only: Option<Rights>,
+}
+
+/// What a traced task may be, as ptrace(2) has it: of one user, without a capability that the tracer does not have, and dumpable (a
+/// program that its user may not read is not). Where the kernel keeps that is in [`crate::btf_offsets::Credentials`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Real user of the session.
+    pub uid: u32,
+    /// Capabilities, as bits.
+    pub capabilities: u64,
+}
+
+/// Where the programs of calls are attached, which decides what their context looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `sys_enter` (tp_btf) and `sys_exit` (a raw tracepoint): { pt_regs, number } and { pt_regs, result }. Every task of the
+    /// machine passes there.
+    All,
+    /// The tracepoints of single calls, `syscalls:sys_enter_NAME`: `{ u64 common, int number, long arguments[] }` and
+    /// `{ u64 common, int number, long result }`. Other calls do not notice. With the call's number of arguments: the kernel
+    /// refuses a program that reads beyond them.
+    Single(u8),
+}

@@ -1,0 +1,38 @@
+//! Stack slots, from r10.
+
+/// The context.
+pub const CTX: i16 = -16;
+/// Raw result.
+pub const RET: i16 = -24;
+/// The op under way, 16 bytes.
+pub const OP: i16 = -40;
+/// The argument's address.
+pub const ADDR: i16 = -48;
+/// A length.
+pub const LEN: i16 = -56;
+/// A word read from the target.
+pub const WORD: i16 = -64;
+/// The second half of a pair read from the target. WORD2 lies right above WORD.
+pub const WORD2: i16 = -72;
+/// Where a list started.
+pub const HEAD: i16 = -80;
+/// Loop counters.
+pub const I: i16 = -88;
+/// What became of the read.
+pub const CAP: i16 = -112;
+/// A key of 16 bytes.
+pub const KEY: i16 = -128;
+/// Spare.
+pub const TEMP: i16 = -144;
+/// Task storage, for functions that are called back.
+pub const STATE: i16 = -152;
+/// Scratch buffer, for the same.
+pub const SCRATCH: i16 = -160;
+/// Row, for the same.
+pub const ROW: i16 = -168;
+/// The scratch buffer, where this run has claimed it; else 0.
+pub const CLAIMED: i16 = -176;
+/// The context of the program, where captures need it.
+pub const CONTEXT: i16 = -184;
+/// The lowest of all.
+pub const LAST: i16 = CONTEXT;

@@ -1,0 +1,70 @@
+//! The value of the task storage.
+//!
+//! ```text
+//! 0 flags  8 start  16 number  24 arguments (8 × u64)  88 bytes of tails  96 capture bits  104 cpu  112 tid
+//! 120 result  128 held signal: what, number, 48 bytes of siginfo  192 tails …
+//! ```
+
+/// Flags.
+pub const FLAGS: i16 = 0;
+/// Start of the call, ns.
+pub const START: i16 = 8;
+/// Number of the call.
+pub const NR: i16 = 16;
+/// Arguments.
+pub const ARGS: i16 = 24;
+/// Bytes in `TAILS`.
+pub const LEN: i16 = 88;
+/// Capture bits of `TAILS`.
+pub const CAPS: i16 = 96;
+/// Processor at entry.
+pub const CPU: i16 = 104;
+/// Id of the thread as the session's namespace knew it when it was made; 0 where nobody has said.
+pub const TID: i16 = 112;
+/// Raw result of the call that ends. Read again from here, it is unknown to the verifier: what that has learnt of it must not
+/// tell apart the ways through what follows.
+pub const RET: i16 = 120;
+/// A signal that waits to be shown: one of [`held`].
+pub const HELD: i16 = 128;
+/// Its number.
+pub const HELD_NR: i16 = 136;
+/// The first [`SIGINFO`] bytes of its siginfo.
+pub const HELD_INFO: i16 = 144;
+/// Tails of entry.
+pub const TAILS: i16 = HELD_INFO + SIGINFO as i16;
+/// Bytes of a siginfo that are looked at.
+pub const SIGINFO: i32 = 48;
+/// Room for tails. The whole stays below 8 KiB, the most that the kernel allocates for it without sleeping.
+pub const ROOM: i32 = 6144;
+/// Bytes of the value.
+pub const SIZE: u32 = TAILS as u32 + ROOM as u32;
+
+/// A call is under way.
+pub const IN_CALL: i32 = 1;
+/// The call is a 32-bit one.
+pub const COMPAT: i32 = 4;
+/// The call was in flight when its process was attached to: its start is not known.
+pub const ATTACHED: i32 = 8;
+/// The command before its execve: its calls are trapline's own.
+pub const STARTING: i32 = 2;
+/// Not traced although the whole machine is: it reads what trapline writes. Its threads are not, its children are.
+pub const LEFT_OUT: i32 = 16;
+/// Not traced, and its children neither: trapline's own.
+pub const OWN: i32 = 32;
+/// The call was not wanted when its memory had to be read.
+pub const UNREAD: i32 = 64;
+/// A filter has rejected the call at its entry, and it is counted.
+pub const REJECTED: i32 = 128;
+/// The scratch buffer was taken when the call's memory had to be read.
+pub const ENTRY_LOST: i32 = 256;
+
+/// What stands in [`HELD`]. Written by whoever sends a signal, under the receiver's siglock, and only where it is
+/// [`NONE`](held::NONE); taken by the receiver.
+pub mod held {
+    /// No signal.
+    pub const NONE: i32 = 0;
+    /// One that the receiver ignores, for after the call that it is in.
+    pub const IGNORED: i32 = 1;
+    /// The one that ends the receiver's process, which the receiver is given as SIGKILL.
+    pub const FATAL: i32 = 2;
+}

@@ -1,0 +1,163 @@
+//! The whole machine: every task gets a state, at its birth or at its first call, and some are left out.
+//!
+//! ```text
+//! state of a task   none       nothing is known of it: what its first return to user space ends began before the start
+//!                   start 0    the same, but a program has met it
+//!                   else       known: a return without an entry is a child's first, and no call
+//!                   LEFT_OUT   it reads what trapline writes: no events, nor for its threads
+//!                   OWN        trapline's own: no events, nor for its children
+//! ```
+//!
+//! Marks live in task storage, not in a list of ids, so that they hold in every pid namespace and are inherited without a gap.
+
+use super::counters::Lost;
+use super::registers::{ARG_REGISTERS, AX};
+use super::{Emitter, Source, reg, slot, state};
+use crate::asm::Label;
+use crate::helper::Helper;
+use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::scratch::front;
+use events::layout::NO_CPU;
+
+impl Emitter<'_> {
+    /// r6 = the current task's storage, or out. On a whole machine every task gets one, and those left out end here; without memory
+    /// for it an event is lost, and counted.
+    pub(crate) fn state_or_new(&mut self, out: Label) {
+        let [lost, made] = [self.new_label(), self.new_label()];
+        self.every_state(out, lost);
+        self.jump(made);
+        self.bind(lost);
+        self.find(out);
+        self.count_lost(Lost::Unknown);
+        self.jump(out);
+        self.bind(made);
+        self.leave_out(out);
+    }
+
+    /// Ends here for those who are left out.
+    pub(crate) fn leave_out(&mut self, out: Label) {
+        let session = self.session;
+        if session.system_wide {
+            self.load_state(R1, state::FLAGS);
+            self.alu(Alu::And, R1, state::LEFT_OUT | state::OWN);
+            self.jump_if(Cond::Ne, R1, 0, out);
+        }
+    }
+
+    /// r6 = the current task's storage, also of those who are left out; `out` for those that are not traced, `lost` where a new one
+    /// cannot be made.
+    pub(crate) fn every_state(&mut self, out: Label, lost: Label) {
+        let (offsets, session) = (self.offsets, self.session);
+        const PF_KTHREAD: i32 = 0x0020_0000; // include/linux/sched.h
+        if !session.system_wide {
+            return self.current_state(out);
+        }
+        self.note("the current task's state, made where there is none; threads of the kernel have none");
+        self.call(Helper::GetCurrentTaskBtf);
+        self.load(Size::W, R1, R0, offsets.task_flags);
+        self.alu(Alu::And, R1, PF_KTHREAD);
+        self.jump_if(Cond::Ne, R1, 0, out);
+        self.mov(R2, R0);
+        self.storage(true);
+        self.jump_if(Cond::Eq, R0, 0, lost);
+        self.mov(reg::STATE, R0);
+    }
+
+    /// On a whole machine: a thread of which nothing is known (no flags, no start) leaves a call that began before the programs were
+    /// attached. Number and arguments are those that the registers still have; start, processor and what was to be read at entry are
+    /// unknown. From [`Source::All`] the address of the registers is in CTX.
+    pub(crate) fn began_before(&mut self, source: Source, out: Label) {
+        let offsets = self.offsets;
+        const ORIG_AX: i16 = 120;
+        const REGISTERS: i32 = 168;
+        const REGISTERS_AT: i16 = front::REGISTERS;
+        const TS_COMPAT: i32 = 2;
+        const RT_SIGRETURN: i32 = 15;
+        const FORKS: [i32; 4] = [56, 57, 58, 435];
+        let [known, numbered, goes_on, framed] = std::array::from_fn(|_| self.new_label());
+        self.load_state(R1, state::FLAGS);
+        self.jump_if(Cond::Ne, R1, 0, known);
+        self.load_state(R1, state::START);
+        self.jump_if(Cond::Ne, R1, 0, known);
+        self.note("a call from before the start");
+        self.call(Helper::KtimeGetNs);
+        self.store_state(state::START, R0);
+        self.claimed(Lost::Unknown, out);
+        if source == Source::All {
+            self.load_slot(R3, slot::CTX);
+        } else {
+            self.call(Helper::GetCurrentTaskBtf);
+            self.mov(R1, R0);
+            self.call(Helper::TaskPtRegs);
+            self.mov(R3, R0);
+        }
+        self.mov(R1, reg::BUFFER);
+        self.alu(Alu::Add, R1, i32::from(REGISTERS_AT));
+        self.mov(R2, REGISTERS);
+        self.call(Helper::ProbeReadKernel);
+        if source == Source::All {
+            self.load_event(Size::D, R1, REGISTERS_AT + ORIG_AX);
+        } else {
+            self.load_slot(R2, slot::CTX);
+            self.load(Size::W, R1, R2, 8);
+        }
+        self.jump_if(Cond::Sge, R1, 0, numbered);
+        // Its registers are those of the interrupted program, with -1 in place of a number.
+        self.mov(R1, RT_SIGRETURN);
+        self.bind(numbered);
+        self.store_state(state::NR, R1);
+        for (i, reg) in ARG_REGISTERS.iter().enumerate() {
+            self.load_event(Size::D, R4, REGISTERS_AT + *reg);
+            self.store_state(state::ARGS + 8 * i as i16, R4);
+        }
+        self.jump_if(Cond::Ne, R1, RT_SIGRETURN, framed);
+        self.store_state(state::ARGS, 0);
+        self.bind(framed);
+        self.note("a child's first return is no call");
+        self.load_event(Size::D, R2, REGISTERS_AT + AX);
+        self.jump_if(Cond::Ne, R2, 0, goes_on);
+        for nr in FORKS {
+            self.jump_if(Cond::Eq, R1, nr, out);
+        }
+        self.bind(goes_on);
+        self.store_state(state::LEN, 0);
+        self.store_state(state::CAPS, 0);
+        self.store_state(state::CPU, i32::from(NO_CPU));
+        self.call(Helper::GetCurrentTaskBtf);
+        self.load(Size::W, R2, R0, offsets.thread_status);
+        self.mov(R1, state::IN_CALL | state::ATTACHED);
+        self.alu(Alu::And, R2, TS_COMPAT);
+        let wide = self.new_label();
+        self.jump_if(Cond::Eq, R2, 0, wide);
+        self.alu(Alu::Or, R1, state::COMPAT);
+        self.bind(wide);
+        self.store_state(state::FLAGS, R1);
+        self.bind(known);
+    }
+
+    /// On a whole machine, with the child's state in r0 and the context in r9: the child is known from its birth (its start is
+    /// set), and left out where its creator is trapline's own, or left out and of the same process.
+    pub(crate) fn born(&mut self, out: Label) {
+        let offsets = self.offsets;
+        let [traced, none, thread] = [self.new_label(), self.new_label(), self.new_label()];
+        self.mov(R8, R0);
+        self.jump_if(Cond::Eq, R8, 0, none);
+        self.call(Helper::KtimeGetNs);
+        self.store(Size::D, R8, state::START, R0);
+        self.bind(none);
+        self.load_state(R5, state::FLAGS);
+        self.alu(Alu::And, R5, state::LEFT_OUT | state::OWN);
+        self.jump_if(Cond::Eq, R5, 0, traced);
+        self.jump_if(Cond::Eq, R8, 0, out);
+        self.load(Size::D, R1, R9, 0);
+        self.load(Size::W, R2, R1, offsets.task_tgid);
+        self.load(Size::D, R1, R9, 8);
+        self.load(Size::W, R3, R1, offsets.task_tgid);
+        self.jump_if(Cond::Eq, R2, R3, thread);
+        self.alu(Alu::And, R5, state::OWN);
+        self.bind(thread);
+        self.store(Size::D, R8, state::FLAGS, R5);
+        self.jump(out);
+        self.bind(traced);
+    }
+}

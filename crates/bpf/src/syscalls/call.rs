@@ -1,0 +1,233 @@
+//! The event of a call.
+
+use super::{filters, ops};
+use crate::asm::Label;
+use crate::capture_row;
+use crate::frame::{Emitter, Lost, reg, slot, state};
+use crate::helper::Helper;
+use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::scratch::front;
+use events::generated as g;
+use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout};
+
+/// Writes the fixed part of the call's event into the scratch buffer, and sets r8 to its length.
+fn fixed(e: &mut Emitter<'_>) {
+    let session = e.session;
+    e.note("fixed part");
+    if !filters::timed(e.session) {
+        e.call(Helper::KtimeGetNs);
+        e.store_event(Size::D, 0, R0);
+    }
+    e.load_row(Size::H, R1, capture_row::ID);
+    e.store_event(Size::H, 8, R1);
+    e.who();
+    // All are stored as if they were wide, without a branch for the verifier to follow: what is behind a narrow one is stored
+    // later. An argument that does not exist goes where the tails will be.
+    for i in 0..6i16 {
+        e.load_row(Size::H, R2, capture_row::ARGS + 2 * i);
+        e.alu(Alu::And, R2, 0x7f);
+        e.alu(Alu::Add, R2, reg::BUFFER);
+        e.load_state(R1, state::ARGS + 8 * i);
+        e.store(Size::D, R2, 0, R1);
+    }
+    if session.captures.is_some() {
+        e.mov(R1, 1);
+        for i in 0..capture_row::CAPTURES as i16 {
+            e.load_row(Size::H, R2, capture_row::CAPTURED + 2 * i);
+            e.alu(Alu::And, R2, 0x7f);
+            e.alu(Alu::Add, R2, reg::BUFFER);
+            e.store(Size::D, R2, 0, R1);
+        }
+    }
+    e.load_state(R1, state::START);
+    e.store_event(Size::D, 24, R1);
+    e.result(R1);
+    e.store_event(Size::D, 32, R1);
+    // Processors at entry and exit.
+    let known = e.new_label();
+    e.load_row(Size::B, R2, capture_row::CPU);
+    e.alu(Alu::And, R2, 0x7f);
+    e.alu(Alu::Add, R2, reg::BUFFER);
+    e.load_state(R1, state::CPU);
+    e.store(Size::H, R2, 0, R1);
+    e.store_slot(slot::TEMP, R2);
+    e.mov(R0, -1);
+    e.get_ended(R1);
+    e.jump_if(Cond::Ne, R1, 0, known);
+    e.call(Helper::GetSmpProcessorId);
+    e.bind(known);
+    e.load_slot(R2, slot::TEMP);
+    e.store(Size::H, R2, 2, R0);
+    e.load_row(Size::B, reg::END, capture_row::FIXED);
+    e.alu(Alu::And, reg::END, 0x7f);
+}
+
+/// The tails of the event: those of entry as they were read then, or else read now, and those of exit.
+fn tails(e: &mut Emitter<'_>, drop: Label) {
+    let run = e.new_label();
+    e.load_state(R1, state::CAPS);
+    e.set_caps(R1);
+    e.mov(R1, 0);
+    e.load_row(Size::B, R2, capture_row::N);
+    ops::choose(e);
+    // An execve that failed has left the memory as it was, and has faulted its pages in: read it now.
+    let [keep, execve] = [e.new_label(), e.new_label()];
+    e.result(R2);
+    e.jump_if(Cond::Sge, R2, 0, keep);
+    e.load_state(R2, state::NR);
+    e.jump_if(Cond::Eq, R2, 59, execve);
+    e.jump_if(Cond::Ne, R2, 322, keep);
+    e.bind(execve);
+    e.store_state(state::LEN, 0);
+    e.mov(R1, 0);
+    e.set_caps(R1);
+    e.bind(keep);
+    e.load_state(R2, state::LEN);
+    e.jump_if(Cond::Eq, R2, 0, run);
+    e.jump_if(Cond::Gt, R2, state::ROOM, run);
+    e.store_slot(slot::LEN, R2);
+    e.place(R1, 0);
+    e.mov(R3, reg::STATE);
+    e.alu(Alu::Add, R3, i32::from(state::TAILS));
+    e.call(Helper::ProbeReadKernel);
+    e.load_slot(R2, slot::LEN);
+    e.alu(Alu::Add, reg::END, R2);
+    e.load_row(Size::B, R1, capture_row::N_IN);
+    e.load_row(Size::B, R2, capture_row::N);
+    ops::choose(e);
+    e.bind(run);
+    ops::run(e, ops::Nested::All, drop);
+}
+
+/// The event of the call in r6, with the row in r9: at its end, or at that of its task, as [`ops::set_ended`] and
+/// [`ops::set_result`] have said. Emitted once, because the verifier looks at the ops once for each place from which they are run.
+pub fn call_event(e: &mut Emitter<'_>) {
+    let [drop, done, returned] = [e.new_label(), e.new_label(), e.new_label()];
+    fixed(e);
+    tails(e, drop);
+    e.get_ended(R2);
+    e.get_caps(R1);
+    e.jump_if(Cond::Eq, R2, 0, returned);
+    e.alu(Alu::Or, R1, i32::from(CAP_NO_RESULT));
+    e.bind(returned);
+    attached_bit(e);
+    e.store_event(Size::H, 10, R1);
+    e.output();
+    e.jump(done);
+    e.bind(drop);
+    e.note("too long for the scratch buffer");
+    e.load_event(Size::H, R3, 8);
+    e.count_lost(Lost::InR3);
+    e.bind(done);
+}
+
+/// A call that no row describes, or a 32-bit one: number, architecture, registers. The address of the registers is in CTX.
+pub(super) fn raw_event(e: &mut Emitter<'_>) {
+    const REGISTERS: i32 = 168;
+    const ARCH_X86_64: u64 = 0xc000_003e;
+    const ARCH_I386: u64 = 0x4000_0003;
+    // 32-bit calls take their arguments from bx cx dx si di bp (arch/x86/include/asm/syscall.h).
+    const ARG_REGISTERS_32: [i16; 6] = [40, 88, 96, 104, 112, 32];
+    let schema = &events::generated::C_RAW;
+    let layout = Layout::of(schema);
+    let [compat, ready] = [e.new_label(), e.new_label()];
+    let at = |i: usize| layout.args[i].0 as i16;
+    e.note("a call without a row");
+    e.call(Helper::KtimeGetNs);
+    e.store_event(Size::D, 0, R0);
+    e.store_event(Size::H, 8, i32::from(schema.id));
+    e.who();
+    for (from, to) in [(state::START, layout.start as i16), (state::NR, at(0))] {
+        e.load(Size::D, R1, reg::STATE, from);
+        e.store_event(if from == state::NR { Size::W } else { Size::D }, to, R1);
+    }
+    e.load_slot(R1, slot::RET);
+    e.store_event(Size::D, layout.ret as i16, R1);
+    e.load_state(R1, state::CPU);
+    e.store_event(Size::H, layout.cpu.0 as i16, R1);
+    e.call(Helper::GetSmpProcessorId);
+    e.store_event(Size::H, layout.cpu.1 as i16, R0);
+    e.load_state(R1, state::FLAGS);
+    e.alu(Alu::And, R1, state::COMPAT);
+    e.jump_if(Cond::Ne, R1, 0, compat);
+    e.store_event(Size::H, 10, 0);
+    e.constant(R1, ARCH_X86_64);
+    e.store_event(Size::W, at(1), R1);
+    for i in 0..6usize {
+        e.load_state(R1, state::ARGS + 8 * i as i16);
+        e.store_event(Size::D, at(2 + i), R1);
+    }
+    e.jump(ready);
+    e.bind(compat);
+    e.store_event(Size::H, 10, i32::from(CAP_32BIT));
+    e.constant(R1, ARCH_I386);
+    e.store_event(Size::W, at(1), R1);
+    // The registers, behind the event.
+    e.mov(R1, reg::BUFFER);
+    e.alu(Alu::Add, R1, i32::from(front::REGISTERS));
+    e.mov(R2, REGISTERS);
+    e.load_slot(R3, slot::CTX);
+    e.call(Helper::ProbeReadKernel);
+    for (i, reg) in ARG_REGISTERS_32.iter().enumerate() {
+        e.load_event(Size::D, R1, front::REGISTERS + *reg);
+        e.store_event(Size::D, at(2 + i), R1);
+    }
+    e.bind(ready);
+    e.mov(reg::END, layout.fixed as i32);
+}
+
+/// Adds to r1 the mark of a call that was in flight at attach.
+pub(super) fn attached_bit(e: &mut Emitter<'_>) {
+    let known = e.new_label();
+    e.load_state(R2, state::FLAGS);
+    e.alu(Alu::And, R2, state::ATTACHED);
+    e.jump_if(Cond::Eq, R2, 0, known);
+    e.alu(Alu::Or, R1, i32::from(CAP_START_UNKNOWN));
+    e.load_state(R2, state::FLAGS);
+    e.alu(Alu::And, R2, !state::ATTACHED);
+    e.store_state(state::FLAGS, R2);
+    e.bind(known);
+}
+
+/// Counts the call in r6, of which nothing could be read at its entry, as lost; falls through.
+pub(super) fn entry_lost(e: &mut Emitter<'_>, out: Label) {
+    e.note("its entry found the scratch buffer taken");
+    e.load_state(R1, state::NR);
+    e.row(out);
+    e.find(out);
+    e.load_row(Size::H, R3, capture_row::ID);
+    e.count_lost(Lost::InR3);
+}
+
+/// Jumps to `ended` where the current task, whose storage is in r6, ends in no call that is wanted; else to `event`, with the
+/// call ready to be told of.
+pub(super) fn unfinished(e: &mut Emitter<'_>, event: Label, ended: Label, out: Label) {
+    e.note("the call that it ends in");
+    e.claimed(Lost::Class(g::P_EXIT.id), out);
+    e.set_ended(true);
+    let read = e.new_label();
+    e.load_state(R1, state::FLAGS);
+    e.jump_if(Cond::Set, R1, state::STARTING | state::REJECTED, ended);
+    e.mov(R2, R1);
+    e.alu(Alu::And, R2, state::IN_CALL);
+    e.jump_if(Cond::Eq, R2, 0, ended);
+    e.mov(R2, R1);
+    e.alu(Alu::And, R2, state::ENTRY_LOST);
+    e.jump_if(Cond::Eq, R2, 0, read);
+    entry_lost(e, out);
+    e.jump(ended);
+    e.bind(read);
+    e.alu(Alu::And, R1, !state::IN_CALL);
+    e.store_state(state::FLAGS, R1);
+    e.load_state(R1, state::NR);
+    e.row(ended);
+    e.load_row(Size::H, R1, capture_row::FLAGS);
+    e.alu(Alu::And, R1, i32::from(capture_row::WANTED));
+    e.jump_if(Cond::Eq, R1, 0, ended);
+    e.call_is_held_back(ended);
+    e.store_slot(slot::RET, 0);
+    filters::before(e, filters::Outcome::CutOff, ended);
+    e.mov(R1, 0);
+    e.set_result();
+    e.jump(event);
+}

@@ -1,0 +1,105 @@
+//! `sys_enter`: number, arguments and start of a call, and what is read of it before it runs.
+
+use super::{filters, ops};
+use crate::btf_offsets::BtfOffsets;
+use crate::capture_row;
+use crate::frame::registers::ARG_REGISTERS;
+use crate::frame::{Emitter, Generated, Maps, Session, Source, program, reg, slot, state};
+use crate::helper::Helper;
+use crate::insn::{Alu, Cond, Reg::*, Size};
+
+/// Number and arguments from the registers, with the context in r2.
+fn arguments(e: &mut Emitter<'_>) {
+    let no_frame = e.new_label();
+    e.load(Size::D, R1, R2, 8);
+    e.store_state(state::NR, R1);
+    e.load(Size::D, R3, R2, 0);
+    for (i, reg) in ARG_REGISTERS.iter().enumerate() {
+        e.load(Size::D, R4, R3, *reg);
+        e.store_state(state::ARGS + 8 * i as i16, R4);
+    }
+    // rt_sigreturn's mask is in the signal frame: see the ptrace backend's SIGFRAME_MASK.
+    e.jump_if(Cond::Ne, R1, 15, no_frame);
+    e.load(Size::D, R4, R3, 152);
+    e.alu(Alu::Add, R4, 296);
+    e.store_state(state::ARGS, R4);
+    e.bind(no_frame);
+}
+
+/// The program for `sys_enter` (tp_btf; context: pt_regs, number).
+pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
+    const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
+    program(maps, offsets, session, |e, out| {
+        let native = e.new_label();
+        e.store_slot(slot::CTX, R1);
+        // What is not known of the call then is found at its end.
+        e.every_state(out, out);
+        e.leave_out(out);
+        e.call(Helper::GetCurrentTaskBtf);
+        e.load(Size::W, R2, R0, offsets.thread_status);
+        e.load_state(R1, state::FLAGS);
+        e.alu(Alu::And, R1, state::STARTING);
+        e.alu(Alu::Or, R1, state::IN_CALL);
+        e.alu(Alu::And, R2, TS_COMPAT);
+        e.jump_if(Cond::Eq, R2, 0, native);
+        e.alu(Alu::Or, R1, state::COMPAT);
+        e.bind(native);
+        e.store_state(state::FLAGS, R1);
+        e.note("number, arguments, start");
+        e.load_slot(R2, slot::CTX);
+        match source {
+            Source::All => arguments(e),
+            Source::Single(n) => {
+                e.load(Size::W, R1, R2, 8);
+                e.store_state(state::NR, R1);
+                for i in 0..i16::from(n.min(6)) {
+                    e.load(Size::D, R4, R2, 16 + 8 * i);
+                    e.store_state(state::ARGS + 8 * i, R4);
+                }
+            }
+        }
+        e.store_state(state::LEN, 0);
+        e.store_state(state::CAPS, 0);
+        filters::at_entry(e, out);
+        e.call(Helper::GetSmpProcessorId);
+        e.store_state(state::CPU, R0);
+        e.call(Helper::KtimeGetNs);
+        e.store_state(state::START, R0);
+        e.load_state(R1, state::FLAGS);
+        e.alu(Alu::And, R1, state::COMPAT);
+        e.jump_if(Cond::Ne, R1, 0, out);
+        e.load_state(R1, state::NR);
+        e.row(out);
+        e.load_row(Size::H, R1, capture_row::FLAGS);
+        e.alu(Alu::And, R1, i32::from(capture_row::AT_ENTRY | capture_row::WANTED));
+        e.not_read();
+        e.jump_if(Cond::Ne, R1, i32::from(capture_row::AT_ENTRY | capture_row::WANTED), out);
+        e.note("tails of entry");
+        e.claimed_or(out, |e| {
+            e.load_state(R1, state::FLAGS);
+            e.alu(Alu::Or, R1, state::ENTRY_LOST);
+            e.store_state(state::FLAGS, R1);
+            e.jump(out);
+        });
+        e.mov(reg::END, 0);
+        e.mov(R1, 0);
+        e.set_caps(R1);
+        e.store_slot(slot::RET, 0);
+        e.mov(R1, 0);
+        e.set_result();
+        e.mov(R1, 0);
+        e.load_row(Size::B, R2, capture_row::N_IN);
+        ops::choose(e);
+        ops::run(e, ops::Nested::Strings, out);
+        e.jump_if(Cond::Gt, reg::END, state::ROOM, out);
+        e.jump_if(Cond::Eq, reg::END, 0, out);
+        e.mov(R1, reg::STATE);
+        e.alu(Alu::Add, R1, i32::from(state::TAILS));
+        e.mov(R2, reg::END);
+        e.mov(R3, reg::BUFFER);
+        e.call(Helper::ProbeReadKernel);
+        e.store_state(state::LEN, reg::END);
+        e.get_caps(R1);
+        e.store_state(state::CAPS, R1);
+    })
+}

@@ -1,0 +1,136 @@
+//! `sys_exit`: the end of a call.
+
+use super::{call, descriptors, filters, signals, tasks};
+use crate::asm::Label;
+use crate::btf_offsets::BtfOffsets;
+use crate::capture_row;
+use crate::frame::registers::AX;
+use crate::frame::{Emitter, Generated, Lost, Maps, Session, Source, held, program, slot, state};
+use crate::helper::Helper;
+use crate::insn::{Alu, Cond, Reg::*, Size};
+
+/// Leaves a call open that was interrupted only because its thread is about to die (exit_group, a fatal signal, another thread's
+/// execve): it has no result, and the end of the task tells of it.
+fn cut_off(e: &mut Emitter<'_>, out: Label) {
+    let offsets = e.offsets;
+    const SIGNAL_GROUP_EXIT: i32 = 4; // include/linux/sched/signal.h
+    let goes_on = e.new_label();
+    e.jump_if(Cond::Sgt, R2, -512, goes_on);
+    e.jump_if(Cond::Slt, R2, -516, goes_on);
+    // The thread that is given the signal which ends them all returns first.
+    e.load_state(R1, state::HELD);
+    e.jump_if(Cond::Eq, R1, held::FATAL, goes_on);
+    e.call(Helper::GetCurrentTaskBtf);
+    e.follow(R9, R0, offsets.task_signal);
+    e.follow(R2, R9, offsets.signal_flags);
+    e.alu(Alu::And, R2, SIGNAL_GROUP_EXIT);
+    e.jump_if(Cond::Ne, R2, 0, out);
+    e.follow(R2, R9, offsets.signal_exec);
+    e.jump_if(Cond::Ne, R2, 0, out);
+    e.bind(goes_on);
+}
+
+/// The program for `sys_exit`. From [`Source::All`] (raw tracepoint; context: pt_regs) it is also that of
+/// [`super::exit`] (context: task), because it is the longest: the verifier then reads it once. The current task tells the two
+/// contexts apart.
+pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
+    program(maps, offsets, session, |e, out| {
+        let [event, told, raw_call, task_ends, ended, returned, lost] = std::array::from_fn(|_| e.new_label());
+        let shared = (source == Source::All).then(|| signals::Shared { show: e.new_label(), shown: e.new_label() });
+        e.store_slot(slot::CTX, R1);
+        e.state_or_new(out);
+        if source == Source::All {
+            e.call(Helper::GetCurrentTask);
+            e.load_slot(R2, slot::CTX);
+            if offsets.end_has_two {
+                e.load(Size::D, R3, R2, 8);
+                e.store_slot(slot::RET, R3);
+            }
+            e.load(Size::D, R2, R2, 0);
+            e.store_slot(slot::CTX, R2);
+            e.jump_if(Cond::Eq, R0, R2, task_ends);
+        }
+        if session.system_wide {
+            e.began_before(source, out);
+        }
+        e.load_state(R1, state::FLAGS);
+        e.mov(R2, R1);
+        e.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
+        // A child's first return has no entry.
+        e.jump_if(Cond::Ne, R2, state::IN_CALL, out);
+        e.load_slot(R2, slot::CTX);
+        match source {
+            Source::All if offsets.end_has_two => e.load_slot(R2, slot::RET),
+            Source::All => e.follow(R2, R2, AX),
+            Source::Single(_) => e.load(Size::D, R2, R2, 16),
+        }
+        e.store_state(state::RET, R2);
+        e.store_slot(slot::RET, R2);
+        cut_off(e, out);
+        e.load_state(R1, state::FLAGS);
+        e.mov(R3, R1);
+        e.alu(Alu::And, R3, !(state::IN_CALL | state::REJECTED));
+        e.store_state(state::FLAGS, R3);
+        if filters::decide_at_entry(e) {
+            e.jump_if(Cond::Set, R1, state::REJECTED, returned);
+        }
+        e.jump_if(Cond::Set, R1, state::ENTRY_LOST, lost);
+        e.alu(Alu::And, R1, state::COMPAT);
+        e.jump_if(Cond::Ne, R1, 0, raw_call);
+        e.load_state(R1, state::NR);
+        e.row(raw_call);
+        e.load_row(Size::H, R1, capture_row::FLAGS);
+        e.mov(R2, R1);
+        e.alu(Alu::And, R1, i32::from(capture_row::NO_ROW));
+        e.jump_if(Cond::Ne, R1, 0, raw_call);
+        e.alu(Alu::And, R2, i32::from(capture_row::WANTED));
+        e.jump_if(Cond::Eq, R2, 0, returned);
+        e.claimed_or(out, |e| {
+            e.load_row(Size::H, R3, capture_row::ID);
+            e.count_lost(Lost::InR3);
+            e.jump(out);
+        });
+        if offsets.names.is_some() {
+            descriptors::made(e);
+        }
+        e.call_is_held_back(told);
+        filters::before(e, filters::Outcome::Returned, told);
+        e.set_ended(false);
+        e.load_slot(R1, slot::RET);
+        e.set_result();
+        e.bind(event);
+        call::call_event(e);
+        if source == Source::All {
+            e.get_ended(R1);
+            e.jump_if(Cond::Ne, R1, 0, ended);
+        }
+        e.bind(told);
+        if offsets.names.is_some() {
+            descriptors::changed(e);
+        }
+        e.jump(returned);
+        if source == Source::All {
+            e.bind(task_ends);
+            tasks::reached_its_end(e, out);
+            call::unfinished(e, event, ended, out);
+            e.bind(ended);
+            tasks::end(e, shared, out);
+            e.jump(out);
+        }
+        e.bind(raw_call);
+        if session.unknown && source == Source::All {
+            e.claimed(Lost::Class(events::generated::C_RAW.id), out);
+            e.raw_is_held_back(returned);
+            call::raw_event(e);
+            e.load_event(Size::H, R1, 10);
+            call::attached_bit(e);
+            e.store_event(Size::H, 10, R1);
+            e.output();
+        }
+        e.jump(returned);
+        e.bind(lost);
+        call::entry_lost(e, out);
+        e.bind(returned);
+        signals::after_call(e, shared, out);
+    })
+}

@@ -1,0 +1,223 @@
+//! The task iterator behind in-flight notices: writes the calls that threads are in.
+//!
+//! ```text
+//! record: 0 now  8 tid (u32), pid (u32)  16 bytes of tails │ the state up to its tails │ tails │ flags, start
+//! ```
+//!
+//! A record is read while its thread may run. It holds together where flags and start at its end are those of its state; else
+//! the thread has moved on, and the reader drops it.
+//!
+//! Programs of iterators have no scratch buffer: r7 is the task that they are at.
+
+use crate::asm::{Label, Operand};
+use crate::btf_offsets::{BtfOffsets, Ids};
+use crate::capture_row::{self, NO_ROW, WANTED};
+use crate::frame::{Emitter, Generated, Maps, Session, reg, state};
+use crate::helper::Helper;
+use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+
+/// Bytes of a record before the state.
+pub const HEAD: usize = 24;
+/// Bytes of the state in a record.
+pub const STATE: usize = state::TAILS as usize;
+/// Bytes behind the tails.
+pub const TRAILER: usize = 16;
+/// Bytes of the window, the only value of its array: calls that began after the first u64, and not after the second.
+pub const WINDOW: u32 = 16;
+
+/// The task.
+const TASK: Reg = R7;
+
+/// Stack slots, above those that the [`Emitter`] uses here.
+mod slot {
+    pub const SEQ: i16 = -8;
+    /// `TRAILER` bytes.
+    pub const END: i16 = -24;
+    /// `HEAD` bytes.
+    pub const HEAD: i16 = -48;
+    pub const POINTER: i16 = -56;
+    pub const LEVEL: i16 = -64;
+}
+
+/// `*(slot) =` the id of the task in r8, in the namespace at LEVEL.
+fn id(e: &mut Emitter<'_>, slot: i16, at: &Ids) {
+    e.peek(slot::POINTER, 8, R8, at.thread_pid);
+    e.load(Size::W, R1, R10, slot::LEVEL);
+    e.alu(Alu::Mul, R1, at.upid);
+    e.load_slot(R2, slot::POINTER);
+    e.alu(Alu::Add, R2, R1);
+    e.peek(slot, 4, R2, at.numbers);
+}
+
+/// Writes `len` bytes at `base + off` to the sequence.
+fn write(e: &mut Emitter<'_>, base: Reg, off: i16, len: impl Into<Operand>, out: Label) {
+    e.load_slot(R1, slot::SEQ);
+    e.mov(R2, base);
+    e.alu(Alu::Add, R2, i32::from(off));
+    e.mov(R3, len);
+    e.call(Helper::SeqWrite);
+    // Too little room: the kernel takes back what was written of this task, and asks again with an empty buffer.
+    e.jump_if(Cond::Ne, R0, 0, out);
+}
+
+/// The program for `bpf_iter_task` (context: meta, task). `window` is an array of one value of [`WINDOW`] bytes; `unknown`: calls
+/// that no row describes, and 32-bit ones, are wanted.
+pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated {
+    let (offsets, session) = (BtfOffsets::default(), Session::default());
+    let mut e = Emitter::new(maps, &offsets, &session);
+    let [out, other, wanted, no_tails, ended] = std::array::from_fn(|_| e.new_label());
+    e.load(Size::D, TASK, R1, 8);
+    e.load(Size::D, R1, R1, 0);
+    e.load(Size::D, R1, R1, 0);
+    e.store_slot(slot::SEQ, R1);
+    e.note("no task: the end");
+    e.jump_if(Cond::Eq, TASK, 0, out);
+    e.mov(R2, TASK);
+    e.storage(false);
+    e.jump_if(Cond::Eq, R0, 0, out);
+    e.mov(reg::STATE, R0);
+    e.load_state(R1, state::FLAGS);
+    e.mov(R2, R1);
+    e.alu(Alu::And, R2, state::IN_CALL | state::STARTING | state::REJECTED);
+    e.jump_if(Cond::Ne, R2, state::IN_CALL, out);
+    e.note("began within the window");
+    e.load_state(R2, state::START);
+    e.map_value(R3, window, 0);
+    e.load(Size::D, R4, R3, 0);
+    e.jump_if(Cond::Le, R2, R4, out);
+    e.load(Size::D, R4, R3, 8);
+    e.jump_if(Cond::Gt, R2, R4, out);
+    e.alu(Alu::And, R1, state::COMPAT);
+    e.jump_if(Cond::Ne, R1, 0, other);
+    e.load_state(R1, state::NR);
+    e.row(other);
+    e.load_row(Size::H, R1, capture_row::FLAGS);
+    e.mov(R2, R1);
+    e.alu(Alu::And, R2, i32::from(NO_ROW));
+    e.jump_if(Cond::Ne, R2, 0, other);
+    e.alu(Alu::And, R1, i32::from(WANTED));
+    e.jump_if(Cond::Eq, R1, 0, out);
+    e.jump(wanted);
+    e.bind(other);
+    if !unknown {
+        e.jump(out);
+    }
+    e.bind(wanted);
+    e.note("who, as the reader knows them");
+    e.call(Helper::KtimeGetNs);
+    e.store_slot(slot::HEAD, R0);
+    e.call(Helper::GetCurrentTaskBtf);
+    e.peek(slot::POINTER, 8, R0, at.thread_pid);
+    e.load_slot(R8, slot::POINTER);
+    e.peek(slot::LEVEL, 4, R8, at.level);
+    e.mov(R8, TASK);
+    id(&mut e, slot::HEAD + 8, at);
+    e.peek(slot::POINTER, 8, TASK, at.group_leader);
+    e.load_slot(R8, slot::POINTER);
+    id(&mut e, slot::HEAD + 12, at);
+    e.note("tails that were read at entry");
+    e.load_state(R9, state::LEN);
+    e.jump_if(Cond::Le, R9, state::ROOM, no_tails);
+    e.mov(R9, 0);
+    e.bind(no_tails);
+    e.store_slot(slot::HEAD + 16, R9);
+    write(&mut e, R10, slot::HEAD, HEAD as i32, out);
+    write(&mut e, reg::STATE, 0, STATE as i32, out);
+    e.jump_if(Cond::Eq, R9, 0, ended);
+    e.jump_if(Cond::Gt, R9, state::ROOM, out);
+    write(&mut e, reg::STATE, state::TAILS, R9, out);
+    e.bind(ended);
+    e.load_state(R1, state::FLAGS);
+    e.store_slot(slot::END, R1);
+    e.load_state(R1, state::START);
+    e.store_slot(slot::END + 8, R1);
+    write(&mut e, R10, slot::END, TRAILER as i32, out);
+    e.bind(out);
+    e.mov(R0, 0);
+    e.exit();
+    e.finish()
+}
+
+/// Bytes of a seed: a state, and a u64 that says what became of it.
+pub const SEED: u32 = state::SIZE + 8;
+/// The task had a state of its own.
+pub const HAD_ONE: i32 = 1;
+/// The task has this state now.
+pub const TAKEN: i32 = 2;
+
+/// A program for `bpf_iter_task` that gives tasks a state. `seeds` is a hash from thread ids of the initial pid namespace (u32) to
+/// values of [`SEED`] bytes. `task_pid`: the offset of `task_struct.pid`.
+pub fn adopt(maps: &Maps, seeds: i32, task_pid: i16) -> Generated {
+    const CREATE: i32 = 1; // BPF_LOCAL_STORAGE_GET_F_CREATE, include/uapi/linux/bpf.h
+    let (offsets, session) = (BtfOffsets::default(), Session::default());
+    let mut e = Emitter::new(maps, &offsets, &session);
+    let [out, had_one] = std::array::from_fn(|_| e.new_label());
+    e.load(Size::D, TASK, R1, 8);
+    e.note("no task: the end");
+    e.jump_if(Cond::Eq, TASK, 0, out);
+    e.load(Size::W, R1, TASK, task_pid);
+    e.store(Size::W, R10, slot::SEQ, R1);
+    e.map_fd(R1, seeds);
+    e.slot_address(R2, slot::SEQ);
+    e.call(Helper::MapLookup);
+    e.jump_if(Cond::Eq, R0, 0, out);
+    e.mov(reg::STATE, R0);
+    e.load_state(R1, state::SIZE as i16);
+    e.jump_if(Cond::Ne, R1, 0, out);
+    e.mov(R2, TASK);
+    e.storage(false);
+    e.jump_if(Cond::Ne, R0, 0, had_one);
+    e.map_fd(R1, maps.tasks);
+    e.mov(R2, TASK);
+    e.mov(R3, reg::STATE);
+    e.mov(R4, CREATE);
+    e.call(Helper::TaskStorageGet);
+    e.jump_if(Cond::Eq, R0, 0, out);
+    e.store_state(state::SIZE as i16, TAKEN);
+    e.jump(out);
+    e.bind(had_one);
+    e.store_state(state::SIZE as i16, HAD_ONE);
+    e.bind(out);
+    e.mov(R0, 0);
+    e.exit();
+    e.finish()
+}
+
+/// A program for `bpf_iter_task` that writes one u32: the level of the reading process's pid namespace. The kernel tells no
+/// process how deep its namespace is.
+pub fn level(at: &Ids) -> Generated {
+    let maps = Maps::default();
+    let (offsets, session) = (BtfOffsets::default(), Session::default());
+    let mut e = Emitter::new(&maps, &offsets, &session);
+    let out = e.new_label();
+    e.load(Size::D, TASK, R1, 8);
+    e.load(Size::D, R1, R1, 0);
+    e.load(Size::D, R1, R1, 0);
+    e.store_slot(slot::SEQ, R1);
+    e.note("once, behind the last task");
+    e.jump_if(Cond::Ne, TASK, 0, out);
+    e.call(Helper::GetCurrentTaskBtf);
+    e.peek(slot::POINTER, 8, R0, at.thread_pid);
+    e.load_slot(R8, slot::POINTER);
+    e.peek(slot::LEVEL, 4, R8, at.level);
+    write(&mut e, R10, slot::LEVEL, 4, out);
+    e.bind(out);
+    e.mov(R0, 0);
+    e.exit();
+    e.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_without_a_row_are_written_only_where_wanted() {
+        let maps = Maps { tasks: 3, scratch: 4, rings: Default::default(), rows: 6, row_count: 470, switches: 7 };
+        let made = |unknown| in_flight(&maps, 9, &Ids::default(), unknown).unwrap().to_string();
+        for text in [made(true), made(false)] {
+            assert_eq!(text.matches("seq_write").count(), 4, "{text}");
+        }
+        assert_ne!(made(true), made(false));
+    }
+}
