@@ -1,6 +1,6 @@
 //! The assembler: emitters of instructions, labels, and notes for the disassembly.
 //!
-//! Not here: what becomes of labels and of dead code (see `link`), and the rules of a program (see [`crate::check`]).
+//! Not here: how labels are resolved and dead code goes (see `link`), and the rules of a program (see [`crate::check`]).
 //!
 //! Invariant: no emitter fails or panics. The first mistake (a label bound twice, a raw jump) is kept, and
 //! [`Assembler::finish`] reports it; so a generator need not look at every emit.
@@ -174,7 +174,7 @@ impl<E> Assembler<E> {
     pub fn neg32(&mut self, dst: Reg) {
         self.emit(ALU | NEG, dst as u8, 0, 0, 0);
     }
-    /// The lower 16, 32 or 64 bits of `dst` in that byte order; the bits above become zero.
+    /// The lower 16, 32 or 64 bits of `dst` in that byte order; the bits above are set to zero.
     pub fn endian(&mut self, to: Endian, dst: Reg, bits: i32) {
         let x = if to == Endian::Big { X } else { K };
         self.emit(ALU | END | x, dst as u8, 0, 0, bits);
@@ -216,7 +216,7 @@ impl<E> Assembler<E> {
             },
         }
     }
-    /// `dst =` the map behind a descriptor.
+    /// `dst =` the map of a descriptor.
     pub fn map_fd(&mut self, dst: Reg, fd: i32) {
         self.wide(dst, PSEUDO_MAP_FD, fd, 0, None);
     }

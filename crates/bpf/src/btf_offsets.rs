@@ -1,6 +1,6 @@
 //! Offsets of fields in the kernel's structs, as the kernel's type information (BTF) has them.
 
-/// What the kernel's structs look like. What a session does not need is not looked for.
+/// What the kernel's structs look like. What a session does not need is 0 or none.
 #[derive(Clone, Debug, Default)]
 pub struct BtfOffsets {
     /// Offset of `tgid` in `struct task_struct`.
@@ -45,8 +45,8 @@ pub struct BtfOffsets {
     pub users: Option<[i16; 3]>,
     /// The rights of a task, where the session may not see every task ([`crate::frame::Session::only`]).
     pub credentials: Credentials,
-    /// The tracepoint `sched_process_exit` has two arguments (Linux 6.16), as `sys_exit` has: a program of both may look at the second,
-    /// which is the result of a call. Else it is read from the registers, which costs a helper.
+    /// The tracepoint `sched_process_exit` has two arguments (Linux 6.16), as `sys_exit` has: a program of both may look at the
+    /// second, which is the result of a call. Else it is read from the registers, which costs a helper.
     pub end_has_two: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The capture plan of a call as the programs read it: a row of a map, made from the call's schema.
+//! What is captured of a call: a row of a map that the programs read, made from the call's schema.
 //!
 //! ```text
 //!  0   2     4     5    6    7     8            20           32 …288
@@ -31,9 +31,9 @@ pub const CPU: i16 = 6;
 pub const N: i16 = 7;
 /// Offset of the places of the arguments (6 × u16); of one that does not exist it is where the fixed part ends.
 pub const ARGS: i16 = 8;
-/// Offset of the places of the captures (3 × u16), in the same way.
+/// Offset of the places of the captures (3 × u16); of one that does not exist it is where the fixed part ends.
 pub const CAPTURED: i16 = 20;
-/// How many of those there are.
+/// How many captures there are.
 pub const CAPTURES: usize = 3;
 /// Offset of the ops: those of entry, then those of exit.
 pub const OPS: i16 = 32;
@@ -52,22 +52,22 @@ pub const NO_ROW: u16 = 4;
 
 /// The result is a new descriptor.
 pub const MAKES_FD: u16 = 8;
-/// Two new descriptors are where an argument points to; which, stands above [`PAIR_SHIFT`].
+/// Two new descriptors are where an argument points to; its number is above [`PAIR_SHIFT`].
 pub const MAKES_PAIR: u16 = 16;
-/// Where the number of that argument stands.
+/// Bits below the number of that argument.
 pub const PAIR_SHIFT: u16 = 8;
 /// The message that the call has received may bring descriptors.
 pub const MAKES_RIGHTS: u16 = 32;
-/// The working directory is another.
+/// The working directory changes.
 pub const CHANGES_CWD: u16 = 64;
-/// What is known of the first argument, a socket, is more.
+/// More is known of the first argument, a socket, than before.
 pub const CHANGES_FD: u16 = 128;
 
 /// What an op does. 0 ends the list.
 pub mod kind {
     /// C string, up to `max` bytes.
     pub const STR: u8 = 1;
-    /// The same behind a u16 length (switches).
+    /// C string after a u16 length (switches).
     pub const STR_BYTES: u8 = 2;
     /// `length` bytes, up to `max`.
     pub const BYTES: u8 = 3;
@@ -306,8 +306,8 @@ fn reads_at_entry(schema: &Schema) -> bool {
     never || schema.args.iter().any(|a| changed(a) || matches!(a.ty, Type::Switch { .. }))
 }
 
-/// What a call does to the table of descriptors, where that can be told from its schema. Those that fcntl copies follow from the
-/// event alone.
+/// What a call does to the table of descriptors, as far as its schema says. Descriptors that fcntl copies follow from the event
+/// alone.
 fn descriptors(schema: &Schema) -> u16 {
     let made = |int: &Int| matches!(int.fmt, Fmt::Fd | Fmt::Dirfd);
     let pair = schema

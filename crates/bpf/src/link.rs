@@ -1,6 +1,6 @@
-//! From items to a program: dead code goes, slots are given out, jumps and calls get their distances.
+//! From items to a program: dead code is removed, each instruction gets its slot, jumps and calls get their distances.
 //!
-//! Not here: the rules of the result; `check` applies them to what comes out, whatever this file did.
+//! Not here: the rules of the result; `check` applies them to what comes out.
 //!
 //! ```text
 //! items ──live: from item 0 along flow, jumps, calls──► live items ──trim: jumps to the next──► slots ──► insns
@@ -87,7 +87,7 @@ pub(crate) fn link<E>(items: &[Item], labels: &[Option<usize>]) -> Result<Progra
     Ok(program)
 }
 
-/// The item that a label stands before.
+/// The item that a label is bound to.
 fn target<E>(code: &Code<'_>, label: Label) -> Result<usize, AsmError<E>> {
     let at = code.labels.get(label.0).copied().flatten().ok_or(AsmError::Unbound(label))?;
     if at < code.items.len() { Ok(at) } else { Err(AsmError::BoundAtEnd(label)) }

@@ -1,4 +1,4 @@
-//! The program of a probe that is no system call: where each field of its event comes from, and what it takes along.
+//! The program of a probe that is no system call: where each field of its event comes from, and what it captures.
 //!
 //! ```text
 //! attached to a tracepoint, a function, a timer ─► whose? ─► filter ─► fields ─► tails ─► the enabling's ring of this CPU
@@ -10,7 +10,7 @@
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::frame::USER_STACK;
-use crate::frame::{Emitter, FRAMES, Generated, Lost, Maps, Session, program, reg, slot, state};
+use crate::frame::{Emitter, FRAMES, Generated, Lost, Maps, Session, field, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 use crate::scratch;
@@ -74,12 +74,12 @@ pub enum Tail {
     KernelStack {
         /// At most so many.
         frames: u8,
-        /// Frames that are left out: the program's own.
+        /// Frames that are skipped: the program's own.
         skip: u8,
     },
     /// Return addresses in the process.
     UserStack(u8),
-    /// A string that is not shown to whoever has started the session.
+    /// A string that the session's user may not see.
     Hidden,
 }
 
@@ -88,7 +88,7 @@ pub enum Tail {
 pub struct Field {
     /// The number in the fixed part.
     pub value: Value,
-    /// What stands behind the fixed part.
+    /// What follows the fixed part.
     pub tail: Option<Tail>,
 }
 
@@ -102,7 +102,7 @@ impl Field {
 /// Whose events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Those of the tasks of the session, or of all but its own on a whole machine.
+    /// Those of the tasks of the session, or of all but its own in a system-wide session.
     Tasks,
     /// Those of whatever task is there: of clocks.
     Anyone,
@@ -121,11 +121,11 @@ pub struct Plan<'a> {
     pub whose: Whose,
     /// Which of them: typed for the class.
     pub filter: Option<lang::Filter>,
-    /// It stands for several classes of the same fields: the cookie of the place that was reached is the number of its class.
+    /// Its events are of several classes with equal fields: the cookie of the place that was reached is the number of the class.
     pub by_cookie: bool,
 }
 
-/// r7 = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: r7 is it already.
+/// `BUFFER` = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: it is set already.
 fn going(e: &mut Emitter<'_>, found: bool, out: Label) {
     if !found {
         e.find(out);
@@ -135,7 +135,8 @@ fn going(e: &mut Emitter<'_>, found: bool, out: Label) {
     e.jump_if(Cond::Ne, R1, 0, out);
 }
 
-/// r7 = the scratch buffer of this CPU, claimed; `out` where the session is over, or where another run has it, which is counted.
+/// `BUFFER` = the scratch buffer of this CPU, claimed; `out` where the session is over, or where another run has it, which is
+/// counted.
 fn ready(e: &mut Emitter<'_>, found: bool, out: Label) {
     let [taken, ready] = [e.new_label(), e.new_label()];
     going(e, found, out);
@@ -165,7 +166,7 @@ fn comm(e: &mut Emitter<'_>, to: Reg) {
     e.slot_address(to, slot::KEY);
 }
 
-/// The context of the program, while a field is read: r2.
+/// r2 = the context of the program.
 fn context(e: &mut Emitter<'_>) {
     e.load_slot(R2, slot::CTX);
 }
@@ -188,7 +189,7 @@ fn extend(e: &mut Emitter<'_>, r: Reg, bytes: u8, signed: bool) {
     }
 }
 
-/// r1 = the value; what cannot be read is 0, and `faults` is jumped over.
+/// r1 = the value; 0 where it cannot be read.
 fn value(e: &mut Emitter<'_>, value: &Value) {
     match value {
         Value::Constant(n) => e.constant(R1, *n as u64),
@@ -243,18 +244,18 @@ fn string(e: &mut Emitter<'_>, helper: Helper, i: usize) {
     e.bind(whole);
     if i < 6 {
         e.alu(Alu::Lsh, R9, 2 * i as i32);
-        e.load_event(Size::H, R1, 10);
+        e.load_event(Size::H, R1, field::CAP);
         e.alu(Alu::Or, R1, R9);
-        e.store_event(Size::H, 10, R1);
+        e.store_event(Size::H, field::CAP, R1);
     }
     e.bind(done);
 }
 
 fn capture(e: &mut Emitter<'_>, i: usize, bits: i32) {
     if i < 6 {
-        e.load_event(Size::H, R1, 10);
+        e.load_event(Size::H, R1, field::CAP);
         e.alu(Alu::Or, R1, bits << (2 * i));
-        e.store_event(Size::H, 10, R1);
+        e.store_event(Size::H, field::CAP, R1);
     }
 }
 
@@ -278,7 +279,7 @@ fn stack(e: &mut Emitter<'_>, i: usize, frames: u8, flags: i32) {
     e.alu(Alu::Add, reg::END, 2);
     capture(e, i, 1);
     e.jump(done);
-    // Where there is none, no frames are the truth.
+    // Where there is no stack, it has no frames.
     e.bind(bad);
     e.place(R1, 0);
     e.store(Size::H, R1, 0, 0);
@@ -348,17 +349,17 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
         e.note("fixed part");
         if !known.time {
             e.call(Helper::KtimeGetNs);
-            e.store_event(Size::D, 0, R0);
+            e.store_event(Size::D, field::TIME, R0);
         }
         if plan.by_cookie {
             context(e);
             e.mov(R1, R2);
             e.call(Helper::GetAttachCookie);
-            e.store_event(Size::H, 8, R0);
+            e.store_event(Size::H, field::ID, R0);
         } else {
-            e.store_event(Size::H, 8, i32::from(plan.schema.id));
+            e.store_event(Size::H, field::ID, i32::from(plan.schema.id));
         }
-        e.store_event(Size::H, 10, 0);
+        e.store_event(Size::H, field::CAP, 0);
         match plan.whose {
             Whose::Tasks | Whose::Anyone => e.who(),
             Whose::Nobody => [12, 16].into_iter().for_each(|at| e.store_event(Size::W, at, 0)),

@@ -27,15 +27,15 @@ pub const BASE: i32 = offset_of!(Buffer, words) as i32;
 
 /// Parts of a filter that have a counter of their own; the last counter is for all parts from there on.
 pub const PARTS: usize = 32;
-/// Event classes that have a counter of their own: all that codegen knows, and of those made at run time the first ones, which are of
-/// calls with captures.
+/// Event classes that have a counter of their own: all that codegen knows, and of those made at run time the first ones, which
+/// are of calls with captures.
 pub const CLASSES: usize = 1024;
 /// Numbers of calls that have a counter of their own.
 pub const CALLS: usize = 512;
-/// Descriptors that are said at once.
+/// Descriptors that are described at once.
 pub(crate) const FDS_AT_ONCE: usize = 16;
 
-/// Declares words, one behind the other: each becomes a constant, its offset from [`BASE`].
+/// Declares words, one after the other: each becomes a constant, its offset from [`BASE`].
 macro_rules! words {
     ($($(#[$doc:meta])* $vis:vis $name:ident[$n:expr];)*) => {
         #[repr(C)]
@@ -66,14 +66,14 @@ words! {
     pub FREED[1];
     /// Functions entered whose returns the program is for.
     pub ENTERED[1];
-    /// Set by user space: what is held back, as [`crate::frame::session_switch`] has it.
+    /// Set by user space: which events are not recorded ([`crate::frame::session_switch`]).
     pub SWITCH[1];
     /// Set by user space: the session is over. Some programs take long to detach, and what comes then is no event.
     pub STOPPED[1];
     /// 1 while a run of a program has the buffer.
     pub BUSY[1];
 
-    // Of the ops: words through which a number becomes unknown to the verifier.
+    // Of the ops: a number that is spilled there is unknown to the verifier when it is reloaded.
     /// Nothing is kept in it.
     pub(crate) SPARE[1];
     /// Pointers of an array.
@@ -90,7 +90,7 @@ words! {
     pub(crate) DONE[1];
     /// Number of the first op that is run.
     pub(crate) FROM[1];
-    /// Number behind the last op that is run.
+    /// Number after the last op that is run.
     pub(crate) TO[1];
     /// Number of the op that comes next.
     pub(crate) NEXT[1];

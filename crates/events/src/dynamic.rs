@@ -176,7 +176,7 @@ mod tests {
         let fields = ["comm", "kstack", "ustack"].map(|name| Field { name: name.into(), ty: stack });
         for call in crate::schema::syscalls() {
             let s = with_captures(call, &fields).unwrap();
-            // What the programs of calls have room for: see bpf::calls::plan.
+            // What the programs of calls have room for: see bpf::capture_row.
             assert!(Layout::of(s).fixed < 128 && Layout::of(s).tails.len() <= 16, "{}", call.name);
         }
     }

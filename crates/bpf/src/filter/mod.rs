@@ -34,8 +34,8 @@ pub enum Place {
     High(Helper),
     /// All of it.
     Whole(Helper),
-    /// 32 bits of the current task's credentials: the offset of `cred` in `struct task_struct`, and one in `struct cred`. The helper
-    /// for users and groups maps both through a user namespace, which takes 15 ns.
+    /// 32 bits of the current task's credentials: the offset of `cred` in `struct task_struct`, and one in `struct cred`. The
+    /// helper for users and groups maps both through a user namespace, which takes 15 ns.
     Credential(i16, i16),
 }
 

@@ -73,7 +73,7 @@ impl<E> Generator<'_, E> {
         Ok(())
     }
 
-    /// An argument of 32 bits and a constant of its range: the lower halves are compared, whatever stands above them.
+    /// An argument of 32 bits and a constant of its range: the lower halves are compared, whatever the upper ones are.
     fn narrow(&mut self, cmp: Cmp, x: &Int, y: &Int, to: Label) -> Result<bool, Unfit> {
         let (Int::Value(Value::Arg(arg)), Int::Const(v)) = (x, y) else { return Ok(false) };
         if arg.cast.size != 4 || arg.cast.apply(*v) != *v {

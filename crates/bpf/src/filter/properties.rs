@@ -273,7 +273,7 @@ fn listing(text: &str) -> String {
     program(&filter, &p).unwrap().to_string()
 }
 
-/// Instructions of the filter: those of [`program`] around it are left out.
+/// Instructions of the filter, without those of [`program`] around it.
 fn length(text: &str) -> usize {
     let lines: Vec<String> = listing(text).lines().map(String::from).collect();
     let exits = lines.iter().position(|l| l.contains("r0 = 0")).unwrap();

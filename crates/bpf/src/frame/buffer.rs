@@ -52,7 +52,8 @@ impl Emitter<'_> {
         self.bind(free);
     }
 
-    /// `BUFFER` = the scratch buffer of this CPU, claimed. Where another run has it, the event is counted as `lost`, and the program ends.
+    /// `BUFFER` = the scratch buffer of this CPU, claimed. Where another run has it, the event is counted as `lost`, and the
+    /// program ends.
     pub(crate) fn claimed(&mut self, lost: Lost, out: Label) {
         self.claimed_or(out, |e| {
             e.count_lost(lost);
@@ -60,8 +61,8 @@ impl Emitter<'_> {
         });
     }
 
-    /// `BUFFER` = the scratch buffer of this CPU, claimed. Where another run has it, it is only found, and the code of `taken` follows,
-    /// which ends with a jump.
+    /// `BUFFER` = the scratch buffer of this CPU, claimed. Where another run has it, it is only found, and the code of `taken`
+    /// follows, which ends with a jump.
     pub(crate) fn claimed_or(&mut self, out: Label, taken: impl FnOnce(&mut Emitter<'_>)) {
         let [fresh, ready, busy] = std::array::from_fn(|_| self.new_label());
         self.load_slot(reg::BUFFER, slot::CLAIMED);

@@ -4,27 +4,27 @@ use super::{Emitter, reg};
 use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 use crate::scratch::*;
 
-/// An event of a class is lost: of which, is in r3 (the id), or known beforehand, or not known.
+/// The class of an event that is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lost {
-    /// The id is in r3.
+    /// Its id is in r3.
     InR3,
     /// This one.
     Class(u16),
-    /// Nobody knows.
+    /// It is not known.
     Unknown,
 }
 
 impl Emitter<'_> {
-    /// Adds 1 to a counter of the buffer in r7. Atomic, because an interrupt may come between. Uses r1 and r2.
+    /// Adds 1 to a counter. Atomic, because an interrupt may come between. Uses r1 and r2.
     pub(crate) fn count(&mut self, which: i16) {
         self.words(R1);
         self.mov(R2, 1);
         self.atomic(Atomic::Add, Size::D, R1, which, R2);
     }
 
-    /// Adds 1 to counter number `nth` (a register other than r1 and r2, which are used) of the `n` that begin at `first`, if there are so
-    /// many.
+    /// Adds 1 to counter number `nth` (a register other than r1 and r2, which are used) of the `n` that begin at `first`, if
+    /// there are so many.
     pub(crate) fn count_nth(&mut self, (first, n): (i16, usize), nth: Reg) {
         let beyond = self.new_label();
         self.jump_if(Cond::Ge, nth, n as i32, beyond);
@@ -37,7 +37,7 @@ impl Emitter<'_> {
         self.bind(beyond);
     }
 
-    /// Counts an event that happened and is lost, with the buffer in r7. Uses r1, r2 and r3.
+    /// Counts an event that happened and is lost. Uses r1, r2 and r3.
     pub(crate) fn count_lost(&mut self, lost: Lost) {
         self.count(SEEN);
         self.count_dropped(lost);

@@ -1,6 +1,6 @@
 //! Events of `process:`: begun, and filled by the names of their arguments.
 
-use super::{Emitter, reg};
+use super::{Emitter, field, reg};
 use crate::helper::Helper;
 use crate::insn::{Reg, Reg::R0, Size};
 use events::Schema;
@@ -11,9 +11,9 @@ impl Emitter<'_> {
     pub(crate) fn begin(&mut self, schema: &'static Schema, cap: i32) {
         self.event = Some(schema);
         self.call(Helper::KtimeGetNs);
-        self.store_event(Size::D, 0, R0);
-        self.store_event(Size::H, 8, i32::from(schema.id));
-        self.store_event(Size::H, 10, cap);
+        self.store_event(Size::D, field::TIME, R0);
+        self.store_event(Size::H, field::ID, i32::from(schema.id));
+        self.store_event(Size::H, field::CAP, cap);
         self.who();
         self.mov(reg::END, Layout::of(schema).fixed as i32);
     }

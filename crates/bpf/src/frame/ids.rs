@@ -1,12 +1,12 @@
-//! Who an event is of: ids as the pid namespace of the session knows them.
+//! The ids of tasks in the session's pid namespace.
 
-use super::Emitter;
+use super::{Emitter, field};
 use crate::filter::{Place, Places};
 use crate::helper::Helper;
 use crate::insn::{Alu, Reg, Reg::*, Size};
 
 impl Emitter<'_> {
-    /// `to` = the thread id of `task`, as the session's namespace knows it. Both are registers, and may be the same.
+    /// `to` = the thread id of `task`, in the session's namespace. Both are registers, and may be equal.
     pub(crate) fn thread_id(&mut self, to: Reg, task: Reg) {
         let offsets = self.offsets;
         match offsets.namespace {
@@ -18,7 +18,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `to` = the process id of `task`, as the session's namespace knows it.
+    /// `to` = the process id of `task` in the session's namespace.
     pub(crate) fn process_id(&mut self, to: Reg, task: Reg) {
         let offsets = self.offsets;
         match offsets.namespace {
@@ -30,15 +30,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores the ids of the task in r1 at 12 and 16 of the scratch buffer.
+    /// Stores the ids of the task in r1 in the event.
     pub(crate) fn whose(&mut self) {
         self.thread_id(R2, R1);
-        self.store_event(Size::W, 12, R2);
+        self.store_event(Size::W, field::TID, R2);
         self.process_id(R2, R1);
-        self.store_event(Size::W, 16, R2);
+        self.store_event(Size::W, field::PID, R2);
     }
 
-    /// Stores tid and pid of the current task, as the session's namespace knows them, at 12 and 16 of the scratch buffer.
+    /// Stores the ids of the current task in the event.
     pub(crate) fn who(&mut self) {
         let offsets = self.offsets;
         if offsets.namespace.is_some() {
@@ -47,12 +47,12 @@ impl Emitter<'_> {
             return self.whose();
         }
         self.call(Helper::GetCurrentPidTgid);
-        self.store_event(Size::W, 12, R0);
+        self.store_event(Size::W, field::TID, R0);
         self.alu(Alu::Rsh, R0, 32);
-        self.store_event(Size::W, 16, R0);
+        self.store_event(Size::W, field::PID, R0);
     }
 
-    /// Where a filter finds users and groups, where that is known.
+    /// Sets where a filter finds users and groups, where the offsets are known.
     pub(crate) fn find_ids(&self, places: &mut Places) {
         use Place::Credential;
         if let Some([cred, uid, gid]) = self.offsets.users {

@@ -7,11 +7,13 @@
 //! r7  reg::BUFFER  the scratch buffer of this CPU     r9  reg::ROW  the row of the call
 //! ```
 //!
-//! A program that needs r6, r8 or r9 for something else says so where it does. Slots of the stack are named in [`slot`].
+//! A register that a program needs for something else goes by its number there. `slot` names the words of the stack, `field` the
+//! first fields of an event.
 
 mod buffer;
 mod counters;
 mod event;
+pub(crate) mod field;
 mod ids;
 mod output;
 pub(crate) mod registers;
@@ -76,7 +78,7 @@ impl DerefMut for Emitter<'_> {
     }
 }
 
-/// Emits a program around `body`, which may jump to the label it is given to end without an event.
+/// Emits a program around `body`, which jumps to the label to end without an event.
 pub(crate) fn program<'s>(
     maps: &'s Maps,
     offsets: &'s BtfOffsets,

@@ -1,14 +1,15 @@
-//! Events go into the ring of the CPU.
+//! The output of an event into the ring of the CPU.
 
 use super::counters::Lost;
-use super::{Emitter, reg};
+use super::{Emitter, field, reg};
 use crate::asm::Label;
 use crate::helper::Helper;
 use crate::insn::{Cond, Reg::*, Size};
 use crate::scratch;
 
 impl Emitter<'_> {
-    /// Puts r8 bytes of the scratch buffer into the ring of this CPU; what finds it full is counted, by the class that the event says.
+    /// Puts the event, `END` bytes of the scratch buffer, into the ring of this CPU. Where the ring is full, the event is counted
+    /// as dropped, by its class.
     pub(crate) fn output(&mut self) {
         let maps = self.maps;
         let (dropped, done, found) = (self.new_label(), self.new_label(), self.new_label());
@@ -24,7 +25,7 @@ impl Emitter<'_> {
         self.call(Helper::RingbufOutput);
         self.jump_if(Cond::Eq, R0, 0, done);
         self.bind(dropped);
-        self.load_event(Size::H, R3, 8);
+        self.load_event(Size::H, R3, field::ID);
         self.count_dropped(Lost::InR3);
         self.bind(done);
     }

@@ -25,25 +25,28 @@ pub struct Maps {
 /// The settings of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    /// The kinds of ops that the rows have, a bit each ([`capture_row::kinds`]): what is not there costs the verifier nothing. None: all.
+    /// The kinds of ops that the rows have, a bit each ([`capture_row::kinds`]): what is not there costs the verifier nothing.
+    /// None: all.
     pub kinds: Option<u32>,
-    /// Some calls have captures: a thread's name, stacks. So many frames at the top of a stack of the kernel are the programs' own.
+    /// Some calls have captures: a thread's name, stacks. The number is how many frames at the top of a kernel stack are the
+    /// programs' own.
     pub captures: Option<u8>,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
-    /// The session can be stopped, and its calls chosen anew: the first value of [`crate::scratch::SWITCH`] (see [`session_switch`]).
+    /// The session can be stopped, and its calls chosen anew: the first value of [`crate::scratch::SWITCH`] (see
+    /// [`session_switch`]).
     pub switch: Option<u64>,
     /// Filters of the selected calls by their numbers, sorted, all of one text; empty: all events pass.
     pub filters: Vec<(u32, lang::Filter)>,
     /// Every process is traced but those whose task storage says [`state::LEFT_OUT`] or [`state::OWN`]; else only those with task
     /// storage are.
     pub system_wide: bool,
-    /// Whose tasks may be traced, where that is not root's session: a task that executes a program with other rights is let go.
+    /// The rights that tasks may have, where the session is not root's: a task that executes a program with other rights is let go.
     pub only: Option<Rights>,
 }
 
-/// What a traced task may be, as ptrace(2) has it: of one user, without a capability that the tracer does not have, and dumpable (a
-/// program that its user may not read is not). Where the kernel keeps that is in [`crate::btf_offsets::Credentials`].
+/// What a traced task may be, by the rules of ptrace(2): of one user, without a capability that the tracer does not have, and
+/// dumpable (a program that its user may not read is not). Where the kernel keeps that is in [`crate::btf_offsets::Credentials`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Real user of the session.
@@ -59,7 +62,7 @@ pub enum Source {
     /// machine passes there.
     All,
     /// The tracepoints of single calls, `syscalls:sys_enter_NAME`: `{ u64 common, int number, long arguments[] }` and
-    /// `{ u64 common, int number, long result }`. Other calls do not notice. With the call's number of arguments: the kernel
+    /// `{ u64 common, int number, long result }`. Other calls are not slowed down. With the call's number of arguments: the kernel
     /// refuses a program that reads beyond them.
     Single(u8),
 }

@@ -1,8 +1,7 @@
-//! Sessions that can be stopped and started, and whose calls can be chosen anew while they run.
+//! The switch of a session that can be stopped and started, and whose calls can be selected anew while it runs.
 //!
-//! A word in the scratch buffer of each CPU, which user space has mapped, says what is held back. Programs look at it
-//! when they have that buffer anyway. Who is whose child is told all the while. Without [`Target::switch`] none of this
-//! is emitted.
+//! A word in the scratch buffer of each CPU, which user space has mapped, says which events are not recorded. Programs look at it
+//! once they have found that buffer. Forks are followed all the time. Without [`super::Session::switch`] none of this is emitted.
 
 use super::{Emitter, state};
 use crate::asm::Label;
@@ -12,18 +11,18 @@ use crate::scratch;
 
 /// Nothing is recorded.
 pub const STOPPED: u64 = 1;
-/// Calls that no row describes, and 32-bit ones, are not.
+/// Calls that no row describes, and 32-bit ones, are not recorded.
 pub const NO_UNKNOWN: u64 = 2;
 
 impl Emitter<'_> {
-    /// r1 = those of `bits` that the switch of this CPU says; the scratch buffer is in r7.
+    /// r1 = those of `bits` that are set in the switch of this CPU.
     pub(crate) fn held_back(&mut self, bits: u64) {
         self.words(R1);
         self.load(Size::D, R1, R1, scratch::SWITCH);
         self.alu(Alu::And, R1, bits as i32);
     }
 
-    /// Goes `out` where the session is stopped. The scratch buffer is in r7.
+    /// Goes to `out` where the session is stopped.
     pub(crate) fn stopped(&mut self, out: Label) {
         let session = self.session;
         if session.switch.is_some() {
@@ -33,7 +32,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes `out` where the session is stopped, in a program that has not found the scratch buffer yet; whether r7 is it now.
+    /// Goes to `out` where the session is stopped, in a program that has not found the scratch buffer yet. True: it has now.
     pub(crate) fn stopped_before(&mut self, out: Label) -> bool {
         let session = self.session;
         if session.switch.is_some() {
@@ -43,7 +42,7 @@ impl Emitter<'_> {
         session.switch.is_some()
     }
 
-    /// Goes `out` where the session is stopped, or where the call was not wanted when its memory had to be read.
+    /// Goes to `out` where the session is stopped, or where the call was not wanted when its memory had to be read.
     pub(crate) fn call_is_held_back(&mut self, out: Label) {
         let session = self.session;
         if session.switch.is_some() {
@@ -54,7 +53,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes `out` where calls without a row are held back.
+    /// Goes to `out` where calls without a row are not recorded.
     pub(crate) fn raw_is_held_back(&mut self, out: Label) {
         let session = self.session;
         if session.switch.is_some() {
@@ -64,9 +63,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// At entry, with those of the row's flags in r1 that are [`capture_row::WANTED`] or [`AT_ENTRY`]: remembers that the
-    /// call's memory was not read although it had to be. It may become wanted before it ends, and what is there then is
-    /// something else.
+    /// At entry, with those of the row's flags in r1 that are [`crate::capture_row::WANTED`] or [`AT_ENTRY`]: marks the call whose
+    /// memory had to be read and was not. It may become wanted before it ends, and its memory has changed by then.
     pub(crate) fn not_read(&mut self) {
         let session = self.session;
         if session.switch.is_some() {

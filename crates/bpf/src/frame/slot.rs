@@ -18,21 +18,21 @@ pub const WORD2: i16 = -72;
 pub const HEAD: i16 = -80;
 /// Loop counters.
 pub const I: i16 = -88;
-/// What became of the read.
+/// Capture bits of the op: whether its read was complete.
 pub const CAP: i16 = -112;
 /// A key of 16 bytes.
 pub const KEY: i16 = -128;
 /// Spare.
 pub const TEMP: i16 = -144;
-/// Task storage, for functions that are called back.
+/// State of the task, for functions that are called back.
 pub const STATE: i16 = -152;
-/// Scratch buffer, for the same.
+/// Scratch buffer, for functions that are called back.
 pub const SCRATCH: i16 = -160;
-/// Row, for the same.
+/// Row, for functions that are called back.
 pub const ROW: i16 = -168;
 /// The scratch buffer, where this run has claimed it; else 0.
 pub const CLAIMED: i16 = -176;
 /// The context of the program, where captures need it.
 pub const CONTEXT: i16 = -184;
-/// The lowest of all.
+/// The lowest slot.
 pub const LAST: i16 = CONTEXT;

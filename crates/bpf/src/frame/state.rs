@@ -1,4 +1,4 @@
-//! The value of the task storage.
+//! The state of a task: the value of the task storage.
 //!
 //! ```text
 //! 0 flags  8 start  16 number  24 arguments (8 × u64)  88 bytes of tails  96 capture bits  104 cpu  112 tid
@@ -19,10 +19,10 @@ pub const LEN: i16 = 88;
 pub const CAPS: i16 = 96;
 /// Processor at entry.
 pub const CPU: i16 = 104;
-/// Id of the thread as the session's namespace knew it when it was made; 0 where nobody has said.
+/// Id of the thread in the session's namespace when the state was made; 0 where it is not known.
 pub const TID: i16 = 112;
-/// Raw result of the call that ends. Read again from here, it is unknown to the verifier: what that has learnt of it must not
-/// tell apart the ways through what follows.
+/// Raw result of the call that ends. Loaded again from here, it is unknown to the verifier, which else follows each way through
+/// the rest of the program once for each range of the result that it has learnt before.
 pub const RET: i16 = 120;
 /// A signal that waits to be shown: one of [`held`].
 pub const HELD: i16 = 128;
@@ -39,7 +39,7 @@ pub const ROOM: i32 = 6144;
 /// Bytes of the value.
 pub const SIZE: u32 = TAILS as u32 + ROOM as u32;
 
-/// A call is under way.
+/// The task is in a call.
 pub const IN_CALL: i32 = 1;
 /// The call is a 32-bit one.
 pub const COMPAT: i32 = 4;
@@ -47,7 +47,7 @@ pub const COMPAT: i32 = 4;
 pub const ATTACHED: i32 = 8;
 /// The command before its execve: its calls are trapline's own.
 pub const STARTING: i32 = 2;
-/// Not traced although the whole machine is: it reads what trapline writes. Its threads are not, its children are.
+/// Not traced in a system-wide session: it reads what trapline writes. Its threads are not traced either, its children are.
 pub const LEFT_OUT: i32 = 16;
 /// Not traced, and its children neither: trapline's own.
 pub const OWN: i32 = 32;
@@ -58,13 +58,13 @@ pub const REJECTED: i32 = 128;
 /// The scratch buffer was taken when the call's memory had to be read.
 pub const ENTRY_LOST: i32 = 256;
 
-/// What stands in [`HELD`]. Written by whoever sends a signal, under the receiver's siglock, and only where it is
-/// [`NONE`](held::NONE); taken by the receiver.
+/// The values of [`HELD`]. The sender of a signal sets it, under the receiver's siglock and only where it is
+/// [`NONE`](held::NONE); the receiver resets it.
 pub mod held {
     /// No signal.
     pub const NONE: i32 = 0;
-    /// One that the receiver ignores, for after the call that it is in.
+    /// One that the receiver ignores: shown after the call that the receiver is in.
     pub const IGNORED: i32 = 1;
-    /// The one that ends the receiver's process, which the receiver is given as SIGKILL.
+    /// The one that ends the receiver's process, delivered as SIGKILL.
     pub const FATAL: i32 = 2;
 }

@@ -1,8 +1,8 @@
-//! The whole machine: every task gets a state, at its birth or at its first call, and some are left out.
+//! System-wide sessions: every task gets a state when it is created or at its first call, and some tasks are left out.
 //!
 //! ```text
 //! state of a task   none       nothing is known of it: what its first return to user space ends began before the start
-//!                   start 0    the same, but a program has met it
+//!                   start 0    nothing is known of it, but that a program has met it
 //!                   else       known: a return without an entry is a child's first, and no call
 //!                   LEFT_OUT   it reads what trapline writes: no events, nor for its threads
 //!                   OWN        trapline's own: no events, nor for its children
@@ -20,8 +20,8 @@ use crate::scratch::front;
 use events::layout::NO_CPU;
 
 impl Emitter<'_> {
-    /// r6 = the current task's storage, or out. On a whole machine every task gets one, and those left out end here; without memory
-    /// for it an event is lost, and counted.
+    /// `STATE` = the current task's state; `out` where it is not traced. In a system-wide session every task gets one; without
+    /// memory for it an event is lost, and counted.
     pub(crate) fn state_or_new(&mut self, out: Label) {
         let [lost, made] = [self.new_label(), self.new_label()];
         self.every_state(out, lost);
@@ -34,7 +34,7 @@ impl Emitter<'_> {
         self.leave_out(out);
     }
 
-    /// Ends here for those who are left out.
+    /// Goes to `out` for tasks that are left out.
     pub(crate) fn leave_out(&mut self, out: Label) {
         let session = self.session;
         if session.system_wide {
@@ -44,11 +44,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// r6 = the current task's storage, also of those who are left out; `out` for those that are not traced, `lost` where a new one
-    /// cannot be made.
+    /// `STATE` = the current task's state, also where it is left out; `out` where it has none, `lost` where a new one cannot be
+    /// made.
     pub(crate) fn every_state(&mut self, out: Label, lost: Label) {
-        let (offsets, session) = (self.offsets, self.session);
         const PF_KTHREAD: i32 = 0x0020_0000; // include/linux/sched.h
+        let (offsets, session) = (self.offsets, self.session);
         if !session.system_wide {
             return self.current_state(out);
         }
@@ -63,17 +63,17 @@ impl Emitter<'_> {
         self.mov(reg::STATE, R0);
     }
 
-    /// On a whole machine: a thread of which nothing is known (no flags, no start) leaves a call that began before the programs were
-    /// attached. Number and arguments are those that the registers still have; start, processor and what was to be read at entry are
-    /// unknown. From [`Source::All`] the address of the registers is in CTX.
+    /// In a system-wide session: a thread of which nothing is known (no flags, no start) returns from a call that began before
+    /// the programs were attached. Number and arguments are those that the registers still have; start, processor and tails of
+    /// entry are unknown. From [`Source::All`] the address of the registers is in CTX.
     pub(crate) fn began_before(&mut self, source: Source, out: Label) {
-        let offsets = self.offsets;
         const ORIG_AX: i16 = 120;
         const REGISTERS: i32 = 168;
         const REGISTERS_AT: i16 = front::REGISTERS;
         const TS_COMPAT: i32 = 2;
         const RT_SIGRETURN: i32 = 15;
         const FORKS: [i32; 4] = [56, 57, 58, 435];
+        let offsets = self.offsets;
         let [known, numbered, goes_on, framed] = std::array::from_fn(|_| self.new_label());
         self.load_state(R1, state::FLAGS);
         self.jump_if(Cond::Ne, R1, 0, known);
@@ -135,8 +135,8 @@ impl Emitter<'_> {
         self.bind(known);
     }
 
-    /// On a whole machine, with the child's state in r0 and the context in r9: the child is known from its birth (its start is
-    /// set), and left out where its creator is trapline's own, or left out and of the same process.
+    /// In a system-wide session, with the child's state in r0 and the context in r9: sets the child's start, so that it is known,
+    /// and leaves it out where its creator is trapline's own, or left out and of the same process.
     pub(crate) fn born(&mut self, out: Label) {
         let offsets = self.offsets;
         let [traced, none, thread] = [self.new_label(), self.new_label(), self.new_label()];

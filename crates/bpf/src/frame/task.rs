@@ -6,7 +6,7 @@ use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 
 impl Emitter<'_> {
-    /// r0 = the storage of the task in r2; where it has none, NULL, or a `new` one of zeros.
+    /// r0 = the state of the task in r2; where it has none, NULL, or with `new` one of zeros.
     pub(crate) fn storage(&mut self, new: bool) {
         let maps = self.maps;
         self.map_fd(R1, maps.tasks);
@@ -38,14 +38,14 @@ impl Emitter<'_> {
         self.mov(reg::ROW, R0);
     }
 
-    /// `to` = the pointer at `base + off` of the kernel's memory, 0 where it cannot be read. Not a load through a typed pointer: for
-    /// each of those the verifier searches all of the kernel's types by name, three times, which takes a millisecond.
+    /// `to` = the pointer at `base + off` of the kernel's memory, 0 where it cannot be read. Not a load through a typed pointer:
+    /// for each of those the verifier searches all of the kernel's types by name, three times, which takes a millisecond.
     pub(crate) fn follow(&mut self, to: Reg, base: Reg, off: i16) {
         self.peek(slot::HEAD, 8, base, i32::from(off));
         self.load_slot(to, slot::HEAD);
     }
 
-    /// `*(slot) = *(base + off)`, zeroes where that cannot be read.
+    /// `*(slot) = *(base + off)` of the kernel's memory, zeros where that cannot be read.
     pub(crate) fn peek(&mut self, slot: i16, size: i32, base: Reg, off: i32) {
         self.mov(R3, base);
         self.alu(Alu::Add, R3, off);

@@ -1,4 +1,4 @@
-//! Words of the scratch buffer through which a number becomes unknown to the verifier.
+//! Words of the scratch buffer to which programs spill numbers: reloaded, they are unknown to the verifier.
 
 use super::Emitter;
 use crate::insn::{Reg, Reg::*, Size};

@@ -1,4 +1,4 @@
-//! What the helpers do: arguments out of registers, the effect on the machine, R0.
+//! What the helpers do: arguments from registers, the effect on the machine, R0.
 //!
 //! Not here: maps, rings and memory themselves.
 //!
@@ -173,7 +173,7 @@ fn probe_string(run: &mut Run, helper: Helper) -> Answer {
         *last = 0;
     }
     let n = read.len();
-    // Behind the string stays what stood there, and counts as written; but from the user whole words are copied.
+    // The bytes after the string stay, and count as written; but from the user whole words are copied.
     let word = n.next_multiple_of(8);
     if user && word <= len && probe(run, true, from, word).is_some() {
         read.resize(word, 0);

@@ -21,7 +21,7 @@ pub(super) const STALE: u8 = 0xa5;
 pub enum Access {
     /// Load and store: map values, ring records.
     ReadWrite,
-    /// Load: an object behind a BTF-typed pointer.
+    /// Load: an object that a BTF-typed pointer leads to.
     ReadOnly,
     /// Neither; for `probe_read_kernel` alone: what raw tracepoints point to.
     Probe,

@@ -114,7 +114,7 @@ pub struct Machine {
     pub uid_gid: u64,
     /// The CPU.
     pub cpu: u32,
-    /// The thread's name, with NULs behind it.
+    /// The thread's name, padded with NULs.
     pub comm: [u8; 16],
     /// Address of the current task; [`Machine::new`] makes one of no bytes.
     pub task: u64,

@@ -24,7 +24,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((op, any::<bool>(), 0u8..4, src).prop_map(|(a, b, c, d)| Step(a, b, c, d)), 0..40)
 }
 
-/// The same in 128 bits, where nothing overflows and widths are cut at the end.
+/// An operation in 128 bits, where nothing overflows and widths are cut at the end.
 fn reference(op: Alu, wide: bool, a: u64, b: u64) -> u64 {
     let bits = if wide { 64 } else { 32 };
     let cut = |v: i128| (v & ((1i128 << bits) - 1)) as u64;

@@ -1,18 +1,18 @@
-//! The filter of an enabling, in front of everything that its program does for an event.
+//! The filter of an enabling, before everything else that its program does for an event.
 //!
 //! ```text
 //! arguments that the filter names ─► parts, cheapest first ─► passes: falls through
 //!   (loads from the context)                └─► counted by part, and left
 //! ```
 //!
-//! Numbers lie in the context, or on the stack behind the slots of [`super::slot`]; short strings are read to the stack too. The
+//! Numbers lie in the context, or on the stack below the slots of [`slot`]; short strings are read to the stack too. The
 //! scratch buffer is looked up before only where the filter wants long strings, the event's time, or ids of a pid namespace.
 
 use super::{Field, Plan, Tail, Value, comm, going, ready, size_of, value};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::filter::{self, Argument, Bytes, Exits, Place};
-use crate::frame::{Emitter, reg, slot};
+use crate::frame::{Emitter, field, reg, slot};
 use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Reg::*, Size};
 use crate::scratch::{self, front};
@@ -60,15 +60,15 @@ fn asks_who(filter: &Filter) -> bool {
     asks
 }
 
-/// What [`before`] leaves for the program behind it.
+/// What [`before`] has done for the rest of the program.
 pub(super) struct Known {
-    /// r7 is the scratch buffer.
+    /// The scratch buffer is claimed.
     pub(super) scratch: bool,
-    /// The time of the event stands in it.
+    /// The time of the event is in it.
     pub(super) time: bool,
 }
 
-/// Goes on with events that pass. The context is in its slot. `found`: r7 is the scratch buffer, which is not claimed.
+/// Goes on with events that pass. The context is in its slot. `found`: the scratch buffer is found, but not claimed.
 pub(super) fn before(e: &mut Emitter<'_>, plan: &Plan<'_>, found: bool, out: Label) -> Known {
     let offsets = e.offsets;
     let Some(filter) = &plan.filter else { return Known { scratch: false, time: false } };
@@ -79,7 +79,7 @@ pub(super) fn before(e: &mut Emitter<'_>, plan: &Plan<'_>, found: bool, out: Lab
     if filter.needs().nsecs {
         e.note("the time of the event");
         e.call(Helper::KtimeGetNs);
-        e.store_event(Size::D, 0, R0);
+        e.store_event(Size::D, field::TIME, R0);
     }
     let mut places = filter::helpers(room.strings, room.temps);
     e.find_ids(&mut places);
@@ -156,7 +156,7 @@ fn address_or_number(e: &mut Emitter<'_>, field: &Field) {
     }
 }
 
-/// Counts what does not pass. `found`: r7 is the scratch buffer; `claimed`: and claimed, and the session is not over.
+/// Counts what does not pass. `found`: the scratch buffer is found; `claimed`: it is claimed too, and the session is not over.
 fn leave(e: &mut Emitter<'_>, exits: &Exits, found: bool, claimed: bool, out: Label) {
     let common = e.new_label();
     for (i, label) in exits.rejected.iter().enumerate() {
@@ -171,7 +171,7 @@ fn leave(e: &mut Emitter<'_>, exits: &Exits, found: bool, claimed: bool, out: La
     if !claimed {
         going(e, found, out);
     }
-    // Whoever reads the counters adds these to those that were seen.
+    // The reader of the counters adds these to those that were seen.
     e.words(R1);
     e.alu(Alu::Add, R1, i32::from(scratch::FILTERED));
     e.alu(Alu::Add, R1, R8);

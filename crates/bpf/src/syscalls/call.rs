@@ -3,26 +3,25 @@
 use super::{filters, ops};
 use crate::asm::Label;
 use crate::capture_row;
-use crate::frame::{Emitter, Lost, reg, slot, state};
+use crate::frame::{Emitter, Lost, field, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::front;
 use events::generated as g;
 use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout};
 
-/// Writes the fixed part of the call's event into the scratch buffer, and sets r8 to its length.
+/// Writes the fixed part of the call's event into the scratch buffer, and sets `END` to its length.
 fn fixed(e: &mut Emitter<'_>) {
     let session = e.session;
     e.note("fixed part");
     if !filters::timed(e.session) {
         e.call(Helper::KtimeGetNs);
-        e.store_event(Size::D, 0, R0);
+        e.store_event(Size::D, field::TIME, R0);
     }
     e.load_row(Size::H, R1, capture_row::ID);
-    e.store_event(Size::H, 8, R1);
+    e.store_event(Size::H, field::ID, R1);
     e.who();
-    // All are stored as if they were wide, without a branch for the verifier to follow: what is behind a narrow one is stored
-    // later. An argument that does not exist goes where the tails will be.
+    // All are stored as 8 bytes, without a branch for the verifier to follow: what follows a narrow one is stored later. An argument that does not exist goes where the tails will be.
     for i in 0..6i16 {
         e.load_row(Size::H, R2, capture_row::ARGS + 2 * i);
         e.alu(Alu::And, R2, 0x7f);
@@ -99,8 +98,8 @@ fn tails(e: &mut Emitter<'_>, drop: Label) {
     ops::run(e, ops::Nested::All, drop);
 }
 
-/// The event of the call in r6, with the row in r9: at its end, or at that of its task, as [`ops::set_ended`] and
-/// [`ops::set_result`] have said. Emitted once, because the verifier looks at the ops once for each place from which they are run.
+/// The event of the call: at its end, or at that of its task ([`Emitter::set_ended`], [`Emitter::set_result`]). Emitted once,
+/// because the verifier looks at the ops once for each place from which they are run.
 pub fn call_event(e: &mut Emitter<'_>) {
     let [drop, done, returned] = [e.new_label(), e.new_label(), e.new_label()];
     fixed(e);
@@ -111,12 +110,12 @@ pub fn call_event(e: &mut Emitter<'_>) {
     e.alu(Alu::Or, R1, i32::from(CAP_NO_RESULT));
     e.bind(returned);
     attached_bit(e);
-    e.store_event(Size::H, 10, R1);
+    e.store_event(Size::H, field::CAP, R1);
     e.output();
     e.jump(done);
     e.bind(drop);
     e.note("too long for the scratch buffer");
-    e.load_event(Size::H, R3, 8);
+    e.load_event(Size::H, R3, field::ID);
     e.count_lost(Lost::InR3);
     e.bind(done);
 }
@@ -134,8 +133,8 @@ pub(super) fn raw_event(e: &mut Emitter<'_>) {
     let at = |i: usize| layout.args[i].0 as i16;
     e.note("a call without a row");
     e.call(Helper::KtimeGetNs);
-    e.store_event(Size::D, 0, R0);
-    e.store_event(Size::H, 8, i32::from(schema.id));
+    e.store_event(Size::D, field::TIME, R0);
+    e.store_event(Size::H, field::ID, i32::from(schema.id));
     e.who();
     for (from, to) in [(state::START, layout.start as i16), (state::NR, at(0))] {
         e.load(Size::D, R1, reg::STATE, from);
@@ -150,7 +149,7 @@ pub(super) fn raw_event(e: &mut Emitter<'_>) {
     e.load_state(R1, state::FLAGS);
     e.alu(Alu::And, R1, state::COMPAT);
     e.jump_if(Cond::Ne, R1, 0, compat);
-    e.store_event(Size::H, 10, 0);
+    e.store_event(Size::H, field::CAP, 0);
     e.constant(R1, ARCH_X86_64);
     e.store_event(Size::W, at(1), R1);
     for i in 0..6usize {
@@ -159,10 +158,10 @@ pub(super) fn raw_event(e: &mut Emitter<'_>) {
     }
     e.jump(ready);
     e.bind(compat);
-    e.store_event(Size::H, 10, i32::from(CAP_32BIT));
+    e.store_event(Size::H, field::CAP, i32::from(CAP_32BIT));
     e.constant(R1, ARCH_I386);
     e.store_event(Size::W, at(1), R1);
-    // The registers, behind the event.
+    // The registers, after the event.
     e.mov(R1, reg::BUFFER);
     e.alu(Alu::Add, R1, i32::from(front::REGISTERS));
     e.mov(R2, REGISTERS);
@@ -189,7 +188,7 @@ pub(super) fn attached_bit(e: &mut Emitter<'_>) {
     e.bind(known);
 }
 
-/// Counts the call in r6, of which nothing could be read at its entry, as lost; falls through.
+/// Counts the call, of which nothing could be read at its entry, as lost; falls through.
 pub(super) fn entry_lost(e: &mut Emitter<'_>, out: Label) {
     e.note("its entry found the scratch buffer taken");
     e.load_state(R1, state::NR);
@@ -199,8 +198,7 @@ pub(super) fn entry_lost(e: &mut Emitter<'_>, out: Label) {
     e.count_lost(Lost::InR3);
 }
 
-/// Jumps to `ended` where the current task, whose storage is in r6, ends in no call that is wanted; else to `event`, with the
-/// call ready to be told of.
+/// Jumps to `ended` where the current task ends in no call that is wanted; else to `event`, where [`call_event`] is.
 pub(super) fn unfinished(e: &mut Emitter<'_>, event: Label, ended: Label, out: Label) {
     e.note("the call that it ends in");
     e.claimed(Lost::Class(g::P_EXIT.id), out);

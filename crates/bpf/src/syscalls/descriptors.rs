@@ -1,16 +1,16 @@
-//! What descriptors are: read from the kernel's own structures when a call has made them, and written to the ring in front of
-//! the call's event.
+//! What descriptors are: read from the kernel's structures when a call has made them, and written to the ring before the call's
+//! event.
 //!
 //! ```text
 //! task ─► files ─► fdtable ─► file ─► path: dentry ─► parent ─► … ─► root of the mount ─► mount point ─► … ─► the first mount
 //! ```
 //!
-//! The way ends at the root of the mount namespace, not at that of a task that has called chroot: as for whoever reads the links
-//! of `/proc/PID/fd` from outside.
+//! The way ends at the root of the mount namespace, not at that of a task that has called chroot, as the links of `/proc/PID/fd` do
+//! when they are read from outside.
 //!
-//! The record is a `process:fd` event whose tails are not made yet: [`raw`]. Whoever drains the ring turns the components,
-//! which stand leaf first, into a path. The structures are read without their locks: what is being renamed meanwhile may come
-//! out half old, half new, and every read may fail; nothing is followed but by bounded reads.
+//! The record is a `process:fd` event whose tails are not made yet: [`raw`]. The reader of the ring turns the components, leaf
+//! first, into a path. The structures are read without their locks: a path that is being renamed may come out half old, half new,
+//! and every read may fail.
 
 use super::ops::op::*;
 use super::raw;
@@ -22,7 +22,7 @@ use events::layout::Layout;
 
 /// The working directory's number, as in openat(2).
 const AT_FDCWD: i32 = -100;
-/// Descriptors said at once.
+/// Descriptors that are described at once.
 const MAX_FDS: i32 = FDS_AT_ONCE as i32;
 /// Steps from a file to the root: components and mounts.
 const MAX_STEPS: i32 = 2200;
@@ -38,7 +38,7 @@ const POINTER: i16 = slot::ADDR;
 /// A `struct path`.
 const PATH: i16 = slot::KEY;
 
-/// What the event of a call with a row says of itself where it makes or changes descriptors (see `capture_row::FLAGS`).
+/// Describes the descriptors that the call has made ([`capture_row::FLAGS`]).
 pub fn made(e: &mut Emitter<'_>) {
     let [none, pair, rights, ready] = std::array::from_fn(|_| e.new_label());
     e.load_row(Size::H, R1, capture_row::FLAGS);
@@ -72,12 +72,12 @@ pub fn made(e: &mut Emitter<'_>) {
     e.bind(rights);
     passed(e, none);
     e.bind(ready);
-    say(e, 2);
+    describe(e, 2);
     e.bind(none);
     forget(e);
 }
 
-/// r2 = the result, looked up anew: what the verifier learns of it here must not tell apart the ways through what follows.
+/// r2 = the result, loaded again: what the verifier learns of it here must not multiply the ways through the rest.
 fn result_anew(e: &mut Emitter<'_>) {
     e.load_state(R2, state::RET);
 }
@@ -140,14 +140,14 @@ fn passed(e: &mut Emitter<'_>, none: Label) {
     e.alu(Alu::Lsh, R2, 2);
     e.call(Helper::ProbeReadUser);
     e.jump_if(Cond::Slt, R0, 0, none);
-    // More words than there are descriptors: their number tells.
+    // All words are stored; their number says how many are descriptors.
     for i in 0..MAX_FDS as i16 {
         e.load_event(Size::W, R1, 4 * i);
         e.spill(FDS + 8 * i, R1);
     }
 }
 
-/// What has become of a descriptor that the call works on. Its own line still shows it as it was.
+/// Describes a descriptor that the call has changed. The call's own line shows it as it was before.
 pub fn changed(e: &mut Emitter<'_>) {
     let offsets = e.offsets;
     let [none, argument, ready] = std::array::from_fn(|_| e.new_label());
@@ -167,12 +167,12 @@ pub fn changed(e: &mut Emitter<'_>) {
     e.bind(ready);
     e.spill(FDS, R1);
     e.mov(R8, 1);
-    say(e, 0);
+    describe(e, 0);
     e.bind(none);
     forget(e);
 }
 
-/// Makes all ways that lead here look the same to the verifier.
+/// Makes all ways that lead here equal to the verifier.
 fn forget(e: &mut Emitter<'_>) {
     for slot in [slot::KEY, slot::KEY + 8, slot::TEMP] {
         e.store_slot(slot, 0);
@@ -181,8 +181,8 @@ fn forget(e: &mut Emitter<'_>) {
     e.mov(R8, 0);
 }
 
-/// Says what the r8 descriptors in `FDS` are, with these flags of `process:fd`.
-fn say(e: &mut Emitter<'_>, flags: i32) {
+/// Describes the r8 descriptors in `FDS`, with these flags of `process:fd`.
+fn describe(e: &mut Emitter<'_>, flags: i32) {
     e.spill(FD_COUNT, R8);
     e.mov(R1, flags);
     e.spill(FD_FLAGS, R1);
@@ -259,7 +259,7 @@ pub(super) fn descriptor_function(e: &mut Emitter<'_>) {
     leave(e, 1);
 }
 
-/// r6 = the open file behind descriptor r9 of the task in r0; adds close-on-exec to the flags in TEMP.
+/// r6 = the open file of descriptor r9 of the task in r0; adds close-on-exec to the flags in TEMP.
 fn open_file(e: &mut Emitter<'_>, names: &Names, none: Label) {
     let [max_fds, close_on_exec, fd] = names.fdtable;
     pointer_at(e, R6, R0, names.files[0]);
@@ -383,7 +383,7 @@ pub(super) fn component_function(e: &mut Emitter<'_>) {
     leave(e, 1);
 }
 
-/// What is known of the socket behind the file in WORD, if it is one.
+/// The socket of the file in WORD, if it is one.
 fn socket(e: &mut Emitter<'_>, names: &Names, s: &Sockets) {
     use raw::socket as to;
     const AF_UNIX: i32 = 1;

@@ -5,15 +5,15 @@ use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
 use crate::frame::registers::AX;
-use crate::frame::{Emitter, Generated, Lost, Maps, Session, Source, held, program, slot, state};
+use crate::frame::{Emitter, Generated, Lost, Maps, Session, Source, field, held, program, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 
 /// Leaves a call open that was interrupted only because its thread is about to die (exit_group, a fatal signal, another thread's
-/// execve): it has no result, and the end of the task tells of it.
+/// execve): it has no result, and the end of the task shows it.
 fn cut_off(e: &mut Emitter<'_>, out: Label) {
-    let offsets = e.offsets;
     const SIGNAL_GROUP_EXIT: i32 = 4; // include/linux/sched/signal.h
+    let offsets = e.offsets;
     let goes_on = e.new_label();
     e.jump_if(Cond::Sgt, R2, -512, goes_on);
     e.jump_if(Cond::Slt, R2, -516, goes_on);
@@ -31,8 +31,8 @@ fn cut_off(e: &mut Emitter<'_>, out: Label) {
 }
 
 /// The program for `sys_exit`. From [`Source::All`] (raw tracepoint; context: pt_regs) it is also that of
-/// [`super::exit`] (context: task), because it is the longest: the verifier then reads it once. The current task tells the two
-/// contexts apart.
+/// [`tasks::exit`] (context: task), because it is the longest: the verifier then reads it once. Its context is the current
+/// task at the end of that.
 pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
     program(maps, offsets, session, |e, out| {
         let [event, told, raw_call, task_ends, ended, returned, lost] = std::array::from_fn(|_| e.new_label());
@@ -122,9 +122,9 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
             e.claimed(Lost::Class(events::generated::C_RAW.id), out);
             e.raw_is_held_back(returned);
             call::raw_event(e);
-            e.load_event(Size::H, R1, 10);
+            e.load_event(Size::H, R1, field::CAP);
             call::attached_bit(e);
-            e.store_event(Size::H, 10, R1);
+            e.store_event(Size::H, field::CAP, R1);
             e.output();
         }
         e.jump(returned);

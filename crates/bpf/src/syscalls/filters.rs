@@ -5,16 +5,16 @@
 //!                                                                        └──► counted by part, and left
 //! ```
 //!
-//! A filter is looked at before anything is read or written for the event, but for the event's time where the filter names it:
-//! it sees the same time as who reads the event. Parts that are known at entry, and that are evaluated before all others, are
+//! A filter is evaluated before anything is read or written for the event, but for the event's time where the filter names it: both
+//! have the same time. Parts that are known at entry, and that are evaluated before all others, are
 //! looked at there too: a call that they reject is counted and then only its end is waited for.
 //!
-//! Registers as in [`super::emit`]; strings and intermediate numbers lie in the scratch buffer, behind the fixed part.
+//! Strings and intermediate numbers are in the scratch buffer, after the fixed part.
 
 use crate::asm::Label;
 use crate::capture_row;
 use crate::filter::{self, Argument, Bytes, Exits, Place, Places};
-use crate::frame::{Emitter, Session, reg, slot, state};
+use crate::frame::{Emitter, Session, field, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::{self, front};
@@ -39,7 +39,7 @@ pub fn before(e: &mut Emitter<'_>, outcome: Outcome, out: Label) {
     if timed(e.session) {
         e.note("the time of the event");
         e.call(Helper::KtimeGetNs);
-        e.store_event(Size::D, 0, R0);
+        e.store_event(Size::D, field::TIME, R0);
     }
     if offsets.namespace.is_some() && asks_who(e.session) {
         e.who();
@@ -47,7 +47,7 @@ pub fn before(e: &mut Emitter<'_>, outcome: Outcome, out: Label) {
     emit(e, outcome, out);
 }
 
-/// At entry, the same as far as it is known there: with the flags, the number and the arguments of the call in its state.
+/// The filters at the entry of a call, as far as they are known there: with its flags, number and arguments in the state.
 pub fn at_entry(e: &mut Emitter<'_>, out: Label) {
     if !decide_at_entry(e) {
         return;
@@ -76,7 +76,7 @@ pub fn decide_at_entry(e: &Emitter<'_>) -> bool {
     !far && session.filters.iter().any(|(_, f)| early(f) > 0)
 }
 
-/// How many parts, of those that are evaluated first, hold the same at the entry and at the end of a call.
+/// How many of the parts that are evaluated first have equal values at the entry and at the end of a call.
 fn early(filter: &Filter) -> usize {
     let name = events::schema::by_id(filter.schema()).map_or("", |s| s.name);
     let becomes_another = name.starts_with("execve");
@@ -226,7 +226,7 @@ fn code(
     filter::emit(e, group.filter, &places, exits)
 }
 
-/// The same places, but for the strings of some arguments.
+/// `places`, but for the strings of some arguments.
 fn elsewhere(places: &Places, args: &[u8], bytes: Bytes) -> Places {
     let mut places = places.clone();
     for arg in args {
@@ -270,7 +270,7 @@ fn leave(e: &mut Emitter<'_>, exits: &Exits, outcome: Outcome, out: Label) {
     e.load_state(R1, state::FLAGS);
     match outcome {
         Outcome::Entered => e.alu(Alu::Or, R1, state::REJECTED),
-        // What is known of the next call is another matter.
+        // The start of the next call is known.
         Outcome::Returned | Outcome::CutOff => e.alu(Alu::And, R1, !state::ATTACHED),
     }
     e.store_state(state::FLAGS, R1);

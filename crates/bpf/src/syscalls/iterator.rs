@@ -1,4 +1,4 @@
-//! The task iterator behind in-flight notices: writes the calls that threads are in.
+//! The task iterator of `process:inflight`: writes the calls that threads are in.
 //!
 //! ```text
 //! record: 0 now  8 tid (u32), pid (u32)  16 bytes of tails │ the state up to its tails │ tails │ flags, start
@@ -20,7 +20,7 @@ use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 pub const HEAD: usize = 24;
 /// Bytes of the state in a record.
 pub const STATE: usize = state::TAILS as usize;
-/// Bytes behind the tails.
+/// Bytes after the tails.
 pub const TRAILER: usize = 16;
 /// Bytes of the window, the only value of its array: calls that began after the first u64, and not after the second.
 pub const WINDOW: u32 = 16;
@@ -183,8 +183,8 @@ pub fn adopt(maps: &Maps, seeds: i32, task_pid: i16) -> Generated {
     e.finish()
 }
 
-/// A program for `bpf_iter_task` that writes one u32: the level of the reading process's pid namespace. The kernel tells no
-/// process how deep its namespace is.
+/// A program for `bpf_iter_task` that writes one u32: the level of the reading process's pid namespace. No system call
+/// reports how deep a namespace is.
 pub fn level(at: &Ids) -> Generated {
     let maps = Maps::default();
     let (offsets, session) = (BtfOffsets::default(), Session::default());

@@ -1,18 +1,19 @@
-//! What stands in a record of a descriptor instead of the tails of `process:fd`: offsets from the end of the fixed part, little-endian.
+//! The record of a descriptor, which the programs write instead of the tails of `process:fd`: offsets from the end of the fixed
+//! part, little-endian.
 
 /// Inode number (u64).
 pub const INODE: usize = 0;
 /// Magic number of the file system (u64).
 pub const MAGIC: usize = 8;
-/// Device number, as the kernel has it: 20 bits of minor (u32).
+/// Device number in the kernel's form: 20 bits of minor (u32).
 pub const DEVICE: usize = 16;
 /// Type and mode (u16).
 pub const MODE: usize = 20;
 /// Bits below (u16).
 pub const BITS: usize = 22;
-/// What is known of a socket, else zeros.
+/// A socket, else zeros.
 pub const SOCKET: usize = 24;
-/// Strings with a NUL behind each, leaf first.
+/// Strings with a NUL after each, leaf first.
 pub const COMPONENTS: usize = SOCKET + socket::SIZE;
 
 /// The file has no name any more.

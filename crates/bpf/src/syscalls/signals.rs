@@ -1,6 +1,4 @@
-//! Signals and stops, as a tracer by ptrace is shown them.
-//!
-//! That is not when the kernel's tracepoints tell of them:
+//! Signals and stops, shown when a tracer that uses ptrace would see them. The kernel's tracepoints come at other times:
 //!
 //! ```text
 //! ignored   signal_generate only, in the sender          held until the receiver's call ends ─► process:signal
@@ -8,8 +6,8 @@
 //! others    signal_deliver, in the receiver              at once ─► process:signal, and process:stop where it stops
 //! ```
 //!
-//! A group-stop has no tracepoint. The thread that takes the signal is known to stop by what the kernel decides from; the others
-//! leave their calls for it, with the stop pending.
+//! A group-stop has no tracepoint. Whether the thread that takes the signal stops follows from what the kernel decides by; the
+//! others return from their calls with the stop pending.
 
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
@@ -25,7 +23,7 @@ const SIGSTOP: i32 = 19;
 /// SIGTSTP, SIGTTIN, SIGTTOU: ignored by orphaned process groups.
 const TERMINAL_STOPS: std::ops::RangeInclusive<i32> = 20..=22;
 const SIGNAL_GROUP_EXIT: i32 = 4; // include/linux/sched/signal.h
-/// Where the siginfo of an event stands while the event is built.
+/// Where the siginfo of an event is while the event is built.
 const INFO: i16 = front::SIGINFO;
 /// A signal that finds the scratch buffer taken.
 const LOST: Lost = Lost::Class(g::P_SIGNAL.id);
@@ -56,7 +54,7 @@ pub fn delivered(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
 }
 
 /// `signal_generate` (context: signal, siginfo, task, group, result): signals that the target ignores, and those that kill it.
-/// It is never given either; a debugger is shown both.
+/// Neither is delivered to it; a debugger sees both.
 pub fn generated(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     // include/trace/events/signal.h
     const TRACE_SIGNAL_DELIVERED: i32 = 0;
@@ -128,11 +126,11 @@ pub fn generated(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
     })
 }
 
-/// Jumps to `now` unless the receiver is in a call that is about to end: it runs, or waits for the child that this tells of. One
-/// that sleeps may do so for long. The receiver's flags are in TEMP.
+/// Jumps to `now` unless the receiver is in a call that is about to end: it runs, or waits for the child that this signal is
+/// from. One that sleeps may sleep for long. The receiver's flags are in TEMP.
 fn until_the_call_ends(e: &mut Emitter<'_>, now: Label) {
-    let offsets = e.offsets;
     const WAITS: [i32; 2] = [61, 247]; // wait4, waitid
+    let offsets = e.offsets;
     let held = e.new_label();
     e.load_slot(R1, slot::TEMP);
     e.alu(Alu::And, R1, state::IN_CALL);
@@ -150,12 +148,13 @@ fn until_the_call_ends(e: &mut Emitter<'_>, now: Label) {
     e.bind(held);
 }
 
-/// Says in the state in r6 that what is in r1 is held there. A full barrier: the sender writes the siginfo before, the receiver reads it before.
+/// Sets the state's [`state::HELD`] to r1. A full barrier: the sender writes the siginfo before it, the receiver reads it before
+/// it.
 fn set_held(e: &mut Emitter<'_>) {
     e.atomic(Atomic::Xchg, Size::D, R6, state::HELD, R1);
 }
 
-/// Shows the signal that the current task's state (r6) holds, if any. Needs the scratch buffer; leaves r9 alone.
+/// Shows the signal that the current task's state holds, if any. The scratch buffer is claimed; r9 is kept.
 pub(super) fn show_held(e: &mut Emitter<'_>) {
     let none = e.new_label();
     e.load_state(R1, state::HELD);
@@ -180,7 +179,7 @@ pub(super) fn show_held(e: &mut Emitter<'_>) {
 /// The ways between the end of a call and that of a task in one program, which shows a held signal at one place.
 #[derive(Clone, Copy)]
 pub(super) struct Shared {
-    /// Shows it, and goes on as [`ops::set_ended`] has said.
+    /// Shows it, and goes on with the end of the task or of the call ([`Emitter::set_ended`]).
     pub show: Label,
     /// Goes on with the end of the task.
     pub shown: Label,
@@ -188,8 +187,8 @@ pub(super) struct Shared {
 
 /// At the end of a call: the signal that was held until then, and the stop that another thread's signal asks for.
 pub(super) fn after_call(e: &mut Emitter<'_>, shared: Option<Shared>, out: Label) {
-    let offsets = e.offsets;
     const JOBCTL_STOP_PENDING: i32 = 1 << 17; // include/linux/sched/jobctl.h
+    let offsets = e.offsets;
     let [waiting, interrupted] = std::array::from_fn(|_| e.new_label());
     e.load_state(R1, state::HELD);
     e.jump_if(Cond::Ne, R1, held::NONE, waiting);
@@ -227,9 +226,9 @@ pub(super) fn after_call(e: &mut Emitter<'_>, shared: Option<Shared>, out: Label
 /// The stop of the thread that has just been given a signal, where the kernel will carry it out (kernel/signal.c, get_signal and
 /// do_signal_stop).
 fn own_stop(e: &mut Emitter<'_>, out: Label) {
-    let offsets = e.offsets;
     const JOBCTL_STOP_DEQUEUED: i32 = 1 << 16; // include/linux/sched/jobctl.h
     const LEVELS: usize = 8;
+    let offsets = e.offsets;
     let [stops, terminal] = [e.new_label(), e.new_label()];
     e.load(Size::D, R1, R9, 0);
     e.jump_if(Cond::Lt, R1, SIGSTOP, out);
@@ -278,7 +277,7 @@ fn own_stop(e: &mut Emitter<'_>, out: Label) {
     e.output();
 }
 
-/// The siginfo at r3 of signal r1 to its place behind the event. What the kernel passes instead of a siginfo (SEND_SIG_NOINFO,
+/// Reads the siginfo at r3 of signal r1 to [`INFO`]. What the kernel passes instead of a siginfo (SEND_SIG_NOINFO,
 /// SEND_SIG_PRIV) cannot be read and leaves zeros. Offsets of `struct kernel_siginfo` are those of the UAPI's siginfo_t.
 fn read_info(e: &mut Emitter<'_>) {
     e.store_slot(slot::LEN, R1);
@@ -290,11 +289,11 @@ fn read_info(e: &mut Emitter<'_>) {
     e.store_event(Size::W, INFO, R1);
 }
 
-/// What the kernel will make of a siginfo that is none (kernel/signal.c, __send_signal_locked): sent by itself, or by the current
-/// process, with the id that the receiver knows it by.
+/// Fills in a siginfo that the kernel passes as a number (kernel/signal.c, __send_signal_locked): sent by itself, or by the current
+/// process, with its id in the receiver's namespace.
 fn missing_info(e: &mut Emitter<'_>) {
-    let offsets = e.offsets;
     const SI_KERNEL: i32 = 0x80;
+    let offsets = e.offsets;
     let [known, user] = [e.new_label(), e.new_label()];
     e.load(Size::D, R1, R9, 8);
     // The verifier takes it for a pointer, which is never NULL.
@@ -326,7 +325,7 @@ fn missing_info(e: &mut Emitter<'_>) {
     e.bind(known);
 }
 
-/// The fields of a signal's event, from the siginfo behind it.
+/// Stores the fields of a signal's event, from the siginfo at [`INFO`].
 fn event(e: &mut Emitter<'_>) {
     e.load_event(Size::W, R1, INFO);
     e.put("signo", R1);
@@ -343,7 +342,7 @@ fn event(e: &mut Emitter<'_>) {
     fields(e, copy);
 }
 
-/// Which fields a siginfo has depends on signal and code (sigaction(2)): the same choice as the ptrace backend's.
+/// Which fields a siginfo has depends on signal and code (sigaction(2)). The ptrace backend makes the same choice.
 fn fields(e: &mut Emitter<'_>, copy: impl Fn(&mut Emitter<'_>, &str, i16, Size)) {
     let [child, fault, system, done] = [e.new_label(), e.new_label(), e.new_label(), e.new_label()];
     let sender = e.new_label();

@@ -1,7 +1,7 @@
-//! The programs behind `process:` events: what becomes of the traced tasks.
+//! The programs of `process:` events: how traced tasks begin, execute programs and end.
 //!
 //! A child is traced because its creator is: its task storage is made in `sched_process_fork`, before it first runs. The events
-//! are laid out as their schemas say; the offsets come from [`Layout`].
+//! are laid out as their schemas say; the offsets come from [`events::layout`].
 
 use super::call::{call_event, unfinished};
 use super::signals::{Shared, show_held};
@@ -36,7 +36,7 @@ fn comm_tail(e: &mut Emitter<'_>) {
     e.alu(Alu::Add, R8, R0);
 }
 
-/// `sched_process_fork` (ctx: parent, child).
+/// `sched_process_fork` (context: parent, child).
 pub fn fork(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     const CLONE_FILES: i32 = 0x400;
     const CLONE_THREAD: i32 = 0x10000;
@@ -131,7 +131,7 @@ fn executed(e: &mut Emitter<'_>) {
     e.output();
 }
 
-/// The current task, whose state is in r6, is the command itself from here on.
+/// The current task is the command itself from here on.
 fn begun(e: &mut Emitter<'_>) {
     e.note("the command has become itself");
     e.load_state(R1, state::FLAGS);
@@ -148,13 +148,13 @@ fn let_go(e: &mut Emitter<'_>) {
     e.call(Helper::TaskStorageDelete);
 }
 
-/// Lets the task go, and with it its children to come, where the program that it has become has rights that the session's user has
-/// not: its calls are none of his business. The execve is shown without a result.
+/// Stops tracing the task, and so its future children, where it has executed a program with rights that the session's user does not
+/// have. The execve is shown without a result.
 fn other_rights(e: &mut Emitter<'_>, rights: &Rights, out: Label) {
-    let own = e.offsets.credentials;
     // include/linux/sched/coredump.h: MMF_DUMPABLE_MASK, SUID_DUMP_USER
     const DUMPABLE_MASK: i32 = 3;
     const DUMPED_FOR_ITS_USER: i32 = 1;
+    let own = e.offsets.credentials;
     let [same, other, event, ended, drop] = std::array::from_fn(|_| e.new_label());
     e.note("another user's rights, capabilities, or a program that its user may not read");
     e.call(Helper::GetCurrentTaskBtf);
@@ -198,13 +198,13 @@ fn other_rights(e: &mut Emitter<'_>, rights: &Rights, out: Label) {
 
 /// The path of an execve, where it could not be read at entry: the memory that it stood in is gone, but the kernel has a copy.
 fn late_name(e: &mut Emitter<'_>) {
-    let offsets = e.offsets;
     const EXECVE: i32 = 59;
     const EXECVEAT: i32 = 322;
     const CUT: i32 = 2;
     const FAULT: i32 = 3;
-    /// Bytes of a path with its NUL, and one to tell "cut".
+    /// Bytes of a path with its NUL, and one to see whether it is cut.
     const ROOM: i32 = capture_row::MAX_PATH as i32 + 2;
+    let offsets = e.offsets;
     let [known, first, second, faulted, bounded, whole] = std::array::from_fn(|_| e.new_label());
     e.note("the path, where it could not be read");
     e.load_state(R1, state::FLAGS);
@@ -212,7 +212,7 @@ fn late_name(e: &mut Emitter<'_>) {
     e.jump_if(Cond::Eq, R1, 0, known);
     e.load_slot(R9, slot::CTX);
     e.load(Size::D, R9, R9, 16);
-    // Where the capture bits of the argument stand.
+    // The place of the argument's capture bits.
     e.load_state(R1, state::NR);
     e.jump_if(Cond::Eq, R1, EXECVE, first);
     e.jump_if(Cond::Ne, R1, EXECVEAT, known);
@@ -310,7 +310,8 @@ pub fn exit(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     })
 }
 
-/// Counts that the current task has reached its end, whatever becomes of the event. Not on a whole machine, which has no end.
+/// Counts that the current task has reached its end, whether its event is lost or not. Not in system-wide sessions, where nobody
+/// waits for that.
 pub(super) fn reached_its_end(e: &mut Emitter<'_>, out: Label) {
     let session = e.session;
     if !session.system_wide {
@@ -331,7 +332,7 @@ pub fn freed(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated 
     })
 }
 
-/// The event of the end of the current task, whose storage is in r6.
+/// The event of the end of the current task.
 pub(super) fn end(e: &mut Emitter<'_>, shared: Option<Shared>, out: Label) {
     let offsets = e.offsets;
     e.load_state(R1, state::FLAGS);
@@ -363,7 +364,7 @@ pub(super) fn end(e: &mut Emitter<'_>, shared: Option<Shared>, out: Label) {
     e.output();
 }
 
-/// The end of a thread group's leader because another thread has called execve is told as such.
+/// A thread group's leader that ends because another thread has called execve has an event of its own: `process:superseded`.
 fn superseded(e: &mut Emitter<'_>, out: Label) {
     let offsets = e.offsets;
     let no = e.new_label();

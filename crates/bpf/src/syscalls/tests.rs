@@ -1,4 +1,4 @@
-//! The programs over a small kernel of our own making, interpreted: ids, signals, stops, late paths, names.
+//! The programs, interpreted over the memory of a small made-up kernel: ids, signals, stops, late paths, names.
 
 use super::*;
 use crate::btf_offsets::{BtfOffsets, Ids, Names, Namespace};
@@ -163,7 +163,7 @@ fn ids_are_those_of_the_level_that_the_session_has() {
         assert_eq!((ev.pid(), ev.tid()), (20 + add, 21 + add));
         assert_eq!(values(&events[0], &["child", "tid"]), [33 + u64::from(add); 2]);
         assert_eq!(w.state(child)[state::TID as usize..][..4], (33 + add).to_le_bytes());
-        // A thread that takes its leader's id by execve has been told its first one.
+        // A thread that takes its leader's id by execve keeps its first one in its state.
         w.trace(parent, &[(state::TID, 7)]);
         let binprm = w.object(&[0; 4]);
         let events = w.run(exec(&maps(), &offsets, &Session::default()), &[parent, 9, binprm]);
@@ -205,7 +205,7 @@ fn a_call_that_a_fatal_signal_ends_has_its_result() {
     let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
     assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
     let regs = w.object(&[0; 21]);
-    // Cut off by another thread's signal it has none, and the end of the task tells of it.
+    // Cut off by another thread's signal it has none, and the end of the task shows it.
     w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
     assert!(w.returns(&offsets, regs, -512i64 as u64).is_empty());
     w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into()), (state::HELD, 2), (state::HELD_NR, 15)]);

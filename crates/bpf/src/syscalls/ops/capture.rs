@@ -1,13 +1,13 @@
 //! Ops of what is captured beside a call's arguments: the thread's name, and stacks.
 //!
-//! Invariant: as in the module above: exactly one tail, and the empty one where anything fails.
+//! Invariant: each op appends exactly one tail, the empty one where anything fails.
 
 use super::op::*;
 use crate::frame::{FRAMES, USER_STACK};
 
 /// Bytes of a name with its NUL (TASK_COMM_LEN).
 const COMM: i32 = 16;
-/// Frames of the functions that ops are called back by: where the context of the program is found.
+/// `to` = the context of the program, from the frame that called the op back.
 fn context(e: &mut Emitter<'_>, to: Reg) {
     e.load_slot(to, slot::CTX);
     e.load(Size::D, to, to, slot::CONTEXT);
@@ -16,7 +16,7 @@ fn context(e: &mut Emitter<'_>, to: Reg) {
 pub(super) fn op(e: &mut Emitter<'_>, kind: u8, own_frames: u8) {
     match kind {
         kind::COMM => comm(e),
-        // The lowest eight bits of the flags are how many frames are left out.
+        // The lowest eight bits of the flags are how many frames are skipped.
         kind::KSTACK => stack(e, own_frames.into()),
         _ => stack(e, USER_STACK),
     }
@@ -64,7 +64,7 @@ fn stack(e: &mut Emitter<'_>, flags: i32) {
     e.alu(Alu::Add, reg::END, R0);
     e.alu(Alu::Add, reg::END, 2);
     e.jump(done);
-    // Where there is none, no frames are the truth.
+    // Where there is no stack, it has no frames.
     e.bind(bad);
     e.place(R1, 0);
     e.store(Size::H, R1, 0, 0);

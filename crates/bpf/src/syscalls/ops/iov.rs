@@ -1,11 +1,11 @@
 //! Ops of iovec arrays and their contents.
 //!
-//! Invariant: as in the module above: exactly one tail, and the empty one where anything fails.
+//! Invariant: each op appends exactly one tail, the empty one where anything fails.
 
 use super::op::*;
 use crate::scratch::*;
 
-/// Stands for "no limit" in `LEFT`: no result has this value, and unsigned it is huge.
+/// "No limit" in `LEFT`: no result has this value, and unsigned it is huge.
 pub(super) const ENDLESS: i32 = i32::MIN;
 
 /// The bytes that the result covers: all there are before the call.

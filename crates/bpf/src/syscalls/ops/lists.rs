@@ -1,6 +1,6 @@
 //! Ops of string arrays: argv and envp, and their number.
 //!
-//! Invariant: as in the module above: exactly one tail, and the empty one where anything fails.
+//! Invariant: each op appends exactly one tail, the empty one where anything fails.
 
 use super::op::*;
 use super::simple::read_string;

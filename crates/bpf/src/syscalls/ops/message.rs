@@ -1,6 +1,6 @@
-//! Ops of messages, and of a signal set behind a pointer.
+//! Ops of messages, and of a signal set that a pointer leads to.
 //!
-//! Invariant: as in the module above: exactly one tail, and the empty one where anything fails.
+//! Invariant: each op appends exactly one tail, the empty one where anything fails.
 
 use super::iov::{ENDLESS, iov};
 use super::op::*;
@@ -99,7 +99,7 @@ pub(super) fn message(e: &mut Emitter<'_>, empty: Label) {
     e.bind(done);
 }
 
-/// Notes the number of messages: one, what the argument says, or how many were sent or received.
+/// Spills the number of messages: one, what the argument says, or how many were sent or received.
 fn how_many(e: &mut Emitter<'_>) {
     let [by_result, some, bounded, known] = std::array::from_fn(|_| e.new_label());
     e.mov(R2, 1);
@@ -121,12 +121,13 @@ fn how_many(e: &mut Emitter<'_>) {
     e.spill(MSG_COUNT, R2);
 }
 
-/// The message at number `MORE`, at r8. `give_up` with its place in KEY + 8 where it cannot be read, or there is no room.
+/// The message at number `MORE`, to the end of the event. `give_up` with its place in KEY + 8 where it cannot be read, or there
+/// is no room.
 fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     const HEADER_ONLY: i32 = 0x80;
     let [done, received, no_name, no_iov, no_control, iov_fault, single, read, valid] =
         std::array::from_fn(|_| e.new_label());
-    // The message's own capture bits stand in KEY, its place in KEY + 8.
+    // The message's own capture bits are in KEY, its place in KEY + 8.
     e.store_slot(slot::KEY, 0);
     e.store_slot(slot::KEY + 8, reg::END);
     e.reload(R1, MORE);
@@ -136,7 +137,7 @@ fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     e.store_slot(slot::ADDR, R3);
     e.place(R1, 0);
     e.store(Size::W, R1, MSG_LEN, 0);
-    // In an array, `msg_len` stands right behind, and goes right behind.
+    // In an array `msg_len` follows, here and in the event.
     e.mov(R2, i32::from(MSGHDR));
     e.load(Size::B, R3, R10, KIND);
     e.jump_if(Cond::Eq, R3, i32::from(kind::MSG), read);
@@ -242,7 +243,7 @@ pub(super) fn header(e: &mut Emitter<'_>, r: Reg, give_up: &Label) {
     e.alu(Alu::Add, r, reg::BUFFER);
 }
 
-/// A part of a message: r2 bytes (bounded) at r3, behind a u16 length at r8, which is left in front of the length for `+ 2`.
+/// A part of a message: r2 bytes (bounded) at r3, after a u16 length. `END` is left before the bytes' length: the caller adds 2.
 pub(super) fn part(e: &mut Emitter<'_>, shift: i32, cap: i32, none: Label) {
     let [fine, mark] = [e.new_label(), e.new_label()];
     e.store_slot(slot::TEMP, R2);

@@ -1,7 +1,7 @@
 //! The ops: captures of memory, carried out as the row of the call says, one block of code per op of a phase.
 //!
-//! Invariant: every op appends exactly one tail of its shape and leaves `reg::END` at its end; whatever fails leaves the empty tail.
-//! `reg::END` stays below [`LAST_TAIL`] before each op, so that the scratch buffer has room for the largest.
+//! Invariant: every op appends exactly one tail of its shape and leaves `reg::END` at its end; whatever fails leaves the empty
+//! tail. `reg::END` stays below [`LAST_TAIL`] before each op, so that the scratch buffer has room for the largest.
 
 mod capture;
 mod iov;
@@ -228,7 +228,7 @@ fn switch(e: &mut Emitter<'_>, empty: Label) {
     e.bind(other);
 }
 
-/// The op's length into its slot.
+/// Spills the op's length.
 fn length_of(e: &mut Emitter<'_>) {
     let [constant, ret, deref, signed, wide, ready] =
         [e.new_label(), e.new_label(), e.new_label(), e.new_label(), e.new_label(), e.new_label()];

@@ -1,4 +1,4 @@
-//! The op under way: its fields, its mark, the functions that it is called back by, and where its tail goes.
+//! The op that runs: its fields, its mark, its length, and how functions are called back.
 
 use crate::scratch::*;
 
@@ -12,7 +12,7 @@ pub(crate) use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 pub(crate) const LAST_TAIL: i32 = 0x3fff;
 /// The most bytes that a byte op reads.
 pub(crate) const MAX_BYTES: i32 = 32768;
-/// The most bytes that a string op reads, with two to tell "cut".
+/// The most bytes that a string op reads, with two to see whether it is cut.
 pub(crate) const MAX_STR: i32 = 4002;
 const _: () = assert!(LAST_TAIL as usize + MAX_BYTES as usize + 64 <= EVENT);
 /// Strings of an array that are read; the rest is counted.
@@ -24,7 +24,7 @@ pub(crate) const MAX_IOV: i32 = 1024;
 /// Bytes of control messages.
 pub(crate) const MAX_CONTROL: i32 = 512;
 
-// Fields of the op in its stack slot.
+// Fields of the op in its stack slot (`capture_row::Op`).
 pub(crate) const KIND: i16 = slot::OP;
 pub(crate) const ARG: i16 = slot::OP + 1;
 pub(crate) const WHEN: i16 = slot::OP + 2;
@@ -42,7 +42,8 @@ pub(crate) const WHOLE: i32 = 1;
 pub(crate) const CUT: i32 = 2;
 pub(crate) const FAULT: i32 = 3;
 
-/// r6 … r9 from the frame that called back (its r10 in r2), which is kept in CTX.
+/// The beginning of a function that is called back: `BUFFER` and `END` from the frame of its caller (r2), which is kept in CTX, and
+/// the number of the call (r1) in I.
 pub(crate) fn enter(e: &mut Emitter<'_>) {
     e.store_slot(slot::CTX, R2);
     e.store_slot(slot::I, R1);
@@ -50,15 +51,15 @@ pub(crate) fn enter(e: &mut Emitter<'_>) {
     e.reload(reg::END, OFFSET);
 }
 
-/// Goes back: 0 for more, 1 for enough. r8 travels in a noted word.
+/// Returns: 0 for more, 1 for enough. `END` is passed in a word.
 pub(crate) fn leave(e: &mut Emitter<'_>, enough: i32) {
     e.spill(OFFSET, reg::END);
     e.mov(R0, enough);
     e.exit();
 }
 
-/// Bounds r8, the same for every way that leads here: through memory, because the verifier would otherwise keep apart what it
-/// knows of r8 on each of them, and look at all that follows once for each.
+/// Bounds `END`, equally for every way that leads here: through memory, because the verifier would otherwise keep what it knows
+/// of it on each of them, and look at all that follows once for each.
 pub(crate) fn forget_range(e: &mut Emitter<'_>, drop: Label) {
     e.words(R1);
     e.store(Size::D, R1, SPARE, reg::END);
@@ -66,7 +67,7 @@ pub(crate) fn forget_range(e: &mut Emitter<'_>, drop: Label) {
     e.jump_if(Cond::Gt, reg::END, LAST_TAIL, drop);
 }
 
-/// r = the argument whose index stands at `at` of the op.
+/// `r` = the argument whose index is at `at` of the op.
 pub(crate) fn argument(e: &mut Emitter<'_>, r: Reg, at: i16) {
     e.load(Size::B, r, R10, at);
     e.alu(Alu::And, r, 7);
@@ -75,6 +76,7 @@ pub(crate) fn argument(e: &mut Emitter<'_>, r: Reg, at: i16) {
     e.load(Size::D, r, r, state::ARGS);
 }
 
+/// Sets the op's mark.
 pub(crate) fn set_cap(e: &mut Emitter<'_>, cap: i32) {
     e.store_slot(slot::CAP, cap);
 }
@@ -88,7 +90,7 @@ pub(crate) fn fault(e: &mut Emitter<'_>, empty: Label) {
     e.bind(fine);
 }
 
-/// r2 = the op's most bytes, at most `most`.
+/// `r` = the op's most bytes, at most `most`.
 pub(crate) fn max(e: &mut Emitter<'_>, r: Reg, most: i32) {
     let fine = e.new_label();
     e.load(Size::H, r, R10, MAX);
@@ -97,12 +99,12 @@ pub(crate) fn max(e: &mut Emitter<'_>, r: Reg, most: i32) {
     e.bind(fine);
 }
 
-/// Tells the verifier again what r8 is at most: what comes back from a function is unknown to it.
+/// Bounds `END` for the verifier again, to which what a function returns is unknown; else goes to `no`.
 pub(crate) fn bound_offset(e: &mut Emitter<'_>, no: Label) {
     e.jump_if(Cond::Gt, reg::END, MAX_EVENT, no);
 }
 
-/// Calls `function` up to `n` times with this frame. r8 travels in a noted word.
+/// Calls `function` back up to `n` times, with this frame. `END` is passed in a word.
 pub(crate) fn call_back(e: &mut Emitter<'_>, function: Label, n: i32) {
     e.spill(OFFSET, reg::END);
     e.mov(R1, n);

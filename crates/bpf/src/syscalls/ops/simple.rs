@@ -1,6 +1,6 @@
 //! Ops of strings, bytes and elements: one read each.
 //!
-//! Invariant: as in the module above: exactly one tail, and the empty one where anything fails.
+//! Invariant: each op appends exactly one tail, the empty one where anything fails.
 
 use super::op::*;
 use crate::scratch::*;
@@ -43,7 +43,7 @@ pub(super) fn bytes(e: &mut Emitter<'_>, empty: Label) {
     e.alu(Alu::Add, reg::END, 2);
 }
 
-/// r0 = bytes of the string at r3, NUL included, which stands at r8 + `off` of the scratch buffer; the mark says "cut" where it
+/// r0 = bytes of the string at r3, NUL included, which is read to `END + off` of the event; the mark is "cut" where it
 /// was longer than r4.
 pub(super) fn read_string(e: &mut Emitter<'_>, off: i32) {
     let [whole, bounded] = [e.new_label(), e.new_label()];
@@ -66,7 +66,7 @@ pub(super) fn read_string(e: &mut Emitter<'_>, off: i32) {
     e.bind(whole);
 }
 
-/// Reads the op's string at r8 + `off`, and leaves its bytes without NUL in r1, bounded.
+/// Reads the op's string to `END + off`; r1 = its bytes without NUL, bounded.
 pub(super) fn op_string(e: &mut Emitter<'_>, off: i32, empty: Label) {
     let bounded = e.new_label();
     max(e, R1, MAX_STR - 2);
