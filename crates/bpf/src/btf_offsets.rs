@@ -1,4 +1,4 @@
-//! Offsets of fields in the kernel's structs, as the kernel's type information (BTF) has them.
+//! Offsets of fields in the kernel's structs, from the kernel's type information (BTF).
 
 /// What the kernel's structs look like. What a session does not need is 0 or none.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ pub struct BtfOffsets {
     pub task_flags: i16,
     /// The ids of a task in any namespace.
     pub ids: Ids,
-    /// The ids of tasks in the session's pid namespace; none for the initial one.
+    /// The ids of tasks in the session's pid namespace; none where that is the initial one.
     pub namespace: Option<Namespace>,
     /// The structures of open files, where names of descriptors are wanted.
     pub names: Option<Names>,
@@ -45,7 +45,7 @@ pub struct BtfOffsets {
     pub users: Option<[i16; 3]>,
     /// The rights of a task, where the session may not see every task ([`crate::frame::Session::only`]).
     pub credentials: Credentials,
-    /// The tracepoint `sched_process_exit` has two arguments (Linux 6.16), as `sys_exit` has: a program of both may look at the
+    /// The tracepoint `sched_process_exit` has two arguments (Linux 6.16), like `sys_exit`: a program of both may look at the
     /// second, which is the result of a call. Else it is read from the registers, which costs a helper.
     pub end_has_two: bool,
 }
@@ -76,7 +76,7 @@ pub struct Namespace {
     pub number: i16,
 }
 
-/// Offsets by which a task's ids are found, as the namespace of the reading process knows them.
+/// Offsets by which a task's ids in any pid namespace are found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ids {
     /// `task_struct.thread_pid`.

@@ -8,7 +8,7 @@
 //!                                   arguments    captures
 //! ```
 //!
-//! The programs are the same for every selection of calls; what they do is data. The order of the ops is the order of the
+//! Every selection of calls has the same programs; what they do is data. The order of the ops is the order of the
 //! layout's tails. Invariant: an op exists for each tail, so that every event has every tail.
 
 use events::layout::{Layout, Shape};
@@ -85,7 +85,7 @@ pub mod kind {
     pub const MSG: u8 = 9;
     /// Pointer and size of a signal set, and the set.
     pub const SIGPACK: u8 = 10;
-    /// Whatever the row of another map says.
+    /// What the op in the map of switches says, chosen by another argument.
     pub const SWITCH: u8 = 11;
     /// An empty tail of 1 byte.
     pub const EMPTY1: u8 = 12;
@@ -147,7 +147,7 @@ pub struct Op {
     pub when: u8,
     /// One of [`length`].
     pub length: u8,
-    /// The argument that `length` speaks of.
+    /// The argument that `length` refers to.
     pub len_arg: u8,
     /// An argument that must not be 0, 255 for none.
     pub guard: u8,
@@ -195,7 +195,7 @@ pub struct Limits {
 
 /// The most bytes of one string or buffer that a program captures.
 pub const MAX_STRING: u32 = 4000;
-/// Bytes of a path without its NUL (PATH_MAX, `include/uapi/linux/limits.h`).
+/// The most bytes of a path that a program captures, without its NUL.
 pub const MAX_PATH: u32 = 4000;
 /// A directory buffer is captured whole, because its entries are counted.
 const MAX_DIRENTS: u32 = 32768;
@@ -297,7 +297,7 @@ fn empty(shape: Shape) -> u8 {
     }
 }
 
-/// Calls whose memory is gone, or of no use, when they end.
+/// Whether a call's memory is gone, or has changed, when the call ends.
 fn reads_at_entry(schema: &Schema) -> bool {
     let never =
         matches!(schema.name, "execve" | "execveat" | "exit" | "exit_group" | "rt_sigreturn" | "kexec_load" | "reboot");
@@ -337,9 +337,9 @@ fn capture_op(arg: u8, name: &str, frames: Frames) -> Op {
 /// How many frames of each stack are captured at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
-    /// Of the kernel's.
+    /// Of the kernel's stack.
     pub kernel: u8,
-    /// Of the process's.
+    /// Of the process's stack.
     pub user: u8,
 }
 

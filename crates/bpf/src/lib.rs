@@ -5,11 +5,13 @@
 //!                          link: dead code, jumps       │
 //!                          check: the rules             ├─► disasm: text, for --explain and for errors
 //!                                                       └─► interp: Machine, for tests
+//!
+//! asm ◄─ filter ◄─ frame ◄─ syscalls, probes: the programs of a session; each uses what is left of it
 //! ```
 //!
 //! Pure: nothing here opens a file or makes a system call. What depends on the host (map descriptors, BTF ids, field
-//! offsets) comes in as numbers. A program that [`Assembler::finish`] returns obeys the rules listed in [`check`]; that
-//! the kernel's verifier accepts it is for its generator to see to.
+//! offsets) comes in as numbers. A program that [`Assembler::finish`] returns obeys the rules listed in [`check`];
+//! its generator is responsible for what the kernel's verifier checks beyond those.
 
 pub mod asm;
 pub mod btf_offsets;

@@ -104,20 +104,20 @@ impl Field {
 pub enum Whose {
     /// Those of the tasks of the session, or of all but its own in a system-wide session.
     Tasks,
-    /// Those of whatever task is there: of clocks.
+    /// Those of any task that is running: of clocks.
     Anyone,
-    /// Those of whatever task is there, without its ids.
+    /// Those of any task that is running, without its ids.
     Nobody,
 }
 
-/// What a program is to do.
+/// What the program of a probe does.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
     /// The class of its events.
     pub schema: &'a Schema,
     /// Its arguments, in order.
     pub fields: Vec<Field>,
-    /// Whose events.
+    /// Whose events are wanted.
     pub whose: Whose,
     /// Which of them: typed for the class.
     pub filter: Option<lang::Filter>,
@@ -148,7 +148,7 @@ fn ready(e: &mut Emitter<'_>, found: bool, out: Label) {
     e.bind(ready);
 }
 
-/// The program that counts the entries of functions whose returns another one is for: the kernel follows only so many returns.
+/// The program that counts the entries of functions whose returns another one is for: the kernel follows a limited number of returns.
 pub fn entered(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
@@ -332,7 +332,7 @@ fn whose(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
     }
 }
 
-/// The program.
+/// The program of a probe.
 ///
 /// # Errors
 /// [`crate::AsmError::Generator`] where the filter is too complex.

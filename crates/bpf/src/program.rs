@@ -1,6 +1,6 @@
 //! A finished program: slots, notes, and where its labels and functions went.
 //!
-//! Not here: how it came to be (see `asm`) and whether a kernel takes it.
+//! Not here: how it is made (see `asm`) and whether a kernel accepts it.
 //!
 //! Invariant: what [`crate::Assembler::finish`] and [`Program::from_bytes`] return obeys [`crate::check`].
 
@@ -47,7 +47,7 @@ impl Program {
         self.slots.get(label.0).copied().flatten()
     }
 
-    /// The slots at which functions start; the first is 0. The order is that which `func_info` wants.
+    /// The slots at which functions start, in the order of `func_info`; the first is 0.
     pub fn functions(&self) -> Vec<usize> {
         check::functions(&self.insns)
     }

@@ -58,23 +58,23 @@ words! {
     pub UNKNOWN[1];
     /// Calls that a filter rejected, by number. They are among those in `FILTERED` and `UNKNOWN`.
     pub FILTERED_CALLS[CALLS];
-    /// Threads that have begun, of traced creators.
+    /// Threads that traced threads have created.
     pub BORN[1];
     /// Traced threads that have reached their end: the memory may still be freed, and the last switch is still to come.
     pub ENDED[1];
-    /// Traced threads that are gone: they have switched for the last time, and somebody has collected them.
+    /// Traced threads that are gone: they have switched for the last time, and were reaped.
     pub FREED[1];
     /// Functions entered whose returns the program is for.
     pub ENTERED[1];
     /// Set by user space: which events are not recorded ([`crate::frame::session_switch`]).
     pub SWITCH[1];
-    /// Set by user space: the session is over. Some programs take long to detach, and what comes then is no event.
+    /// Set by user space: the session is over. Some programs take long to detach; what they see then is not recorded.
     pub STOPPED[1];
-    /// 1 while a run of a program has the buffer.
+    /// 1 while a run of a program has claimed the buffer.
     pub BUSY[1];
 
     // Of the ops: a number that is spilled there is unknown to the verifier when it is reloaded.
-    /// Nothing is kept in it.
+    /// For a number that is reloaded at once.
     pub(crate) SPARE[1];
     /// Pointers of an array.
     pub(crate) TOTAL[1];
@@ -108,9 +108,9 @@ words! {
     pub(crate) MSG_COUNT[1];
 
     // Of the names of descriptors.
-    /// Descriptors to be said.
+    /// Descriptors to be described.
     pub(crate) FDS[FDS_AT_ONCE];
-    /// How many.
+    /// How many descriptors those are.
     pub(crate) FD_COUNT[1];
     /// Flags of their events.
     pub(crate) FD_FLAGS[1];
@@ -128,11 +128,11 @@ struct Buffer {
     words: Words,
 }
 
-/// What a filter or a program keeps in the buffer's front before the event is there: none of it reaches into the fixed part.
+/// Offsets of what a filter or a program keeps in the front of the buffer before the event is built: after any fixed part.
 pub(crate) mod front {
     /// Numbers of a filter.
     pub const TEMPS: i16 = 512;
-    /// How many of those there can be.
+    /// How many numbers of a filter there can be.
     pub const TEMP_COUNT: usize = 32;
     /// Strings of a filter.
     pub const STRINGS: i16 = 1024;
@@ -152,7 +152,7 @@ const fn offset(at: usize) -> i16 {
     at as i16
 }
 
-/// Where a word of a processor's buffer lies in the array of buffers.
+/// Offset of a word of a processor's buffer in the array of buffers.
 pub fn index(cpu: u32, word: i16) -> usize {
     cpu as usize * SIZE as usize + BASE as usize + word as usize
 }

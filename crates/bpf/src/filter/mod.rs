@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Where values come from is up to the program around it: [`Places`]. Numbers pass through R0 and R1; R2 to R5 are scratch,
-//! R6 to R9 are left alone. Strings are read into [`Places::scratch`], only as far as it takes to decide.
+//! R6 to R9 are not used. Strings are read into [`Places::scratch`], only as far as it takes to decide.
 //!
 //! Not here: what the operators mean; that is `lang::filter::ir`, and a property compares the two.
 //!
@@ -26,13 +26,13 @@ use lang::{Filter, Missing};
 /// Where a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At an offset from a register that the code leaves alone: R6 to R10.
+    /// At an offset from a register that the code does not write: R6 to R10.
     Memory(Reg, i16, Size),
     /// The lower 32 bits of what a helper without arguments gives.
     Low(Helper),
-    /// The upper 32 bits.
+    /// The upper 32 bits of what a helper without arguments gives.
     High(Helper),
-    /// All of it.
+    /// All 64 bits of what a helper without arguments gives.
     Whole(Helper),
     /// 32 bits of the current task's credentials: the offset of `cred` in `struct task_struct`, and one in `struct cred`. The
     /// helper for users and groups maps both through a user namespace, which takes 15 ns.
@@ -109,7 +109,7 @@ pub fn helpers(scratch: (Reg, i16), temps: (Reg, i16, usize)) -> Places {
 /// Where the code goes when an event does not pass.
 #[derive(Clone, Debug)]
 pub struct Exits {
-    /// By part, as `lang::Filter::parts` numbers them. They may be the same.
+    /// By part, as `lang::Filter::parts` numbers them. A label may be there twice.
     pub rejected: Vec<Label>,
     /// A value that the filter names is not known.
     pub unknown: Label,

@@ -168,7 +168,7 @@ impl<E> Generator<'_, E> {
         Ok(())
     }
 
-    /// R0 /= R1 or R0 %= R1, signed: eBPF divides without sign, and by zero as `lang` wants it.
+    /// R0 /= R1 or R0 %= R1, signed: eBPF divides unsigned; by zero the result is that of `lang`.
     fn divide(&mut self, rest: bool) {
         // The sign of the result: that of the dividend for the rest, else of both.
         self.a.mov(R2, R0);
@@ -246,7 +246,7 @@ impl<E> Generator<'_, E> {
         Ok(())
     }
 
-    /// `to` = what is there, not extended. Helpers lose R0 to R5.
+    /// `to` = what is there, not extended. R0 to R5 are lost where it comes from a helper.
     pub(super) fn fetch(&mut self, place: Place, to: Reg) {
         let helper = match place {
             Place::Memory(base, off, size) => return self.a.load(size, to, base, off),

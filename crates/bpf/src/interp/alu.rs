@@ -2,7 +2,7 @@
 //!
 //! Not here: registers and memory; these are functions from numbers to a number.
 //!
-//! Invariant: as `___bpf_prog_run` (`kernel/bpf/core.c`, 6.18) with the verifier's patches for division: by zero gives 0, modulo
+//! Invariant: results are those of `___bpf_prog_run` (`kernel/bpf/core.c`, 6.18) with the verifier's patches for division: by zero gives 0, modulo
 //! zero leaves the first operand; nothing overflows.
 
 use super::Cause;

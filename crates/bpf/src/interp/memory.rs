@@ -91,7 +91,7 @@ impl Memory {
         self.user.push((address, bytes.to_vec()));
     }
 
-    /// Takes user memory away, all of it.
+    /// Removes all user memory.
     pub fn clear_user(&mut self) {
         self.user.clear();
     }

@@ -120,7 +120,7 @@ pub struct Machine {
     pub task: u64,
     /// The attach cookie.
     pub cookie: u64,
-    /// The only namespace that is known.
+    /// The pid namespace that `get_ns_current_pid_tgid` knows.
     pub pid_ns: Option<PidNs>,
     /// The kernel's part of the stack, innermost first.
     pub kernel_stack: Vec<u64>,

@@ -15,7 +15,7 @@ const FRAMES: usize = 8;
 /// Carries out the helper with this number; None is a helper without result.
 pub(super) type Helpers = fn(&mut Run<'_>, i32) -> Result<Option<u64>, Cause>;
 
-/// A run under way.
+/// A run of a program.
 pub(super) struct Run<'a> {
     pub machine: &'a mut Machine,
     helpers: Helpers,

@@ -1,4 +1,4 @@
-//! The event of a call.
+//! The event of a call: fixed part and tails; of a call without a row, its registers.
 
 use super::{filters, ops};
 use crate::asm::Label;
@@ -21,7 +21,8 @@ fn fixed(e: &mut Emitter<'_>) {
     e.load_row(Size::H, R1, capture_row::ID);
     e.store_event(Size::H, field::ID, R1);
     e.who();
-    // All are stored as 8 bytes, without a branch for the verifier to follow: what follows a narrow one is stored later. An argument that does not exist goes where the tails will be.
+    // All are stored as 8 bytes, without a branch for the verifier to follow: what follows a narrow one is stored later. An
+    // argument that does not exist goes where the tails will be.
     for i in 0..6i16 {
         e.load_row(Size::H, R2, capture_row::ARGS + 2 * i);
         e.alu(Alu::And, R2, 0x7f);
@@ -61,7 +62,7 @@ fn fixed(e: &mut Emitter<'_>) {
     e.alu(Alu::And, reg::END, 0x7f);
 }
 
-/// The tails of the event: those of entry as they were read then, or else read now, and those of exit.
+/// The tails of the event: those of entry, which were read then or are read now, and those of exit.
 fn tails(e: &mut Emitter<'_>, drop: Label) {
     let run = e.new_label();
     e.load_state(R1, state::CAPS);

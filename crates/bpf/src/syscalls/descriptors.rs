@@ -33,7 +33,7 @@ const MAX_NAME: i32 = 256;
 /// `SOCKFS_MAGIC` (`include/uapi/linux/magic.h`).
 const SOCKFS: i32 = 0x534f_434b;
 
-/// A pointer under way.
+/// A pointer that was read.
 const POINTER: i16 = slot::ADDR;
 /// A `struct path`.
 const PATH: i16 = slot::KEY;
@@ -82,7 +82,7 @@ fn result_anew(e: &mut Emitter<'_>) {
     e.load_state(R2, state::RET);
 }
 
-/// Reads `n` bytes of the target at r3 to a slot, or leaves.
+/// Reads `n` bytes of the target at r3 to a slot, or goes to `none`.
 fn user(e: &mut Emitter<'_>, to: i16, n: i32, none: Label) {
     e.slot_address(R1, to);
     e.mov(R2, n);
@@ -213,7 +213,7 @@ fn pointer_at(e: &mut Emitter<'_>, r: Reg, base: Reg, off: i32) {
     e.load_slot(r, POINTER);
 }
 
-/// A descriptor, called back.
+/// Describes a descriptor: a function that is called back.
 pub(super) fn descriptor_function(e: &mut Emitter<'_>) {
     let offsets = e.offsets;
     let Some(names) = &offsets.names else { return leave(e, 1) };
@@ -333,7 +333,7 @@ fn path(e: &mut Emitter<'_>, names: &Names) {
     e.store_event(Size::H, fixed() + raw::BITS as i16, R6);
 }
 
-/// Appends the name of the entry in `dentry`, or leaves.
+/// Appends the name of the entry in `dentry`, or goes to `none`.
 fn component(e: &mut Emitter<'_>, dentry: Reg, name: i32, none: Label) {
     let fine = e.new_label();
     pointer_at(e, R3, dentry, name);
@@ -347,7 +347,7 @@ fn component(e: &mut Emitter<'_>, dentry: Reg, name: i32, none: Label) {
     e.alu(Alu::Add, reg::END, R0);
 }
 
-/// A step up, called back: a component, or from the root of a mount to where it is mounted (`fs/d_path.c`, prepend_path).
+/// A step up, a function that is called back: a component, or from the root of a mount to where it is mounted (`fs/d_path.c`, prepend_path).
 pub(super) fn component_function(e: &mut Emitter<'_>) {
     let offsets = e.offsets;
     let Some(names) = &offsets.names else { return leave(e, 1) };

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A filter is evaluated before anything is read or written for the event, but for the event's time where the filter names it: both
-//! have the same time. Parts that are known at entry, and that are evaluated before all others, are
-//! looked at there too: a call that they reject is counted and then only its end is waited for.
+//! have the same time. Parts that are known at entry, and that are evaluated before all others, are evaluated there too: a call that
+//! they reject is counted, nothing of it is read, and its end finds it marked.
 //!
 //! Strings and intermediate numbers are in the scratch buffer, after the fixed part.
 
@@ -22,14 +22,14 @@ use events::layout::{Layout, Shape};
 use lang::Filter;
 use lang::filter::ir::{Leaf, Subject, Value};
 
-/// What became of the call.
+/// How far the call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has begun.
     Entered,
     /// Its result is in [`slot::RET`].
     Returned,
-    /// It has none.
+    /// It ends without a result.
     CutOff,
 }
 
@@ -69,7 +69,7 @@ pub fn at_entry(e: &mut Emitter<'_>, out: Label) {
 }
 
 /// Whether filters reject some calls at entry. Names of descriptors are followed through calls that are filtered out too; in a
-/// namespace it takes more to know who calls.
+/// pid namespace ids need the scratch buffer.
 pub fn decide_at_entry(e: &Emitter<'_>) -> bool {
     let (offsets, session) = (e.offsets, e.session);
     let far = offsets.names.is_some() || offsets.namespace.is_some() && asks_who(e.session);
@@ -212,7 +212,7 @@ fn code(
         filter::emit(e, group.filter, &failed, exits)?;
         e.jump(pass);
     } else if let Some(arg) = replaced {
-        // An execve that failed has left its memory as it was, and one of which nothing was kept has nothing else.
+        // An execve that failed has not changed its memory; where nothing was kept at entry, memory is all there is.
         if outcome == Outcome::Returned {
             e.load_slot(R0, slot::RET);
             e.jump_if(Cond::Slt, R0, 0, done);

@@ -6,7 +6,7 @@
 //! others    signal_deliver, in the receiver              at once ─► process:signal, and process:stop where it stops
 //! ```
 //!
-//! A group-stop has no tracepoint. Whether the thread that takes the signal stops follows from what the kernel decides by; the
+//! A group-stop has no tracepoint. The thread that takes the signal stops by the kernel's own conditions; the
 //! others return from their calls with the stop pending.
 
 use crate::asm::Label;
@@ -28,7 +28,7 @@ const INFO: i16 = front::SIGINFO;
 /// A signal that finds the scratch buffer taken.
 const LOST: Lost = Lost::Class(g::P_SIGNAL.id);
 
-/// `signal_deliver` (ctx: signal, siginfo, sigaction).
+/// `signal_deliver` (context: signal, siginfo, sigaction).
 pub fn delivered(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
@@ -39,7 +39,7 @@ pub fn delivered(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
         e.claimed(LOST, out);
         show_held(e);
         e.stopped(out);
-        // A fatal signal ends as SIGKILL for every thread: that is no signal that the target is given.
+        // A fatal signal is delivered as SIGKILL to every thread: the target does not see that.
         e.load_slot(R9, slot::CTX);
         e.load(Size::D, R1, R9, 0);
         e.jump_if(Cond::Eq, R1, SIGKILL, out);
@@ -100,7 +100,7 @@ pub fn generated(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
         e.load(Size::D, R3, R9, 8);
         read_info(e);
         missing_info(e);
-        // There is no place to keep it for one of whom nothing is known.
+        // A receiver without a state cannot hold it.
         e.jump_if(Cond::Eq, R6, 0, now);
         e.load_state(R1, state::HELD);
         e.jump_if(Cond::Ne, R1, held::NONE, now);
@@ -127,7 +127,7 @@ pub fn generated(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
 }
 
 /// Jumps to `now` unless the receiver is in a call that is about to end: it runs, or waits for the child that this signal is
-/// from. One that sleeps may sleep for long. The receiver's flags are in TEMP.
+/// from. A receiver that sleeps may sleep for long. The receiver's flags are in TEMP.
 fn until_the_call_ends(e: &mut Emitter<'_>, now: Label) {
     const WAITS: [i32; 2] = [61, 247]; // wait4, waitid
     let offsets = e.offsets;
@@ -296,7 +296,7 @@ fn missing_info(e: &mut Emitter<'_>) {
     let offsets = e.offsets;
     let [known, user] = [e.new_label(), e.new_label()];
     e.load(Size::D, R1, R9, 8);
-    // The verifier takes it for a pointer, which is never NULL.
+    // To the verifier it is a pointer, which is never NULL.
     e.unknown(R1);
     e.jump_if(Cond::Gt, R1, 1, known);
     e.jump_if(Cond::Eq, R1, 0, user);
@@ -312,7 +312,7 @@ fn missing_info(e: &mut Emitter<'_>) {
     e.load(Size::D, R2, R9, 16);
     e.follow(R2, R2, ids.thread_pid as i16);
     e.follow(R2, R2, ids.level as i16);
-    // It is of 32 bits.
+    // The level has 32 bits.
     e.mov32(R2, R2);
     e.alu(Alu::Mul, R2, ids.upid);
     e.mov(R3, R8);

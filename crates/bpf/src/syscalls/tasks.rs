@@ -74,7 +74,7 @@ pub fn fork(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
         e.put("child", R2);
         e.thread_id(R2, R1);
         e.put("tid", R2);
-        // Same thread group, same files: what the flags of the call said.
+        // The flags of the call follow from thread groups and files being equal.
         e.load(Size::D, R3, R9, 0);
         e.mov(R5, 0);
         let [other_group, other_files] = [e.new_label(), e.new_label()];
@@ -98,7 +98,7 @@ pub fn fork(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     })
 }
 
-/// `sched_process_exec` (ctx: task, old pid, binprm).
+/// `sched_process_exec` (context: task, old pid, binprm).
 pub fn exec(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
@@ -196,7 +196,7 @@ fn other_rights(e: &mut Emitter<'_>, rights: &Rights, out: Label) {
     e.bind(same);
 }
 
-/// The path of an execve, where it could not be read at entry: the memory that it stood in is gone, but the kernel has a copy.
+/// The path of an execve, where it could not be read at entry: the memory that it was in is gone, but the kernel has a copy.
 fn late_name(e: &mut Emitter<'_>) {
     const EXECVE: i32 = 59;
     const EXECVEAT: i32 = 322;
@@ -296,7 +296,7 @@ fn old_id(e: &mut Emitter<'_>) {
     e.bind(known);
 }
 
-/// `sched_process_exit`: the call that it ends in, and the end.
+/// `sched_process_exit` (context: task): the call that the task ends in, and its end.
 pub fn exit(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     program(maps, offsets, session, |e, out| {
         e.state_or_new(out);
@@ -320,8 +320,8 @@ pub(super) fn reached_its_end(e: &mut Emitter<'_>, out: Label) {
     }
 }
 
-/// `sched_process_free` (context: task): a traced task is gone. It has switched for the last time, somebody has collected it, and
-/// what it has freed is freed.
+/// `sched_process_free` (context: task): a traced task is gone. It has switched for the last time, it was reaped, and
+/// its memory is freed.
 pub fn freed(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     program(maps, offsets, session, |e, out| {
         e.load(Size::D, R2, R1, 0);
@@ -375,7 +375,7 @@ fn superseded(e: &mut Emitter<'_>, out: Label) {
     e.follow(R2, R0, offsets.task_signal);
     e.follow(R9, R2, offsets.signal_exec);
     e.jump_if(Cond::Eq, R9, 0, no);
-    // An id of its own still: it has the leader's only later.
+    // It still has an id of its own: it takes the leader's later.
     distant_id(e, R9);
     e.begin(&g::P_SUPERSEDED, 0);
     e.put("by", R9);
@@ -384,7 +384,7 @@ fn superseded(e: &mut Emitter<'_>, out: Label) {
     e.bind(no);
 }
 
-/// `task` = the thread id of that task, whose place is only a number.
+/// `task` = the thread id of that task, to which the register is an untyped pointer.
 fn distant_id(e: &mut Emitter<'_>, task: Reg) {
     let offsets = e.offsets;
     match offsets.namespace {
