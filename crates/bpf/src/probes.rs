@@ -7,146 +7,22 @@
 //! Each enabling has maps of its own: a scratch buffer, because one program can interrupt another on the same processor, and
 //! rings, so that a flood of one enabling's events costs no other any.
 
+mod fields;
+mod filter;
+
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
-use crate::frame::USER_STACK;
-use crate::frame::{Emitter, FRAMES, Generated, Lost, Maps, Session, field, program, reg, slot, state};
+use crate::frame::{Emitter, FRAMES, Generated, Maps, Session, USER_STACK, field, program, reg, slot, state};
 use crate::helper::Helper;
-use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch;
-use events::Schema;
 use events::layout::Layout;
+use fields::{comm, context, going, ready, value};
 
-mod filter;
+pub use fields::{Field, Plan, Tail, Value, Whose};
 
 /// The most bytes of a string that is read, its NUL included.
 pub const STRING: i32 = 256;
-/// Where a number comes from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// `size` bytes (1, 2, 4, 8) of the program's context at `off`.
-    Context {
-        /// Offset in the context.
-        off: i16,
-        /// Bytes.
-        size: u8,
-        /// Sign-extended.
-        signed: bool,
-    },
-    /// A constant.
-    Constant(i64),
-    /// `size` bytes of the process's memory at the sum of registers and a displacement: the registers are 8 bytes of the context at
-    /// these offsets, the second one is multiplied.
-    User {
-        /// A register.
-        base: Option<i16>,
-        /// A register and its factor.
-        index: Option<(i16, u8)>,
-        /// Displacement.
-        disp: i64,
-        /// Bytes.
-        size: u8,
-        /// Sign-extended.
-        signed: bool,
-    },
-}
-
-/// What is read beside a field's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tail {
-    /// The string of the process at the address that the number is.
-    UserString,
-    /// The string of the kernel at that address.
-    KernelString,
-    /// The string in the context at `off`, at most so many bytes.
-    ContextString {
-        /// Offset in the context.
-        off: i16,
-    },
-    /// The string of a `__data_loc` field: the word at `off` has its length and its offset.
-    DataLoc {
-        /// Offset of the word.
-        off: i16,
-    },
-    /// The name of the current thread.
-    Comm,
-    /// Return addresses in the kernel: so many at most, without the first ones.
-    KernelStack {
-        /// At most so many.
-        frames: u8,
-        /// Frames that are skipped: the program's own.
-        skip: u8,
-    },
-    /// Return addresses in the process.
-    UserStack(u8),
-    /// A string that the session's user may not see.
-    Hidden,
-}
-
-/// A field of the event.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Field {
-    /// The number in the fixed part.
-    pub value: Value,
-    /// What follows the fixed part.
-    pub tail: Option<Tail>,
-}
-
-impl Field {
-    /// The field without anything in it: a number is 0, a string is empty and not read.
-    pub fn hidden(self) -> Field {
-        Field { value: Value::Constant(0), tail: self.tail.map(|_| Tail::Hidden) }
-    }
-}
-
-/// Whose events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// Those of the tasks of the session, or of all but its own in a system-wide session.
-    Tasks,
-    /// Those of any task that is running: of clocks.
-    Anyone,
-    /// Those of any task that is running, without its ids.
-    Nobody,
-}
-
-/// What the program of a probe does.
-#[derive(Clone, Debug)]
-pub struct Plan<'a> {
-    /// The class of its events.
-    pub schema: &'a Schema,
-    /// Its arguments, in order.
-    pub fields: Vec<Field>,
-    /// Whose events are wanted.
-    pub whose: Whose,
-    /// Which of them: typed for the class.
-    pub filter: Option<lang::Filter>,
-    /// Its events are of several classes with equal fields: the cookie of the place that was reached is the number of the class.
-    pub by_cookie: bool,
-}
-
-/// `BUFFER` = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: it is set already.
-fn going(e: &mut Emitter<'_>, found: bool, out: Label) {
-    if !found {
-        e.find(out);
-    }
-    e.words(R2);
-    e.load(Size::D, R1, R2, scratch::STOPPED);
-    e.jump_if(Cond::Ne, R1, 0, out);
-}
-
-/// `BUFFER` = the scratch buffer of this CPU, claimed; `out` where the session is over, or where another run has it, which is
-/// counted.
-fn ready(e: &mut Emitter<'_>, found: bool, out: Label) {
-    let [taken, ready] = [e.new_label(), e.new_label()];
-    going(e, found, out);
-    e.claim(taken);
-    e.jump(ready);
-    e.bind(taken);
-    e.count_lost(Lost::Unknown);
-    e.jump(out);
-    e.bind(ready);
-}
 
 /// The program that counts the entries of functions whose returns another one is for: the kernel follows a limited number of returns.
 pub fn entered(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
@@ -156,68 +32,6 @@ pub fn entered(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan
         going(e, false, out);
         e.count(scratch::ENTERED);
     })
-}
-
-/// `to` = the address of the thread's name, on the stack.
-fn comm(e: &mut Emitter<'_>, to: Reg) {
-    e.slot_address(R1, slot::KEY);
-    e.mov(R2, 16);
-    e.call(Helper::GetCurrentComm);
-    e.slot_address(to, slot::KEY);
-}
-
-/// r2 = the context of the program.
-fn context(e: &mut Emitter<'_>) {
-    e.load_slot(R2, slot::CTX);
-}
-
-fn size_of(bytes: u8) -> Size {
-    match bytes {
-        1 => Size::B,
-        2 => Size::H,
-        4 => Size::W,
-        _ => Size::D,
-    }
-}
-
-/// Extends the low `bytes` of a register whose other bits are zero.
-fn extend(e: &mut Emitter<'_>, r: Reg, bytes: u8, signed: bool) {
-    let shift = 64 - 8 * i32::from(bytes);
-    if signed && shift > 0 {
-        e.alu(Alu::Lsh, r, shift);
-        e.alu(Alu::Arsh, r, shift);
-    }
-}
-
-/// r1 = the value; 0 where it cannot be read.
-fn value(e: &mut Emitter<'_>, value: &Value) {
-    match value {
-        Value::Constant(n) => e.constant(R1, *n as u64),
-        Value::Context { off, size, signed } => {
-            context(e);
-            e.load(size_of(*size), R1, R2, *off);
-            extend(e, R1, *size, *signed);
-        }
-        Value::User { base, index, disp, size, signed } => {
-            context(e);
-            e.constant(R3, *disp as u64);
-            if let Some(base) = base {
-                e.load(Size::D, R1, R2, *base);
-                e.alu(Alu::Add, R3, R1);
-            }
-            if let Some((index, factor)) = index {
-                e.load(Size::D, R1, R2, *index);
-                e.alu(Alu::Mul, R1, i32::from(*factor));
-                e.alu(Alu::Add, R3, R1);
-            }
-            e.store_slot(slot::WORD, 0);
-            e.slot_address(R1, slot::WORD);
-            e.mov(R2, i32::from(*size));
-            e.call(Helper::ProbeReadUser);
-            e.load(size_of(*size), R1, R10, slot::WORD);
-            extend(e, R1, *size, *signed);
-        }
-    }
 }
 
 /// Reads a string at the address in r3; sets the capture bits of argument `i`.

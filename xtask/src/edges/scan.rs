@@ -1,4 +1,5 @@
-//! What the text of a Rust source uses: a scanner, no parser. Comments, strings and what is `#[cfg(test)]` are left out.
+//! What the text of a Rust source uses: a scanner, no parser. Comments, strings and what is `#[cfg(test)]` or
+//! `#[cfg(doc)]` are left out.
 
 use std::collections::BTreeSet;
 
@@ -288,7 +289,7 @@ impl Scanner {
         found.push((path, name));
     }
 
-    /// An attribute; with `cfg(test)` what it belongs to is left out.
+    /// An attribute; with `cfg(test)` or `cfg(doc)` what it belongs to is left out.
     fn attribute(&mut self) {
         self.at += 1;
         self.at += usize::from(self.is(0, '!'));
@@ -299,7 +300,7 @@ impl Scanner {
         self.balanced();
         let words: Vec<&Token> = self.tokens[from..self.at].iter().collect();
         let word = |w: &str| words.contains(&&Token::Word(w.into()));
-        if word("cfg") && word("test") && !word("not") && !word("any") {
+        if word("cfg") && (word("test") || word("doc")) && !word("not") && !word("any") {
             self.item();
         }
     }
@@ -375,6 +376,8 @@ mod tests {
             use crate::{a::b};
             #[cfg(test)]
             const N: [u8; 4] = crate::a::B;
+            #[cfg(doc)]
+            use crate::a;
             #[cfg(not(test))]
             pub(in crate::a::b) fn g() { self::two() }
         "###;

@@ -8,7 +8,7 @@
 //! Numbers lie in the context, or on the stack below the slots of [`slot`]; short strings are read to the stack too. The
 //! scratch buffer is looked up before only where the filter wants long strings, the event's time, or ids of a pid namespace.
 
-use super::{Field, Plan, Tail, Value, comm, going, ready, size_of, value};
+use super::fields::{Field, Plan, Tail, Value, comm, going, ready, size_of, value};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::filter::{self, Argument, Bytes, Exits, Place};

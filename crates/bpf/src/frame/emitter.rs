@@ -1,0 +1,125 @@
+//! The emitter of a program: an assembler with what the program is made for, and functions that are called back.
+
+use super::reg;
+use super::session::{Maps, Session};
+use crate::asm::{AsmError, Assembler, Label, Operand};
+use crate::btf_offsets::BtfOffsets;
+use crate::filter::Unfit;
+use crate::insn::{Alu, Reg, Reg::R10, Size};
+use crate::program::Program;
+use events::Schema;
+use std::ops::{Deref, DerefMut};
+
+/// A program, or why there is none: a filter for which there is no code, or a mistake of the generator's.
+pub type Generated = Result<Program, AsmError<Unfit>>;
+
+/// Emits the instructions of one program: an assembler that knows what the program is made for.
+pub(crate) struct Emitter<'s> {
+    assembler: Assembler<Unfit>,
+    pub(crate) maps: &'s Maps,
+    pub(crate) offsets: &'s BtfOffsets,
+    pub(crate) session: &'s Session,
+    /// The class of the event under construction, after [`Emitter::begin`].
+    pub(super) event: Option<&'static Schema>,
+    callbacks: Vec<Callback>,
+}
+
+/// A function that is called back by bpf_loop, emitted once, after the program that uses it.
+struct Callback {
+    name: &'static str,
+    label: Label,
+    emit: fn(&mut Emitter<'_>),
+}
+
+impl Deref for Emitter<'_> {
+    type Target = Assembler<Unfit>;
+
+    fn deref(&self) -> &Assembler<Unfit> {
+        &self.assembler
+    }
+}
+
+impl DerefMut for Emitter<'_> {
+    fn deref_mut(&mut self) -> &mut Assembler<Unfit> {
+        &mut self.assembler
+    }
+}
+
+impl<'s> Emitter<'s> {
+    /// Nothing is emitted yet.
+    pub(crate) fn new(maps: &'s Maps, offsets: &'s BtfOffsets, session: &'s Session) -> Emitter<'s> {
+        let assembler = Assembler::default();
+        Emitter { assembler, maps, offsets, session, event: None, callbacks: Vec::new() }
+    }
+
+    /// Emits the functions that are called back, one of which may add others, and makes the program.
+    pub(crate) fn finish(mut self) -> Generated {
+        let mut next = 0;
+        while let Some(&Callback { label, emit, .. }) = self.callbacks.get(next) {
+            self.bind(label);
+            emit(&mut self);
+            next += 1;
+        }
+        self.assembler.finish()
+    }
+
+    /// The label of the function of this name, which `emit` emits later.
+    pub(crate) fn callback(&mut self, name: &'static str, emit: fn(&mut Emitter<'_>)) -> Label {
+        if let Some(c) = self.callbacks.iter().find(|c| c.name == name) {
+            return c.label;
+        }
+        let label = self.new_label();
+        self.callbacks.push(Callback { name, label, emit });
+        label
+    }
+
+    /// `r` = a field of the current task's state.
+    pub(crate) fn load_state(&mut self, r: Reg, field: i16) {
+        self.load(Size::D, r, reg::STATE, field);
+    }
+
+    /// Sets a field of the current task's state.
+    pub(crate) fn store_state(&mut self, field: i16, value: impl Into<Operand>) {
+        self.store(Size::D, reg::STATE, field, value);
+    }
+
+    /// `r` = a field of the call's row.
+    pub(crate) fn load_row(&mut self, size: Size, r: Reg, field: i16) {
+        self.load(size, r, reg::ROW, field);
+    }
+
+    /// `r` = what is at this offset of the event.
+    pub(crate) fn load_event(&mut self, size: Size, r: Reg, at: i16) {
+        self.load(size, r, reg::BUFFER, at);
+    }
+
+    /// Stores at this offset of the event.
+    pub(crate) fn store_event(&mut self, size: Size, at: i16, value: impl Into<Operand>) {
+        self.store(size, reg::BUFFER, at, value);
+    }
+
+    /// `r` = the word in a stack slot.
+    pub(crate) fn load_slot(&mut self, r: Reg, slot: i16) {
+        self.load(Size::D, r, R10, slot);
+    }
+
+    /// Sets the word in a stack slot.
+    pub(crate) fn store_slot(&mut self, slot: i16, value: impl Into<Operand>) {
+        self.store(Size::D, R10, slot, value);
+    }
+
+    /// `r` = the address of a stack slot.
+    pub(crate) fn slot_address(&mut self, r: Reg, slot: i16) {
+        self.mov(r, R10);
+        self.alu(Alu::Add, r, i32::from(slot));
+    }
+
+    /// `r` = the address of byte `END + off` of the event: where it goes on.
+    pub(crate) fn place(&mut self, r: Reg, off: i32) {
+        self.mov(r, reg::BUFFER);
+        self.alu(Alu::Add, r, reg::END);
+        if off != 0 {
+            self.alu(Alu::Add, r, off);
+        }
+    }
+}
