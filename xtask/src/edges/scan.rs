@@ -1,4 +1,4 @@
-//! What the text of a Rust source uses: a scanner, no parser. Comments, strings and what is `#[cfg(test)]` or
+//! What a Rust source uses: a scanner of its text, no parser. Comments, strings and what is `#[cfg(test)]` or
 //! `#[cfg(doc)]` are left out.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ pub struct Import {
     pub name: Option<String>,
 }
 
-/// What a file says.
+/// What a file uses and defines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// Its modules in files of their own.

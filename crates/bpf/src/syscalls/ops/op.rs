@@ -43,7 +43,7 @@ pub(crate) const CUT: i32 = 2;
 pub(crate) const FAULT: i32 = 3;
 
 /// The beginning of a function that is called back: `BUFFER` and `END` from the frame of its caller (r2), which is kept in CTX, and
-/// the number of the call (r1) in I.
+/// the number of the iteration (r1) in I.
 pub(crate) fn enter(e: &mut Emitter<'_>) {
     e.store_slot(slot::CTX, R2);
     e.store_slot(slot::I, R1);

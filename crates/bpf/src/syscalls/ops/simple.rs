@@ -44,7 +44,7 @@ pub(super) fn bytes(e: &mut Emitter<'_>, empty: Label) {
 }
 
 /// r0 = bytes of the string at r3, NUL included, which is read to `END + off` of the event; the mark is "cut" where it
-/// was longer than r4.
+/// is longer than `LEN`.
 pub(super) fn read_string(e: &mut Emitter<'_>, off: i32) {
     let [whole, bounded] = [e.new_label(), e.new_label()];
     e.reload(R2, LEN);
