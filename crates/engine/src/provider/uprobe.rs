@@ -259,14 +259,16 @@ mod tests {
     fn functions_of_this_program() {
         let probes = UPROBE.list(&format!("{}:mai?", own()), true).unwrap();
         let [main] = &probes[..] else { panic!("{probes:?}") };
-        assert_eq!(main.name, format!("uprobe:{}:main", own()));
+        // A path with blanks is in quotes.
+        let name = format!("uprobe:{}:main", crate::quoting::quote(&own()));
+        assert_eq!(main.name, name);
         assert!(main.places().starts_with("file offset 0x") && main.args.len() == 6);
         assert_eq!(&*main.sites[0].path, Path::new(&own()));
         assert!(URETPROBE.list(&format!("{}:main+4", own()), false).is_err());
         assert_eq!(URETPROBE.list(&format!("{}:main", own()), true).unwrap()[0].args[0].name, "retval");
         assert!(UPROBE.list(&own(), false).unwrap().len() > 100);
         let Err(Refusal::Nothing(near)) = UPROBE.list(&format!("{}:maim", own()), false) else { panic!() };
-        assert_eq!(near[0], format!("uprobe:{}:main", own()));
+        assert_eq!(near[0], name);
     }
 
     #[test]
