@@ -3,7 +3,6 @@
 mod args;
 mod combinations;
 mod doctor;
-mod filter;
 mod list;
 mod output;
 mod preface;

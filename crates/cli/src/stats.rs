@@ -2,15 +2,11 @@
 //!
 //! `skipped` of a probe is what its program tells; where one program stands for many calls, only the total has it.
 
-use engine::backend::Session;
-use engine::backend::kernel::Skipped;
-use engine::backend::kernel::cost::Spent;
-use engine::backend::kernel::probes::Counts;
-use engine::collector::{Collector, Counters};
-use engine::losses::Losses;
+use engine::backend::stats::{Cost, Counts, Losses, Skipped, Spent};
+use engine::pipeline::filter::{Filtered, Where};
+use engine::pipeline::pump::{Counters, Pump};
+use engine::pipeline::recorder::Totals;
 use engine::plan::Plan;
-use engine::recorder::Totals;
-use engine::sieve::{Filtered, Where};
 use events::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -40,11 +36,11 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Adds up what the collector counted; `lost` events never reached it.
-    pub fn gather(c: &Collector, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
-        let first = c.first_event.map(|t| t.saturating_sub(started));
-        let mut stats = Stats::of(c.counters().collect(), first, lost, skipped);
-        stats.dropped += c.malformed;
+    /// Adds up what the pump counted; `lost` events never reached it.
+    pub fn gather(pump: &Pump<'_>, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
+        let first = pump.first_event().map(|t| t.saturating_sub(started));
+        let mut stats = Stats::of(pump.counters().collect(), first, lost, skipped);
+        stats.dropped += pump.malformed();
         stats
     }
 
@@ -193,8 +189,7 @@ impl Stats {
     }
 
     /// Adds what the session has cost.
-    pub fn add_cost(&mut self, session: &Session) {
-        let cost = session.cost();
+    pub fn add_cost(&mut self, cost: Option<&Cost>) {
         let program = |s: &Spent| json!({ "name": s.name, "runs": s.runs, "ns": s.ns });
         self.cost = json!({
             "programs": cost.and_then(|c| Some(c.programs.as_ref()?.iter().map(program).collect::<Vec<_>>())),

@@ -1,9 +1,9 @@
 //! What the command line says of targets, backends and limits: the plan.
 
-use crate::filter::Filter;
 use clap::ArgMatches;
 use engine::capture::Limits;
 use engine::command::{self, Variable};
+use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, OnFull, Plan, Target};
 use engine::{Error, Result};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 const NAME: usize = 16;
 
 /// The plan, and why it takes this backend.
-pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
+pub fn plan(m: &ArgMatches, filter: &Selection) -> Result<(Plan, String)> {
     let asked = match m.get_one::<String>("backend").map(String::as_str) {
         Some("kernel") => Backend::Kernel,
         Some(b @ "agent") => {

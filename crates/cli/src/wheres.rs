@@ -1,10 +1,10 @@
 //! `--where` and `--param`: the filter language on the command line.
 
 use crate::complain;
-use crate::filter::Filter;
 use clap::ArgMatches;
+use engine::pipeline::filter::{Filtered, Where};
+use engine::pipeline::selection::Selection;
 use engine::select::Calls;
-use engine::sieve::{Filtered, Where};
 use engine::{Error, Result};
 use std::io::Write;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn parse(m: &ArgMatches, calls: &Calls) -> Result<Option<Arc<Where>>> {
 }
 
 /// Gives the selection a filter: calls that lack what it names need not be looked at.
-pub fn apply(m: &ArgMatches, to: &mut Filter) -> Result<()> {
+pub fn apply(m: &ArgMatches, to: &mut Selection) -> Result<()> {
     to.filter = parse(m, &to.calls)?;
     if let Some(filter) = &to.filter {
         to.calls = filter.calls().clone();
@@ -42,7 +42,7 @@ pub fn apply(m: &ArgMatches, to: &mut Filter) -> Result<()> {
 }
 
 /// Why nothing was recorded, if it is the filter's doing or there was nothing: `passed` of the selected calls passed it.
-pub fn nothing_matched(filter: &Filter, filtered: &Filtered, passed: u64) -> Option<String> {
+pub fn nothing_matched(filter: &Selection, filtered: &Filtered, passed: u64) -> Option<String> {
     let parts = filter.filter.as_ref()?.parts();
     let total = filtered.total();
     if passed > 0 {

@@ -3,10 +3,10 @@
 use crate::capture::Limits;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::pipeline::filter::Where;
+use crate::pipeline::threads;
 use crate::rights;
 use crate::select::Calls;
-use crate::sieve::Where;
-use crate::threads;
 use bpf::calls::plan::Frames;
 use events::Schema;
 use std::ffi::CString;

@@ -1,8 +1,8 @@
 //! Why did it not fire? What can be known of an enabling that has recorded nothing.
 
-use crate::backend::kernel::probes::Counts;
+use crate::backend::stats::Counts;
 use crate::enabling::Enabling;
-use crate::maps::Maps;
+use crate::pipeline::maps::Maps;
 use crate::plan::{Plan, Target};
 use crate::provider::hook::LeftOut;
 use events::Event;

@@ -1,6 +1,6 @@
 //! What processes have mapped, against what the programs do and what readelf says.
 
-use engine::maps::Maps;
+use engine::pipeline::maps::Maps;
 use events::Event;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;

@@ -1,6 +1,5 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
-mod lines;
 mod other;
 mod progress;
 mod tables;
@@ -8,26 +7,31 @@ mod whole;
 mod window;
 
 use crate::complain;
-use crate::filter::Filter;
 use crate::output::Output;
 use crate::run::Views;
-use crate::show::{self, Clocks};
+use crate::show::{self, Clocks, ToOutput};
 use crate::wheres;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
-use engine::fdtable::FdTable;
+use engine::backend::recorded::Recorded;
+use engine::pipeline::filter::{Sieve, Where};
+use engine::pipeline::parallel::{self, Lines};
+use engine::pipeline::pump::{Flow, Pump, Sink};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::source::Source;
 use engine::plan::for_descriptors;
 use engine::select::Calls;
-use engine::sieve::{Sieve, Where};
 use engine::{Error, Result};
 use events::Event;
+use events::names::NoNames;
 use progress::Progress;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use views::View;
 use window::Window;
 
 /// Runs the command.
@@ -100,11 +104,11 @@ fn unreadable(dir: &Path, e: &ctf::own::Error) -> Error {
 }
 
 fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
-    let (filter, raw) = filter_of(m, trace)?;
+    let (mut filter, raw) = filter_of(m, trace)?;
+    filter.pids = pids(m)?;
     let clocks = clocks_of(trace);
     let window = Window::parse(m, trace.data.span().map_or(0, |s| s.0), clocks)?;
-    let pids = pids(m)?;
-    let whole = pids.is_empty() && filter.is_all() && window == Window::ALL;
+    let whole = filter.is_all() && window == Window::ALL;
     let wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
     let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
     let mut views = Views::new();
@@ -121,38 +125,104 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         views.push((shown, output));
     }
     let names = needs_names(m, &filter);
-    let keep = |ev: &Event<'_>| pids.is_empty() || pids.contains(&ev.pid()) || pids.contains(&ev.tid());
-    let progress = Progress::new(m.get_count("quiet") > 0, trace.data.bytes());
-    let read = match &mut views[..] {
-        [(view, output)] if !names && view.is_lines_only() && !m.get_flag("relative-timestamps") => {
-            let options = show::options(m, output, raw.clone(), clocks)?;
+    // Names come from what was before the window.
+    let recorded = Recorded::new(trace, if names { 0 } else { window.from }, window.to);
+    filter.from = window.from;
+    let progress = Progress::new(m.get_count("quiet") > 0, trace.data.bytes(), recorded.progress());
+    let source = Source::new(Box::new(recorded), None);
+    let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
+    let (shown, filter) = match views.pop() {
+        Some((_, output)) if !names && lines_only && !m.get_flag("relative-timestamps") => {
+            let options = show::options(m, &output, raw, clocks)?;
             let kind = wanted[0].split('=').next().unwrap_or_default();
-            let make = || show::lines_of(kind, options.clone()).ok();
-            lines::write(trace, window, &filter, &keep, make, output, &progress)
+            (in_parallel(source, &filter, || show::lines_of(kind, options.clone()), output, &progress)?, filter)
         }
-        _ => in_order(trace, window, &filter, &keep, names, &mut views, &progress),
+        last => {
+            views.extend(last);
+            in_order(source, filter, names, views, &progress)
+        }
     };
-    for (view, output) in &mut views {
-        view.end(output);
-        output.close();
-    }
     progress.done();
+    let read = shown.all.then(|| progress.events());
     // Names need what was before the window.
     let all = window.to == u64::MAX && (names || window.from == 0);
     let status = whole::tell(m, trace, read.filter(|_| all));
     if m.get_count("quiet") == 0
-        && let Some(why) = nothing_shown(m, trace, &filter, &views, read)
+        && let Some(why) = nothing_shown(m, trace, &filter, shown.written, read)
     {
         complain(&why);
     }
-    if let Some(trouble) = views.iter_mut().find_map(|(_, output)| output.trouble()) {
+    if let Some(trouble) = shown.trouble {
         return Err(trouble);
     }
     damage(trace, status)
 }
 
+/// What came of showing a trace.
+struct Outcome {
+    /// All events were looked at; else nobody wanted to see more.
+    all: bool,
+    /// Something was written.
+    written: bool,
+    /// Why something could not be.
+    trouble: Option<Error>,
+}
+
+/// Shows the events one after the other, with what is known of descriptors and processes where `names` are wanted.
+fn in_order(
+    source: Source<'_>,
+    filter: Selection,
+    names: bool,
+    views: Views,
+    progress: &Progress,
+) -> (Outcome, Selection) {
+    let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
+    let mut pump = Pump::new(source, filter, views.into_iter().map(sink).collect());
+    if names {
+        pump.keep_descriptors();
+    }
+    let mut all = false;
+    while !all && !pump.is_unread() {
+        all = pump.turn().ended;
+        progress.show();
+    }
+    pump.end_sinks();
+    let outcome = Outcome { all, written: pump.has_written(), trouble: pump.take_failures().into_iter().next() };
+    (outcome, pump.selection)
+}
+
+/// Shows lines that need nothing but the event.
+fn in_parallel(
+    source: Source<'_>,
+    filter: &Selection,
+    make: impl Fn() -> Result<Box<dyn View + Send>>,
+    mut output: Output,
+    progress: &Progress,
+) -> Result<Outcome> {
+    // What the views of all workers refuse, the first one does.
+    make()?;
+    let lines = || -> Lines<'_> {
+        let mut view = make().ok();
+        Box::new(move |event, text| {
+            if let (Ok(ev), Some(view)) = (Event::parse(event), &mut view)
+                && filter.covers(&ev)
+                && filter.passes(&ev, &NoNames)
+            {
+                view.event(&ev, &NoNames, text);
+            }
+        })
+    };
+    let all = parallel::lines(source, lines, |text| {
+        output.write_lines(text);
+        progress.show();
+        if output.failed() { Flow::Stop } else { Flow::Continue }
+    });
+    output.close();
+    Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble() })
+}
+
 /// What is to be shown, and the calls that are shown raw.
-fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Filter, Vec<bool>)> {
+fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
     let (mut filter, raw) = show::filter(m)?;
     // What is in the trace is counted whole; live views have no mappings.
     filter.mappings =
@@ -179,14 +249,20 @@ fn clocks_of(trace: &Trace) -> Clocks {
 }
 
 /// Why there is nothing to see, where that is so. `read` is how many events were looked at.
-fn nothing_shown(m: &ArgMatches, trace: &Trace, filter: &Filter, views: &Views, read: Option<u64>) -> Option<String> {
+fn nothing_shown(
+    m: &ArgMatches,
+    trace: &Trace,
+    filter: &Selection,
+    written: bool,
+    read: Option<u64>,
+) -> Option<String> {
     // The first sieve is the command line's.
     if let Some(tally) = filter.filter.as_ref().and(filter.sieves.first()).map(Sieve::tally)
         && let Some(why) = wheres::nothing_matched(filter, &tally.total(), tally.passed())
     {
         return Some(why);
     }
-    let read = read.filter(|_| !views.iter().any(|(_, output)| output.has_written()))?;
+    let read = read.filter(|_| !written)?;
     let given = |ids: &[&str]| ids.iter().any(|id| m.value_source(id) == Some(ValueSource::CommandLine));
     let selections = [
         ("-e", &["expr", "trace", "signal", "status"][..]),
@@ -219,50 +295,8 @@ fn damage(trace: &Trace, status: u8) -> Result<u8> {
     Err(Error::failed(trace.dir.display().to_string(), why, "all else was shown"))
 }
 
-/// Shows the events one after the other, with what is known of descriptors and processes; how many were read, unless nobody
-/// wanted to see more.
-fn in_order(
-    trace: &Trace,
-    window: Window,
-    filter: &Filter,
-    keep: &dyn Fn(&Event<'_>) -> bool,
-    names: bool,
-    views: &mut Views,
-    progress: &Progress,
-) -> Option<u64> {
-    let mut fds = FdTable::default();
-    if names {
-        fds.enable();
-    }
-    // Names come from what was before the window.
-    let from = if names { 0 } else { window.from };
-    let mut events = trace.data.events(&trace.known, from, window.to);
-    let mut n = 0u32;
-    loop {
-        if n.is_multiple_of(4096) {
-            progress.at(events.bytes_read());
-        }
-        n = n.wrapping_add(1);
-        let Some((bytes, _)) = events.next() else { return Some(events.events_read()) };
-        let Ok(ev) = Event::parse(bytes) else { continue };
-        fds.before(&ev);
-        if ev.time() >= window.from && keep(&ev) {
-            views.iter_mut().for_each(|(v, _)| v.see(&ev));
-            if filter.passes(&ev, &fds) {
-                for (view, output) in views.iter_mut().filter(|(_, out)| !out.failed()) {
-                    view.event(&ev, &fds, output);
-                }
-            }
-        }
-        fds.after(&ev);
-        if views.iter().all(|(_, out)| out.failed()) {
-            return None;
-        }
-    }
-}
-
 /// Whether a view or the filter asks for names of descriptors or threads.
-fn needs_names(m: &ArgMatches, filter: &Filter) -> bool {
+fn needs_names(m: &ArgMatches, filter: &Selection) -> bool {
     m.get_count("fd") > 0
         || !filter.paths.is_empty()
         || m.contains_id("decode-pids")
@@ -271,7 +305,7 @@ fn needs_names(m: &ArgMatches, filter: &Filter) -> bool {
 }
 
 /// `--where`, and what the recording has kept in spite of its own: calls that names of descriptors need.
-fn sieves(trace: &Trace, filter: &mut Filter) {
+fn sieves(trace: &Trace, filter: &mut Selection) {
     if let Some(own) = &filter.filter {
         filter.sieves.push(Sieve::new(Arc::clone(own), |s| filter.calls.contains(s)));
     }

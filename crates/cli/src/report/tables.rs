@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use ctf::end::StreamEnd;
 use ctf::packet::HEADER;
 use ctf::trace::Trace;
-use engine::recorder::enabling_of;
+use engine::pipeline::recorder::enabling_of;
 use engine::{Error, Result};
 use events::Event;
 use events::names::Names;

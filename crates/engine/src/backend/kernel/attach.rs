@@ -8,9 +8,9 @@
 //! Ids among the seeds are those of the initial pid namespace: from within another one, threads without pidfds are out of reach.
 
 use super::load::{Later, Loaded};
-use super::merge::Merge;
 use super::{NO_EXIST, in_call, notice};
 use crate::error::{Error, Result};
+use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
 
 use bpf::calls::{Maps, iter, state};

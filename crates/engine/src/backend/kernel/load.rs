@@ -3,12 +3,12 @@
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
 use super::parallel::{self, Job};
-use super::probes::{Counts, Probe};
+use super::probes::Probe;
 use super::target::{credentials, target, types};
 use super::{notice, orders, tables};
+use crate::backend::stats::{Counts, Losses, Passed, Spent, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::losses::{Losses, Passed, large_enough};
 use crate::plan::{Plan, Target as PlanTarget};
 use bpf::calls::{self, Maps, Source, Target, state};
 use bpf::scratch;
@@ -88,7 +88,7 @@ pub(super) fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
 /// Most of the time goes into the verifier, which takes several programs at once: what waits for nothing runs in threads. They
 /// have all ended when this returns.
 pub fn load(plan: &Plan) -> Result<Loaded> {
-    load_filtered(plan, crate::sieve::in_programs(plan))
+    load_filtered(plan, crate::pipeline::filter::in_programs(plan))
 }
 
 /// The same with filters of the selected calls, as [`Target::filters`] wants them.
@@ -544,7 +544,7 @@ impl Loaded {
     }
 
     /// Events of the session itself, of these classes.
-    pub fn say(&self, classes: &[&'static events::Schema], merge: &mut super::merge::Merge) {
+    pub fn say(&self, classes: &[&'static events::Schema], merge: &mut crate::pipeline::merge::Merge) {
         let pid = sys::process::own_pid() as u32;
         for schema in classes {
             merge.push(&notice::process(schema, sys::time::monotonic(), (pid, pid), &[], &[]));
@@ -564,9 +564,9 @@ impl Loaded {
     }
 
     /// What the programs of calls and tasks have cost, where the kernel has measured it.
-    pub fn spent(&self) -> Vec<super::cost::Spent> {
+    pub fn spent(&self) -> Vec<Spent> {
         let told = self.programs.iter().filter_map(|p| sys::bpf::info::program(p).ok());
-        told.map(|p| super::cost::Spent { name: p.name, runs: p.run_count, ns: p.run_time_ns }).collect()
+        told.map(|p| Spent { name: p.name, runs: p.run_count, ns: p.run_time_ns }).collect()
     }
 
     /// Traces the task behind a pidfd, starting in this state.

@@ -8,8 +8,8 @@
 //! moment at which the program saw the call, and so stands before the call's end. Where iterators cannot be loaded there are no
 //! notices.
 
-use super::merge::Merge;
 use crate::capture::{self, Limits, Memory};
+use crate::pipeline::merge::Merge;
 use crate::select::Calls;
 use bpf::calls::iter::{self, HEAD, Offsets, STATE, TRAILER};
 use bpf::calls::{Maps, Namespace, state};

@@ -1,9 +1,9 @@
 //! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
 
-use super::{Drain, notice};
-use crate::control::{Order, Standing, Stream};
+use super::{Kernel, notice};
+use crate::control::{Order, State, Stream};
+use crate::pipeline::recorder;
 use crate::plan::Plan;
-use crate::recorder::{self, Recorder};
 use crate::select::Calls;
 use bpf::calls::pause::{NO_UNKNOWN, STOPPED};
 use bpf::calls::plan::{FLAGS, ROW, WANTED};
@@ -68,12 +68,11 @@ impl Held {
     }
 }
 
-impl Drain {
-    /// Carries out the order that waits, if any.
-    pub(super) fn obey(&mut self) {
-        let Some(order) = self.shared.desk.take() else { return };
+impl Kernel {
+    /// Carries an order out.
+    pub(super) fn obey(&mut self, order: Order) -> State {
         match order {
-            Order::Look => {}
+            Order::Status => {}
             Order::Stop => {
                 self.held.stopped = true;
                 self.switch();
@@ -93,8 +92,7 @@ impl Drain {
                 self.switch();
             }
         }
-        let standing = self.standing();
-        self.shared.desk.answer(standing);
+        self.state()
     }
 
     /// An event that says that the session was stopped or goes on.
@@ -107,16 +105,16 @@ impl Drain {
         self.loaded.switch(word(self.held.stopped, &self.held.calls));
     }
 
-    fn standing(&self) -> Standing {
+    fn state(&self) -> State {
         let skipped = self.attribution.count(&self.loaded.misses());
         let fill = |stream: u32| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
         let streams = self.loaded.streams().into_iter().map(|stream| {
             let (used, size) = fill(stream);
             Stream { name: recorder::name_of(stream.into()), used, size, dropped: self.loaded.dropped_on(stream) }
         });
-        Standing {
+        State {
             streams: streams.collect(),
-            kept: self.keep.as_ref().map(Recorder::so_far),
+            kept: None,
             losses: self.loaded.losses(),
             skipped,
             enablings: self.loaded.probe_counts(),

@@ -2,9 +2,9 @@
 //! lose events.
 
 use super::load::{refused, rejected};
+use crate::backend::stats::{Counts, Passed};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::losses::Passed;
 use bpf::calls::{Maps, Target};
 use bpf::probes::{self, Whose};
 use bpf::scratch;
@@ -42,46 +42,6 @@ pub struct Probe {
     /// Counts entries, for returns.
     entries: Option<Program>,
     _maps: Vec<Map>,
-}
-
-/// What was counted of an enabling.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Events that happened.
-    pub seen: u64,
-    /// Events that were taken out of its rings.
-    pub recorded: u64,
-    /// Events that found a ring full, or the scratch buffer taken.
-    pub dropped: u64,
-    /// Events that its filter held back.
-    pub filtered: u64,
-    /// Of these, by the filter's parts; behind the last part that has a counter of its own, parts share one.
-    pub parts: Vec<u64>,
-    /// Runs of its program that the kernel has left out.
-    pub skipped: u64,
-    /// For returns of functions: how often they were entered.
-    pub entered: Option<u64>,
-    /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
-    pub cost: (u64, u64),
-}
-
-impl Counts {
-    /// Functions that were entered and whose returns the program has not seen.
-    pub fn without_return(&self) -> u64 {
-        self.entered.map_or(0, |n| n.saturating_sub(self.seen + self.skipped))
-    }
-
-    /// Events that happened, as far as they are counted under the enabling's name: what was recorded of many probes that share a program
-    /// is counted under theirs.
-    pub fn seen_by_name(&self, of: &Enabling) -> u64 {
-        if of.members.is_empty() { self.seen } else { self.dropped + self.filtered }
-    }
-
-    /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED SKIPPED LABEL`.
-    pub fn line(&self, label: &str) -> String {
-        let Counts { seen, dropped, filtered, skipped, .. } = self;
-        format!("enabling {seen} {dropped} {filtered} {skipped} {label}")
-    }
 }
 
 /// The smallest ring of an enabling, unless a smaller one was asked for.

@@ -1,9 +1,9 @@
 //! The command before it runs: a child that waits until its task storage is set.
 
 use super::load::{Later, Loaded};
-use super::merge::Merge;
 use super::{initial, seed_fds};
 use crate::error::{Error, Result};
+use crate::pipeline::merge::Merge;
 use crate::plan::{Command, Plan};
 use bpf::calls::state;
 use std::io;

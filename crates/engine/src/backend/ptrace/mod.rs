@@ -17,14 +17,17 @@ pub(crate) mod fds;
 mod thread;
 mod tracer;
 
-use crate::control::Order;
+use crate::backend::stats::{Losses, Report};
+use crate::backend::{Backend, Polled};
+use crate::control::{Order, State, Stream};
 use crate::error::{Error, Result};
-use crate::losses::Losses;
+use crate::pipeline::recorder;
 use crate::plan::{Command, Plan, Target};
 use emit::Emitter;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use sys::process::{self, Fork};
 use sys::ptrace::Change;
 use sys::ring::Ring;
@@ -48,6 +51,7 @@ pub struct Session {
     ring: Ring,
     ptracer: i32,
     reaped: Option<i32>,
+    scratch: Vec<u8>,
 }
 
 impl Session {
@@ -64,7 +68,7 @@ impl Session {
         let parent = process::own_pid();
         let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
         match process::fork().map_err(|e| cannot("fork", e))? {
-            Fork::Parent(ptracer) => Ok(Session { ring, ptracer, reaped: None }),
+            Fork::Parent(ptracer) => Ok(Session { ring, ptracer, reaped: None, scratch: Vec::new() }),
             Fork::Child => {
                 tracer_main(plan, &ring, parent, gate);
                 process::exit_now(0)
@@ -72,35 +76,8 @@ impl Session {
         }
     }
 
-    /// The ring that brings the events.
-    pub fn ring(&self) -> &Ring {
-        &self.ring
-    }
-
-    /// Has an order carried out: the ptracer looks at its words at each stop, and now.
-    pub fn order(&self, order: &Order) {
-        let orders = &self.ring.control().orders;
-        match order {
-            Order::Look => return,
-            Order::Stop => orders.stopped.store(1, Ordering::Release),
-            Order::Start => orders.stopped.store(0, Ordering::Release),
-            Order::Select(calls) => orders.select(&calls.by_number(), calls.has_unknown()),
-        }
-        if self.reaped.is_none() {
-            let _ = signal::kill(self.ptracer, USR1);
-        }
-    }
-
-    /// Asks the ptracer to let everything go.
-    pub fn stop(&self) {
-        self.ring.control().stop.store(1, Ordering::SeqCst);
-        if self.reaped.is_none() {
-            let _ = signal::kill(self.ptracer, USR1);
-        }
-    }
-
     /// Whether no more events will come.
-    pub fn finished(&mut self) -> bool {
+    fn finished(&mut self) -> bool {
         if self.ring.control().finished.load(Ordering::SeqCst) != 0 {
             return true;
         }
@@ -113,60 +90,79 @@ impl Session {
         self.reaped.is_some()
     }
 
-    /// The command's process id, once it is known.
-    pub fn command(&self) -> Option<i32> {
+    /// Has the ptracer look at its words now.
+    fn wake(&self) {
+        if self.reaped.is_none() {
+            let _ = signal::kill(self.ptracer, USR1);
+        }
+    }
+
+    /// Events that found no room; of a ring that is not read any more at least what was next in it.
+    fn dropped(&self) -> u64 {
+        self.ring.control().dropped() + u64::from(self.ring.is_given_up())
+    }
+
+    fn losses(&self) -> Losses {
+        Losses { total: self.dropped(), classes: self.ring.control().dropped_by_class() }
+    }
+}
+
+impl Backend for Session {
+    fn name(&self) -> &'static str {
+        "ptrace"
+    }
+
+    /// Whoever waits for room in a ring that is not read any more is let go.
+    fn poll(&mut self, room: bool, each: &mut dyn FnMut(u32, &[u8])) -> Polled {
+        let ended = self.finished();
+        // A disk that is slower than the command makes the command wait, or the ring fill up and count.
+        if !room {
+            return Polled::default();
+        }
+        let events = self.ring.drain(&mut self.scratch, |event| each(recorder::TRACER, event));
+        if self.ring.is_given_up() && self.ring.control().stop.load(Ordering::Relaxed) == 0 {
+            self.stop();
+        }
+        Polled { events, ended }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        self.ring.wait_for_frames(timeout);
+    }
+
+    /// The ptracer looks at its words at each stop, and now.
+    fn control(&mut self, order: Order) -> Option<State> {
+        let orders = &self.ring.control().orders;
+        match &order {
+            Order::Status => {}
+            Order::Stop => orders.stopped.store(1, Ordering::Release),
+            Order::Start => orders.stopped.store(0, Ordering::Release),
+            Order::Select(calls) => orders.select(&calls.by_number(), calls.has_unknown()),
+        }
+        if !matches!(order, Order::Status) {
+            self.wake();
+        }
+        let name = recorder::name_of(recorder::TRACER.into());
+        let stream = Stream { name, used: self.ring.used(), size: self.ring.size(), dropped: self.dropped() };
+        Some(State { streams: vec![stream], losses: self.losses(), ..State::default() })
+    }
+
+    fn stop(&mut self) {
+        self.ring.control().stop.store(1, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn command(&self) -> Option<i32> {
         Some(self.ring.control().command.load(Ordering::Acquire)).filter(|&p| p != 0)
     }
 
-    /// How the command ended.
-    pub fn command_status(&self) -> Option<Change> {
+    fn command_status(&mut self) -> Option<Change> {
         let c = self.ring.control();
         let ended = c.command_ended.load(Ordering::Acquire) != 0;
         ended.then(|| ptrace::Status { tid: 0, raw: c.status.load(Ordering::Relaxed) }.change())
     }
 
-    /// Whether the ptracer was killed before its work was done.
-    pub fn tracer_was_killed(&self) -> bool {
-        self.reaped.is_some() && self.ring.control().finished.load(Ordering::SeqCst) == 0
-    }
-
-    /// Events that found no room; of a ring that is not read any more at least what stood there next.
-    pub fn dropped(&self) -> u64 {
-        self.ring.control().dropped() + u64::from(self.ring.is_given_up())
-    }
-
-    /// Hands over every event that is there; returns how many. Whoever waits for room in a ring that is not read any more is let go.
-    pub fn drain(&self, scratch: &mut Vec<u8>, each: impl FnMut(&[u8])) -> usize {
-        let n = self.ring.drain(scratch, each);
-        if self.ring.is_given_up() && self.ring.control().stop.load(Ordering::Relaxed) == 0 {
-            self.stop();
-        }
-        n
-    }
-
-    /// Events that found no room, in all and by class.
-    pub fn losses(&self) -> Losses {
-        Losses { total: self.dropped(), classes: self.ring.control().dropped_by_class() }
-    }
-
-    /// Why calls were lost that no full ring has dropped.
-    pub fn trouble(&self) -> Option<String> {
-        let n = self.ring.control().unread.load(Ordering::Relaxed);
-        (n > 0).then(|| {
-            format!(
-                "PTRACE_GET_SYSCALL_INFO: failed at {n} stops: calls that cannot be read are counted as dropped (Linux 5.3 \
-                 has it, a sandbox may forbid it: see 'trapline doctor')"
-            )
-        })
-    }
-
-    /// Calls that the attach interrupted for good.
-    pub fn interrupted(&self) -> u64 {
-        self.ring.control().interrupted.load(Ordering::Relaxed)
-    }
-
-    /// Why the session could not start, if it could not.
-    pub fn failure(&self, plan: &Plan) -> Option<Error> {
+    fn failure(&mut self, plan: &Plan) -> Option<Error> {
         let c = self.ring.control();
         let errno = c.failure.load(Ordering::Acquire);
         if errno == 0 {
@@ -187,6 +183,29 @@ impl Session {
             (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
             _ => Error::failed("ptrace", why.to_string(), "see 'trapline doctor'"),
         })
+    }
+
+    fn streams(&self) -> Vec<u32> {
+        vec![recorder::TRACER]
+    }
+
+    fn dropped_on(&self, stream: u32) -> u64 {
+        if stream == recorder::TRACER { self.dropped() } else { 0 }
+    }
+
+    fn report(&mut self) -> Report {
+        let c = self.ring.control();
+        let unread = c.unread.load(Ordering::Relaxed);
+        let why = "calls that cannot be read are counted as dropped (Linux 5.3 has it, a sandbox may forbid it: see 'trapline doctor')";
+        let trouble = (unread > 0).then(|| format!("PTRACE_GET_SYSCALL_INFO: failed at {unread} stops: {why}"));
+        Report {
+            losses: self.losses(),
+            interrupted: c.interrupted.load(Ordering::Relaxed),
+            killed: self.reaped.is_some() && c.finished.load(Ordering::SeqCst) == 0,
+            unreadable: self.ring.is_given_up(),
+            trouble: trouble.into_iter().collect(),
+            ..Report::default()
+        }
     }
 }
 

@@ -1,15 +1,15 @@
-//! What of the events that arrive is shown: calls, outcomes, signals, paths.
+//! Which of the events that arrive are shown: calls, probes, outcomes, signals, paths, processes, a window of time.
 
-use engine::select::{Calls, Outcomes, Signals};
-use engine::sieve::{Sieve, Where};
+use super::filter::{Sieve, Where};
+use crate::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::types::{Fmt, StrKind, Type};
 use events::{Event, Int};
 use std::sync::Arc;
 
-/// The filter of a `trace`.
-pub struct Filter {
+/// A selection.
+pub struct Selection {
     /// Calls.
     pub calls: Calls,
     /// Outcomes.
@@ -26,9 +26,35 @@ pub struct Filter {
     pub filter: Option<Arc<Where>>,
     /// What of it is asked here, and of the filter that a trace was recorded with.
     pub sieves: Vec<Sieve>,
+    /// Processes and threads; empty for all.
+    pub pids: Vec<u32>,
+    /// Events before this are not shown, ns of the monotonic clock; names are learnt from them.
+    pub from: u64,
 }
 
-impl Filter {
+impl Selection {
+    /// All calls and probes, without what processes map.
+    pub fn all() -> Selection {
+        Selection {
+            calls: Calls::all(),
+            outcomes: Outcomes::ALL,
+            signals: Signals::all(),
+            paths: Vec::new(),
+            mappings: false,
+            lives: true,
+            filter: None,
+            sieves: Vec::new(),
+            pids: Vec::new(),
+            from: 0,
+        }
+    }
+
+    /// Whether the event is of the window and the processes that are looked at; views learn nothing from any other.
+    pub fn covers(&self, ev: &Event<'_>) -> bool {
+        ev.time() >= self.from
+            && (self.pids.is_empty() || self.pids.contains(&ev.pid()) || self.pids.contains(&ev.tid()))
+    }
+
     /// Whether every event passes.
     pub fn is_all(&self) -> bool {
         self.calls.is_all()
@@ -37,6 +63,8 @@ impl Filter {
             && self.mappings
             && self.lives
             && self.sieves.is_empty()
+            && self.pids.is_empty()
+            && self.from == 0
             && (1..65).all(|n| self.signals.contains(n))
     }
 

@@ -14,9 +14,9 @@ mod totals;
 mod writer;
 
 use crate::backend::kernel::load::PROBE_SHIFT;
+use crate::backend::stats::Losses;
 use crate::error::{Error, Result};
-use crate::losses::Losses;
-use crate::sieve::Gate;
+use crate::pipeline::filter::Gate;
 use ctf::folder::reason;
 use ctf::packet::{self, Filler};
 use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};

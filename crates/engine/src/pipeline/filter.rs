@@ -10,9 +10,9 @@
 //! the filter has nothing of (`Lives`). trapline's own events have selections of their own. A notice that a call is still running
 //! is shown where the filter can be decided before the call is carried out.
 
+use crate::pipeline::threads::Threads;
 use crate::plan::{Plan, for_descriptors};
 use crate::select::Calls;
-use crate::threads::Threads;
 use events::generated as g;
 use events::names::Names;
 use events::schema::Ret;

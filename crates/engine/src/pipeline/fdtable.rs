@@ -4,7 +4,7 @@
 //! [`Names`] and so never asks the system. `before` an event is shown the table learns what the event makes known (a new
 //! descriptor's name is shown behind the result); `after` it, what the event ends (a closed descriptor still has its name).
 
-use crate::threads::Threads;
+use crate::pipeline::threads::Threads;
 use events::event::Event;
 use events::names::{AT_FDCWD, FdName, Names};
 use events::schema::Ret;

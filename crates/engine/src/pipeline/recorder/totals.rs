@@ -84,7 +84,7 @@ pub fn enabling_of(stream: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{MAPS, TRACER};
+    use crate::pipeline::recorder::{MAPS, TRACER};
 
     #[test]
     fn an_enabling_has_the_streams_of_all_processors() {
