@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let requests = requests(m)?;
     let mut calls = calls_of(&requests);
-    calls.extend(expressions(m).filter(|e| is_qualified(e)).cloned());
+    calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
     let (mut filter, raw) = show::filter_of(m, calls)?;
     wheres::apply(m, &mut filter)?;
     let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
@@ -134,16 +134,11 @@ fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &m
 }
 
 fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
-    expressions(m).filter(|e| !is_qualified(e)).map(|e| Request::parse(e)).collect()
+    expressions(m).filter(|e| !show::is_qualified(e)).map(|e| Request::parse(e)).collect()
 }
 
 fn expressions(m: &ArgMatches) -> impl Iterator<Item = &String> {
     m.get_many::<String>("expr").into_iter().flatten()
-}
-
-/// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.
-fn is_qualified(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
 /// What of the requests is about calls, as `-e` of trace has it. Without any request, all calls; with other probes alone, none.

@@ -331,3 +331,8 @@ pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<b
 pub fn string_limit(m: &ArgMatches) -> usize {
     m.get_one::<u32>("string-limit").map_or(32, |&s| s as usize)
 }
+
+/// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.
+pub fn is_qualified(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase()))
+}

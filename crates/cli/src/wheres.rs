@@ -6,11 +6,12 @@ use engine::pipeline::filter::{Filtered, Where};
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
 use engine::{Error, Result};
+use events::Schema;
 use std::io::Write;
 use std::sync::Arc;
 
-/// The filter that the command line asks for, typed for the calls that are selected. A mistake in it has been said.
-pub fn parse(m: &ArgMatches, calls: &Calls) -> Result<Option<Arc<Where>>> {
+/// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it has been said.
+pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Where>>> {
     let Some(text) = m.get_one::<String>("where") else {
         return match m.contains_id("param") {
             true => Err(Error::usage("--param", "there is no filter that could name it", "give --where EXPR too")),
@@ -18,7 +19,7 @@ pub fn parse(m: &ArgMatches, calls: &Calls) -> Result<Option<Arc<Where>>> {
         };
     };
     let params: Vec<String> = m.get_many::<String>("param").into_iter().flatten().cloned().collect();
-    match Where::new(text, &params, calls) {
+    match Where::new(text, &params, calls, probes) {
         Ok(filter) => {
             filter.note().iter().filter(|_| m.get_count("quiet") == 0).for_each(|note| complain(note));
             Ok(Some(Arc::new(filter)))
@@ -34,7 +35,7 @@ pub fn parse(m: &ArgMatches, calls: &Calls) -> Result<Option<Arc<Where>>> {
 
 /// Gives the selection a filter: calls that lack what it names need not be looked at.
 pub fn apply(m: &ArgMatches, to: &mut Selection) -> Result<()> {
-    to.filter = parse(m, &to.calls)?;
+    to.filter = parse(m, &to.calls, &[])?;
     if let Some(filter) = &to.filter {
         to.calls = filter.calls().clone();
     }

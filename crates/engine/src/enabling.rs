@@ -133,7 +133,7 @@ impl Request {
 }
 
 /// The names between commas; those within quotes belong to a name.
-fn names(text: &str) -> Vec<String> {
+pub fn names(text: &str) -> Vec<String> {
     quoting::split(text).into_iter().map(str::trim).filter(|n| !n.is_empty()).map(str::to_string).collect()
 }
 

@@ -16,6 +16,7 @@ use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
+use engine::enabling;
 use engine::pipeline::filter::{Sieve, Where};
 use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump, Sink};
@@ -24,8 +25,8 @@ use engine::pipeline::source::Source;
 use engine::plan::for_descriptors;
 use engine::select::Calls;
 use engine::{Error, Result};
-use events::Event;
 use events::names::NoNames;
+use events::{Class, Event, Schema};
 use progress::Progress;
 use std::ffi::OsString;
 use std::io;
@@ -223,7 +224,11 @@ fn in_parallel(
 
 /// What is to be shown, and the calls that are shown raw.
 fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
-    let (mut filter, raw) = show::filter(m)?;
+    let (calls, probes) = selected(m);
+    let (mut filter, raw) = show::filter_of(m, calls)?;
+    // Where only other probes are selected, what happens to threads is not shown, as it is not recorded then.
+    filter.lives = !filter.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
+    filter.probes = probes;
     // What is in the trace is counted whole; live views have no mappings.
     filter.mappings =
         m.get_flag("mappings") || m.get_many::<String>("as").into_iter().flatten().any(|v| v.starts_with("stats"));
@@ -233,9 +238,41 @@ fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
         filter.lives = !calls.is_empty();
         filter.calls = calls;
     }
-    filter.filter = wheres::parse(m, &filter.calls)?;
+    let probes = probes_of(trace, &filter);
+    filter.filter = wheres::parse(m, &filter.calls, &probes)?;
     sieves(trace, &mut filter);
     Ok((filter, raw))
+}
+
+/// The expressions of `-e` that are about calls, and the patterns of other probes. Where calls are named alone, no other probe is
+/// selected; without a name, and for `all` and what is not, all of them are.
+fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
+    let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
+    for text in m.get_many::<String>("expr").into_iter().flatten() {
+        let (patterns, others): (Vec<String>, Vec<String>) =
+            enabling::names(text).into_iter().partition(|name| enabling::is_probe(name));
+        if patterns.is_empty() {
+            named |= !show::is_qualified(text) && !text.starts_with('!') && text != "all";
+            calls.push(text.clone());
+            continue;
+        }
+        named = true;
+        probes.extend(patterns);
+        if !others.is_empty() {
+            calls.push(others.join(","));
+        }
+    }
+    if named && calls.is_empty() {
+        calls.push("none".into());
+    }
+    (calls, named.then_some(probes))
+}
+
+/// The classes of selected probes other than calls that are in a trace; what a session says of its own begin and end is not filtered.
+fn probes_of(trace: &Trace, filter: &Selection) -> Vec<&'static Schema> {
+    let known = trace.known.iter().flatten().filter_map(|id| events::schema::by_id(*id));
+    let filtered = |s: &&Schema| s.class == Class::Probe && !matches!(s.name, "begin" | "end") && filter.is_selected(s);
+    known.filter(filtered).collect()
 }
 
 /// The clocks of the machine that has recorded the trace.
@@ -307,13 +344,14 @@ fn needs_names(m: &ArgMatches, filter: &Selection) -> bool {
 /// `--where`, and what the recording has kept in spite of its own: calls that names of descriptors need.
 fn sieves(trace: &Trace, filter: &mut Selection) {
     if let Some(own) = &filter.filter {
-        filter.sieves.push(Sieve::new(Arc::clone(own), |s| filter.calls.contains(s)));
+        let probes = |s: &Schema| s.class == Class::Probe && filter.is_selected(s);
+        filter.sieves.push(Sieve::new(Arc::clone(own), |s| filter.calls.contains(s) || probes(s)));
     }
     let Some(text) = trace.metadata.env_str("where") else { return };
     let params: Vec<String> =
         (1..).map_while(|i| trace.metadata.env_str(&format!("where_{i}")).map(str::to_string)).collect();
     // Typed for the calls that are shown, not for those that were selected: one that is not for all of them is not asked again.
-    if let Ok(recorded) = Where::new(text, &params, &filter.calls)
+    if let Ok(recorded) = Where::new(text, &params, &filter.calls, &[])
         && recorded.note().is_none()
     {
         filter.sieves.push(Sieve::new(Arc::new(recorded), |s| filter.calls.contains(s) && for_descriptors(s)));

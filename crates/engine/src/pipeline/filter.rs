@@ -6,8 +6,8 @@
 //!                                     └─► recorder, events that are kept ────► Gate ──────────────────────┘
 //! ```
 //!
-//! Only calls are filtered, and what happens to threads beside them (signals, stops, ends): those that are sure to be a thread's that
-//! the filter has nothing of (`Lives`). trapline's own events have selections of their own. A notice that a call is still running
+//! Calls and other probes are filtered, and what happens to threads beside them (signals, stops, ends): those that are sure to be a
+//! thread's that the filter has nothing of (`Lives`). trapline's own events have selections of their own. A notice that a call is still running
 //! is shown where the filter can be decided before the call is carried out.
 
 use crate::pipeline::threads::Threads;
@@ -16,13 +16,13 @@ use crate::select::Calls;
 use events::generated as g;
 use events::names::Names;
 use events::schema::Ret;
-use events::{Event, Schema, schema};
+use events::{Class, Event, Schema, schema};
 use lang::{Code, Context, Diagnostic, Filter, Missing, Verdict};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A filter, typed for each call that is selected.
+/// A filter, typed for each call and each other probe that is selected.
 #[derive(Debug)]
 pub struct Where {
     /// As it was given.
@@ -34,8 +34,8 @@ pub struct Where {
     selected: Calls,
     /// Those of them that have what the filter names.
     having: Calls,
-    /// What the others lack, as it is written.
-    lacking: Option<String>,
+    /// What others lack, as it is written; how many have it, of how many.
+    lacking: Option<(String, usize, usize)>,
     parts: Vec<String>,
     lives: Option<Lives>,
 }
@@ -79,30 +79,34 @@ fn is_of_lives(s: &Schema) -> bool {
 }
 
 impl Where {
-    /// Parses the text and types it for the selected calls, of which those without an argument that it names are left out where some
-    /// have it. Calls of no table and 32-bit ones have no arguments by name: they pass a
+    /// Parses the text and types it for the selected calls and for the classes of other probes, of which those without an argument that
+    /// it names are left out where some have it. Calls of no table and 32-bit ones have no arguments by name: they pass a
     /// filter only if it names none. Calls that never return have no result, and are no reason to refuse a filter that asks for it:
     /// they lack a value.
-    pub fn new(text: &str, params: &[String], calls: &Calls) -> Result<Where, Diagnostic> {
+    pub fn new(text: &str, params: &[String], calls: &Calls, probes: &[&'static Schema]) -> Result<Where, Diagnostic> {
         let parsed = lang::filter::parse(text, params)?;
         let all = || schema::syscalls().filter(|s| s.name != "raw" && calls.contains(s));
         let some_return = all().any(|s| s.ret != Ret::Never);
         let lacks = |s: &Schema| parsed.check(s).is_err_and(|d| d.code == Code::NotAvailable);
-        let selected: Vec<&Schema> = all().filter(|s| s.ret != Ret::Never || !some_return || !lacks(s)).collect();
-        let (selected, lacking) = having(&parsed, selected);
-        let typed = parsed.check_all(&selected)?;
+        let calls_that_return = all().filter(|s| s.ret != Ret::Never || !some_return || !lacks(s));
+        let (typable, lacking) = having(&parsed, calls_that_return.chain(probes.iter().copied()).collect());
+        let typed = parsed.check_all(&typable)?;
         let parts: Vec<String> = typed.first().map_or(&[][..], Filter::parts).iter().map(|p| p.text.clone()).collect();
-        let mut filters = vec![None; g::SCHEMAS.len()];
+        let last = probes.iter().map(|s| usize::from(s.id)).max().unwrap_or(0);
+        let mut filters = vec![None; g::SCHEMAS.len().max(last + 1)];
         let raw = &g::C_RAW;
         if calls.has_unknown() {
             filters[usize::from(raw.id)] = parsed.check(raw).ok().filter(|f| f.needs().args == 0);
         }
         let mut having = if lacking.is_some() { Calls::none() } else { calls.clone() };
-        for (s, f) in selected.iter().zip(typed) {
+        for (s, f) in typable.iter().zip(typed) {
             filters[usize::from(s.id)] = Some(f);
-            having.insert(s);
+            if s.class == Class::Syscall {
+                having.insert(s);
+            }
         }
         let lives = Lives::of(&parts, params);
+        let lacking = lacking.map(|names| (names, typable.len(), all().count() + probes.len()));
         let (text, params, selected) = (text.into(), params.to_vec(), calls.clone());
         Ok(Where { text, params, filters, selected, having, lacking, parts, lives })
     }
@@ -114,9 +118,10 @@ impl Where {
 
     /// What is said where only some of the selected calls have what the filter names.
     pub fn note(&self) -> Option<String> {
-        let (what, some, all) = (self.lacking.as_ref()?, self.having.len(), self.selected.len());
-        let have = if some == 1 { "1 has".to_string() } else { format!("{some} have") };
-        Some(format!("--where: of {all} selected calls {have} {what}: the others are left out"))
+        let (names, some, all) = self.lacking.as_ref()?;
+        let what = if self.filters.len() == g::SCHEMAS.len() { "calls" } else { "probes" };
+        let have = if *some == 1 { "1 has".to_string() } else { format!("{some} have") };
+        Some(format!("--where: of {all} selected {what} {have} {names}: the others are left out"))
     }
 
     /// Whether something that happens to a thread beside its calls may be of a thread that the filter has something of.
@@ -176,7 +181,11 @@ impl Where {
 
 /// Of these calls, those that have the arguments that a filter names, and what the others lack; all, where none has them.
 fn having<'s>(parsed: &lang::Parsed, calls: Vec<&'s Schema>) -> (Vec<&'s Schema>, Option<String>) {
-    let lacks = |s: &Schema| parsed.check(s).err().filter(|d| d.code == Code::UnknownField);
+    // What a call has and another probe has not: start, result.
+    let missing = |s: &Schema, d: &Diagnostic| {
+        d.code == Code::UnknownField || d.code == Code::NotAvailable && s.class == Class::Probe
+    };
+    let lacks = |s: &Schema| parsed.check(s).err().filter(|d| missing(s, d));
     let without: Vec<Diagnostic> = calls.iter().filter_map(|s| lacks(s)).collect();
     if without.is_empty() || without.len() == calls.len() {
         return (calls, None);
@@ -233,7 +242,7 @@ impl Tally {
             passed: AtomicU64::new(0),
             parts: zeros(filter.parts.len()),
             unknown: AtomicU64::new(0),
-            classes: zeros(g::SCHEMAS.len()),
+            classes: zeros(filter.filters.len()),
         }
     }
 
@@ -285,7 +294,7 @@ impl Sieve {
     /// Asks `filter` about the classes that `looks` names; all others pass.
     pub fn new(filter: Arc<Where>, looks: impl Fn(&Schema) -> bool) -> Sieve {
         let tally = Arc::new(Tally::of(&filter));
-        let looks = g::SCHEMAS.iter().map(|s| looks(s)).collect();
+        let looks = (0..filter.filters.len()).map(|id| schema::by_id(id as u16).is_some_and(&looks)).collect();
         Sieve { filter, looks, tally, known: Mutex::default() }
     }
 
@@ -312,7 +321,7 @@ impl Sieve {
     /// Whether an event passes.
     pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         let may_change = self.filter.lives.as_ref().is_some_and(|l| l.may_change);
-        if ev.is_syscall() {
+        if ev.is_syscall() || ev.schema.class == Class::Probe {
             let looked_at = self.looks.get(usize::from(ev.schema.base)).copied().unwrap_or(false);
             let passes = !looked_at || self.tally.count(ev.schema.base, self.filter.verdict(ev, names));
             if passes && may_change && self.filter.selected.contains(ev.schema) {

@@ -1,17 +1,20 @@
 //! Which of the events that arrive are shown: calls, probes, outcomes, signals, paths, processes, a window of time.
 
 use super::filter::{Sieve, Where};
+use crate::provider::glob;
 use crate::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::types::{Fmt, StrKind, Type};
-use events::{Event, Int};
+use events::{Class, Event, Int, Schema};
 use std::sync::Arc;
 
 /// A selection.
 pub struct Selection {
     /// Calls.
     pub calls: Calls,
+    /// Probes other than calls, by pattern; none for all.
+    pub probes: Option<Vec<String>>,
     /// Outcomes.
     pub outcomes: Outcomes,
     /// Signals.
@@ -37,6 +40,7 @@ impl Selection {
     pub fn all() -> Selection {
         Selection {
             calls: Calls::all(),
+            probes: None,
             outcomes: Outcomes::ALL,
             signals: Signals::all(),
             paths: Vec::new(),
@@ -58,6 +62,7 @@ impl Selection {
     /// Whether every event passes.
     pub fn is_all(&self) -> bool {
         self.calls.is_all()
+            && self.probes.is_none()
             && self.outcomes == Outcomes::ALL
             && self.paths.is_empty()
             && self.mappings
@@ -76,6 +81,9 @@ impl Selection {
                 && self.outcome(ev)
                 && self.names_path(ev, names);
         }
+        if ev.schema.class == Class::Probe {
+            return self.is_selected(ev.schema) && self.sieves.iter().all(|s| s.passes(ev, names));
+        }
         let lives = || self.lives && self.sieves.iter().all(|s| s.passes(ev, names));
         match ev.schema.name {
             "exit" | "superseded" => lives(),
@@ -84,6 +92,12 @@ impl Selection {
             "map" => self.mappings,
             _ => true,
         }
+    }
+
+    /// Whether a class of probes other than calls is selected.
+    pub fn is_selected(&self, schema: &Schema) -> bool {
+        let matches = |pattern: &String| glob(pattern.as_bytes(), schema.name.as_bytes());
+        self.probes.as_ref().is_none_or(|patterns| patterns.iter().any(matches))
     }
 
     fn in_flight(&self, ev: &Event<'_>, names: &dyn Names) -> bool {

@@ -38,7 +38,7 @@ impl<'b> Source<'b> {
             keep.event(stream, event);
             each(event);
         });
-        keep.tick(if polled.ended { u64::MAX } else { now }, |stream| backend.dropped_on(stream));
+        keep.tick(now, |stream| backend.dropped_on(stream));
         polled
     }
 
