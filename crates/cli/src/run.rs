@@ -1,7 +1,7 @@
 //! A session under way: events go from the backend to views and to a trace, signals to whom they are meant for, and the end is
 //! told as it was.
 
-mod interrupts;
+pub mod interrupts;
 mod orders;
 
 use crate::complain;

@@ -9,13 +9,15 @@ mod window;
 use crate::complain;
 use crate::output::Output;
 use crate::run::Views;
+use crate::run::interrupts::Interrupts;
 use crate::show::{self, Clocks, ToOutput};
 use crate::wheres;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
-use engine::backend::recorded::Recorded;
+use engine::backend::Backend;
+use engine::backend::recorded::{Following, Recorded};
 use engine::enabling;
 use engine::pipeline::filter::{Sieve, Where};
 use engine::pipeline::parallel::{self, Lines};
@@ -110,6 +112,7 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let clocks = clocks_of(trace);
     let window = Window::parse(m, trace.data.span().map_or(0, |s| s.0), clocks)?;
     let whole = filter.is_all() && window == Window::ALL;
+    let follow = m.get_flag("follow-recording");
     let wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
     let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
     let mut views = Views::new();
@@ -117,6 +120,10 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
         let output = Output::view(file)?.of_the_past();
         let shown = match kind {
+            "stats" | "stats-json" if follow => {
+                let todo = "leave --follow out: it is of what is there";
+                return Err(Error::usage(format!("--as {kind}"), "does not go on with a recording", todo));
+            }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
             kind => match tables::latency(m, kind, &output)? {
                 Some(table) => table,
@@ -127,26 +134,39 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     }
     let names = needs_names(m, &filter);
     // Names come from what was before the window.
-    let recorded = Recorded::new(trace, if names { 0 } else { window.from }, window.to);
+    let from = if names { 0 } else { window.from };
     filter.from = window.from;
-    let progress = Progress::new(m.get_count("quiet") > 0, trace.data.bytes(), recorded.progress());
-    let source = Source::new(Box::new(recorded), None);
+    let (backend, read): (Box<dyn Backend>, _) = if follow {
+        let following = Following::new(trace.dir.clone(), from, window.to);
+        let read = following.progress();
+        (Box::new(following), read)
+    } else {
+        let recorded = Recorded::new(trace, from, window.to);
+        let read = recorded.progress();
+        (Box::new(recorded), read)
+    };
+    let progress = Progress::new(m.get_count("quiet") > 0 || follow, trace.data.bytes(), read);
+    let source = Source::new(backend, None);
     let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
     let (shown, filter) = match views.pop() {
-        Some((_, output)) if !names && lines_only && !m.get_flag("relative-timestamps") => {
+        Some((_, output)) if !names && !follow && lines_only && !m.get_flag("relative-timestamps") => {
             let options = show::options(m, &output, raw, clocks)?;
             let kind = wanted[0].split('=').next().unwrap_or_default();
             (in_parallel(source, &filter, || show::lines_of(kind, options.clone()), output, &progress)?, filter)
         }
         last => {
             views.extend(last);
-            in_order(source, filter, names, views, &progress)
+            let interrupts = follow.then(|| Interrupts::watch(false));
+            in_order(source, filter, names, views, &progress, interrupts)
         }
     };
     progress.done();
     let read = shown.all.then(|| progress.events());
     // Names need what was before the window.
     let all = window.to == u64::MAX && (names || window.from == 0);
+    // What is missing is known of a recording that was followed to its end.
+    let ended = if follow { Some(reopened(&trace.dir)?) } else { None };
+    let trace = ended.as_deref().unwrap_or(trace);
     let status = whole::tell(m, trace, read.filter(|_| all));
     if m.get_count("quiet") == 0
         && let Some(why) = nothing_shown(m, trace, &filter, shown.written, read)
@@ -157,6 +177,14 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         return Err(trouble);
     }
     damage(trace, status)
+}
+
+/// A trace of trapline as it is now.
+fn reopened(dir: &Path) -> Result<Box<Trace>> {
+    match ctf::trace::open(dir).map_err(|e| unreadable(dir, &e))? {
+        Found::Own(trace) => Ok(trace),
+        Found::Other => Err(Error::failed(dir.display().to_string(), "it is another trace now", "show that one")),
+    }
 }
 
 /// What came of showing a trace.
@@ -176,6 +204,7 @@ fn in_order(
     names: bool,
     views: Views,
     progress: &Progress,
+    mut interrupts: Option<Interrupts>,
 ) -> (Outcome, Selection) {
     let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
     let mut pump = Pump::new(source, filter, views.into_iter().map(sink).collect());
@@ -186,6 +215,9 @@ fn in_order(
     while !all && !pump.is_unread() {
         all = pump.turn().ended;
         progress.show();
+        if interrupts.as_mut().is_some_and(|i| i.poll().is_some()) {
+            pump.source.stop();
+        }
     }
     pump.end_sinks();
     let outcome = Outcome { all, written: pump.has_written(), trouble: pump.take_failures().into_iter().next() };

@@ -1,5 +1,7 @@
 //! A recorded trace as a backend: its packets, merged by time.
 
+mod follow;
+
 use super::stats::Report;
 use super::{Backend, Polled};
 use crate::control::{Order, State};
@@ -8,6 +10,8 @@ use ctf::trace::Trace;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+pub use follow::Following;
 
 /// Events that are handed over in one round.
 const ROUND: usize = 4096;
@@ -35,6 +39,11 @@ impl Progress {
     /// Events that were read.
     pub fn events(&self) -> u64 {
         self.events.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64, events: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.events.fetch_add(events, Ordering::Relaxed);
     }
 }
 
