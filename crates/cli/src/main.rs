@@ -3,6 +3,7 @@
 mod args;
 mod combinations;
 mod doctor;
+mod filter;
 mod list;
 mod output;
 mod preface;
@@ -17,7 +18,6 @@ mod stats;
 mod strace_flags;
 mod target;
 mod trace;
-mod wheres;
 
 use std::io::Write;
 use std::process::ExitCode;

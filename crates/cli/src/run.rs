@@ -8,12 +8,12 @@ use crate::complain;
 use crate::output::Output;
 use crate::show::{Shown, ToOutput};
 use crate::stats::Stats;
-use crate::{preface, target, wheres};
+use crate::{filter, preface, target};
 use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
 use engine::backend::stats::Report;
-use engine::pipeline::filter::{Gate, Sieve, Tally};
+use engine::pipeline::filter::{EventFilter, RecorderFilter, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::{Pump, Sink};
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
@@ -61,16 +61,16 @@ impl Run {
         m: &ArgMatches,
         mut plan: Plan,
         why: &str,
-        mut filter: Selection,
+        mut selection: Selection,
         mut views: Views,
         mut keep: Option<Recorder>,
         named: Option<Named>,
     ) -> Result<Run> {
-        filter.sieves.extend(Sieve::shown(&plan));
-        let mut tally = filter.sieves.first().map(Sieve::tally);
-        if let (Some(keep), Some(gate)) = (&mut keep, Gate::of(&plan)) {
-            tally = Some(gate.tally());
-            keep.set_gate(Some(gate));
+        selection.filters.extend(EventFilter::shown(&plan));
+        let mut tally = selection.filters.first().map(EventFilter::tally);
+        if let (Some(keep), Some(filter)) = (&mut keep, RecorderFilter::of(&plan)) {
+            tally = Some(filter.tally());
+            keep.set_filter(Some(filter));
         }
         let duration = m.get_one::<String>("duration").map(|s| target::duration("--duration", s)).transpose()?;
         let readers = preface::readers(&mut plan.target, &views);
@@ -98,7 +98,7 @@ impl Run {
             complain(&said);
         }
         let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
-        let mut pump = Pump::new(source, filter, views.into_iter().map(sink).collect());
+        let mut pump = Pump::new(source, selection, views.into_iter().map(sink).collect());
         pump.watch_maps(maps, monitor.clone());
         if plan.fd_names {
             pump.keep_descriptors();
@@ -217,8 +217,8 @@ impl Run {
         };
         // The pump has counted what it has seen, a recorder what it has taken.
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };
-        stats.add_filtered(unseen, self.pump.selection.filter.as_deref().map(|w| (w, &filtered)));
-        let why = wheres::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
+        stats.add_filtered(unseen, self.pump.selection.expression.as_deref().map(|w| (w, &filtered)));
+        let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
         stats.add_cost(report.cost.as_ref());
         self.tell(m, &stats, &report, why.as_deref());

@@ -3,7 +3,7 @@
 //! `skipped` of a probe is what its program tells; where one program stands for many calls, only the total has it.
 
 use engine::backend::stats::{Cost, Counts, Losses, Skipped, Spent};
-use engine::pipeline::filter::{Filtered, Where};
+use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::pump::{Counters, Pump};
 use engine::pipeline::recorder::Totals;
 use engine::plan::Plan;
@@ -134,7 +134,7 @@ impl Stats {
     }
 
     /// Adds calls that were held back before anybody counted them as seen, and what `--where` has held back in all.
-    pub fn add_filtered(&mut self, unseen: &Filtered, all: Option<(&Where, &Filtered)>) {
+    pub fn add_filtered(&mut self, unseen: &Filtered, all: Option<(&Expression, &Filtered)>) {
         for (id, n) in &unseen.classes {
             let Some(schema) = events::schema::by_id(*id) else { continue };
             let probe = self

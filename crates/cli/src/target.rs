@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 const NAME: usize = 16;
 
 /// The plan, and why it takes this backend.
-pub fn plan(m: &ArgMatches, filter: &Selection) -> Result<(Plan, String)> {
+pub fn plan(m: &ArgMatches, selection: &Selection) -> Result<(Plan, String)> {
     let asked = match m.get_one::<String>("backend").map(String::as_str) {
         Some("kernel") => Backend::Kernel,
         Some(b @ "agent") => {
@@ -24,7 +24,7 @@ pub fn plan(m: &ArgMatches, filter: &Selection) -> Result<(Plan, String)> {
     };
     let target = target(m)?;
     if let Target::Pids(pids) = &target
-        && !filter.calls.is_empty()
+        && !selection.calls.is_empty()
     {
         refuse_kernel_threads(pids)?;
     }
@@ -40,14 +40,14 @@ pub fn plan(m: &ArgMatches, filter: &Selection) -> Result<(Plan, String)> {
         call_filters: Vec::new(),
         call_captures: Vec::new(),
         measure: false,
-        calls: filter.calls.clone(),
+        calls: selection.calls.clone(),
         follow: !m.get_flag("no-follow"),
         limits: Limits {
             string: crate::show::string_limit(m),
-            text: filter.filter.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
+            text: selection.expression.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
             verbose: m.get_flag("no-abbrev"),
         },
-        fd_names: fds > 0 || !filter.paths.is_empty(),
+        fd_names: fds > 0 || !selection.paths.is_empty(),
         fd_details: fds > 1,
         seccomp: !m.get_flag("no-seccomp"),
         on_full: on_full.unwrap_or(backend.on_full()),
@@ -56,7 +56,7 @@ pub fn plan(m: &ArgMatches, filter: &Selection) -> Result<(Plan, String)> {
         named: false,
         paused: false,
         notice_ms: 200,
-        filter: filter.filter.clone(),
+        filter: selection.expression.clone(),
     };
     Ok((plan, why))
 }

@@ -3,7 +3,7 @@
 use crate::capture::Limits;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::pipeline::filter::Where;
+use crate::pipeline::filter::Expression;
 use crate::pipeline::threads;
 use crate::rights;
 use crate::select::Calls;
@@ -105,7 +105,7 @@ pub struct Plan {
     /// Calls longer than this get a notice, in ms; 0 for never.
     pub notice_ms: u32,
     /// Only calls that pass this (`--where`).
-    pub filter: Option<Arc<Where>>,
+    pub filter: Option<Arc<Expression>>,
 }
 
 /// Calls whose events the descriptor table needs, whether they are shown or not.

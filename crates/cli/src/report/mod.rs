@@ -7,11 +7,11 @@ mod whole;
 mod window;
 
 use crate::complain;
+use crate::filter;
 use crate::output::Output;
 use crate::run::Views;
 use crate::run::interrupts::Interrupts;
 use crate::show::{self, Clocks, ToOutput};
-use crate::wheres;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
@@ -19,7 +19,7 @@ use ctf::trace::{Found, Trace};
 use engine::backend::Backend;
 use engine::backend::recorded::{Following, Recorded};
 use engine::enabling;
-use engine::pipeline::filter::{Sieve, Where};
+use engine::pipeline::filter::{EventFilter, Expression};
 use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::selection::Selection;
@@ -107,11 +107,11 @@ fn unreadable(dir: &Path, e: &ctf::own::Error) -> Error {
 }
 
 fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
-    let (mut filter, raw) = filter_of(m, trace)?;
-    filter.pids = pids(m)?;
+    let (mut selection, raw) = filter_of(m, trace)?;
+    selection.pids = pids(m)?;
     let clocks = clocks_of(trace);
     let window = Window::parse(m, trace.data.span().map_or(0, |s| s.0), clocks)?;
-    let whole = filter.is_all() && window == Window::ALL;
+    let whole = selection.is_all() && window == Window::ALL;
     let follow = m.get_flag("follow-recording");
     let wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
     let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
@@ -132,10 +132,10 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         };
         views.push((shown, output));
     }
-    let names = needs_names(m, &filter);
+    let names = needs_names(m, &selection);
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
-    filter.from = window.from;
+    selection.from = window.from;
     let (backend, read): (Box<dyn Backend>, _) = if follow {
         let following = Following::new(trace.dir.clone(), from, window.to);
         let read = following.progress();
@@ -148,16 +148,16 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let progress = Progress::new(m.get_count("quiet") > 0 || follow, trace.data.bytes(), read);
     let source = Source::new(backend, None);
     let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
-    let (shown, filter) = match views.pop() {
+    let (shown, selection) = match views.pop() {
         Some((_, output)) if !names && !follow && lines_only && !m.get_flag("relative-timestamps") => {
             let options = show::options(m, &output, raw, clocks)?;
             let kind = wanted[0].split('=').next().unwrap_or_default();
-            (in_parallel(source, &filter, || show::lines_of(kind, options.clone()), output, &progress)?, filter)
+            (in_parallel(source, &selection, || show::lines_of(kind, options.clone()), output, &progress)?, selection)
         }
         last => {
             views.extend(last);
             let interrupts = follow.then(|| Interrupts::watch(false));
-            in_order(source, filter, names, views, &progress, interrupts)
+            in_order(source, selection, names, views, &progress, interrupts)
         }
     };
     progress.done();
@@ -169,7 +169,7 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let trace = ended.as_deref().unwrap_or(trace);
     let status = whole::tell(m, trace, read.filter(|_| all));
     if m.get_count("quiet") == 0
-        && let Some(why) = nothing_shown(m, trace, &filter, shown.written, read)
+        && let Some(why) = nothing_shown(m, trace, &selection, shown.written, read)
     {
         complain(&why);
     }
@@ -200,14 +200,14 @@ struct Outcome {
 /// Shows the events one after the other, with what is known of descriptors and processes where `names` are wanted.
 fn in_order(
     source: Source<'_>,
-    filter: Selection,
+    selection: Selection,
     names: bool,
     views: Views,
     progress: &Progress,
     mut interrupts: Option<Interrupts>,
 ) -> (Outcome, Selection) {
     let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
-    let mut pump = Pump::new(source, filter, views.into_iter().map(sink).collect());
+    let mut pump = Pump::new(source, selection, views.into_iter().map(sink).collect());
     if names {
         pump.keep_descriptors();
     }
@@ -227,7 +227,7 @@ fn in_order(
 /// Shows lines that need nothing but the event.
 fn in_parallel(
     source: Source<'_>,
-    filter: &Selection,
+    selection: &Selection,
     make: impl Fn() -> Result<Box<dyn View + Send>>,
     mut output: Output,
     progress: &Progress,
@@ -238,8 +238,8 @@ fn in_parallel(
         let mut view = make().ok();
         Box::new(move |event, text| {
             if let (Ok(ev), Some(view)) = (Event::parse(event), &mut view)
-                && filter.covers(&ev)
-                && filter.passes(&ev, &NoNames)
+                && selection.covers(&ev)
+                && selection.passes(&ev, &NoNames)
             {
                 view.event(&ev, &NoNames, text);
             }
@@ -257,23 +257,23 @@ fn in_parallel(
 /// What is to be shown, and the calls that are shown raw.
 fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
     let (calls, probes) = selected(m);
-    let (mut filter, raw) = show::filter_of(m, calls)?;
+    let (mut selection, raw) = show::filter_of(m, calls)?;
     // Where only other probes are selected, what happens to threads is not shown, as it is not recorded then.
-    filter.lives = !filter.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
-    filter.probes = probes;
+    selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
+    selection.probes = probes;
     // What is in the trace is counted whole; live views have no mappings.
-    filter.mappings =
+    selection.mappings =
         m.get_flag("mappings") || m.get_many::<String>("as").into_iter().flatten().any(|v| v.starts_with("stats"));
-    if let Some(selected) = trace.metadata.env_str("select").filter(|_| filter.calls.is_all())
+    if let Some(selected) = trace.metadata.env_str("select").filter(|_| selection.calls.is_all())
         && let Ok(calls) = Calls::parse(selected)
     {
-        filter.lives = !calls.is_empty();
-        filter.calls = calls;
+        selection.lives = !calls.is_empty();
+        selection.calls = calls;
     }
-    let probes = probes_of(trace, &filter);
-    filter.filter = wheres::parse(m, &filter.calls, &probes)?;
-    sieves(trace, &mut filter);
-    Ok((filter, raw))
+    let probes = probes_of(trace, &selection);
+    selection.expression = filter::parse(m, &selection.calls, &probes)?;
+    filters_of(trace, &mut selection);
+    Ok((selection, raw))
 }
 
 /// The expressions of `-e` that are about calls, and the patterns of other probes. Where calls are named alone, no other probe is
@@ -301,9 +301,10 @@ fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
 }
 
 /// The classes of selected probes other than calls that are in a trace; what a session says of its own begin and end is not filtered.
-fn probes_of(trace: &Trace, filter: &Selection) -> Vec<&'static Schema> {
+fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
     let known = trace.known.iter().flatten().filter_map(|id| events::schema::by_id(*id));
-    let filtered = |s: &&Schema| s.class == Class::Probe && !matches!(s.name, "begin" | "end") && filter.is_selected(s);
+    let filtered =
+        |s: &&Schema| s.class == Class::Probe && !matches!(s.name, "begin" | "end") && selection.is_selected(s);
     known.filter(filtered).collect()
 }
 
@@ -321,13 +322,13 @@ fn clocks_of(trace: &Trace) -> Clocks {
 fn nothing_shown(
     m: &ArgMatches,
     trace: &Trace,
-    filter: &Selection,
+    selection: &Selection,
     written: bool,
     read: Option<u64>,
 ) -> Option<String> {
     // The first sieve is the command line's.
-    if let Some(tally) = filter.filter.as_ref().and(filter.sieves.first()).map(Sieve::tally)
-        && let Some(why) = wheres::nothing_matched(filter, &tally.total(), tally.passed())
+    if let Some(tally) = selection.expression.as_ref().and(selection.filters.first()).map(EventFilter::tally)
+        && let Some(why) = filter::nothing_matched(selection, &tally.total(), tally.passed())
     {
         return Some(why);
     }
@@ -365,28 +366,30 @@ fn damage(trace: &Trace, status: u8) -> Result<u8> {
 }
 
 /// Whether a view or the filter asks for names of descriptors or threads.
-fn needs_names(m: &ArgMatches, filter: &Selection) -> bool {
+fn needs_names(m: &ArgMatches, selection: &Selection) -> bool {
     m.get_count("fd") > 0
-        || !filter.paths.is_empty()
+        || !selection.paths.is_empty()
         || m.contains_id("decode-pids")
         || m.get_one::<String>("latency").is_some_and(|by| by != "call")
-        || filter.sieves.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
+        || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
 }
 
 /// `--where`, and what the recording has kept in spite of its own: calls that names of descriptors need.
-fn sieves(trace: &Trace, filter: &mut Selection) {
-    if let Some(own) = &filter.filter {
-        let probes = |s: &Schema| s.class == Class::Probe && filter.is_selected(s);
-        filter.sieves.push(Sieve::new(Arc::clone(own), |s| filter.calls.contains(s) || probes(s)));
+fn filters_of(trace: &Trace, selection: &mut Selection) {
+    if let Some(own) = &selection.expression {
+        let probes = |s: &Schema| s.class == Class::Probe && selection.is_selected(s);
+        selection.filters.push(EventFilter::new(Arc::clone(own), |s| selection.calls.contains(s) || probes(s)));
     }
     let Some(text) = trace.metadata.env_str("where") else { return };
     let params: Vec<String> =
         (1..).map_while(|i| trace.metadata.env_str(&format!("where_{i}")).map(str::to_string)).collect();
     // Typed for the calls that are shown, not for those that were selected: one that is not for all of them is not asked again.
-    if let Ok(recorded) = Where::new(text, &params, &filter.calls, &[])
+    if let Ok(recorded) = Expression::new(text, &params, &selection.calls, &[])
         && recorded.note().is_none()
     {
-        filter.sieves.push(Sieve::new(Arc::new(recorded), |s| filter.calls.contains(s) && for_descriptors(s)));
+        selection
+            .filters
+            .push(EventFilter::new(Arc::new(recorded), |s| selection.calls.contains(s) && for_descriptors(s)));
     }
 }
 

@@ -1,9 +1,9 @@
 //! `--where`: a filter for the calls of a session or of a trace, and what it held back.
 //!
 //! ```text
-//! text ─► Where (a filter per class) ─┬─► programs of the kernel backend ─────► counters of the programs ─┐
+//! text ─► Expression (a filter per class) ─┬─► programs of the kernel backend ─────► counters of the programs ─┐
 //!                                     ├─► front end, events that are shown ──► Tally ─────────────────────┼─► Filtered
-//!                                     └─► recorder, events that are kept ────► Gate ──────────────────────┘
+//!                                     └─► recorder, events that are kept ────► RecorderFilter ──────────────────────┘
 //! ```
 //!
 //! Calls and other probes are filtered, and what happens to threads beside them (signals, stops, ends): those that are sure to be a
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A filter, typed for each call and each other probe that is selected.
 #[derive(Debug)]
-pub struct Where {
+pub struct Expression {
     /// As it was given.
     pub text: String,
     /// What `$1`, `$2`, … stand for.
@@ -78,12 +78,17 @@ fn is_of_lives(s: &Schema) -> bool {
     [g::P_EXIT.id, g::P_SUPERSEDED.id, g::P_SIGNAL.id, g::P_STOP.id].contains(&s.id)
 }
 
-impl Where {
+impl Expression {
     /// Parses the text and types it for the selected calls and for the classes of other probes, of which those without an argument that
     /// it names are left out where some have it. Calls of no table and 32-bit ones have no arguments by name: they pass a
     /// filter only if it names none. Calls that never return have no result, and are no reason to refuse a filter that asks for it:
     /// they lack a value.
-    pub fn new(text: &str, params: &[String], calls: &Calls, probes: &[&'static Schema]) -> Result<Where, Diagnostic> {
+    pub fn new(
+        text: &str,
+        params: &[String],
+        calls: &Calls,
+        probes: &[&'static Schema],
+    ) -> Result<Expression, Diagnostic> {
         let parsed = lang::filter::parse(text, params)?;
         let all = || schema::syscalls().filter(|s| s.name != "raw" && calls.contains(s));
         let some_return = all().any(|s| s.ret != Ret::Never);
@@ -108,7 +113,7 @@ impl Where {
         let lives = Lives::of(&parts, params);
         let lacking = lacking.map(|names| (names, typable.len(), all().count() + probes.len()));
         let (text, params, selected) = (text.into(), params.to_vec(), calls.clone());
-        Ok(Where { text, params, filters, selected, having, lacking, parts, lives })
+        Ok(Expression { text, params, filters, selected, having, lacking, parts, lives })
     }
 
     /// The selected calls that have what the filter names: no other passes.
@@ -236,7 +241,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts for a filter.
-    pub fn of(filter: &Where) -> Tally {
+    pub fn of(filter: &Expression) -> Tally {
         let zeros = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect();
         Tally {
             passed: AtomicU64::new(0),
@@ -282,26 +287,26 @@ impl Tally {
 
 /// A filter, the classes that it is asked about, and what it has held back. Can be asked by several threads.
 #[derive(Debug)]
-pub struct Sieve {
-    filter: Arc<Where>,
+pub struct EventFilter {
+    filter: Arc<Expression>,
     looks: Vec<bool>,
     tally: Arc<Tally>,
     /// Threads that something has passed of, where that matters.
     known: Mutex<HashSet<u32>>,
 }
 
-impl Sieve {
+impl EventFilter {
     /// Asks `filter` about the classes that `looks` names; all others pass.
-    pub fn new(filter: Arc<Where>, looks: impl Fn(&Schema) -> bool) -> Sieve {
+    pub fn new(filter: Arc<Expression>, looks: impl Fn(&Schema) -> bool) -> EventFilter {
         let tally = Arc::new(Tally::of(&filter));
         let looks = (0..filter.filters.len()).map(|id| schema::by_id(id as u16).is_some_and(&looks)).collect();
-        Sieve { filter, looks, tally, known: Mutex::default() }
+        EventFilter { filter, looks, tally, known: Mutex::default() }
     }
 
     /// For the events of a session that are shown; none where nothing is filtered.
-    pub fn shown(plan: &Plan) -> Option<Sieve> {
+    pub fn shown(plan: &Plan) -> Option<EventFilter> {
         let filter = Arc::clone(plan.filter.as_ref()?);
-        Some(Sieve::new(filter, |s| plan.calls.contains(s) && !plan.filters_in_kernel(s)))
+        Some(EventFilter::new(filter, |s| plan.calls.contains(s) && !plan.filters_in_kernel(s)))
     }
 
     /// What it has held back, also later.
@@ -310,7 +315,7 @@ impl Sieve {
     }
 
     /// The filter.
-    pub fn filter(&self) -> &Where {
+    pub fn filter(&self) -> &Expression {
         &self.filter
     }
 
@@ -342,19 +347,19 @@ impl Sieve {
 
 /// A sieve on the way to where events are kept.
 #[derive(Debug)]
-pub struct Gate {
-    sieve: Sieve,
+pub struct RecorderFilter {
+    sieve: EventFilter,
     threads: Threads,
 }
 
-impl Gate {
-    /// The gate of a session; none where nothing is filtered. Calls that the table of descriptors needs are kept, whether they pass
+impl RecorderFilter {
+    /// Of a session; none where nothing is filtered. Calls that the table of descriptors needs are kept, whether they pass
     /// or not: who reads the trace asks the filter again.
-    pub fn of(plan: &Plan) -> Option<Gate> {
+    pub fn of(plan: &Plan) -> Option<RecorderFilter> {
         let filter = Arc::clone(plan.filter.as_ref()?);
         let looks =
             |s: &Schema| plan.calls.contains(s) && !plan.filters_in_kernel(s) && !(plan.fd_names && for_descriptors(s));
-        Some(Gate { sieve: Sieve::new(filter, looks), threads: Threads::default() })
+        Some(RecorderFilter { sieve: EventFilter::new(filter, looks), threads: Threads::default() })
     }
 
     /// What it has held back, also later.

@@ -1,6 +1,6 @@
 //! Which of the events that arrive are shown: calls, probes, outcomes, signals, paths, processes, a window of time.
 
-use super::filter::{Sieve, Where};
+use super::filter::{EventFilter, Expression};
 use crate::provider::glob;
 use crate::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
@@ -26,9 +26,9 @@ pub struct Selection {
     /// Signals, stops and ends: not where only probes other than calls are enabled.
     pub lives: bool,
     /// `--where`.
-    pub filter: Option<Arc<Where>>,
+    pub expression: Option<Arc<Expression>>,
     /// What of it is asked here, and of the filter that a trace was recorded with.
-    pub sieves: Vec<Sieve>,
+    pub filters: Vec<EventFilter>,
     /// Processes and threads; empty for all.
     pub pids: Vec<u32>,
     /// Events before this are not shown, ns of the monotonic clock; names are learnt from them.
@@ -46,8 +46,8 @@ impl Selection {
             paths: Vec::new(),
             mappings: false,
             lives: true,
-            filter: None,
-            sieves: Vec::new(),
+            expression: None,
+            filters: Vec::new(),
             pids: Vec::new(),
             from: 0,
         }
@@ -67,7 +67,7 @@ impl Selection {
             && self.paths.is_empty()
             && self.mappings
             && self.lives
-            && self.sieves.is_empty()
+            && self.filters.is_empty()
             && self.pids.is_empty()
             && self.from == 0
             && (1..65).all(|n| self.signals.contains(n))
@@ -77,14 +77,14 @@ impl Selection {
     pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         if ev.is_syscall() {
             return self.calls.contains(ev.schema)
-                && self.sieves.iter().all(|s| s.passes(ev, names))
+                && self.filters.iter().all(|s| s.passes(ev, names))
                 && self.outcome(ev)
                 && self.names_path(ev, names);
         }
         if ev.schema.class == Class::Probe {
-            return self.is_selected(ev.schema) && self.sieves.iter().all(|s| s.passes(ev, names));
+            return self.is_selected(ev.schema) && self.filters.iter().all(|s| s.passes(ev, names));
         }
-        let lives = || self.lives && self.sieves.iter().all(|s| s.passes(ev, names));
+        let lives = || self.lives && self.filters.iter().all(|s| s.passes(ev, names));
         match ev.schema.name {
             "exit" | "superseded" => lives(),
             "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
@@ -105,7 +105,7 @@ impl Selection {
         let Ok(inner) = Event::parse(ev.bytes_of("call")) else { return false };
         wanted
             && self.calls.contains(inner.schema)
-            && self.sieves.iter().all(|s| s.passes(ev, names))
+            && self.filters.iter().all(|s| s.passes(ev, names))
             && self.names_path(&inner, names)
     }
 

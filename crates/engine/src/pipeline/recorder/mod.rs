@@ -16,7 +16,7 @@ mod writer;
 use crate::backend::kernel::load::PROBE_SHIFT;
 use crate::backend::stats::Losses;
 use crate::error::{Error, Result};
-use crate::pipeline::filter::Gate;
+use crate::pipeline::filter::RecorderFilter;
 use ctf::folder::reason;
 use ctf::packet::{self, Filler};
 use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};
@@ -129,7 +129,7 @@ pub struct Recorder {
     taken: Vec<u64>,
     first_event: Option<u64>,
     full: bool,
-    gate: Option<Gate>,
+    filter: Option<RecorderFilter>,
     /// Events that were lost before they came here, by class.
     dropped: Vec<(u16, u64)>,
 }
@@ -181,14 +181,14 @@ impl Recorder {
             taken: vec![0; events::generated::SCHEMAS.len()],
             first_event: None,
             full: false,
-            gate: None,
+            filter: None,
             dropped: Vec::new(),
         })
     }
 
     /// Keeps only what passes.
-    pub fn set_gate(&mut self, gate: Option<Gate>) {
-        self.gate = gate;
+    pub fn set_filter(&mut self, filter: Option<RecorderFilter>) {
+        self.filter = filter;
     }
 
     /// Lines to keep with the trace: what was counted of enablings.
@@ -213,7 +213,7 @@ impl Recorder {
 
     /// Keeps an event of a stream: the number of its processor, or [`TRACER`].
     pub fn event(&mut self, stream: u32, event: &[u8]) {
-        if self.gate.as_mut().is_some_and(|g| !g.passes(event)) {
+        if self.filter.as_mut().is_some_and(|f| !f.passes(event)) {
             return;
         }
         let Some(time) = event.first_chunk::<8>().map(|b| u64::from_le_bytes(*b)) else { return };

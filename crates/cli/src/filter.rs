@@ -2,7 +2,7 @@
 
 use crate::complain;
 use clap::ArgMatches;
-use engine::pipeline::filter::{Filtered, Where};
+use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
 use engine::{Error, Result};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it has been said.
-pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Where>>> {
+pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Expression>>> {
     let Some(text) = m.get_one::<String>("where") else {
         return match m.contains_id("param") {
             true => Err(Error::usage("--param", "there is no filter that could name it", "give --where EXPR too")),
@@ -19,7 +19,7 @@ pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Resul
         };
     };
     let params: Vec<String> = m.get_many::<String>("param").into_iter().flatten().cloned().collect();
-    match Where::new(text, &params, calls, probes) {
+    match Expression::new(text, &params, calls, probes) {
         Ok(filter) => {
             filter.note().iter().filter(|_| m.get_count("quiet") == 0).for_each(|note| complain(note));
             Ok(Some(Arc::new(filter)))
@@ -35,16 +35,16 @@ pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Resul
 
 /// Gives the selection a filter: calls that lack what it names need not be looked at.
 pub fn apply(m: &ArgMatches, to: &mut Selection) -> Result<()> {
-    to.filter = parse(m, &to.calls, &[])?;
-    if let Some(filter) = &to.filter {
+    to.expression = parse(m, &to.calls, &[])?;
+    if let Some(filter) = &to.expression {
         to.calls = filter.calls().clone();
     }
     Ok(())
 }
 
 /// Why nothing was recorded, if it is the filter's doing or there was nothing: `passed` of the selected calls passed it.
-pub fn nothing_matched(filter: &Selection, filtered: &Filtered, passed: u64) -> Option<String> {
-    let parts = filter.filter.as_ref()?.parts();
+pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) -> Option<String> {
+    let parts = selection.expression.as_ref()?.parts();
     let total = filtered.total();
     if passed > 0 {
         return None;
