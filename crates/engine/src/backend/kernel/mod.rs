@@ -8,7 +8,7 @@
 //! instruction; its children are, because their storage is made before they first run. Nothing blocks the target: a full ring
 //! is counted. The drain thread never formats.
 
-mod attach;
+mod attach_pids;
 mod backlog;
 pub mod cost;
 mod descriptors;
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::losses::Losses;
 use crate::plan::{Plan, Target};
 use crate::recorder::Recorder;
-use attach::Attacher;
+use attach_pids::Attacher;
 use backlog::Backlog;
 use bpf::calls::state;
 use load::{Loaded, PROBE_SHIFT};
