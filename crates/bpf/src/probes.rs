@@ -96,13 +96,6 @@ pub struct Field {
     pub tail: Option<Tail>,
 }
 
-impl Field {
-    /// The field without anything in it: a number is 0, a string is empty and not read.
-    pub fn hidden(self) -> Field {
-        Field { value: Value::Constant(0), tail: self.tail.map(|_| Tail::Hidden) }
-    }
-}
-
 /// Whose events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {

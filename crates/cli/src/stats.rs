@@ -159,7 +159,7 @@ impl Stats {
     /// Adds what the programs have counted of enablings; `counts` are those of the ones that have a program, in their order. What was
     /// counted of `kept` is lost too if it could not be written.
     pub fn add_enablings<'c>(&mut self, plan: &Plan, counts: impl Iterator<Item = &'c Counts>, kept: Option<&Totals>) {
-        let attached = plan.probes.iter().filter(|e| e.hook.is_some());
+        let attached = plan.probes.iter().filter(|e| e.point.is_some());
         let mut known: HashSet<&str> = HashSet::new();
         for ((nth, e), n) in (1..).zip(attached).zip(counts) {
             let probe = self.probe(&e.name);

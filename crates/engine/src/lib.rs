@@ -9,6 +9,7 @@ pub mod capture;
 pub mod collector;
 pub mod command;
 pub mod control;
+pub mod danger;
 pub mod doctor;
 pub mod enabling;
 pub mod error;

@@ -3,13 +3,14 @@
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
 use super::parallel::{self, Job};
-use super::probes::{Counts, Probe};
+use super::probes::{AttachedProbe, Counts};
 use super::target::{credentials, target, types};
 use super::{notice, orders, tables};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::losses::{Losses, Passed, large_enough};
 use crate::plan::{Plan, Target as PlanTarget};
+use crate::provider::kernel_name;
 use bpf::calls::{self, Maps, Source, Target, state};
 use bpf::scratch;
 use std::fmt;
@@ -33,7 +34,7 @@ pub struct Loaded {
     /// What was taken out of each.
     pub passed: Vec<Passed>,
     /// Probes other than calls.
-    pub probes: Vec<Probe>,
+    pub probes: Vec<AttachedProbe>,
     /// Shows the calls in flight, where this kernel can.
     pub iterator: Option<notice::TaskIterator>,
     /// The rows of calls, where they may change.
@@ -177,7 +178,8 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let share = super::probes::share(plan.buffer, plan.probes.len());
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
     let (tasks, cpus, target) = (&made.tasks, made.cpus, &target);
-    let job = |e| Box::new(move || Probe::load(e, tasks, target, cpus, share)) as Job<Result<Option<Probe>>>;
+    let job =
+        |e| Box::new(move || AttachedProbe::load(e, tasks, target, cpus, share)) as Job<Result<Option<AttachedProbe>>>;
     for probe in parallel::run_waiting(plan.probes.iter().map(job).collect()) {
         probes.extend(probe?);
     }
@@ -292,7 +294,7 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
 
 /// Whether tasks may have events after they have announced their end: those of probes in the kernel.
 fn sees_threads_go(plan: &Plan) -> bool {
-    let in_kernel = |e: &Enabling| e.hook.as_ref().is_some_and(|h| h.file().is_none());
+    let in_kernel = |e: &Enabling| e.point.as_ref().is_some_and(|p| p.file().is_none());
     !matches!(plan.target, PlanTarget::All { .. }) && plan.probes.iter().any(in_kernel)
 }
 
@@ -385,19 +387,6 @@ pub fn has_single_calls(plan: &Plan) -> bool {
     single_calls(plan).is_some()
 }
 
-/// The kernel's name of a call where its tracepoints differ from the call's (`arch/x86/entry/syscalls/syscall_64.tbl`).
-pub fn kernel_name(name: &str) -> &str {
-    match name {
-        "stat" => "newstat",
-        "fstat" => "newfstat",
-        "lstat" => "newlstat",
-        "uname" => "newuname",
-        "sendfile" => "sendfile64",
-        "umount2" => "umount",
-        name => name,
-    }
-}
-
 /// Types of the functions that programs consist of: callbacks are only taken with them.
 struct Functions {
     btf: OwnedFd,
@@ -429,13 +418,13 @@ impl Loaded {
     /// The command is about to begin, or all processes are attached to: what the kernel has left out before is not of the session.
     pub fn begin(&mut self) {
         self.missed_before = self.missed();
-        self.probes.iter_mut().for_each(Probe::begin);
+        self.probes.iter_mut().for_each(AttachedProbe::begin);
     }
 
     /// Detaches the programs: no event comes after this.
     pub fn detach(&mut self) {
         // As long as any of their programs runs.
-        self.probes.iter().for_each(Probe::stop);
+        self.probes.iter().for_each(AttachedProbe::stop);
         if !self.probes.is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

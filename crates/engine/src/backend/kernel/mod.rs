@@ -8,6 +8,7 @@
 //! instruction; its children are, because their storage is made before they first run. Nothing blocks the target: a full ring
 //! is counted. The drain thread never formats.
 
+pub mod attach;
 mod attach_pids;
 mod backlog;
 pub mod cost;
@@ -119,7 +120,7 @@ impl Session {
         let (mut loaded, later) = load::begin(plan, filters)?;
         let mut later = Some(later);
         let own = |name: &str| {
-            let enabled = plan.probes.iter().filter(|e| e.hook.is_none() && e.name == name);
+            let enabled = plan.probes.iter().filter(|e| e.point.is_none() && e.name == name);
             enabled.map(|e| e.schema).collect::<Vec<_>>()
         };
         loaded.say(&own("begin"), &mut merge);
