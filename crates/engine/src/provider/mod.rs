@@ -14,17 +14,20 @@ mod count;
 pub mod elf_file;
 pub mod file_point;
 mod function;
+mod hardware;
 mod kernel_types;
 pub mod location;
 mod names;
 mod pattern;
 mod prototype;
+mod rawtracepoint;
 mod software;
 mod syscall;
 mod timer;
 mod tracepoint;
 mod uprobe;
 mod usdt;
+mod watchpoint;
 
 pub use attach_point::{AttachPoint, LeftOut, Ready};
 pub use location::ArgLocation;
@@ -204,12 +207,15 @@ pub trait Provider: Sync {
 static ALL: &[&dyn Provider] = &[
     &syscall::Syscall,
     &tracepoint::Tracepoint,
+    &rawtracepoint::RawTracepoint,
     &timer::PROFILE,
     &timer::INTERVAL,
     &software::Software,
+    &hardware::Hardware,
     &uprobe::UPROBE,
     &uprobe::URETPROBE,
     &usdt::Usdt,
+    &watchpoint::Watchpoint,
     &function::FENTRY,
     &function::FEXIT,
     &function::KPROBE,

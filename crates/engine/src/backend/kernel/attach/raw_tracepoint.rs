@@ -28,9 +28,10 @@ impl Way for Raw<'_> {
         }
     }
 
-    /// The program, bpf_trace_run and __bpf_trace_NAME.
+    /// The program and bpf_trace_run. Whether __bpf_trace_NAME and __traceiter_NAME come next, or neither, differs by tracepoint and by
+    /// how many programs are at it.
     fn own_frames(&self) -> u8 {
-        3
+        2
     }
 
     fn refusal(&self, e: &io::Error) -> Option<(String, String)> {
