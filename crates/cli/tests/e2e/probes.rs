@@ -331,7 +331,7 @@ fn accesses_to_an_address_are_counted() {
     drop(target.child.stdin.take());
     let out = running.end();
     if out.stderr.contains("debug registers") {
-        return lab::skip("kernel:debug registers", out.stderr.trim());
+        return lab::skip("debug registers", out.stderr.trim());
     }
     assert_eq!(out.code(), 0, "{}", out.stderr);
     let r = read(dir, stats, out);
