@@ -146,8 +146,8 @@ pub fn is_probe(name: &str) -> bool {
     matches!(name, "begin" | "end") || name.contains(':') && provider != "syscall" && !name.starts_with(['/', '%', '!'])
 }
 
-/// The most enablings of probes other than calls in one session: each has programs and rings of its own.
-pub const MAX: usize = 256;
+/// The most enablings of probes other than calls in one session: each has a program, links and counters of its own.
+pub const MAX: usize = 4096;
 
 /// A number that is an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]

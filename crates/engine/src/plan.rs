@@ -1,6 +1,6 @@
 //! What a session does: targets, selection, limits, and which backend carries it out. Printable with `--explain`.
 
-use crate::backend::kernel::attach;
+use crate::backend::kernel::{attach, ring_set};
 use crate::capture::Limits;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
@@ -274,8 +274,9 @@ impl Plan {
             out.extend(e.danger.iter().map(|danger| format!("  danger, which --force takes: {danger}")));
         }
         if self.probes.iter().any(|e| e.point.is_some()) {
-            let share = crate::backend::kernel::probes::share(self.buffer, self.probes.len());
-            out.push(format!("probes: rings of {} KiB per CPU, for each its own", share >> 10));
+            let (_, size) = ring_set::sizes(&self.probes, self.buffer);
+            let whose = if ring_set::are_shared(&self.probes) { "which they share" } else { "for each its own" };
+            out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
         }
     }
 

@@ -357,6 +357,29 @@ fn a_flood_takes_nothing_from_a_rare_probe() {
 }
 
 #[test]
+fn many_probes_share_rings_and_are_counted_each_for_itself() {
+    let Some(p) = tools("hits") else { return };
+    let enter = "rawtracepoint:sys_enter";
+    let all: Vec<String> = (1..=300).map(|n| format!("software:page-faults:{n}")).collect();
+    let calls = |nr: u32| format!("{enter} /args.id == {nr}/");
+    // getppid is 110; the others are three enablings of one class.
+    let with = ["-e", &all.join(","), "-e", &calls(110), "-e", &calls(231), "-e", enter];
+    let r = record(&with, &[&p, "calls", "200"]);
+    let enablings = r.stats["enablings"].as_array().expect("a list");
+    assert_eq!(enablings.len(), 303);
+    for e in enablings {
+        let of = |name: &str| e[name].as_u64().expect("a number");
+        assert_eq!((of("seen"), of("dropped")), (of("recorded") + of("filtered"), 0), "{e}");
+    }
+    let recorded = |nth: usize| enablings[nth]["recorded"].as_u64().expect("a number");
+    let seen = enablings[302]["seen"].as_u64().expect("a number");
+    assert_eq!((recorded(300), recorded(301), recorded(302)), (200, 1, seen));
+    assert_eq!(r.count(enter, "recorded"), 201 + seen);
+    let faults = r.count("software:page-faults:1", "recorded");
+    assert!(faults > 20 && r.count("software:page-faults:300", "recorded") < faults, "{faults}");
+}
+
+#[test]
 fn returns_nested_too_deep_are_counted() {
     let Some(p) = tools("hits") else { return };
     let [entry, back] = ["uprobe", "uretprobe"].map(|kind| format!("{kind}:{p}:down"));
@@ -489,7 +512,8 @@ fn what_cannot_be_enabled_is_refused_in_one_line() {
     says(&["-e", "begin,begin"], 2, &["begin", "enabled twice"]);
     says(&["-e", "begin /pid == 1/"], 2, &["takes no filter"]);
     says(&["-e", "read /retval < 0/", "-e", "read,write"], 2, &["syscall:read", "enabled twice", "||"]);
-    says(&["-e", "tracepoint:*:*"], 2, &["at most 256"]);
+    let counters = |n: u32| (1..=n).map(|i| format!("software:context-switches:{i}")).collect::<Vec<_>>().join(",");
+    says(&["-e", &counters(4097)], 2, &["4097 probes are enabled", "at most 4096"]);
     says(&["-e", &format!("{} /args.no == 1/", u("worked"))], 2, &["F0003", "args.no", "column 1", "arg0, arg1"]);
     says(&["-e", &format!("{} /args.arg0 ==/", u("worked"))], 2, &["column"]);
     says(&["-e", &format!("{} /dur > 1/", u("worked"))], 2, &["F0012", "dur"]);

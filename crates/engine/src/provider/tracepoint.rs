@@ -46,11 +46,11 @@ impl Provider for Tracepoint {
         for probe in self.list(pattern, true)? {
             let mut words = probe.name.splitn(3, ':').skip(1);
             let (category, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            let id = match tracefs::tracepoint_id(category, name) {
-                // Those of the function tracer have no number: they cannot be switched on one by one.
-                Err(e) if e.kind() == io::ErrorKind::NotFound && is_pattern(pattern) => continue,
-                id => id.map_err(|e| closed(&e))?,
-            };
+            // Records of the function tracer cannot be enabled one by one.
+            if category == "ftrace" && is_pattern(pattern) {
+                continue;
+            }
+            let id = tracefs::tracepoint_id(category, name).map_err(|e| closed(&e))?;
             let of_calls = category == "syscalls";
             ready.push(Ready::new(probe, AttachPoint::Tracepoint { id, of_calls }));
         }

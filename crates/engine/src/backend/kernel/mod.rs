@@ -21,6 +21,7 @@ pub mod notice;
 mod orders;
 mod parallel;
 pub mod probes;
+pub mod ring_set;
 mod skipped;
 mod tables;
 mod target;
@@ -188,6 +189,7 @@ impl Session {
             attribution,
             details: plan.fd_details,
             held: orders::Held::of(plan),
+            next_count: 0,
         };
         // Nobody joins it: what it still takes down when it has finished goes on beside the views, or ends with the process.
         std::thread::Builder::new()
@@ -421,7 +423,12 @@ struct Drain {
     /// Descriptors get details.
     details: bool,
     held: orders::Held,
+    /// When the counters of losses are added up again.
+    next_count: u64,
 }
+
+/// How often counters of losses are added up where there are many probes, ns.
+const COUNT_NS: u64 = 50_000_000;
 
 impl Drain {
     fn run(mut self) {
@@ -533,7 +540,12 @@ impl Drain {
         if let Some(recorder) = &mut self.keep {
             recorder.tick(began, |cpu| self.loaded.dropped_on(cpu));
         }
-        self.shared.dropped.store(self.loaded.counts().1, Ordering::Relaxed);
+        if began >= self.next_count {
+            self.shared.dropped.store(self.loaded.counts().1, Ordering::Relaxed);
+            // To add up the counters of many probes takes longer than to empty their rings.
+            let many = self.loaded.probes.len() > ring_set::OWN;
+            self.next_count = if many { began.saturating_add(COUNT_NS) } else { 0 };
+        }
         n > 0
     }
 
@@ -562,13 +574,8 @@ impl Drain {
                 merge.push_from(cpu, event);
             });
         }
-        for (nth, probe) in (1u32..).zip(&mut loaded.probes) {
-            for ((cpu, ring), passed) in (0..).zip(&mut probe.rings).zip(&mut probe.passed) {
-                n += ring.drain(|event| {
-                    passed.add(event);
-                    merge.push_from(nth << PROBE_SHIFT | cpu, event);
-                });
-            }
+        for (nth, set) in (1u32..).zip(&mut loaded.sets) {
+            n += set.drain(|cpu, event| merge.push_from(nth << PROBE_SHIFT | cpu, event));
         }
         n
     }

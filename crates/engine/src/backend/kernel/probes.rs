@@ -1,22 +1,20 @@
-//! Probes other than calls: a program, a scratch buffer and a ring per CPU for each enabling, so that none can make another
-//! lose events.
+//! Probes other than calls: a program and a scratch buffer per CPU for each enabling.
 
 use super::attach::{self, Attached, Way};
 use super::load::{refused, rejected};
+use super::ring_set::RingSet;
 use crate::enabling::{Enabling, Number, Source};
 use crate::error::{Error, Result};
-use crate::losses::Passed;
 use crate::provider::{ArgLocation, AttachPoint};
 use bpf::calls::{Maps, Target};
 use bpf::probes::{self, Field, Tail, Value, Whose};
-use bpf::scratch;
+use bpf::scratch::{self, Shape};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
 use sys::bpf::link::Link;
 use sys::bpf::map::{MMAPABLE, Map, Values};
 use sys::bpf::prog::{LoadError, Program};
-use sys::bpf::ring::Ring;
 
 /// An enabling's side in the kernel. Dropping it detaches its program.
 pub struct AttachedProbe {
@@ -26,10 +24,10 @@ pub struct AttachedProbe {
     pub label: String,
     /// What was loaded.
     pub source: bpf::Program,
-    /// A ring per CPU.
-    pub rings: Vec<Ring>,
-    /// What was taken out of each ring.
-    pub passed: Vec<Passed>,
+    /// The number of its ring set, and whether that is its own.
+    pub rings: (usize, bool),
+    /// Its classes.
+    classes: Vec<u16>,
     /// The best way to attach it was refused, and another one taken.
     pub fell_back: bool,
     /// Of several places: those where the kernel puts no breakpoint.
@@ -39,13 +37,14 @@ pub struct AttachedProbe {
     missed_before: u64,
     /// Of its filter.
     parts: usize,
+    /// Of its scratch buffers.
+    shape: Shape,
     cpus: u32,
     links: Vec<Link>,
     slow: bool,
     program: Program,
-    /// Counts entries, for returns.
-    entries: Option<Program>,
-    _maps: Vec<Map>,
+    /// Its entries are counted, for returns.
+    has_entries: bool,
 }
 
 /// What was counted of an enabling.
@@ -67,6 +66,8 @@ pub struct Counts {
     pub entered: Option<u64>,
     /// Of several places: those where the kernel puts no breakpoint.
     pub refused: Vec<String>,
+    /// The number of its streams, from 1; none where it shares them with others.
+    pub streams: Option<u32>,
     /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
     pub cost: (u64, u64),
 }
@@ -90,39 +91,26 @@ impl Counts {
     }
 }
 
-/// The smallest ring of an enabling, unless a smaller one was asked for.
+/// The smallest ring of a set, unless a smaller one was asked for.
 const SMALLEST: usize = 256 << 10;
 
-/// Bytes of the ring of each of `n` enablings, per CPU: a share of what was asked for.
+/// Bytes of the rings of each of `n` sets, per CPU: a share of what was asked for.
 pub fn share(buffer: usize, n: usize) -> usize {
     (buffer / n.next_power_of_two().max(1)).max(buffer.min(SMALLEST))
 }
 
 impl AttachedProbe {
-    /// Loads the enabling's program and makes its maps; attaches nothing yet. `tasks` is the session's task storage.
+    /// Loads the enabling's program and attaches it. `tasks` is the session's task storage; `rings` are the
+    /// descriptors of its rings, `set` the number of their set and whether that is its own.
     pub fn load(
         enabling: &Enabling,
         tasks: &Map,
         target: &Target,
-        cpus: u32,
-        buffer: usize,
+        rings: Vec<i32>,
+        set: (usize, bool),
     ) -> Result<Option<AttachedProbe>> {
         let Some(point) = &enabling.point else { return Ok(None) };
         let cannot = |e: io::Error| refused(&enabling.name, &e);
-        let size = buffer.max(4096) as u32;
-        let ring_maps: Vec<Map> =
-            (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>().map_err(cannot)?;
-        let buffers = Map::array("trapline_scratch", scratch::SIZE, cpus, MMAPABLE).map_err(cannot)?;
-        super::orders::begin(&buffers, target.switch).map_err(cannot)?;
-        let fd = |m: &Map| m.as_fd().as_raw_fd();
-        let maps = Maps {
-            tasks: fd(tasks),
-            scratch: fd(&buffers),
-            rings: ring_maps.iter().map(fd).collect(),
-            rows: -1,
-            row_count: 0,
-            switches: -1,
-        };
         let whose = match point.is_of_the_machine() {
             false => Whose::Tasks,
             true if enabling.anonymous => Whose::Nobody,
@@ -135,20 +123,36 @@ impl AttachedProbe {
             filter: enabling.filter.clone(),
             by_cookie: !enabling.members.is_empty(),
         };
+        let fields = |way: &dyn Way| -> std::result::Result<Vec<Field>, Refused> {
+            let named = enabling.schema.args.iter().map(|a| a.name).zip(&enabling.fields);
+            named.map(|(name, source)| field(way, source).ok_or(Refused::Argument(name))).collect()
+        };
+        let cookies = cookies(enabling, point);
+        let ways = attach::ways(point, &cookies);
+        // All ways have fields of the same sizes.
+        let sized = ways.iter().find_map(|way| fields(way.as_ref()).ok()).unwrap_or_default();
+        let shape = plan(sized).shape(target);
+        let cpus = rings.len() as u32;
+        let buffers = Map::array("trapline_scratch", shape.size(), cpus, MMAPABLE).map_err(cannot)?;
+        super::orders::begin(&buffers, shape, target.switch).map_err(cannot)?;
+        let maps = Maps {
+            tasks: tasks.as_fd().as_raw_fd(),
+            scratch: buffers.as_fd().as_raw_fd(),
+            shape,
+            rings,
+            rows: -1,
+            row_count: 0,
+            switches: -1,
+        };
         // Entries first, so that no return comes without its entry.
         let mut links = Vec::new();
-        let mut entries = None;
-        if let Some(before) = point.in_file().and_then(|f| f.entries()) {
+        let before = point.in_file().and_then(|f| f.entries());
+        if let Some(before) = &before {
             let counts = |_: &dyn Way| probes::entered(&maps, target, &plan(Vec::new())).map_err(mistake);
-            let found = attach_somehow(&attach::in_file(&before, &[]), &enabling.name, counts)?;
-            entries = Some(found.program);
-            links.extend(found.attached.links);
+            links.extend(attach_somehow(&attach::in_file(before, &[]), &enabling.name, counts)?.attached.links);
         }
         let make = |way: &dyn Way| {
-            let named = enabling.schema.args.iter().map(|a| a.name).zip(&enabling.fields);
-            let field = |(name, source)| field(way, source).ok_or(Refused::Argument(name));
-            let fields = named.map(field).collect::<std::result::Result<_, _>>()?;
-            probes::probe(&maps, target, &plan(fields)).map_err(|e| match e {
+            probes::probe(&maps, target, &plan(fields(way)?)).map_err(|e| match e {
                 bpf::AsmError::Filter(unfit) => {
                     let (what, todo) = (format!("-e {}", enabling.name), "use a simpler filter");
                     Refused::Program(Error::usage(what, unfit.to_string(), todo))
@@ -156,37 +160,34 @@ impl AttachedProbe {
                 e => mistake(e),
             })
         };
-        let cookies = cookies(enabling, point);
-        let found = attach_somehow(&attach::ways(point, &cookies), &enabling.name, make)?;
+        let found = attach_somehow(&ways, &enabling.name, make)?;
         links.extend(found.attached.links);
+        // The program keeps the map, and the mapping what is counted.
         let counters = buffers.mmap().map_err(cannot)?;
-        let rings = ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(cannot)?;
-        let mut kept = ring_maps;
-        kept.push(buffers);
         Ok(Some(AttachedProbe {
             name: enabling.name.clone(),
             label: enabling.label(),
             source: found.source,
-            passed: vec![Passed::default(); cpus as usize],
-            rings,
+            rings: set,
+            classes: enabling.classes().iter().map(|s| s.id).collect(),
             fell_back: found.fell_back,
             refused: found.attached.refused.iter().map(|nth| name_of_site(enabling, point, *nth)).collect(),
             counters,
             missed_before: 0,
             parts: enabling.filter.as_ref().map_or(0, |f| f.parts().len()),
+            shape,
             cpus,
             links,
             slow: found.slow,
             program: found.program,
-            entries,
-            _maps: kept,
+            has_entries: before.is_some(),
         }))
     }
 
     /// Tells the program that the session is over; one that runs meanwhile may still write an event.
     pub fn stop(&self) {
         for cpu in 0..self.cpus {
-            if let Some(word) = self.counters.word(scratch::index(cpu, scratch::STOPPED)) {
+            if let Some(word) = self.counters.word(self.shape.index(cpu, scratch::STOPPED)) {
                 word.store(1, Ordering::Relaxed);
             }
         }
@@ -207,22 +208,23 @@ impl AttachedProbe {
 
     /// Sets what is held back.
     pub fn switch(&self, to: u64) {
-        super::orders::set(&self.counters, self.cpus, to);
+        super::orders::set(&self.counters, self.shape, self.cpus, to);
     }
 
-    /// What was counted so far.
-    pub fn counts(&self) -> Counts {
+    /// What was counted so far; `set` is that of its rings.
+    pub fn counts(&self, set: &RingSet) -> Counts {
         let parts: Vec<u64> = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).collect();
         let program = sys::bpf::info::program(&self.program).unwrap_or_default();
         Counts {
             seen: self.seen(),
-            recorded: self.passed.iter().map(|p| p.events).sum(),
+            recorded: set.recorded(&self.classes),
             dropped: self.dropped(),
             filtered: parts.iter().sum::<u64>() + self.sum(scratch::UNKNOWN),
             parts,
             skipped: program.recursion_misses.saturating_sub(self.missed_before),
-            entered: self.entries.as_ref().map(|_| self.sum(scratch::ENTERED)),
+            entered: self.has_entries.then(|| self.sum(scratch::ENTERED)),
             refused: self.refused.clone(),
+            streams: Some(self.rings.0 as u32 + 1).filter(|_| self.rings.1),
             cost: (program.run_count, program.run_time_ns),
         }
     }
@@ -253,7 +255,7 @@ impl AttachedProbe {
     }
 
     fn word(&self, cpu: u32, which: i16) -> u64 {
-        self.counters.word(scratch::index(cpu, which)).map_or(0, |w| w.load(Ordering::Relaxed))
+        self.counters.word(self.shape.index(cpu, which)).map_or(0, |w| w.load(Ordering::Relaxed))
     }
 }
 
