@@ -16,7 +16,7 @@ use crate::calls::whole::state_or_new;
 use crate::calls::{Maps, Target, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
-use crate::scratch::{self, Lost};
+use crate::scratch::{self, Lost, Shape};
 use events::Schema;
 use events::layout::Layout;
 
@@ -96,13 +96,6 @@ pub struct Field {
     pub tail: Option<Tail>,
 }
 
-impl Field {
-    /// The field without anything in it: a number is 0, a string is empty and not read.
-    pub fn hidden(self) -> Field {
-        Field { value: Value::Constant(0), tail: self.tail.map(|_| Tail::Hidden) }
-    }
-}
-
 /// Whose events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -112,6 +105,17 @@ pub enum Whose {
     Anyone,
     /// The same, and they do not say which task that is.
     Nobody,
+}
+
+impl Tail {
+    /// The most bytes that it takes behind the fixed part.
+    fn most(self) -> usize {
+        match self {
+            Tail::KernelStack { frames, .. } | Tail::UserStack(frames) => 2 + 8 * usize::from(frames),
+            Tail::Hidden => 1,
+            _ => STRING as usize,
+        }
+    }
 }
 
 /// What a program is to do.
@@ -127,6 +131,15 @@ pub struct Plan<'a> {
     pub filter: Option<lang::Filter>,
     /// It stands for several classes of the same fields: the cookie of the place that was reached is the number of its class.
     pub by_cookie: bool,
+}
+
+impl Plan<'_> {
+    /// What its scratch buffers are made for.
+    pub fn shape(&self, target: &Target) -> Shape {
+        let tails: usize = self.fields.iter().filter_map(|f| f.tail).map(Tail::most).sum();
+        let event = Layout::of(self.schema).fixed as usize + tails;
+        Shape::of_probe(event.max(self.filter.as_ref().map_or(0, |f| filter::room(f, target))))
+    }
 }
 
 /// r7 = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: r7 is it already.

@@ -1,12 +1,16 @@
 //! The scratch buffer of a processor: an event is built at its front, programs keep words at its end.
 //!
 //! ```text
-//!  0                                  EVENT                     SIZE
-//!  ┌─────────────────────────────────┬─────────────────────────┐
-//!  │ the event under construction     │ words: counters, what    │   one buffer per processor, and one set of buffers
-//!  │ (and what a filter reads before) │ user space sets, ops     │   for the calls and one for each other enabling
-//!  └─────────────────────────────────┴─────────────────────────┘
+//!               r7
+//!  ┌────────────┬──────────────┬─────────────────────────────────┐
+//!  │ words of    │ words of all: │ the event under construction      │   one buffer per processor, and one set of buffers
+//!  │ calls: ops, │ counters, what│ (and what a filter reads before)  │   for the calls and one for each other enabling
+//!  │ counters    │ user space    │                                   │
+//!  │             │ sets          │                                   │
+//!  └────────────┴──────────────┴─────────────────────────────────┘
 //! ```
+//!
+//! The buffers of an enabling lack the words of calls, and have room for its own events only: a session may have thousands.
 //!
 //! Every word is declared once, as a field of a struct, and its offset is computed from there: two words cannot overlap.
 //!
@@ -21,14 +25,16 @@ use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 use std::mem::{offset_of, size_of};
 
-/// Bytes at the front, where an event is built. The largest op takes 32 KiB, and starts within the first 16.
+/// Bytes for an event of a call. The largest op takes 32 KiB, and starts within the first 16.
 pub const EVENT: usize = 52 << 10;
 /// The most bytes of an event that goes into a ring.
 pub const MAX_EVENT: i32 = 0xc000;
-/// Bytes of the buffer.
-pub const SIZE: u32 = size_of::<Buffer>() as u32;
-/// Where the offsets of words count from.
-pub const BASE: i32 = offset_of!(Buffer, words) as i32;
+/// Bytes of the buffer of calls.
+pub const SIZE: u32 = Shape::CALLS.size();
+/// Bytes of words in front of the event in the buffer of calls.
+pub const WORDS: usize = size_of::<Words>();
+/// Where the offsets of words count from, as r7 has it.
+const BASE: i32 = -(WORDS as i32);
 
 /// Parts of a filter that have a counter of their own; the last counter is for all parts from there on.
 pub const PARTS: usize = 32;
@@ -51,16 +57,8 @@ macro_rules! words {
 }
 
 words! {
-    /// Events that happened, but those that the filter of a probe rejected.
-    pub SEEN[1];
-    /// Events that were lost: they found the ring full, the buffer taken, or no memory for their task's state.
-    pub DROPPED[1];
     /// The lost events of each class, by its id, where that is known.
     pub DROPPED_CLASSES[CLASSES];
-    /// Events that a part of a filter rejected.
-    pub FILTERED[PARTS];
-    /// Events that lack a value which their filter names.
-    pub UNKNOWN[1];
     /// Calls that a filter rejected, by number. They are among those in `FILTERED` and `UNKNOWN`.
     pub FILTERED_CALLS[CALLS];
     /// Threads that have begun, of traced creators.
@@ -69,14 +67,6 @@ words! {
     pub ENDED[1];
     /// Traced threads that are gone: they have switched for the last time, and somebody has collected them.
     pub FREED[1];
-    /// Functions entered whose returns the program is for.
-    pub ENTERED[1];
-    /// Set by user space: what is held back, as [`crate::calls::pause`] has it.
-    pub SWITCH[1];
-    /// Set by user space: the session is over. Some programs take long to detach, and what comes then is no event.
-    pub STOPPED[1];
-    /// 1 while a run of a program has the buffer.
-    pub BUSY[1];
 
     // Of the ops: words through which a number becomes unknown to the verifier.
     /// Nothing is kept in it.
@@ -125,12 +115,63 @@ words! {
     pub(crate) MOUNT[1];
     /// Whether the root was reached.
     pub(crate) REACHED[1];
+
+    // Of all programs.
+    /// Events that happened, but those that the filter of a probe rejected.
+    pub SEEN[1];
+    /// Events that were lost: they found the ring full, the buffer taken, or no memory for their task's state.
+    pub DROPPED[1];
+    /// Events that a part of a filter rejected.
+    pub FILTERED[PARTS];
+    /// Events that lack a value which their filter names.
+    pub UNKNOWN[1];
+    /// Functions entered whose returns the program is for.
+    pub ENTERED[1];
+    /// Set by user space: what is held back, as [`crate::calls::pause`] has it.
+    pub SWITCH[1];
+    /// Set by user space: the session is over. Some programs take long to detach, and what comes then is no event.
+    pub STOPPED[1];
+    /// 1 while a run of a program has the buffer.
+    pub BUSY[1];
 }
 
-#[repr(C)]
-struct Buffer {
-    event: [u8; EVENT],
-    words: Words,
+/// What a map of buffers is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The first word.
+    first: i16,
+    /// Bytes for an event.
+    event: u32,
+}
+
+impl Shape {
+    /// For calls: all words, and the largest event.
+    pub const CALLS: Shape = Shape { first: 0, event: EVENT as u32 };
+
+    /// For other probes, whose events and filters need so many bytes.
+    pub fn of_probe(event: usize) -> Shape {
+        Shape { first: SEEN, event: event.min(EVENT).next_multiple_of(8) as u32 }
+    }
+
+    /// Bytes of words in front of the event.
+    const fn words(self) -> u32 {
+        WORDS as u32 - self.first as u32
+    }
+
+    /// Bytes of a buffer.
+    pub const fn size(self) -> u32 {
+        self.words() + self.event
+    }
+
+    /// Where a word of a processor's buffer lies in the array of buffers.
+    pub fn index(self, cpu: u32, word: i16) -> usize {
+        cpu as usize * self.size() as usize + (word - self.first) as usize
+    }
+
+    /// Whether lost events are counted by class.
+    pub(crate) fn counts_classes(self) -> bool {
+        self.first <= DROPPED_CLASSES
+    }
 }
 
 /// What a filter or a program keeps in the buffer's front before the event is there: none of it reaches into the fixed part.
@@ -157,9 +198,9 @@ const fn offset(at: usize) -> i16 {
     at as i16
 }
 
-/// Where a word of a processor's buffer lies in the array of buffers.
+/// Where a word of a processor's buffer lies in the array of buffers of calls.
 pub fn index(cpu: u32, word: i16) -> usize {
-    cpu as usize * SIZE as usize + BASE as usize + word as usize
+    Shape::CALLS.index(cpu, word)
 }
 
 /// `r` = the words of the buffer in r7.
@@ -179,6 +220,7 @@ pub(crate) fn find(a: &mut Assembler, maps: &Maps, out: Label) {
     a.call(Helper::MapLookup);
     a.jump_if(Cond::Eq, R0, 0, out);
     a.mov(R7, R0);
+    a.alu(Alu::Add, R7, maps.shape.words() as i32);
 }
 
 /// Claims the buffer in r7, which this run has not yet; `taken` where another run has it. Uses r1 and r2.
@@ -275,5 +317,11 @@ mod tests {
         }
         assert_eq!(size_of::<Words>(), next, "a word is missing here");
         assert_eq!(SIZE as usize, EVENT + next);
+        // From SEEN on, words are those of all programs.
+        let of_all = [SEEN, DROPPED, FILTERED, UNKNOWN, ENTERED, SWITCH, STOPPED, BUSY];
+        assert!(of_all.iter().all(|word| *word >= SEEN) && REACHED < SEEN && DROPPED_CLASSES < SEEN);
+        let probe = Shape::of_probe(100);
+        assert_eq!((probe.size() as usize, probe.index(0, SEEN)), (next - SEEN as usize + 104, 0));
+        assert_eq!(probe.index(1, BUSY), probe.size() as usize + (BUSY - SEEN) as usize);
     }
 }

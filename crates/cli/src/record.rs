@@ -8,7 +8,7 @@ use ctf::store::MIN_FLIGHT;
 use engine::enabling::{self, Captures, Request};
 use engine::pipeline::filter::Expression;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
-use engine::plan::{self, Backend, Plan};
+use engine::plan::{Backend, Plan};
 use engine::returns::replaces_returns;
 use engine::rights;
 use engine::{Error, Result};
@@ -25,10 +25,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
     selection.lives = !no_calls;
     let (mut plan, mut why) = target::plan(m, &selection)?;
-    let pids = if let plan::Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() };
     // Before other classes are made: the programs count what is lost of the first ones by name.
     plan.call_captures = enabling::call_captures(&requests, captures(m)?, &selection.calls)?;
-    plan.probes = enabling::enable(&requests, captures(m)?, &pids)?;
+    plan.probes = enabling::enable(&requests, captures(m)?, &plan.target)?;
     engine::returns::guard(&mut plan, m.get_flag("force"))?;
     plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
     if selection.expression.is_some() && !plan.call_filters.is_empty() {

@@ -155,9 +155,9 @@ impl Stats {
     /// Adds what the programs have counted of enablings; `counts` are those of the ones that have a program, in their order. What was
     /// counted of `kept` is lost too if it could not be written.
     pub fn add_enablings<'c>(&mut self, plan: &Plan, counts: impl Iterator<Item = &'c Counts>, kept: Option<&Totals>) {
-        let attached = plan.probes.iter().filter(|e| e.hook.is_some());
+        let attached = plan.probes.iter().filter(|e| e.point.is_some());
         let mut known: HashSet<&str> = HashSet::new();
-        for ((nth, e), n) in (1..).zip(attached).zip(counts) {
+        for (e, n) in attached.zip(counts) {
             let probe = self.probe(&e.name);
             if known.insert(&e.name) {
                 // Whatever has arrived somewhere is among those that the programs have seen.
@@ -173,7 +173,11 @@ impl Stats {
                 ],
             );
             self.skipped += n.skipped;
-            let unwritten = kept.map_or(0, |k| k.of_enabling(nth).unwritten);
+            let of_class = |k: &Totals, id: u16| k.unwritten.get(usize::from(id)).copied().unwrap_or(0);
+            let unwritten = kept.map_or(0, |k| match n.streams {
+                Some(nth) => k.of_enabling(nth).unwritten,
+                None => e.classes().iter().map(|s| of_class(k, s.id)).sum(),
+            });
             let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
             self.enablings.push(json!({
                 "probe": e.name,

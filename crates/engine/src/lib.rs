@@ -8,6 +8,7 @@ pub mod backend;
 pub mod capture;
 pub mod command;
 pub mod control;
+pub mod danger;
 pub mod doctor;
 pub mod enabling;
 pub mod error;

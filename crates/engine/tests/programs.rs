@@ -191,6 +191,7 @@ fn maps(nr: u32) -> Maps {
     Maps {
         tasks: TASKS,
         scratch: SCRATCHES,
+        shape: scratch::Shape::CALLS,
         rings: vec![RING],
         rows: ROWS,
         row_count: nr as i32 + 1,
@@ -521,6 +522,7 @@ fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
     let maps = Maps {
         tasks: TASKS,
         scratch: SCRATCHES,
+        shape: scratch::Shape::CALLS,
         rings: vec![RING],
         rows: ROWS,
         row_count: nr as i32 + 1,

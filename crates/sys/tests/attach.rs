@@ -16,7 +16,7 @@ use sys::bpf::link::{Link, UprobeMulti, tracepoint_id};
 use sys::bpf::map::Map;
 use sys::bpf::prog::{ATTACH_FENTRY, ATTACH_RAW_TP, Program, ProgramKind, ProgramSpec};
 use sys::btf::{KernelBtf, Kind};
-use sys::perf::attach::{self, Rate, Target, Uprobe};
+use sys::perf::attach::{self, Counter, Rate, Target, Uprobe};
 use sys::perf::{self, Attr, Event, SW_DUMMY, TYPE_SOFTWARE};
 
 /// Counts per cookie.
@@ -295,7 +295,7 @@ fn faults_are_counted_one_by_one() {
     body.extend(EXIT);
     let program = load(&ProgramSpec::new(ProgramKind::PerfEvent, "tl_faults", &assemble(&body)));
     let config = perf::SOFTWARE.iter().find(|s| s.0 == "page-faults").unwrap().1;
-    let event = attach::software(config, 1, Target::Thread(0)).unwrap();
+    let event = attach::counter(Counter::Software(config), 1, Target::Thread(0)).unwrap();
     let link = Link::perf(&program, event, 7).unwrap();
     for i in 0..PAGES {
         // SAFETY: within the mapping.

@@ -152,8 +152,14 @@ pub fn output(a: &mut Assembler, maps: &Maps) {
     a.call(Helper::RingbufOutput);
     a.jump_if(Cond::Eq, R0, 0, done);
     a.bind(dropped);
-    a.load(Size::H, R3, R7, 8);
-    scratch::count_dropped(a, Lost::InR3);
+    let lost = match maps.shape.counts_classes() {
+        true => {
+            a.load(Size::H, R3, R7, 8);
+            Lost::InR3
+        }
+        false => Lost::Unknown,
+    };
+    scratch::count_dropped(a, lost);
     a.bind(done);
 }
 

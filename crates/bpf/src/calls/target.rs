@@ -2,14 +2,17 @@
 
 #[cfg(doc)]
 use super::{plan, state};
+use crate::scratch::Shape;
 
 /// The maps that the programs use.
 #[derive(Clone, Debug)]
 pub struct Maps {
     /// Task storage of [`state::SIZE`] bytes.
     pub tasks: i32,
-    /// Array of [`crate::scratch::SIZE`] bytes by CPU.
+    /// Array of scratch buffers by CPU.
     pub scratch: i32,
+    /// What those are made for.
+    pub shape: Shape,
     /// Ring buffers by CPU.
     pub rings: Vec<i32>,
     /// Array of [`plan::ROW`] bytes by call number; its size is `rows`.

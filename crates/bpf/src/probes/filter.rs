@@ -60,6 +60,14 @@ fn asks_who(filter: &Filter) -> bool {
     asks
 }
 
+/// Bytes of the scratch buffer that a filter uses.
+pub(super) fn room(filter: &Filter, target: &Target) -> usize {
+    match Room::of(filter, target) {
+        Room { strings: (R7, strings), .. } => strings as usize + filter::room(filter),
+        _ => 0,
+    }
+}
+
 /// What [`before`] leaves for the program behind it.
 pub(super) struct Known {
     /// r7 is the scratch buffer.

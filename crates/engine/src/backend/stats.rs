@@ -111,6 +111,10 @@ pub struct Counts {
     pub skipped: u64,
     /// For returns of functions: how often they were entered.
     pub entered: Option<u64>,
+    /// Of several places: those where the kernel puts no breakpoint.
+    pub refused: Vec<String>,
+    /// The number of its streams, from 1; none where it shares them with others.
+    pub streams: Option<u32>,
     /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
     pub cost: (u64, u64),
 }

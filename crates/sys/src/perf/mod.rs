@@ -16,10 +16,14 @@ use crate::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+/// `PERF_TYPE_HARDWARE`.
+pub const TYPE_HARDWARE: u32 = 0;
 /// `PERF_TYPE_SOFTWARE`.
 pub const TYPE_SOFTWARE: u32 = 1;
 /// `PERF_TYPE_TRACEPOINT`.
 pub const TYPE_TRACEPOINT: u32 = 2;
+/// `PERF_TYPE_BREAKPOINT`.
+pub const TYPE_BREAKPOINT: u32 = 5;
 
 /// `PERF_COUNT_SW_CPU_CLOCK`: a timer of the CPU.
 pub const SW_CPU_CLOCK: u64 = 0;
@@ -38,6 +42,20 @@ pub const SOFTWARE: &[(&str, u64)] = &[
     ("alignment-faults", 7),
     ("emulation-faults", 8),
     ("cgroup-switches", 11),
+];
+
+/// The counters of `TYPE_HARDWARE` (`enum perf_hw_id`): name, another name, number.
+pub const HARDWARE: &[(&str, Option<&str>, u64)] = &[
+    ("cpu-cycles", Some("cycles"), 0),
+    ("instructions", None, 1),
+    ("cache-references", None, 2),
+    ("cache-misses", None, 3),
+    ("branch-instructions", Some("branches"), 4),
+    ("branch-misses", None, 5),
+    ("bus-cycles", None, 6),
+    ("frontend-stalls", None, 7),
+    ("backend-stalls", None, 8),
+    ("ref-cycles", None, 9),
 ];
 
 /// Bytes of the block: up to `PERF_ATTR_SIZE_VER5` (Linux 4.1). Nothing here is set beyond.
@@ -110,6 +128,7 @@ mod at {
     pub const PERIOD: usize = 16;
     pub const SAMPLE_TYPE: usize = 24;
     pub const FLAGS: usize = 40;
+    pub const BREAKPOINT_TYPE: usize = 52;
     pub const CONFIG1: usize = 56;
     pub const CONFIG2: usize = 64;
     pub const CLOCKID: usize = 92;
@@ -163,6 +182,11 @@ impl Attr {
     /// Times of CLOCK_MONOTONIC.
     pub fn monotonic(self) -> Attr {
         self.flags(bit::USE_CLOCKID).u32(at::CLOCKID, libc::CLOCK_MONOTONIC as u32)
+    }
+
+    /// Of a breakpoint: which accesses to it count (`HW_BREAKPOINT_*`).
+    fn breakpoint(self, kind: u32) -> Attr {
+        self.u32(at::BREAKPOINT_TYPE, kind)
     }
 
     /// The two words whose meaning depends on the type.
@@ -250,6 +274,13 @@ pub fn online_cpus() -> io::Result<Vec<u32>> {
     crate::bpf::map::parse_cpus(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
+/// Whether the kernel knows the performance counters of the processor. A virtual machine often has none.
+pub fn has_hardware_counters() -> bool {
+    let is_cpu = |name: &str| name == "cpu" || name.starts_with("cpu_");
+    let all = std::fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten().flatten();
+    all.into_iter().any(|device| device.file_name().to_str().is_some_and(is_cpu))
+}
+
 /// `kernel.perf_event_paranoid`: 2 leaves an ordinary user his own processes, without the kernel; 3 and more (a patch of some
 /// distributions) nothing.
 pub fn paranoid() -> Option<i32> {
@@ -269,6 +300,7 @@ mod tests {
         assert_eq!(word(40), 1 << 8 | 1 << 25);
         assert_eq!((word(56), word(64)), (8, 9));
         assert_eq!(attr.0[92..96], 1i32.to_ne_bytes());
+        assert_eq!(Attr::new(5, 0).breakpoint(3).get(48), 3 << 32);
         assert_eq!(Attr::new(1, 0).frequency(99).get(40), 1 << 10);
     }
 }

@@ -8,7 +8,8 @@
 //! instruction; its children are, because their storage is made before they first run. Nothing blocks the target: a full ring
 //! is counted.
 
-mod attach;
+pub mod attach;
+mod attach_pids;
 mod cost;
 mod descriptors;
 mod ending;
@@ -18,6 +19,7 @@ pub mod notice;
 mod orders;
 mod parallel;
 pub mod probes;
+pub mod ring_set;
 mod skipped;
 mod tables;
 mod target;
@@ -30,7 +32,7 @@ use crate::control::{Order, State};
 use crate::error::{Error, Result};
 use crate::pipeline::merge::Merge;
 use crate::plan::{Plan, Target};
-use attach::Attacher;
+use attach_pids::Attacher;
 use bpf::calls::state;
 use load::{Loaded, PROBE_SHIFT};
 use notice::Watch;
@@ -69,7 +71,7 @@ impl Kernel {
         let (mut loaded, later) = load::begin(plan, filters)?;
         let mut later = Some(later);
         let own = |name: &str| {
-            let enabled = plan.probes.iter().filter(|e| e.hook.is_none() && e.name == name);
+            let enabled = plan.probes.iter().filter(|e| e.point.is_none() && e.name == name);
             enabled.map(|e| e.schema).collect::<Vec<_>>()
         };
         loaded.say(&own("begin"), &mut merge);
@@ -423,13 +425,8 @@ impl Kernel {
                 merge.push_from(cpu, event);
             });
         }
-        for (nth, probe) in (1u32..).zip(&mut loaded.probes) {
-            for ((cpu, ring), passed) in (0..).zip(&mut probe.rings).zip(&mut probe.passed) {
-                n += ring.drain(|event| {
-                    passed.add(event);
-                    merge.push_from(nth << PROBE_SHIFT | cpu, event);
-                });
-            }
+        for (nth, set) in (1u32..).zip(&mut loaded.sets) {
+            n += set.drain(|cpu, event| merge.push_from(nth << PROBE_SHIFT | cpu, event));
         }
         n
     }

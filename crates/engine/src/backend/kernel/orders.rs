@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::select::Calls;
 use bpf::calls::pause::{NO_UNKNOWN, STOPPED};
 use bpf::calls::plan::{FLAGS, ROW, WANTED};
-use bpf::scratch;
+use bpf::scratch::{self, Shape};
 use events::Schema;
 use events::generated::{P_PAUSED, P_RESUMED, X86_64};
 use std::io;
@@ -25,17 +25,17 @@ fn word(stopped: bool, calls: &Calls) -> u64 {
 }
 
 /// Sets the switch in the scratch buffers of all processors, before a program looks at it.
-pub fn begin(buffers: &Map, switch: Option<u64>) -> io::Result<()> {
+pub fn begin(buffers: &Map, shape: Shape, switch: Option<u64>) -> io::Result<()> {
     if let Some(switch) = switch {
-        set(&buffers.mmap()?, buffers.entries(), switch);
+        set(&buffers.mmap()?, shape, buffers.entries(), switch);
     }
     Ok(())
 }
 
 /// Sets the switch in the scratch buffers of `cpus` processors.
-pub fn set(buffers: &Values, cpus: u32, switch: u64) {
+pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
     for cpu in 0..cpus {
-        if let Some(word) = buffers.word(scratch::index(cpu, scratch::SWITCH)) {
+        if let Some(word) = buffers.word(shape.index(cpu, scratch::SWITCH)) {
             word.store(switch, Ordering::Release);
         }
     }
