@@ -1,8 +1,9 @@
 //! Traces that earlier versions have written are shown as they were then.
 //!
-//! `tests/traces/first` holds recordings of the first format, made by the version that introduced it: of a shell with either
-//! backend, of probes, and one whose buffer was too small. `UPDATE_EXPECT=1` writes what is expected of them anew; a change there
-//! must be one of the views, never of the traces.
+//! `tests/traces/first` holds recordings of the first format. Four are by the version that introduced it: of a shell with either
+//! backend, of probes, and one whose buffer was too small. `captures` is by the last version that wrote this format: of calls with
+//! captures beside their arguments, and of probes with more than six fields. `UPDATE_EXPECT=1` writes what is expected of them
+//! anew; a change there must be one of the views, never of the traces.
 
 use crate::babeltrace;
 use crate::lab::{User, contents};
@@ -10,7 +11,7 @@ use crate::record::report;
 use expect_test::expect_file;
 use std::path::{Path, PathBuf};
 
-const TRACES: [&str; 4] = ["kernel", "ptrace", "probes", "dropped"];
+const TRACES: [&str; 5] = ["kernel", "ptrace", "probes", "dropped", "captures"];
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces/first").join(name)
@@ -35,8 +36,9 @@ fn traces_of_the_first_format_are_shown_as_ever() {
 
 #[test]
 fn traces_of_the_first_format_are_read_by_babeltrace2() {
-    for (name, events, discarded) in [("kernel", 234, 0), ("ptrace", 226, 0), ("probes", 50, 0), ("dropped", 114, 492)]
-    {
+    let counts =
+        [("kernel", 234, 0), ("ptrace", 226, 0), ("probes", 50, 0), ("dropped", 114, 492), ("captures", 56, 0)];
+    for (name, events, discarded) in counts {
         if let Some(found) = babeltrace::counts(User::Me, &path(name)) {
             assert_eq!(found, (events, discarded), "{name}");
         }
