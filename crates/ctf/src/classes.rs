@@ -5,6 +5,7 @@
 //! and `NAME_count`. Spans ([`events::Extent`]) have `entry_time` (so called because there are arguments named `start`), `ret`,
 //! `cpu_entry` and `cpu_exit`; where an argument of a class made at run time has that name, an underscore follows.
 
+use crate::format::Format;
 use crate::model::{
     Base, ByteOrder, Encoding, EventClass, Field, IntType, Label, Metadata, StreamClass, StructType, Type,
 };
@@ -264,9 +265,23 @@ pub const STREAM_CLASS: u64 = 0;
 
 /// The stream class of all streams of trapline, with every event class that codegen knows.
 pub fn stream_class() -> StreamClass {
-    let time = IntType { align: 64, clock: Some(CLOCK.into()), ..IntType::unsigned(64) };
-    let time = |name: &str| field(name, Type::Int(time.clone()));
-    let context = vec![
+    StreamClass {
+        id: STREAM_CLASS,
+        packet_context: Some(packet_context(Format::NOW)),
+        event_header: Some(structure(vec![time("timestamp"), unsigned("id", 16)])),
+        event_context: Some(structure(vec![hex("cap", 16), unsigned("tid", 32), unsigned("pid", 32)])),
+        events: events::generated::SCHEMAS.iter().map(|s| event_class(s)).collect(),
+    }
+}
+
+/// A point in time.
+fn time(name: &str) -> Field {
+    field(name, Type::Int(IntType { align: 64, clock: Some(CLOCK.into()), ..IntType::unsigned(64) }))
+}
+
+/// What is said of each packet in this version of the format.
+pub fn packet_context(format: Format) -> StructType {
+    let mut context = vec![
         time("timestamp_begin"),
         time("timestamp_end"),
         unsigned("content_size", 64),
@@ -274,15 +289,19 @@ pub fn stream_class() -> StreamClass {
         unsigned("packet_seq_num", 64),
         unsigned("events_discarded", 64),
         unsigned("cpu_id", 32),
-        hex("reserved", 32),
     ];
-    StreamClass {
-        id: STREAM_CLASS,
-        packet_context: Some(structure(context)),
-        event_header: Some(structure(vec![time("timestamp"), unsigned("id", 16)])),
-        event_context: Some(structure(vec![hex("cap", 16), unsigned("tid", 32), unsigned("pid", 32)])),
-        events: events::generated::SCHEMAS.iter().map(|s| event_class(s)).collect(),
+    match format {
+        Format::V1 => context.push(hex("reserved", 32)),
+        Format::V2 => {
+            let label = |(name, n): (&str, i128)| Label { name: name.into(), first: n, last: n };
+            let scopes = [("cpu", 0), ("thread", 1), ("process", 2), ("session", 3)].map(label);
+            context.push(field("stream_scope", Type::Enum(IntType::unsigned(16), scopes.to_vec())));
+            context.push(unsigned("stream_enabling", 16));
+            context.push(unsigned("stream_of", 32));
+            context.push(hex("reserved", 32));
+        }
     }
+    structure(context)
 }
 
 /// What each packet of trapline begins with.
@@ -506,7 +525,10 @@ mod tests {
                     let class = event_class(schema);
                     assert_eq!(made(&class), Some(schema.id), "{class:?}");
                     let mut seen = HashSet::new();
-                    assert!(class.fields.iter().flat_map(|s| &s.fields).all(|f| seen.insert(f.name.clone())), "{class:?}");
+                    assert!(
+                        class.fields.iter().flat_map(|s| &s.fields).all(|f| seen.insert(f.name.clone())),
+                        "{class:?}"
+                    );
                 }
             }
             let (point, span) = (dynamic::class("p:x", &fields).unwrap(), dynamic::span("p:x", &fields).unwrap());

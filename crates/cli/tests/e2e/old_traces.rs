@@ -37,7 +37,7 @@ fn traces_of_the_first_format_are_shown_as_ever() {
 #[test]
 fn traces_of_the_first_format_are_read_by_babeltrace2() {
     let counts =
-        [("kernel", 234, 0), ("ptrace", 226, 0), ("probes", 50, 0), ("dropped", 114, 492), ("captures", 56, 0)];
+        [("kernel", 234, 0), ("ptrace", 226, 0), ("probes", 50, 0), ("dropped", 114, 492), ("captures", 57, 0)];
     for (name, events, discarded) in counts {
         if let Some(found) = babeltrace::counts(User::Me, &path(name)) {
             assert_eq!(found, (events, discarded), "{name}");

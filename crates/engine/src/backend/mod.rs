@@ -7,7 +7,8 @@ use crate::control::{Order, Standing, Stream};
 use crate::error::{Error, Result};
 use crate::losses::Losses;
 use crate::plan::{Backend, OnFull, Plan, Target};
-use crate::recorder::{self, Recorder};
+use crate::recorder::Recorder;
+use events::StreamId;
 use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
@@ -72,7 +73,7 @@ impl Session {
                 // A disk that is slower than the command makes the command wait, or the ring fill up and count.
                 let n = if keep.has_room() {
                     s.drain(scratch, |event| {
-                        keep.event(recorder::TRACER, event);
+                        keep.event(StreamId::TRACER, event);
                         each(event);
                     })
                 } else {
@@ -80,7 +81,7 @@ impl Session {
                 };
                 let dropped = s.dropped();
                 // The ring is that of one stream; what is mapped comes another way.
-                keep.tick(now, |stream| if stream == recorder::TRACER { dropped } else { 0 });
+                keep.tick(now, |stream| if stream == StreamId::TRACER { dropped } else { 0 });
                 n
             }
             Session::Kernel(s) => s.drain(each),
@@ -94,8 +95,7 @@ impl Session {
             Session::Ptrace(s, keep) => {
                 s.order(&order);
                 let (used, size) = (s.ring().used(), s.ring().size());
-                let stream =
-                    Stream { name: recorder::name_of(recorder::TRACER.into()), used, size, dropped: s.dropped() };
+                let stream = Stream { name: StreamId::TRACER.to_string(), used, size, dropped: s.dropped() };
                 Some(Standing {
                     streams: vec![stream],
                     kept: keep.as_ref().map(|k| k.so_far()),
@@ -111,7 +111,7 @@ impl Session {
         match self {
             Session::Ptrace(s, keep) => {
                 let mut recorder = keep.take()?;
-                recorder.set_lost(recorder::TRACER, s.dropped());
+                recorder.set_lost(StreamId::TRACER, s.dropped());
                 Some(*recorder)
             }
             Session::Kernel(s) => s.take_recorder(),

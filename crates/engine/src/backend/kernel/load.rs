@@ -12,6 +12,8 @@ use crate::losses::{Losses, Passed, large_enough};
 use crate::plan::{Plan, Target as PlanTarget};
 use bpf::calls::{self, Maps, Source, Target, state};
 use bpf::scratch;
+use events::StreamId;
+use events::stream::Scope;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -20,9 +22,6 @@ use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
 use sys::btf::{KernelBtf, Kind};
-
-/// Where the number of an enabling stands in that of a stream; below it is the processor.
-pub const PROBE_SHIFT: u32 = 16;
 
 /// The kernel's side of a session. Dropping it detaches everything.
 pub struct Loaded {
@@ -506,30 +505,31 @@ impl Loaded {
     }
 
     /// The streams that rings feed: the processors for calls, and for each enabling processors of its own.
-    pub fn streams(&self) -> Vec<u32> {
-        let cpus = 0..self.rings.len() as u32;
-        let probes = (1u32..)
+    pub fn streams(&self) -> Vec<StreamId> {
+        let cpus = (0..self.rings.len() as u32).map(StreamId::cpu);
+        let probes = (1..)
             .zip(&self.probes)
-            .flat_map(|(nth, p)| (0..p.rings.len() as u32).map(move |cpu| nth << PROBE_SHIFT | cpu));
+            .flat_map(|(nth, p)| (0..p.rings.len() as u32).map(move |cpu| StreamId::new(Scope::Cpu(cpu), nth)));
         cpus.chain(probes).collect()
     }
 
     /// Events that found the ring of a stream full.
-    pub fn dropped_on(&self, stream: u32) -> u64 {
-        let cpu = stream & ((1 << PROBE_SHIFT) - 1);
-        if let Some(nth) = (stream >> PROBE_SHIFT).checked_sub(1) {
-            return self.probes.get(nth as usize).map_or(0, |p| p.dropped_on(cpu));
+    pub fn dropped_on(&self, stream: StreamId) -> u64 {
+        let Scope::Cpu(cpu) = stream.scope() else { return 0 };
+        if let Some(nth) = stream.enabling().checked_sub(1) {
+            return self.probes.get(usize::from(nth)).map_or(0, |p| p.dropped_on(cpu));
         }
         self.counters.word(scratch::index(cpu, scratch::DROPPED)).map_or(0, |w| w.load(Ordering::Relaxed))
     }
 
     /// The ring of a stream.
-    pub fn ring_of(&self, stream: u32) -> Option<&Ring> {
-        let cpu = (stream & ((1 << PROBE_SHIFT) - 1)) as usize;
-        match (stream >> PROBE_SHIFT).checked_sub(1) {
-            None => self.rings.get(cpu),
-            Some(nth) => self.probes.get(nth as usize)?.rings.get(cpu),
-        }
+    pub fn ring_of(&self, stream: StreamId) -> Option<&Ring> {
+        let Scope::Cpu(cpu) = stream.scope() else { return None };
+        let rings = match stream.enabling().checked_sub(1) {
+            None => &self.rings,
+            Some(nth) => &self.probes.get(usize::from(nth))?.rings,
+        };
+        rings.get(cpu as usize)
     }
 
     /// Sets what is held back, of calls and of all other probes.

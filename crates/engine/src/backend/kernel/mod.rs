@@ -34,7 +34,9 @@ use crate::recorder::Recorder;
 use attach::Attacher;
 use backlog::Backlog;
 use bpf::calls::state;
-use load::{Loaded, PROBE_SHIFT};
+use events::StreamId;
+use events::stream::Scope;
+use load::Loaded;
 use merge::Merge;
 use notice::Watch;
 pub use skipped::Skipped;
@@ -530,7 +532,7 @@ impl Drain {
             self.shared.backlog.push(chunk);
         }
         if let Some(recorder) = &mut self.keep {
-            recorder.tick(began, |cpu| self.loaded.dropped_on(cpu));
+            recorder.tick(began, |stream| self.loaded.dropped_on(stream));
         }
         self.shared.dropped.store(self.loaded.counts().1, Ordering::Relaxed);
         n > 0
@@ -541,7 +543,7 @@ impl Drain {
         let Drain { loaded, merge, alive, leaving, whole, details, shared, restricted, executed, .. } = self;
         let mut leaving = loaded.sees_threads_go.then_some(leaving);
         let mut n = 0;
-        for ((cpu, ring), passed) in (0..).zip(&mut loaded.rings).zip(&mut loaded.passed) {
+        for ((cpu, ring), passed) in (0..).map(StreamId::cpu).zip(&mut loaded.rings).zip(&mut loaded.passed) {
             n += ring.drain(|event| {
                 passed.add(event);
                 if descriptors::is_raw(event) {
@@ -561,11 +563,11 @@ impl Drain {
                 merge.push_from(cpu, event);
             });
         }
-        for (nth, probe) in (1u32..).zip(&mut loaded.probes) {
+        for (nth, probe) in (1..).zip(&mut loaded.probes) {
             for ((cpu, ring), passed) in (0..).zip(&mut probe.rings).zip(&mut probe.passed) {
                 n += ring.drain(|event| {
                     passed.add(event);
-                    merge.push_from(nth << PROBE_SHIFT | cpu, event);
+                    merge.push_from(StreamId::new(Scope::Cpu(cpu), nth), event);
                 });
             }
         }

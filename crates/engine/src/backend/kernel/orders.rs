@@ -3,13 +3,13 @@
 use super::{Drain, notice};
 use crate::control::{Order, Standing, Stream};
 use crate::plan::Plan;
-use crate::recorder::{self, Recorder};
+use crate::recorder::Recorder;
 use crate::select::Calls;
 use bpf::calls::pause::{NO_UNKNOWN, STOPPED};
 use bpf::calls::plan::{FLAGS, ROW, WANTED};
 use bpf::scratch;
-use events::Schema;
 use events::generated::{P_PAUSED, P_RESUMED, X86_64};
+use events::{Schema, StreamId};
 use std::io;
 use std::sync::atomic::Ordering;
 use sys::bpf::map::{Map, Values};
@@ -109,10 +109,10 @@ impl Drain {
 
     fn standing(&self) -> Standing {
         let skipped = self.attribution.count(&self.loaded.misses());
-        let fill = |stream: u32| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
+        let fill = |stream: StreamId| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
         let streams = self.loaded.streams().into_iter().map(|stream| {
             let (used, size) = fill(stream);
-            Stream { name: recorder::name_of(stream.into()), used, size, dropped: self.loaded.dropped_on(stream) }
+            Stream { name: stream.to_string(), used, size, dropped: self.loaded.dropped_on(stream) }
         });
         Standing {
             streams: streams.collect(),
