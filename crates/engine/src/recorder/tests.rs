@@ -118,7 +118,10 @@ fn without_a_thread_nothing_waits_and_all_is_counted() {
     assert!(why.to_string().starts_with("cannot start a thread: "), "{why}");
     let totals = r.finish().unwrap();
     assert_eq!((totals.taken.iter().sum::<u64>(), totals.unwritten.iter().sum::<u64>()), (n, n));
-    assert_eq!(totals.streams[&StreamId::cpu(1)], StreamTotals { taken: n / 2, unwritten: n / 2, ..StreamTotals::default() });
+    assert_eq!(
+        totals.streams[&StreamId::cpu(1)],
+        StreamTotals { taken: n / 2, unwritten: n / 2, ..StreamTotals::default() }
+    );
     assert!(monitor.news().is_empty(), "it was said once");
     // The trace says so too.
     let trace = opened(&dir);
