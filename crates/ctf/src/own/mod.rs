@@ -1,6 +1,6 @@
 //! Reads traces of trapline: the bytes of each event as they were in the ring, in the order of time.
 //!
-//! What is held in memory is one packet per stream, and where the packets are: 80 bytes for each 256 KiB of the trace. Packets
+//! What is held in memory is one packet per stream, and where the packets are: 88 bytes for each 256 KiB of the trace. Packets
 //! outside of a window of time are not read.
 //!
 //! Reading changes nothing. A file is a stream of the trace if it begins with the trace's sign ([`crate::packet::sign`]); links are not
