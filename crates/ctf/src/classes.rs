@@ -297,7 +297,7 @@ pub fn packet_context(format: Format) -> StructType {
             let scopes = [("cpu", 0), ("thread", 1), ("process", 2), ("session", 3)].map(label);
             context.push(field("stream_scope", Type::Enum(IntType::unsigned(16), scopes.to_vec())));
             context.push(unsigned("stream_enabling", 16));
-            context.push(unsigned("stream_of", 32));
+            context.push(unsigned("stream_scope_id", 32));
             context.push(hex("reserved", 32));
         }
     }

@@ -7,7 +7,7 @@
 //!  └─────┴──────┴─────────┴────────────────────┴───────┴─────┴─────────┴────────┴────┴───────────┴──
 //!  80  84    86       88 92       96
 //!  ┌───┬─────┬────────┬──┬────────┬────────
-//!  │cpu│scope│enabling│of│reserved│ events
+//!  │cpu│scope│enabling│id│reserved│ events
 //!  └───┴─────┴────────┴──┴────────┴────────
 //! ```
 //!
@@ -104,7 +104,7 @@ impl Info {
         put(&cpu.to_le_bytes());
         put(&self.stream.kind().to_le_bytes());
         put(&self.stream.enabling().to_le_bytes());
-        put(&self.stream.of().to_le_bytes());
+        put(&self.stream.scope_id().to_le_bytes());
         put(&0u32.to_le_bytes());
     }
 

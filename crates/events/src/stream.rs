@@ -12,12 +12,12 @@ pub enum Scope {
     /// Those of a process.
     Process(u32),
     /// Those of the whole session.
-    Session(Of),
+    Session(SessionStream),
 }
 
 /// Which events of the whole session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum SessionStream {
     /// What processes have mapped.
     Maps,
     /// What trapline writes itself: all events under ptrace; notices.
@@ -49,8 +49,8 @@ impl StreamId {
             Scope::Cpu(n) => (0, n),
             Scope::Thread(tid) => (1, tid),
             Scope::Process(pid) => (2, pid),
-            Scope::Session(Of::Maps) => (3, 0),
-            Scope::Session(Of::Tracer) => (3, 1),
+            Scope::Session(SessionStream::Maps) => (3, 0),
+            Scope::Session(SessionStream::Tracer) => (3, 1),
         };
         StreamId(kind << SCOPE | (enabling as u64) << ENABLING | number as u64)
     }
@@ -71,8 +71,8 @@ impl StreamId {
             (0, n) => Scope::Cpu(n),
             (1, tid) => Scope::Thread(tid),
             (2, pid) => Scope::Process(pid),
-            (3, 0) => Scope::Session(Of::Maps),
-            (3, 1) => Scope::Session(Of::Tracer),
+            (3, 0) => Scope::Session(SessionStream::Maps),
+            (3, 1) => Scope::Session(SessionStream::Tracer),
             _ => return None,
         };
         Some(StreamId::new(scope, u16::try_from(enabling).ok()?))
@@ -89,7 +89,7 @@ impl StreamId {
     }
 
     /// The number of its processor, thread or process; of the session's streams which it is.
-    pub const fn of(self) -> u32 {
+    pub const fn scope_id(self) -> u32 {
         self.0 as u32
     }
 
@@ -100,12 +100,12 @@ impl StreamId {
 
     /// Whose events it has.
     pub const fn scope(self) -> Scope {
-        match (self.kind(), self.of()) {
+        match (self.kind(), self.scope_id()) {
             (0, n) => Scope::Cpu(n),
             (1, tid) => Scope::Thread(tid),
             (2, pid) => Scope::Process(pid),
-            (_, 0) => Scope::Session(Of::Maps),
-            (_, _) => Scope::Session(Of::Tracer),
+            (_, 0) => Scope::Session(SessionStream::Maps),
+            (_, _) => Scope::Session(SessionStream::Tracer),
         }
     }
 }
@@ -120,8 +120,8 @@ impl fmt::Display for StreamId {
             Scope::Cpu(n) => write!(f, "cpu_{n}"),
             Scope::Thread(tid) => write!(f, "thread_{tid}"),
             Scope::Process(pid) => write!(f, "process_{pid}"),
-            Scope::Session(Of::Maps) => f.write_str("maps"),
-            Scope::Session(Of::Tracer) => f.write_str("tracer"),
+            Scope::Session(SessionStream::Maps) => f.write_str("maps"),
+            Scope::Session(SessionStream::Tracer) => f.write_str("tracer"),
         }
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         for (id, name) in all {
             assert_eq!((StreamId::from_number(id.number()), id.to_string().as_str()), (Some(id), name));
             assert_eq!(StreamId::new(id.scope(), id.enabling()), id);
-            assert_eq!(StreamId::from_parts(id.kind(), id.enabling().into(), id.of()), Some(id));
+            assert_eq!(StreamId::from_parts(id.kind(), id.enabling().into(), id.scope_id()), Some(id));
         }
         for bad in [4 << SCOPE, u64::MAX, 3 << SCOPE | 2, 1 << 48] {
             assert_eq!(StreamId::from_number(bad), None, "{bad:#x}");

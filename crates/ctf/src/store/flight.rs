@@ -72,10 +72,10 @@ mod tests {
     fn a_flight_recorder_keeps_the_last() {
         let mut f = Flight::new(100);
         (0..10).for_each(|i| f.put(packet(i, 30, 1)));
-        assert_eq!(f.packets().map(|(n, p)| (n, p.stream.of())).collect::<Vec<_>>(), [(7, 7), (8, 8), (9, 9)]);
+        assert_eq!(f.packets().map(|(n, p)| (n, p.stream.scope_id())).collect::<Vec<_>>(), [(7, 7), (8, 8), (9, 9)]);
         assert_eq!(f.overwritten(), 7);
         f.put(packet(11, 500, 1));
-        assert_eq!(f.packets().map(|(n, p)| (n, p.stream.of())).collect::<Vec<_>>(), [(10, 11)]);
+        assert_eq!(f.packets().map(|(n, p)| (n, p.stream.scope_id())).collect::<Vec<_>>(), [(10, 11)]);
         assert_eq!((f.overwritten(), f.overwritten_of(StreamId::cpu(9)), f.touched().len()), (10, 1, 10));
     }
 }

@@ -196,16 +196,16 @@ fn other_readers_find_spans_and_scopes_by_the_metadata() {
     let span = ours.lines().next().expect("a line");
     for part in [
         "function:./app:work: ",
-        "stream_scope = ( \"cpu\" : container = 0 ), stream_enabling = 0, stream_of = 1",
+        "stream_scope = ( \"cpu\" : container = 0 ), stream_enabling = 0, stream_scope_id = 1",
         "{ cpu_entry = 1, cpu_exit = 0, entry_time = 1500, ret = -2, cap_more = [ [0] = 0xE, ",
         "arg0 = 10, ",
         "what = \"step\"",
     ] {
         assert!(span.contains(part), "{part}: {span}");
     }
-    assert!(ours.contains("( \"thread\" : container = 1 ), stream_enabling = 0, stream_of = 4194303"), "{ours}");
-    assert!(ours.contains("( \"process\" : container = 2 ), stream_enabling = 2, stream_of = 77"), "{ours}");
-    assert!(ours.contains("( \"session\" : container = 3 ), stream_enabling = 0, stream_of = 1"), "{ours}");
+    assert!(ours.contains("( \"thread\" : container = 1 ), stream_enabling = 0, stream_scope_id = 4194303"), "{ours}");
+    assert!(ours.contains("( \"process\" : container = 2 ), stream_enabling = 2, stream_scope_id = 77"), "{ours}");
+    assert!(ours.contains("( \"session\" : container = 3 ), stream_enabling = 0, stream_scope_id = 1"), "{ours}");
     if !has("babeltrace2") {
         return skip("package:babeltrace2", "no babeltrace2");
     }
