@@ -9,6 +9,7 @@ use events::{Event, Int, Schema, Type};
 use views::json::Json;
 use views::latency::{By, Latency};
 use views::options::{Prefix, Stamp};
+use views::record::Record;
 use views::text::Text;
 use views::{Options, View};
 
@@ -84,6 +85,15 @@ fn a_span_has_start_and_end_as_json() {
     assert!(v["start_ns"].is_null() && v["ret"].is_null() && v["unfinished"] == true, "{v}");
     let v = json(Fixed { start: MAX - 1, time: MAX, ..SPAN });
     assert_eq!((v["start_ns"].as_u64(), v["end_ns"].as_u64()), (Some(MAX - 1), Some(MAX)));
+}
+
+#[test]
+fn a_span_has_its_start_and_its_result_in_the_record() {
+    let line = |fixed| show(&mut Record::new(), fixed);
+    let (known, unknown) = (line(SPAN), line(Fixed { cap: CAP_NO_RESULT | CAP_START_UNKNOWN, ..SPAN }));
+    assert!(known.starts_with("P 2000150000 7 7 function:./app:work arg0=0 arg1=1 "), "{known}");
+    assert!(known.ends_with(" what=\"step\" data=- start=2000100000 result=-2\n"), "{known}");
+    assert!(unknown.ends_with(" start=- result=-\n"), "{unknown}");
 }
 
 #[test]
