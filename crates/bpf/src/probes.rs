@@ -18,7 +18,8 @@ use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 use crate::scratch::{self, Lost, Shape};
 use events::Schema;
-use events::layout::Layout;
+use events::layout::{CAP, Layout};
+use events::schema::FIRST_CAPS;
 
 /// The most bytes of a string that is read, its NUL included.
 pub const STRING: i32 = 256;
@@ -245,8 +246,30 @@ fn end(a: &mut Assembler) {
     a.alu(Alu::Add, R1, R8);
 }
 
-/// Reads a string at the address in r3; sets the capture bits of argument `i`.
-fn string(a: &mut Assembler, helper: Helper, i: usize) {
+/// Where the two capture bits of an argument are.
+#[derive(Clone, Copy)]
+struct CapBits {
+    size: Size,
+    at: i16,
+    shift: i32,
+}
+
+impl CapBits {
+    /// Those of argument `i`; none where the class has no bits for it.
+    fn of(layout: &Layout, i: usize) -> Option<CapBits> {
+        match i.checked_sub(FIRST_CAPS) {
+            None => Some(CapBits { size: Size::H, at: CAP as i16, shift: 2 * i as i32 }),
+            // A byte has those of four arguments.
+            Some(i) => {
+                let at = layout.more_caps?;
+                Some(CapBits { size: Size::B, at: (at + i / 4) as i16, shift: 2 * (i % 4) as i32 })
+            }
+        }
+    }
+}
+
+/// Reads a string at the address in r3; sets its capture bits.
+fn string(a: &mut Assembler, helper: Helper, cap: Option<CapBits>) {
     let [bad, good, done] = [a.new_label(), a.new_label(), a.new_label()];
     end(a);
     a.mov(R2, STRING);
@@ -256,7 +279,7 @@ fn string(a: &mut Assembler, helper: Helper, i: usize) {
     a.bind(bad);
     end(a);
     a.store(Size::B, R1, 0, 0);
-    capture(a, i, 3);
+    capture(a, cap, 3);
     a.alu(Alu::Add, R8, 1);
     a.jump(done);
     a.bind(good);
@@ -267,20 +290,20 @@ fn string(a: &mut Assembler, helper: Helper, i: usize) {
     a.jump_if(Cond::Lt, R0, STRING, whole);
     a.mov(R9, 2);
     a.bind(whole);
-    if i < 6 {
-        a.alu(Alu::Lsh, R9, 2 * i as i32);
-        a.load(Size::H, R1, R7, 10);
+    if let Some(CapBits { size, at, shift }) = cap {
+        a.alu(Alu::Lsh, R9, shift);
+        a.load(size, R1, R7, at);
         a.alu(Alu::Or, R1, R9);
-        a.store(Size::H, R7, 10, R1);
+        a.store(size, R7, at, R1);
     }
     a.bind(done);
 }
 
-fn capture(a: &mut Assembler, i: usize, bits: i32) {
-    if i < 6 {
-        a.load(Size::H, R1, R7, 10);
-        a.alu(Alu::Or, R1, bits << (2 * i));
-        a.store(Size::H, R7, 10, R1);
+fn capture(a: &mut Assembler, cap: Option<CapBits>, bits: i32) {
+    if let Some(CapBits { size, at, shift }) = cap {
+        a.load(size, R1, R7, at);
+        a.alu(Alu::Or, R1, bits << shift);
+        a.store(size, R7, at, R1);
     }
 }
 
@@ -288,7 +311,7 @@ fn capture(a: &mut Assembler, i: usize, bits: i32) {
 pub(crate) const USER_STACK: i32 = 256;
 
 /// Return addresses: `u16 n`, n × u64.
-fn stack(a: &mut Assembler, i: usize, frames: u8, flags: i32) {
+fn stack(a: &mut Assembler, cap: Option<CapBits>, frames: u8, flags: i32) {
     let [bad, done] = [a.new_label(), a.new_label()];
     let most = i32::from(frames).clamp(1, FRAMES) * 8;
     context(a);
@@ -307,29 +330,29 @@ fn stack(a: &mut Assembler, i: usize, frames: u8, flags: i32) {
     a.store(Size::H, R1, 0, R2);
     a.alu(Alu::Add, R8, R0);
     a.alu(Alu::Add, R8, 2);
-    capture(a, i, 1);
+    capture(a, cap, 1);
     a.jump(done);
     // Where there is none, no frames are the truth.
     a.bind(bad);
     end(a);
     a.store(Size::H, R1, 0, 0);
     a.alu(Alu::Add, R8, 2);
-    capture(a, i, 1);
+    capture(a, cap, 1);
     a.bind(done);
 }
 
-fn tail(a: &mut Assembler, i: usize, at: i16, tail: Tail) {
+fn tail(a: &mut Assembler, cap: Option<CapBits>, at: i16, tail: Tail) {
     match tail {
         Tail::UserString | Tail::KernelString => {
             a.load(Size::D, R3, R7, at);
             let user = tail == Tail::UserString;
-            string(a, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, i);
+            string(a, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, cap);
         }
         Tail::ContextString { off } => {
             context(a);
             a.mov(R3, R2);
             a.alu(Alu::Add, R3, i32::from(off));
-            string(a, Helper::ProbeReadKernelStr, i);
+            string(a, Helper::ProbeReadKernelStr, cap);
         }
         Tail::DataLoc { off } => {
             context(a);
@@ -337,14 +360,14 @@ fn tail(a: &mut Assembler, i: usize, at: i16, tail: Tail) {
             a.alu(Alu::And, R1, 0xffff);
             a.mov(R3, R2);
             a.alu(Alu::Add, R3, R1);
-            string(a, Helper::ProbeReadKernelStr, i);
+            string(a, Helper::ProbeReadKernelStr, cap);
         }
         Tail::Comm => {
             comm(a, R3);
-            string(a, Helper::ProbeReadKernelStr, i);
+            string(a, Helper::ProbeReadKernelStr, cap);
         }
-        Tail::KernelStack { frames, skip } => stack(a, i, frames, i32::from(skip)),
-        Tail::UserStack(n) => stack(a, i, n, USER_STACK),
+        Tail::KernelStack { frames, skip } => stack(a, cap, frames, i32::from(skip)),
+        Tail::UserStack(n) => stack(a, cap, n, USER_STACK),
         Tail::Hidden => {
             end(a);
             a.store(Size::B, R1, 0, 0);
@@ -368,6 +391,7 @@ fn whose(a: &mut Assembler, maps: &Maps, target: &Target, plan: &Plan<'_>, out: 
 /// [`crate::AsmError::Filter`] where the filter is too complex.
 pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Program, crate::AsmError> {
     let layout = Layout::of(plan.schema);
+    debug_assert!(!plan.schema.is_span(), "{}: a program of one place has no start", plan.schema.name);
     program(maps, target, |a, _, out| {
         a.store(Size::D, R10, slot::CTX, R1);
         whose(a, maps, target, plan, out);
@@ -389,7 +413,10 @@ pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Pro
         } else {
             a.store(Size::H, R7, 8, i32::from(plan.schema.id));
         }
-        a.store(Size::H, R7, 10, 0);
+        a.store(Size::H, R7, CAP as i16, 0);
+        if let Some(at) = layout.more_caps {
+            a.store(Size::D, R7, at as i16, 0);
+        }
         match plan.whose {
             Whose::Tasks | Whose::Anyone => who(a, target),
             Whose::Nobody => [12, 16].into_iter().for_each(|at| a.store(Size::W, R7, at, 0)),
@@ -403,7 +430,7 @@ pub fn probe(maps: &Maps, target: &Target, plan: &Plan<'_>) -> Result<crate::Pro
         for (i, (field, (at, _))) in plan.fields.iter().zip(layout.args).enumerate() {
             if let Some(t) = field.tail {
                 a.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
-                tail(a, i, at as i16, t);
+                tail(a, CapBits::of(&layout, i), at as i16, t);
             }
         }
         output(a, maps);

@@ -7,11 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ctf::end::{self, End, StreamEnd};
+use ctf::format::{self, Format};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
 use ctf::packet::{Filler, Sealed};
 use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 use ctf::trace::{self, Found};
+use events::StreamId;
 
 #[path = "it/dir.rs"]
 mod dir;
@@ -270,7 +272,10 @@ fn own_metadata() -> String {
         order: ByteOrder::Little,
         uuid: Some(UUID),
         packet_header: Some(ctf::classes::packet_header()),
-        env: vec![("tracer_name".into(), EnvValue::Str("trapline".into()))],
+        env: vec![
+            ("tracer_name".into(), EnvValue::Str("trapline".into())),
+            (format::KEY.into(), EnvValue::Int(Format::NOW.version())),
+        ],
         clocks: vec![clock],
         streams: vec![stream],
     })
@@ -287,8 +292,9 @@ fn own_event(time: u64) -> Vec<u8> {
 }
 
 /// A stream of a trace of trapline: packets of five events.
-fn own_stream(instance: u64) -> (Vec<u8>, StreamEnd) {
-    let mut filler = Filler::new(UUID, instance, 0, 10);
+fn own_stream(cpu: u32) -> (Vec<u8>, StreamEnd) {
+    let id = StreamId::cpu(cpu);
+    let mut filler = Filler::new(UUID, id, 10);
     let mut packets: Vec<Sealed> = vec![filler.seal()];
     for n in 0..4 {
         for i in 0..5 {
@@ -297,9 +303,8 @@ fn own_stream(instance: u64) -> (Vec<u8>, StreamEnd) {
         filler.set_discarded(n);
         packets.push(filler.seal());
     }
-    let end =
-        StreamEnd { name: format!("cpu_{instance}"), id: instance, packets: 5, events: 20, ..StreamEnd::default() };
-    (packets.iter().flat_map(|p| p.bytes.clone()).collect(), StreamEnd { discarded: 3, taken: 20, ..end })
+    let end = StreamEnd { packets: 5, events: 20, discarded: 3, taken: 20, ..StreamEnd::new(id.to_string(), id) };
+    (packets.iter().flat_map(|p| p.bytes.clone()).collect(), end)
 }
 
 /// Every file of a trace, changed at random: it is opened, and read, or an error says what is wrong; and it stays as it is.
@@ -385,9 +390,9 @@ fn changed_end_records() {
         let mut bytes = all.text().into_bytes();
         mutate(&mut rng, &mut bytes, END_WORDS);
         let text = String::from_utf8_lossy(&bytes);
-        let Some(read) = End::parse(&text) else { continue };
+        let Some(read) = End::parse(&text, Format::NOW) else { continue };
         assert!(read.streams.len() + read.taken.len() + read.more.len() <= text.lines().count());
-        let again = End::parse(&read.text()).expect("what was read can be written");
+        let again = End::parse(&read.text(), Format::NOW).expect("what was read can be written");
         assert_eq!((again.events(), again.streams), (read.events(), read.streams));
         assert!(end::fit(&text, 100).len() <= 100);
     }

@@ -2,13 +2,14 @@
 //! cut off gives its whole packets, and one with wrong bytes an error that says where.
 
 use ctf::folder::Folder;
+use ctf::format::Format;
 use ctf::own::Data;
-use ctf::packet::{Filler, NO_CPU};
+use ctf::packet::Filler;
 use ctf::store::{Dir, Files, Limit};
 use events::encode::{self, Fixed};
 use events::layout::{Layout, Shape};
 use events::message::MSGHDR;
-use events::{Event, generated as g};
+use events::{Event, StreamId, generated as g};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ const UUID: [u8; 16] = [9; 16];
 
 /// Opens the streams in a directory.
 fn open(dir: &Path) -> Data {
-    Data::open(&Folder::open(dir).expect("a directory"), &UUID).expect("a trace")
+    Data::open(&Folder::open(dir).expect("a directory"), &UUID, Format::NOW).expect("a trace")
 }
 
 /// Who runs the tests.
@@ -52,7 +53,8 @@ fn me(parent: &Path) -> u32 {
 }
 
 /// The stream of the ptrace backend, behind those of two processors.
-const STREAMS: [u64; 3] = [0, 1, u32::MAX as u64];
+const STREAMS: [StreamId; 3] = [CPU_0, StreamId::cpu(1), StreamId::TRACER];
+const CPU_0: StreamId = StreamId::cpu(0);
 
 /// What an event is made of.
 #[derive(Clone, Debug)]
@@ -135,7 +137,7 @@ fn event(seed: &Seed, time: u64) -> Vec<u8> {
 }
 
 /// An event as it was written: time, stream, bytes.
-type Written = (u64, u64, Vec<u8>);
+type Written = (u64, StreamId, Vec<u8>);
 
 /// Writes a trace; what is in it, in the order in which it must be read.
 fn write(dir: &Path, seeds: &[Seed], limit: Limit) -> Vec<Written> {
@@ -147,10 +149,7 @@ fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u
     let mut dir = Dir::create(dir, me(dir)).expect("a directory");
     dir.describe("", 0).expect("metadata");
     let mut files = Files::new(dir, limit);
-    let cpu = |s: u64| if s < 2 { s as u32 } else { NO_CPU };
-    let mut fillers: Vec<Filler> = STREAMS.iter().map(|s| Filler::new(UUID, *s, cpu(*s), 900)).collect();
-    let name =
-        |s: usize| if STREAMS[s] < u64::from(u32::MAX) { format!("cpu_{}", STREAMS[s]) } else { "tracer".into() };
+    let mut fillers = STREAMS.map(|s| Filler::new(UUID, s, 900));
     let mut all = Vec::new();
     let mut now = 1000;
     for seed in seeds {
@@ -164,12 +163,12 @@ fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u
         );
         let filler = &mut fillers[seed.stream];
         if filler.push(&bytes) || seed.seal {
-            files.put(&name(seed.stream), &filler.seal()).expect("a packet");
+            files.put(&filler.seal()).expect("a packet");
         }
         all.push((now, STREAMS[seed.stream], bytes));
     }
-    for (i, f) in fillers.iter_mut().enumerate() {
-        files.put(&name(i), &f.seal()).expect("a packet");
+    for f in &mut fillers {
+        files.put(&f.seal()).expect("a packet");
         assert_eq!(f.clamped(), 0);
     }
     all.sort_by_key(|e| (e.0, e.1));
@@ -289,7 +288,7 @@ fn what_is_around_damage_is_read() {
     let full: Vec<_> = packets.iter().filter(|p| p.info.content > ctf::packet::HEADER as u64).collect();
     assert!(full.len() > 2, "{packets:?}");
     let without = |packet: &ctf::own::Place| {
-        let inside = |e: &Written| e.1 == 0 && (packet.info.begin..=packet.info.end).contains(&e.0);
+        let inside = |e: &Written| e.1 == CPU_0 && (packet.info.begin..=packet.info.end).contains(&e.0);
         all.iter().filter(|e| !inside(e)).cloned().collect::<Vec<_>>()
     };
     let size = whole.len() as u64;
@@ -341,7 +340,7 @@ fn every_cut_leaves_the_whole_packets() {
     let whole = fs::read(&path).expect("stream");
     let places: Vec<(u64, u64)> = {
         let data = open(&dir.0);
-        let stream = data.streams.iter().find(|s| s.instance == 0).expect("stream 0");
+        let stream = data.streams.iter().find(|s| s.id == CPU_0).expect("stream 0");
         stream.packets.iter().map(|p| (p.at, p.info.size)).collect()
     };
     assert!(places.len() > 2, "{places:?}");
@@ -350,17 +349,17 @@ fn every_cut_leaves_the_whole_packets() {
         let data = open(&dir.0);
         let left: Vec<_> = places.iter().copied().filter(|(at, size)| at + size <= cut).collect();
         let end = left.last().map_or(0, |(at, size)| at + size);
-        let found = data.streams.iter().find(|s| s.instance == 0).map_or(0, |s| s.packets.len());
+        let found = data.streams.iter().find(|s| s.id == CPU_0).map_or(0, |s| s.packets.len());
         assert_eq!(found, left.len(), "cut at {cut}");
         let torn: Vec<_> = data.torn.iter().map(|t| (t.at, t.rest)).collect();
         assert_eq!(torn, if cut > end { vec![(end, cut - end)] } else { vec![] }, "cut at {cut}");
         let events = read(&data, 0, u64::MAX);
         // Of the other streams everything, of this one a prefix.
-        let others = |l: &[Written]| l.iter().filter(|e| e.1 != 0).cloned().collect::<Vec<_>>();
+        let others = |l: &[Written]| l.iter().filter(|e| e.1 != CPU_0).cloned().collect::<Vec<_>>();
         assert_eq!(others(&events), others(&all));
-        let of_it: Vec<_> = events.iter().filter(|e| e.1 == 0).collect();
-        let were: Vec<_> = all.iter().filter(|e| e.1 == 0).take(of_it.len()).collect();
+        let of_it: Vec<_> = events.iter().filter(|e| e.1 == CPU_0).collect();
+        let were: Vec<_> = all.iter().filter(|e| e.1 == CPU_0).take(of_it.len()).collect();
         assert_eq!(of_it, were, "cut at {cut}");
     }
-    assert_eq!(read(&open(&dir.0), 0, u64::MAX).iter().filter(|e| e.1 == 0).count(), 0);
+    assert_eq!(read(&open(&dir.0), 0, u64::MAX).iter().filter(|e| e.1 == CPU_0).count(), 0);
 }

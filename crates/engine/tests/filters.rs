@@ -210,6 +210,7 @@ impl Inputs {
             ret: if r.below(2) == 0 { -2 } else { r.word() as i64 },
             cpu_in: r.below(4) as u16,
             cpu_out: 0,
+            ..Fixed::default()
         };
         let string = (r.below(5) > 0).then(|| CString::new(r.of(STRINGS)).unwrap());
         let address = string.as_ref().map_or(0x1000, |s| s.as_ptr() as u64);

@@ -6,14 +6,14 @@ use engine::backend::stats::{Losses, Report};
 use engine::backend::{Backend, Polled};
 use engine::control::{Order, State};
 use engine::pipeline::pump::{Flow, Pump, Sink};
-use engine::pipeline::recorder::{Config, Recorder, TRACER};
+use engine::pipeline::recorder::{Config, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::pipeline::world::World;
 use engine::{Error, Result};
-use events::Event;
 use events::encode::{self, Fixed};
 use events::layout::Layout;
+use events::{Event, StreamId};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -32,7 +32,7 @@ impl Backend for Fake {
         "fake"
     }
 
-    fn poll(&mut self, room: bool, each: &mut dyn FnMut(u32, &[u8])) -> Polled {
+    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         if !room || self.left == 0 || self.stopped {
             return Polled { events: 0, ended: self.left == 0 || self.stopped };
         }
@@ -40,7 +40,7 @@ impl Backend for Fake {
         let fixed = Fixed { time: 1000 - self.left, start: 900, ret: 42, tid: 7, pid: 7, ..Fixed::default() };
         let mut event = Vec::new();
         encode::fixed(&mut event, schema, &Layout::of(schema), &fixed, &[]);
-        each(TRACER, &event);
+        each(StreamId::TRACER, &event);
         self.left -= 1;
         Polled { events: 1, ended: false }
     }
@@ -55,11 +55,11 @@ impl Backend for Fake {
         self.stopped = true;
     }
 
-    fn streams(&self) -> Vec<u32> {
-        vec![TRACER]
+    fn streams(&self) -> Vec<StreamId> {
+        vec![StreamId::TRACER]
     }
 
-    fn dropped_on(&self, _stream: u32) -> u64 {
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
         2
     }
 

@@ -101,6 +101,7 @@ fn unreadable(dir: &Path, e: &ctf::own::Error) -> Error {
     let todo = match e {
         ctf::own::Error::Io { error, .. } => remedy(error),
         ctf::own::Error::Metadata(ctf::read::Error::Io { source, .. }) => remedy(source),
+        ctf::own::Error::Format(_) => "use the trapline that has written it, or a later one",
         _ => "the trace is damaged, or is none",
     };
     Error::failed(dir.display().to_string(), e.to_string(), todo)

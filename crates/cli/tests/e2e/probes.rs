@@ -619,6 +619,10 @@ fn other_readers_find_as_many_events() {
         assert_eq!(counts(probe), r.of(probe).len(), "{probe}");
     }
     assert_eq!(counts("syscall:openat"), r.of("openat").len());
+    // The stack is the eighth field: its capture bits are the third and fourth beyond those of the first six.
+    let switches = out.out();
+    let mut switches = switches.lines().filter(|l| l.contains(" tracepoint:sched:sched_switch: "));
+    assert!(switches.all(|l| l.contains("cap_more = [ [0] = 0x4, [1] = 0x0, ")), "{}", out.out());
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl Dir {
 
 impl Store for Dir {
     type File = File;
-    fn begin(&mut self, _: &str) -> io::Result<()> {
+    fn begin(&mut self) -> io::Result<()> {
         self.reserve(end::LINE)
     }
     fn create(&mut self, name: &str) -> io::Result<File> {
@@ -176,7 +176,7 @@ mod tests {
         let on_disk = |name: &str| std::fs::metadata(path.join(OWN).join(name)).map(|m| m.len());
         assert_eq!(on_disk("end.new").unwrap(), 5000);
         let described = on_disk("labels.json").unwrap() + 14;
-        dir.begin("cpu_0").unwrap();
+        dir.begin().unwrap();
         assert_eq!(dir.overhead(), described + on_disk("end.new").unwrap());
         dir.rewrite("cpu_0", 1, b"x").unwrap();
         assert_eq!(std::fs::read(path.join("cpu_0")).unwrap(), b"axc");

@@ -9,3 +9,4 @@ mod packets;
 mod property;
 mod samples;
 mod skip;
+mod versions;

@@ -11,6 +11,7 @@ use crate::pipeline::recorder::Recorder;
 use crate::pipeline::source::Source;
 use crate::pipeline::thread::Threaded;
 use crate::plan::{self, OnFull, Plan, Target};
+use events::StreamId;
 use stats::Report;
 use std::time::Duration;
 use sys::ptrace::Change;
@@ -47,9 +48,9 @@ pub trait Backend: Send {
     /// Its name, as `--backend` has it.
     fn name(&self) -> &'static str;
 
-    /// Hands over the events that are there, each with the number of its stream, in the order in which views are to have them.
+    /// Hands over the events that are there, each with its stream, in the order in which views are to have them.
     /// Without `room`, events that can wait where they are do.
-    fn poll(&mut self, room: bool, each: &mut dyn FnMut(u32, &[u8])) -> Polled;
+    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled;
 
     /// Sleeps until there may be events, or for `timeout`.
     fn wait(&mut self, timeout: Duration);
@@ -81,10 +82,10 @@ pub trait Backend: Send {
     }
 
     /// The streams that events come from.
-    fn streams(&self) -> Vec<u32>;
+    fn streams(&self) -> Vec<StreamId>;
 
     /// Events of a stream that found no room so far.
-    fn dropped_on(&self, stream: u32) -> u64;
+    fn dropped_on(&self, stream: StreamId) -> u64;
 
     /// What is known at the end.
     fn report(&mut self) -> Report;

@@ -4,28 +4,27 @@
 //! when it is older than the *watermark*, the moment at which the round of draining began, less the time that a program may
 //! take between looking at the clock and committing its record.
 
+use events::StreamId;
+
 /// What a program may take between looking at the clock and committing its record, ns: a few interrupts long.
 const SLACK: u64 = 2_000_000;
-
-/// The stream of events that trapline makes itself.
-pub const OWN: u32 = u32::MAX;
 
 /// Events that wait for their turn.
 #[derive(Default)]
 pub struct Merge {
     bytes: Vec<u8>,
     /// Time, offset, length and stream of each.
-    index: Vec<(u64, usize, usize, u32)>,
+    index: Vec<(u64, usize, usize, StreamId)>,
 }
 
 impl Merge {
     /// Takes an event of trapline's own making.
     pub fn push(&mut self, event: &[u8]) {
-        self.push_from(OWN, event);
+        self.push_from(StreamId::TRACER, event);
     }
 
-    /// Takes an event of the ring of processor `stream`: its first eight bytes are its time.
-    pub fn push_from(&mut self, stream: u32, event: &[u8]) {
+    /// Takes an event of the ring of `stream`: its first eight bytes are its time.
+    pub fn push_from(&mut self, stream: StreamId, event: &[u8]) {
         let time = event.get(..8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
         self.index.push((time, self.bytes.len(), event.len(), stream));
         self.bytes.extend_from_slice(event);
@@ -33,7 +32,7 @@ impl Merge {
 
     /// Hands over the events older than the watermark of a round that began at `round`, each with its stream; all of them with
     /// `u64::MAX`.
-    pub fn release(&mut self, round: u64, mut each: impl FnMut(u32, &[u8])) -> usize {
+    pub fn release(&mut self, round: u64, mut each: impl FnMut(StreamId, &[u8])) -> usize {
         let until = if round == u64::MAX { u64::MAX } else { round.saturating_sub(SLACK) };
         // Stable: events of one moment stay in the order of their streams, as a reader of the streams has them.
         self.index.sort_by_key(|e| (e.0, e.3));
@@ -80,11 +79,12 @@ mod tests {
     #[test]
     fn events_of_one_moment_stand_in_the_order_of_their_streams() {
         let mut m = Merge::default();
-        for stream in [OWN, 1, 0, 1] {
+        let (a, b) = (StreamId::cpu(0), StreamId::cpu(1));
+        for stream in [StreamId::TRACER, b, a, b] {
             m.push_from(stream, &7u64.to_le_bytes());
         }
         let mut streams = Vec::new();
         m.release(u64::MAX, |s, _| streams.push(s));
-        assert_eq!(streams, [0, 1, 1, OWN]);
+        assert_eq!(streams, [a, b, b, StreamId::TRACER]);
     }
 }

@@ -12,6 +12,7 @@ use crate::backend::{Attached, Backend, Polled};
 use crate::control::{ControlChannel, Order, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
+use events::StreamId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -80,7 +81,7 @@ impl Backend for Threaded {
         self.name
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(u32, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         let ended = self.shared.backlog.is_finished();
         let (mut events, mut chunk) = (0, Vec::new());
         // Whoever wants to end the session must get a turn, however fast the target is.
@@ -90,7 +91,7 @@ impl Backend for Threaded {
             let mut rest = &chunk[..];
             while let Some((len, tail)) = rest.split_first_chunk::<4>() {
                 let (event, next) = tail.split_at((u32::from_le_bytes(*len) as usize).min(tail.len()));
-                each(0, event);
+                each(StreamId::TRACER, event);
                 events += 1;
                 rest = next;
             }
@@ -128,11 +129,11 @@ impl Backend for Threaded {
     }
 
     /// The recorder on the other side has been told.
-    fn streams(&self) -> Vec<u32> {
+    fn streams(&self) -> Vec<StreamId> {
         Vec::new()
     }
 
-    fn dropped_on(&self, _stream: u32) -> u64 {
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
         0
     }
 

@@ -14,6 +14,8 @@ use crate::plan::{Plan, Target as PlanTarget};
 use crate::provider::kernel_name;
 use bpf::calls::{self, Maps, Source, Target, state};
 use bpf::scratch;
+use events::StreamId;
+use events::stream::Scope;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -22,9 +24,6 @@ use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
 use sys::btf::{KernelBtf, Kind};
-
-/// Where the number of a set of rings of probes stands in that of a stream; below it is the processor.
-pub const PROBE_SHIFT: u32 = 16;
 
 /// The kernel's side of a session. Dropping it detaches everything.
 pub struct Loaded {
@@ -521,30 +520,31 @@ impl Loaded {
     }
 
     /// The streams that rings feed: the processors for calls, and for each set of rings of probes processors of its own.
-    pub fn streams(&self) -> Vec<u32> {
-        let cpus = 0..self.rings.len() as u32;
-        let probes = (1u32..)
+    pub fn streams(&self) -> Vec<StreamId> {
+        let cpus = (0..self.rings.len() as u32).map(StreamId::cpu);
+        let probes = (1..)
             .zip(&self.sets)
-            .flat_map(|(nth, s)| (0..s.rings.len() as u32).map(move |cpu| nth << PROBE_SHIFT | cpu));
+            .flat_map(|(nth, s)| (0..s.rings.len() as u32).map(move |cpu| StreamId::new(Scope::Cpu(cpu), nth)));
         cpus.chain(probes).collect()
     }
 
     /// Events that found the ring of a stream full.
-    pub fn dropped_on(&self, stream: u32) -> u64 {
-        let cpu = stream & ((1 << PROBE_SHIFT) - 1);
-        if let Some(nth) = (stream >> PROBE_SHIFT).checked_sub(1) {
-            return self.probes.iter().filter(|p| p.rings.0 == nth as usize).map(|p| p.dropped_on(cpu)).sum();
+    pub fn dropped_on(&self, stream: StreamId) -> u64 {
+        let Scope::Cpu(cpu) = stream.scope() else { return 0 };
+        if let Some(nth) = stream.enabling().checked_sub(1) {
+            return self.probes.iter().filter(|p| p.rings.0 == usize::from(nth)).map(|p| p.dropped_on(cpu)).sum();
         }
         self.counters.word(scratch::index(cpu, scratch::DROPPED)).map_or(0, |w| w.load(Ordering::Relaxed))
     }
 
     /// The ring of a stream.
-    pub fn ring_of(&self, stream: u32) -> Option<&Ring> {
-        let cpu = (stream & ((1 << PROBE_SHIFT) - 1)) as usize;
-        match (stream >> PROBE_SHIFT).checked_sub(1) {
-            None => self.rings.get(cpu),
-            Some(nth) => self.sets.get(nth as usize)?.rings.get(cpu),
-        }
+    pub fn ring_of(&self, stream: StreamId) -> Option<&Ring> {
+        let Scope::Cpu(cpu) = stream.scope() else { return None };
+        let rings = match stream.enabling().checked_sub(1) {
+            None => &self.rings,
+            Some(nth) => &self.sets.get(usize::from(nth))?.rings,
+        };
+        rings.get(cpu as usize)
     }
 
     /// Sets what is held back, of calls and of all other probes.

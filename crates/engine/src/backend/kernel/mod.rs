@@ -34,7 +34,9 @@ use crate::pipeline::merge::Merge;
 use crate::plan::{Plan, Target};
 use attach_pids::Attacher;
 use bpf::calls::state;
-use load::{Loaded, PROBE_SHIFT};
+use events::StreamId;
+use events::stream::Scope;
+use load::Loaded;
 use notice::Watch;
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -239,8 +241,8 @@ pub struct Kernel {
     report: Report,
 }
 
-/// Takes an event with the number of its stream.
-type Each<'e> = &'e mut dyn FnMut(u32, &[u8]);
+/// Takes an event with its stream.
+type Each<'e> = &'e mut dyn FnMut(StreamId, &[u8]);
 
 impl Backend for Kernel {
     fn name(&self) -> &'static str {
@@ -315,11 +317,11 @@ impl Backend for Kernel {
         }
     }
 
-    fn streams(&self) -> Vec<u32> {
+    fn streams(&self) -> Vec<StreamId> {
         self.loaded.streams()
     }
 
-    fn dropped_on(&self, stream: u32) -> u64 {
+    fn dropped_on(&self, stream: StreamId) -> u64 {
         self.loaded.dropped_on(stream)
     }
 
@@ -405,7 +407,7 @@ impl Kernel {
         let Kernel { loaded, merge, alive, leaving, whole, details, let_go, restricted, executed, .. } = self;
         let mut leaving = loaded.sees_threads_go.then_some(leaving);
         let mut n = 0;
-        for ((cpu, ring), passed) in (0..).zip(&mut loaded.rings).zip(&mut loaded.passed) {
+        for ((cpu, ring), passed) in (0..).map(StreamId::cpu).zip(&mut loaded.rings).zip(&mut loaded.passed) {
             n += ring.drain(|event| {
                 passed.add(event);
                 if descriptors::is_raw(event) {
@@ -425,8 +427,8 @@ impl Kernel {
                 merge.push_from(cpu, event);
             });
         }
-        for (nth, set) in (1u32..).zip(&mut loaded.sets) {
-            n += set.drain(|cpu, event| merge.push_from(nth << PROBE_SHIFT | cpu, event));
+        for (nth, set) in (1..).zip(&mut loaded.sets) {
+            n += set.drain(|cpu, event| merge.push_from(StreamId::new(Scope::Cpu(cpu), nth), event));
         }
         n
     }

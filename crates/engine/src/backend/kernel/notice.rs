@@ -233,9 +233,8 @@ impl InFlight {
             tid: self.tid,
             pid: self.pid,
             start: self.start,
-            ret: 0,
             cpu_in: self.cpu,
-            cpu_out: NO_CPU,
+            ..Fixed::default()
         };
         encode::fixed(out, schema, layout, &f, &args);
         if whole {

@@ -2,14 +2,13 @@
 
 use super::{Kernel, notice};
 use crate::control::{Order, State, Stream};
-use crate::pipeline::recorder;
 use crate::plan::Plan;
 use crate::select::Calls;
 use bpf::calls::pause::{NO_UNKNOWN, STOPPED};
 use bpf::calls::plan::{FLAGS, ROW, WANTED};
 use bpf::scratch::{self, Shape};
-use events::Schema;
 use events::generated::{P_PAUSED, P_RESUMED, X86_64};
+use events::{Schema, StreamId};
 use std::io;
 use std::sync::atomic::Ordering;
 use sys::bpf::map::{Map, Values};
@@ -107,10 +106,10 @@ impl Kernel {
 
     fn state(&self) -> State {
         let skipped = self.attribution.count(&self.loaded.misses());
-        let fill = |stream: u32| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
+        let fill = |stream: StreamId| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
         let streams = self.loaded.streams().into_iter().map(|stream| {
             let (used, size) = fill(stream);
-            Stream { name: recorder::name_of(stream.into()), used, size, dropped: self.loaded.dropped_on(stream) }
+            Stream { name: stream.to_string(), used, size, dropped: self.loaded.dropped_on(stream) }
         });
         State {
             streams: streams.collect(),

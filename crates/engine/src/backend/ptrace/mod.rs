@@ -21,9 +21,9 @@ use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Polled};
 use crate::control::{Order, State, Stream};
 use crate::error::{Error, Result};
-use crate::pipeline::recorder;
 use crate::plan::{Command, Plan, Target};
 use emit::Emitter;
+use events::StreamId;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -113,13 +113,13 @@ impl Backend for Session {
     }
 
     /// Whoever waits for room in a ring that is not read any more is let go.
-    fn poll(&mut self, room: bool, each: &mut dyn FnMut(u32, &[u8])) -> Polled {
+    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         let ended = self.finished();
         // A disk that is slower than the command makes the command wait, or the ring fill up and count.
         if !room {
             return Polled::default();
         }
-        let events = self.ring.drain(&mut self.scratch, |event| each(recorder::TRACER, event));
+        let events = self.ring.drain(&mut self.scratch, |event| each(StreamId::TRACER, event));
         if self.ring.is_given_up() && self.ring.control().stop.load(Ordering::Relaxed) == 0 {
             self.stop();
         }
@@ -142,7 +142,7 @@ impl Backend for Session {
         if !matches!(order, Order::Status) {
             self.wake();
         }
-        let name = recorder::name_of(recorder::TRACER.into());
+        let name = StreamId::TRACER.to_string();
         let stream = Stream { name, used: self.ring.used(), size: self.ring.size(), dropped: self.dropped() };
         Some(State { streams: vec![stream], losses: self.losses(), ..State::default() })
     }
@@ -185,12 +185,12 @@ impl Backend for Session {
         })
     }
 
-    fn streams(&self) -> Vec<u32> {
-        vec![recorder::TRACER]
+    fn streams(&self) -> Vec<StreamId> {
+        vec![StreamId::TRACER]
     }
 
-    fn dropped_on(&self, stream: u32) -> u64 {
-        if stream == recorder::TRACER { self.dropped() } else { 0 }
+    fn dropped_on(&self, stream: StreamId) -> u64 {
+        if stream == StreamId::TRACER { self.dropped() } else { 0 }
     }
 
     fn report(&mut self) -> Report {

@@ -8,6 +8,7 @@ use crate::backend::{Backend, Polled};
 use crate::control::{Order, State};
 use crate::error::{Error, Result};
 use ctf::trace::{Found, Trace};
+use events::StreamId;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +59,7 @@ impl Backend for Following {
         "recorded"
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(u32, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         let now = time::monotonic();
         if self.stopped {
             return Polled { events: 0, ended: true };
@@ -80,7 +81,7 @@ impl Backend for Following {
         if to >= self.from {
             let mut events = trace.data.events(&trace.known, self.from, to);
             while let Some((event, stream)) = events.next() {
-                each(stream as u32, event);
+                each(stream, event);
                 n += 1;
             }
             self.progress.add(events.bytes_read(), events.events_read());
@@ -101,12 +102,12 @@ impl Backend for Following {
         self.stopped = true;
     }
 
-    fn streams(&self) -> Vec<u32> {
+    fn streams(&self) -> Vec<StreamId> {
         Vec::new()
     }
 
     /// What was dropped while it was recorded is said of the trace as a whole.
-    fn dropped_on(&self, _stream: u32) -> u64 {
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
         0
     }
 

@@ -7,6 +7,7 @@ use super::{Backend, Polled};
 use crate::control::{Order, State};
 use ctf::own::Merged;
 use ctf::trace::Trace;
+use events::StreamId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -65,14 +66,14 @@ impl Backend for Recorded<'_> {
         "recorded"
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(u32, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         let mut n = 0;
         let ended = loop {
             if self.stopped || n == ROUND {
                 break self.stopped;
             }
             let Some((event, stream)) = self.events.next() else { break true };
-            each(stream as u32, event);
+            each(stream, event);
             n += 1;
         };
         self.progress.bytes.store(self.events.bytes_read(), Ordering::Relaxed);
@@ -91,12 +92,12 @@ impl Backend for Recorded<'_> {
         self.stopped = true;
     }
 
-    fn streams(&self) -> Vec<u32> {
+    fn streams(&self) -> Vec<StreamId> {
         Vec::new()
     }
 
     /// What was dropped while it was recorded is said of the trace as a whole.
-    fn dropped_on(&self, _stream: u32) -> u64 {
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
         0
     }
 

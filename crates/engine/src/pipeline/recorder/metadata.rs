@@ -1,6 +1,7 @@
 //! The metadata of a trace: what was traced, where and how, and the classes of its events.
 
 use super::Config;
+use ctf::format::{self, Format};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
 use sys::proc;
 
@@ -18,6 +19,7 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
     let env = vec![
         ("hostname".into(), text(&proc::host_name())),
         ("domain".into(), text("trapline")),
+        (format::KEY.into(), EnvValue::Int(Format::NOW.version())),
         ("tracer_name".into(), text("trapline")),
         ("tracer_major".into(), part(0)),
         ("tracer_minor".into(), part(1)),

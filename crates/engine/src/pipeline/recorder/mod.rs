@@ -13,13 +13,13 @@ mod queue;
 mod totals;
 mod writer;
 
-use crate::backend::kernel::load::PROBE_SHIFT;
 use crate::backend::stats::Losses;
 use crate::error::{Error, Result};
 use crate::pipeline::filter::RecorderFilter;
 use ctf::folder::reason;
 use ctf::packet::{self, Filler};
 use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};
+use events::StreamId;
 pub use queue::News;
 use queue::{Job, Shared};
 use std::collections::BTreeMap;
@@ -27,14 +27,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use sys::{process, time};
-pub use totals::{StreamTotals, Totals, enabling_of};
+pub use totals::{StreamTotals, Totals};
 pub use writer::least_size;
 use writer::{Target, Writer};
 
-/// The stream of events that come from no processor's ring.
-pub const TRACER: u32 = u32::MAX;
-/// The stream of what processes have mapped.
-pub const MAPS: u32 = u32::MAX - 1;
 /// Mappings are told of late, and each processor's for itself: they wait so long for older ones, ns.
 const LATE: u64 = 100_000_000;
 /// Bytes of packets that may wait for the disk.
@@ -118,7 +114,7 @@ pub struct Recorder {
     shared: Arc<Shared>,
     outlet: Outlet,
     spawn: writer::Spawn,
-    streams: BTreeMap<u32, Stream>,
+    streams: BTreeMap<StreamId, Stream>,
     /// Mappings that wait for older ones: time, event.
     maps: Vec<(u64, Vec<u8>)>,
     uuid: [u8; 16],
@@ -211,8 +207,8 @@ impl Recorder {
         !self.full || self.shared.queue().bytes < QUEUE
     }
 
-    /// Keeps an event of a stream: the number of its processor, or [`TRACER`].
-    pub fn event(&mut self, stream: u32, event: &[u8]) {
+    /// Keeps an event of a stream.
+    pub fn event(&mut self, stream: StreamId, event: &[u8]) {
         if self.filter.as_mut().is_some_and(|f| !f.passes(event)) {
             return;
         }
@@ -239,14 +235,13 @@ impl Recorder {
     }
 
     /// The first packet of a stream is empty, so that what is lost in the second is known.
-    fn begin(&mut self, stream: u32) {
-        let cpu = if stream >= MAPS { packet::NO_CPU } else { stream & ((1 << PROBE_SHIFT) - 1) };
-        let filler = Filler::new(self.uuid, stream.into(), cpu, self.began).full_at(self.packet);
+    fn begin(&mut self, stream: StreamId) {
+        let filler = Filler::new(self.uuid, stream, self.began).full_at(self.packet);
         self.streams.insert(stream, Stream { filler, taken: 0 });
         self.seal(stream);
     }
 
-    fn seal(&mut self, stream: u32) {
+    fn seal(&mut self, stream: StreamId) {
         self.launch();
         let Some(s) = self.streams.get_mut(&stream) else { return };
         let sealed = s.filler.seal();
@@ -296,18 +291,18 @@ impl Recorder {
     }
 
     /// Now and then, at `now`: seals what has waited for long. `discarded` says how many events each stream has lost so far;
-    /// of [`MAPS`] that is known here.
-    pub fn tick(&mut self, now: u64, discarded: impl Fn(u32) -> u64) {
+    /// of [`StreamId::MAPS`] that is known here.
+    pub fn tick(&mut self, now: u64, discarded: impl Fn(StreamId) -> u64) {
         let wanted = self.next_tick <= now && std::mem::take(&mut self.shared.queue().snapshot_wanted);
         if now < self.next_tick {
             return;
         }
         self.next_tick = now.saturating_add(TICK);
         self.keep_maps(now.saturating_sub(LATE));
-        let streams: Vec<u32> = self.streams.keys().copied().collect();
+        let streams: Vec<StreamId> = self.streams.keys().copied().collect();
         for stream in &streams {
             let Some(s) = self.streams.get_mut(stream) else { continue };
-            if *stream != MAPS {
+            if *stream != StreamId::MAPS {
                 s.filler.set_discarded(discarded(*stream));
             }
             if is_old(&s.filler, now) || wanted && s.filler.waiting_since().is_some() {
@@ -335,14 +330,14 @@ impl Recorder {
         self.maps.sort_by_key(|m| m.0);
         let n = self.maps.partition_point(|m| m.0 <= until);
         for (_, event) in self.maps.drain(..n).collect::<Vec<_>>() {
-            self.event(MAPS, &event);
+            self.event(StreamId::MAPS, &event);
         }
         let lost = self.shared.queue().lost_mappings;
-        self.set_lost(MAPS, lost);
+        self.set_lost(StreamId::MAPS, lost);
     }
 
     /// So many events of a stream were lost, in all.
-    pub fn set_lost(&mut self, stream: u32, n: u64) {
+    pub fn set_lost(&mut self, stream: StreamId, n: u64) {
         if n > 0 && !self.streams.contains_key(&stream) {
             self.begin(stream);
         }
@@ -388,7 +383,7 @@ impl Recorder {
     pub fn finish(mut self) -> Result<Totals> {
         self.keep_maps(u64::MAX);
         let now = time::monotonic();
-        let streams: Vec<u32> = self.streams.keys().copied().collect();
+        let streams: Vec<StreamId> = self.streams.keys().copied().collect();
         for stream in streams {
             self.seal(stream);
             // What was lost after the last event shows in a packet that reaches up to now.
@@ -420,16 +415,6 @@ impl Recorder {
 /// Whether a packet has waited for so long at `now` that it should be sealed.
 fn is_old(filler: &Filler, now: u64) -> bool {
     filler.waiting_since().is_some_and(|t| now.saturating_sub(t) > AGE)
-}
-
-/// The name of a stream's file.
-pub(crate) fn name_of(instance: u64) -> String {
-    match (instance >> PROBE_SHIFT, instance & ((1 << PROBE_SHIFT) - 1)) {
-        _ if instance == u64::from(TRACER) => "tracer".into(),
-        _ if instance == u64::from(MAPS) => "maps".into(),
-        (0, cpu) => format!("cpu_{cpu}"),
-        (nth, cpu) => format!("probe_{nth}_cpu_{cpu}"),
-    }
 }
 
 #[cfg(test)]

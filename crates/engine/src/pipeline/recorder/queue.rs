@@ -2,6 +2,7 @@
 
 use super::StreamTotals;
 use ctf::packet::Sealed;
+use events::StreamId;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ pub struct Done {
     /// Events that could not be written, by class.
     pub unwritten: Vec<u64>,
     /// What became of the events of each stream; without what the recorder took.
-    pub streams: BTreeMap<u32, StreamTotals>,
+    pub streams: BTreeMap<StreamId, StreamTotals>,
 }
 
 /// All under the lock.

@@ -78,7 +78,7 @@ fn opened(dir: &Scratch) -> Trace {
 
 /// Events of stream 0 that have left the recorder: a writer without a thread counts them at once.
 fn sealed(r: &Recorder) -> u64 {
-    r.so_far().streams.get(&0).map_or(0, |s| s.unwritten)
+    r.so_far().streams.get(&StreamId::cpu(0)).map_or(0, |s| s.unwritten)
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn no_event_waits_for_longer_than_its_age() {
     let mut r = Recorder { spawn: no_thread, ..Recorder::new(&config(&dir)).unwrap() };
     let t = r.began;
     // Without a tick: somebody keeps the caller busy.
-    r.event(0, &call(t));
-    r.event(0, &call(t + AGE));
+    r.event(StreamId::cpu(0), &call(t));
+    r.event(StreamId::cpu(0), &call(t + AGE));
     assert_eq!(sealed(&r), 0);
-    r.event(0, &call(t + AGE + 1));
+    r.event(StreamId::cpu(0), &call(t + AGE + 1));
     assert_eq!(sealed(&r), 2);
     // Without an event.
     r.tick(t + 2 * AGE + 1, |_| 0);
@@ -110,7 +110,7 @@ fn without_a_thread_nothing_waits_and_all_is_counted() {
     let (t, n) = (r.began, 2 * QUEUE as u64 / 4000);
     for i in 0..n {
         assert!(r.has_room(), "a target that blocks would wait for ever, after {i} events");
-        r.event((i % 2) as u32, &event_with(schema("write"), t + i, &[7; 4000]));
+        r.event(StreamId::cpu((i % 2) as u32), &event_with(schema("write"), t + i, &[7; 4000]));
     }
     let news = monitor.news();
     let [News::Failed(path, why)] = &news[..] else { panic!("{news:?}") };
@@ -118,7 +118,10 @@ fn without_a_thread_nothing_waits_and_all_is_counted() {
     assert!(why.to_string().starts_with("cannot start a thread: "), "{why}");
     let totals = r.finish().unwrap();
     assert_eq!((totals.taken.iter().sum::<u64>(), totals.unwritten.iter().sum::<u64>()), (n, n));
-    assert_eq!(totals.streams[&1], StreamTotals { taken: n / 2, unwritten: n / 2, ..StreamTotals::default() });
+    assert_eq!(
+        totals.streams[&StreamId::cpu(1)],
+        StreamTotals { taken: n / 2, unwritten: n / 2, ..StreamTotals::default() }
+    );
     assert!(monitor.news().is_empty(), "it was said once");
     // The trace says so too.
     let trace = opened(&dir);
@@ -134,8 +137,8 @@ fn a_flight_recorder_without_a_thread_keeps_the_last() {
     let config = Config { flight: Some(1 << 20), ..config(&dir) };
     let mut r = Recorder { spawn: no_thread, ..Recorder::new(&config).unwrap() };
     let (monitor, t) = (r.monitor(), r.began);
-    (0..100).for_each(|i| r.event(0, &call(t + i)));
-    r.event(0, &event_of(&P_EXIT, t + 100));
+    (0..100).for_each(|i| r.event(StreamId::cpu(0), &call(t + i)));
+    r.event(StreamId::cpu(0), &event_of(&P_EXIT, t + 100));
     monitor.snapshot();
     r.tick(t + 200, |_| 0);
     r.finish().unwrap();
@@ -153,25 +156,27 @@ fn streams_count_what_becomes_of_their_events() {
     let dir = Scratch::new("streams");
     let mut r = Recorder::new(&config(&dir)).unwrap();
     let (monitor, t) = (r.monitor(), r.began);
-    let probe = 1 << PROBE_SHIFT;
-    (0..10).for_each(|i| r.event(0, &call(t + i)));
+    let probe = StreamId::new(events::stream::Scope::Cpu(0), 1);
+    (0..10).for_each(|i| r.event(StreamId::cpu(0), &call(t + i)));
     (0..7).for_each(|i| r.event(probe, &call(t + i)));
-    r.event(TRACER, &event_of(&P_EXIT, t));
+    r.event(StreamId::TRACER, &event_of(&P_EXIT, t));
     monitor.mapping(&event_of(&P_MAP, t));
     monitor.lost_mappings(5);
     // Rings that were full; of mappings nobody else knows.
-    r.tick(t + 1, |stream| if stream == probe { 3 } else { 9 * u64::from(stream == MAPS) });
-    r.set_lost(2, 4);
+    r.tick(t + 1, |stream| if stream == probe { 3 } else { 9 * u64::from(stream == StreamId::MAPS) });
+    r.set_lost(StreamId::cpu(2), 4);
     let totals = r.finish().unwrap();
     let of = |taken, discarded| StreamTotals { taken, discarded, ..StreamTotals::default() };
-    let wanted = [(0, of(10, 0)), (2, of(0, 4)), (probe, of(7, 3)), (MAPS, of(1, 5)), (TRACER, of(1, 0))];
+    let calls = [(StreamId::cpu(0), of(10, 0)), (StreamId::cpu(2), of(0, 4)), (probe, of(7, 3))];
+    let own = [(StreamId::MAPS, of(1, 5)), (StreamId::TRACER, of(1, 0))];
+    let wanted: Vec<_> = calls.into_iter().chain(own).collect();
     assert_eq!(totals.streams.into_iter().collect::<Vec<_>>(), wanted);
     assert_eq!(totals.lost_mappings, 5);
     let trace = opened(&dir);
-    let said: Vec<_> = trace.data.streams.iter().map(|s| (s.instance, trace.data.discarded_of(s.instance))).collect();
-    assert_eq!(said, wanted.map(|(id, t)| (u64::from(id), t.discarded)));
+    let said: Vec<_> = trace.data.streams.iter().map(|s| (s.id, trace.data.discarded_of(s.id))).collect();
+    assert_eq!(said, wanted.iter().map(|(id, t)| (*id, t.discarded)).collect::<Vec<_>>());
     let end = trace.end.as_ref().expect("an end");
     let said: Vec<_> = end.streams.iter().map(|s| (s.id, s.events, s.taken, s.discarded)).collect();
-    assert_eq!(said, wanted.map(|(id, t)| (u64::from(id), t.taken, t.taken, t.discarded)));
+    assert_eq!(said, wanted.iter().map(|(id, t)| (*id, t.taken, t.taken, t.discarded)).collect::<Vec<_>>());
     assert!(trace.is_whole() && end.events() == Some(19));
 }

@@ -1,7 +1,7 @@
 //! What was kept and what was lost, as counted.
 
-use crate::backend::kernel::load::PROBE_SHIFT;
 use ctf::end::End;
+use events::StreamId;
 use std::collections::BTreeMap;
 
 /// What was counted of a stream. Every event that the recorder took is in its files, or in one of the other two counters.
@@ -38,8 +38,8 @@ pub struct Totals {
     pub taken: Vec<u64>,
     /// Of these, events that could not be written, by class id.
     pub unwritten: Vec<u64>,
-    /// By stream: the number of a processor, with that of an enabling above it; `TRACER`, `MAPS`.
-    pub streams: BTreeMap<u32, StreamTotals>,
+    /// By stream.
+    pub streams: BTreeMap<StreamId, StreamTotals>,
     /// Records of mappings that the kernel could not write because nobody had read the earlier ones.
     pub lost_mappings: u64,
     /// Events that found a ring full, by class id, as far as that is known: not those of probes, which their enablings count.
@@ -59,7 +59,7 @@ impl Totals {
     /// of processes (0), over all processors.
     pub fn of_enabling(&self, nth: u32) -> StreamTotals {
         let mut all = StreamTotals::default();
-        self.streams.iter().filter(|(s, _)| enabling_of(**s) == nth).for_each(|(_, t)| all.add(t));
+        self.streams.iter().filter(|(s, _)| u32::from(s.enabling()) == nth).for_each(|(_, t)| all.add(t));
         all
     }
 
@@ -76,22 +76,19 @@ impl Totals {
     }
 }
 
-/// Which enabling a stream is of: 0 for calls, and for what is no enabling's.
-pub fn enabling_of(stream: u32) -> u32 {
-    if stream >= super::MAPS { 0 } else { stream >> PROBE_SHIFT }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::recorder::{MAPS, TRACER};
+    use events::stream::Scope;
 
     #[test]
     fn an_enabling_has_the_streams_of_all_processors() {
         let of = |taken, unwritten| StreamTotals { taken, unwritten, overwritten: 1, discarded: 2 };
-        let streams = [(0, of(5, 0)), (3, of(7, 1)), (1 << PROBE_SHIFT, of(11, 2)), (1 << PROBE_SHIFT | 3, of(13, 0))];
-        let own = [(TRACER, of(17, 0)), (MAPS, of(19, 3))];
-        let t = Totals { streams: streams.into_iter().chain(own).collect(), ..Totals::default() };
+        let probe = |cpu| StreamId::new(Scope::Cpu(cpu), 1);
+        let calls = [(StreamId::cpu(0), of(5, 0)), (StreamId::cpu(3), of(7, 1))];
+        let streams = calls.into_iter().chain([(probe(0), of(11, 2)), (probe(3), of(13, 0))]);
+        let own = [(StreamId::TRACER, of(17, 0)), (StreamId::MAPS, of(19, 3))];
+        let t = Totals { streams: streams.chain(own).collect(), ..Totals::default() };
         assert_eq!(t.of_enabling(1), StreamTotals { taken: 24, unwritten: 2, overwritten: 2, discarded: 4 });
         assert_eq!((t.of_enabling(1).recorded(), t.of_enabling(2)), (22, StreamTotals::default()));
         assert_eq!(t.of_enabling(0).taken, 5 + 7 + 17 + 19);

@@ -1,10 +1,10 @@
 //! The writing side: takes packets and puts them into files, or keeps them in memory until a snapshot is asked for. The one that
 //! touches the disk; runs in a thread of its own.
 
+use super::Config;
 use super::metadata;
 use super::queue::{Done, Job, News, Shared};
 use super::totals::{StreamTotals, Totals};
-use super::{Config, name_of};
 use ctf::end::{End, LINE};
 use ctf::packet::{self, Sealed};
 use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};
@@ -123,7 +123,7 @@ impl Writer {
     pub fn store(&mut self, packet: Sealed) -> Option<Vec<u8>> {
         let spare = match &mut self.target {
             Target::Disk(files) => {
-                let result = files.put(&name_of(packet.instance), &packet);
+                let result = files.put(&packet);
                 if files.failed() {
                     count(&packet, &mut self.unwritten);
                 }
@@ -151,15 +151,14 @@ impl Writer {
                 (*bytes, *overwritten) = (files.all_bytes(), files.lost().overwritten);
                 for id in files.touched() {
                     let Some(s) = files.streams().get(&id) else { continue };
-                    let of = streams.entry(id as u32).or_default();
+                    let of = streams.entry(id).or_default();
                     (of.unwritten, of.overwritten) = (s.unwritten, s.overwritten);
                 }
             }
             Target::Flight(flight, ..) => {
                 *overwritten = flight.overwritten();
                 for id in flight.touched() {
-                    streams.entry(id as u32).or_insert_with(StreamTotals::default).overwritten =
-                        flight.overwritten_of(id);
+                    streams.entry(id).or_insert_with(StreamTotals::default).overwritten = flight.overwritten_of(id);
                 }
             }
         }
@@ -186,7 +185,7 @@ impl Writer {
         let Target::Flight(flight, _, saved) = &self.target else { return };
         for (_, packet) in flight.packets().filter(|(n, _)| n >= saved) {
             count(packet, &mut self.unwritten);
-            totals.streams.entry(packet.instance as u32).or_default().unwritten += packet.events;
+            totals.streams.entry(packet.stream).or_default().unwritten += packet.events;
         }
         totals.unwritten.clone_from(&self.unwritten);
     }
@@ -236,7 +235,7 @@ fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, saved: &mut Sav
     let mut files = Files::new(dir, Limit::None);
     let (mut by_class, mut result) = (Vec::new(), Ok(()));
     for (number, packet) in flight.packets() {
-        result = result.and(files.put(&name_of(packet.instance), packet));
+        result = result.and(files.put(packet));
         if !files.failed() {
             count(packet, &mut by_class);
             *saved = number + 1;
