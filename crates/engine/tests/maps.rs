@@ -3,12 +3,11 @@
 use engine::maps::Maps;
 use events::Event;
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
-use sys::process::{self, Fork, Image};
+use sys::process;
 
 /// One test at a time: a child that another test forks keeps a program that is being written open, and then nobody can
 /// execute it.
@@ -107,23 +106,20 @@ fn as_readelf_says(seen: &[Seen]) {
 
 /// Starts a command as sessions do: it waits at a pipe until it is watched. Returns its pid; it has ended.
 fn run(maps: &mut Maps, argv: &[&str]) -> i32 {
-    let c = |s: &str| CString::new(s).unwrap();
-    let image = Image::new(c(argv[0]), argv.iter().map(|a| c(a)).collect(), vec![c("PATH=/usr/bin:/bin")]);
-    let gate = process::pipe().unwrap();
-    match process::fork().unwrap() {
-        Fork::Child => {
-            let _ = process::read_byte(&gate.0);
-            let _ = image.exec();
-            process::exit_now(127)
-        }
-        Fork::Parent(pid) => {
-            maps.watch_command(pid);
-            process::write_byte(&gate.1, 1).unwrap();
-            let change = sys::ptrace::wait_for(pid, true).unwrap().map(|s| s.change());
-            assert!(matches!(change, Some(sys::ptrace::Change::Exited(0))), "{change:?}");
-            pid
-        }
-    }
+    let mut waiting = Command::new("/bin/sh")
+        .args(["-c", "read line; exec \"$@\"", "sh"])
+        .args(argv)
+        .stdin(Stdio::piped())
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .spawn()
+        .unwrap();
+    let pid = waiting.id() as i32;
+    maps.watch_command(pid);
+    waiting.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let status = waiting.wait().unwrap();
+    assert!(status.success(), "{status:?}");
+    pid
 }
 
 fn of<'a>(seen: &'a [Seen], pid: u32, name: &str) -> Vec<&'a Seen> {

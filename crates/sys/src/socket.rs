@@ -47,17 +47,32 @@ pub fn make_private_dir(path: &Path, uid: u32) -> io::Result<File> {
     private_dir(path, uid)
 }
 
-/// Listens at `path`, which must not exist, with mode 0600 from the first moment. The listener does not block. To be
-/// called while the process has one thread: the umask is that of all of them.
+/// Listens at `path`, which must not exist, with mode 0600 from the first moment. The listener does not block.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
-    // SAFETY: plain integers; cannot fail.
-    let before = unsafe { libc::umask(0o177) };
-    let bound = UnixListener::bind(path);
-    // SAFETY: as above.
-    unsafe { libc::umask(before) };
-    let listener = bound?;
+    /// Connections that wait to be accepted.
+    const BACKLOG: i32 = 128;
+    let (address, len) = address(path.as_os_str())?;
+    let socket = stream_socket()?;
+    // The file gets the mode of the socket, less the umask (`unix_bind_bsd`, net/unix/af_unix.c).
+    // SAFETY: a descriptor that is open; an address of that length.
+    unsafe {
+        check(libc::fchmod(socket.as_raw_fd(), 0o600).into())?;
+        check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len).into())?;
+        check(libc::listen(socket.as_raw_fd(), BACKLOG).into())?;
+    }
+    // A umask that takes the owner's own rights would make it useless.
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    let listener = UnixListener::from(socket);
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+fn stream_socket() -> io::Result<OwnedFd> {
+    // SAFETY: plain integers; a descriptor that is returned is ours.
+    unsafe {
+        let fd = check(libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0).into())?;
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
 }
 
 /// Connects to the socket at `path`, and gives up after `timeout`, which later reads and writes have too.
@@ -65,12 +80,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 /// Errors: `ConnectionRefused` where nobody listens any more; `WouldBlock` where nobody answers.
 pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let (address, len) = address(path.as_os_str())?;
-    // SAFETY: plain integers; a descriptor that is returned is ours.
-    let fd = unsafe {
-        let fd = check(libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0).into())?;
-        OwnedFd::from_raw_fd(fd as i32)
-    };
-    let stream = UnixStream::from(fd);
+    let stream = UnixStream::from(stream_socket()?);
     // connect(2) waits no longer than a write would.
     stream.set_write_timeout(Some(timeout))?;
     stream.set_read_timeout(Some(timeout))?;

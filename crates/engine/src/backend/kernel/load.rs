@@ -14,7 +14,7 @@ use bpf::calls::{self, Maps, Source, Target, state};
 use bpf::scratch;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
@@ -442,7 +442,7 @@ impl Loaded {
         // Closing these takes long: a process that nobody waits for does it when trapline has ended. It is made while the
         // others are attached, so that on a whole machine it is known as trapline's own from its birth.
         let of_probes = self.probes.iter_mut().flat_map(|p| p.detach());
-        let fds: Vec<i32> = self.slow_links.iter().chain(of_probes).map(|l| l.as_fd().as_raw_fd()).collect();
+        let fds: Vec<BorrowedFd> = self.slow_links.iter().chain(of_probes).map(|l| l.as_fd()).collect();
         if !fds.is_empty() {
             sys::process::leave_behind(&fds);
         }
