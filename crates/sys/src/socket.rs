@@ -121,17 +121,11 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
-
-    fn scratch(name: &str) -> std::path::PathBuf {
-        let dir = std::env::temp_dir().join(format!("trapline-socket-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
-        dir
-    }
+    use testkit::Scratch;
 
     #[test]
     fn directories_of_others_open_ones_and_links_are_refused() {
-        let base = scratch("dirs");
+        let base = Scratch::new("dirs");
         let uid = crate::process::euid();
         let own = base.join("own");
         assert_eq!(private_dir(&own, uid).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -145,12 +139,11 @@ mod tests {
         assert!(make_private_dir(&base.join("link"), uid).is_err());
         std::fs::write(base.join("file"), "").unwrap();
         assert!(make_private_dir(&base.join("file"), uid).is_err());
-        std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
     fn peers_are_known_and_a_socket_without_a_listener_is_told() {
-        let base = scratch("peers");
+        let base = Scratch::new("peers");
         let path = base.join("x.sock");
         let listener = listen(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
@@ -164,6 +157,5 @@ mod tests {
         assert_eq!(connect(&path, Duration::from_secs(5)).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
         let long = base.join("x".repeat(200));
         assert_eq!(connect(&long, Duration::from_secs(5)).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-        std::fs::remove_dir_all(&base).unwrap();
     }
 }
