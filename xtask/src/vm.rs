@@ -34,6 +34,7 @@ const SHORT: &[&str] = &[
     "probes::a_call_is_the_same_by_both_of_its_names",
     "probes::clocks_tick",
     "probes::filters_of_functions_count_what_each_part_rejects",
+    "probes::functions_and_static_probes_are_counted_with_their_arguments",
     "probes::functions_of_the_kernel_are_traced_or_refused_with_the_reason",
     "probes::page_faults_are_counted_with_their_addresses",
     "probes::tracepoints_are_counted_and_only_those_of_the_target",
@@ -343,7 +344,7 @@ fn script_of(binary: &str, tests: &[&str]) -> String {
     let slow = SLOW.iter().flat_map(|test| ["--skip", test]);
     let tests: Vec<String> = tests.iter().copied().chain(slow).map(quoted).collect();
     format!(
-        "cd {}\nuname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600\n{} --test-threads 1 {}\nstatus=$?\n\
+        "cd {}\nuname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600\n{} --color never --test-threads 1 {}\nstatus=$?\n\
          [ -e /tmp/trapline-skips ] && sed 's/^/skipped: /' /tmp/trapline-skips\necho \"vm: exit $status\"\n\
          /bin/busybox poweroff -f\n",
         quoted(&root().join("crates/cli").display().to_string()),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! front end ──fork──► ptracer ──fork──► command        (command: same session and terminal as the front end)
-//!     ▲                  │ setsid, deaf to INT HUP TERM, no descriptors
+//!     ▲                  │ setsid, deaf to INT HUP TERM, no files
 //!     └── ring ◄─────────┘ PTRACE_SEIZE, PTRACE_SYSCALL …
 //! ```
 //!
