@@ -12,27 +12,8 @@ use events::message::MSGHDR;
 use events::{Event, StreamId, generated as g};
 use proptest::prelude::*;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A directory that goes away with this value.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("trapline-streams-{}-{n}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
+use testkit::Scratch;
 
 /// The identity of the traces.
 const UUID: [u8; 16] = [9; 16];
@@ -196,11 +177,11 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read(seeds in prop::collection::vec(seed(), 1..200), parts: bool) {
-        let dir = Scratch::new();
+        let dir = Scratch::new("streams");
         // So large that nothing goes, so small that there are several parts.
         let limit = if parts { Limit::Files(1 << 20) } else { Limit::None };
-        let all = write(&dir.0, &seeds, limit);
-        let data = open(&dir.0);
+        let all = write(&dir, &seeds, limit);
+        let data = open(&dir);
         prop_assert!(data.torn.is_empty());
         prop_assert_eq!(read(&data, 0, u64::MAX), all);
     }
@@ -209,18 +190,18 @@ proptest! {
     fn what_a_limit_leaves_is_the_newest_of_each_stream(
         seeds in prop::collection::vec(seed(), 50..300), limit in 2000..20_000u64,
     ) {
-        let dir = Scratch::new();
-        let (all, overwritten) = write_and_count(&dir.0, &seeds, Limit::Files(limit));
-        let files = fs::read_dir(&dir.0).unwrap().map(|e| e.unwrap()).filter(|e| {
+        let dir = Scratch::new("streams");
+        let (all, overwritten) = write_and_count(&dir, &seeds, Limit::Files(limit));
+        let files = fs::read_dir(&dir).unwrap().map(|e| e.unwrap()).filter(|e| {
             e.file_name() != "metadata" && e.file_name() != ".trapline"
         });
         prop_assert!(files.map(|e| e.metadata().unwrap().len()).sum::<u64>() <= limit);
-        let left = read(&open(&dir.0), 0, u64::MAX);
+        let left = read(&open(&dir), 0, u64::MAX);
         prop_assert_eq!(left.len() as u64 + overwritten, all.len() as u64);
         // A packet that is larger than the limit leaves a hole; without one, what is left of a stream is its end.
-        let whole = Scratch::new();
-        write(&whole.0, &seeds, Limit::None);
-        let whole = open(&whole.0);
+        let whole = Scratch::new("streams");
+        write(&whole, &seeds, Limit::None);
+        let whole = open(&whole);
         let largest = whole.streams.iter().flat_map(|s| &s.packets).map(|p| p.info.size).max();
         if largest <= Some(limit) {
             for stream in STREAMS {
@@ -235,9 +216,9 @@ proptest! {
     fn a_window_is_what_lies_in_it(
         seeds in prop::collection::vec(seed(), 1..150), from in 0..400u64, width in 0..200u64,
     ) {
-        let dir = Scratch::new();
-        let all = write(&dir.0, &seeds, Limit::None);
-        let data = open(&dir.0);
+        let dir = Scratch::new("streams");
+        let all = write(&dir, &seeds, Limit::None);
+        let data = open(&dir);
         let last = all.last().map_or(0, |e| e.0);
         let (first, end) = (all[0].0, last);
         prop_assert!(data.span().is_some_and(|s| s.0 <= first && s.1 == end));
@@ -250,9 +231,9 @@ proptest! {
     fn wrong_bytes_are_read_or_left_out(
         seeds in prop::collection::vec(seed(), 1..40), flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..6),
     ) {
-        let dir = Scratch::new();
-        write(&dir.0, &seeds, Limit::None);
-        let path = dir.0.join("cpu_1");
+        let dir = Scratch::new("streams");
+        write(&dir, &seeds, Limit::None);
+        let path = dir.join("cpu_1");
         let mut bytes = fs::read(&path).unwrap();
         for (at, bits) in &flips {
             let at = at.index(bytes.len());
@@ -260,7 +241,7 @@ proptest! {
         }
         fs::write(&path, &bytes).unwrap();
         for (from, to) in [(0, u64::MAX), (1010, 1050)] {
-            let data = open(&dir.0);
+            let data = open(&dir);
             let events = read(&data, from, to);
             prop_assert!(events.len() <= seeds.len() + bytes.len() / 16);
             for e in &events {
@@ -280,11 +261,11 @@ fn what_is_around_damage_is_read() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let seeds = prop::collection::vec(seed(), 60).new_tree(&mut runner).expect("events").current();
-    let dir = Scratch::new();
-    let all = write(&dir.0, &seeds, Limit::None);
-    let path = dir.0.join("cpu_0");
+    let dir = Scratch::new("streams");
+    let all = write(&dir, &seeds, Limit::None);
+    let path = dir.join("cpu_0");
     let whole = fs::read(&path).expect("stream");
-    let packets = open(&dir.0).streams[0].packets.clone();
+    let packets = open(&dir).streams[0].packets.clone();
     let full: Vec<_> = packets.iter().filter(|p| p.info.content > ctf::packet::HEADER as u64).collect();
     assert!(full.len() > 2, "{packets:?}");
     let without = |packet: &ctf::own::Place| {
@@ -299,7 +280,7 @@ fn what_is_around_damage_is_read() {
         let mut bytes = whole.clone();
         bytes[at as usize..at as usize + 2].fill(0xff);
         fs::write(&path, &bytes).expect("stream");
-        let data = open(&dir.0);
+        let data = open(&dir);
         assert_eq!(read(&data, 0, u64::MAX), without(packet), "{what}");
         let damage = data.damage();
         let (1, Some(one)) = (damage.places, &damage.first) else { panic!("{damage:?}") };
@@ -314,14 +295,14 @@ fn what_is_around_damage_is_read() {
     let at = full[1].at as usize + 56;
     bytes[at..at + 8].copy_from_slice(&(8 * 2 * size).to_le_bytes());
     fs::write(&path, &bytes).expect("stream");
-    let data = open(&dir.0);
+    let data = open(&dir);
     assert_eq!((read(&data, 0, u64::MAX), data.torn.len()), (without(full[1]), 0));
     assert_eq!(data.damage().places, 1);
     for zeros in [1, 100, 200_000] {
         let mut bytes = whole.clone();
         bytes.resize(whole.len() + zeros, 0);
         fs::write(&path, &bytes).expect("stream");
-        let data = open(&dir.0);
+        let data = open(&dir);
         assert_eq!(read(&data, 0, u64::MAX), all);
         assert_eq!(data.torn, [ctf::own::Torn { path: path.clone(), at: size, rest: zeros as u64 }]);
         assert_eq!(data.damage(), ctf::own::Damages::default());
@@ -334,19 +315,19 @@ fn every_cut_leaves_the_whole_packets() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let seeds = prop::collection::vec(seed(), 40).new_tree(&mut runner).expect("events").current();
-    let dir = Scratch::new();
-    let all = write(&dir.0, &seeds, Limit::None);
-    let path = dir.0.join("cpu_0");
+    let dir = Scratch::new("streams");
+    let all = write(&dir, &seeds, Limit::None);
+    let path = dir.join("cpu_0");
     let whole = fs::read(&path).expect("stream");
     let places: Vec<(u64, u64)> = {
-        let data = open(&dir.0);
+        let data = open(&dir);
         let stream = data.streams.iter().find(|s| s.id == CPU_0).expect("stream 0");
         stream.packets.iter().map(|p| (p.at, p.info.size)).collect()
     };
     assert!(places.len() > 2, "{places:?}");
     for cut in (0..whole.len() as u64).rev() {
         fs::OpenOptions::new().write(true).open(&path).and_then(|f| f.set_len(cut)).expect("cut");
-        let data = open(&dir.0);
+        let data = open(&dir);
         let left: Vec<_> = places.iter().copied().filter(|(at, size)| at + size <= cut).collect();
         let end = left.last().map_or(0, |(at, size)| at + size);
         let found = data.streams.iter().find(|s| s.id == CPU_0).map_or(0, |s| s.packets.len());
@@ -361,5 +342,5 @@ fn every_cut_leaves_the_whole_packets() {
         let were: Vec<_> = all.iter().filter(|e| e.1 == CPU_0).take(of_it.len()).collect();
         assert_eq!(of_it, were, "cut at {cut}");
     }
-    assert_eq!(read(&open(&dir.0), 0, u64::MAX).iter().filter(|e| e.1 == CPU_0).count(), 0);
+    assert_eq!(read(&open(&dir), 0, u64::MAX).iter().filter(|e| e.1 == CPU_0).count(), 0);
 }

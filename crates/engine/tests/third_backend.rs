@@ -15,9 +15,10 @@ use events::encode::{self, Fixed};
 use events::layout::Layout;
 use events::{Event, StreamId};
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
+use testkit::Scratch;
 use views::View;
 use views::text::Text;
 
@@ -106,14 +107,6 @@ fn shown(source: Source<'_>, most: usize, fails: bool) -> (String, Vec<Error>, u
     (String::from_utf8(text.take()).expect("text"), failures, dropped)
 }
 
-struct Dir(PathBuf);
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn recorder(dir: &Path) -> Recorder {
     let config = Config {
         dir: dir.into(),
@@ -143,9 +136,10 @@ fn it_is_shown_recorded_and_shown_again() {
     let (live, failures, _) = shown(Source::new(fake(3), None), 100, false);
     assert_eq!((live.as_str(), failures.len()), (line.repeat(3).as_str(), 0));
 
-    let dir = Dir(std::env::temp_dir().join(format!("trapline-third-backend-{}", std::process::id())));
-    let (meanwhile, ..) = shown(Source::new(fake(3), Some(recorder(&dir.0))), 100, false);
-    let trace = open(&dir.0);
+    let scratch = Scratch::new("third-backend");
+    let dir = scratch.join("trace");
+    let (meanwhile, ..) = shown(Source::new(fake(3), Some(recorder(&dir))), 100, false);
+    let trace = open(&dir);
     assert_eq!((meanwhile, trace.discarded()), (live.clone(), 2));
     let (later, ..) = shown(Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None), 100, false);
     assert_eq!(later, live);

@@ -1,8 +1,6 @@
 //! Traces of every version of the format: those of the first are read as events of this program's classes, those of this version
 //! too, by babeltrace2 as well, and a later one is refused.
 
-use super::dir::Dir;
-use super::skip::{has, skip};
 use ctf::format::{Format, KEY};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
 use ctf::packet::Filler;
@@ -17,6 +15,8 @@ use events::types::{Fmt, StrKind, Type};
 use events::{Cap, Event, Int, Schema, StreamId};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testkit::Scratch;
+use testkit::{has, skip};
 
 /// The traces of the first format, and how many events they have.
 const FIRST: [(&str, u64); 5] = [("kernel", 234), ("ptrace", 226), ("probes", 50), ("dropped", 114), ("captures", 57)];
@@ -131,7 +131,7 @@ fn span(fixed: Fixed) -> Vec<u8> {
 }
 
 /// Writes a trace of one stream of each scope, with a span and a point in each; what is in it.
-fn written(dir: &Dir) -> Vec<(StreamId, Vec<u8>)> {
+fn written(dir: &Scratch) -> Vec<(StreamId, Vec<u8>)> {
     dir.write("metadata", metadata(&[function(), point()], Format::NOW.version()).as_bytes());
     let streams = [
         StreamId::cpu(1),
@@ -160,9 +160,9 @@ fn written(dir: &Dir) -> Vec<(StreamId, Vec<u8>)> {
 
 #[test]
 fn spans_and_streams_of_every_scope_are_read_back() {
-    let dir = Dir::new("scopes");
+    let dir = Scratch::new("scopes");
     let all = written(&dir);
-    let trace = own(&dir.0);
+    let trace = own(&dir);
     assert_eq!((events(&trace), trace.data.damage().places), (all, 0));
     let (_, bytes) = &events(&trace)[0];
     let ev = Event::parse(bytes).expect("a span");
@@ -189,9 +189,9 @@ fn lines(dir: &Path) -> String {
 
 #[test]
 fn other_readers_find_spans_and_scopes_by_the_metadata() {
-    let dir = Dir::new("generic");
+    let dir = Scratch::new("generic");
     let all = written(&dir);
-    let ours = lines(&dir.0);
+    let ours = lines(&dir);
     assert_eq!(ours.lines().count(), all.len());
     let span = ours.lines().next().expect("a line");
     for part in [
@@ -209,18 +209,18 @@ fn other_readers_find_spans_and_scopes_by_the_metadata() {
     if !has("babeltrace2") {
         return skip("package:babeltrace2", "no babeltrace2");
     }
-    let out = Command::new("babeltrace2").arg("--clock-gmt").arg(&dir.0).output().expect("babeltrace2");
+    let out = Command::new("babeltrace2").arg("--clock-gmt").arg(&*dir).output().expect("babeltrace2");
     assert_eq!(String::from_utf8_lossy(&out.stderr), "");
     assert_eq!(String::from_utf8_lossy(&out.stdout), ours);
 }
 
 #[test]
 fn a_later_format_is_refused_in_one_line() {
-    let dir = Dir::new("later");
+    let dir = Scratch::new("later");
     for (version, readable) in [(1, false), (2, true), (3, false), (0, false), (i64::MAX, false)] {
         written(&dir);
         dir.write("metadata", metadata(&[function(), point()], version).as_bytes());
-        match trace::open(&dir.0) {
+        match trace::open(&dir) {
             Ok(Found::Own(_)) => assert!(readable, "{version}"),
             // Packets that are not those of the first format.
             Ok(Found::Other) => assert_eq!(version, 1),

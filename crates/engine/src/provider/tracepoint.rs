@@ -239,7 +239,9 @@ mod tests {
     /// The table knows the types of all calls of this kernel, and says of them what the kernel's own types say.
     #[test]
     fn types_of_calls_are_those_of_the_kernel() {
-        let (Ok(all), Ok(btf)) = (tracefs::tracepoints(), KernelBtf::kernel()) else { return };
+        let (Ok(all), Ok(btf)) = (tracefs::tracepoints(), KernelBtf::kernel()) else {
+            return testkit::skip("kernel:tracefs", "neither tracefs nor the kernel's types can be read");
+        };
         let mut unknown = Vec::new();
         for (category, name) in all.iter().filter(|t| t.0 == "syscalls" && t.1.starts_with("sys_enter_")) {
             let fields = tracefs::fields(category, name).unwrap();
@@ -260,7 +262,7 @@ mod tests {
     fn without_tracefs_the_kernel_s_types_tell() {
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         if KernelBtf::kernel().is_err() {
-            return;
+            return testkit::skip("kernel:btf", "no types of the kernel");
         }
         let found = from_types("sched", "sched_switch", true, &denied).unwrap();
         assert_eq!(found[0].name, "tracepoint:*:sched_switch");

@@ -15,6 +15,7 @@ pub mod ring;
 use crate::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `PERF_TYPE_HARDWARE`.
 pub const TYPE_HARDWARE: u32 = 0;
@@ -197,7 +198,11 @@ impl Attr {
 
 /// An open event. Dropping it closes it.
 #[derive(Debug)]
-pub struct Event(OwnedFd);
+pub struct Event {
+    fd: OwnedFd,
+    /// Its ring has a reader.
+    has_reader: AtomicBool,
+}
 
 impl Event {
     /// Opens an event of thread `pid` (-1: all, 0: the caller) on CPU `cpu` (-1: all, but then one thread).
@@ -222,7 +227,7 @@ impl Event {
 
     /// Sends its records to the ring of `other`, which must be on the same CPU.
     pub fn output_to(&self, other: &Event) -> io::Result<()> {
-        self.control(IOC_SET_OUTPUT, other.0.as_raw_fd())
+        self.control(IOC_SET_OUTPUT, other.fd.as_raw_fd())
     }
 
     /// Runs a program at each of its events.
@@ -234,25 +239,30 @@ impl Event {
     pub fn id(&self) -> io::Result<u64> {
         let mut id = 0u64;
         // SAFETY: the kernel writes 8 bytes.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), IOC_ID as _, &raw mut id) }.into())?;
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), IOC_ID as _, &raw mut id) }.into())?;
         Ok(id)
+    }
+
+    /// Claims the one place of its ring's reader; false: it is taken.
+    fn claim_reader(&self) -> bool {
+        !self.has_reader.swap(true, Ordering::Relaxed)
     }
 
     fn control(&self, request: libc::c_ulong, value: i32) -> io::Result<()> {
         // SAFETY: requests that take an integer.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, libc::c_long::from(value)) }.into()).map(drop)
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), request as _, libc::c_long::from(value)) }.into()).map(drop)
     }
 }
 
 impl AsFd for Event {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
 impl From<Event> for OwnedFd {
     fn from(event: Event) -> OwnedFd {
-        event.0
+        event.fd
     }
 }
 
@@ -264,7 +274,7 @@ unsafe fn open(attr: &Attr, pid: i32, cpu: i32) -> io::Result<Event> {
     // SAFETY: the block is as long as it says; no group; the caller's promise; the descriptor is ours.
     unsafe {
         let fd = check(libc::syscall(libc::SYS_perf_event_open, attr.0.as_ptr(), pid, cpu, -1, FLAG_CLOEXEC))?;
-        Ok(Event(OwnedFd::from_raw_fd(fd as i32)))
+        Ok(Event { fd: OwnedFd::from_raw_fd(fd as i32), has_reader: false.into() })
     }
 }
 

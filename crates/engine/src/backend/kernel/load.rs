@@ -18,7 +18,7 @@ use events::StreamId;
 use events::stream::Scope;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
@@ -436,7 +436,7 @@ fn take_down(probes: &mut [AttachedProbe], slow_links: &[Link]) {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let of_probes = probes.iter_mut().flat_map(|p| p.detach());
-    let fds: Vec<i32> = slow_links.iter().chain(of_probes).map(|l| l.as_fd().as_raw_fd()).collect();
+    let fds: Vec<BorrowedFd> = slow_links.iter().chain(of_probes).map(|l| l.as_fd()).collect();
     if !fds.is_empty() {
         sys::process::leave_behind(&fds);
     }

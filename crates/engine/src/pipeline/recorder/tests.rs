@@ -5,28 +5,11 @@ use ctf::trace::{Found, Trace};
 use events::encode::{self, Fixed};
 use events::generated::{P_EXIT, P_MAP, SCHEMAS};
 use events::layout::Layout;
-use std::path::PathBuf;
-
-/// A directory of the calling test's own, removed at its end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("trapline-recorder-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use testkit::Scratch;
 
 fn config(dir: &Scratch) -> Config {
     Config {
-        dir: dir.0.clone(),
+        dir: dir.to_path_buf(),
         max_size: None,
         flight: None,
         command: "test".into(),
@@ -70,7 +53,7 @@ fn call(time: u64) -> Vec<u8> {
 }
 
 fn opened(dir: &Scratch) -> Trace {
-    match ctf::trace::open(&dir.0).expect("a trace") {
+    match ctf::trace::open(dir).expect("a trace") {
         Found::Own(trace) => *trace,
         Found::Other => panic!("not a trace of trapline"),
     }
@@ -114,7 +97,7 @@ fn without_a_thread_nothing_waits_and_all_is_counted() {
     }
     let news = monitor.news();
     let [News::Failed(path, why)] = &news[..] else { panic!("{news:?}") };
-    assert_eq!(*path, dir.0);
+    assert_eq!(*path, *dir);
     assert!(why.to_string().starts_with("cannot start a thread: "), "{why}");
     let totals = r.finish().unwrap();
     assert_eq!((totals.taken.iter().sum::<u64>(), totals.unwritten.iter().sum::<u64>()), (n, n));
@@ -147,7 +130,7 @@ fn a_flight_recorder_without_a_thread_keeps_the_last() {
         News::Failed(path, e) | News::NoSnapshot(path, e) => panic!("{}: {e}", path.display()),
     });
     // Events of enabled probes: an exit is none.
-    let wanted = ["snapshot-1", "snapshot-2"].map(|n| (dir.0.join(n), 100));
+    let wanted = ["snapshot-1", "snapshot-2"].map(|n| (dir.join(n), 100));
     assert_eq!(written.collect::<Vec<_>>(), wanted);
 }
 
