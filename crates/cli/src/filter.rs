@@ -33,9 +33,10 @@ pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Resul
     }
 }
 
-/// Gives the selection a filter: calls that lack what it names need not be looked at.
-pub fn apply(m: &ArgMatches, to: &mut Selection) -> Result<()> {
-    to.expression = parse(m, &to.calls, &[])?;
+/// Gives the selection a filter, typed for its calls and for the classes of other probes: calls that lack what it names need not be
+/// looked at.
+pub fn apply(m: &ArgMatches, to: &mut Selection, probes: &[&'static Schema]) -> Result<()> {
+    to.expression = parse(m, &to.calls, probes)?;
     if let Some(filter) = &to.expression {
         to.calls = filter.calls().clone();
     }

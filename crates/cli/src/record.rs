@@ -21,13 +21,21 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut calls = calls_of(&requests);
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
     let (mut selection, raw) = show::filter_of(m, calls)?;
-    filter::apply(m, &mut selection)?;
     let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
     selection.lives = !no_calls;
-    let (mut plan, mut why) = target::plan(m, &selection)?;
     // Before other classes are made: the programs count what is lost of the first ones by name.
-    plan.call_captures = enabling::call_captures(&requests, captures(m)?, &selection.calls)?;
-    plan.probes = enabling::enable(&requests, captures(m)?, &plan.target)?;
+    let mut call_captures = enabling::call_captures(&requests, captures(m)?, &selection.calls)?;
+    let target = target::target(m)?;
+    let mut probes = enabling::enable(&requests, captures(m)?, &target)?;
+    let in_place = probes.iter().filter(|e| e.point.is_some());
+    let classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
+    filter::apply(m, &mut selection, &classes)?;
+    if let Some(expression) = &selection.expression {
+        call_captures.retain(|c| selection.calls.contains(c.schema));
+        enabling::narrow(&mut probes, expression)?;
+    }
+    let (mut plan, mut why) = target::plan(m, target, &selection)?;
+    (plan.call_captures, plan.probes) = (call_captures, probes);
     engine::returns::guard(&mut plan, m.get_flag("force"))?;
     plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
     if selection.expression.is_some() && !plan.call_filters.is_empty() {

@@ -13,7 +13,7 @@ use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
 use engine::backend::stats::Report;
-use engine::pipeline::filter::{EventFilter, RecorderFilter, Tally};
+use engine::pipeline::filter::{EventFilter, Filtered, RecorderFilter, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::{Pump, Sink};
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
@@ -210,6 +210,7 @@ impl Run {
         }
         let mut filtered = self.tally.as_ref().map(|t| t.total()).unwrap_or_default();
         filtered.add(&report.filtered);
+        self.add_of_probes(&report, &mut filtered);
         self.reach.iter_mut().for_each(Reach::look);
         let mut stats = match &kept {
             None => Stats::gather(&self.pump, &report.losses, &report.skipped, started),
@@ -226,10 +227,26 @@ impl Run {
         self.status(&report)
     }
 
-    /// Selected calls that passed `--where`.
+    /// Adds what `--where` has held back of probes other than calls: their programs count it with their own filters.
+    fn add_of_probes(&self, report: &Report, filtered: &mut Filtered) {
+        let Some(expression) = &self.pump.selection.expression else { return };
+        let attached = self.plan.probes.iter().filter(|e| e.point.is_some());
+        for (e, (_, n)) in attached.zip(&report.enablings) {
+            let named = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
+            for (part, n) in named {
+                if let Some(nth) = expression.parts().iter().position(|text| *text == part.text) {
+                    filtered.parts.resize(filtered.parts.len().max(nth + 1), 0);
+                    filtered.parts[nth] += n;
+                }
+            }
+            filtered.unknown += n.filtered.saturating_sub(n.parts.iter().sum());
+        }
+    }
+
+    /// Selected events that passed `--where`.
     fn passed(&self, kept: Option<&Totals>) -> u64 {
         let of = |s: Option<&Schema>, n: u64| {
-            n * u64::from(s.is_some_and(|s| s.class == events::Class::Syscall && self.pump.selection.calls.contains(s)))
+            n * u64::from(s.is_some_and(|s| s.class == events::Class::Probe || self.pump.selection.calls.contains(s)))
         };
         match kept {
             Some(totals) => (0..).zip(&totals.taken).map(|(id, n)| of(events::schema::by_id(id), *n)).sum(),

@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 const NAME: usize = 16;
 
 /// The plan, and why it takes this backend.
-pub fn plan(m: &ArgMatches, selection: &Selection) -> Result<(Plan, String)> {
+pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Plan, String)> {
     let asked = match m.get_one::<String>("backend").map(String::as_str) {
         Some("kernel") => Backend::Kernel,
         Some(b @ "agent") => {
@@ -22,7 +22,6 @@ pub fn plan(m: &ArgMatches, selection: &Selection) -> Result<(Plan, String)> {
         Some("ptrace") => Backend::Ptrace,
         _ => Backend::Auto,
     };
-    let target = target(m)?;
     if let Target::Pids(pids) = &target
         && !selection.calls.is_empty()
     {
@@ -99,7 +98,8 @@ pub fn bytes(option: &str, s: &str) -> Result<u64> {
     n.checked_mul(unit).filter(|&b| b > 0).ok_or_else(bad)
 }
 
-fn target(m: &ArgMatches) -> Result<Target> {
+/// Whose events are wanted.
+pub fn target(m: &ArgMatches) -> Result<Target> {
     let mut pids = Vec::new();
     for list in m.get_many::<String>("attach").into_iter().flatten() {
         for p in list.split([',', ' ', '\n', '\t']).filter(|p| !p.is_empty()) {

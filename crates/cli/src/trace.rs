@@ -13,8 +13,8 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return Err(Error::usage("-k", "stacks are not shown yet", "leave it out"));
     }
     let (mut selection, raw) = show::filter(m)?;
-    filter::apply(m, &mut selection)?;
-    let (plan, why) = target::plan(m, &selection)?;
+    filter::apply(m, &mut selection, &[])?;
+    let (plan, why) = target::plan(m, target::target(m)?, &selection)?;
     combinations::say_without_effect(m, true);
     combinations::say_without_file(m);
     let output = m.get_one::<OsString>("output");

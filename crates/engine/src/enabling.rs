@@ -8,6 +8,7 @@
 //! other probe is an [`Enabling`] with programs, rings and counters of its own.
 
 use crate::error::{Error, Result};
+use crate::pipeline::filter::Expression;
 use crate::plan::{CallCaptures, Target};
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::quoting;
@@ -298,6 +299,39 @@ pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<V
         }
     }
     Ok(all)
+}
+
+/// Gives enablings the filter of `--where` beside their own: both must hold. Those that lack what it names are left out. What a session
+/// says of its own begin and end is not filtered.
+///
+/// # Errors
+/// A filter that asks for what the session's user may not see, or that differs among probes which share a program.
+pub fn narrow(enablings: &mut Vec<Enabling>, expression: &Expression) -> Result<()> {
+    enablings.retain(|e| e.point.is_none() || e.classes().iter().all(|class| expression.of(class).is_some()));
+    for e in enablings.iter_mut().filter(|e| e.point.is_some()) {
+        let text = match &e.filter {
+            None => expression.text.clone(),
+            Some(own) => {
+                let parts: Vec<String> = own.parts().iter().map(|p| format!("({})", p.text)).collect();
+                format!("{} && ({})", parts.join(" && "), expression.text)
+            }
+        };
+        let parsed = lang::filter::parse(&text, &expression.params).map_err(|d| mistake(&e.name, &text, &d))?;
+        let typed = parsed.check_all(e.classes()).map_err(|d| mistake(&e.name, &text, &d))?;
+        let Some((first, others)) = typed.split_first() else { continue };
+        if others.iter().any(|other| other.parts() != first.parts()) {
+            let why = "it is not the same filter for all functions, which share a program";
+            return Err(Error::usage(
+                format!("--where {}", expression.text),
+                why,
+                "name fewer functions, or leave probe out",
+            ));
+        }
+        let sight = if e.anonymous { Sight::Anonymous } else { Sight::All };
+        rights::of_filter(&e.name, sight, first)?;
+        e.filter = Some(first.clone());
+    }
+    Ok(())
 }
 
 /// Every name once with the same filter.
