@@ -138,7 +138,7 @@ impl Plan<'_> {
     /// What its scratch buffers are made for.
     pub fn shape(&self, target: &Target) -> Shape {
         let tails: usize = self.fields.iter().filter_map(|f| f.tail).map(Tail::most).sum();
-        let event = Layout::of(self.schema).fixed as usize + tails;
+        let event = Layout::of(self.schema).fixed + tails;
         Shape::of_probe(event.max(self.filter.as_ref().map_or(0, |f| filter::room(f, target))))
     }
 }

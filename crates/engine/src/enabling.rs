@@ -1,4 +1,4 @@
-//! Enablings: a probe that is switched on, with what it takes along and its own filter.
+//! Enablings: a probe that is enabled, with what it captures and its own filter.
 //!
 //! ```text
 //! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm] [str(ARGUMENT)]…'
@@ -22,7 +22,7 @@ use lang::filter::ir::{Leaf, Subject};
 use lang::{Diagnostic, Filter, Parsed};
 use std::collections::{HashMap, HashSet};
 
-/// What events take along beside the probe's arguments.
+/// What events capture beside the probe's arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// Frames of the kernel's stack; 0: none.
@@ -67,7 +67,7 @@ pub struct Request {
     pub filter: Option<String>,
     /// Captures.
     pub captures: Captures,
-    /// Arguments that are addresses of strings, which are taken along.
+    /// Arguments that are addresses of strings, which are captured.
     pub strings: Vec<String>,
 }
 
@@ -243,7 +243,7 @@ impl std::fmt::Debug for Enabling {
     }
 }
 
-/// What an enabling takes along, and which events it wants.
+/// What an enabling captures, and which events it wants.
 #[derive(Clone, Copy)]
 struct Wanted<'r> {
     captures: Captures,

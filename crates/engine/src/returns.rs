@@ -81,5 +81,5 @@ fn of_users(path: &Path) -> Option<Danger> {
     let meta = std::fs::metadata(path).ok()?;
     let file = sys::maps::identity(&meta);
     let uses = |pid: &i32| sys::maps::of(*pid).unwrap_or_default().iter().any(|m| m.file == file);
-    sys::proc::processes().into_iter().filter(uses).find_map(|pid| Danger::of_process(pid))
+    sys::proc::processes().into_iter().filter(uses).find_map(Danger::of_process)
 }

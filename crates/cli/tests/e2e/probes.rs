@@ -731,17 +731,15 @@ fn a_session_that_ends_before_its_target_counts_exactly() {
     drop(target);
 }
 
-/// The commands of docs/PROBES.md, and whether they need functions of the kernel.
-fn examples() -> Vec<(&'static str, bool)> {
+/// The commands of docs/PROBES.md, and what of the machine they need: the word behind `sh`.
+fn examples() -> Vec<(&'static str, &'static str)> {
     const DOC: &str = include_str!("../../../../docs/PROBES.md");
     let mut found = Vec::new();
     let mut kind = None;
     for line in DOC.lines() {
         match line.strip_prefix("```") {
-            Some("sh") => kind = Some(false),
-            Some("sh kernel") => kind = Some(true),
-            Some(_) => kind = None,
-            None => found.extend(kind.filter(|_| line.starts_with("trapline ")).map(|kernel| (line, kernel))),
+            Some(info) => kind = info.strip_prefix("sh").map(str::trim),
+            None => found.extend(kind.filter(|_| line.starts_with("trapline ")).map(|needs| (line, needs))),
         }
     }
     found
@@ -752,10 +750,15 @@ fn the_examples_of_the_page_about_probes_work() {
     let (Some(_), Some(_)) = (tools("probes"), tools("hits")) else { return };
     let all = examples();
     assert!(all.len() >= 12, "{all:?}");
-    for (line, of_kernel) in all {
+    for (line, needs) in all {
         let out = lab::run(&mut lab::as_user(User::Me, &["sh", "-c", &format!("PATH=.:$PATH; {line}")]));
-        if of_kernel && out.code() == 125 && out.stderr.contains("this kernel") {
-            lab::skip("fentry", out.stderr.trim());
+        let (missing, tier) = match needs {
+            "kernel" => ("this kernel", "fentry"),
+            "pmu" => ("hardware counters", "kernel:pmu"),
+            _ => ("", ""),
+        };
+        if !tier.is_empty() && out.code() == 125 && out.stderr.contains(missing) {
+            lab::skip(tier, out.stderr.trim());
             continue;
         }
         assert_eq!(out.code(), 0, "{line}: {}", out.stderr);

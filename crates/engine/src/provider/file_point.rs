@@ -1,8 +1,7 @@
 //! Instructions of a file: the entries of functions, their returns, static probes.
 
-use super::attach_point::{AttachPoint, LeftOut, Ready};
+use super::Site;
 use super::elf_file::ElfFile;
-use super::{ArgLocation, Probe, Site};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use symbols::places::Places;
 pub struct FilePoint {
     /// The file that was looked at, whatever lies at its path by then.
     pub file: Arc<File>,
-    elf: Arc<Elf>,
+    pub(super) elf: Arc<Elf>,
     /// Where the instructions are.
     pub sites: Vec<Site>,
     /// Of the sites of several probes: the number of each one's probe. Empty: all are of one.
@@ -25,46 +24,9 @@ pub struct FilePoint {
     pub tolerant: bool,
 }
 
-/// The attach points of a probe in a file: one for all sites that have the arguments in the same locations.
-pub(super) fn at_sites(of: &ElfFile, probe: &Probe, at_return: bool, tolerant: bool) -> Vec<Ready> {
-    let mut groups: Vec<(Vec<ArgLocation>, Vec<Site>)> = Vec::new();
-    for site in &probe.sites {
-        match groups.iter_mut().find(|(locations, _)| *locations == site.locations) {
-            Some((_, sites)) => sites.push(site.clone()),
-            None => groups.push((site.locations.clone(), vec![site.clone()])),
-        }
-    }
-    let ready = |(locations, sites): (Vec<ArgLocation>, Vec<Site>)| {
-        let mut probe = probe.clone();
-        for (arg, location) in probe.args.iter_mut().zip(locations) {
-            arg.location = location;
-        }
-        Ready::new(probe, AttachPoint::File(FilePoint { tolerant, ..FilePoint::new(of, sites, at_return) }))
-    };
-    groups.into_iter().map(ready).collect()
-}
-
-/// One attach point for the sites of many probes.
-pub(super) fn at_all(of: &ElfFile, probes: &[Probe], at_return: bool) -> FilePoint {
-    let mut sites = Vec::new();
-    let mut member_of = Vec::new();
-    for (nth, probe) in probes.iter().enumerate() {
-        sites.extend(probe.sites.iter().cloned());
-        member_of.resize(sites.len(), nth);
-    }
-    FilePoint { member_of, tolerant: true, ..FilePoint::new(of, sites, at_return) }
-}
-
-/// Puts what a pattern leaves out to the first probe that it does not.
-pub(super) fn with_left_out(mut ready: Vec<Ready>, left_out: Vec<LeftOut>) -> Vec<Ready> {
-    if let Some(first) = ready.first_mut() {
-        first.left_out = left_out;
-    }
-    ready
-}
-
 impl FilePoint {
-    fn new(of: &ElfFile, sites: Vec<Site>, at_return: bool) -> FilePoint {
+    /// At some sites of a file.
+    pub fn new(of: &ElfFile, sites: Vec<Site>, at_return: bool) -> FilePoint {
         let (file, elf) = (Arc::clone(&of.file), Arc::clone(&of.elf));
         FilePoint { file, elf, sites, member_of: Vec::new(), at_return, tolerant: false }
     }

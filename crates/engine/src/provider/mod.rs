@@ -15,6 +15,7 @@ pub mod elf_file;
 pub mod file_point;
 mod function;
 mod hardware;
+mod in_file;
 mod kernel_types;
 pub mod location;
 mod names;

@@ -71,7 +71,7 @@ mod tests {
         let found = RawTracepoint.list("sys_ente?", true).unwrap();
         let [enter] = &found[..] else { panic!("{found:?}") };
         let args: Vec<String> = enter.args.iter().map(|a| a.to_string()).collect();
-        assert_eq!(args, ["struct pt_regs *arg0", "long arg1"]);
+        assert_eq!(args, ["struct pt_regs *arg0", "long int arg1"]);
         assert!(RawTracepoint.list("*", false).unwrap().len() > 100);
         let Err(Refusal::Nothing(near)) = RawTracepoint.list("sched_swich", false) else { panic!() };
         assert_eq!(near[0], "rawtracepoint:sched_switch");

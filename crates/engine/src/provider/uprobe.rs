@@ -3,7 +3,7 @@
 
 use super::absent;
 use super::elf_file::{self, ElfFile, split_path};
-use super::file_point::{at_all, at_sites, with_left_out};
+use super::in_file::{at_all, at_sites, with_left_out};
 use super::names::{self, Named};
 use super::pattern::is_pattern;
 use super::{AttachPoint, LeftOut, Probe, Provider, Ready, Refusal, Site, join, prototype};

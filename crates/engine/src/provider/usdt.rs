@@ -1,7 +1,7 @@
 //! `usdt:PATH:PROVIDER:NAME`: static probes that a program or library was built with.
 
 use super::elf_file::{self, ElfFile, split_path};
-use super::file_point::{at_sites, with_left_out};
+use super::in_file::{at_sites, with_left_out};
 use super::pattern::is_pattern;
 use super::{ArgInfo, ArgLocation, ArgType, Encoding, LeftOut, Probe, Provider, Ready, Refusal, Site, glob, join};
 use crate::quoting::quote;

@@ -19,6 +19,7 @@ pub mod notice;
 mod orders;
 mod parallel;
 pub mod probes;
+mod refusal;
 pub mod ring_set;
 mod skipped;
 mod tables;

@@ -1,7 +1,8 @@
 //! Probes other than calls: a program and a scratch buffer per CPU for each enabling.
 
-use super::attach::{self, Attached, Way};
-use super::load::{refused, rejected};
+use super::attach::attempt::{Refused, attach_somehow, mistake};
+use super::attach::{self, Way};
+use super::refusal::refused;
 use super::ring_set::RingSet;
 use crate::backend::stats::Counts;
 use crate::enabling::{Enabling, Number, Source};
@@ -15,7 +16,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
 use sys::bpf::link::Link;
 use sys::bpf::map::{MMAPABLE, Map, Values};
-use sys::bpf::prog::{LoadError, Program};
+use sys::bpf::prog::Program;
 
 /// An enabling's side in the kernel. Dropping it detaches its program.
 pub struct AttachedProbe {
@@ -46,14 +47,6 @@ pub struct AttachedProbe {
     program: Program,
     /// Its entries are counted, for returns.
     has_entries: bool,
-}
-
-/// The smallest ring of a set, unless a smaller one was asked for.
-const SMALLEST: usize = 256 << 10;
-
-/// Bytes of the rings of each of `n` sets, per CPU: a share of what was asked for.
-pub fn share(buffer: usize, n: usize) -> usize {
-    (buffer / n.next_power_of_two().max(1)).max(buffer.min(SMALLEST))
 }
 
 impl AttachedProbe {
@@ -252,94 +245,4 @@ fn field(way: &dyn Way, source: &Source) -> Option<Field> {
         Source::UserStack(frames) => here(Tail::UserStack(*frames)),
         Source::Hidden { text } => Some(Field { value: Value::Constant(0), tail: text.then_some(Tail::Hidden) }),
     }
-}
-
-/// What went wrong.
-enum Refused {
-    /// No program could be made.
-    Program(Error),
-    /// The way does not have this argument.
-    Argument(&'static str),
-    Load(LoadError, bpf::Program),
-    Attach(io::Error),
-}
-
-fn mistake(e: bpf::AsmError) -> Refused {
-    Refused::Program(Error::failed("BPF generator", e.to_string(), "please report it"))
-}
-
-impl Refused {
-    /// What it means and what to do about it, where that is known.
-    fn reason(&self, way: &dyn Way) -> Option<(String, String)> {
-        match self {
-            Refused::Program(_) => None,
-            Refused::Argument(name) => {
-                Some((format!("kprobes do not have its argument '{name}'"), "use a tracepoint".into()))
-            }
-            Refused::Load(e, _) => way.refusal(&e.error),
-            Refused::Attach(e) => way.refusal(e),
-        }
-    }
-
-    fn said(self, way: &dyn Way, name: &str) -> Error {
-        match (self.reason(way), self) {
-            (_, Refused::Program(e)) => e,
-            (Some((why, todo)), _) => Error::failed(name, why, todo),
-            (None, Refused::Load(e, source)) => rejected(&e, &source),
-            (None, Refused::Attach(e)) => refused(name, &e),
-            (None, Refused::Argument(argument)) => {
-                Error::failed(name, format!("no argument '{argument}'"), "leave it out")
-            }
-        }
-    }
-}
-
-/// A program that is attached, and how.
-struct Found {
-    program: Program,
-    attached: Attached,
-    source: bpf::Program,
-    slow: bool,
-    /// By the second way.
-    fell_back: bool,
-}
-
-/// Attaches a program by the first way, or else by the second. Each has a program of its own, because contexts differ.
-fn attach_somehow(
-    ways: &[Box<dyn Way + '_>],
-    name: &str,
-    make: impl Fn(&dyn Way) -> std::result::Result<bpf::Program, Refused>,
-) -> Result<Found> {
-    let [way, others @ ..] = ways else { unreachable!("every point has a way") };
-    let first = match attach_by(way.as_ref(), &make) {
-        Ok(found) => return Ok(found),
-        Err(first) => first,
-    };
-    let other = match (&first, others) {
-        (Refused::Load(..) | Refused::Attach(_), [other, ..]) => other,
-        _ => return Err(first.said(way.as_ref(), name)),
-    };
-    match attach_by(other.as_ref(), &make) {
-        Ok(found) => Ok(Found { fell_back: true, ..found }),
-        // What both refusals mean, where that is known.
-        Err(second) => Err(match (first.reason(way.as_ref()), second.reason(other.as_ref())) {
-            (Some((why, _)), Some((also, todo))) if why == also => Error::failed(name, why, todo),
-            (Some((why, _)), Some((also, todo))) => Error::failed(name, format!("{why}, and {also}"), todo),
-            _ => first.said(way.as_ref(), name),
-        }),
-    }
-}
-
-fn attach_by(
-    way: &dyn Way,
-    make: impl Fn(&dyn Way) -> std::result::Result<bpf::Program, Refused>,
-) -> std::result::Result<Found, Refused> {
-    let source = make(way)?;
-    let bytes = source.bytes();
-    let program = match Program::load(&way.spec("trapline_probe", &bytes)) {
-        Ok(program) => program,
-        Err(e) => return Err(Refused::Load(e, source)),
-    };
-    let attached = way.attach(&program).map_err(Refused::Attach)?;
-    Ok(Found { program, attached, source, slow: way.is_slow_to_close(), fell_back: false })
 }

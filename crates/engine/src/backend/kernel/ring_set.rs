@@ -3,7 +3,6 @@
 //!
 //! Enablings whose events are of one class never share rings, so that what comes out of them is counted for each.
 
-use super::probes::share;
 use crate::backend::stats::Passed;
 use crate::enabling::Enabling;
 use std::collections::HashMap;
@@ -14,6 +13,14 @@ use sys::bpf::ring::Ring;
 
 /// The most enablings that have rings of their own.
 pub const OWN: usize = 256;
+
+/// The smallest ring of a set, unless a smaller one was asked for.
+const SMALLEST: usize = 256 << 10;
+
+/// Bytes of the rings of each of `n` sets, per CPU: a share of what was asked for.
+fn share(buffer: usize, n: usize) -> usize {
+    (buffer / n.next_power_of_two().max(1)).max(buffer.min(SMALLEST))
+}
 
 /// A ring per CPU.
 pub struct RingSet {

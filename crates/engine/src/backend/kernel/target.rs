@@ -1,6 +1,6 @@
 //! What the programs are told of this kernel: where its structs keep what they read.
 
-use super::load::refused;
+use super::refusal::refused;
 use super::{descriptors, notice, orders, tables};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Target as PlanTarget};

@@ -100,11 +100,11 @@ mod tests {
     fn arguments_are_found_by_each_way_where_it_has_them() {
         let of = |at_return| FunctionPoint { name: "f".into(), id: 1, arguments: 3, at_return, by_breakpoint: false };
         let offsets = |f: &FunctionPoint, at: ArgLocation| -> Vec<Option<i16>> {
-            let off = |way: &Box<dyn Way + '_>| match way.value(&at, 8, false)? {
+            let off = |way: &dyn Way| match way.value(&at, 8, false)? {
                 Value::Context { off, .. } => Some(off),
                 other => panic!("{other:?}"),
             };
-            ways(f).iter().map(off).collect()
+            ways(f).iter().map(|way| off(way.as_ref())).collect()
         };
         assert_eq!(offsets(&of(false), ArgLocation::Argument(1)), [Some(8), Some(104)]);
         assert_eq!(offsets(&of(true), ArgLocation::Argument(1)), [Some(8), None]);

@@ -6,6 +6,7 @@
 //!
 //! Which probes there are, and where their arguments lie in the ABI's terms, is the providers' ([`crate::provider`]).
 
+pub mod attempt;
 mod function;
 mod perf_event;
 mod raw_tracepoint;
