@@ -6,6 +6,7 @@
  * hits groups N        N times getpgid(2)
  * hits faults N        touches N fresh pages, and says where they begin
  * hits burn MS         runs for so many milliseconds of its own time
+ * hits cells N         says where a number is, waits for a line on stdin, then writes it N times and reads it once
  * hits wait            waits for a line on stdin, then calls rare() three times
  */
 #define _GNU_SOURCE
@@ -84,6 +85,15 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "burn")) {
 		while (cpu_ms() < n)
 			;
+	} else if (!strcmp(mode, "cells")) {
+		static volatile int cell;
+
+		printf("%#lx %#lx\n", (unsigned long)&cell, (unsigned long)rare);
+		fflush(stdout);
+		getchar();
+		for (long i = 0; i < n; i++)
+			cell = i;
+		rare(cell, "read");
 	} else if (!strcmp(mode, "wait")) {
 		puts("ready");
 		fflush(stdout);

@@ -4,8 +4,8 @@
 //! repeats it.
 
 use crate::skips::Skips;
-use crate::test::{Outcome, cargo};
-use crate::{check_tables, codegen, edges, release, root, test};
+use crate::test::{Outcome, Tally, cargo};
+use crate::{check_tables, codegen, edges, release, root, test, vm};
 use anyhow::{Context, Result, anyhow, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -20,7 +20,14 @@ pub fn run(args: &[String]) -> Result<()> {
     step("edges", "cargo xtask edges", || edges::run(&[]))?;
     step("check-tables", "cargo xtask check-tables", || check_tables::check(Some(skips.path())))?;
     step("static", "cargo xtask static --smoke", || release::try_out(&release::build()?))?;
-    tests(&skips)?.finish()
+    let mut on_debian = Tally::default();
+    step("vm", "cargo xtask vm --short", || {
+        on_debian = vm::try_out(skips.path())?;
+        Ok(())
+    })?;
+    let mut outcome = tests(&skips)?;
+    outcome.tally = outcome.tally.and(on_debian);
+    outcome.finish()
 }
 
 /// The tests close the run: their counts are its last line, whether they fail or not.

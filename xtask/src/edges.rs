@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("engine", &["bpf", "ctf", "events", "lang", "symbols", "sys"]),
     ("views", &["ctf", "events"]),
     ("trapline", &["ctf", "engine", "views", "events", "lang", "sys"]),
+    ("testkit", &[]),
     ("xtask", &[]),
 ];
 

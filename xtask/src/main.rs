@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
-    check-tables | static [--smoke] | compare-strace … | bench … | vm KERNEL.deb …";
+    check-tables | static [--smoke] | compare-strace … | bench … | vm [KERNEL.deb] …";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "TRAPLINE_SKIPS";
-/// The environment variable that names the tiers which must run, separated by commas.
+/// The environment variable that names the tiers which must run, separated by commas: `kernel` stands for all of `kernel:…`, and
+/// `-kernel:pmu` takes one of them out.
 pub const REQUIRED: &str = "TRAPLINE_REQUIRE_TIERS";
 
 /// One test that did not run.
@@ -90,10 +91,11 @@ pub fn summary(skips: &BTreeSet<Skip>) -> String {
 /// Says which required tier was skipped, if any; `required` is the list in [`REQUIRED`].
 pub fn missing(required: &str, skips: &BTreeSet<Skip>) -> Option<String> {
     let required: BTreeSet<&str> = required.split(',').map(str::trim).filter(|t| !t.is_empty()).collect();
+    let exempt: BTreeSet<&str> = required.iter().filter_map(|t| t.strip_prefix('-')).collect();
     let mut wanting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for s in skips {
         let tier = s.tier.split(':').next().unwrap_or_default().trim();
-        if required.contains(tier) {
+        if required.contains(tier) && !exempt.contains(s.tier.as_str()) {
             wanting.entry(tier).or_default().insert(&s.test);
         }
     }
@@ -125,6 +127,14 @@ mod tests {
         assert_eq!(missing("kernel,unprivileged", &skips), None);
         let said = missing("kernel, package,root", &skips).unwrap();
         assert_eq!(said, "skipped although TRAPLINE_REQUIRE_TIERS wants it: tier package by c; tier root by a, b");
+    }
+
+    #[test]
+    fn a_part_of_a_required_tier_may_be_skipped() {
+        let skips = parse("kernel:pmu\ta\tnone\nkernel:btf\tb\tnone\n").unwrap();
+        let said = missing("kernel,-kernel:pmu", &skips).unwrap();
+        assert!(said.ends_with("tier kernel by b"), "{said}");
+        assert_eq!(missing("kernel,-kernel:pmu,-kernel:btf", &skips), None);
     }
 
     #[test]

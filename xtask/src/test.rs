@@ -18,6 +18,44 @@ pub struct Tally {
     skipped: usize,
 }
 
+impl Tally {
+    /// Adds `test result: ok. 3 passed; 0 failed; 1 ignored; …`; no other line says anything.
+    pub fn add_result(&mut self, line: &str) {
+        let Some((_, result)) = line.split_once("test result: ").and_then(|(_, r)| r.split_once(". ")) else { return };
+        for part in result.split(';') {
+            let Some((n, what)) = part.trim().split_once(' ') else { continue };
+            let Ok(n) = n.parse::<usize>() else { continue };
+            match what {
+                "passed" => self.passed += n,
+                "failed" => self.failed += n,
+                "ignored" => self.skipped += n,
+                _ => {}
+            }
+        }
+    }
+
+    /// The counts, where `n` tests have said that they skipped their work.
+    pub fn without(mut self, n: usize) -> Tally {
+        self.passed = self.passed.saturating_sub(n);
+        self
+    }
+
+    /// The counts, and `n` skipped tests.
+    pub fn and_skipped(mut self, n: usize) -> Tally {
+        self.skipped += n;
+        self
+    }
+
+    /// The sum of both.
+    pub fn and(self, other: Tally) -> Tally {
+        Tally {
+            passed: self.passed + other.passed,
+            failed: self.failed + other.failed,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+}
+
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
@@ -26,7 +64,7 @@ impl fmt::Display for Tally {
 
 /// How a run went.
 pub struct Outcome {
-    tally: Tally,
+    pub tally: Tally,
     /// Why the run as a whole fails.
     pub trouble: Option<String>,
 }
@@ -79,8 +117,7 @@ pub fn outcome(args: &[String], skips: &Skips) -> Result<Outcome> {
 
     let all = skips.read()?;
     let by_tests = all.difference(&before).cloned().collect();
-    tally.passed = tally.passed.saturating_sub(skips::tests(&by_tests).len());
-    tally.skipped += skips::tests(&all).len();
+    tally = tally.without(skips::tests(&by_tests).len()).and_skipped(skips::tests(&all).len());
     if !status.success() {
         // A test program that died, or that did not compile, has no result line.
         tally.failed = tally.failed.max(1);
@@ -117,25 +154,10 @@ fn pass_through(out: impl Read, tally: &mut Tally) -> Result<()> {
     let mut line = Vec::new();
     while out.read_until(b'\n', &mut line)? > 0 {
         std::io::stdout().write_all(&line)?;
-        add_result(&String::from_utf8_lossy(&line), tally);
+        tally.add_result(&String::from_utf8_lossy(&line));
         line.clear();
     }
     Ok(())
-}
-
-/// Adds `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-fn add_result(line: &str, tally: &mut Tally) {
-    let Some((_, result)) = line.split_once("test result: ").and_then(|(_, r)| r.split_once(". ")) else { return };
-    for part in result.split(';') {
-        let Some((n, what)) = part.trim().split_once(' ') else { continue };
-        let Ok(n) = n.parse::<usize>() else { continue };
-        match what {
-            "passed" => tally.passed += n,
-            "failed" => tally.failed += n,
-            "ignored" => tally.skipped += n,
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]
@@ -150,7 +172,7 @@ mod tests {
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s\n",
             "test result: FAILED. 10 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s\n",
         ] {
-            add_result(line, &mut tally);
+            tally.add_result(line);
         }
         assert_eq!(tally.to_string(), "13 passed, 2 failed, 1 skipped");
     }

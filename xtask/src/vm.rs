@@ -1,19 +1,56 @@
-//! `cargo xtask vm KERNEL.deb [ARGUMENTS OF the end-to-end tests]`: runs the end-to-end tests on another kernel.
+//! `cargo xtask vm [KERNEL.deb] [--fetch | --short | ARGUMENTS OF the end-to-end tests]`: runs the end-to-end tests on another kernel.
 //!
 //! ```text
 //! linux-image-….deb ─► vmlinuz, modules ─► initramfs ─► qemu ─► this machine's files (9p, read-only) under an overlay
 //!                                                              └─► the tests, with what they skipped, and their exit status
 //! ```
 //!
+//! Without a package, it is Debian's kernel 6.1, fetched by apt into `target/vm`; `--fetch` does no more than that. Without arguments for
+//! the tests, they are those of the kernel backend ([`TESTS`]); `--short` are those that CI runs ([`SHORT`]), within [`BUDGET`].
+//!
 //! The machine is emulated, with one thread for all its CPUs: with several, qemu 7.2 misses that the kernel has patched its own
-//! code, and the kernel hangs. It is some ten times as slow as this one, so that tests which wait for a short time may fail.
+//! code, and the kernel hangs. It is some ten times as slow as this one: tests that depend on speed ([`SLOW`]) are left out, and count
+//! as skipped.
 
 use crate::root;
+use crate::skips::{self, Skip};
+use crate::test::Tally;
 use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// The tests of the kernel backend.
+const TESTS: &[&str] = &["kernel::", "ending::", "captures::", "probes::", "accounting::", "wheres::"];
+
+/// What CI runs: together they load every kind of program.
+const SHORT: &[&str] = &[
+    "captures::captures_for_all_are_for_calls_too",
+    "kernel::families_are_equal",
+    "probes::a_call_is_the_same_by_both_of_its_names",
+    "probes::clocks_tick",
+    "probes::filters_of_functions_count_what_each_part_rejects",
+    "probes::functions_and_static_probes_are_counted_with_their_arguments",
+    "probes::functions_of_the_kernel_are_traced_or_refused_with_the_reason",
+    "probes::page_faults_are_counted_with_their_addresses",
+    "probes::tracepoints_are_counted_and_only_those_of_the_target",
+];
+
+/// How long CI waits for them, with the start of the machine.
+const BUDGET: Duration = Duration::from_secs(360);
+
+/// Tests that depend on how fast the machine is.
+const SLOW: &[&str] = &["drain::many_busy_threads_do_not_starve_the_reader", "kernel::a_full_ring_is_counted_exactly"];
+
+/// The tier of CI's run.
+pub const TIER: &str = "vm";
+
+/// How Debian calls the kernel: its name begins and ends so, and has a number between. The images for clouds have no 9p.
+const KERNEL: (&str, &str) = ("linux-image-6.1.0-", "-amd64");
 
 /// The programs that it takes, and their packages.
 const TOOLS: &[(&str, &str)] = &[
@@ -60,23 +97,183 @@ exec $B switch_root /new /bin/sh "$($B sed -n 's/.*trapline_vm=\([^ ]*\).*/\1/p'
 
 /// Runs the chore.
 pub fn run(args: &[String]) -> Result<()> {
-    let Some((package, tests)) = args.split_first() else {
-        bail!("usage: cargo xtask vm KERNEL.deb [ARGUMENTS OF the end-to-end tests]");
+    let (given, rest) = match args.split_first() {
+        Some((first, rest)) if first.ends_with(".deb") => (Some(first), rest),
+        _ => (None, args),
     };
+    let package = match given {
+        Some(path) => Path::new(path).canonicalize().with_context(|| path.clone())?,
+        None => fetch()?,
+    };
+    let words: Vec<&str> = rest.iter().map(String::as_str).collect();
+    let (tests, limit) = match &words[..] {
+        ["--fetch"] => {
+            println!("{}", package.display());
+            return Ok(());
+        }
+        ["--short"] => (SHORT, Some(BUDGET)),
+        [] => (TESTS, None),
+        all => (all, None),
+    };
+    let ended = boot(&package, tests, limit)?;
+    print!("{}", skips::summary(&ended.skips));
+    println!("{}", ended.tally());
+    match ended.status.as_deref() {
+        Some("0") => Ok(()),
+        Some(status) => bail!("the tests ended with status {status}"),
+        None => bail!("the machine ended before the tests, or had too little time"),
+    }
+}
+
+/// CI's part: runs [`SHORT`], where that is possible, and returns the counts. What is skipped goes to the file `to`.
+pub fn try_out(to: &Path) -> Result<Tally> {
+    let cannot = |why: &str| skips::add(to, TIER, "vm", why).map(|()| Tally::default());
+    let package = match fetch() {
+        Ok(package) => package,
+        Err(e) => return cannot(&format!("{e:#}")),
+    };
+    let ended = boot(&package, SHORT, Some(BUDGET))?;
+    match ended.status.as_deref() {
+        Some("0") => {
+            for s in &ended.skips {
+                skips::add(to, &s.tier, &s.test, &s.why)?;
+            }
+            // The file is counted at the end.
+            Ok(ended.passed())
+        }
+        Some(status) => bail!("the tests ended with status {status}"),
+        None if ended.in_time => bail!("the machine ended before the tests"),
+        None => cannot(&format!("the tests took longer than {} s", BUDGET.as_secs())),
+    }
+}
+
+/// Checks that a machine can be made here, and fetches the kernel's package where it is not there yet.
+fn fetch() -> Result<PathBuf> {
+    let root_user = succeed(Command::new("id").arg("-u"))?;
+    ensure!(root_user.starts_with(b"0\n"), "not root: the machine reads the files of this one");
     for (tool, package) in TOOLS {
         let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).stdout(Stdio::null()).status()?;
         ensure!(found.success(), "no {tool}: install the Debian package {package}");
     }
-    let package = Path::new(package).canonicalize().with_context(|| package.clone())?;
     let dir = root().join("target/vm");
+    fs::create_dir_all(&dir)?;
+    let is_package = |f: &str| f.starts_with(KERNEL.0) && f.ends_with(".deb");
+    let fetched = || fs::read_dir(&dir).ok()?.flatten().map(|e| e.path()).find(|p| name_of(p).is_some_and(is_package));
+    if let Some(package) = fetched() {
+        return Ok(package);
+    }
+    if kernel_of_apt()?.is_none() {
+        let _ = Command::new("apt-get").args(["-q", "update"]).stdout(Stdio::null()).status();
+    }
+    let name = kernel_of_apt()?.with_context(|| format!("apt knows no {}NN{}", KERNEL.0, KERNEL.1))?;
+    succeed(Command::new("apt-get").args(["-q", "download", &name]).current_dir(&dir))?;
+    fetched().context("apt-get download has left no package")
+}
+
+fn name_of(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+/// The newest kernel that apt knows.
+fn kernel_of_apt() -> Result<Option<String>> {
+    let names = succeed(Command::new("apt-cache").args(["pkgnames", KERNEL.0]))?;
+    Ok(newest(&String::from_utf8_lossy(&names)))
+}
+
+fn newest(names: &str) -> Option<String> {
+    let number = |name: &str| name.strip_prefix(KERNEL.0)?.strip_suffix(KERNEL.1)?.parse::<u32>().ok();
+    names.lines().filter_map(|name| Some((number(name)?, name))).max().map(|(_, name)| name.to_string())
+}
+
+/// Boots the kernel of a package and runs tests on it, for no longer than `limit`.
+fn boot(package: &Path, tests: &[&str], limit: Option<Duration>) -> Result<Ended> {
+    let dir = root().join("target/vm/machine");
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir)?;
     let kernel = dir.join("kernel");
-    succeed(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&kernel))?;
+    succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&kernel))?;
     let initramfs = initramfs(&dir, &kernel)?;
     let script = dir.join("run.sh");
     fs::write(&script, script_of(&test_binary()?, tests))?;
-    boot(&kernel, &initramfs, &script)
+    let mut ended = watch(qemu(&kernel, &initramfs, &script)?, limit)?;
+    let left_out = SLOW.iter().filter(|slow| tests.iter().any(|t| slow.contains(t)));
+    ended.skips.extend(left_out.map(|test| skipped("vm:speed", test, "the emulated machine is slow")));
+    Ok(ended)
+}
+
+/// A test that the machine did not run. Its tier is of that kernel: what this one must offer is another matter.
+fn skipped(tier: &str, test: &str, why: &str) -> Skip {
+    Skip { tier: format!("linux-6.1:{tier}"), test: format!("vm::{test}"), why: why.into() }
+}
+
+/// How a run has ended.
+#[derive(Default)]
+struct Ended {
+    /// The exit status of the tests; none where they did not end.
+    status: Option<String>,
+    /// The machine has ended by itself.
+    in_time: bool,
+    /// What the tests have counted.
+    counted: Tally,
+    skips: BTreeSet<Skip>,
+}
+
+impl Ended {
+    /// The counts without what was skipped.
+    fn passed(&self) -> Tally {
+        let left_out = self.skips.iter().filter(|s| s.tier.ends_with("vm:speed")).count();
+        self.counted.without(skips::tests(&self.skips).len() - left_out)
+    }
+
+    fn tally(&self) -> Tally {
+        self.passed().and_skipped(skips::tests(&self.skips).len())
+    }
+
+    /// Takes in a line of the machine's console.
+    fn line(&mut self, line: &str) {
+        let line = line.trim();
+        if let Some(status) = line.strip_prefix("vm: exit ") {
+            self.status = Some(status.to_string());
+        } else if let Some(skip) = line.strip_prefix("skipped: ") {
+            let mut columns = skip.splitn(3, '\t');
+            if let (Some(tier), Some(test), Some(why)) = (columns.next(), columns.next(), columns.next()) {
+                self.skips.insert(skipped(tier, test, why));
+            }
+        } else {
+            self.counted.add_result(line);
+        }
+    }
+}
+
+/// Shows the console of a machine until it ends, or until `limit` is over.
+fn watch(mut qemu: std::process::Child, limit: Option<Duration>) -> Result<Ended> {
+    let start = Instant::now();
+    let console = qemu.stdout.take().context("no console")?;
+    let (send, lines) = channel();
+    let reader = std::thread::spawn(move || {
+        let all = BufReader::new(console).split(b'\n').map_while(Result::ok);
+        all.map(|line| String::from_utf8_lossy(&line).into_owned()).try_for_each(|line| send.send(line))
+    });
+    let mut ended = Ended { in_time: true, ..Ended::default() };
+    loop {
+        let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(start.elapsed()));
+        match lines.recv_timeout(left) {
+            Ok(line) => {
+                println!("{}", line.trim_end());
+                ended.line(&line);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                ended.in_time = false;
+                qemu.kill()?;
+                break;
+            }
+        }
+    }
+    qemu.wait()?;
+    drop(lines);
+    let _ = reader.join();
+    Ok(ended)
 }
 
 fn succeed(command: &mut Command) -> Result<Vec<u8>> {
@@ -142,11 +339,12 @@ fn test_binary() -> Result<String> {
     binary.context("cargo named no binary of the tests")
 }
 
-fn script_of(binary: &str, tests: &[String]) -> String {
+fn script_of(binary: &str, tests: &[&str]) -> String {
     let quoted = |s: &str| format!("'{}'", s.replace('\'', r"'\''"));
-    let tests: Vec<String> = tests.iter().map(|t| quoted(t)).collect();
+    let slow = SLOW.iter().flat_map(|test| ["--skip", test]);
+    let tests: Vec<String> = tests.iter().copied().chain(slow).map(quoted).collect();
     format!(
-        "cd {}\nuname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600\n{} --test-threads 1 {}\nstatus=$?\n\
+        "cd {}\nuname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600\n{} --color never --test-threads 1 {}\nstatus=$?\n\
          [ -e /tmp/trapline-skips ] && sed 's/^/skipped: /' /tmp/trapline-skips\necho \"vm: exit $status\"\n\
          /bin/busybox poweroff -f\n",
         quoted(&root().join("crates/cli").display().to_string()),
@@ -155,40 +353,48 @@ fn script_of(binary: &str, tests: &[String]) -> String {
     )
 }
 
-fn boot(kernel: &Path, initramfs: &Path, script: &Path) -> Result<()> {
+fn qemu(kernel: &Path, initramfs: &Path, script: &Path) -> Result<std::process::Child> {
     let image = find(&kernel.join("boot"), &|f| f.starts_with("vmlinuz")).context("the package has no vmlinuz")?;
     let mut qemu = Command::new("qemu-system-x86_64");
-    qemu.args([
-        "-accel",
-        "tcg,thread=single",
-        "-cpu",
-        "max,la57=off",
-        "-smp",
-        "2",
-        "-m",
-        "8G",
-        "-nographic",
-        "-no-reboot",
-    ]);
+    qemu.args(["-accel", "tcg,thread=single", "-cpu", "max,la57=off", "-smp", "2", "-m", "4G"]);
+    qemu.args(["-nographic", "-no-reboot"]);
     qemu.arg("-kernel").arg(image).arg("-initrd").arg(initramfs).arg("-append");
     qemu.arg(format!("console=ttyS0 quiet panic=-1 edd=off trapline_vm={}", script.display()));
     qemu.args(["-fsdev", "local,id=host,path=/,security_model=none,multidevs=remap,readonly=on"]);
     qemu.args(["-device", "virtio-9p-pci,fsdev=host,mount_tag=host"]);
-    let out = qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().and_then(|mut child| {
-        let console = child.stdout.take();
-        let mut ended = None;
-        for line in console.into_iter().flat_map(|c| std::io::BufRead::lines(std::io::BufReader::new(c))) {
-            let line = line.unwrap_or_default();
-            println!("{line}");
-            if let Some(status) = line.trim().strip_prefix("vm: exit ") {
-                ended = Some(status.to_string());
-            }
+    qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("qemu-system-x86_64")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_kernel_is_taken_and_no_other_flavour() {
+        let names = "linux-image-6.1.0-9-amd64\nlinux-image-6.1.0-50-amd64\nlinux-image-6.1.0-51-cloud-amd64\n\
+                     linux-image-6.1.0-52-amd64-dbg\nlinux-image-6.1.0-53-amd64-unsigned\nlinux-image-6.1.0-12-amd64\n";
+        assert_eq!(newest(names).as_deref(), Some("linux-image-6.1.0-50-amd64"));
+        assert_eq!(newest(""), None);
+    }
+
+    #[test]
+    fn the_console_is_counted() {
+        let mut ended = Ended::default();
+        for line in [
+            "test kernel::a ... ok\r",
+            "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 300 filtered out; finished in 9.00s\r",
+            "skipped: fentry\tprobes::b\tnot known\r",
+            "vm: exit 0\r",
+        ] {
+            ended.line(line);
         }
-        child.wait().map(|_| ended)
-    })?;
-    match out.as_deref() {
-        Some("0") => Ok(()),
-        Some(status) => bail!("the tests ended with status {status}"),
-        None => bail!("the machine ended before the tests"),
+        ended.skips.insert(skipped("vm:speed", "kernel::c", "slow"));
+        assert_eq!(
+            (ended.status.as_deref(), ended.tally().to_string().as_str()),
+            (Some("0"), "4 passed, 0 failed, 2 skipped")
+        );
+        let tiers: Vec<_> = ended.skips.iter().map(|s| (s.tier.as_str(), s.test.as_str())).collect();
+        assert_eq!(tiers, [("linux-6.1:fentry", "vm::probes::b"), ("linux-6.1:vm:speed", "vm::kernel::c")]);
+        assert!(skips::missing("fentry,vm,kernel", &ended.skips).is_none());
     }
 }

@@ -15,14 +15,24 @@ use crate::btf_offsets::BtfOffsets;
 use crate::frame::{Emitter, FRAMES, Generated, Maps, Session, USER_STACK, field, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
-use crate::scratch;
+use crate::scratch::{self, Shape};
 use events::layout::Layout;
+use events::schema::FIRST_CAPS;
 use fields::{comm, context, going, ready, value};
 
 pub use fields::{Field, Plan, Tail, Value, Whose};
 
 /// The most bytes of a string that is read, its NUL included.
 pub const STRING: i32 = 256;
+
+impl Plan<'_> {
+    /// What its scratch buffers are made for.
+    pub fn shape(&self, offsets: &BtfOffsets) -> Shape {
+        let tails: usize = self.fields.iter().filter_map(|f| f.tail).map(Tail::most).sum();
+        let event = Layout::of(self.schema).fixed + tails;
+        Shape::of_probe(event.max(self.filter.as_ref().map_or(0, |f| filter::room(f, offsets))))
+    }
+}
 
 /// The program that counts the entries of functions whose returns another one is for: the kernel follows a limited number of returns.
 pub fn entered(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
@@ -34,8 +44,30 @@ pub fn entered(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan
     })
 }
 
-/// Reads a string at the address in r3; sets the capture bits of argument `i`.
-fn string(e: &mut Emitter<'_>, helper: Helper, i: usize) {
+/// Where the two capture bits of an argument are.
+#[derive(Clone, Copy)]
+struct CapBits {
+    size: Size,
+    at: i16,
+    shift: i32,
+}
+
+impl CapBits {
+    /// Those of argument `i`; none where the class has no bits for it.
+    fn of(layout: &Layout, i: usize) -> Option<CapBits> {
+        match i.checked_sub(FIRST_CAPS) {
+            None => Some(CapBits { size: Size::H, at: field::CAP, shift: 2 * i as i32 }),
+            // A byte has those of four arguments.
+            Some(i) => {
+                let at = layout.more_caps?;
+                Some(CapBits { size: Size::B, at: (at + i / 4) as i16, shift: 2 * (i % 4) as i32 })
+            }
+        }
+    }
+}
+
+/// Reads a string at the address in r3; sets its capture bits.
+fn string(e: &mut Emitter<'_>, helper: Helper, cap: Option<CapBits>) {
     let [bad, good, done] = [e.new_label(), e.new_label(), e.new_label()];
     e.place(R1, 0);
     e.mov(R2, STRING);
@@ -45,7 +77,7 @@ fn string(e: &mut Emitter<'_>, helper: Helper, i: usize) {
     e.bind(bad);
     e.place(R1, 0);
     e.store(Size::B, R1, 0, 0);
-    capture(e, i, 3);
+    capture(e, cap, 3);
     e.alu(Alu::Add, reg::END, 1);
     e.jump(done);
     e.bind(good);
@@ -56,25 +88,25 @@ fn string(e: &mut Emitter<'_>, helper: Helper, i: usize) {
     e.jump_if(Cond::Lt, R0, STRING, whole);
     e.mov(R9, 2);
     e.bind(whole);
-    if i < 6 {
-        e.alu(Alu::Lsh, R9, 2 * i as i32);
-        e.load_event(Size::H, R1, field::CAP);
+    if let Some(CapBits { size, at, shift }) = cap {
+        e.alu(Alu::Lsh, R9, shift);
+        e.load_event(size, R1, at);
         e.alu(Alu::Or, R1, R9);
-        e.store_event(Size::H, field::CAP, R1);
+        e.store_event(size, at, R1);
     }
     e.bind(done);
 }
 
-fn capture(e: &mut Emitter<'_>, i: usize, bits: i32) {
-    if i < 6 {
-        e.load_event(Size::H, R1, field::CAP);
-        e.alu(Alu::Or, R1, bits << (2 * i));
-        e.store_event(Size::H, field::CAP, R1);
+fn capture(e: &mut Emitter<'_>, cap: Option<CapBits>, bits: i32) {
+    if let Some(CapBits { size, at, shift }) = cap {
+        e.load_event(size, R1, at);
+        e.alu(Alu::Or, R1, bits << shift);
+        e.store_event(size, at, R1);
     }
 }
 
 /// Return addresses: `u16 n`, n × u64.
-fn stack(e: &mut Emitter<'_>, i: usize, frames: u8, flags: i32) {
+fn stack(e: &mut Emitter<'_>, cap: Option<CapBits>, frames: u8, flags: i32) {
     let [bad, done] = [e.new_label(), e.new_label()];
     let most = i32::from(frames).clamp(1, FRAMES) * 8;
     context(e);
@@ -91,29 +123,29 @@ fn stack(e: &mut Emitter<'_>, i: usize, frames: u8, flags: i32) {
     e.store(Size::H, R1, 0, R2);
     e.alu(Alu::Add, reg::END, R0);
     e.alu(Alu::Add, reg::END, 2);
-    capture(e, i, 1);
+    capture(e, cap, 1);
     e.jump(done);
     // Where there is no stack, it has no frames.
     e.bind(bad);
     e.place(R1, 0);
     e.store(Size::H, R1, 0, 0);
     e.alu(Alu::Add, reg::END, 2);
-    capture(e, i, 1);
+    capture(e, cap, 1);
     e.bind(done);
 }
 
-fn tail(e: &mut Emitter<'_>, i: usize, at: i16, tail: Tail) {
+fn tail(e: &mut Emitter<'_>, cap: Option<CapBits>, at: i16, tail: Tail) {
     match tail {
         Tail::UserString | Tail::KernelString => {
             e.load_event(Size::D, R3, at);
             let user = tail == Tail::UserString;
-            string(e, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, i);
+            string(e, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, cap);
         }
         Tail::ContextString { off } => {
             context(e);
             e.mov(R3, R2);
             e.alu(Alu::Add, R3, i32::from(off));
-            string(e, Helper::ProbeReadKernelStr, i);
+            string(e, Helper::ProbeReadKernelStr, cap);
         }
         Tail::DataLoc { off } => {
             context(e);
@@ -121,14 +153,14 @@ fn tail(e: &mut Emitter<'_>, i: usize, at: i16, tail: Tail) {
             e.alu(Alu::And, R1, 0xffff);
             e.mov(R3, R2);
             e.alu(Alu::Add, R3, R1);
-            string(e, Helper::ProbeReadKernelStr, i);
+            string(e, Helper::ProbeReadKernelStr, cap);
         }
         Tail::Comm => {
             comm(e, R3);
-            string(e, Helper::ProbeReadKernelStr, i);
+            string(e, Helper::ProbeReadKernelStr, cap);
         }
-        Tail::KernelStack { frames, skip } => stack(e, i, frames, i32::from(skip)),
-        Tail::UserStack(n) => stack(e, i, n, USER_STACK),
+        Tail::KernelStack { frames, skip } => stack(e, cap, frames, i32::from(skip)),
+        Tail::UserStack(n) => stack(e, cap, n, USER_STACK),
         Tail::Hidden => {
             e.place(R1, 0);
             e.store(Size::B, R1, 0, 0);
@@ -152,6 +184,7 @@ fn whose(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
 /// [`crate::AsmError::Generator`] where the filter is too complex.
 pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
     let layout = Layout::of(plan.schema);
+    debug_assert!(!plan.schema.is_span(), "{}: a program of one place has no start", plan.schema.name);
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
         whose(e, plan, out);
@@ -174,6 +207,9 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
             e.store_event(Size::H, field::ID, i32::from(plan.schema.id));
         }
         e.store_event(Size::H, field::CAP, 0);
+        if let Some(at) = layout.more_caps {
+            e.store_event(Size::D, at as i16, 0);
+        }
         match plan.whose {
             Whose::Tasks | Whose::Anyone => e.who(),
             Whose::Nobody => [12, 16].into_iter().for_each(|at| e.store_event(Size::W, at, 0)),
@@ -187,7 +223,7 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
         for (i, (field, (at, _))) in plan.fields.iter().zip(layout.args).enumerate() {
             if let Some(t) = field.tail {
                 e.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
-                tail(e, i, at as i16, t);
+                tail(e, CapBits::of(&layout, i), at as i16, t);
             }
         }
         e.output();

@@ -1,12 +1,16 @@
-//! The scratch buffer of a processor: an event is built at its front, programs keep words at its end.
+//! The scratch buffer of a processor: programs keep words at its front, and build an event after them.
 //!
 //! ```text
-//!  0                                  EVENT                     SIZE
-//!  ┌─────────────────────────────────┬─────────────────────────┐
-//!  │ the event under construction     │ words: counters, what    │   one buffer per processor, and one set of buffers
-//!  │ (and what a filter reads before) │ user space sets, ops     │   for the calls and one for each other enabling
-//!  └─────────────────────────────────┴─────────────────────────┘
+//!                             r7
+//!  ┌────────────┬──────────────┬─────────────────────────────────┐
+//!  │ words of   │ words of all:│ the event under construction    │   one buffer per processor, and one set of buffers
+//!  │ calls: ops,│ counters,    │ (and what a filter reads before)│   for the calls and one for each other enabling
+//!  │ counters   │ what user    │                                 │
+//!  │            │ space sets   │                                 │
+//!  └────────────┴──────────────┴─────────────────────────────────┘
 //! ```
+//!
+//! The buffers of an enabling have no words of calls, and room for its own events only: a session may have thousands.
 //!
 //! Every word is declared once, as a field of a struct, and its offset is computed from there: two words cannot overlap.
 //!
@@ -16,14 +20,16 @@
 
 use std::mem::{offset_of, size_of};
 
-/// Bytes at the front, where an event is built. The largest op takes 32 KiB, and starts within the first 16.
+/// Bytes for an event of a call. The largest op takes 32 KiB, and starts within the first 16.
 pub const EVENT: usize = 52 << 10;
 /// The most bytes of an event that goes into a ring.
 pub const MAX_EVENT: i32 = 0xc000;
-/// Bytes of the buffer.
-pub const SIZE: u32 = size_of::<Buffer>() as u32;
-/// Where the offsets of words count from.
-pub const BASE: i32 = offset_of!(Buffer, words) as i32;
+/// Bytes of the buffer of calls.
+pub const SIZE: u32 = Shape::CALLS.size();
+/// Bytes of words before the event in the buffer of calls.
+pub const WORDS: usize = size_of::<Words>();
+/// The first word, as an offset from the event, where `frame::reg::BUFFER` points.
+pub(crate) const BASE: i32 = -(WORDS as i32);
 
 /// Parts of a filter that have a counter of their own; the last counter is for all parts from there on.
 pub const PARTS: usize = 32;
@@ -46,16 +52,8 @@ macro_rules! words {
 }
 
 words! {
-    /// Events that happened, but those that the filter of a probe rejected.
-    pub SEEN[1];
-    /// Events that were lost: they found the ring full, the buffer taken, or no memory for their task's state.
-    pub DROPPED[1];
     /// The lost events of each class, by its id, where that is known.
     pub DROPPED_CLASSES[CLASSES];
-    /// Events that a part of a filter rejected.
-    pub FILTERED[PARTS];
-    /// Events that lack a value which their filter names.
-    pub UNKNOWN[1];
     /// Calls that a filter rejected, by number. They are among those in `FILTERED` and `UNKNOWN`.
     pub FILTERED_CALLS[CALLS];
     /// Threads that traced threads have created.
@@ -64,14 +62,6 @@ words! {
     pub ENDED[1];
     /// Traced threads that are gone: they have switched for the last time, and were reaped.
     pub FREED[1];
-    /// Functions entered whose returns the program is for.
-    pub ENTERED[1];
-    /// Set by user space: which events are not recorded ([`crate::frame::session_switch`]).
-    pub SWITCH[1];
-    /// Set by user space: the session is over. Some programs take long to detach; what they see then is not recorded.
-    pub STOPPED[1];
-    /// 1 while a run of a program has claimed the buffer.
-    pub BUSY[1];
 
     // Of the ops: a number that is spilled there is unknown to the verifier when it is reloaded.
     /// For a number that is reloaded at once.
@@ -120,12 +110,69 @@ words! {
     pub(crate) MOUNT[1];
     /// Whether the root was reached.
     pub(crate) REACHED[1];
+
+    // Of all programs.
+    /// Events that happened, but those that the filter of a probe rejected.
+    pub SEEN[1];
+    /// Events that were lost: they found the ring full, the buffer taken, or no memory for their task's state.
+    pub DROPPED[1];
+    /// Events that a part of a filter rejected.
+    pub FILTERED[PARTS];
+    /// Events that lack a value which their filter names.
+    pub UNKNOWN[1];
+    /// Functions entered whose returns the program is for.
+    pub ENTERED[1];
+    /// Set by user space: which events are not recorded ([`crate::frame::session_switch`]).
+    pub SWITCH[1];
+    /// Set by user space: the session is over. Some programs take long to detach; what they see then is not recorded.
+    pub STOPPED[1];
+    /// 1 while a run of a program has claimed the buffer.
+    pub BUSY[1];
 }
 
-#[repr(C)]
-struct Buffer {
-    event: [u8; EVENT],
-    words: Words,
+/// What a map of buffers is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The first word.
+    first: i16,
+    /// Bytes for an event.
+    event: u32,
+}
+
+impl Shape {
+    /// For calls: all words, and the largest event.
+    pub const CALLS: Shape = Shape { first: 0, event: EVENT as u32 };
+
+    /// For other probes, whose events and filters need so many bytes.
+    pub fn of_probe(event: usize) -> Shape {
+        Shape { first: SEEN, event: event.min(EVENT).next_multiple_of(8) as u32 }
+    }
+
+    /// Bytes of words before the event.
+    pub(crate) const fn words(self) -> u32 {
+        WORDS as u32 - self.first as u32
+    }
+
+    /// Bytes of a buffer.
+    pub const fn size(self) -> u32 {
+        self.words() + self.event
+    }
+
+    /// Offset of a word of a processor's buffer in the array of buffers.
+    pub fn index(self, cpu: u32, word: i16) -> usize {
+        cpu as usize * self.size() as usize + (word - self.first) as usize
+    }
+
+    /// Whether lost events are counted by class.
+    pub(crate) fn counts_classes(self) -> bool {
+        self.first <= DROPPED_CLASSES
+    }
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape::CALLS
+    }
 }
 
 /// Offsets of what a filter or a program keeps in the front of the buffer before the event is built: after any fixed part.
@@ -152,9 +199,9 @@ const fn offset(at: usize) -> i16 {
     at as i16
 }
 
-/// Offset of a word of a processor's buffer in the array of buffers.
+/// Offset of a word of a processor's buffer in the array of buffers of calls.
 pub fn index(cpu: u32, word: i16) -> usize {
-    cpu as usize * SIZE as usize + BASE as usize + word as usize
+    Shape::CALLS.index(cpu, word)
 }
 
 #[cfg(test)]
@@ -178,5 +225,11 @@ mod tests {
         }
         assert_eq!(size_of::<Words>(), next, "a word is missing here");
         assert_eq!(SIZE as usize, EVENT + next);
+        // From SEEN on, words are those of all programs.
+        let of_all = [SEEN, DROPPED, FILTERED, UNKNOWN, ENTERED, SWITCH, STOPPED, BUSY];
+        assert!(of_all.iter().all(|word| *word >= SEEN) && REACHED < SEEN && DROPPED_CLASSES < SEEN);
+        let probe = Shape::of_probe(100);
+        assert_eq!((probe.size() as usize, probe.index(0, SEEN)), (next - SEEN as usize + 104, 0));
+        assert_eq!(probe.index(1, BUSY), probe.size() as usize + (BUSY - SEEN) as usize);
     }
 }

@@ -184,6 +184,11 @@ fn report() -> Command {
                 .require_equals(true)
                 .default_missing_value("call"),
         )
+        .arg(
+            Arg::new("follow-recording").long("follow").action(ArgAction::SetTrue).help(
+                "Of a recording that goes on, show what comes too, a second or two later, until it ends, or Ctrl-C",
+            ),
+        )
         .arg(long_flag("mappings", "Show what processes mapped too (json and record)"))
         .arg(long_flag("hist", "With --latency: a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))

@@ -1,96 +1,73 @@
-//! What of the events that arrive is shown: calls, outcomes, signals, paths.
+//! `--where` and `--param`: the filter language on the command line.
 
-use engine::select::{Calls, Outcomes, Signals};
-use engine::sieve::{Sieve, Where};
-use events::layout::CAP_NO_RESULT;
-use events::names::Names;
-use events::types::{Fmt, StrKind, Type};
-use events::{Event, Int};
+use crate::complain;
+use clap::ArgMatches;
+use engine::pipeline::filter::{Expression, Filtered};
+use engine::pipeline::selection::Selection;
+use engine::select::Calls;
+use engine::{Error, Result};
+use events::Schema;
+use std::io::Write;
 use std::sync::Arc;
 
-/// The filter of a `trace`.
-pub struct Filter {
-    /// Calls.
-    pub calls: Calls,
-    /// Outcomes.
-    pub outcomes: Outcomes,
-    /// Signals.
-    pub signals: Signals,
-    /// Paths; empty for all.
-    pub paths: Vec<Vec<u8>>,
-    /// What processes map.
-    pub mappings: bool,
-    /// Signals, stops and ends: not where only probes other than calls are enabled.
-    pub lives: bool,
-    /// `--where`.
-    pub filter: Option<Arc<Where>>,
-    /// What of it is asked here, and of the filter that a trace was recorded with.
-    pub sieves: Vec<Sieve>,
+/// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it has been said.
+pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Expression>>> {
+    let Some(text) = m.get_one::<String>("where") else {
+        return match m.contains_id("param") {
+            true => Err(Error::usage("--param", "there is no filter that could name it", "give --where EXPR too")),
+            false => Ok(None),
+        };
+    };
+    let params: Vec<String> = m.get_many::<String>("param").into_iter().flatten().cloned().collect();
+    match Expression::new(text, &params, calls, probes) {
+        Ok(filter) => {
+            filter.note().iter().filter(|_| m.get_count("quiet") == 0).for_each(|note| complain(note));
+            Ok(Some(Arc::new(filter)))
+        }
+        Err(d) => {
+            let terminal = sys::process::is_terminal(&std::io::stderr());
+            let said = if terminal { d.block("--where", text) } else { d.line("--where", text) };
+            let _ = std::io::stderr().write_all((said + "\n").as_bytes());
+            Err(Error::Said)
+        }
+    }
 }
 
-impl Filter {
-    /// Whether every event passes.
-    pub fn is_all(&self) -> bool {
-        self.calls.is_all()
-            && self.outcomes == Outcomes::ALL
-            && self.paths.is_empty()
-            && self.mappings
-            && self.lives
-            && self.sieves.is_empty()
-            && (1..65).all(|n| self.signals.contains(n))
+/// Gives the selection a filter, typed for its calls and for the classes of other probes: calls that lack what it names need not be
+/// looked at.
+pub fn apply(m: &ArgMatches, to: &mut Selection, probes: &[&'static Schema]) -> Result<()> {
+    to.expression = parse(m, &to.calls, probes)?;
+    if let Some(filter) = &to.expression {
+        to.calls = filter.calls().clone();
     }
+    Ok(())
+}
 
-    /// Whether the event passes.
-    pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
-        if ev.is_syscall() {
-            return self.calls.contains(ev.schema)
-                && self.sieves.iter().all(|s| s.passes(ev, names))
-                && self.outcome(ev)
-                && self.names_path(ev, names);
-        }
-        let lives = || self.lives && self.sieves.iter().all(|s| s.passes(ev, names));
-        match ev.schema.name {
-            "exit" | "superseded" => lives(),
-            "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
-            "inflight" => self.in_flight(ev, names),
-            "map" => self.mappings,
-            _ => true,
-        }
+/// Why nothing was recorded, if it is the filter's doing or there was nothing: `passed` of the selected calls passed it.
+pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) -> Option<String> {
+    let parts = selection.expression.as_ref()?.parts();
+    let total = filtered.total();
+    if passed > 0 {
+        return None;
     }
-
-    fn in_flight(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
-        let wanted = if ev.value_of("attach") == 2 { self.outcomes.detached } else { self.outcomes == Outcomes::ALL };
-        let Ok(inner) = Event::parse(ev.bytes_of("call")) else { return false };
-        wanted
-            && self.calls.contains(inner.schema)
-            && self.sieves.iter().all(|s| s.passes(ev, names))
-            && self.names_path(&inner, names)
+    if total == 0 {
+        return Some("nothing matched: no such call was made".into());
     }
-
-    fn outcome(&self, ev: &Event<'_>) -> bool {
-        if ev.caps() & CAP_NO_RESULT != 0 {
-            self.outcomes.unfinished
-        } else if ev.errno().is_some() {
-            self.outcomes.failed
-        } else {
-            self.outcomes.successful
-        }
+    let (event, was) = if total == 1 { ("event", "was") } else { ("events", "were") };
+    let mut reasons: Vec<(u64, String)> = filtered
+        .parts
+        .iter()
+        .zip(parts)
+        .filter(|(n, _)| **n > 0)
+        .map(|(n, part)| (*n, format!("by '{part}'")))
+        .collect();
+    if filtered.unknown > 0 {
+        reasons.push((filtered.unknown, "because they lack a value that it names".into()));
     }
-
-    fn names_path(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
-        if self.paths.is_empty() {
-            return true;
-        }
-        ev.schema.args.iter().enumerate().any(|(i, a)| match a.ty {
-            Type::Str(StrKind::Path) => {
-                let t = ev.tail(i, false).or_else(|| ev.tail(i, true));
-                t.is_some_and(|t| self.paths.iter().any(|p| p == t.bytes))
-            }
-            Type::Int(Int { fmt: Fmt::Fd | Fmt::Dirfd, .. }) => {
-                let fd = ev.arg(i) as i32;
-                fd >= 0 && names.fd(ev.pid(), fd).is_some_and(|n| self.paths.contains(&n.path))
-            }
-            _ => false,
-        })
-    }
+    let why = match reasons.as_slice() {
+        [(_, only)] if total == 1 => only.clone(),
+        [(_, only)] => format!("all {only}"),
+        several => several.iter().map(|(n, why)| format!("{n} {why}")).collect::<Vec<_>>().join(", "),
+    };
+    Some(format!("nothing matched: {total} {event} {was} rejected, {why}"))
 }

@@ -18,7 +18,6 @@ mod stats;
 mod strace_flags;
 mod target;
 mod trace;
-mod wheres;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,7 +1,6 @@
-//! Where text goes: stderr, a file, a command, or a file per thread. The first failure is said once; what follows is dropped
-//! and counted.
+//! Where text goes: stderr, a file, a command, or a file per thread. The first failure is kept for whoever shows the
+//! events; what follows is dropped and counted.
 
-use crate::complain;
 use engine::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -24,7 +23,7 @@ pub struct Output {
     failed: bool,
     /// There was something to write.
     used: bool,
-    /// A command runs meanwhile, which a failure does not stop; without, a failure is kept for [`Output::trouble`].
+    /// A command runs meanwhile, which a failure does not stop.
     live: bool,
     trouble: Option<Error>,
 }
@@ -93,8 +92,8 @@ impl Output {
         self
     }
 
-    /// Why something could not be written, where nobody was told.
-    pub fn trouble(&mut self) -> Option<Error> {
+    /// Why something could not be written; once. A reader that has seen enough is no trouble.
+    pub fn take_trouble(&mut self) -> Option<Error> {
         self.trouble.take()
     }
 
@@ -199,7 +198,7 @@ impl Output {
     fn settle(&mut self, res: std::result::Result<(), (usize, io::Error)>) {
         if let Err((written, e)) = res {
             self.lost.extend(self.pending.iter().filter(|(end, _)| *end > written).map(|(_, id)| *id));
-            self.complain_once(&e);
+            self.note_failure(&e);
         }
         self.pending.clear();
         self.buf.clear();
@@ -210,21 +209,21 @@ impl Output {
         std::mem::take(&mut self.lost)
     }
 
-    fn complain_once(&mut self, e: &io::Error) {
-        if !self.failed {
-            self.failed = true;
-            // Whoever reads has seen enough (| head).
-            if matches!(self.target, Target::Stdout) && e.kind() == io::ErrorKind::BrokenPipe {
-                return;
-            }
-            let why = without_number(e);
-            if !self.live {
-                let closed = e.kind() == io::ErrorKind::BrokenPipe;
-                self.trouble = (!closed).then(|| Error::failed(&self.name, why, "choose a place with room"));
-                return;
-            }
-            complain(&format!("{}: {why} (what is traced runs on; the rest is counted as dropped)", self.name));
+    fn note_failure(&mut self, e: &io::Error) {
+        if self.failed {
+            return;
         }
+        self.failed = true;
+        let closed = e.kind() == io::ErrorKind::BrokenPipe;
+        // Whoever reads has seen enough (| head).
+        if closed && (!self.live || matches!(self.target, Target::Stdout)) {
+            return;
+        }
+        let todo = match self.live {
+            true => "what is traced runs on; the rest is counted as dropped",
+            false => "choose a place with room",
+        };
+        self.trouble = Some(Error::failed(&self.name, without_number(e), todo));
     }
 
     /// Writes what is left and waits for a command that reads.

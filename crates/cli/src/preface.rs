@@ -1,7 +1,7 @@
 //! What a trace says on stderr before it begins: the plan, the programs, and who is left out of it.
 
 use crate::run::Views;
-use engine::backend::Session;
+use engine::backend::Attached;
 use engine::plan::{Plan, Target};
 use std::io::Write;
 
@@ -32,17 +32,17 @@ pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
 }
 
 /// `--explain`: what turned out when the probes were attached.
-pub fn explain_attached(session: &Session) {
+pub fn explain_attached(attached: &Attached) {
     let line =
         |name| format!("trapline: probe: {name}: the kernel refused the first way, so it is attached in the second\n");
-    let text: String = session.fell_back().iter().map(line).collect();
+    let text: String = attached.fell_back.iter().map(line).collect();
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// `--explain=programs`: the disassembly of everything that was loaded.
-pub fn list_programs(session: &Session) {
+pub fn list_programs(attached: &Attached) {
     let mut text = String::new();
-    for (place, program) in session.programs() {
+    for (place, program) in &attached.programs {
         text.push_str(&format!("trapline: program of {place}\n{program}\n"));
     }
     if text.is_empty() {

@@ -2,15 +2,15 @@
 
 use crate::output::Output;
 use crate::run::{Named, Run, Views};
-use crate::{combinations, show, target, wheres};
+use crate::{combinations, filter, show, target};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
 use engine::enabling::{self, Captures, Request};
-use engine::plan::{self, Backend, Plan};
-use engine::recorder::{Config, Recorder, least_size};
+use engine::pipeline::filter::Expression;
+use engine::pipeline::recorder::{Config, Recorder, least_size};
+use engine::plan::{Backend, Plan};
 use engine::returns::replaces_returns;
 use engine::rights;
-use engine::sieve::Where;
 use engine::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,24 +19,31 @@ use std::path::{Path, PathBuf};
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let requests = requests(m)?;
     let mut calls = calls_of(&requests);
-    calls.extend(expressions(m).filter(|e| is_qualified(e)).cloned());
-    let (mut filter, raw) = show::filter_of(m, calls)?;
-    wheres::apply(m, &mut filter)?;
+    calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
+    let (mut selection, raw) = show::filter_of(m, calls)?;
     let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
-    filter.lives = !no_calls;
-    let (mut plan, mut why) = target::plan(m, &filter)?;
-    let pids = if let plan::Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() };
+    selection.lives = !no_calls;
     // Before other classes are made: the programs count what is lost of the first ones by name.
-    plan.call_captures = enabling::call_captures(&requests, captures(m)?, &filter.calls)?;
-    plan.probes = enabling::enable(&requests, captures(m)?, &pids)?;
+    let mut call_captures = enabling::call_captures(&requests, captures(m)?, &selection.calls)?;
+    let target = target::target(m)?;
+    let mut probes = enabling::enable(&requests, captures(m)?, &target)?;
+    let in_place = probes.iter().filter(|e| e.point.is_some());
+    let classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
+    filter::apply(m, &mut selection, &classes)?;
+    if let Some(expression) = &selection.expression {
+        call_captures.retain(|c| selection.calls.contains(c.schema));
+        enabling::narrow(&mut probes, expression)?;
+    }
+    let (mut plan, mut why) = target::plan(m, target, &selection)?;
+    (plan.call_captures, plan.probes) = (call_captures, probes);
     engine::returns::guard(&mut plan, m.get_flag("force"))?;
     plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
-    if filter.filter.is_some() && !plan.call_filters.is_empty() {
+    if selection.expression.is_some() && !plan.call_filters.is_empty() {
         return Err(Error::usage("--where", "calls have a filter in an -e too", "give one of them"));
     }
     plan.measure = m.get_flag("cost");
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
-    if !asked.is_empty() && plan.probes.is_empty() && filter.calls.is_empty() && asked != ["none"] {
+    if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
         let todo = "name a probe or a call; -e none records signals and ends alone";
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
     }
@@ -69,7 +76,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         }
         Some(dir) => {
             // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
-            plan.fd_names |= filter.calls.is_all() && filter.filter.is_none() && named.is_none();
+            plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && named.is_none();
             plan.fd_details |= plan.fd_names;
             // Two enablings of a probe have one class, unless they take different things along.
             let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
@@ -77,16 +84,16 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             classes.sort_by_key(|s| s.id);
             classes.dedup_by_key(|s| s.id);
             // What a named session records may change, and so is not hidden.
-            let select = (no_calls || plan.seen_calls() != filter.calls) && named.is_none();
-            let select = select.then(|| if no_calls { "none".into() } else { filter.calls.names().join(",") });
-            let config = config(m, dir, plan.backend.name(), clocks, classes, select, filter.filter.as_deref())?;
+            let select = (no_calls || plan.seen_calls() != selection.calls) && named.is_none();
+            let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
+            let config = config(m, dir, plan.backend.name(), clocks, classes, select, selection.expression.as_deref())?;
             if m.get_flag("force") {
                 replace(&config.dir)?;
             }
             Some(Recorder::new(&config)?)
         }
     };
-    Run::through(m, plan, &why, filter, views, keep, named)?.finish(m, started)
+    Run::through(m, plan, &why, selection, views, keep, named)?.finish(m, started)
 }
 
 /// Refuses options that mean something without a trace only, or with one only.
@@ -134,16 +141,11 @@ fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &m
 }
 
 fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
-    expressions(m).filter(|e| !is_qualified(e)).map(|e| Request::parse(e)).collect()
+    expressions(m).filter(|e| !show::is_qualified(e)).map(|e| Request::parse(e)).collect()
 }
 
 fn expressions(m: &ArgMatches) -> impl Iterator<Item = &String> {
     m.get_many::<String>("expr").into_iter().flatten()
-}
-
-/// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.
-fn is_qualified(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
 /// What of the requests is about calls, as `-e` of trace has it. Without any request, all calls; with other probes alone, none.
@@ -173,7 +175,7 @@ fn config(
     clocks: show::Clocks,
     classes: Vec<&'static events::Schema>,
     select: Option<String>,
-    filter: Option<&Where>,
+    filter: Option<&Expression>,
 ) -> Result<Config> {
     let words: Vec<String> =
         m.get_many::<OsString>("command").into_iter().flatten().map(|w| w.to_string_lossy().into_owned()).collect();

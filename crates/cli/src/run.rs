@@ -1,27 +1,27 @@
 //! A session under way: events go from the backend to views and to a trace, signals to whom they are meant for, and the end is
 //! told as it was.
 
-mod interrupts;
+pub mod interrupts;
 mod orders;
 
 use crate::complain;
-use crate::filter::Filter;
 use crate::output::Output;
-use crate::show::Shown;
+use crate::show::{Shown, ToOutput};
 use crate::stats::Stats;
-use crate::{preface, target, wheres};
+use crate::{filter, preface, target};
 use clap::ArgMatches;
 use ctf::folder::reason;
-use engine::backend::Session;
-use engine::collector::{Collector, Fate};
-use engine::fdtable::FdTable;
-use engine::maps::Maps;
+use engine::backend;
+use engine::backend::stats::Report;
+use engine::pipeline::filter::{EventFilter, Filtered, RecorderFilter, Tally};
+use engine::pipeline::maps::Maps;
+use engine::pipeline::pump::{Pump, Sink};
+use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
+use engine::pipeline::selection::Selection;
 use engine::plan::{Plan, Target};
-use engine::recorder::{Monitor, News, Recorder, Totals};
-use engine::sieve::{Gate, Sieve, Tally};
 use engine::silence::{self, Reach};
 use engine::{Error, Result};
-use events::{Event, Schema};
+use events::Schema;
 use interrupts::{Interrupts, Wish};
 pub use orders::Named;
 use serde_json::json;
@@ -36,10 +36,7 @@ pub type Views = Vec<(Shown, Output)>;
 /// A session under way.
 pub struct Run {
     plan: Plan,
-    session: Session,
-    collector: Collector,
-    filter: Filter,
-    views: Views,
+    pump: Pump<'static>,
     interrupts: Interrupts,
     stopping: bool,
     /// The signal that has ended the session, and ends trapline where a command runs on.
@@ -50,8 +47,6 @@ pub struct Run {
     in_time: bool,
     /// Of the recorder, where events are kept.
     monitor: Option<Monitor>,
-    /// What is mapped: kept with the events.
-    maps: Maps,
     /// What `--where` holds back outside of the kernel.
     tally: Option<Arc<Tally>>,
     /// Whether the files of probes are mapped.
@@ -66,16 +61,16 @@ impl Run {
         m: &ArgMatches,
         mut plan: Plan,
         why: &str,
-        mut filter: Filter,
+        mut selection: Selection,
         mut views: Views,
         mut keep: Option<Recorder>,
         named: Option<Named>,
     ) -> Result<Run> {
-        filter.sieves.extend(Sieve::shown(&plan));
-        let mut tally = filter.sieves.first().map(Sieve::tally);
-        if let (Some(keep), Some(gate)) = (&mut keep, Gate::of(&plan)) {
-            tally = Some(gate.tally());
-            keep.set_gate(Some(gate));
+        selection.filters.extend(EventFilter::shown(&plan));
+        let mut tally = selection.filters.first().map(EventFilter::tally);
+        if let (Some(keep), Some(filter)) = (&mut keep, RecorderFilter::of(&plan)) {
+            tally = Some(filter.tally());
+            keep.set_filter(Some(filter));
         }
         let duration = m.get_one::<String>("duration").map(|s| target::duration("--duration", s)).transpose()?;
         let readers = preface::readers(&mut plan.target, &views);
@@ -91,33 +86,32 @@ impl Run {
         // attaches may be interrupted in the midst of it.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
-        let session = Session::start(&plan, keep, !views.is_empty())?;
+        let mut source = backend::start(&plan, keep, !views.is_empty())?;
+        let attached = source.take_attached();
         if m.contains_id("explain") {
-            preface::explain_attached(&session);
+            preface::explain_attached(&attached);
         }
         if m.get_one::<String>("explain").is_some_and(|w| w == "programs") {
-            preface::list_programs(&session);
+            preface::list_programs(&attached);
         }
         if let Some(said) = readers {
             complain(&said);
         }
-        let mut collector = Collector::default();
+        let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
+        let mut pump = Pump::new(source, selection, views.into_iter().map(sink).collect());
+        pump.watch_maps(maps, monitor.clone());
         if plan.fd_names {
-            collector.fds.enable();
+            pump.keep_descriptors();
         }
         let mut run = Run {
             plan,
-            session,
-            collector,
-            filter,
-            views,
+            pump,
             interrupts,
             stopping: false,
             ends_by: None,
             until: duration.map(|d| time::monotonic() + d),
             in_time: false,
             monitor,
-            maps,
             tally,
             reach,
             named,
@@ -127,23 +121,15 @@ impl Run {
     }
 
     fn follow_through(&mut self) {
-        let mut idle = 0;
         loop {
-            let last = self.session.finished();
-            let asked = time::monotonic();
-            if self.drain() > 0 {
-                idle = 0;
-            } else {
-                idle += 1;
-                // Nothing was left: all events before that moment have been seen.
-                self.views.iter_mut().for_each(|(v, out)| v.passed(asked, out));
-            }
-            self.views.iter_mut().for_each(|(_, out)| out.flush());
+            self.reach.iter_mut().for_each(Reach::look);
+            let turn = self.pump.turn();
+            self.pump.take_failures().iter().for_each(|e| complain(&e.to_string()));
             self.tell_news();
             self.serve();
             // The recorder comes back only from a session that has finished.
             let enough = if self.monitor.is_some() { 512 } else { 8 };
-            if last || (self.stopping && matches!(self.plan.target, Target::Command(_)) && idle > enough) {
+            if turn.ended || (self.stopping && matches!(self.plan.target, Target::Command(_)) && turn.idle > enough) {
                 return;
             }
             if let Some(wish) = self.interrupts.poll() {
@@ -156,29 +142,12 @@ impl Run {
             if self.is_for_nobody() && !self.stopping {
                 self.obey(Wish::Leave);
             }
-            if idle > 0 {
-                self.session.wait(Collector::pause(idle));
-            }
         }
     }
 
     /// Whether nobody is left to write to, and no command whose end is to be passed on.
     fn is_for_nobody(&self) -> bool {
-        let unread = !self.views.is_empty() && self.views.iter().all(|(_, out)| out.failed());
-        unread && self.monitor.is_none() && !matches!(self.plan.target, Target::Command(_))
-    }
-
-    fn drain(&mut self) -> usize {
-        self.reach.iter_mut().for_each(Reach::look);
-        let Run { collector, session, filter, views, monitor, maps, .. } = self;
-        if let Some(monitor) = monitor {
-            maps.drain(|mapping| monitor.mapping(mapping));
-            monitor.lost_mappings(maps.lost());
-        }
-        collector.drain(session, |ev, fds| {
-            maps.note(ev);
-            show(ev, fds, filter, views)
-        })
+        self.pump.is_unread() && self.monitor.is_none() && !matches!(self.plan.target, Target::Command(_))
     }
 
     fn tell_news(&mut self) {
@@ -207,7 +176,7 @@ impl Run {
 
     fn leave(&mut self) {
         self.stopping = true;
-        self.session.stop();
+        self.pump.source.stop();
     }
 
     fn obey(&mut self, wish: Wish) {
@@ -219,7 +188,7 @@ impl Run {
             }
             (_, Target::Pids(_) | Target::All { .. }) | (Wish::Leave, _) => self.leave(),
             (Wish::PassOn(sig), Target::Command(_)) => {
-                if let Some(pid) = self.session.command() {
+                if let Some(pid) = self.pump.source.command() {
                     let _ = signal::kill(pid, sig);
                 }
             }
@@ -229,94 +198,96 @@ impl Run {
 
     /// Says how it went, and passes the command's status on.
     pub fn finish(mut self, m: &ArgMatches, started: u64) -> Result<u8> {
-        let failure = self.session.failure(&self.plan);
-        for (view, output) in &mut self.views {
-            view.end(output);
-            output.close();
-            self.collector.take_back(&output.take_lost());
-        }
-        if let Some(monitor) = &self.monitor {
-            self.maps.drain(|mapping| monitor.mapping(mapping));
-            monitor.lost_mappings(self.maps.lost());
-        }
-        let lost = self.session.losses();
-        let kept = self.session.take_recorder().map(|mut recorder| {
-            recorder.set_losses(&lost);
-            recorder.finish()
-        });
+        let failure = self.pump.source.failure(&self.plan);
+        self.pump.end_sinks();
+        self.pump.take_failures().iter().for_each(|e| complain(&e.to_string()));
+        let report = self.pump.source.report();
+        let kept = self.pump.source.finish();
         self.tell_news();
-        let kept: Option<Totals> = kept.transpose()?;
+        let kept: Option<Totals> = kept?;
         if let Some(e) = failure {
             return Err(e);
         }
-        let skipped = self.session.skipped();
-        let in_kernel = self.session.filtered();
         let mut filtered = self.tally.as_ref().map(|t| t.total()).unwrap_or_default();
-        filtered.add(&in_kernel);
+        filtered.add(&report.filtered);
+        self.add_of_probes(&report, &mut filtered);
         self.reach.iter_mut().for_each(Reach::look);
         let mut stats = match &kept {
-            None => Stats::gather(&self.collector, &lost, &skipped, started),
-            Some(totals) => Stats::kept(totals, &lost, &skipped, started),
+            None => Stats::gather(&self.pump, &report.losses, &report.skipped, started),
+            Some(totals) => Stats::kept(totals, &report.losses, &report.skipped, started),
         };
-        // The collector has counted what it has seen, a recorder what it has taken.
-        let unseen = if kept.is_some() { &filtered } else { &in_kernel };
-        stats.add_filtered(unseen, self.filter.filter.as_deref().map(|w| (w, &filtered)));
-        let why = wheres::nothing_matched(&self.filter, &filtered, self.passed(kept.as_ref()));
-        stats.add_enablings(&self.plan, self.session.enablings().iter().map(|(_, n)| n), kept.as_ref());
-        stats.add_cost(&self.session);
-        self.tell(m, &stats, why.as_deref());
+        // The pump has counted what it has seen, a recorder what it has taken.
+        let unseen = if kept.is_some() { &filtered } else { &report.filtered };
+        stats.add_filtered(unseen, self.pump.selection.expression.as_deref().map(|w| (w, &filtered)));
+        let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
+        stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
+        stats.add_cost(report.cost.as_ref());
+        self.tell(m, &stats, &report, why.as_deref());
         self.farewell(&stats);
-        self.status()
+        self.status(&report)
     }
 
-    /// Selected calls that passed `--where`.
+    /// Adds what `--where` has held back of probes other than calls: their programs count it with their own filters.
+    fn add_of_probes(&self, report: &Report, filtered: &mut Filtered) {
+        let Some(expression) = &self.pump.selection.expression else { return };
+        let attached = self.plan.probes.iter().filter(|e| e.point.is_some());
+        for (e, (_, n)) in attached.zip(&report.enablings) {
+            let named = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
+            for (part, n) in named {
+                if let Some(nth) = expression.parts().iter().position(|text| *text == part.text) {
+                    filtered.parts.resize(filtered.parts.len().max(nth + 1), 0);
+                    filtered.parts[nth] += n;
+                }
+            }
+            filtered.unknown += n.filtered.saturating_sub(n.parts.iter().sum());
+        }
+    }
+
+    /// Selected events that passed `--where`.
     fn passed(&self, kept: Option<&Totals>) -> u64 {
         let of = |s: Option<&Schema>, n: u64| {
-            n * u64::from(s.is_some_and(|s| s.class == events::Class::Syscall && self.filter.calls.contains(s)))
+            n * u64::from(s.is_some_and(|s| s.class == events::Class::Probe || self.pump.selection.calls.contains(s)))
         };
         match kept {
             Some(totals) => (0..).zip(&totals.taken).map(|(id, n)| of(events::schema::by_id(id), *n)).sum(),
             None => {
-                let seen: u64 = self.collector.counters().map(|(s, n)| of(Some(s), n.seen)).sum();
+                let seen: u64 = self.pump.counters().map(|(s, n)| of(Some(s), n.seen)).sum();
                 seen.saturating_sub(self.tally.as_ref().map_or(0, |t| t.total().total()))
             }
         }
     }
 
-    fn tell(&self, m: &ArgMatches, stats: &Stats, nothing: Option<&str>) {
+    fn tell(&self, m: &ArgMatches, stats: &Stats, report: &Report, nothing: Option<&str>) {
         if let Some(path) = m.get_one::<OsString>("stats")
-            && let Err(e) = std::fs::write(path, stats.to_json(self.session.name()) + "\n")
+            && let Err(e) = std::fs::write(path, stats.to_json(self.pump.source.name()) + "\n")
         {
             complain(&format!("--stats {}: {e} (choose a file that you may write)", path.to_string_lossy()));
         }
-        if self.session.interrupted() > 0 && m.contains_id("explain") {
-            complain(&format!(
-                "{} call(s) failed with EINTR because of the attach, see signal(7)",
-                self.session.interrupted()
-            ));
+        if report.interrupted > 0 && m.contains_id("explain") {
+            complain(&format!("{} call(s) failed with EINTR because of the attach, see signal(7)", report.interrupted));
         }
-        self.session.trouble().iter().for_each(|line| complain(line));
-        let (names, n) = self.session.let_go();
-        if n > 0 && m.get_count("quiet") == 0 {
-            let others = if n as usize > names.len() { " and others" } else { "" };
+        report.trouble.iter().for_each(|line| complain(line));
+        let (names, n) = &report.let_go;
+        if *n > 0 && m.get_count("quiet") == 0 {
+            let others = if *n as usize > names.len() { " and others" } else { "" };
             complain(&format!(
                 "{}{others}: not shown, because it has rights that uid {} has not, or may not be read by it (run trapline as root)",
                 names.join(", "),
                 sys::process::ruid()
             ));
         }
-        if self.session.cut_off() > 0 {
-            let n = self.session.cut_off();
+        let n = report.cut_off;
+        if n > 0 {
             complain(&format!(
                 "{n} threads took too long to end: what they did last is missing (--duration has no such limit)"
             ));
         }
         if m.get_count("quiet") == 0 {
             nothing.into_iter().for_each(complain);
-            self.explain_silence();
+            self.explain_silence(report);
             let more = stats.more();
-            let name = self.session.name();
-            let enough = self.session.large_enough_buffer().filter(|_| stats.dropped > 0);
+            let name = self.pump.source.name();
+            let enough = report.large_enough_buffer.filter(|_| stats.dropped > 0);
             let enough = enough.map(|n| format!(" (--buffer {} would have held them)", target::in_units(n)));
             let enough = enough.unwrap_or_default();
             complain(&format!("{} events, {} dropped{more}, {name} backend{enough}", stats.events, stats.dropped));
@@ -327,9 +298,9 @@ impl Run {
     }
 
     /// A line for each probe that has recorded nothing, but not for hundreds of them.
-    fn explain_silence(&self) {
+    fn explain_silence(&self, report: &Report) {
         const MOST: usize = 10;
-        let counts = self.session.enablings().iter().map(|(_, n)| n);
+        let counts = report.enablings.iter().map(|(_, n)| n);
         let lines = silence::explain(&self.plan, counts, self.reach.as_ref());
         lines.iter().take(MOST).for_each(|line| complain(line));
         if lines.len() > MOST {
@@ -337,16 +308,16 @@ impl Run {
         }
     }
 
-    fn status(&mut self) -> Result<u8> {
-        match (&self.plan.target, self.session.command_status()) {
-            _ if self.session.is_unreadable() => Err(Error::failed(
+    fn status(&mut self, report: &Report) -> Result<u8> {
+        match (&self.plan.target, self.pump.source.command_status()) {
+            _ if report.unreadable => Err(Error::failed(
                 "the trace",
                 "it ends here, because its events cannot be read any more",
                 "what is traced runs on; somebody has written to trapline's memory, or trapline is at fault",
             )),
             // What could not be written has been said.
             (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => Ok(125),
-            (Target::Pids(_) | Target::All { .. }, _) if !self.session.tracer_was_killed() => Ok(0),
+            (Target::Pids(_) | Target::All { .. }, _) if !report.killed => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
             (_, Some(Change::Killed(sig, _))) => die_of(sig),
             _ if self.in_time || self.named.as_ref().is_some_and(|n| n.destroyed) => Ok(0),
@@ -376,20 +347,4 @@ fn maps_of(target: &Target) -> Maps {
         Target::All { .. } => maps.watch_all(),
     }
     maps
-}
-
-fn show(ev: &Event<'_>, fds: &FdTable, filter: &Filter, views: &mut Views) -> Fate {
-    views.iter_mut().for_each(|(v, _)| v.see(ev));
-    if !filter.passes(ev, fds) {
-        // What else a view learns from an event it does not show (that there are several threads) is in `fork` and
-        // `attach`, which always pass.
-        return Fate::Filtered;
-    }
-    let mut fate = Fate::Dropped;
-    for (view, output) in views.iter_mut().filter(|(_, out)| !out.failed()) {
-        view.event(ev, fds, output);
-        // What cannot be written after all is taken back at the end.
-        fate = Fate::Recorded;
-    }
-    fate
 }

@@ -1,9 +1,10 @@
 //! What the command line says of views: the filter, the options, and the views themselves.
 
-use crate::filter::Filter;
 use crate::output::Output;
 use clap::ArgMatches;
-use engine::fdtable::FdTable;
+use engine::pipeline::pump::{Flow, Sink};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::world::World;
 use engine::select::{Calls, Outcomes, Signals};
 use engine::{Error, Result};
 use events::Event;
@@ -39,19 +40,19 @@ impl Shown {
         }
     }
     /// Shows an event.
-    pub fn event(&mut self, ev: &Event<'_>, fds: &FdTable, out: &mut Output) {
+    pub fn event(&mut self, ev: &Event<'_>, world: &World, out: &mut Output) {
         if let Some(t) = &mut self.table {
-            t.event(ev, fds, out.buffer());
+            t.event(ev, world, out.buffer());
         }
         let Some(order) = &mut self.order else {
             if let Some(v) = &mut self.lines {
-                v.event(ev, fds, out.buffer());
+                v.event(ev, world, out.buffer());
             }
             return out.event_done(ev.tid(), ev.schema.id);
         };
         self.line.clear();
         if let Some(v) = &mut self.lines {
-            v.event(ev, fds, &mut self.line);
+            v.event(ev, world, &mut self.line);
         }
         order.push(ev, &self.line);
         release(order, out);
@@ -81,6 +82,63 @@ impl Shown {
         if let Some(v) = &mut self.lines {
             v.expect_several();
         }
+    }
+}
+
+/// A view and where it writes to.
+pub struct ToOutput {
+    /// The view.
+    pub shown: Shown,
+    /// Its destination.
+    pub out: Output,
+}
+
+impl ToOutput {
+    fn flow(&mut self) -> Result<Flow> {
+        match self.out.take_trouble() {
+            Some(e) => Err(e),
+            None if self.out.failed() => Ok(Flow::Stop),
+            None => Ok(Flow::Continue),
+        }
+    }
+}
+
+impl Sink for ToOutput {
+    fn expect_several(&mut self) {
+        self.shown.expect_several();
+    }
+
+    fn observe(&mut self, ev: &Event<'_>) {
+        self.shown.see(ev);
+    }
+
+    fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
+        self.shown.event(ev, world, &mut self.out);
+        self.flow()
+    }
+
+    fn idle(&mut self, now: u64) -> Result<Flow> {
+        self.shown.passed(now, &mut self.out);
+        self.flow()
+    }
+
+    fn flush(&mut self) -> Result<Flow> {
+        self.out.flush();
+        self.flow()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.shown.end(&mut self.out);
+        self.out.close();
+        self.out.take_trouble().map_or(Ok(()), Err)
+    }
+
+    fn take_lost(&mut self) -> Vec<u16> {
+        self.out.take_lost()
+    }
+
+    fn has_written(&self) -> bool {
+        self.out.has_written()
     }
 }
 
@@ -219,23 +277,14 @@ pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) 
 }
 
 /// The filter that the command line asks for, and the calls that are shown raw.
-pub fn filter(m: &ArgMatches) -> Result<(Filter, Vec<bool>)> {
+pub fn filter(m: &ArgMatches) -> Result<(Selection, Vec<bool>)> {
     filter_of(m, m.get_many::<String>("expr").into_iter().flatten().cloned().collect())
 }
 
 /// The same with these expressions in place of those of `-e`.
-pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Filter, Vec<bool>)> {
+pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<bool>)> {
     crate::combinations::exclusive(m)?;
-    let mut f = Filter {
-        calls: Calls::all(),
-        outcomes: Outcomes::ALL,
-        signals: Signals::all(),
-        paths: Vec::new(),
-        mappings: false,
-        lives: true,
-        filter: None,
-        sieves: Vec::new(),
-    };
+    let mut f = Selection::all();
     let mut raw = Vec::new();
     let strings = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned();
     let exprs = exprs
@@ -281,4 +330,9 @@ pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Filter, Vec<bool
 /// Bytes shown of strings and buffers (`-s`).
 pub fn string_limit(m: &ArgMatches) -> usize {
     m.get_one::<u32>("string-limit").map_or(32, |&s| s as usize)
+}
+
+/// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.
+pub fn is_qualified(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase()))
 }

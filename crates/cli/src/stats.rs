@@ -2,15 +2,11 @@
 //!
 //! `skipped` of a probe is what its program tells; where one program stands for many calls, only the total has it.
 
-use engine::backend::Session;
-use engine::backend::kernel::Skipped;
-use engine::backend::kernel::cost::Spent;
-use engine::backend::kernel::probes::Counts;
-use engine::collector::{Collector, Counters};
-use engine::losses::Losses;
+use engine::backend::stats::{Cost, Counts, Losses, Skipped, Spent};
+use engine::pipeline::filter::{Expression, Filtered};
+use engine::pipeline::pump::{Counters, Pump};
+use engine::pipeline::recorder::Totals;
 use engine::plan::Plan;
-use engine::recorder::Totals;
-use engine::sieve::{Filtered, Where};
 use events::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -40,11 +36,11 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Adds up what the collector counted; `lost` events never reached it.
-    pub fn gather(c: &Collector, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
-        let first = c.first_event.map(|t| t.saturating_sub(started));
-        let mut stats = Stats::of(c.counters().collect(), first, lost, skipped);
-        stats.dropped += c.malformed;
+    /// Adds up what the pump counted; `lost` events never reached it.
+    pub fn gather(pump: &Pump<'_>, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
+        let first = pump.first_event().map(|t| t.saturating_sub(started));
+        let mut stats = Stats::of(pump.counters().collect(), first, lost, skipped);
+        stats.dropped += pump.malformed();
         stats
     }
 
@@ -138,7 +134,7 @@ impl Stats {
     }
 
     /// Adds calls that were held back before anybody counted them as seen, and what `--where` has held back in all.
-    pub fn add_filtered(&mut self, unseen: &Filtered, all: Option<(&Where, &Filtered)>) {
+    pub fn add_filtered(&mut self, unseen: &Filtered, all: Option<(&Expression, &Filtered)>) {
         for (id, n) in &unseen.classes {
             let Some(schema) = events::schema::by_id(*id) else { continue };
             let probe = self
@@ -159,9 +155,9 @@ impl Stats {
     /// Adds what the programs have counted of enablings; `counts` are those of the ones that have a program, in their order. What was
     /// counted of `kept` is lost too if it could not be written.
     pub fn add_enablings<'c>(&mut self, plan: &Plan, counts: impl Iterator<Item = &'c Counts>, kept: Option<&Totals>) {
-        let attached = plan.probes.iter().filter(|e| e.hook.is_some());
+        let attached = plan.probes.iter().filter(|e| e.point.is_some());
         let mut known: HashSet<&str> = HashSet::new();
-        for ((nth, e), n) in (1..).zip(attached).zip(counts) {
+        for (e, n) in attached.zip(counts) {
             let probe = self.probe(&e.name);
             if known.insert(&e.name) {
                 // Whatever has arrived somewhere is among those that the programs have seen.
@@ -177,7 +173,11 @@ impl Stats {
                 ],
             );
             self.skipped += n.skipped;
-            let unwritten = kept.map_or(0, |k| k.of_enabling(nth).unwritten);
+            let of_class = |k: &Totals, id: u16| k.unwritten.get(usize::from(id)).copied().unwrap_or(0);
+            let unwritten = kept.map_or(0, |k| match n.streams {
+                Some(nth) => k.of_enabling(nth).unwritten,
+                None => e.classes().iter().map(|s| of_class(k, s.id)).sum(),
+            });
             let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
             self.enablings.push(json!({
                 "probe": e.name,
@@ -193,8 +193,7 @@ impl Stats {
     }
 
     /// Adds what the session has cost.
-    pub fn add_cost(&mut self, session: &Session) {
-        let cost = session.cost();
+    pub fn add_cost(&mut self, cost: Option<&Cost>) {
         let program = |s: &Spent| json!({ "name": s.name, "runs": s.runs, "ns": s.ns });
         self.cost = json!({
             "programs": cost.and_then(|c| Some(c.programs.as_ref()?.iter().map(program).collect::<Vec<_>>())),

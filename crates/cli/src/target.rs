@@ -1,9 +1,9 @@
 //! What the command line says of targets, backends and limits: the plan.
 
-use crate::filter::Filter;
 use clap::ArgMatches;
 use engine::capture::Limits;
 use engine::command::{self, Variable};
+use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, OnFull, Plan, Target};
 use engine::{Error, Result};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 const NAME: usize = 16;
 
 /// The plan, and why it takes this backend.
-pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
+pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Plan, String)> {
     let asked = match m.get_one::<String>("backend").map(String::as_str) {
         Some("kernel") => Backend::Kernel,
         Some(b @ "agent") => {
@@ -22,9 +22,8 @@ pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
         Some("ptrace") => Backend::Ptrace,
         _ => Backend::Auto,
     };
-    let target = target(m)?;
     if let Target::Pids(pids) = &target
-        && !filter.calls.is_empty()
+        && !selection.calls.is_empty()
     {
         refuse_kernel_threads(pids)?;
     }
@@ -40,14 +39,14 @@ pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
         call_filters: Vec::new(),
         call_captures: Vec::new(),
         measure: false,
-        calls: filter.calls.clone(),
+        calls: selection.calls.clone(),
         follow: !m.get_flag("no-follow"),
         limits: Limits {
             string: crate::show::string_limit(m),
-            text: filter.filter.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
+            text: selection.expression.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
             verbose: m.get_flag("no-abbrev"),
         },
-        fd_names: fds > 0 || !filter.paths.is_empty(),
+        fd_names: fds > 0 || !selection.paths.is_empty(),
         fd_details: fds > 1,
         seccomp: !m.get_flag("no-seccomp"),
         on_full: on_full.unwrap_or(backend.on_full()),
@@ -56,7 +55,7 @@ pub fn plan(m: &ArgMatches, filter: &Filter) -> Result<(Plan, String)> {
         named: false,
         paused: false,
         notice_ms: 200,
-        filter: filter.filter.clone(),
+        filter: selection.expression.clone(),
     };
     Ok((plan, why))
 }
@@ -99,7 +98,8 @@ pub fn bytes(option: &str, s: &str) -> Result<u64> {
     n.checked_mul(unit).filter(|&b| b > 0).ok_or_else(bad)
 }
 
-fn target(m: &ArgMatches) -> Result<Target> {
+/// Whose events are wanted.
+pub fn target(m: &ArgMatches) -> Result<Target> {
     let mut pids = Vec::new();
     for list in m.get_many::<String>("attach").into_iter().flatten() {
         for p in list.split([',', ' ', '\n', '\t']).filter(|p| !p.is_empty()) {

@@ -2,13 +2,15 @@
 //!
 //! Every number stands under its argument's name; the address of an argument that leads to memory is `NAME_ptr`, and what was
 //! read there is `NAME`, or `NAME` and `NAME_out` where it was read at entry and at exit. Counts of what follows are `NAME_length`
-//! and `NAME_count`. The time of entry is `entry_time`, so that it does not collide with the arguments that are called `start`.
+//! and `NAME_count`. Spans ([`events::Extent`]) have `entry_time` (so called because there are arguments named `start`), `ret`,
+//! `cpu_entry` and `cpu_exit`; where an argument of a class made at run time has that name, an underscore follows.
 
+use crate::format::Format;
 use crate::model::{
     Base, ByteOrder, Encoding, EventClass, Field, IntType, Label, Metadata, StreamClass, StructType, Type,
 };
 use events::layout::{Layout, Shape, TailSpec};
-use events::schema::{Class, Schema};
+use events::schema::{Class, Extent, Schema};
 use events::types::{Fmt, Int, Mem, Struct, Table, TableKind};
 
 /// An enumeration with more labels than this is shown as a number: labels cost every reader time to open the trace.
@@ -199,11 +201,22 @@ pub fn event_class(schema: &Schema) -> EventClass {
         };
         fixed.push((usize::from(at), f));
     }
-    if schema.class == Class::Syscall {
-        fixed.push((layout.start, unsigned("entry_time", 64)));
-        fixed.push((layout.ret, field("ret", Type::Int(IntType::signed(64)))));
-        fixed.push((layout.cpu.0, unsigned("cpu_entry", 16)));
-        fixed.push((layout.cpu.1, unsigned("cpu_exit", 16)));
+    let free = |name: &str| {
+        let taken = |name: &str| schema.args.iter().any(|a| plain(a.name) == name);
+        let mut name = name.to_string();
+        while taken(&name) {
+            name.push('_');
+        }
+        name
+    };
+    if schema.is_span() {
+        fixed.push((layout.start, unsigned(free("entry_time"), 64)));
+        fixed.push((layout.ret, field(free("ret"), Type::Int(IntType::signed(64)))));
+        fixed.push((layout.cpu.0, unsigned(free("cpu_entry"), 16)));
+        fixed.push((layout.cpu.1, unsigned(free("cpu_exit"), 16)));
+    }
+    if let Some(at) = layout.more_caps {
+        fixed.push((at, field(free("cap_more"), bytes(MORE_CAPS))));
     }
     fixed.sort_by_key(|(at, _)| *at);
     let mut fields = Vec::new();
@@ -212,7 +225,7 @@ pub fn event_class(schema: &Schema) -> EventClass {
         if from > at {
             fields.push(field(format!("pad{at}"), bytes((from - at) as u64)));
         }
-        at = from + bits(&f.ty) as usize / 8;
+        at = from + size(&f.ty) as usize;
         fields.push(f);
     }
     if layout.fixed > at {
@@ -233,9 +246,14 @@ pub fn event_class(schema: &Schema) -> EventClass {
     }
 }
 
-fn bits(ty: &Type) -> u32 {
+/// Bytes of the capture bits of arguments from the seventh on.
+const MORE_CAPS: u64 = 8;
+
+/// Bytes of a field of the fixed part.
+fn size(ty: &Type) -> u64 {
     match ty {
-        Type::Int(i) | Type::Enum(i, _) => i.size,
+        Type::Int(i) | Type::Enum(i, _) => u64::from(i.size / 8),
+        Type::Array(_, n) => *n,
         _ => 0,
     }
 }
@@ -247,9 +265,23 @@ pub const STREAM_CLASS: u64 = 0;
 
 /// The stream class of all streams of trapline, with every event class that codegen knows.
 pub fn stream_class() -> StreamClass {
-    let time = IntType { align: 64, clock: Some(CLOCK.into()), ..IntType::unsigned(64) };
-    let time = |name: &str| field(name, Type::Int(time.clone()));
-    let context = vec![
+    StreamClass {
+        id: STREAM_CLASS,
+        packet_context: Some(packet_context(Format::NOW)),
+        event_header: Some(structure(vec![time("timestamp"), unsigned("id", 16)])),
+        event_context: Some(structure(vec![hex("cap", 16), unsigned("tid", 32), unsigned("pid", 32)])),
+        events: events::generated::SCHEMAS.iter().map(|s| event_class(s)).collect(),
+    }
+}
+
+/// A point in time.
+fn time(name: &str) -> Field {
+    field(name, Type::Int(IntType { align: 64, clock: Some(CLOCK.into()), ..IntType::unsigned(64) }))
+}
+
+/// What is said of each packet in this version of the format.
+pub fn packet_context(format: Format) -> StructType {
+    let mut context = vec![
         time("timestamp_begin"),
         time("timestamp_end"),
         unsigned("content_size", 64),
@@ -257,15 +289,19 @@ pub fn stream_class() -> StreamClass {
         unsigned("packet_seq_num", 64),
         unsigned("events_discarded", 64),
         unsigned("cpu_id", 32),
-        hex("reserved", 32),
     ];
-    StreamClass {
-        id: STREAM_CLASS,
-        packet_context: Some(structure(context)),
-        event_header: Some(structure(vec![time("timestamp"), unsigned("id", 16)])),
-        event_context: Some(structure(vec![hex("cap", 16), unsigned("tid", 32), unsigned("pid", 32)])),
-        events: events::generated::SCHEMAS.iter().map(|s| event_class(s)).collect(),
+    match format {
+        Format::V1 => context.push(hex("reserved", 32)),
+        Format::V2 => {
+            let label = |(name, n): (&str, i128)| Label { name: name.into(), first: n, last: n };
+            let scopes = [("cpu", 0), ("thread", 1), ("process", 2), ("session", 3)].map(label);
+            context.push(field("stream_scope", Type::Enum(IntType::unsigned(16), scopes.to_vec())));
+            context.push(unsigned("stream_enabling", 16));
+            context.push(unsigned("stream_scope_id", 32));
+            context.push(hex("reserved", 32));
+        }
     }
+    structure(context)
 }
 
 /// What each packet of trapline begins with.
@@ -305,8 +341,14 @@ pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
 fn made(class: &EventClass) -> Option<u16> {
     let fields = &class.fields.as_ref()?.fields;
     let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
+    // An argument has 64 bits: only the processors of a span have 16, and only capture bits are an array of so many bytes.
+    let wide = |f: &Field| matches!(&f.ty, Type::Int(i) if i.size == 64);
+    let is_span = matches!(&fields.first()?.ty, Type::Int(i) if i.size == 16);
+    let (extent, not_args) = if is_span { (Extent::Span, 2) } else { (Extent::Point, 0) };
+    let more_caps = fields.iter().any(|f| matches!(f.ty, Type::Array(_, MORE_CAPS)));
+    let first = fields.iter().enumerate().filter(|(_, f)| wide(f)).nth(not_args).map_or(fields.len(), |(i, _)| i);
     let mut args = Vec::new();
-    for f in fields {
+    for f in &fields[first..] {
         let (name, ty) = match (&f.ty, f.name.strip_suffix("_ptr")) {
             (Type::Int(_), Some(name)) if find(name).is_some() => {
                 (name, pointed(find(name)?, find(&format!("{name}_count")).is_some())?)
@@ -324,7 +366,7 @@ fn made(class: &EventClass) -> Option<u16> {
         };
         args.push(events::dynamic::Field { name: name.into(), ty });
     }
-    let schema = events::dynamic::class(&class.name, &args).ok()?;
+    let schema = events::dynamic::shaped(&class.name, extent, more_caps, &args).ok()?;
     (event_class(schema).fields == class.fields).then_some(schema.id)
 }
 
@@ -463,6 +505,36 @@ mod tests {
         let schema = events::dynamic::class("tracepoint:x:y", &fields).unwrap();
         let class = event_class(schema);
         assert_eq!(made(&class), Some(schema.id));
+    }
+
+    #[test]
+    fn points_and_spans_with_and_without_more_capture_bits_are_told_apart() {
+        use events::dynamic::{self, Field as F};
+        use events::types::{StrKind, Type as T};
+        let int = T::Int(Int { size: 8, signed: true, fmt: Fmt::Dec });
+        let names = ["ret", "entry_time", "cpu_entry", "a", "b", "cap_more", "c", "d"];
+        let fields = |n: usize, text: usize| -> Vec<F> {
+            let ty = |i| if i == text { T::Str(StrKind::Text) } else { int };
+            names[..n].iter().enumerate().map(|(i, name)| F { name: (*name).into(), ty: ty(i) }).collect()
+        };
+        for (n, text) in [(0, 9), (1, 9), (3, 0), (8, 9), (8, 2), (8, 6), (8, 7)] {
+            let fields = fields(n, text);
+            for extent in [Extent::Point, Extent::Span] {
+                for more_caps in [false, true] {
+                    let schema = dynamic::shaped("uprobe:/bin/x:f", extent, more_caps, &fields).unwrap();
+                    let class = event_class(schema);
+                    assert_eq!(made(&class), Some(schema.id), "{class:?}");
+                    let mut seen = HashSet::new();
+                    assert!(
+                        class.fields.iter().flat_map(|s| &s.fields).all(|f| seen.insert(f.name.clone())),
+                        "{class:?}"
+                    );
+                }
+            }
+            let (point, span) = (dynamic::class("p:x", &fields).unwrap(), dynamic::span("p:x", &fields).unwrap());
+            assert_eq!((point.more_caps, span.more_caps), (text > 5 && text < 9, text > 5 && text < 9));
+            assert_eq!((point.extent, span.extent), (Extent::Point, Extent::Span));
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@
 //! `dropped` and `failed` lines. A line or a word that is not known is passed over. What a reader needs most stands first: where there is no
 //! room for all of it, the rest is left out by whole lines.
 
+use crate::format::Format;
+use events::StreamId;
+
 /// The first line.
 const FIRST: &str = "trapline 1";
 
@@ -23,7 +26,7 @@ const FIRST: &str = "trapline 1";
 pub const MAX: u64 = 16 << 20;
 
 /// Bytes that the line of a stream takes at most.
-pub const LINE: u64 = 200;
+pub const LINE: u64 = 224;
 
 /// What a recorder counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,12 +50,12 @@ pub struct End {
 }
 
 /// What a recorder counted of a stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEnd {
     /// The name of its file, without the number of a part.
     pub name: String,
-    /// Its number.
-    pub id: u64,
+    /// Which stream: written as its number.
+    pub id: StreamId,
     /// Packets that are in its files.
     pub packets: u64,
     /// Events that are in its files.
@@ -81,8 +84,8 @@ impl End {
         lines.iter().map(|l| l.replace('\n', "?") + "\n").collect()
     }
 
-    /// Reads a record; `None` where it is none.
-    pub fn parse(text: &str) -> Option<End> {
+    /// Reads a record of a trace of this version of the format; `None` where it is none.
+    pub fn parse(text: &str, format: Format) -> Option<End> {
         let mut lines = text.lines();
         lines.next().filter(|l| *l == FIRST)?;
         let mut end = End::default();
@@ -93,7 +96,7 @@ impl End {
                 "overwritten" => end.overwritten = rest.trim().parse().ok(),
                 "clamped" => end.clamped = rest.trim().parse().ok(),
                 "failed" => end.failed = Some(rest.to_string()),
-                "stream" => end.streams.extend(StreamEnd::parse(rest)),
+                "stream" => end.streams.extend(StreamEnd::parse(rest, format)),
                 "taken" => end.taken.extend(counted()),
                 "unwritten" => end.unwritten.extend(counted()),
                 "dropped" => end.dropped.extend(counted()),
@@ -120,22 +123,28 @@ impl End {
 }
 
 impl StreamEnd {
+    /// Nothing of a stream, in a file of that name.
+    pub fn new(name: String, id: StreamId) -> StreamEnd {
+        StreamEnd { name, id, packets: 0, events: 0, discarded: 0, taken: 0, unwritten: 0 }
+    }
+
     fn line(&self) -> String {
         let StreamEnd { name, id, packets, events, discarded, taken, unwritten } = self;
         format!(
-            "stream {name} id {id} packets {packets} events {events} discarded {discarded} taken {taken} unwritten {unwritten}"
+            "stream {name} id {} packets {packets} events {events} discarded {discarded} taken {taken} unwritten {unwritten}",
+            id.number()
         )
     }
 
     /// From `NAME WORD N WORD N …`.
-    fn parse(text: &str) -> Option<StreamEnd> {
+    fn parse(text: &str, format: Format) -> Option<StreamEnd> {
         let mut words = text.split(' ');
-        let mut s = StreamEnd { name: words.next()?.to_string(), ..StreamEnd::default() };
+        let mut s = StreamEnd::new(words.next()?.to_string(), StreamId::cpu(0));
         let mut named = false;
         while let (Some(word), Some(n)) = (words.next(), words.next()) {
             let n = n.parse().ok()?;
             match word {
-                "id" => (s.id, named) = (n, true),
+                "id" => (s.id, named) = (format.stream(n)?, true),
                 "packets" => s.packets = n,
                 "events" => s.events = n,
                 "discarded" => s.discarded = n,
@@ -161,22 +170,24 @@ pub fn fit(text: &str, room: u64) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use events::stream::Scope;
+
+    const NOW: Format = Format::NOW;
 
     fn end() -> End {
         let stream = |name: &str, id, unwritten| StreamEnd {
-            name: name.into(),
-            id,
             packets: 3,
             events: 120,
             discarded: unwritten + 2,
             taken: 120 + unwritten,
             unwritten,
+            ..StreamEnd::new(name.into(), id)
         };
         End {
             overwritten: Some(0),
             clamped: Some(7),
             failed: Some("No space left on device".into()),
-            streams: vec![stream("cpu_0", 0, 4), stream("tracer", u32::MAX.into(), 0)],
+            streams: vec![stream("cpu_0", StreamId::cpu(0), 4), stream("tracer", StreamId::TRACER, 0)],
             taken: vec![("syscall:read".into(), 200), ("uprobe:./a b:f".into(), 44)],
             unwritten: vec![("syscall:read".into(), 4)],
             dropped: vec![("uprobe:./a b:f".into(), 1 << 40)],
@@ -186,38 +197,50 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        assert_eq!(End::parse(&end().text()), Some(end()));
-        assert_eq!(End::parse(&End::default().text()), Some(End::default()));
+        assert_eq!(End::parse(&end().text(), NOW), Some(end()));
+        assert_eq!(End::parse(&End::default().text(), NOW), Some(End::default()));
         assert_eq!((end().events(), end().unwritten()), (Some(240), 4));
-        let name = "probe_65535_cpu_65535".to_string();
-        let long = StreamEnd { name, id: u64::MAX, packets: u64::MAX, events: u64::MAX, ..StreamEnd::default() };
+        let id = StreamId::new(Scope::Process(u32::MAX), u16::MAX);
+        let long = StreamEnd { packets: u64::MAX, events: u64::MAX, ..StreamEnd::new(id.to_string(), id) };
         let long = StreamEnd { discarded: u64::MAX, taken: u64::MAX, unwritten: u64::MAX, ..long };
         assert!((long.line().len() as u64) < LINE, "{}", long.line().len());
     }
 
     #[test]
+    fn numbers_of_streams_are_those_of_the_version() {
+        let text = "trapline 1\nstream probe_1_cpu_3 id 65539 packets 1\nstream tracer id 4294967295 packets 1\n";
+        let streams = |format| End::parse(text, format).expect("a record").streams;
+        let ids: Vec<StreamId> = streams(Format::V1).iter().map(|s| s.id).collect();
+        assert_eq!(ids, [StreamId::new(Scope::Cpu(3), 1), StreamId::TRACER]);
+        assert_eq!(streams(NOW)[0].id, StreamId::cpu(65539));
+    }
+
+    #[test]
     fn a_name_cannot_make_a_line() {
         let evil = End { taken: vec![("uprobe:a\nstream x id 1 packets 9".into(), 1)], ..End::default() };
-        assert_eq!(End::parse(&evil.text()).map(|e| e.streams.len()), Some(0));
+        assert_eq!(End::parse(&evil.text(), NOW).map(|e| e.streams.len()), Some(0));
     }
 
     #[test]
     fn records_of_the_first_version_are_read() {
-        let old = End::parse("trapline 1\ntaken process:exec 1\ntaken syscall:read 57\noverwritten 3\nclamped 0\n");
+        let old = End::parse(
+            "trapline 1\ntaken process:exec 1\ntaken syscall:read 57\noverwritten 3\nclamped 0\n",
+            Format::V1,
+        );
         let old = old.expect("a record");
         assert_eq!((old.events(), old.overwritten, old.clamped), (Some(55), Some(3), Some(0)));
         // Of a snapshot.
-        assert_eq!(End::parse("trapline 1\noverwritten 3\n").and_then(|e| e.events()), None);
+        assert_eq!(End::parse("trapline 1\noverwritten 3\n", Format::V1).and_then(|e| e.events()), None);
     }
 
     #[test]
     fn what_is_no_record_is_none_and_bad_lines_are_passed_over() {
         for bad in ["", "\n", "trapline 2\n", "{}", "\0\0\0\0"] {
-            assert_eq!(End::parse(bad), None, "{bad:?}");
+            assert_eq!(End::parse(bad, NOW), None, "{bad:?}");
         }
         let strange = "trapline 1\nstream\nstream x\nstream y id\nstream z id q\nstream n packets 4\ntaken\ntaken x\noverwritten -1\n\
             stream ok id 3 packets 1 colour 9 events 2\nstream big id 4 events 18446744073709551615\n";
-        let end = End::parse(strange).expect("a record");
+        let end = End::parse(strange, NOW).expect("a record");
         assert_eq!(end.streams.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["ok", "big"]);
         assert_eq!((end.overwritten, end.events()), (None, Some(u64::MAX)));
     }
@@ -230,6 +253,6 @@ mod tests {
             let part = fit(&text, room as u64);
             assert!(part.len() <= room && text.starts_with(part) && (part.is_empty() || part.ends_with('\n')));
         }
-        assert!(End::parse(fit(&text, text.len() as u64 - 1)).is_some_and(|e| e.streams == end().streams));
+        assert!(End::parse(fit(&text, text.len() as u64 - 1), NOW).is_some_and(|e| e.streams == end().streams));
     }
 }

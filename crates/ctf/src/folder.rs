@@ -261,14 +261,13 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
+    use testkit::Scratch;
 
     /// A directory of the calling test's own, and the user that it belongs to.
-    fn scratch(name: &str) -> (PathBuf, u32) {
-        let path = std::env::temp_dir().join(format!("trapline-folder-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        let uid = fs::metadata(&path).unwrap().uid();
-        (path, uid)
+    fn scratch(name: &str) -> (Scratch, u32) {
+        let dir = Scratch::new(name);
+        let uid = fs::metadata(&dir).unwrap().uid();
+        (dir, uid)
     }
 
     fn said<T: std::fmt::Debug>(result: io::Result<T>) -> String {
@@ -306,7 +305,6 @@ mod tests {
         for name in ["", ".", "..", "../x", "dir/x", "/etc/passwd"] {
             assert_eq!(folder.read(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name:?}");
         }
-        fs::remove_dir_all(&path).unwrap();
     }
 
     #[test]
@@ -334,8 +332,6 @@ mod tests {
         assert_eq!(names, ["new", "planted"]);
         assert_eq!(fs::read(outside.join("mine")).unwrap(), b"mine");
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
-        fs::remove_dir_all(&path).unwrap();
-        fs::remove_dir_all(&outside).unwrap();
     }
 
     #[test]
@@ -348,6 +344,5 @@ mod tests {
         assert_eq!(said(Folder::make(&path.join("file"), owner)), "Not a directory");
         symlink(&path, path.join("link")).unwrap();
         assert_eq!(said(Folder::make(&path.join("link"), owner)), "a symbolic link, which is not followed");
-        fs::remove_dir_all(&path).unwrap();
     }
 }

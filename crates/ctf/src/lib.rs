@@ -12,6 +12,7 @@
 pub mod classes;
 pub mod end;
 pub mod folder;
+pub mod format;
 pub mod labels;
 pub mod model;
 pub mod own;

@@ -1,25 +1,35 @@
 //! Packets of trapline's own streams: how they are filled, and what stands in front of their events.
 //!
 //! ```text
-//!  0     4      20        24                   32      40    48        56       64   72          80   84        88
-//!  ┌─────┬──────┬─────────┬────────────────────┬───────┬─────┬─────────┬────────┬────┬───────────┬────┬─────────┬────────
-//!  │magic│ uuid │stream_id│ stream_instance_id │ begin │ end │ content │ packet │seq │ discarded │cpu │ reserved│ events
-//!  └─────┴──────┴─────────┴────────────────────┴───────┴─────┴─────────┴────────┴────┴───────────┴────┴─────────┴────────
+//!  0     4      20        24                   32      40    48        56       64   72          80
+//!  ┌─────┬──────┬─────────┬────────────────────┬───────┬─────┬─────────┬────────┬────┬───────────┬──
+//!  │magic│ uuid │stream_id│ stream_instance_id │ begin │ end │ content │ packet │seq │ discarded │ …
+//!  └─────┴──────┴─────────┴────────────────────┴───────┴─────┴─────────┴────────┴────┴───────────┴──
+//!  80  84    86       88 92       96
+//!  ┌───┬─────┬────────┬──┬────────┬────────
+//!  │cpu│scope│enabling│id│reserved│ events
+//!  └───┴─────┴────────┴──┴────────┴────────
 //! ```
+//!
+//! In the first version of the format 4 reserved bytes and the events follow `cpu`, and the instance says which stream it is
+//! ([`crate::format::Format::stream`]).
 //!
 //! Little-endian; times in ns of the monotonic clock, sizes in bits. Events start on 8 bytes. Within a stream no event is older
 //! than the one before it, and each lies within the times of its packet: readers of the format insist on both.
 
 use crate::classes::STREAM_CLASS;
+use crate::format::Format;
+use events::StreamId;
+use events::stream::Scope;
 
 /// The magic number of every packet (CTF 1.8, 5.1).
 pub const MAGIC: u32 = 0xC1FC_1FC1;
-/// Bytes in front of the first event.
-pub const HEADER: usize = 88;
+/// Bytes in front of the first event of a packet that is written.
+pub const HEADER: usize = Format::NOW.head();
 /// Where a packet is sealed, bytes. A larger event has a packet for itself.
 pub const FULL: usize = 256 << 10;
-/// A stream that belongs to no processor.
-pub const NO_CPU: u32 = u32::MAX;
+/// `cpu_id` of a stream that belongs to no processor.
+const NO_CPU: u32 = u32::MAX;
 
 /// Bytes that every packet of a trace begins with: the magic number and the identity of the trace.
 pub const SIGN: usize = 20;
@@ -33,12 +43,12 @@ pub fn sign(uuid: &[u8; 16]) -> [u8; SIGN] {
 }
 
 /// What is said of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Identity of the trace.
     pub uuid: [u8; 16],
     /// Which stream it is of.
-    pub instance: u64,
+    pub stream: StreamId,
     /// Time of its first event, ns.
     pub begin: u64,
     /// Time of its last event, ns.
@@ -51,8 +61,6 @@ pub struct Info {
     pub seq: u64,
     /// Events of the stream that were lost up to its end.
     pub discarded: u64,
-    /// Processor, or [`NO_CPU`].
-    pub cpu: u32,
 }
 
 /// The bytes are no packet of a trace of trapline.
@@ -64,6 +72,9 @@ pub enum BadPacket {
     /// Another magic number.
     #[error("not a packet: its magic number is {0:#x}")]
     Magic(u32),
+    /// There is no such stream.
+    #[error("a packet of the stream {0:#x}, which cannot be")]
+    Stream(u64),
     /// The sizes contradict each other.
     #[error("a packet of {packet} bits has {content} bits of content")]
     Size {
@@ -85,37 +96,46 @@ impl Info {
         put(&MAGIC.to_le_bytes());
         put(&self.uuid);
         put(&(STREAM_CLASS as u32).to_le_bytes());
-        for v in [self.instance, self.begin, self.end, self.content * 8, self.size * 8, self.seq, self.discarded] {
+        for v in [self.stream.number(), self.begin, self.end, self.content * 8, self.size * 8, self.seq, self.discarded]
+        {
             put(&v.to_le_bytes());
         }
-        put(&self.cpu.to_le_bytes());
+        let cpu = if let Scope::Cpu(n) = self.stream.scope() { n } else { NO_CPU };
+        put(&cpu.to_le_bytes());
+        put(&self.stream.kind().to_le_bytes());
+        put(&self.stream.enabling().to_le_bytes());
+        put(&self.stream.scope_id().to_le_bytes());
         put(&0u32.to_le_bytes());
     }
 
-    /// Reads it from the front of `bytes`.
-    pub fn read(bytes: &[u8]) -> Result<Info, BadPacket> {
-        let b = bytes.get(..HEADER).ok_or(BadPacket::Short)?;
+    /// Reads it from the front of `bytes`, which are of a trace of this version.
+    pub fn read(bytes: &[u8], format: Format) -> Result<Info, BadPacket> {
+        let head = format.head();
+        let b = bytes.get(..head).ok_or(BadPacket::Short)?;
         let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         if u32_at(0) != MAGIC {
             return Err(BadPacket::Magic(u32_at(0)));
         }
         let (content, packet) = (u64_at(48), u64_at(56));
-        if content % 8 != 0 || packet % 8 != 0 || content > packet || content < HEADER as u64 * 8 {
+        if content % 8 != 0 || packet % 8 != 0 || content > packet || content < head as u64 * 8 {
             return Err(BadPacket::Size { content, packet });
         }
+        let stream = match format {
+            Format::V1 => format.stream(u64_at(24)),
+            Format::V2 => StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88)),
+        };
         let mut uuid = [0; 16];
         uuid.copy_from_slice(&b[4..20]);
         Ok(Info {
             uuid,
-            instance: u64_at(24),
+            stream: stream.ok_or(BadPacket::Stream(u64_at(24)))?,
             begin: u64_at(32),
             end: u64_at(40),
             content: content / 8,
             size: packet / 8,
             seq: u64_at(64),
             discarded: u64_at(72),
-            cpu: u32_at(80),
         })
     }
 }
@@ -138,7 +158,7 @@ pub fn split(first: &Info, last: &Info) -> Option<[u8; 2 * HEADER]> {
 #[derive(Debug)]
 pub struct Sealed {
     /// Which stream it is of.
-    pub instance: u64,
+    pub stream: StreamId,
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Its events.
@@ -158,8 +178,8 @@ pub struct Filler {
 
 impl Filler {
     /// A stream without packets, whose clock shows `now` at the start.
-    pub fn new(uuid: [u8; 16], instance: u64, cpu: u32, now: u64) -> Filler {
-        let info = Info { uuid, instance, cpu, begin: now, end: now, ..Info::default() };
+    pub fn new(uuid: [u8; 16], stream: StreamId, now: u64) -> Filler {
+        let info = Info { uuid, stream, begin: now, end: now, content: 0, size: 0, seq: 0, discarded: 0 };
         Filler { info, full: FULL, bytes: Vec::new(), events: 0, clamped: 0 }
     }
 
@@ -209,7 +229,7 @@ impl Filler {
         self.info.size = bytes.len() as u64;
         self.info.write(&mut bytes);
         self.info.seq += 1;
-        Sealed { instance: self.info.instance, bytes, events: std::mem::take(&mut self.events) }
+        Sealed { stream: self.info.stream, bytes, events: std::mem::take(&mut self.events) }
     }
 
     /// The clock has come to `now` without events.
@@ -243,10 +263,10 @@ impl Filler {
     }
 }
 
-/// Walks over the events in a packet's bytes: each as a slice that begins with the event, and where it starts. `length` says how
+/// Walks over the events in the bytes of a packet that was written here: each as a slice that begins with the event, and where it starts. `length` says how
 /// many bytes an event has.
 pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl Iterator<Item = Result<&[u8], usize>> {
-    let content = Info::read(packet).map_or(0, |i| i.content as usize).min(packet.len());
+    let content = Info::read(packet, Format::NOW).map_or(0, |i| i.content as usize).min(packet.len());
     let mut at = HEADER;
     std::iter::from_fn(move || {
         if at >= content {
@@ -272,6 +292,8 @@ pub fn own_length(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
+    const STREAM: StreamId = StreamId::new(Scope::Cpu(2), 5);
+
     fn event(time: u64, n: usize) -> Vec<u8> {
         let mut e = time.to_le_bytes().to_vec();
         e.push(n as u8);
@@ -284,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_was_pushed_comes_out_of_packets_whose_times_hold() {
-        let mut f = Filler::new([3; 16], 5, 2, 90);
+        let mut f = Filler::new([3; 16], STREAM, 90);
         let first = f.seal();
         let all: Vec<_> = (0..10_000u64).map(|i| event(100 + i * 3, i as usize % 90)).collect();
         let mut packets = vec![first];
@@ -299,8 +321,8 @@ mod tests {
         let mut out = Vec::new();
         let mut end = 0;
         for (seq, p) in packets.iter().enumerate() {
-            let i = Info::read(&p.bytes).unwrap();
-            assert_eq!((i.uuid, i.instance, i.cpu, i.seq), ([3; 16], 5, 2, seq as u64));
+            let i = Info::read(&p.bytes, Format::NOW).unwrap();
+            assert_eq!((i.uuid, i.stream, i.seq), ([3; 16], STREAM, seq as u64));
             assert_eq!((i.size, p.bytes.len() % 8), (p.bytes.len() as u64, 0));
             assert!(i.begin >= end && i.begin <= i.end);
             end = i.end;
@@ -309,30 +331,40 @@ mod tests {
             out.extend(found);
         }
         assert_eq!(out, all);
-        let last = Info::read(&packets.last().unwrap().bytes).unwrap();
+        let last = Info::read(&packets.last().unwrap().bytes, Format::NOW).unwrap();
         assert_eq!((last.discarded, f.clamped()), (7, 0));
     }
 
     #[test]
+    fn a_packet_says_which_stream_it_is_of() {
+        let scopes = [Scope::Cpu(7), Scope::Thread(u32::MAX), Scope::Process(1), StreamId::MAPS.scope()];
+        for stream in scopes.map(|s| StreamId::new(s, 3)).into_iter().chain([StreamId::TRACER]) {
+            let packet = Filler::new([3; 16], stream, 90).seal();
+            let head = Info::read(&packet.bytes, Format::NOW).unwrap();
+            assert_eq!((packet.stream, head.stream), (stream, stream));
+        }
+    }
+
+    #[test]
     fn the_first_packet_of_a_stream_can_become_two() {
-        let mut f = Filler::new([3; 16], 5, 2, 90);
+        let mut f = Filler::new([3; 16], STREAM, 90);
         let first = f.seal();
-        let head = Info::read(&first.bytes).unwrap();
+        let head = Info::read(&first.bytes, Format::NOW).unwrap();
         assert_eq!((first.bytes.len(), head.content, head.size), (2 * HEADER, HEADER as u64, 2 * HEADER as u64));
         let two = split(&head, &Info { discarded: 7, end: 100, ..head }).unwrap();
-        let (a, b) = (Info::read(&two).unwrap(), Info::read(&two[HEADER..]).unwrap());
+        let (a, b) = (Info::read(&two, Format::NOW).unwrap(), Info::read(&two[HEADER..], Format::NOW).unwrap());
         assert_eq!((a.seq, a.size, a.discarded, a.end), (0, HEADER as u64, 0, 90));
         assert_eq!((b.seq, b.size, b.discarded, b.begin, b.end), (1, HEADER as u64, 7, 90, 100));
         f.push(&event(95, 0));
         for packet in [f.seal(), f.seal()] {
-            let head = Info::read(&packet.bytes).unwrap();
+            let head = Info::read(&packet.bytes, Format::NOW).unwrap();
             assert_eq!(split(&head, &head), None);
         }
     }
 
     #[test]
     fn a_time_before_the_last_is_set_to_it_and_counted() {
-        let mut f = Filler::new([0; 16], 0, 0, 0);
+        let mut f = Filler::new([0; 16], STREAM, 0);
         for t in [10u64, 9, 12] {
             f.push(&event(t, 0));
         }
@@ -344,21 +376,24 @@ mod tests {
 
     #[test]
     fn hostile_heads_and_events_are_errors() {
-        let mut f = Filler::new([0; 16], 0, 0, 0);
+        let mut f = Filler::new([0; 16], STREAM, 0);
         f.push(&event(1, 3));
         let good = f.seal().bytes;
-        assert_eq!(Info::read(&good[..HEADER - 1]), Err(BadPacket::Short));
+        assert_eq!(Info::read(&good[..HEADER - 1], Format::NOW), Err(BadPacket::Short));
         let with = |at: usize, v: u64| {
             let mut b = good.clone();
             b[at..at + 8].copy_from_slice(&v.to_le_bytes());
             b
         };
-        assert!(matches!(Info::read(&with(0, 5)), Err(BadPacket::Magic(5))));
+        assert!(matches!(Info::read(&with(0, 5), Format::NOW), Err(BadPacket::Magic(5))));
         for (content, packet) in [(u64::MAX, 800u64), (8, 800), (801, 808), (1000, 800)] {
             let mut b = with(48, content);
             b[56..64].copy_from_slice(&packet.to_le_bytes());
-            assert!(matches!(Info::read(&b), Err(BadPacket::Size { .. })), "{content} {packet}");
+            assert!(matches!(Info::read(&b, Format::NOW), Err(BadPacket::Size { .. })), "{content} {packet}");
         }
+        let strange = with(84, 4);
+        assert_eq!(Info::read(&strange, Format::NOW), Err(BadPacket::Stream(STREAM.number())));
+        assert_eq!(Info::read(&with(24, 1 << 32), Format::V1), Err(BadPacket::Stream(1 << 32)));
         let mut cut = good.clone();
         cut[HEADER + 8] = 200;
         assert_eq!(events(&cut, length).collect::<Vec<_>>(), [Err(HEADER)]);

@@ -37,11 +37,12 @@ pub fn repair(dir: &Path, owner: u32) -> Result<Repaired, String> {
         return Err("not a trace: it has no metadata".into());
     }
     let metadata = read::read_metadata(&folder).map_err(|e| e.to_string())?;
-    let Some(uuid) = metadata.uuid.filter(|_| trace::is_own(&metadata)) else {
+    let format = trace::own_format(&metadata).map_err(|e| e.to_string())?;
+    let (Some(uuid), Some(format)) = (metadata.uuid, format) else {
         return Err("not a trace of trapline".into());
     };
     let _lock = lock(&folder)?;
-    let data = Data::open(&folder, &uuid).map_err(|e| e.to_string())?;
+    let data = Data::open(&folder, &uuid, format).map_err(|e| e.to_string())?;
     for torn in &data.torn {
         let name = torn.path.file_name().unwrap_or_default();
         cut(&folder, name, torn, owner).map_err(|e| format!("{}: {}", name.to_string_lossy(), reason(&e)))?;

@@ -76,7 +76,7 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
 
 /// What every packet of the trace begins with; none where its metadata says that it is none of trapline's.
 fn sign_of(folder: &Folder) -> Option<[u8; SIGN]> {
-    let metadata = read::read_metadata(folder).ok().filter(trace::is_own)?;
+    let metadata = read::read_metadata(folder).ok().filter(|m| matches!(trace::own_format(m), Ok(Some(_))))?;
     metadata.uuid.as_ref().map(sign)
 }
 
@@ -85,7 +85,9 @@ fn sign_of(folder: &Folder) -> Option<[u8; SIGN]> {
 fn is_stream(folder: &Folder, name: &OsStr, sign: Option<&[u8; SIGN]>) -> bool {
     let mut head = Vec::new();
     let read = folder.read(name).and_then(|file| file.take(SIGN as u64).read_to_end(&mut head));
-    let named = ["cpu_", "probe_", "tracer", "maps"].iter().any(|n| name.as_bytes().starts_with(n.as_bytes()));
+    let named = ["cpu_", "probe_", "thread_", "process_", "tracer", "maps"]
+        .iter()
+        .any(|n| name.as_bytes().starts_with(n.as_bytes()));
     match read {
         Ok(0) => named,
         Ok(n) => sign.is_some_and(|s| head == s[..n]),

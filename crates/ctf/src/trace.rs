@@ -2,10 +2,12 @@
 
 use crate::end::{self, End};
 use crate::folder::Folder;
+use crate::format::{Format, Unknown};
 use crate::model::Metadata;
 use crate::own::{Data, Error};
 use crate::store::OWN;
 use crate::{classes, read};
+use events::StreamId;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
@@ -70,32 +72,39 @@ pub enum Found {
     Other,
 }
 
-/// Whether a trace with this metadata was written by a trapline, of any version, in packets as [`crate::packet`] has them.
-pub(crate) fn is_own(metadata: &Metadata) -> bool {
-    metadata.env_str("tracer_name") == Some("trapline")
-        && metadata.packet_header.as_ref() == Some(&classes::packet_header())
+/// The version of the format, if a trapline has written a trace with this metadata in packets as [`crate::packet`] reads them.
+///
+/// # Errors
+/// A later version than is known.
+pub(crate) fn own_format(metadata: &Metadata) -> Result<Option<Format>, Unknown> {
+    if metadata.env_str("tracer_name") != Some("trapline") {
+        return Ok(None);
+    }
+    let format = Format::of(metadata)?;
+    Ok(format.describes(metadata).then_some(format))
 }
 
 /// Opens the trace in `dir`. Nothing in it is changed, and no link in it is followed.
 ///
 /// # Errors
-/// A directory or metadata that cannot be read, and a trace of which no packet can be.
+/// A directory or metadata that cannot be read, a trace of which no packet can be, and one of a later format.
 pub fn open(dir: &Path) -> Result<Found, Error> {
     let failed = |path: &Path, error| Error::Io { path: path.into(), error };
     let folder = Folder::open(dir).map_err(|e| failed(dir, e))?;
     let metadata = read::read_metadata(&folder)?;
+    let format = own_format(&metadata)?;
     let known = classes::known(&metadata);
-    let (true, Some(uuid), false) = (is_own(&metadata), metadata.uuid, known.is_empty()) else {
+    let (Some(format), Some(uuid), false) = (format, metadata.uuid, known.is_empty()) else {
         return Ok(Found::Other);
     };
     // Asked before the files are looked at: what was written in between is no torn end. Held only while somebody looks.
     let lock = lock_of(&folder);
     let locked = lock.as_ref().is_ok_and(|l| l.try_lock_shared().is_err());
-    let mut data = Data::open(&folder, &uuid)?;
-    let end = end_of(&folder);
+    let mut data = Data::open(&folder, &uuid, format)?;
+    let end = end_of(&folder, format);
     if locked && end.is_some() {
         // Whoever has written the end writes no more; but something may have come before it, after the files were looked at.
-        data = Data::open(&folder, &uuid)?;
+        data = Data::open(&folder, &uuid, format)?;
     }
     let live = locked && end.is_none();
     let mut trace = Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new() };
@@ -108,10 +117,10 @@ pub(crate) fn lock_of(folder: &Folder) -> io::Result<File> {
     folder.inner(OWN)?.read("lock")
 }
 
-fn end_of(folder: &Folder) -> Option<End> {
+fn end_of(folder: &Folder, format: Format) -> Option<End> {
     let mut bytes = Vec::new();
     folder.inner(OWN).ok()?.read("end").ok()?.take(end::MAX).read_to_end(&mut bytes).ok()?;
-    End::parse(&String::from_utf8_lossy(&bytes))
+    End::parse(&String::from_utf8_lossy(&bytes), format)
 }
 
 /// Whether somebody is writing a trace in `dir` now.
@@ -129,7 +138,7 @@ fn missing(trace: &Trace) -> Vec<Missing> {
             .map(|(s, packets)| Missing { stream: s.name.clone(), packets, events: None })
             .collect();
     };
-    let there: HashMap<u64, u64> = trace.data.streams.iter().map(|s| (s.instance, s.packets.len() as u64)).collect();
+    let there: HashMap<StreamId, u64> = trace.data.streams.iter().map(|s| (s.id, s.packets.len() as u64)).collect();
     let mut seen = HashSet::new();
     let less = end.streams.iter().map(|s| (s, there.get(&s.id).copied().unwrap_or(0)));
     less.filter(|(s, there)| *there < s.packets && seen.insert(s.id))

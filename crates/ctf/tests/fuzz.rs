@@ -7,33 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ctf::end::{self, End, StreamEnd};
+use ctf::format::{self, Format};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
 use ctf::packet::{Filler, Sealed};
 use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 use ctf::trace::{self, Found};
+use events::StreamId;
 
-#[path = "it/dir.rs"]
-mod dir;
-use dir::Dir;
-
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n.max(1)
-    }
-}
-
-/// How many changes to try.
-fn rounds(usual: usize) -> usize {
-    let factor =
-        std::env::var("TRAPLINE_FUZZ_ROUNDS").map_or(1, |n| n.parse().expect("TRAPLINE_FUZZ_ROUNDS is a number"));
-    usual * factor
-}
+use testkit::{Random, Scratch, rounds};
 
 /// Traces of the corpus: name, metadata, streams.
 fn corpus() -> Vec<(String, Vec<u8>, Vec<Vec<u8>>)> {
@@ -54,8 +36,8 @@ fn corpus() -> Vec<(String, Vec<u8>, Vec<Vec<u8>>)> {
 }
 
 /// Reads all of a trace, as text too. Returns how many events and errors it has.
-fn read(dir: &Dir, bytes: usize) -> (usize, usize) {
-    let Ok(trace) = Trace::open(&dir.0) else { return (0, 1) };
+fn read(dir: &Scratch, bytes: usize) -> (usize, usize) {
+    let Ok(trace) = Trace::open(dir) else { return (0, 1) };
     let mut reader = Reader::new(vec![trace]);
     let mut lines = Lines::new(TimeFormat::TimeOfDay(0));
     let (mut events, mut errors, mut items) = (0, 0, 0);
@@ -83,20 +65,20 @@ fn read(dir: &Dir, bytes: usize) -> (usize, usize) {
     (events, errors)
 }
 
-fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, words: &[&[u8]]) {
-    for _ in 0..=rng.below(2) {
-        let at = rng.below(bytes.len());
-        match rng.below(10) {
-            0 if !bytes.is_empty() => bytes[at] ^= 1 << rng.below(8),
-            1 if !bytes.is_empty() => bytes[at] = [0, 1, 127, 128, 255][rng.below(5)],
+fn mutate(rng: &mut Random, bytes: &mut Vec<u8>, words: &[&[u8]]) {
+    for _ in 0..=rng.index(2) {
+        let at = rng.index(bytes.len());
+        match rng.index(10) {
+            0 if !bytes.is_empty() => bytes[at] ^= 1 << rng.index(8),
+            1 if !bytes.is_empty() => bytes[at] = [0, 1, 127, 128, 255][rng.index(5)],
             2 => {
-                let end = (at + rng.below(40)).min(bytes.len());
+                let end = (at + rng.index(40)).min(bytes.len());
                 bytes.drain(at.min(end)..end);
             }
             3 => {
-                let end = (at + rng.below(60)).min(bytes.len());
+                let end = (at + rng.index(60)).min(bytes.len());
                 let copy = bytes[at.min(end)..end].to_vec();
-                let to = rng.below(bytes.len());
+                let to = rng.index(bytes.len());
                 bytes.splice(to..to, copy);
             }
             4 => {
@@ -104,16 +86,16 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, words: &[&[u8]]) {
                     *byte = 255;
                 }
             }
-            5 if rng.below(4) == 0 => bytes.truncate(at),
+            5 if rng.index(4) == 0 => bytes.truncate(at),
             // Another number, so that metadata stays metadata.
             6..=8 => {
                 if let Some(digit) = bytes.iter_mut().skip(at).find(|b| b.is_ascii_digit()) {
-                    *digit = b'0' + rng.below(10) as u8;
+                    *digit = b'0' + rng.index(10) as u8;
                 }
             }
             _ => {
-                let word = words[rng.below(words.len())];
-                let end = (at + rng.below(2) * word.len()).min(bytes.len());
+                let word = words[rng.index(words.len())];
+                let end = (at + rng.index(2) * word.len()).min(bytes.len());
                 bytes.splice(at.min(end)..end, word.iter().copied());
             }
         }
@@ -178,7 +160,7 @@ fn every_prefix_of_metadata() {
 #[test]
 fn every_prefix_of_streams() {
     for (name, metadata, streams) in corpus() {
-        let dir = Dir::new(&format!("prefix-{name}"));
+        let dir = Scratch::new(&format!("prefix-{name}"));
         dir.write("metadata", &metadata);
         for stream in streams {
             dir.write("stream", &stream);
@@ -195,9 +177,9 @@ fn every_prefix_of_streams() {
 
 #[test]
 fn changed_metadata() {
-    let mut rng = Rng(0x1234_5678_9ABC_DEF1);
+    let mut rng = Random::new(0x1234_5678_9ABC_DEF1);
     for (name, original, streams) in corpus() {
-        let dir = Dir::new(&format!("metadata-{name}"));
+        let dir = Scratch::new(&format!("metadata-{name}"));
         for (i, stream) in streams.iter().enumerate() {
             dir.write(&format!("stream{i}"), stream);
         }
@@ -220,13 +202,13 @@ fn changed_metadata() {
 
 #[test]
 fn changed_streams() {
-    let mut rng = Rng(0xFEDC_BA98_7654_3211);
+    let mut rng = Random::new(0xFEDC_BA98_7654_3211);
     for (name, metadata, streams) in corpus() {
-        let dir = Dir::new(&format!("streams-{name}"));
+        let dir = Scratch::new(&format!("streams-{name}"));
         dir.write("metadata", &metadata);
         let mut read_events = 0;
         for _ in 0..rounds(500) {
-            let mut stream = streams[rng.below(streams.len())].clone();
+            let mut stream = streams[rng.index(streams.len())].clone();
             mutate(&mut rng, &mut stream, NUMBERS);
             dir.write("stream", &stream);
             read_events += read(&dir, stream.len()).0;
@@ -237,15 +219,15 @@ fn changed_streams() {
 
 #[test]
 fn noise() {
-    let mut rng = Rng(99);
+    let mut rng = Random::new(99);
     for _ in 0..rounds(2000) {
-        let length = rng.below(300);
+        let length = rng.index(300);
         let mut text: Vec<u8> = b"trace { byte_order = le; }; ".to_vec();
         while text.len() < length {
-            text.extend_from_slice(WORDS[rng.below(WORDS.len())]);
+            text.extend_from_slice(WORDS[rng.index(WORDS.len())]);
         }
         let _ = ctf::tsdl::parse_bytes("noise", &text);
-        let bytes: Vec<u8> = (0..length).map(|_| rng.below(256) as u8).collect();
+        let bytes: Vec<u8> = (0..length).map(|_| rng.index(256) as u8).collect();
         let _ = ctf::tsdl::parse_bytes("noise", &bytes);
     }
 }
@@ -270,7 +252,10 @@ fn own_metadata() -> String {
         order: ByteOrder::Little,
         uuid: Some(UUID),
         packet_header: Some(ctf::classes::packet_header()),
-        env: vec![("tracer_name".into(), EnvValue::Str("trapline".into()))],
+        env: vec![
+            ("tracer_name".into(), EnvValue::Str("trapline".into())),
+            (format::KEY.into(), EnvValue::Int(Format::NOW.version())),
+        ],
         clocks: vec![clock],
         streams: vec![stream],
     })
@@ -287,8 +272,9 @@ fn own_event(time: u64) -> Vec<u8> {
 }
 
 /// A stream of a trace of trapline: packets of five events.
-fn own_stream(instance: u64) -> (Vec<u8>, StreamEnd) {
-    let mut filler = Filler::new(UUID, instance, 0, 10);
+fn own_stream(cpu: u32) -> (Vec<u8>, StreamEnd) {
+    let id = StreamId::cpu(cpu);
+    let mut filler = Filler::new(UUID, id, 10);
     let mut packets: Vec<Sealed> = vec![filler.seal()];
     for n in 0..4 {
         for i in 0..5 {
@@ -297,17 +283,16 @@ fn own_stream(instance: u64) -> (Vec<u8>, StreamEnd) {
         filler.set_discarded(n);
         packets.push(filler.seal());
     }
-    let end =
-        StreamEnd { name: format!("cpu_{instance}"), id: instance, packets: 5, events: 20, ..StreamEnd::default() };
-    (packets.iter().flat_map(|p| p.bytes.clone()).collect(), StreamEnd { discarded: 3, taken: 20, ..end })
+    let end = StreamEnd { packets: 5, events: 20, discarded: 3, taken: 20, ..StreamEnd::new(id.to_string(), id) };
+    (packets.iter().flat_map(|p| p.bytes.clone()).collect(), end)
 }
 
 /// Every file of a trace, changed at random: it is opened, and read, or an error says what is wrong; and it stays as it is.
 #[test]
 fn changed_traces_of_trapline() {
-    let mut rng = Rng(0x0DDB_A115_EED5_EED5);
-    let dir = Dir::new("own");
-    fs::create_dir(dir.0.join(".trapline")).expect("a directory");
+    let mut rng = Random::new(0x0DDB_A115_EED5_EED5);
+    let dir = Scratch::new("own");
+    fs::create_dir(dir.join(".trapline")).expect("a directory");
     let (a, b) = (own_stream(0), own_stream(1));
     let end = End { overwritten: Some(0), taken: vec![("syscall:getppid".into(), 40)], ..End::default() };
     let end = End { streams: vec![a.1, b.1], ..end };
@@ -319,7 +304,7 @@ fn changed_traces_of_trapline() {
         (".trapline/lock", Vec::new()),
     ];
     files.iter().for_each(|(name, bytes)| dir.write(name, bytes));
-    let open = || match trace::open(&dir.0) {
+    let open = || match trace::open(&dir) {
         Ok(Found::Own(trace)) => Some(trace),
         Ok(Found::Other) | Err(_) => None,
     };
@@ -345,7 +330,7 @@ fn changed_traces_of_trapline() {
             // What is missing has a number, whatever the record says.
             let _ = (trace.discarded(), trace.end.as_ref().and_then(End::events));
         }
-        assert_eq!(fs::read(dir.0.join(name)).expect("a file"), changed, "reading has changed it");
+        assert_eq!(fs::read(dir.join(name)).expect("a file"), changed, "reading has changed it");
         dir.write(name, bytes);
     }
     assert!(opened > rounds(1500) && whole < opened, "{opened} {whole}");
@@ -368,7 +353,7 @@ const END_WORDS: &[&[u8]] = &[
 
 #[test]
 fn changed_end_records() {
-    let mut rng = Rng(0x5151_5151_5151_5151);
+    let mut rng = Random::new(0x5151_5151_5151_5151);
     let streams = (0..3).map(|i| own_stream(i).1).collect();
     let taken = vec![("syscall:read".into(), 57), ("uprobe:/a b:f".into(), 3)];
     let more = vec!["enabling 9 0 0 0 uprobe:/a b:f".to_string()];
@@ -385,9 +370,9 @@ fn changed_end_records() {
         let mut bytes = all.text().into_bytes();
         mutate(&mut rng, &mut bytes, END_WORDS);
         let text = String::from_utf8_lossy(&bytes);
-        let Some(read) = End::parse(&text) else { continue };
+        let Some(read) = End::parse(&text, Format::NOW) else { continue };
         assert!(read.streams.len() + read.taken.len() + read.more.len() <= text.lines().count());
-        let again = End::parse(&read.text()).expect("what was read can be written");
+        let again = End::parse(&read.text(), Format::NOW).expect("what was read can be written");
         assert_eq!((again.events(), again.streams), (read.events(), read.streams));
         assert!(end::fit(&text, 100).len() <= 100);
     }

@@ -2,43 +2,25 @@
 //! cut off gives its whole packets, and one with wrong bytes an error that says where.
 
 use ctf::folder::Folder;
+use ctf::format::Format;
 use ctf::own::Data;
-use ctf::packet::{Filler, NO_CPU};
+use ctf::packet::Filler;
 use ctf::store::{Dir, Files, Limit};
 use events::encode::{self, Fixed};
 use events::layout::{Layout, Shape};
 use events::message::MSGHDR;
-use events::{Event, generated as g};
+use events::{Event, StreamId, generated as g};
 use proptest::prelude::*;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A directory that goes away with this value.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("trapline-streams-{}-{n}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
+use testkit::Scratch;
 
 /// The identity of the traces.
 const UUID: [u8; 16] = [9; 16];
 
 /// Opens the streams in a directory.
 fn open(dir: &Path) -> Data {
-    Data::open(&Folder::open(dir).expect("a directory"), &UUID).expect("a trace")
+    Data::open(&Folder::open(dir).expect("a directory"), &UUID, Format::NOW).expect("a trace")
 }
 
 /// Who runs the tests.
@@ -52,7 +34,8 @@ fn me(parent: &Path) -> u32 {
 }
 
 /// The stream of the ptrace backend, behind those of two processors.
-const STREAMS: [u64; 3] = [0, 1, u32::MAX as u64];
+const STREAMS: [StreamId; 3] = [CPU_0, StreamId::cpu(1), StreamId::TRACER];
+const CPU_0: StreamId = StreamId::cpu(0);
 
 /// What an event is made of.
 #[derive(Clone, Debug)]
@@ -135,7 +118,7 @@ fn event(seed: &Seed, time: u64) -> Vec<u8> {
 }
 
 /// An event as it was written: time, stream, bytes.
-type Written = (u64, u64, Vec<u8>);
+type Written = (u64, StreamId, Vec<u8>);
 
 /// Writes a trace; what is in it, in the order in which it must be read.
 fn write(dir: &Path, seeds: &[Seed], limit: Limit) -> Vec<Written> {
@@ -147,10 +130,7 @@ fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u
     let mut dir = Dir::create(dir, me(dir)).expect("a directory");
     dir.describe("", 0).expect("metadata");
     let mut files = Files::new(dir, limit);
-    let cpu = |s: u64| if s < 2 { s as u32 } else { NO_CPU };
-    let mut fillers: Vec<Filler> = STREAMS.iter().map(|s| Filler::new(UUID, *s, cpu(*s), 900)).collect();
-    let name =
-        |s: usize| if STREAMS[s] < u64::from(u32::MAX) { format!("cpu_{}", STREAMS[s]) } else { "tracer".into() };
+    let mut fillers = STREAMS.map(|s| Filler::new(UUID, s, 900));
     let mut all = Vec::new();
     let mut now = 1000;
     for seed in seeds {
@@ -164,12 +144,12 @@ fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u
         );
         let filler = &mut fillers[seed.stream];
         if filler.push(&bytes) || seed.seal {
-            files.put(&name(seed.stream), &filler.seal()).expect("a packet");
+            files.put(&filler.seal()).expect("a packet");
         }
         all.push((now, STREAMS[seed.stream], bytes));
     }
-    for (i, f) in fillers.iter_mut().enumerate() {
-        files.put(&name(i), &f.seal()).expect("a packet");
+    for f in &mut fillers {
+        files.put(&f.seal()).expect("a packet");
         assert_eq!(f.clamped(), 0);
     }
     all.sort_by_key(|e| (e.0, e.1));
@@ -197,11 +177,11 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read(seeds in prop::collection::vec(seed(), 1..200), parts: bool) {
-        let dir = Scratch::new();
+        let dir = Scratch::new("streams");
         // So large that nothing goes, so small that there are several parts.
         let limit = if parts { Limit::Files(1 << 20) } else { Limit::None };
-        let all = write(&dir.0, &seeds, limit);
-        let data = open(&dir.0);
+        let all = write(&dir, &seeds, limit);
+        let data = open(&dir);
         prop_assert!(data.torn.is_empty());
         prop_assert_eq!(read(&data, 0, u64::MAX), all);
     }
@@ -210,18 +190,18 @@ proptest! {
     fn what_a_limit_leaves_is_the_newest_of_each_stream(
         seeds in prop::collection::vec(seed(), 50..300), limit in 2000..20_000u64,
     ) {
-        let dir = Scratch::new();
-        let (all, overwritten) = write_and_count(&dir.0, &seeds, Limit::Files(limit));
-        let files = fs::read_dir(&dir.0).unwrap().map(|e| e.unwrap()).filter(|e| {
+        let dir = Scratch::new("streams");
+        let (all, overwritten) = write_and_count(&dir, &seeds, Limit::Files(limit));
+        let files = fs::read_dir(&dir).unwrap().map(|e| e.unwrap()).filter(|e| {
             e.file_name() != "metadata" && e.file_name() != ".trapline"
         });
         prop_assert!(files.map(|e| e.metadata().unwrap().len()).sum::<u64>() <= limit);
-        let left = read(&open(&dir.0), 0, u64::MAX);
+        let left = read(&open(&dir), 0, u64::MAX);
         prop_assert_eq!(left.len() as u64 + overwritten, all.len() as u64);
         // A packet that is larger than the limit leaves a hole; without one, what is left of a stream is its end.
-        let whole = Scratch::new();
-        write(&whole.0, &seeds, Limit::None);
-        let whole = open(&whole.0);
+        let whole = Scratch::new("streams");
+        write(&whole, &seeds, Limit::None);
+        let whole = open(&whole);
         let largest = whole.streams.iter().flat_map(|s| &s.packets).map(|p| p.info.size).max();
         if largest <= Some(limit) {
             for stream in STREAMS {
@@ -236,9 +216,9 @@ proptest! {
     fn a_window_is_what_lies_in_it(
         seeds in prop::collection::vec(seed(), 1..150), from in 0..400u64, width in 0..200u64,
     ) {
-        let dir = Scratch::new();
-        let all = write(&dir.0, &seeds, Limit::None);
-        let data = open(&dir.0);
+        let dir = Scratch::new("streams");
+        let all = write(&dir, &seeds, Limit::None);
+        let data = open(&dir);
         let last = all.last().map_or(0, |e| e.0);
         let (first, end) = (all[0].0, last);
         prop_assert!(data.span().is_some_and(|s| s.0 <= first && s.1 == end));
@@ -251,9 +231,9 @@ proptest! {
     fn wrong_bytes_are_read_or_left_out(
         seeds in prop::collection::vec(seed(), 1..40), flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..6),
     ) {
-        let dir = Scratch::new();
-        write(&dir.0, &seeds, Limit::None);
-        let path = dir.0.join("cpu_1");
+        let dir = Scratch::new("streams");
+        write(&dir, &seeds, Limit::None);
+        let path = dir.join("cpu_1");
         let mut bytes = fs::read(&path).unwrap();
         for (at, bits) in &flips {
             let at = at.index(bytes.len());
@@ -261,7 +241,7 @@ proptest! {
         }
         fs::write(&path, &bytes).unwrap();
         for (from, to) in [(0, u64::MAX), (1010, 1050)] {
-            let data = open(&dir.0);
+            let data = open(&dir);
             let events = read(&data, from, to);
             prop_assert!(events.len() <= seeds.len() + bytes.len() / 16);
             for e in &events {
@@ -281,15 +261,15 @@ fn what_is_around_damage_is_read() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let seeds = prop::collection::vec(seed(), 60).new_tree(&mut runner).expect("events").current();
-    let dir = Scratch::new();
-    let all = write(&dir.0, &seeds, Limit::None);
-    let path = dir.0.join("cpu_0");
+    let dir = Scratch::new("streams");
+    let all = write(&dir, &seeds, Limit::None);
+    let path = dir.join("cpu_0");
     let whole = fs::read(&path).expect("stream");
-    let packets = open(&dir.0).streams[0].packets.clone();
+    let packets = open(&dir).streams[0].packets.clone();
     let full: Vec<_> = packets.iter().filter(|p| p.info.content > ctf::packet::HEADER as u64).collect();
     assert!(full.len() > 2, "{packets:?}");
     let without = |packet: &ctf::own::Place| {
-        let inside = |e: &Written| e.1 == 0 && (packet.info.begin..=packet.info.end).contains(&e.0);
+        let inside = |e: &Written| e.1 == CPU_0 && (packet.info.begin..=packet.info.end).contains(&e.0);
         all.iter().filter(|e| !inside(e)).cloned().collect::<Vec<_>>()
     };
     let size = whole.len() as u64;
@@ -300,7 +280,7 @@ fn what_is_around_damage_is_read() {
         let mut bytes = whole.clone();
         bytes[at as usize..at as usize + 2].fill(0xff);
         fs::write(&path, &bytes).expect("stream");
-        let data = open(&dir.0);
+        let data = open(&dir);
         assert_eq!(read(&data, 0, u64::MAX), without(packet), "{what}");
         let damage = data.damage();
         let (1, Some(one)) = (damage.places, &damage.first) else { panic!("{damage:?}") };
@@ -315,14 +295,14 @@ fn what_is_around_damage_is_read() {
     let at = full[1].at as usize + 56;
     bytes[at..at + 8].copy_from_slice(&(8 * 2 * size).to_le_bytes());
     fs::write(&path, &bytes).expect("stream");
-    let data = open(&dir.0);
+    let data = open(&dir);
     assert_eq!((read(&data, 0, u64::MAX), data.torn.len()), (without(full[1]), 0));
     assert_eq!(data.damage().places, 1);
     for zeros in [1, 100, 200_000] {
         let mut bytes = whole.clone();
         bytes.resize(whole.len() + zeros, 0);
         fs::write(&path, &bytes).expect("stream");
-        let data = open(&dir.0);
+        let data = open(&dir);
         assert_eq!(read(&data, 0, u64::MAX), all);
         assert_eq!(data.torn, [ctf::own::Torn { path: path.clone(), at: size, rest: zeros as u64 }]);
         assert_eq!(data.damage(), ctf::own::Damages::default());
@@ -335,32 +315,32 @@ fn every_cut_leaves_the_whole_packets() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let seeds = prop::collection::vec(seed(), 40).new_tree(&mut runner).expect("events").current();
-    let dir = Scratch::new();
-    let all = write(&dir.0, &seeds, Limit::None);
-    let path = dir.0.join("cpu_0");
+    let dir = Scratch::new("streams");
+    let all = write(&dir, &seeds, Limit::None);
+    let path = dir.join("cpu_0");
     let whole = fs::read(&path).expect("stream");
     let places: Vec<(u64, u64)> = {
-        let data = open(&dir.0);
-        let stream = data.streams.iter().find(|s| s.instance == 0).expect("stream 0");
+        let data = open(&dir);
+        let stream = data.streams.iter().find(|s| s.id == CPU_0).expect("stream 0");
         stream.packets.iter().map(|p| (p.at, p.info.size)).collect()
     };
     assert!(places.len() > 2, "{places:?}");
     for cut in (0..whole.len() as u64).rev() {
         fs::OpenOptions::new().write(true).open(&path).and_then(|f| f.set_len(cut)).expect("cut");
-        let data = open(&dir.0);
+        let data = open(&dir);
         let left: Vec<_> = places.iter().copied().filter(|(at, size)| at + size <= cut).collect();
         let end = left.last().map_or(0, |(at, size)| at + size);
-        let found = data.streams.iter().find(|s| s.instance == 0).map_or(0, |s| s.packets.len());
+        let found = data.streams.iter().find(|s| s.id == CPU_0).map_or(0, |s| s.packets.len());
         assert_eq!(found, left.len(), "cut at {cut}");
         let torn: Vec<_> = data.torn.iter().map(|t| (t.at, t.rest)).collect();
         assert_eq!(torn, if cut > end { vec![(end, cut - end)] } else { vec![] }, "cut at {cut}");
         let events = read(&data, 0, u64::MAX);
         // Of the other streams everything, of this one a prefix.
-        let others = |l: &[Written]| l.iter().filter(|e| e.1 != 0).cloned().collect::<Vec<_>>();
+        let others = |l: &[Written]| l.iter().filter(|e| e.1 != CPU_0).cloned().collect::<Vec<_>>();
         assert_eq!(others(&events), others(&all));
-        let of_it: Vec<_> = events.iter().filter(|e| e.1 == 0).collect();
-        let were: Vec<_> = all.iter().filter(|e| e.1 == 0).take(of_it.len()).collect();
+        let of_it: Vec<_> = events.iter().filter(|e| e.1 == CPU_0).collect();
+        let were: Vec<_> = all.iter().filter(|e| e.1 == CPU_0).take(of_it.len()).collect();
         assert_eq!(of_it, were, "cut at {cut}");
     }
-    assert_eq!(read(&open(&dir.0), 0, u64::MAX).iter().filter(|e| e.1 == 0).count(), 0);
+    assert_eq!(read(&open(&dir), 0, u64::MAX).iter().filter(|e| e.1 == CPU_0).count(), 0);
 }

@@ -6,6 +6,7 @@
 //!
 //! A place is a probe, and its program is attached as trapline attaches its own; or `raw:NAME`, a raw tracepoint.
 
+use engine::backend::kernel::attach;
 use engine::provider;
 use std::error::Error;
 use std::process::{Command, ExitCode};
@@ -29,7 +30,7 @@ fn run(args: &[String]) -> Result<bool, Box<dyn Error>> {
     let insns = empty()?;
     let mut attached = Vec::new();
     for place in &args[..at] {
-        attached.extend(attach(place, &insns)?);
+        attached.extend(attach_at(place, &insns)?);
     }
     let [name, rest @ ..] = &args[at + 1..] else { return Err("no command".into()) };
     Ok(Command::new(name).args(rest).status()?.success())
@@ -47,7 +48,7 @@ fn empty() -> Result<Vec<u8>, Box<dyn Error>> {
 type Attached = (Program, Vec<Link>);
 
 /// Attaches the instructions at a place; they stay there as long as what is returned.
-fn attach(place: &str, insns: &[u8]) -> Result<Vec<Attached>, Box<dyn Error>> {
+fn attach_at(place: &str, insns: &[u8]) -> Result<Vec<Attached>, Box<dyn Error>> {
     if let Some(name) = place.strip_prefix("raw:") {
         let program =
             Program::load(&ProgramSpec::new(ProgramKind::RawTracepoint, "empty", insns)).map_err(|e| e.error)?;
@@ -56,8 +57,10 @@ fn attach(place: &str, insns: &[u8]) -> Result<Vec<Attached>, Box<dyn Error>> {
     }
     let mut attached = Vec::new();
     for ready in provider::ready(place)? {
-        let program = Program::load(&ready.hook.spec("empty", insns)).map_err(|e| e.error)?;
-        let links = ready.hook.attach(&program)?;
+        let ways = attach::ways(&ready.point, &[]);
+        let way = ways.first().ok_or("no way to attach it")?;
+        let program = Program::load(&way.spec("empty", insns)).map_err(|e| e.error)?;
+        let links = way.attach(&program)?.links;
         attached.push((program, links));
     }
     Ok(attached)

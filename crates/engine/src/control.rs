@@ -1,17 +1,15 @@
-//! What can be asked of a session while it runs: stop, start, other calls, how it stands.
+//! What can be asked of a session while it runs: stop, start, other calls, in what state it is.
 //!
 //! ```text
-//! front end ── Order ──► Desk ──► drain thread (kernel), between two rounds ── Standing ──► front end
+//! front end ── Order ──► ControlChannel ──► reading thread (kernel), between two rounds ── State ──► front end
 //!                  └──► words that the ptracer reads at its next stop (ptrace)
 //! ```
 //!
 //! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could hold
 //! events back.
 
-use crate::backend::kernel::Skipped;
-use crate::backend::kernel::probes::Counts;
-use crate::losses::Losses;
-use crate::recorder::Totals;
+use crate::backend::stats::{Counts, Losses, Skipped};
+use crate::pipeline::recorder::Totals;
 use crate::select::Calls;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,8 +23,8 @@ pub enum Order {
     Start,
     /// These calls are recorded from now on, and no others.
     Select(Calls),
-    /// How the session stands.
-    Look,
+    /// What state the session is in.
+    Status,
 }
 
 /// A ring that events come through.
@@ -42,9 +40,9 @@ pub struct Stream {
     pub dropped: u64,
 }
 
-/// How a session stands.
+/// The state of a session.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct State {
     /// Its rings.
     pub streams: Vec<Stream>,
     /// What was kept so far; none where nothing is kept.
@@ -57,57 +55,57 @@ pub struct Standing {
     pub enablings: Vec<(String, Counts)>,
 }
 
-/// Where the front end leaves an order for the drain thread, and waits for the answer.
+/// Where the front end leaves an order for the thread that reads the rings, and waits for the answer.
 #[derive(Default)]
-pub struct Desk {
-    papers: Mutex<Papers>,
+pub struct ControlChannel {
+    pending: Mutex<Pending>,
     answered: Condvar,
 }
 
 #[derive(Default)]
-struct Papers {
+struct Pending {
     order: Option<Order>,
-    answer: Option<Standing>,
+    answer: Option<State>,
     closed: bool,
 }
 
-impl Desk {
-    fn papers(&self) -> MutexGuard<'_, Papers> {
-        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+impl ControlChannel {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has an order carried out; none where the session has ended, or has not answered in time.
-    pub fn ask(&self, order: Order, patience: Duration) -> Option<Standing> {
+    pub fn ask(&self, order: Order, patience: Duration) -> Option<State> {
         let until = Instant::now() + patience;
-        let mut papers = self.papers();
-        papers.answer = None;
-        papers.order = Some(order);
-        while papers.answer.is_none() && !papers.closed {
+        let mut pending = self.pending();
+        pending.answer = None;
+        pending.order = Some(order);
+        while pending.answer.is_none() && !pending.closed {
             let left = until.checked_duration_since(Instant::now()).filter(|t| !t.is_zero());
             let Some(left) = left else {
                 // Whoever asks next must not get this answer.
-                papers.order = None;
+                pending.order = None;
                 return None;
             };
-            papers = self.answered.wait_timeout(papers, left).unwrap_or_else(PoisonError::into_inner).0;
+            pending = self.answered.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        papers.answer.take()
+        pending.answer.take()
     }
 
-    /// The order that waits, if any. The drain thread only.
+    /// The order that waits, if any. The reading thread only.
     pub fn take(&self) -> Option<Order> {
-        self.papers().order.take()
+        self.pending().order.take()
     }
 
     /// Answers it.
-    pub fn answer(&self, standing: Standing) {
-        self.papers().answer = Some(standing);
+    pub fn answer(&self, state: State) {
+        self.pending().answer = Some(state);
         self.answered.notify_all();
     }
 
     /// No more orders are carried out.
     pub fn close(&self) {
-        self.papers().closed = true;
+        self.pending().closed = true;
         self.answered.notify_all();
     }
 }
@@ -119,27 +117,25 @@ mod tests {
 
     #[test]
     fn an_order_is_answered_or_given_up() {
-        let desk = Arc::new(Desk::default());
-        assert!(desk.ask(Order::Look, Duration::from_millis(1)).is_none(), "nobody is there");
-        assert!(desk.take().is_none(), "an order that was given up is not carried out");
-        let clerk = Arc::clone(&desk);
+        let channel = Arc::new(ControlChannel::default());
+        assert!(channel.ask(Order::Status, Duration::from_millis(1)).is_none(), "nobody is there");
+        assert!(channel.take().is_none(), "an order that was given up is not carried out");
+        let carrier = Arc::clone(&channel);
         let thread = std::thread::spawn(move || {
             loop {
-                match clerk.take() {
-                    Some(Order::Look) => {
-                        return clerk.answer(Standing {
-                            losses: Losses { total: 7, classes: Vec::new() },
-                            ..Standing::default()
-                        });
+                match carrier.take() {
+                    Some(Order::Status) => {
+                        return carrier
+                            .answer(State { losses: Losses { total: 7, classes: Vec::new() }, ..State::default() });
                     }
                     Some(other) => panic!("{other:?}"),
                     None => std::thread::yield_now(),
                 }
             }
         });
-        assert_eq!(desk.ask(Order::Look, Duration::from_secs(30)).map(|s| s.losses.total), Some(7));
+        assert_eq!(channel.ask(Order::Status, Duration::from_secs(30)).map(|s| s.losses.total), Some(7));
         thread.join().unwrap();
-        desk.close();
-        assert!(desk.ask(Order::Stop, Duration::from_secs(30)).is_none());
+        channel.close();
+        assert!(channel.ask(Order::Stop, Duration::from_secs(30)).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Enablings: a probe that is switched on, with what it takes along and its own filter.
+//! Enablings: a probe that is enabled, with what it captures and its own filter.
 //!
 //! ```text
 //! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm] [str(ARGUMENT)]…'
@@ -8,13 +8,13 @@
 //! other probe is an [`Enabling`] with programs, rings and counters of its own.
 
 use crate::error::{Error, Result};
-use crate::plan::CallCaptures;
-use crate::provider::{self, ArgInfo, Form, Hook, Place};
+use crate::pipeline::filter::Expression;
+use crate::plan::{CallCaptures, Target};
+use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::quoting;
 use crate::rights::{self, Sight};
 use crate::select::Calls;
 use bpf::capture_row::Frames;
-use bpf::probes::{Field, Tail, Value};
 use events::Schema;
 use events::dynamic;
 use events::types::{Fmt, Int, StrKind, Type};
@@ -22,7 +22,7 @@ use lang::filter::ir::{Leaf, Subject};
 use lang::{Diagnostic, Filter, Parsed};
 use std::collections::{HashMap, HashSet};
 
-/// What events take along beside the probe's arguments.
+/// What events capture beside the probe's arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// Frames of the kernel's stack; 0: none.
@@ -67,7 +67,7 @@ pub struct Request {
     pub filter: Option<String>,
     /// Captures.
     pub captures: Captures,
-    /// Arguments that are addresses of strings, which are taken along.
+    /// Arguments that are addresses of strings, which are captured.
     pub strings: Vec<String>,
 }
 
@@ -133,7 +133,7 @@ impl Request {
 }
 
 /// The names between commas; those within quotes belong to a name.
-fn names(text: &str) -> Vec<String> {
+pub fn names(text: &str) -> Vec<String> {
     quoting::split(text).into_iter().map(str::trim).filter(|n| !n.is_empty()).map(str::to_string).collect()
 }
 
@@ -147,21 +147,68 @@ pub fn is_probe(name: &str) -> bool {
     matches!(name, "begin" | "end") || name.contains(':') && provider != "syscall" && !name.starts_with(['/', '%', '!'])
 }
 
-/// The most enablings of probes other than calls in one session: each has programs and rings of its own.
-pub const MAX: usize = 256;
+/// The most enablings of probes other than calls in one session: each has a program, links and counters of its own.
+pub const MAX: usize = 4096;
 
-/// A probe that is switched on.
+/// A number that is an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Where it lies.
+    pub at: ArgLocation,
+    /// How many bytes of it count.
+    pub size: u8,
+    /// It has a sign.
+    pub signed: bool,
+}
+
+/// Where a field of an event comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// An argument.
+    Number(Number),
+    /// The string at the address that an argument is: of the process, or of the kernel.
+    Text {
+        /// The argument.
+        address: Number,
+        /// Of the process.
+        of_process: bool,
+    },
+    /// The characters at a location.
+    Chars(ArgLocation),
+    /// The thread's name.
+    Comm,
+    /// Return addresses in the kernel: so many at most.
+    KernelStack(u8),
+    /// Return addresses in the process: so many at most.
+    UserStack(u8),
+    /// It is not shown to whoever has started the session: 0, or an empty string.
+    Hidden {
+        /// It is a string.
+        text: bool,
+    },
+}
+
+impl Source {
+    /// What is shown of it to whoever may not see it.
+    fn hidden(&self) -> Source {
+        Source::Hidden { text: !matches!(self, Source::Number(_) | Source::Hidden { text: false }) }
+    }
+}
+
+/// A probe that is enabled.
 pub struct Enabling {
     /// Its name.
     pub name: String,
     /// The class of its events; of several, the first.
     pub schema: &'static Schema,
-    /// Of an enabling of many probes, which share a program: all their classes. Else empty.
+    /// Of an enabling of many probes, which share an attach point: all their classes, in their order. Else empty.
     pub members: Vec<&'static Schema>,
     /// Where each field comes from.
-    pub fields: Vec<Field>,
-    /// Where its program is attached; none for the session's own beginning and end.
-    pub hook: Option<Box<dyn Hook>>,
+    pub fields: Vec<Source>,
+    /// Where it is; none for the session's own beginning and end.
+    pub point: Option<AttachPoint>,
+    /// What the same pattern matches and is not enabled.
+    pub left_out: Vec<LeftOut>,
     /// Filter, typed for the class.
     pub filter: Option<Filter>,
     /// Arguments that no program can find.
@@ -196,7 +243,7 @@ impl std::fmt::Debug for Enabling {
     }
 }
 
-/// What an enabling takes along, and which events it wants.
+/// What an enabling captures, and which events it wants.
 #[derive(Clone, Copy)]
 struct Wanted<'r> {
     captures: Captures,
@@ -204,12 +251,13 @@ struct Wanted<'r> {
     filter: Option<&'r Parsed>,
 }
 
-/// The enablings that requests ask for: every probe that their names match. `more` is taken along by all. `pids` are the processes that
-/// are attached to, if any: libraries are those that they have mapped.
+/// The enablings that requests ask for: every probe that their names match. `more` is captured by all. Of processes that are attached to,
+/// libraries are those that they have mapped.
 ///
 /// # Errors
 /// A probe that does not exist, that is enabled twice with the same filter, or whose filter is none for it; too many of them.
-pub fn enable(requests: &[Request], more: Captures, pids: &[i32]) -> Result<Vec<Enabling>> {
+pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<Vec<Enabling>> {
+    let pids = if let Target::Pids(pids) = target { &pids[..] } else { &[] };
     let mut all: Vec<Enabling> = Vec::new();
     let mut known: HashSet<(String, Option<&str>)> = HashSet::new();
     for request in requests {
@@ -242,11 +290,48 @@ pub fn enable(requests: &[Request], more: Captures, pids: &[i32]) -> Result<Vec<
                 all.push(of_session(name, request)?);
             }
             for ready in ready {
+                if ready.point.is_address() && matches!(target, Target::All { .. }) {
+                    let why = "an address is that of one program, and -a is for all";
+                    return Err(Error::usage(format!("-e {name}"), why, "use -p PID, or a command"));
+                }
                 all.push(of(ready, wanted)?);
             }
         }
     }
     Ok(all)
+}
+
+/// Gives enablings the filter of `--where` beside their own: both must hold. Those that lack what it names are left out. What a session
+/// says of its own begin and end is not filtered.
+///
+/// # Errors
+/// A filter that asks for what the session's user may not see, or that differs among probes which share a program.
+pub fn narrow(enablings: &mut Vec<Enabling>, expression: &Expression) -> Result<()> {
+    enablings.retain(|e| e.point.is_none() || e.classes().iter().all(|class| expression.of(class).is_some()));
+    for e in enablings.iter_mut().filter(|e| e.point.is_some()) {
+        let text = match &e.filter {
+            None => expression.text.clone(),
+            Some(own) => {
+                let parts: Vec<String> = own.parts().iter().map(|p| format!("({})", p.text)).collect();
+                format!("{} && ({})", parts.join(" && "), expression.text)
+            }
+        };
+        let parsed = lang::filter::parse(&text, &expression.params).map_err(|d| mistake(&e.name, &text, &d))?;
+        let typed = parsed.check_all(e.classes()).map_err(|d| mistake(&e.name, &text, &d))?;
+        let Some((first, others)) = typed.split_first() else { continue };
+        if others.iter().any(|other| other.parts() != first.parts()) {
+            let why = "it is not the same filter for all functions, which share a program";
+            return Err(Error::usage(
+                format!("--where {}", expression.text),
+                why,
+                "name fewer functions, or leave probe out",
+            ));
+        }
+        let sight = if e.anonymous { Sight::Anonymous } else { Sight::All };
+        rights::of_filter(&e.name, sight, first)?;
+        e.filter = Some(first.clone());
+    }
+    Ok(())
 }
 
 /// Every name once with the same filter.
@@ -275,9 +360,6 @@ fn together(pattern: &str, wanted: Wanted<'_>) -> Result<Option<Enabling>> {
         if members.iter().filter(same).count() < members.len() {
             return Ok(None);
         }
-    }
-    if let Some(hook) = &mut enabling.hook {
-        hook.tag(&members.iter().map(|s| s.id).collect::<Vec<_>>());
     }
     (enabling.schema, enabling.members) = (members[0], members);
     Ok(Some(enabling))
@@ -312,7 +394,8 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
         schema,
         members,
         fields,
-        hook: None,
+        point: None,
+        left_out: Vec::new(),
         filter: None,
         missing,
         anonymous: false,
@@ -398,14 +481,15 @@ fn class(name: &str, fields: &[dynamic::Field]) -> Result<&'static Schema> {
 }
 
 fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
-    let provider::Ready { probe, hook } = ready;
+    let provider::Ready { probe, point, left_out } = ready;
+    let strings_are_users = point.strings_are_users();
     let Wanted { captures, strings, filter } = wanted;
     let sight = rights::of_probe(&probe.name, captures)?;
     let mut types = Vec::new();
     let mut fields = Vec::new();
     let mut missing = Vec::new();
-    for (nth, arg) in probe.args.iter().enumerate() {
-        if let Some((ty, field)) = argument(arg, hook.place(nth, &arg.place), hook.as_ref()) {
+    for arg in &probe.args {
+        if let Some((ty, field)) = argument(arg, strings_are_users) {
             types.push(dynamic::Field { name: arg.name.clone(), ty });
             fields.push(if sight.has(&arg.name) { field } else { field.hidden() });
         } else {
@@ -416,31 +500,30 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
     for name in strings {
         let name = called(name).unwrap_or_else(|| name.clone());
         let known = types.iter().position(|t| t.name == name);
-        let Some(nth) = known.filter(|_| hook.strings_are_users()) else {
+        let Some(nth) = known.filter(|_| strings_are_users) else {
             return Err(no_string(&probe.name, &name, known.is_some(), &types));
         };
-        // What is a string already is taken along as it is.
+        // What is a string already is captured as it is.
         if let Type::Int(_) = types[nth].ty {
-            let tail = Some(Tail::UserString);
             types.push(dynamic::Field { name: format!("str_{name}"), ty: Type::Str(StrKind::Text) });
-            fields.push(Field { value: fields[nth].value.clone(), tail });
+            fields.push(match &fields[nth] {
+                Source::Number(address) => Source::Text { address: address.clone(), of_process: true },
+                _ => Source::Hidden { text: true },
+            });
         }
     }
-    let skip = hook.own_frames();
     for (name, ty) in captures.fields() {
         types.push(dynamic::Field { name: name.into(), ty });
-        let tail = match name {
-            "comm" => Tail::Comm,
-            "kstack" => Tail::KernelStack { frames: captures.kstack, skip },
-            _ => Tail::UserStack(captures.ustack),
-        };
-        // The address is that of nothing: not NULL, so that what was read is shown.
-        fields.push(Field { value: Value::Constant(1), tail: Some(tail) });
+        fields.push(match name {
+            "comm" => Source::Comm,
+            "kstack" => Source::KernelStack(captures.kstack),
+            _ => Source::UserStack(captures.ustack),
+        });
     }
     let schema = class(&probe.name, &types)?;
     let filter = filter.map(|f| {
         let typed = f.renamed(&called).check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))?;
-        match reads_addresses(&typed, schema) && !hook.strings_are_users() {
+        match reads_addresses(&typed, schema) && !strings_are_users {
             true => Err(Error::usage(
                 format!("-e {}: /{}/", probe.name, f.text),
                 "str() of a number reads the process's memory, and this probe's numbers are not known to be addresses there",
@@ -456,7 +539,8 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
         schema,
         members: Vec::new(),
         fields,
-        hook: Some(hook),
+        point: Some(point),
+        left_out,
         filter,
         missing,
         anonymous: sight == Sight::Anonymous,
@@ -490,28 +574,23 @@ fn no_string(probe: &str, argument: &str, known: bool, all: &[dynamic::Field]) -
 }
 
 /// Type and source of an argument; none where no program can find it.
-fn argument(arg: &ArgInfo, place: &Place, hook: &dyn Hook) -> Option<(Type, Field)> {
+fn argument(arg: &ArgInfo, of_process: bool) -> Option<(Type, Source)> {
     let int = |fmt, signed| Type::Int(Int { size: 8, signed, fmt });
-    let size = arg.ty.size as u8;
+    let at = arg.location.clone();
+    let number = |size, signed| Number { at: at.clone(), size, signed };
+    let (size, signed) = (arg.ty.size as u8, arg.ty.signed);
     let text = Type::Str(StrKind::Text);
-    let here = Value::Constant(1);
-    Some(match (arg.ty.form, place) {
-        (Form::Chars, Place::Record(off)) => {
-            (text, Field { value: here, tail: Some(Tail::ContextString { off: i16::try_from(*off).ok()? }) })
+    Some(match (arg.ty.encoding, &arg.location) {
+        (_, ArgLocation::Unknown) => return None,
+        (Encoding::Chars, ArgLocation::Record(_)) => (text, Source::Chars(at)),
+        (_, ArgLocation::RecordReference(_)) if arg.ty.c.contains("char") => (text, Source::Chars(at)),
+        (_, ArgLocation::RecordReference(_)) => return None,
+        (Encoding::Text, _) => (text, Source::Text { address: number(8, false), of_process }),
+        (Encoding::Int, _) if matches!(size, 1 | 2 | 4 | 8) => {
+            (int(Fmt::Dec, signed), Source::Number(number(size, signed)))
         }
-        (_, Place::RecordReference(off)) if arg.ty.c.contains("char") => {
-            (text, Field { value: here, tail: Some(Tail::DataLoc { off: i16::try_from(*off).ok()? }) })
-        }
-        (Form::Text, place) => {
-            let value = hook.value(place, 8, false)?;
-            let tail = if hook.strings_are_users() { Tail::UserString } else { Tail::KernelString };
-            (text, Field { value, tail: Some(tail) })
-        }
-        (Form::Int, place) if matches!(size, 1 | 2 | 4 | 8) => {
-            (int(Fmt::Dec, arg.ty.signed), Field { value: hook.value(place, size, arg.ty.signed)?, tail: None })
-        }
-        (Form::Pointer | Form::Float, place) if matches!(size, 4 | 8) => {
-            (int(Fmt::Hex, false), Field { value: hook.value(place, size, false)?, tail: None })
+        (Encoding::Pointer | Encoding::Float, _) if matches!(size, 4 | 8) => {
+            (int(Fmt::Hex, false), Source::Number(number(size, false)))
         }
         _ => return None,
     })

@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn a_script_is_its_interpreter() {
-        let path = std::env::temp_dir().join(format!("trapline-modules-{}", std::process::id()));
+        let dir = testkit::Scratch::new("modules");
+        let path = dir.join("script");
         std::fs::write(&path, "#! /bin/sh -e\n:").unwrap();
         assert_eq!(of_file(&path).first().map(|m| m.path.clone()), Some("/bin/sh".into()));
         std::fs::write(&path, "no script").unwrap();
         assert!(of_file(&path).is_empty() && of_file(Path::new("/no/such/file")).is_empty());
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What a session does: targets, selection, limits, and which backend carries it out. Printable with `--explain`.
 
+use crate::backend::kernel::{attach, ring_set};
 use crate::capture::Limits;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::pipeline::filter::Expression;
+use crate::pipeline::threads;
 use crate::rights;
 use crate::select::Calls;
-use crate::sieve::Where;
-use crate::threads;
 use bpf::capture_row::Frames;
 use events::Schema;
 use std::ffi::CString;
@@ -105,7 +106,7 @@ pub struct Plan {
     /// Calls longer than this get a notice, in ms; 0 for never.
     pub notice_ms: u32,
     /// Only calls that pass this (`--where`).
-    pub filter: Option<Arc<Where>>,
+    pub filter: Option<Arc<Expression>>,
 }
 
 /// Calls whose events the descriptor table needs, whether they are shown or not.
@@ -255,11 +256,11 @@ impl Plan {
     /// Each probe other than a call: how it is attached, what its events have, which of them are wanted, what is lost.
     fn explain_probes(&self, out: &mut Vec<String>) {
         for e in &self.probes {
-            let Some(hook) = &e.hook else {
+            let Some(point) = &e.point else {
                 out.push(format!("probe: {}: the session's own", e.name));
                 continue;
             };
-            out.push(format!("probe: {}: {}", e.name, hook.how()));
+            out.push(format!("probe: {}: {}", e.name, attach::how(point)));
             let names: Vec<&str> = e.schema.args.iter().map(|a| a.name).collect();
             if !names.is_empty() {
                 out.push(format!("  fields: {}", names.join(", ")));
@@ -269,12 +270,13 @@ impl Plan {
                 out.push(format!("  filter, in its program: {}", parts.join(" && ")));
             }
             out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
-            out.extend(hook.lost().map(|what| format!("  lost: {what}")));
+            out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
             out.extend(e.danger.iter().map(|danger| format!("  danger, which --force takes: {danger}")));
         }
-        if self.probes.iter().any(|e| e.hook.is_some()) {
-            let share = crate::backend::kernel::probes::share(self.buffer, self.probes.len());
-            out.push(format!("probes: rings of {} KiB per CPU, for each its own", share >> 10));
+        if self.probes.iter().any(|e| e.point.is_some()) {
+            let (_, size) = ring_set::sizes(&self.probes, self.buffer);
+            let whose = if ring_set::are_shared(&self.probes) { "which they share" } else { "for each its own" };
+            out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
         }
     }
 

@@ -11,51 +11,14 @@
 //! libc by itself raises nothing: it ends threads for who imports pthread_cancel or pthread_exit. So a program of C that does not, and
 //! is linked with nothing that can raise, has return probes as before.
 
+use crate::danger::Danger;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::modules::{self, Module};
 use crate::plan::{Plan, Target};
-use crate::provider::Hook;
+use crate::provider::file_point::FilePoint;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use symbols::raise::Means;
-
-/// What can leave functions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Danger {
-    /// The file that does it.
-    pub path: PathBuf,
-    /// How.
-    pub means: Means,
-}
-
-impl Danger {
-    /// Of the first of some files that has means to.
-    fn among(modules: impl Iterator<Item = Module>) -> Option<Danger> {
-        modules.into_iter().find_map(|m| Some(Danger { means: m.means()?, path: m.path }))
-    }
-
-    /// Of a file and what it is linked with.
-    pub fn of_file(path: &Path) -> Option<Danger> {
-        Danger::among(modules::of_file(path).into_iter())
-    }
-
-    /// What would happen to the program.
-    fn outcome(&self) -> &'static str {
-        match self.means {
-            Means::Exception(_) | Means::Unknown => "an exception that leaves it would abort the program",
-            Means::ThreadEnd(_) => "a thread that ends in it would leave out the cleanup of its callers",
-            Means::OtherStack(_) | Means::Go => "a switch of stacks in it would kill the program",
-        }
-    }
-}
-
-impl std::fmt::Display for Danger {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {} {}", self.outcome(), self.path.display(), self.means)
-    }
-}
+use std::path::Path;
 
 /// Looks at every enabling of returns. Where one may harm its program, it is noted in it with `force`, and refused without.
 ///
@@ -68,9 +31,9 @@ pub fn guard(plan: &mut Plan, force: bool) -> Result<()> {
     let of_target = of_target(&plan.target);
     let all = matches!(plan.target, Target::All { .. });
     for enabling in plan.probes.iter_mut().filter(|e| replaces_returns(e)) {
-        let Some(hook) = &enabling.hook else { continue };
+        let Some(point) = enabling.point.as_ref().and_then(|p| p.in_file()) else { continue };
         let of_users = |path: &Path| if all { of_users(path) } else { of_target.clone() };
-        let Some(why) = danger_of(hook.as_ref(), of_users) else { continue };
+        let Some(why) = danger_of(point, of_users) else { continue };
         if !force {
             return Err(Error::failed(&enabling.name, why, "--force sets it nevertheless; entries (uprobe) are safe"));
         }
@@ -79,14 +42,14 @@ pub fn guard(plan: &mut Plan, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// How the return probes of a hook may harm the programs that `others` looks at.
-fn danger_of(hook: &dyn Hook, others: impl Fn(&Path) -> Option<Danger>) -> Option<String> {
-    let path = hook.file()?;
-    if hook.looks_at_return() {
+/// How return probes may harm the programs that `others` looks at.
+fn danger_of(point: &FilePoint, others: impl Fn(&Path) -> Option<Danger>) -> Option<String> {
+    let path = point.path()?;
+    if point.looks_at_return() {
         return Some("it looks at its return address, which is replaced, and so would do something else".into());
     }
     let danger = Danger::of_file(path).or_else(|| others(path))?;
-    match hook.unproven_returns() {
+    match point.unproven_returns() {
         0 => None,
         1 => Some(danger.to_string()),
         n => Some(format!("of {n} functions, {danger}")),
@@ -95,7 +58,7 @@ fn danger_of(hook: &dyn Hook, others: impl Fn(&Path) -> Option<Danger>) -> Optio
 
 /// Whether an enabling sets return probes of functions in user space.
 pub fn replaces_returns(e: &Enabling) -> bool {
-    e.hook.as_ref().is_some_and(|h| h.replaces_returns())
+    e.point.as_ref().and_then(|p| p.in_file()).is_some_and(|f| f.at_return)
 }
 
 /// What of the session's programs can leave functions.
@@ -108,7 +71,7 @@ fn of_target(target: &Target) -> Option<Danger> {
             let preloaded = preload.split(separator).filter(|p| !p.is_empty()).map(|p| Path::new(OsStr::from_bytes(p)));
             [path].into_iter().chain(preloaded).find_map(Danger::of_file)
         }
-        Target::Pids(pids) => pids.iter().find_map(|pid| Danger::among(modules::of_process(*pid).into_iter())),
+        Target::Pids(pids) => pids.iter().find_map(|pid| Danger::of_process(*pid)),
         Target::All { .. } => None,
     }
 }
@@ -118,5 +81,5 @@ fn of_users(path: &Path) -> Option<Danger> {
     let meta = std::fs::metadata(path).ok()?;
     let file = sys::maps::identity(&meta);
     let uses = |pid: &i32| sys::maps::of(*pid).unwrap_or_default().iter().any(|m| m.file == file);
-    sys::proc::processes().into_iter().filter(uses).find_map(|pid| Danger::among(modules::of_process(pid).into_iter()))
+    sys::proc::processes().into_iter().filter(uses).find_map(Danger::of_process)
 }

@@ -67,7 +67,9 @@ fn of_ordinary(name: &str) -> Option<Sight> {
     let (provider, rest) = name.split_once(':').unwrap_or((name, ""));
     match provider {
         // Registers and memory of the task, or nothing but that it was hit.
-        "syscall" | "uprobe" | "uretprobe" | "usdt" | "profile" | "software" | "begin" | "end" => Some(Sight::All),
+        "syscall" | "uprobe" | "uretprobe" | "usdt" | "profile" | "software" | "hardware" | "begin" | "end" => {
+            Some(Sight::All)
+        }
         // It ticks whatever task is there.
         "interval" => Some(Sight::Anonymous),
         "tracepoint" => {
@@ -84,6 +86,9 @@ fn of_ordinary(name: &str) -> Option<Sight> {
 /// Why an ordinary user cannot have a probe, or not all of it; none where he can.
 pub fn note(probe: &str) -> Option<&'static str> {
     match of_ordinary(probe) {
+        None if probe.starts_with("watchpoint:") => {
+            Some("for root only: it takes one of the four debug registers of every processor from everybody")
+        }
         None => Some("for root only: it tells of the kernel or of other users' tasks"),
         Some(Sight::Anonymous) => Some("for root only: in which task"),
         Some(Sight::Only(names)) if names != ["*"] => Some("for root only: what it tells of other tasks"),
@@ -112,6 +117,8 @@ fn ordinary(probe: &str, captures: Captures) -> Result<Sight> {
         let provider = probe.split(':').next().unwrap_or_default();
         let what = match provider {
             "tracepoint" => "what this tracepoint tells of the kernel or of other tasks is",
+            // Whoever has them all keeps everybody else's debugger from its own.
+            "watchpoint" => "the debug registers of all processors are",
             _ => "functions and data of the kernel are",
         };
         refuse(probe, what, "run trapline as root")
@@ -207,7 +214,16 @@ mod tests {
 
     #[test]
     fn what_is_not_named_is_refused() {
-        for probe in ["kprobe:vfs_read", "fentry:vfs_read", "kretprobe:x", "fexit:x", "rawtracepoint:x", "new:x", ""] {
+        for probe in [
+            "kprobe:vfs_read",
+            "fentry:vfs_read",
+            "kretprobe:x",
+            "fexit:x",
+            "rawtracepoint:x",
+            "watchpoint:0x1000:8:w",
+            "new:x",
+            "",
+        ] {
             assert_eq!(sees(probe), None, "{probe}");
         }
         for record in ["kmem:kmalloc", "sched:sched_waking", "timer:timer_start", "signal:signal_generate", "*:x"] {

@@ -35,9 +35,9 @@ impl Calls {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
         self.unknown |= other.unknown;
     }
-    /// Whether `s` belongs to it; the class of unknown and 32-bit calls (`raw`) only when unknown calls do.
+    /// Whether `s` belongs to it; the class of unknown and 32-bit calls (`raw`) only when unknown calls do, and no other probe.
     pub fn contains(&self, s: &Schema) -> bool {
-        if s.name == "raw" { self.unknown } else { self.bits[usize::from(s.base)] }
+        if s.name == "raw" { self.unknown } else { self.bits.get(usize::from(s.base)).copied().unwrap_or(false) }
     }
     /// Whether 32-bit calls and unknown numbers belong to it.
     pub fn has_unknown(&self) -> bool {

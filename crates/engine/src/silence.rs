@@ -1,10 +1,10 @@
 //! Why did it not fire? What can be known of an enabling that has recorded nothing.
 
-use crate::backend::kernel::probes::Counts;
+use crate::backend::stats::Counts;
 use crate::enabling::Enabling;
-use crate::maps::Maps;
+use crate::pipeline::maps::Maps;
 use crate::plan::{Plan, Target};
-use crate::provider::hook::LeftOut;
+use crate::provider::LeftOut;
 use events::Event;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -32,7 +32,7 @@ impl Reach {
     /// Watches what the targets of a plan map, to be called before the session is started; none where no probe lies in a file, or
     /// where every process of the machine is a target.
     pub fn watch(plan: &Plan) -> Option<Reach> {
-        let paths: HashSet<&Path> = plan.probes.iter().filter_map(|e| e.hook.as_ref()?.file()).collect();
+        let paths: HashSet<&Path> = plan.probes.iter().filter_map(|e| e.point.as_ref()?.file()).collect();
         if paths.is_empty() {
             return None;
         }
@@ -85,15 +85,18 @@ impl Reach {
 /// Lines on what an enabling has not seen: places without a breakpoint, returns that are missing; then one for each that has recorded
 /// nothing: why, as far as can be known. `counts` are those of the enablings that have a program, in their order.
 pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach: Option<&Reach>) -> Vec<String> {
-    let attached = plan.probes.iter().filter(|e| e.hook.is_some());
+    let attached = plan.probes.iter().filter(|e| e.point.is_some());
     let late = matches!(plan.target, Target::Pids(_));
     // What was lost stands in front: of many lines, not all are shown.
     let (mut lost, mut silent) = (Vec::new(), Vec::new());
     for (e, n) in attached.zip(counts) {
-        let left_out = e.hook.as_ref().map(|h| h.left_out()).unwrap_or_default();
-        lost.extend(left_out.iter().map(|l| l.line(&e.name)));
-        let refused = left_out.iter().any(|l| matches!(l, LeftOut::Places(..)));
-        if n.recorded == 0 && (!refused || !e.members.is_empty()) {
+        if !n.refused.is_empty() {
+            let (k, first) = (n.refused.len(), first_of(&n.refused));
+            lost.push(format!("{}: the kernel can put no breakpoint at {k} of its places: {first}", e.name));
+        }
+        let left_out = |LeftOut { why, probes }: &LeftOut| format!("left out, because {why}: {}", first_of(probes));
+        lost.extend(e.left_out.iter().map(left_out));
+        if n.recorded == 0 && (n.refused.is_empty() || !e.members.is_empty()) {
             silent.push(format!("{}: nothing recorded: {}", e.name, why(e, n, reach, late)));
         }
         if n.without_return() > 0 {
@@ -105,6 +108,12 @@ pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach:
     }
     lost.append(&mut silent);
     lost
+}
+
+/// The first of some names.
+fn first_of(names: &[String]) -> String {
+    let more = if names.len() > 3 { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(3)].join(", "))
 }
 
 fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
@@ -126,7 +135,7 @@ fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
     if !skipped.is_empty() {
         return skipped;
     }
-    let file = e.hook.as_ref().and_then(|h| h.file());
+    let file = e.point.as_ref().and_then(|p| p.file());
     if let Some(why) = file.zip(reach).and_then(|(path, reach)| reach.of(path)) {
         return why;
     }
@@ -145,7 +154,8 @@ mod tests {
     fn what_is_known_is_said() {
         let own = std::env::current_exe().unwrap();
         let text = format!("uprobe:{}:main /pid == 1 && tid == 2/", own.display());
-        let enabled = enable(&[Request::parse(&text).unwrap()], Captures::default(), &[]).unwrap();
+        let enabled =
+            enable(&[Request::parse(&text).unwrap()], Captures::default(), &Target::Pids(Vec::new())).unwrap();
         let e = &enabled[0];
         let counts = |seen, parts: &[u64], skipped| Counts {
             seen,

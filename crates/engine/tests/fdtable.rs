@@ -1,6 +1,6 @@
 //! The descriptor table, told by events alone.
 
-use engine::fdtable::FdTable;
+use engine::pipeline::fdtable::FdTable;
 use events::encode::{self, Fixed};
 use events::event::Event;
 use events::layout::{Layout, Shape};

@@ -9,11 +9,11 @@ use events::layout::Layout;
 use events::{Cap, Event};
 use lang::{Context, Filter, Verdict};
 use std::ffi::CString;
-use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 use sys::bpf::link::Link;
 use sys::bpf::map::Map;
 use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
+use testkit::skip;
 
 /// The value of the map: the inputs, the outcome of each filter, and memory for strings.
 mod at {
@@ -32,21 +32,18 @@ const FILTERS: usize = 24;
 const PROGRAMS: usize = 6;
 const ROUNDS: usize = 12;
 
-/// xorshift64*
-struct Random(u64);
+/// Random filters and values.
+struct Random(testkit::Random);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        self.0.next()
     }
     fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n
+        self.0.index(n)
     }
     fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len())]
+        self.0.of(list)
     }
     fn word(&mut self) -> u64 {
         match self.below(4) {
@@ -210,6 +207,7 @@ impl Inputs {
             ret: if r.below(2) == 0 { -2 } else { r.word() as i64 },
             cpu_in: r.below(4) as u16,
             cpu_out: 0,
+            ..Fixed::default()
         };
         let string = (r.below(5) > 0).then(|| CString::new(r.of(STRINGS)).unwrap());
         let address = string.as_ref().map_or(0x1000, |s| s.as_ptr() as u64);
@@ -241,12 +239,11 @@ impl Inputs {
 
 #[test]
 fn the_kernel_and_the_evaluator_agree() {
-    let name = "the_kernel_and_the_evaluator_agree";
-    let Ok(map) = Map::array("tl_filters", at::SIZE, 1, 0) else { return skip(name, "bpf(2) needs privilege") };
-    if std::fs::read_link("/proc/self/ns/pid").is_ok_and(|l| l.as_os_str() != "pid:[4026531836]") {
-        return skip(name, "in a pid namespace of its own");
+    let Ok(map) = Map::array("tl_filters", at::SIZE, 1, 0) else { return skip("root", "bpf(2) needs privilege") };
+    if testkit::own_pid_namespace() {
+        return skip("root", "in a pid namespace of its own");
     }
-    let (mut r, who) = (Random(0x9e37_79b9_7f4a_7c15), Who::am_i());
+    let (mut r, who) = (Random(testkit::Random::new(7)), Who::am_i());
     let (mut passed, mut rejected) = (0, 0);
     for _ in 0..PROGRAMS {
         let filters: Vec<_> = (0..FILTERS).map(|_| r.filter(&who)).collect();
@@ -277,14 +274,4 @@ fn the_kernel_and_the_evaluator_agree() {
         drop(link);
     }
     assert!(passed > 200 && rejected > 200, "{passed} passed, {rejected} were rejected");
-}
-
-/// Says that the test did not run, and has it counted.
-fn skip(test: &str, why: &str) {
-    println!("skipped: {test}: {why}");
-    if let Some(path) = std::env::var_os("TRAPLINE_SKIPS")
-        && let Ok(mut f) = std::fs::OpenOptions::new().append(true).create(true).open(path)
-    {
-        let _ = writeln!(f, "root\t{test}\t{why}");
-    }
 }

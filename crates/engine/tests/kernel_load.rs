@@ -5,6 +5,7 @@ use engine::capture::Limits;
 use engine::enabling::{Captures, call_captures};
 use engine::plan::{Backend, OnFull, Plan, Target};
 use engine::select::Calls;
+use testkit::skip;
 
 fn plan(calls: Calls, string: usize) -> Plan {
     Plan {
@@ -32,7 +33,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
 #[test]
 fn the_verifier_takes_the_programs() {
     if sys::process::euid() != 0 {
-        return skip("the_verifier_takes_the_programs", "bpf(2) needs privilege");
+        return skip("root", "bpf(2) needs privilege");
     }
     for calls in [Calls::all(), Calls::parse("openat,close").unwrap()] {
         for target in [Target::Pids(vec![]), Target::All { left_out: vec![] }] {
@@ -74,7 +75,7 @@ fn filters(text: &str) -> Vec<(u32, lang::Filter)> {
 #[test]
 fn the_verifier_takes_long_filters() {
     if sys::process::euid() != 0 {
-        return skip("the_verifier_takes_long_filters", "bpf(2) needs privilege");
+        return skip("root", "bpf(2) needs privilege");
     }
     let names = (0..150).map(|i| format!("args.filename == \"/some/where/with/a/name/{i}\""));
     let numbers = (0..500).map(|i| format!("pid == {i}"));
@@ -88,7 +89,7 @@ fn the_verifier_takes_long_filters() {
 #[test]
 fn the_verifier_takes_filters() {
     if sys::process::euid() != 0 {
-        return skip("the_verifier_takes_filters", "bpf(2) needs privilege");
+        return skip("root", "bpf(2) needs privilege");
     }
     for (text, calls) in [
         ("pid == 1 && uid == 0 && dur > 1ms", "openat,close"),
@@ -107,16 +108,5 @@ fn the_verifier_takes_filters() {
         let calls = if calls == "all" { Calls::all() } else { Calls::parse(calls).unwrap() };
         assert!(!list.is_empty(), "{text}");
         load_filtered(&plan(calls, 32), list).unwrap_or_else(|e| panic!("{text}: {e}"));
-    }
-}
-
-/// Says that the test did not run, and has it counted.
-fn skip(test: &str, why: &str) {
-    use std::io::Write;
-    println!("skipped (root): {test}: {why}");
-    if let Some(path) = std::env::var_os("TRAPLINE_SKIPS")
-        && let Ok(mut f) = std::fs::OpenOptions::new().append(true).create(true).open(path)
-    {
-        let _ = writeln!(f, "root\t{test}\t{why}");
     }
 }

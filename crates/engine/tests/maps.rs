@@ -1,14 +1,14 @@
 //! What processes have mapped, against what the programs do and what readelf says.
 
-use engine::maps::Maps;
+use engine::pipeline::maps::Maps;
 use events::Event;
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
-use sys::process::{self, Fork, Image};
+use sys::process;
+use testkit::skip;
 
 /// One test at a time: a child that another test forks keeps a program that is being written open, and then nobody can
 /// execute it.
@@ -49,44 +49,10 @@ fn drain(maps: &mut Maps) -> Vec<Seen> {
     all
 }
 
-/// A directory that everybody can read; those of runs that have ended are removed.
-fn dir() -> PathBuf {
-    use std::os::unix::fs::PermissionsExt;
-    for entry in std::fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let pid = name.strip_prefix("trapline-maps-").and_then(|p| p.parse::<i32>().ok());
-        if pid.is_some_and(|p| !sys::proc::exists(p)) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-    let dir = std::env::temp_dir().join(format!("trapline-maps-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
-    dir
-}
-
-/// The program `maps`, compiled; none without a compiler.
+/// The program `maps`, compiled under a name of its own; none without a compiler.
+#[track_caller]
 fn program(name: &str) -> Option<String> {
-    let source = format!("{}/../../tests/programs/maps.c", env!("CARGO_MANIFEST_DIR"));
-    let target = dir().join(name).to_str().unwrap().to_string();
-    match Command::new("gcc").args(["-O1", "-Wl,--build-id=sha1", "-o", &target, &source]).status() {
-        Ok(status) => assert!(status.success()),
-        Err(_) => {
-            skip("package:gcc", name, "no C compiler");
-            return None;
-        }
-    }
-    Some(target)
-}
-
-/// Says that a test did not run, and has it counted.
-fn skip(tier: &str, test: &str, why: &str) {
-    println!("skipped ({tier}): {why}");
-    if let Some(path) = std::env::var_os("TRAPLINE_SKIPS")
-        && let Ok(mut f) = std::fs::OpenOptions::new().append(true).create(true).open(path)
-    {
-        let _ = writeln!(f, "{tier}\t{test}\t{why}");
-    }
+    testkit::compiled(name, "maps.c", &["-Wl,--build-id=sha1"])
 }
 
 fn readelf(path: &str) -> Option<String> {
@@ -107,23 +73,20 @@ fn as_readelf_says(seen: &[Seen]) {
 
 /// Starts a command as sessions do: it waits at a pipe until it is watched. Returns its pid; it has ended.
 fn run(maps: &mut Maps, argv: &[&str]) -> i32 {
-    let c = |s: &str| CString::new(s).unwrap();
-    let image = Image::new(c(argv[0]), argv.iter().map(|a| c(a)).collect(), vec![c("PATH=/usr/bin:/bin")]);
-    let gate = process::pipe().unwrap();
-    match process::fork().unwrap() {
-        Fork::Child => {
-            let _ = process::read_byte(&gate.0);
-            let _ = image.exec();
-            process::exit_now(127)
-        }
-        Fork::Parent(pid) => {
-            maps.watch_command(pid);
-            process::write_byte(&gate.1, 1).unwrap();
-            let change = sys::ptrace::wait_for(pid, true).unwrap().map(|s| s.change());
-            assert!(matches!(change, Some(sys::ptrace::Change::Exited(0))), "{change:?}");
-            pid
-        }
-    }
+    let mut waiting = Command::new("/bin/sh")
+        .args(["-c", "read line; exec \"$@\"", "sh"])
+        .args(argv)
+        .stdin(Stdio::piped())
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .spawn()
+        .unwrap();
+    let pid = waiting.id() as i32;
+    maps.watch_command(pid);
+    waiting.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let status = waiting.wait().unwrap();
+    assert!(status.success(), "{status:?}");
+    pid
 }
 
 fn of<'a>(seen: &'a [Seen], pid: u32, name: &str) -> Vec<&'a Seen> {
@@ -137,7 +100,7 @@ fn a_command_and_its_children_from_the_first_instruction() {
     let mut maps = Maps::new();
     let pid = run(&mut maps, &[&exe, "3"]) as u32;
     if !maps.method().starts_with("perf") {
-        return skip("kernel:perf", "a_command_and_its_children_from_the_first_instruction", maps.method());
+        return skip("kernel:perf", maps.method());
     }
     let seen = drain(&mut maps);
     assert_eq!(maps.lost(), 0);
@@ -162,12 +125,12 @@ fn python() {
     let _alone = alone();
     let Some(python) = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|p| Path::new(p).exists())
     else {
-        return skip("package:python3", "python", "no python3");
+        return skip("package:python3", "no python3");
     };
     let mut maps = Maps::new();
     run(&mut maps, &[python, "-c", "import ctypes, zlib, ssl, sqlite3"]);
     if !maps.method().starts_with("perf") {
-        return skip("kernel:perf", "python", maps.method());
+        return skip("kernel:perf", maps.method());
     }
     let seen = drain(&mut maps);
     assert!(seen.iter().any(|s| s.path.contains("_ctypes")), "{seen:#?}");
@@ -178,9 +141,8 @@ fn python() {
 #[test]
 fn a_program_with_other_rights() {
     let _alone = alone();
-    let test = "a_program_with_other_rights";
     let Some(setpriv) = (process::euid() == 0).then_some("/usr/bin/setpriv").filter(|p| Path::new(p).exists()) else {
-        return skip("root", test, "becoming nobody, and back, needs root and setpriv");
+        return skip("root", "becoming nobody, and back, needs root and setpriv");
     };
     let Some(exe) = program("maps_with_rights") else { return };
     use std::os::unix::fs::PermissionsExt;
@@ -206,7 +168,7 @@ fn a_program_with_other_rights() {
     if !maps.method().starts_with("perf") {
         drop(go);
         child.wait().unwrap();
-        return skip("kernel:perf", test, maps.method());
+        return skip("kernel:perf", maps.method());
     }
     let started = std::time::Instant::now();
     let mut seen = Vec::new();
@@ -259,7 +221,7 @@ fn what_a_thread_maps_later_is_told_once() {
     maps.watch_pid(process::own_pid()).unwrap();
     maps.watch_pid(process::own_pid()).unwrap();
     if !maps.method().starts_with("perf") {
-        return skip("kernel:perf", "what_a_thread_maps_later_is_told_once", maps.method());
+        return skip("kernel:perf", maps.method());
     }
     drain(&mut maps);
     let exe = std::env::current_exe().unwrap();
@@ -305,7 +267,7 @@ fn what_is_lost_is_counted_exactly() {
     assert!(child.wait().unwrap().success());
     seen += drain(&mut maps).len() as u64;
     if !maps.method().starts_with("perf") {
-        return skip("kernel:perf", "what_is_lost_is_counted_exactly", maps.method());
+        return skip("kernel:perf", maps.method());
     }
     assert!(maps.lost() > 0);
     assert_eq!(seen + maps.lost(), TIMES + 1);
@@ -344,12 +306,12 @@ fn an_ordinary_user_may_watch_his_own() {
     let _alone = alone();
     use std::os::unix::fs::PermissionsExt;
     if process::euid() != 0 {
-        return skip("root", "an_ordinary_user_may_watch_his_own", "the other tests run as an ordinary user");
+        return skip("root", "the other tests run as an ordinary user");
     }
     if !Path::new("/usr/bin/setpriv").exists() {
-        return skip("unprivileged", "an_ordinary_user_may_watch_his_own", "no setpriv to become nobody");
+        return skip("unprivileged", "no setpriv to become nobody");
     }
-    let copy = dir().join("as_nobody");
+    let copy = testkit::dir().join("as_nobody");
     std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
     std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).unwrap();
     let out = Command::new("/usr/bin/setpriv")
@@ -358,12 +320,15 @@ fn an_ordinary_user_may_watch_his_own() {
         .args(["--exact", "a_command_and_its_children_from_the_first_instruction", "a_running_process"])
         .args(["--nocapture", "--test-threads=1"])
         .env("TMPDIR", "/tmp")
+        .env_remove("TRAPLINE_SKIPS")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&out.stdout);
-    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{text}{said}");
     assert!(text.contains("2 passed"), "{text}");
-    if sys::perf::paranoid().is_some_and(|p| p <= 2) {
-        assert!(!text.contains("skipped"), "{text}");
+    if let Some(why) = said.lines().find(|l| l.starts_with("SKIPPED")) {
+        assert!(sys::perf::paranoid().is_none_or(|p| p > 2), "{said}");
+        skip("kernel:perf", why);
     }
 }

@@ -35,18 +35,15 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("rt_sigreturn", "its argument is not a register: the mask is in the frame on the stack"),
 ];
 
-/// xorshift64*
-struct Random(u64);
+/// Random inputs of calls.
+struct Random(testkit::Random);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    fn new(seed: u64) -> Random {
+        Random(testkit::Random::new(seed))
     }
     fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
+        self.0.below(n)
     }
     fn pointer(&mut self) -> u64 {
         match self.below(12) {
@@ -196,6 +193,7 @@ fn maps(nr: u32) -> Maps {
     Maps {
         tasks: TASKS,
         scratch: SCRATCHES,
+        shape: scratch::Shape::CALLS,
         rings: vec![RING],
         rows: ROWS,
         row_count: nr as i32 + 1,
@@ -334,7 +332,7 @@ fn difference(schema: &'static Schema, want: &[u8], have: &[u8], agree: impl Fn(
 #[test]
 fn the_programs_capture_what_the_other_backends_do() {
     let rounds: u64 = std::env::var("ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
-    let mut random = Random(0x7261_706c_696e_6501);
+    let mut random = Random::new(0x7261_706c_696e_6501);
     let mut different: BTreeMap<&str, (u64, String)> = BTreeMap::new();
     let mut compared = 0;
     for nr in 0..events::generated::X86_64.len() as u32 {
@@ -404,7 +402,7 @@ fn with_neighbours(text: &str, nr: u32) -> Vec<(u32, lang::Filter)> {
 
 #[test]
 fn filters_decide_as_the_evaluator_does() {
-    let mut random = Random(0x7261_706c_696e_6502);
+    let mut random = Random::new(0x7261_706c_696e_6502);
     let [mut passed, mut rejected] = [0; 2];
     for nr in 0..events::generated::X86_64.len() as u32 {
         let Some(schema) = events::schema::by_number(nr.into()) else { continue };
@@ -528,6 +526,7 @@ fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
     let maps = Maps {
         tasks: TASKS,
         scratch: SCRATCHES,
+        shape: scratch::Shape::CALLS,
         rings: vec![RING],
         rows: ROWS,
         row_count: nr as i32 + 1,
@@ -666,7 +665,7 @@ fn a_session_that_is_stopped_holds_calls_back() {
 /// The session's switch and what the ops keep in the scratch buffer are words of their own: with every call, so with every op.
 #[test]
 fn a_session_that_can_be_stopped_records_every_call_as_any_other_does() {
-    let mut random = Random(0x7261_706c_696e_6503);
+    let mut random = Random::new(0x7261_706c_696e_6503);
     for nr in 0..events::generated::X86_64.len() as u32 {
         let Some(schema) = events::schema::by_number(nr.into()) else { continue };
         for round in 0..4 {

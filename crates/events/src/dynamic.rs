@@ -5,7 +5,7 @@
 
 use crate::generated::SCHEMAS;
 use crate::layout::Layout;
-use crate::schema::{Arg, Class, Dir, MAX_ARGS, Ret, Schema, Sets};
+use crate::schema::{Arg, Class, Dir, Extent, FIRST_CAPS, MAX_ARGS, Ret, Schema, Sets};
 use crate::types::{Fmt, Int, Len, LenFrom, Mem, Type};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,18 +49,36 @@ fn leak(s: &str) -> &'static str {
     Box::leak(s.to_string().into_boxed_str())
 }
 
-/// Makes the class of the probe `name`, or finds it where it was made before with the same fields.
+/// Makes the class of the probe `name`, whose events are points, or finds it where it was made before with the same fields.
 pub fn class(name: &str, fields: &[Field]) -> Result<&'static Schema, TooMany> {
+    shaped(name, Extent::Point, needs_more_caps(fields), fields)
+}
+
+/// Makes the class of the probe `name`, whose events are spans, or finds it.
+pub fn span(name: &str, fields: &[Field]) -> Result<&'static Schema, TooMany> {
+    shaped(name, Extent::Span, needs_more_caps(fields), fields)
+}
+
+/// Whether memory is read for a field from the seventh on.
+fn needs_more_caps(fields: &[Field]) -> bool {
+    fields.iter().skip(FIRST_CAPS).any(|f| !matches!(f.ty, Type::Int(_)))
+}
+
+/// Makes the class of the probe `name` as a trace has it, or finds it: the first format has no more capture bits than those of six
+/// arguments.
+pub fn shaped(name: &str, extent: Extent, more_caps: bool, fields: &[Field]) -> Result<&'static Schema, TooMany> {
     // Every argument has 8 bytes in the event; what is narrower was extended by who wrote it.
     let widened = |ty: Type| match ty {
         Type::Int(int) => Type::Int(Int { size: 8, ..int }),
         other => other,
     };
-    make(name, &[], fields, widened, |id, args| Schema {
+    make(name, (extent, more_caps), &[], fields, widened, |id, args| Schema {
         id,
         base: id,
         name: leak(name),
         class: Class::Probe,
+        extent,
+        more_caps,
         x86_64: None,
         aarch64: None,
         args,
@@ -74,12 +92,13 @@ pub fn class(name: &str, fields: &[Field]) -> Result<&'static Schema, TooMany> {
 /// was made before.
 pub fn with_captures(base: &'static Schema, captures: &[Field]) -> Result<&'static Schema, TooMany> {
     let key = base.probe();
-    make(&key, base.args, captures, |ty| ty, |id, args| Schema { id, args, ..*base })
+    make(&key, (base.extent, base.more_caps), base.args, captures, |ty| ty, |id, args| Schema { id, args, ..*base })
 }
 
 /// Makes a class whose arguments are `first` and then `fields`, or finds it by its name as a probe.
 fn make(
     name: &str,
+    shape: (Extent, bool),
     first: &'static [Arg],
     fields: &[Field],
     ty: impl Fn(Type) -> Type,
@@ -88,7 +107,8 @@ fn make(
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let same = |s: &&&'static Schema| {
         let own = s.args.get(first.len()..).unwrap_or_default();
-        s.args.starts_with(first)
+        (s.extent, s.more_caps) == shape
+            && s.args.starts_with(first)
             && own.len() == fields.len()
             && own.iter().zip(fields).all(|(a, f)| a.name == f.name && a.ty == ty(f.ty))
     };

@@ -3,20 +3,22 @@
 //! A backend appends the fixed part, then one tail per [`crate::layout::TailSpec`], in order. Nothing is formatted here.
 
 use crate::layout::{CAP, ID, Layout, NO_CPU, PID, TID};
-use crate::schema::{Class, Schema};
+use crate::schema::Schema;
 
 /// The values of an event's fixed part.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
     /// Moment of emission, ns of the monotonic clock.
     pub time: u64,
-    /// Capture bits.
+    /// Capture bits of the first six arguments, and what is not known of a span.
     pub cap: u16,
+    /// Capture bits of the arguments from the seventh on, of classes that have them.
+    pub more_caps: u64,
     /// Thread.
     pub tid: u32,
     /// Process.
     pub pid: u32,
-    /// Entry of the call, ns of the monotonic clock.
+    /// Start of the span, ns of the monotonic clock.
     pub start: u64,
     /// Raw result.
     pub ret: i64,
@@ -28,7 +30,7 @@ pub struct Fixed {
 
 impl Default for Fixed {
     fn default() -> Self {
-        Fixed { time: 0, cap: 0, tid: 0, pid: 0, start: 0, ret: 0, cpu_in: NO_CPU, cpu_out: NO_CPU }
+        Fixed { time: 0, cap: 0, more_caps: 0, tid: 0, pid: 0, start: 0, ret: 0, cpu_in: NO_CPU, cpu_out: NO_CPU }
     }
 }
 
@@ -42,7 +44,10 @@ pub fn fixed(out: &mut Vec<u8>, schema: &Schema, layout: &Layout, f: &Fixed, arg
     b[CAP..CAP + 2].copy_from_slice(&f.cap.to_le_bytes());
     b[TID..TID + 4].copy_from_slice(&f.tid.to_le_bytes());
     b[PID..PID + 4].copy_from_slice(&f.pid.to_le_bytes());
-    if schema.class == Class::Syscall {
+    if let Some(at) = layout.more_caps {
+        b[at..at + 8].copy_from_slice(&f.more_caps.to_le_bytes());
+    }
+    if schema.is_span() {
         b[layout.start..layout.start + 8].copy_from_slice(&f.start.to_le_bytes());
         b[layout.ret..layout.ret + 8].copy_from_slice(&f.ret.to_le_bytes());
         b[layout.cpu.0..layout.cpu.0 + 2].copy_from_slice(&f.cpu_in.to_le_bytes());

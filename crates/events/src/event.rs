@@ -2,7 +2,7 @@
 
 use crate::layout::{self, Layout, Shape};
 use crate::message::Cursor;
-use crate::schema::{Class, MAX_ARGS, Schema};
+use crate::schema::{Class, FIRST_CAPS, MAX_ARGS, Schema};
 
 /// The bytes are not an event of their class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,22 +124,32 @@ impl<'a> Event<'a> {
     pub fn is_syscall(&self) -> bool {
         self.schema.class == Class::Syscall
     }
-    /// Entry of the call, ns of the monotonic clock; the time of emission for other events.
+    /// Whether it has a start, a result and processors.
+    pub fn is_span(&self) -> bool {
+        self.schema.is_span()
+    }
+    /// Start of the span, ns of the monotonic clock; of a point its time.
     pub fn start(&self) -> u64 {
-        if self.is_syscall() { self.u64_at(self.layout.start) } else { self.time() }
+        if self.is_span() { self.u64_at(self.layout.start) } else { self.time() }
     }
-    /// Raw result; 0 for events that are no calls.
+    /// How long the span took, ns; none for points, and where the start is not known.
+    pub fn duration(&self) -> Option<u64> {
+        let known = self.is_span() && self.caps() & layout::CAP_START_UNKNOWN == 0;
+        known.then(|| self.time().saturating_sub(self.start()))
+    }
+    /// Raw result; 0 for points.
     pub fn ret(&self) -> i64 {
-        if self.is_syscall() { self.u64_at(self.layout.ret) as i64 } else { 0 }
+        if self.is_span() { self.u64_at(self.layout.ret) as i64 } else { 0 }
     }
-    /// The call's error number, where it failed.
+    /// The call's error number, where it failed. The results of other spans are no error numbers.
     pub fn errno(&self) -> Option<i64> {
-        if self.caps() & layout::CAP_NO_RESULT != 0 { None } else { crate::errno::of_result(self.ret()) }
+        let has_result = self.is_syscall() && self.caps() & layout::CAP_NO_RESULT == 0;
+        if has_result { crate::errno::of_result(self.ret()) } else { None }
     }
     /// Processors at entry and at exit.
     pub fn cpus(&self) -> (Option<u16>, Option<u16>) {
         let known = |at: usize| Some(self.u16_at(at)).filter(|&c| c != layout::NO_CPU);
-        if self.is_syscall() { (known(self.layout.cpu.0), known(self.layout.cpu.1)) } else { (None, None) }
+        if self.is_span() { (known(self.layout.cpu.0), known(self.layout.cpu.1)) } else { (None, None) }
     }
     /// The value of argument `i`: narrow ones are sign-extended where their type is signed.
     pub fn arg(&self, i: usize) -> u64 {
@@ -160,7 +170,11 @@ impl<'a> Event<'a> {
     }
     /// What became of the read of argument `i`.
     pub fn cap(&self, i: usize) -> Cap {
-        if i < 6 { Cap::from_bits((self.caps() >> (2 * i)) as u8) } else { Cap::Whole }
+        match (i.checked_sub(FIRST_CAPS), self.layout.more_caps) {
+            (None, _) => Cap::from_bits((self.caps() >> (2 * i)) as u8),
+            (Some(i), Some(at)) => Cap::from_bits((self.u64_at(at) >> (2 * i)) as u8),
+            (Some(_), None) => Cap::Whole,
+        }
     }
     /// The tail of argument `i` from entry or exit.
     pub fn tail(&self, i: usize, out: bool) -> Option<Tail<'a>> {

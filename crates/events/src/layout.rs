@@ -1,23 +1,26 @@
 //! The bytes of an event, computed from its schema alone.
 //!
 //! ```text
-//!  0      8   10   12   16   20                                            fixed      end
-//!  ┌──────┬───┬────┬────┬────┬───┬───────┬─────┬──────────┬─────────┬───────┬──────────┐
-//!  │ time │id │cap │tid │pid │a32│ start │ ret │ a64 …    │ a32 …   │cpu cpu│ tails …  │
-//!  └──────┴───┴────┴────┴────┴───┴───────┴─────┴──────────┴─────────┴───────┴──────────┘
+//!  0      8   10   12   16   20                                                      fixed      end
+//!  ┌──────┬───┬────┬────┬────┬───┬───────┬─────┬─────────┬──────────┬─────────┬───────┬──────────┐
+//!  │ time │id │cap │tid │pid │a32│ start │ ret │more caps│ a64 …    │ a32 …   │cpu cpu│ tails …  │
+//!  └──────┴───┴────┴────┴────┴───┴───────┴─────┴─────────┴──────────┴─────────┴───────┴──────────┘
 //! ```
 //!
-//! Little-endian. `time` is the moment of emission (a call's end), `start` that of its entry, both in ns of the monotonic
+//! Little-endian. `time` is the moment of emission (a span's end), `start` that of its beginning, both in ns of the monotonic
 //! clock. The fixed fields are placed so that they fall naturally aligned when the event starts on 8 bytes: one 4-byte
 //! argument fills the gap at 20, then come start and result, the 8-byte arguments, the other 4-byte ones, and the
-//! processors at entry and exit (u16 each, [`NO_CPU`] where unknown). `process:` events have neither start, result nor
-//! processors; those of [`crate::schema::Class::Probe`] have neither, and 8 bytes for each argument. A tail is what was read from memory; the tails of entry (`in`, `inout`) come first, then those of exit
-//! (`out`, `inout`), each group in the order of the arguments, with the nested shapes (string arrays, iovecs, messages) last, so
-//! that a backend can write the others in one simple loop. Every tail of the schema is present in every event, empty
-//! where nothing was read.
+//! processors at entry and exit (u16 each, [`NO_CPU`] where unknown; in the gap where no argument is). Only spans
+//! ([`crate::schema::Extent`]) have start, result and processors. Classes made at run time ([`crate::schema::Class::Probe`]) have
+//! 8 bytes for each argument.
+//!
+//! A tail is what was read from memory; the tails of entry (`in`, `inout`) come first, then those of exit (`out`, `inout`), each
+//! group in the order of the arguments, with the nested shapes (string arrays, iovecs, messages) last, so that a backend can
+//! write the others in one simple loop. Every tail of the schema is present in every event, empty where nothing was read.
 //!
 //! `cap` holds two bits per argument (0 not read, 1 whole, 2 truncated, 3 fault) for the first six arguments, and the four
-//! `CAP_` bits for calls of which not everything is known.
+//! `CAP_` bits for spans of which not everything is known. Where [`Schema::more_caps`] says so, 8 bytes hold the two bits of each
+//! argument from the seventh on; elsewhere what was read for those is whole.
 
 use crate::schema::{Class, Dir, MAX_ARGS, Schema};
 use crate::types::{StrKind, Type};
@@ -34,9 +37,9 @@ pub const PID: usize = 16;
 /// Where the fields of the schema start.
 pub const FIELDS: usize = 20;
 
-/// The call has no result: it did not return (exit_group, or the process was killed in it).
+/// The span has no result: the call did not return (exit_group, or the process was killed in it).
 pub const CAP_NO_RESULT: u16 = 1 << 12;
-/// The call was in flight when trapline attached: its start is not known.
+/// The span had begun before trapline attached: its start is not known.
 pub const CAP_START_UNKNOWN: u16 = 1 << 13;
 /// A 32-bit call: registers only.
 pub const CAP_32BIT: u16 = 1 << 14;
@@ -80,12 +83,14 @@ pub struct TailSpec {
 pub struct Layout {
     /// Offset and width of each argument.
     pub args: [(u16, u8); MAX_ARGS],
-    /// Offset of the start (calls only).
+    /// Offset of the start (spans only).
     pub start: usize,
-    /// Offset of the result (calls only).
+    /// Offset of the result (spans only).
     pub ret: usize,
-    /// Offsets of the processors at entry and exit (calls only).
+    /// Offsets of the processors at entry and exit (spans only).
     pub cpu: (usize, usize),
+    /// Offset of the capture bits of arguments from the seventh on, where there are any.
+    pub more_caps: Option<usize>,
     /// Where the tails start.
     pub fixed: usize,
     /// The tails in the order of their bytes.
@@ -122,7 +127,15 @@ fn width(ty: &Type) -> u8 {
 impl Layout {
     /// The layout of `schema`'s events.
     pub fn of(schema: &Schema) -> Layout {
-        let mut l = Layout { args: [(0, 0); MAX_ARGS], start: 0, ret: 0, cpu: (0, 0), fixed: 0, tails: Vec::new() };
+        let mut l = Layout {
+            args: [(0, 0); MAX_ARGS],
+            start: 0,
+            ret: 0,
+            cpu: (0, 0),
+            more_caps: None,
+            fixed: 0,
+            tails: Vec::new(),
+        };
         let mut at = FIELDS;
         // The arguments of classes made at run time stand in their order, so that a trace's metadata tells it.
         let wide = schema.class == Class::Probe;
@@ -133,15 +146,19 @@ impl Layout {
             l.args[i] = (at as u16, 4);
             at += 4;
         }
-        let call = schema.class == Class::Syscall;
-        if call && gap.is_empty() {
+        let span = schema.is_span();
+        if span && gap.is_empty() {
             l.cpu = (at, at + 2);
             at += 4;
         }
         at = at.next_multiple_of(8);
-        if call {
+        if span {
             (l.start, l.ret) = (at, at + 8);
             at += 16;
+        }
+        if schema.more_caps {
+            l.more_caps = Some(at);
+            at += 8;
         }
         for (i, a) in schema.args.iter().enumerate().filter(|(_, a)| width(&a.ty) == 8) {
             debug_assert!(i < MAX_ARGS, "{}: {}", schema.name, a.name);
@@ -152,7 +169,7 @@ impl Layout {
             l.args[i] = (at as u16, 4);
             at += 4;
         }
-        if call && !gap.is_empty() {
+        if span && !gap.is_empty() {
             l.cpu = (at, at + 2);
             at += 4;
         }

@@ -22,10 +22,12 @@ pub mod message;
 pub mod names;
 pub mod schema;
 pub mod sockaddr;
+pub mod stream;
 pub mod types;
 pub mod walk;
 
 pub use event::{Cap, Event, Tail};
 pub use layout::Layout;
-pub use schema::{Arg, Class, Dir, Schema, Sets};
+pub use schema::{Arg, Class, Dir, Extent, Schema, Sets};
+pub use stream::StreamId;
 pub use types::{Fmt, Int, Len, Mem, Struct, Switch, Table, Type};

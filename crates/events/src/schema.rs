@@ -48,14 +48,23 @@ pub enum Ret {
     Never,
 }
 
+/// How an event lies in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// It happens at one moment.
+    Point,
+    /// It lasts: it has a start, a result, and the processors at both ends. Its time is that of its end.
+    Span,
+}
+
 /// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// A system call: `syscall:NAME`, with start, result and processors.
+    /// A system call: `syscall:NAME`, always a span.
     Syscall,
-    /// trapline's own: `process:NAME`, arguments only.
+    /// trapline's own: `process:NAME`, always a point.
     Process,
-    /// Another probe, whose class was made at run time: arguments only. Its name is the probe's whole name.
+    /// Another probe, whose class was made at run time: a point or a span. Its name is the probe's whole name.
     Probe,
 }
 
@@ -82,6 +91,10 @@ pub struct Schema {
     pub name: &'static str,
     /// Kind.
     pub class: Class,
+    /// Point or span.
+    pub extent: Extent,
+    /// There are capture bits for the arguments from the seventh on, in a field of their own.
+    pub more_caps: bool,
     /// Number on x86_64, for calls that exist there.
     pub x86_64: Option<u32>,
     /// Number on aarch64.
@@ -99,6 +112,9 @@ pub struct Schema {
 /// The most arguments that a schema may have: `process:` events have more than the six of a call.
 pub const MAX_ARGS: usize = 32;
 
+/// The arguments whose capture bits every event has; further ones have theirs where [`Schema::more_caps`] says so.
+pub const FIRST_CAPS: usize = 6;
+
 impl Schema {
     /// The name of its probe: `syscall:openat`.
     pub fn probe(&self) -> std::borrow::Cow<'static, str> {
@@ -107,6 +123,11 @@ impl Schema {
             Class::Process => format!("process:{}", self.name).into(),
             Class::Probe => self.name.into(),
         }
+    }
+
+    /// Whether its events have a start, a result and processors.
+    pub fn is_span(&self) -> bool {
+        self.extent == Extent::Span
     }
 
     /// How many of its arguments are of the call or probe itself; captures come after them.

@@ -65,6 +65,7 @@ impl Values {
             ret: self.number("retval"),
             cpu_in: self.number("cpu") as u16,
             cpu_out: self.number("cpu") as u16,
+            ..Fixed::default()
         };
         let mut bytes = Vec::new();
         encode::fixed(&mut bytes, schema, &layout, &fixed, &args);

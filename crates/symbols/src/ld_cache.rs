@@ -171,7 +171,9 @@ mod tests {
 
     #[test]
     fn the_cache_of_this_machine_knows_its_libc() {
-        let Ok(bytes) = std::fs::read("/etc/ld.so.cache") else { return };
+        let Ok(bytes) = std::fs::read("/etc/ld.so.cache") else {
+            return testkit::skip("package:libc", "no /etc/ld.so.cache");
+        };
         let c = LdCache::parse(&bytes).unwrap();
         assert!(c.named("libc").iter().all(|l| std::path::Path::new(&l.path).exists()));
     }

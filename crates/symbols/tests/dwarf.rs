@@ -3,34 +3,14 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use symbols::dwarf::{Debug, Kind, Parameter, Prototype, Where};
 use symbols::{Elf, demangle};
 
 /// Compiles a program of `tests/programs`; none where the compiler is missing, which is counted.
+#[track_caller]
 fn compile(test: &str, compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let words = flags.join("").replace(['/', '='], "_");
-    let target = dir.join(format!("{test}-{source}{words}"));
-    let source = format!("{}/../../tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
-    let out = Command::new(compiler).args(flags).arg("-o").arg(&target).arg(source).output();
-    match out {
-        Ok(out) if out.status.success() => Some(target),
-        Ok(out) => panic!("{compiler} {flags:?}: {}", String::from_utf8_lossy(&out.stderr)),
-        Err(e) => {
-            skip(&format!("package:{compiler}"), test, &e.to_string());
-            None
-        }
-    }
-}
-
-fn skip(tier: &str, test: &str, why: &str) {
-    println!("skipped: {test}: {why}");
-    if let Some(path) = std::env::var_os("TRAPLINE_SKIPS") {
-        use std::io::Write;
-        let mut file = File::options().append(true).create(true).open(path).unwrap();
-        writeln!(file, "{tier}\t{test}\t{why}").unwrap();
-    }
+    testkit::compile(compiler, &format!("{test}-{source}{words}"), source, flags).map(PathBuf::from)
 }
 
 /// What is known of a function by its demangled name, or its symbol.
@@ -169,11 +149,8 @@ fn damaged_debug_information_says_less() {
     let elf = Elf::parse(&whole[..]).unwrap();
     let debug: Vec<(u64, u64)> =
         elf.sections().filter(|s| s.name.starts_with(".debug")).map(|s| (s.offset, s.size)).collect();
-    let mut state = 99u64;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % n
-    };
+    let mut r = testkit::Random::new(99);
+    let mut random = |n: u64| r.below(n);
     for round in 0..600 {
         let mut bytes = whole.clone();
         for _ in 0..=random(12) {

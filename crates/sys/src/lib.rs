@@ -7,6 +7,7 @@ pub mod bpf;
 pub mod btf;
 pub mod caps;
 pub mod fdinfo;
+mod mapping;
 pub mod maps;
 pub mod mem;
 pub mod perf;

@@ -1,29 +1,55 @@
 //! Making processes: fork, exec, sessions, descriptors.
-//!
-//! All of it is meant for the single-threaded part of a program's life: a fork of a process with threads may only call
-//! async-signal-safe functions, and trapline forks before it starts any.
 
 use crate::check;
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
-/// Which side of a fork this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fork {
-    /// The parent, with the child's process id.
-    Parent(i32),
-    /// The child.
-    Child,
+/// How long [`fork`] waits for threads that are joined, and still end.
+const THREADS_END: Duration = Duration::from_secs(1);
+
+/// Forks a process that runs `child` and ends with the exit code that it returns. Returns the id of the process, and `mine`.
+///
+/// What `child` owns is the child's alone: the parent's copy is dropped. What is in `mine` is the parent's alone: the child drops
+/// its copy before `child` runs. So a pipe has one end on each side, and ends with either process. The child has no way back into
+/// the caller: it ends as [`exit_now`] does, with code 101 where `child` panics, or executes a program.
+///
+/// # Errors
+/// `ResourceBusy`: the calling process has more than one thread. In the child none of the others would exist, and a lock that one
+/// of them held, such as the allocator's, would stay locked.
+pub fn fork<T>(mine: T, child: impl FnOnce() -> i32) -> io::Result<(i32, T)> {
+    alone()?;
+    // SAFETY: the calling thread is the only one (checked), so the child may go on as the parent may.
+    match check(unsafe { libc::fork() }.into())? {
+        0 => {
+            let _end = ExitOnDrop;
+            drop(mine);
+            exit_now(child())
+        }
+        pid => Ok((pid as i32, mine)),
+    }
 }
 
-/// Forks.
-pub fn fork() -> io::Result<Fork> {
-    // SAFETY: called before any thread was started (see the module's comment), so the child may go on as usual.
-    match check(unsafe { libc::fork() }.into())? {
-        0 => Ok(Fork::Child),
-        pid => Ok(Fork::Parent(pid as i32)),
+/// Ends the process where a panic would unwind into the frames of the process that it was forked from.
+struct ExitOnDrop;
+
+impl Drop for ExitOnDrop {
+    fn drop(&mut self) {
+        exit_now(101)
     }
+}
+
+/// Whether the calling thread is the only one of its process. A thread that was joined may still be there for a moment.
+fn alone() -> io::Result<()> {
+    let start = std::time::Instant::now();
+    while std::fs::read_dir("/proc/self/task")?.take(2).count() > 1 {
+        if start.elapsed() > THREADS_END {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the process has more than one thread"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Ends the process without running destructors or flushing anything.
@@ -49,17 +75,17 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Writes one byte. Async-signal-safe.
-pub fn write_byte(fd: &impl AsRawFd, byte: u8) -> io::Result<()> {
+pub fn write_byte(fd: &impl AsFd, byte: u8) -> io::Result<()> {
     // SAFETY: one byte from a valid address.
-    check(unsafe { libc::write(fd.as_raw_fd(), (&raw const byte).cast(), 1) } as libc::c_long).map(drop)
+    check(unsafe { libc::write(fd.as_fd().as_raw_fd(), (&raw const byte).cast(), 1) } as libc::c_long).map(drop)
 }
 
 /// Reads one byte, none at the end. Async-signal-safe.
-pub fn read_byte(fd: &impl AsRawFd) -> io::Result<Option<u8>> {
+pub fn read_byte(fd: &impl AsFd) -> io::Result<Option<u8>> {
     let mut byte = 0u8;
     loop {
         // SAFETY: one byte into a valid address.
-        match check(unsafe { libc::read(fd.as_raw_fd(), (&raw mut byte).cast(), 1) } as libc::c_long) {
+        match check(unsafe { libc::read(fd.as_fd().as_raw_fd(), (&raw mut byte).cast(), 1) } as libc::c_long) {
             Ok(0) => return Ok(None),
             Ok(_) => return Ok(Some(byte)),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -68,33 +94,31 @@ pub fn read_byte(fd: &impl AsRawFd) -> io::Result<Option<u8>> {
     }
 }
 
-/// Closes a descriptor that its owner will not use or drop any more: this process ends by exec or exit.
-pub fn close(fd: &OwnedFd) {
-    // SAFETY: the caller's process image ends without dropping `fd`, so that nobody closes the number again.
-    unsafe { libc::close(fd.as_raw_fd()) };
-}
-
-/// Points descriptors 0 to 2 to /dev/null and closes every other one but `keep`.
-pub fn close_all_but(keep: Option<&OwnedFd>) -> io::Result<()> {
-    // SAFETY: descriptors are plain integers; the caller has given up all but `keep`, whose owner is not closed.
-    unsafe {
-        let null = check(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR).into())? as i32;
-        for fd in 0..3 {
-            check(libc::dup2(null, fd).into())?;
+/// Points every descriptor of the process but `keep` to /dev/null, so that it holds no file, pipe or terminal of others. The numbers
+/// stay taken: whoever owns one still does.
+pub fn hold_no_files(keep: BorrowedFd) -> io::Result<()> {
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    let (null, keep) = (null.as_raw_fd(), keep.as_raw_fd());
+    let name = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
+    // Collected, so that the descriptor of the directory is closed.
+    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")?.filter_map(name).collect();
+    for fd in open.into_iter().chain(0..3).filter(|fd| ![null, keep].contains(fd)) {
+        let flags = if fd < 3 { 0 } else { libc::O_CLOEXEC };
+        // SAFETY: F_GETFD reads flags. A descriptor that is open is made to name another file, which its owner may still use and
+        // close; one that is closed stays so, but for the first three, which nobody else makes meanwhile.
+        unsafe {
+            if fd < 3 || libc::fcntl(fd, libc::F_GETFD) >= 0 {
+                check(libc::dup3(null, fd, flags).into())?;
+            }
         }
-        let kept = keep.map_or(2, |k| k.as_raw_fd() as u32).max(2);
-        if kept > 3 {
-            libc::syscall(libc::SYS_close_range, 3u32, kept - 1, 0);
-        }
-        libc::syscall(libc::SYS_close_range, kept + 1, u32::MAX, 0);
     }
     Ok(())
 }
 
 /// Leaves copies of `fds` to a process that closes them when the calling process has ended, and then ends itself. Nobody waits
 /// for it, and it keeps nothing else open. Where it cannot be made, the caller closes them at its own end.
-pub fn leave_behind(fds: &[i32]) {
-    let mut keep: Vec<i32> = fds.to_vec();
+pub fn leave_behind(fds: &[BorrowedFd]) {
+    let mut keep: Vec<i32> = fds.iter().map(|fd| fd.as_raw_fd()).collect();
     keep.sort_unstable();
     let parent = own_pid();
     // SAFETY: the child only makes async-signal-safe calls (close_range, setsid, getppid, nanosleep, _exit) and touches no
@@ -208,48 +232,49 @@ pub fn ruid() -> u32 {
 /// setuid bit of trapline's helps. A process that is gone is not refused.
 ///
 /// Reading `/proc/PID/task/TID/syscall` asks PTRACE_MODE_ATTACH_FSCREDS (`proc_pid_syscall`, `fs/proc/base.c`); the question is put
-/// by a child that has given up everything. Must be called before any thread is started.
+/// by a child that has given up everything: see [`fork`] for what that needs.
 pub fn first_refused(pids: &[i32]) -> io::Result<Option<i32>> {
-    let answer = pipe()?;
-    match fork()? {
-        Fork::Child => {
-            let (uid, gid) = (ruid(), rgid());
-            // SAFETY: plain integers. With an effective id of root first the ids go, and with them capabilities.
-            let become_real = unsafe { libc::setresgid(gid, gid, gid) == 0 && libc::setresuid(uid, uid, uid) == 0 };
-            let dropped = become_real && crate::caps::drop_to(0).is_ok();
-            let refused = |pid: &&i32| {
-                let threads = crate::proc::threads(**pid).unwrap_or_default();
-                threads.iter().any(|tid| {
-                    let read = std::fs::read(format!("/proc/{pid}/task/{tid}/syscall"));
-                    read.is_err_and(|e| matches!(e.raw_os_error(), Some(libc::EACCES | libc::EPERM)))
-                })
-            };
-            let first = if dropped { pids.iter().find(refused).copied().unwrap_or(0) } else { -1 };
-            for byte in first.to_le_bytes() {
-                let _ = write_byte(&answer.1, byte);
-            }
-            exit_now(0)
+    let (answer, to_parent) = pipe()?;
+    let (child, answer) = fork(answer, move || {
+        for byte in refused_to_real_user(pids).to_le_bytes() {
+            let _ = write_byte(&to_parent, byte);
         }
-        Fork::Parent(child) => {
-            drop(answer.1);
-            let mut bytes = [0; 4];
-            let mut whole = true;
-            for b in &mut bytes {
-                match read_byte(&answer.0)? {
-                    Some(read) => *b = read,
-                    None => whole = false,
-                }
-            }
-            // SAFETY: our own child; its status is of no interest.
-            unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-            match i32::from_le_bytes(bytes) {
-                _ if !whole => Err(io::ErrorKind::UnexpectedEof.into()),
-                0 => Ok(None),
-                -1 => Err(io::ErrorKind::PermissionDenied.into()),
-                pid => Ok(Some(pid)),
-            }
+        0
+    })?;
+    let mut bytes = [0; 4];
+    let mut whole = true;
+    for b in &mut bytes {
+        match read_byte(&answer)? {
+            Some(read) => *b = read,
+            None => whole = false,
         }
     }
+    // Its status is of no interest.
+    let _ = crate::ptrace::wait_for(child, true);
+    match i32::from_le_bytes(bytes) {
+        _ if !whole => Err(io::ErrorKind::UnexpectedEof.into()),
+        0 => Ok(None),
+        -1 => Err(io::ErrorKind::PermissionDenied.into()),
+        pid => Ok(Some(pid)),
+    }
+}
+
+/// Gives up everything, and returns the first process that is refused then: 0 for none, -1 where it cannot be given up.
+fn refused_to_real_user(pids: &[i32]) -> i32 {
+    let (uid, gid) = (ruid(), rgid());
+    // SAFETY: plain integers. With an effective id of root first the ids go, and with them capabilities.
+    let become_real = unsafe { libc::setresgid(gid, gid, gid) == 0 && libc::setresuid(uid, uid, uid) == 0 };
+    if !become_real || crate::caps::drop_to(0).is_err() {
+        return -1;
+    }
+    let refused = |pid: &&i32| {
+        let threads = crate::proc::threads(**pid).unwrap_or_default();
+        threads.iter().any(|tid| {
+            let read = std::fs::read(format!("/proc/{pid}/task/{tid}/syscall"));
+            read.is_err_and(|e| matches!(e.raw_os_error(), Some(libc::EACCES | libc::EPERM)))
+        })
+    };
+    pids.iter().find(refused).copied().unwrap_or(0)
 }
 
 fn rgid() -> u32 {
@@ -277,8 +302,8 @@ pub fn with_default_signals(command: &mut std::process::Command, signals: &'stat
 }
 
 /// Waits until `fd` is readable (a pidfd is when its process has ended), `time` at most; whether it is.
-pub fn wait_readable(fd: &impl AsRawFd, time: std::time::Duration) -> io::Result<bool> {
-    let mut fds = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+pub fn wait_readable(fd: &impl AsFd, time: Duration) -> io::Result<bool> {
+    let mut fds = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let time = libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
     // SAFETY: one entry and a time, both ours; no mask.
     let ready = unsafe { libc::ppoll(&mut fds, 1, &time, std::ptr::null()) };
@@ -304,7 +329,7 @@ pub fn pidfd(pid: i32, thread: bool) -> io::Result<OwnedFd> {
 /// meanwhile, the reader would free that memory in its place.
 pub fn has_ended(tid: i32) -> bool {
     match pidfd(tid, false) {
-        Ok(fd) => wait_readable(&fd, std::time::Duration::ZERO).unwrap_or(true),
+        Ok(fd) => wait_readable(&fd, Duration::ZERO).unwrap_or(true),
         Err(e) if e.raw_os_error() == Some(libc::ESRCH) => true,
         // Not the first thread of its process: when it ends, it is gone.
         Err(_) => crate::signal::kill(tid, 0).is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)),
@@ -343,9 +368,9 @@ pub fn write_private(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Whether a descriptor is a terminal.
-pub fn is_terminal(fd: &impl AsRawFd) -> bool {
+pub fn is_terminal(fd: &impl AsFd) -> bool {
     // SAFETY: isatty takes a descriptor.
-    unsafe { libc::isatty(fd.as_raw_fd()) == 1 }
+    unsafe { libc::isatty(fd.as_fd().as_raw_fd()) == 1 }
 }
 
 /// Lets the process have as many descriptors as its hard limit says.
@@ -364,6 +389,16 @@ pub fn raise_file_limit() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_with_threads_does_not_fork() {
+        let (wait, go_on) = pipe().unwrap();
+        let thread = std::thread::spawn(move || read_byte(&wait));
+        let refused = fork((), || 0).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ResourceBusy);
+        drop(go_on);
+        assert_eq!(thread.join().unwrap().unwrap(), None);
+    }
 
     #[test]
     fn random_numbers_fill_everything_and_differ() {

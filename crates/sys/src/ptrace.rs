@@ -41,46 +41,68 @@ const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const GET_RSEQ_CONFIGURATION: libc::c_uint = 0x420f;
 const LISTEN: libc::c_uint = 0x4208;
 
-fn request(req: libc::c_uint, tid: i32, addr: u64, data: u64) -> io::Result<libc::c_long> {
-    // SAFETY: the requests made through this function interpret `addr` and `data` as integers, or as pointers to
-    // buffers that the callers below keep valid for the call.
+/// A request whose arguments are integers.
+fn request(req: libc::c_uint, tid: i32, data: u64) -> io::Result<()> {
+    // SAFETY: no request that is made through this function takes an address.
+    unsafe { ptrace(req, tid, 0, data) }.map(drop)
+}
+
+/// A request that fills `out`.
+///
+/// # Safety
+/// The kernel must write no more than a `T` for it, or than the size of a `T` where it asks for a size (`sized`), and any bytes
+/// must be a valid `T`.
+unsafe fn fill<T>(req: libc::c_uint, tid: i32, sized: bool, out: &mut T) -> io::Result<libc::c_long> {
+    let size = if sized { size_of::<T>() as u64 } else { 0 };
+    // SAFETY: the address is that of `out`, which is borrowed for the call; the rest is the caller's promise.
+    unsafe { ptrace(req, tid, size, out as *mut T as u64) }
+}
+
+/// The one call of ptrace(2).
+///
+/// # Safety
+/// Where `req` takes an address, it must be valid for what the kernel reads or writes there.
+unsafe fn ptrace(req: libc::c_uint, tid: i32, addr: u64, data: u64) -> io::Result<libc::c_long> {
+    // SAFETY: the caller's promise.
     check(unsafe { libc::ptrace(req as _, tid, addr as *mut libc::c_void, data as *mut libc::c_void) })
 }
 
 /// Attaches without stopping.
 pub fn seize(tid: i32, options: u64) -> io::Result<()> {
-    request(libc::PTRACE_SEIZE as _, tid, 0, options).map(drop)
+    request(libc::PTRACE_SEIZE as _, tid, options)
 }
 /// Stops a seized thread (it reports an `event::STOP`).
 pub fn interrupt(tid: i32) -> io::Result<()> {
-    request(libc::PTRACE_INTERRUPT as _, tid, 0, 0).map(drop)
+    request(libc::PTRACE_INTERRUPT as _, tid, 0)
 }
 /// Resumes until the next signal or event.
 pub fn cont(tid: i32, sig: i32) -> io::Result<()> {
-    request(libc::PTRACE_CONT as _, tid, 0, sig as u64).map(drop)
+    request(libc::PTRACE_CONT as _, tid, sig as u64)
 }
 /// Resumes until the next system call stop, signal or event.
 pub fn syscall(tid: i32, sig: i32) -> io::Result<()> {
-    request(libc::PTRACE_SYSCALL as _, tid, 0, sig as u64).map(drop)
+    request(libc::PTRACE_SYSCALL as _, tid, sig as u64)
 }
 /// Leaves a thread in its group-stop, and hears of its end.
 pub fn listen(tid: i32) -> io::Result<()> {
-    request(LISTEN, tid, 0, 0).map(drop)
+    request(LISTEN, tid, 0)
 }
 /// Lets a stopped thread go.
 pub fn detach(tid: i32, sig: i32) -> io::Result<()> {
-    request(libc::PTRACE_DETACH as _, tid, 0, sig as u64).map(drop)
+    request(libc::PTRACE_DETACH as _, tid, sig as u64)
 }
 /// The message of the last event: a new thread's id, or the former id of a thread that called execve.
 pub fn event_message(tid: i32) -> io::Result<u64> {
     let mut msg: libc::c_ulong = 0;
-    request(libc::PTRACE_GETEVENTMSG as _, tid, 0, &raw mut msg as u64)?;
+    // SAFETY: the kernel writes an unsigned long.
+    unsafe { fill(libc::PTRACE_GETEVENTMSG as _, tid, false, &mut msg) }?;
     Ok(msg)
 }
 /// The siginfo of a signal-delivery stop, raw (`include/uapi/asm-generic/siginfo.h`).
 pub fn siginfo(tid: i32) -> io::Result<[u8; 128]> {
     let mut info = [0u8; 128];
-    request(libc::PTRACE_GETSIGINFO as _, tid, 0, info.as_mut_ptr() as u64)?;
+    // SAFETY: a siginfo_t has 128 bytes.
+    unsafe { fill(libc::PTRACE_GETSIGINFO as _, tid, false, &mut info) }?;
     Ok(info)
 }
 
@@ -111,7 +133,8 @@ pub const ARCH_I386: u32 = 0x4000_0003;
 /// Asks where a stopped thread stands.
 pub fn syscall_info(tid: i32) -> io::Result<SyscallInfo> {
     let mut raw = [0u64; 12];
-    request(GET_SYSCALL_INFO, tid, size_of_val(&raw) as u64, raw.as_mut_ptr() as u64)?;
+    // SAFETY: the kernel writes no more than the size that it is given.
+    unsafe { fill(GET_SYSCALL_INFO, tid, true, &mut raw) }?;
     let op = raw[0] as u8;
     let mut info = SyscallInfo { op, arch: (raw[0] >> 32) as u32, ip: raw[1], sp: raw[2], ..SyscallInfo::default() };
     if op == 2 {
@@ -126,7 +149,8 @@ pub fn syscall_info(tid: i32) -> io::Result<SyscallInfo> {
 fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
     // SAFETY: all-zero user_regs_struct is a valid value, filled by the kernel.
     let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-    request(libc::PTRACE_GETREGS as _, tid, 0, &raw mut regs as u64)?;
+    // SAFETY: the kernel writes a struct user_regs_struct.
+    unsafe { fill(libc::PTRACE_GETREGS as _, tid, false, &mut regs) }?;
     Ok(regs)
 }
 
@@ -161,7 +185,8 @@ pub fn clone_flags(tid: i32) -> io::Result<u64> {
 /// The address of a thread's `struct rseq`, where it registered one (Linux 5.13).
 pub fn rseq_address(tid: i32) -> Option<u64> {
     let mut conf = [0u64; 3];
-    let n = request(GET_RSEQ_CONFIGURATION, tid, size_of_val(&conf) as u64, conf.as_mut_ptr() as u64).ok()?;
+    // SAFETY: the kernel writes no more than the size that it is given.
+    let n = unsafe { fill(GET_RSEQ_CONFIGURATION, tid, true, &mut conf) }.ok()?;
     (n >= 8 && conf[0] != 0).then_some(conf[0])
 }
 

@@ -2,6 +2,7 @@
 
 use crate::check;
 use std::io;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// How SIGPIPE was set when the process started, before Rust's runtime ignored it.
@@ -119,8 +120,8 @@ pub fn uncount() {
 }
 
 /// Counted signals wait while this lives: it is made before a fork, so that none is lost between the fork and the exec. See
-/// [`Held::give_back`].
-pub struct Held(libc::sigset_t);
+/// [`Held::give_back`]. The mask is that of one thread: it stays there.
+pub struct Held(libc::sigset_t, PhantomData<*const ()>);
 
 /// Lets counted signals wait.
 pub fn hold_counted() -> Held {
@@ -132,7 +133,7 @@ pub fn hold_counted() -> Held {
             libc::sigaddset(&mut set, sig);
         }
         libc::sigprocmask(libc::SIG_BLOCK, &set, &mut old);
-        Held(old)
+        Held(old, PhantomData)
     }
 }
 

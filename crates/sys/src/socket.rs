@@ -47,17 +47,32 @@ pub fn make_private_dir(path: &Path, uid: u32) -> io::Result<File> {
     private_dir(path, uid)
 }
 
-/// Listens at `path`, which must not exist, with mode 0600 from the first moment. The listener does not block. To be
-/// called while the process has one thread: the umask is that of all of them.
+/// Listens at `path`, which must not exist, with mode 0600 from the first moment. The listener does not block.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
-    // SAFETY: plain integers; cannot fail.
-    let before = unsafe { libc::umask(0o177) };
-    let bound = UnixListener::bind(path);
-    // SAFETY: as above.
-    unsafe { libc::umask(before) };
-    let listener = bound?;
+    /// Connections that wait to be accepted.
+    const BACKLOG: i32 = 128;
+    let (address, len) = address(path.as_os_str())?;
+    let socket = stream_socket()?;
+    // The file gets the mode of the socket, less the umask (`unix_bind_bsd`, net/unix/af_unix.c).
+    // SAFETY: a descriptor that is open; an address of that length.
+    unsafe {
+        check(libc::fchmod(socket.as_raw_fd(), 0o600).into())?;
+        check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len).into())?;
+        check(libc::listen(socket.as_raw_fd(), BACKLOG).into())?;
+    }
+    // A umask that takes the owner's own rights would make it useless.
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    let listener = UnixListener::from(socket);
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+fn stream_socket() -> io::Result<OwnedFd> {
+    // SAFETY: plain integers; a descriptor that is returned is ours.
+    unsafe {
+        let fd = check(libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0).into())?;
+        Ok(OwnedFd::from_raw_fd(fd as i32))
+    }
 }
 
 /// Connects to the socket at `path`, and gives up after `timeout`, which later reads and writes have too.
@@ -65,12 +80,7 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 /// Errors: `ConnectionRefused` where nobody listens any more; `WouldBlock` where nobody answers.
 pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let (address, len) = address(path.as_os_str())?;
-    // SAFETY: plain integers; a descriptor that is returned is ours.
-    let fd = unsafe {
-        let fd = check(libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0).into())?;
-        OwnedFd::from_raw_fd(fd as i32)
-    };
-    let stream = UnixStream::from(fd);
+    let stream = UnixStream::from(stream_socket()?);
     // connect(2) waits no longer than a write would.
     stream.set_write_timeout(Some(timeout))?;
     stream.set_read_timeout(Some(timeout))?;
@@ -111,17 +121,11 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
-
-    fn scratch(name: &str) -> std::path::PathBuf {
-        let dir = std::env::temp_dir().join(format!("trapline-socket-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
-        dir
-    }
+    use testkit::Scratch;
 
     #[test]
     fn directories_of_others_open_ones_and_links_are_refused() {
-        let base = scratch("dirs");
+        let base = Scratch::new("dirs");
         let uid = crate::process::euid();
         let own = base.join("own");
         assert_eq!(private_dir(&own, uid).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -135,12 +139,11 @@ mod tests {
         assert!(make_private_dir(&base.join("link"), uid).is_err());
         std::fs::write(base.join("file"), "").unwrap();
         assert!(make_private_dir(&base.join("file"), uid).is_err());
-        std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
     fn peers_are_known_and_a_socket_without_a_listener_is_told() {
-        let base = scratch("peers");
+        let base = Scratch::new("peers");
         let path = base.join("x.sock");
         let listener = listen(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
@@ -154,6 +157,5 @@ mod tests {
         assert_eq!(connect(&path, Duration::from_secs(5)).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
         let long = base.join("x".repeat(200));
         assert_eq!(connect(&long, Duration::from_secs(5)).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-        std::fs::remove_dir_all(&base).unwrap();
     }
 }

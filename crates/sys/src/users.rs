@@ -6,6 +6,9 @@ use std::ffi::{CStr, CString};
 /// The most groups that a process can have (`NGROUPS_MAX`, include/uapi/linux/limits.h, 6.18).
 const MAX_GROUPS: usize = 65536;
 
+/// The most bytes that the strings of a user's record are given.
+const MOST_BYTES: usize = 1 << 20;
+
 /// Ids and groups of the user `name`, which may also be a number known to the database.
 pub fn lookup(name: &str) -> Option<Identity> {
     // A static glibc would load the modules of whatever libc the machine has.
@@ -14,19 +17,40 @@ pub fn lookup(name: &str) -> Option<Identity> {
         return in_files(name, &read("/etc/passwd"), &read("/etc/group"));
     }
     let cname = CString::new(name).ok()?;
-    // SAFETY: the returned record points to static storage of libc, which is read at once; trapline is single-threaded
-    // where it looks users up.
-    let (name, uid, gid) = unsafe {
-        let mut pw = libc::getpwnam(cname.as_ptr());
-        if pw.is_null()
-            && let Ok(uid) = name.parse()
-        {
-            pw = libc::getpwuid(uid);
-        }
-        let pw = pw.as_ref()?;
-        (CStr::from_ptr(pw.pw_name).to_owned(), pw.pw_uid, pw.pw_gid)
-    };
+    let (name, uid, gid) = record(|r, buf, found| {
+        // SAFETY: a NUL-terminated name, a record, a buffer with its length, and where to put the record's address.
+        unsafe { libc::getpwnam_r(cname.as_ptr(), r, buf.as_mut_ptr().cast(), buf.len(), found) }
+    })
+    .or_else(|| {
+        let uid = name.parse().ok()?;
+        record(|r, buf, found| {
+            // SAFETY: as above, with a number.
+            unsafe { libc::getpwuid_r(uid, r, buf.as_mut_ptr().cast(), buf.len(), found) }
+        })
+    })?;
     Some(Identity { uid, gid, groups: groups(&name, gid, 256)? })
+}
+
+/// Name, user and group of the record that `ask` finds: one of getpwnam_r(3), getpwuid_r(3), called with a record, room for its
+/// strings, and where to put the record's address.
+fn record(
+    mut ask: impl FnMut(&mut libc::passwd, &mut [u8], &mut *mut libc::passwd) -> i32,
+) -> Option<(CString, u32, u32)> {
+    let mut buf = vec![0u8; 1024];
+    loop {
+        // SAFETY: a struct of integers and pointers, for which zeros are valid.
+        let mut record: libc::passwd = unsafe { std::mem::zeroed() };
+        let mut found = std::ptr::null_mut();
+        match ask(&mut record, &mut buf, &mut found) {
+            libc::ERANGE if buf.len() <= MOST_BYTES => buf.resize(2 * buf.len(), 0),
+            0 if !found.is_null() => {
+                // SAFETY: a record that was found has a name that ends with NUL, in `buf`.
+                let name = unsafe { CStr::from_ptr(record.pw_name) }.to_owned();
+                return Some((name, record.pw_uid, record.pw_gid));
+            }
+            _ => return None,
+        }
+    }
 }
 
 /// The groups of a user, `gid` among them. `room` is how many are expected; none where there are more than a process can have.

@@ -8,7 +8,6 @@ use std::ffi::CString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use symbols::Elf;
 use sys::bpf::info;
@@ -16,7 +15,7 @@ use sys::bpf::link::{Link, UprobeMulti, tracepoint_id};
 use sys::bpf::map::Map;
 use sys::bpf::prog::{ATTACH_FENTRY, ATTACH_RAW_TP, Program, ProgramKind, ProgramSpec};
 use sys::btf::{KernelBtf, Kind};
-use sys::perf::attach::{self, Rate, Target, Uprobe};
+use sys::perf::attach::{self, Counter, Rate, Target, Uprobe};
 use sys::perf::{self, Attr, Event, SW_DUMMY, TYPE_SOFTWARE};
 
 /// Counts per cookie.
@@ -49,27 +48,17 @@ fn counting_multi(map: &Map) -> Option<Program> {
     match Program::load(&ProgramSpec::uprobe_multi("tl_multi", &insns)) {
         Ok(program) => Some(program),
         Err(e) if e.error.kind() == std::io::ErrorKind::InvalidInput => {
-            skip("kernel:uprobe_multi", "uprobe_multi", "this kernel does not know it");
+            skip("kernel:uprobe_multi", "this kernel does not know it");
             None
         }
         Err(e) => panic!("{e}\n{}", e.log),
     }
 }
 
-/// The program `probes`, compiled once.
-fn program(test: &str) -> Option<&'static Path> {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let source = format!("{}/../../tests/programs/probes.c", env!("CARGO_MANIFEST_DIR"));
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("probes-{}", std::process::id()));
-        let status = Command::new("gcc").args(["-O1", "-o", target.to_str().unwrap(), &source]).status().ok()?;
-        assert!(status.success());
-        Some(target)
-    });
-    if built.is_none() {
-        skip("package:gcc", test, "no C compiler");
-    }
-    built.as_deref()
+/// The program `probes`.
+#[track_caller]
+fn program() -> Option<PathBuf> {
+    testkit::compiled("probes", "probes.c", &[]).map(PathBuf::from)
 }
 
 fn elf(path: &Path) -> Elf {
@@ -110,8 +99,8 @@ impl Run {
 
 #[test]
 fn uprobes_and_uretprobes_through_perf() {
-    let name = "uprobes_and_uretprobes_through_perf";
-    let (Some(_alone), Some(path)) = (start(name), program(name)) else { return };
+    let (Some(_alone), Some(path)) = (start(), program()) else { return };
+    let path = path.as_path();
     let map = counters();
     let program = counting(ProgramKind::Kprobe, &map);
     let place = Uprobe { path, offset: offset(path, "worked"), at_return: false, counter: 0, pid: None };
@@ -135,8 +124,8 @@ fn uprobes_and_uretprobes_through_perf() {
 
 #[test]
 fn a_uprobe_of_one_process() {
-    let name = "a_uprobe_of_one_process";
-    let (Some(_alone), Some(path)) = (start(name), program(name)) else { return };
+    let (Some(_alone), Some(path)) = (start(), program()) else { return };
+    let path = path.as_path();
     let map = counters();
     let program = counting(ProgramKind::Kprobe, &map);
     let (one, other) = (Run::start(path, 100), Run::start(path, 7));
@@ -162,8 +151,8 @@ fn a_uprobe_of_one_process() {
 
 #[test]
 fn static_probes_raise_their_semaphores() {
-    let name = "static_probes_raise_their_semaphores";
-    let (Some(_alone), Some(path)) = (start(name), program(name)) else { return };
+    let (Some(_alone), Some(path)) = (start(), program()) else { return };
+    let path = path.as_path();
     let probes = symbols::usdt::of(&elf(path));
     let find = |name: &str| probes.iter().find(|p| p.name == name).unwrap();
     let (step, plain) = (find("step"), find("plain"));
@@ -205,8 +194,8 @@ fn static_probes_raise_their_semaphores() {
 
 #[test]
 fn many_places_at_once() {
-    let name = "many_places_at_once";
-    let (Some(_alone), Some(path)) = (start(name), program(name)) else { return };
+    let (Some(_alone), Some(path)) = (start(), program()) else { return };
+    let path = path.as_path();
     let map = counters();
     let Some(program) = counting_multi(&map) else { return };
     let c_path = CString::new(path.to_str().unwrap()).unwrap();
@@ -232,7 +221,7 @@ fn many_places_at_once() {
 
 #[test]
 fn a_classic_tracepoint_with_a_cookie() {
-    let Some(_alone) = start("a_classic_tracepoint_with_a_cookie") else { return };
+    let Some(_alone) = start() else { return };
     let map = counters();
     // by_cookie wants the context, which `mine` keeps in r6.
     let insns = mine(&[vec![(0xbf, 1, 6, 0, 0)], by_cookie(&map)].concat());
@@ -247,8 +236,7 @@ fn a_classic_tracepoint_with_a_cookie() {
 
 #[test]
 fn a_typed_tracepoint_with_a_cookie() {
-    let test = "a_typed_tracepoint_with_a_cookie";
-    let Some(_alone) = start(test) else { return };
+    let Some(_alone) = start() else { return };
     let map = counters();
     let insns = mine(&[vec![(0xbf, 1, 6, 0, 0)], by_cookie(&map)].concat());
     let btf = KernelBtf::kernel().unwrap();
@@ -256,7 +244,7 @@ fn a_typed_tracepoint_with_a_cookie() {
     let program = match Program::load(&ProgramSpec::typed_tracepoint("tl_attach", &insns, id)) {
         Ok(program) => program,
         Err(e) if e.log.contains("cannot use helper") || e.log.contains("unknown func") => {
-            return skip("kernel:tracing_cookie", test, "the helper is not known to typed tracepoints");
+            return skip("kernel:tracing_cookie", "the helper is not known to typed tracepoints");
         }
         Err(e) => panic!("{e}\n{}", e.log),
     };
@@ -271,7 +259,7 @@ fn a_typed_tracepoint_with_a_cookie() {
 fn faults_are_counted_one_by_one() {
     const PAGES: usize = 300;
     const PAGE: usize = 4096;
-    let Some(_alone) = start("faults_are_counted_one_by_one") else { return };
+    let Some(_alone) = start() else { return };
     let map = counters();
     // SAFETY: a mapping of our own, used below and unmapped at the end.
     let base = unsafe {
@@ -295,7 +283,7 @@ fn faults_are_counted_one_by_one() {
     body.extend(EXIT);
     let program = load(&ProgramSpec::new(ProgramKind::PerfEvent, "tl_faults", &assemble(&body)));
     let config = perf::SOFTWARE.iter().find(|s| s.0 == "page-faults").unwrap().1;
-    let event = attach::software(config, 1, Target::Thread(0)).unwrap();
+    let event = attach::counter(Counter::Software(config), 1, Target::Thread(0)).unwrap();
     let link = Link::perf(&program, event, 7).unwrap();
     for i in 0..PAGES {
         // SAFETY: within the mapping.
@@ -309,7 +297,7 @@ fn faults_are_counted_one_by_one() {
 
 #[test]
 fn clocks_tick_on_every_cpu() {
-    let Some(_alone) = start("clocks_tick_on_every_cpu") else { return };
+    let Some(_alone) = start() else { return };
     for rate in [Rate::Hz(999), Rate::Ns(1_000_000)] {
         let map = counters();
         // The cookie is the CPU's number, as far as there are counters.
@@ -352,26 +340,26 @@ fn clocks_tick_on_every_cpu() {
 }
 
 /// A kernel may forbid programs on functions, or lack them; that it rejects the program is a mistake of the test.
-fn refused(test: &str, what: &str, e: &sys::bpf::prog::LoadError) {
+#[track_caller]
+fn refused(what: &str, e: &sys::bpf::prog::LoadError) {
     const ENOTSUPP: i32 = 524;
     let allowed = [libc::EPERM, libc::EOPNOTSUPP, ENOTSUPP].map(Some);
     assert!(allowed.contains(&e.error.raw_os_error()), "{e}\n{}", e.log);
-    skip("fentry", test, &format!("{what} is refused: {}", e.error));
+    skip("fentry", &format!("{what} is refused: {}", e.error));
 }
 
 #[test]
 fn functions_of_the_kernel() {
-    let test = "functions_of_the_kernel";
-    let Some(_alone) = start(test) else { return };
+    let Some(_alone) = start() else { return };
     let map = counters();
     let insns = mine(&[vec![(0xbf, 1, 6, 0, 0)], by_cookie(&map)].concat());
     let function = "__do_sys_getppid";
     let btf = KernelBtf::kernel().unwrap();
     match btf.find(Kind::Func, function) {
-        None => skip("fentry", test, "the kernel's types do not name the function"),
+        None => skip("fentry", "the kernel's types do not name the function"),
         Some(id) => {
             match Program::load(&ProgramSpec::function("tl_fentry", &insns, id, false)) {
-                Err(e) => refused(test, "fentry", &e),
+                Err(e) => refused("fentry", &e),
                 Ok(program) => {
                     let link = Link::tracing_with_cookie(&program, ATTACH_FENTRY, 1).unwrap();
                     getppid(40);
@@ -380,7 +368,7 @@ fn functions_of_the_kernel() {
                 }
             }
             match Program::load(&ProgramSpec::function("tl_fexit", &insns, id, true)) {
-                Err(e) => refused(test, "fexit", &e),
+                Err(e) => refused("fexit", &e),
                 Ok(program) => {
                     let link = Link::tracing(&program).unwrap();
                     getppid(40);
@@ -393,7 +381,7 @@ fn functions_of_the_kernel() {
     for (at_return, cookie) in [(false, 2), (true, 3)] {
         match attach::kprobe("__x64_sys_getppid", 0, at_return) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                skip("kprobe", test, "a kernel without kprobes");
+                skip("kprobe", "a kernel without kprobes");
             }
             Err(e) => panic!("{e}"),
             Ok(event) => {
@@ -411,7 +399,7 @@ fn functions_of_the_kernel() {
 fn events_have_ids_and_are_switched() {
     let event = match Event::open(&Attr::new(TYPE_SOFTWARE, SW_DUMMY).flags(perf::bit::EXCLUDE_KERNEL), 0, -1) {
         Ok(event) => event,
-        Err(e) => return skip("kernel:perf", "events_have_ids_and_are_switched", &e.to_string()),
+        Err(e) => return skip("kernel:perf", &e.to_string()),
     };
     assert_ne!(event.id().unwrap(), 0);
     event.disable().unwrap();

@@ -1,6 +1,6 @@
 //! bpf(2) against the running kernel: hand-written programs, attached for moments, to this process only.
 //!
-//! Wants root; a test that may not use bpf(2) says so, notes it in the file that `TRAPLINE_SKIPS` names, and passes.
+//! Wants root; a test that may not use bpf(2) counts as skipped.
 
 mod lab;
 
@@ -41,7 +41,7 @@ fn nothing_is_left(names: &[&str]) {
 
 #[test]
 fn a_raw_tracepoint_fills_a_ring() {
-    let Some(_alone) = start("a_raw_tracepoint_fills_a_ring") else { return };
+    let Some(_alone) = start() else { return };
     let map = Map::ring("tl_ring", 1 << 16).unwrap();
     let mut ring = Ring::new(&map).unwrap();
     let mut body: Vec<Insn> = vec![(0x79, 7, 6, 8, 0), (0x7b, 10, 7, -16, 0)];
@@ -69,7 +69,7 @@ fn a_raw_tracepoint_fills_a_ring() {
 
 #[test]
 fn a_full_ring_per_cpu_counts_exactly() {
-    let Some(_alone) = start("a_full_ring_per_cpu_counts_exactly") else { return };
+    let Some(_alone) = start() else { return };
     let cpus = map::possible_cpus().unwrap();
     let rings: Vec<Map> = cpus.iter().map(|_| Map::ring("tl_small", 4096).unwrap()).collect();
     let outer = Map::array_of("tl_rings", &rings[0], cpus.last().unwrap() + 1).unwrap();
@@ -100,7 +100,7 @@ fn a_full_ring_per_cpu_counts_exactly() {
 
 #[test]
 fn task_storage_is_filled_by_typed_tracepoints_and_read_by_an_iterator() {
-    let Some(_alone) = start("task_storage_is_filled_by_typed_tracepoints_and_read_by_an_iterator") else { return };
+    let Some(_alone) = start() else { return };
     let btf = KernelBtf::kernel().unwrap();
     let (blob, key, value) = build::value_types("calls", 16);
     let types = btf_load(&blob).unwrap();
@@ -153,7 +153,7 @@ fn task_storage_is_filled_by_typed_tracepoints_and_read_by_an_iterator() {
 
 #[test]
 fn task_storage_is_looked_up_by_pidfd() {
-    let Some(_alone) = start("task_storage_is_looked_up_by_pidfd") else { return };
+    let Some(_alone) = start() else { return };
     let (blob, key, value) = build::value_types("calls", 16);
     let types = btf_load(&blob).unwrap();
     let storage = Map::task_storage("tl_by_pid", types.as_fd(), key, value, 16).unwrap();
@@ -170,7 +170,7 @@ fn task_storage_is_looked_up_by_pidfd() {
 
 #[test]
 fn a_classic_tracepoint_counts_one_call() {
-    let Some(_alone) = start("a_classic_tracepoint_counts_one_call") else { return };
+    let Some(_alone) = start() else { return };
     let counters = Map::array("tl_classic", 8, 1, map::MMAPABLE).unwrap();
     let values = counters.mmap().unwrap();
     let program = load(&ProgramSpec::new(ProgramKind::Tracepoint, "tl_classic", &mine(&count(&counters, 0))));
@@ -188,7 +188,7 @@ fn a_classic_tracepoint_counts_one_call() {
 /// program at the same place, which allocates nothing, is there each time.
 #[test]
 fn runs_that_the_kernel_leaves_out_are_told() {
-    let Some(_alone) = start("runs_that_the_kernel_leaves_out_are_told") else { return };
+    let Some(_alone) = start() else { return };
     let btf = KernelBtf::kernel().unwrap();
     let id = btf.find(Kind::Typedef, "btf_trace_kmalloc").unwrap();
     let (blob, key, value) = build::value_types("calls", 16);
@@ -222,7 +222,7 @@ fn runs_that_the_kernel_leaves_out_are_told() {
 
 #[test]
 fn maps_are_read_and_written() {
-    let Some(_alone) = start("maps_are_read_and_written") else { return };
+    let Some(_alone) = start() else { return };
     let hash = Map::hash("tl_hash", 4, 8, 16, map::NO_PREALLOC).unwrap();
     for i in 0..10u32 {
         hash.update(&i.to_le_bytes(), &u64::from(i).to_le_bytes(), map::NO_EXIST).unwrap();
@@ -254,7 +254,7 @@ fn maps_are_read_and_written() {
 
 #[test]
 fn what_the_verifier_says_is_kept() {
-    let Some(_alone) = start("what_the_verifier_says_is_kept") else { return };
+    let Some(_alone) = start() else { return };
     let program = assemble(&[(0x95, 0, 0, 0, 0)]);
     let e = Program::load(&ProgramSpec::new(ProgramKind::RawTracepoint, "tl_bad", &program)).unwrap_err();
     assert_eq!(e.error.raw_os_error(), Some(libc::EACCES));
@@ -266,7 +266,7 @@ fn what_the_verifier_says_is_kept() {
 
 #[test]
 fn tracepoints_that_are_not_there_are_not_found() {
-    let Some(_alone) = start("tracepoints_that_are_not_there_are_not_found") else { return };
+    let Some(_alone) = start() else { return };
     let program = load(&ProgramSpec::new(ProgramKind::RawTracepoint, "tl_none", &assemble(&EXIT)));
     let e = Link::raw_tracepoint(&program, "no_such_tracepoint").unwrap_err();
     assert_eq!(e.raw_os_error(), Some(libc::ENOENT));

@@ -83,6 +83,14 @@ fn call(ev: &Event<'_>, v: &mut Values<'_>) {
     head(v, "syscall");
     call_name(ev, v);
     who(ev, v);
+    span(ev, v);
+    arguments(ev, Phase::Both, v);
+    result(ev, v);
+    v.out.push(b'}');
+}
+
+/// When and where a span began and ended.
+fn span(ev: &Event<'_>, v: &mut Values<'_>) {
     moment(v, "start_ns", start(ev));
     moment(v, "end_ns", Some(ev.time()));
     let (at_entry, at_exit) = ev.cpus();
@@ -92,9 +100,6 @@ fn call(ev: &Event<'_>, v: &mut Values<'_>) {
             write::number(v.out, cpu);
         }
     }
-    arguments(ev, Phase::Both, v);
-    result(ev, v);
-    v.out.push(b'}');
 }
 
 fn start(ev: &Event<'_>) -> Option<u64> {
@@ -179,11 +184,13 @@ fn result(ev: &Event<'_>, v: &mut Values<'_>) {
             v.int(ev.ret() as u64, &int);
         }
     }
-    write::key(v.out, "errno");
-    match errno.map(|n| (n, events::errno::lookup(n))) {
-        None => write::null(v.out),
-        Some((_, Some((name, _)))) => write::string(v.out, name),
-        Some((n, None)) => write::number(v.out, n),
+    if ev.is_syscall() {
+        write::key(v.out, "errno");
+        match errno.map(|n| (n, events::errno::lookup(n))) {
+            None => write::null(v.out),
+            Some((_, Some((name, _)))) => write::string(v.out, name),
+            Some((n, None)) => write::number(v.out, n),
+        }
     }
     for (set, key) in [(unfinished, "unfinished"), (ev.caps() & CAP_INTERRUPTED != 0, "interrupted")] {
         if set {

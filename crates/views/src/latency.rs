@@ -1,6 +1,6 @@
-//! How long calls took: a table with quantiles, and histograms, by call, thread, path or descriptor.
+//! How long calls and other spans took: a table with quantiles, and histograms, by call, thread, path or descriptor.
 //!
-//! The time of a call is that between entry and exit. A call whose start is not known is counted, but has no time; a call
+//! A span of another probe has a row like a call, with the name of its probe. The time of a call is that between entry and exit. A call whose start is not known is counted, but has no time; a call
 //! without a result is in no row, and what is said below the table counts it.
 //!
 //! Memory is bounded: at most [`MAX_ROWS`] rows and [`MAX_NAMES`] bytes of names; the calls of further rows are counted together.
@@ -14,7 +14,7 @@ mod table;
 use crate::summary::{self, Sort};
 use crate::{View, json};
 use events::Event;
-use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
+use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use histogram::Histogram;
 use serde_json::{Value, json};
@@ -374,15 +374,14 @@ fn stats_json(s: &Stats) -> Value {
 
 impl View for Latency {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, _: &mut Vec<u8>) {
-        if !ev.is_syscall() {
+        if !ev.is_span() {
             return;
         }
         if ev.caps() & CAP_NO_RESULT != 0 {
             self.unfinished += 1;
             return;
         }
-        let ns = (ev.caps() & CAP_START_UNKNOWN == 0).then(|| ev.time().saturating_sub(ev.start()));
-        self.stats(ev, names).add(ns, ev.errno().is_some());
+        self.stats(ev, names).add(ev.duration(), ev.errno().is_some());
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {

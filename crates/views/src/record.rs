@@ -107,6 +107,11 @@ fn hex(out: &mut Vec<u8>, v: u64) {
 /// A number behind a space, `-` where it is not known.
 fn field(out: &mut Vec<u8>, n: Option<impl itoa::Integer>) {
     space(out);
+    known(out, n);
+}
+
+/// A number, `-` where it is not known.
+fn known(out: &mut Vec<u8>, n: Option<impl itoa::Integer>) {
     match n {
         Some(n) => decimal(out, n),
         None => out.push(b'-'),
@@ -216,6 +221,12 @@ fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
             _ if ev.schema.name == "inflight" => contained(ev.bytes_of(arg.name), out),
             _ => digits(ev.bytes_of(arg.name), out),
         }
+    }
+    if ev.is_span() {
+        out.extend_from_slice(b" start=");
+        known(out, start(ev));
+        out.extend_from_slice(b" result=");
+        known(out, (ev.caps() & CAP_NO_RESULT == 0).then(|| ev.ret()));
     }
     out.push(b'\n');
 }

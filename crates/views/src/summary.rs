@@ -7,7 +7,7 @@ mod table;
 
 use crate::View;
 use events::Event;
-use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN};
+use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;
 use std::collections::BTreeMap;
 
@@ -230,7 +230,7 @@ impl View for Summary {
         if !ev.is_syscall() || ev.caps() & CAP_NO_RESULT != 0 {
             return;
         }
-        let ns = (ev.caps() & CAP_START_UNKNOWN == 0).then(|| ev.time().saturating_sub(ev.start()));
+        let ns = ev.duration();
         let failed = ev.errno().is_some();
         if let Some(s) = self.stats(ev) {
             s.add(ns, failed);

@@ -86,6 +86,7 @@ fn event_of(schema: &Schema, dice: &mut Dice<'_>) -> Vec<u8> {
         ret: dice.word() as i64,
         cpu_in: dice.word() as u16,
         cpu_out: dice.word() as u16,
+        ..encode::Fixed::default()
     };
     let mut out = Vec::new();
     encode::fixed(&mut out, schema, layout, &f, &args[..schema.args.len()]);

@@ -467,7 +467,7 @@ pub fn syscalls(n: &Names<'_>) -> Result<String> {
     sets.dedup();
     anyhow::ensure!(sets.len() <= 32, "more than 32 sets");
     let mut o = format!(
-        "//! The schemas of all events.\n{HEADER}\nuse super::{{flags, structs, switches}};\nuse crate::schema::{{Arg, Class, Dir, Ret, Schema, Sets}};\nuse crate::types::{{Cond, Fmt, Int, Len, LenFrom, Mem, StrKind, Test, Type}};\n\n"
+        "//! The schemas of all events.\n{HEADER}\nuse super::{{flags, structs, switches}};\nuse crate::schema::{{Arg, Class, Dir, Extent, Ret, Schema, Sets}};\nuse crate::types::{{Cond, Fmt, Int, Len, LenFrom, Mem, StrKind, Test, Type}};\n\n"
     );
     writeln!(o, "/// The names of the bits of [`Sets`].\npub static SET_NAMES: &[&str] = &{sets:?};\n")?;
     for (id, c) in calls.iter().enumerate() {
@@ -525,11 +525,11 @@ fn ordered(t: &Tables) -> Result<Vec<&Call>> {
 
 fn schema(n: &Names<'_>, id: usize, c: &Call, sets: &[&str], o: &mut String) -> Result<()> {
     let scope = Scope { args: c.args.iter().map(|a| a.name.as_str()).collect() };
-    let class = if c.process { "Process" } else { "Syscall" };
+    let (class, extent) = if c.process { ("Process", "Point") } else { ("Syscall", "Span") };
     anyhow::ensure!(c.args.len() <= if c.process || c.name == "raw" { 12 } else { 6 }, "too many arguments");
     write!(
         o,
-        "/// `{}`\npub static {}: Schema = Schema {{ id: {id}, base: {id}, name: {:?}, class: Class::{class}, x86_64: {:?}, aarch64: {:?}, args: &[",
+        "/// `{}`\npub static {}: Schema = Schema {{ id: {id}, base: {id}, name: {:?}, class: Class::{class}, extent: Extent::{extent}, more_caps: false, x86_64: {:?}, aarch64: {:?}, args: &[",
         c.name,
         schema_ident(c),
         c.name,

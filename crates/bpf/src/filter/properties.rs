@@ -78,6 +78,7 @@ fn case(schema: &'static Schema) -> impl Strategy<Value = Case> {
         cpu_in: cpu,
         cpu_out: cpu,
         cap,
+        ..Fixed::default()
     });
     let rest = (prop::array::uniform6(word()), string(), prop::option::weighted(0.8, string()), any::<bool>());
     (fixed, 0u32..3, word(), rest).prop_map(move |(fixed, uid, gid, (mut args, comm, string, in_memory))| {

@@ -25,6 +25,7 @@ impl Emitter<'_> {
         self.call(Helper::MapLookup);
         self.jump_if(Cond::Eq, R0, 0, out);
         self.mov(reg::BUFFER, R0);
+        self.alu(Alu::Add, reg::BUFFER, maps.shape.words() as i32);
     }
 
     /// Claims the buffer, which this run has not claimed yet; `taken` where another run has it. Uses r1 and r2.

@@ -9,7 +9,7 @@ use crate::scratch;
 
 impl Emitter<'_> {
     /// Puts the event, `END` bytes of the scratch buffer, into the ring of this CPU. Where the ring is full, the event is counted
-    /// as dropped, by its class.
+    /// as dropped, for calls by its class.
     pub(crate) fn output(&mut self) {
         let maps = self.maps;
         let (dropped, done, found) = (self.new_label(), self.new_label(), self.new_label());
@@ -25,8 +25,14 @@ impl Emitter<'_> {
         self.call(Helper::RingbufOutput);
         self.jump_if(Cond::Eq, R0, 0, done);
         self.bind(dropped);
-        self.load_event(Size::H, R3, field::ID);
-        self.count_dropped(Lost::InR3);
+        let lost = match maps.shape.counts_classes() {
+            true => {
+                self.load_event(Size::H, R3, field::ID);
+                Lost::InR3
+            }
+            false => Lost::Unknown,
+        };
+        self.count_dropped(lost);
         self.bind(done);
     }
 

@@ -4,14 +4,17 @@
 use super::{session_switch, state};
 #[cfg(doc)]
 use crate::capture_row;
+use crate::scratch::Shape;
 
 /// The maps that the programs use, by their descriptors.
 #[derive(Clone, Debug, Default)]
 pub struct Maps {
     /// Task storage of [`state::SIZE`] bytes.
     pub tasks: i32,
-    /// Array of [`crate::scratch::SIZE`] bytes by CPU.
+    /// Array of scratch buffers by CPU.
     pub scratch: i32,
+    /// What the scratch buffers are made for.
+    pub shape: Shape,
     /// Ring buffers by CPU.
     pub rings: Vec<i32>,
     /// Array of [`capture_row::ROW`] bytes by call number; its size is `row_count`.

@@ -1,5 +1,6 @@
 //! What a probe's program is made from, and how its fields are read.
 
+use super::STRING;
 use crate::asm::Label;
 use crate::frame::{Emitter, Lost, slot};
 use crate::helper::Helper;
@@ -69,6 +70,17 @@ pub enum Tail {
     Hidden,
 }
 
+impl Tail {
+    /// The most bytes that it takes after the fixed part.
+    pub(super) fn most(self) -> usize {
+        match self {
+            Tail::KernelStack { frames, .. } | Tail::UserStack(frames) => 2 + 8 * usize::from(frames),
+            Tail::Hidden => 1,
+            _ => STRING as usize,
+        }
+    }
+}
+
 /// A field of the event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
@@ -76,13 +88,6 @@ pub struct Field {
     pub value: Value,
     /// What follows the fixed part.
     pub tail: Option<Tail>,
-}
-
-impl Field {
-    /// The field without anything in it: a number is 0, a string is empty and not read.
-    pub fn hidden(self) -> Field {
-        Field { value: Value::Constant(0), tail: self.tail.map(|_| Tail::Hidden) }
-    }
 }
 
 /// Whose events.

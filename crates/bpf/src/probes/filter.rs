@@ -60,6 +60,14 @@ fn asks_who(filter: &Filter) -> bool {
     asks
 }
 
+/// Bytes of the scratch buffer that a filter uses.
+pub(super) fn room(filter: &Filter, offsets: &BtfOffsets) -> usize {
+    match Room::of(filter, offsets) {
+        Room { strings: (reg::BUFFER, strings), .. } => strings as usize + filter::room(filter),
+        _ => 0,
+    }
+}
+
 /// What [`before`] has done for the rest of the program.
 pub(super) struct Known {
     /// The scratch buffer is claimed.

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn calls_without_a_row_are_written_only_where_wanted() {
-        let maps = Maps { tasks: 3, scratch: 4, rings: Default::default(), rows: 6, row_count: 470, switches: 7 };
+        let maps = Maps { tasks: 3, scratch: 4, rows: 6, row_count: 470, switches: 7, ..Maps::default() };
         let made = |unknown| in_flight(&maps, 9, &Ids::default(), unknown).unwrap().to_string();
         for text in [made(true), made(false)] {
             assert_eq!(text.matches("seq_write").count(), 4, "{text}");

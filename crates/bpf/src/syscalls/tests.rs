@@ -33,7 +33,15 @@ const FS: usize = 80;
 
 fn maps() -> Maps {
     let row_count = OPENAT as i32 + 1;
-    Maps { tasks: TASKS, scratch: SCRATCHES, rings: vec![RING], rows: ROWS, row_count, switches: SWITCHES }
+    Maps {
+        tasks: TASKS,
+        scratch: SCRATCHES,
+        shape: scratch::Shape::CALLS,
+        rings: vec![RING],
+        rows: ROWS,
+        row_count,
+        switches: SWITCHES,
+    }
 }
 
 fn offsets() -> BtfOffsets {
@@ -484,7 +492,7 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
         w.trace(task, in_close);
         // The program that is interrupted has an event half built.
         let mut buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
-        buffer[..scratch::EVENT].fill(0xa5);
+        buffer[scratch::WORDS..].fill(0xa5);
         assert!(w.m.set_value(SCRATCHES, &[0; 4], &buffer));
         w.set_word(scratch::BUSY, 1);
         let before = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
@@ -493,7 +501,7 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
         let after = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
         assert_eq!(after, before.map(|n| n + 1), "{name}: seen, dropped, dropped of its class");
         let buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
-        assert!(buffer[..scratch::EVENT].iter().all(|b| *b == 0xa5), "{name} writes into another's event");
+        assert!(buffer[scratch::WORDS..].iter().all(|b| *b == 0xa5), "{name} writes into another's event");
         assert_eq!(w.word(scratch::BUSY), 1, "{name} releases what it has not claimed");
         // Alone, it claims the buffer and releases it.
         w.set_word(scratch::BUSY, 0);

@@ -1,6 +1,5 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
-mod lines;
 mod other;
 mod progress;
 mod tables;
@@ -8,26 +7,34 @@ mod whole;
 mod window;
 
 use crate::complain;
-use crate::filter::Filter;
+use crate::filter;
 use crate::output::Output;
 use crate::run::Views;
-use crate::show::{self, Clocks};
-use crate::wheres;
+use crate::run::interrupts::Interrupts;
+use crate::show::{self, Clocks, ToOutput};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
-use engine::fdtable::FdTable;
+use engine::backend::Backend;
+use engine::backend::recorded::{Following, Recorded};
+use engine::enabling;
+use engine::pipeline::filter::{EventFilter, Expression};
+use engine::pipeline::parallel::{self, Lines};
+use engine::pipeline::pump::{Flow, Pump, Sink};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::source::Source;
 use engine::plan::for_descriptors;
 use engine::select::Calls;
-use engine::sieve::{Sieve, Where};
 use engine::{Error, Result};
-use events::Event;
+use events::names::NoNames;
+use events::{Class, Event, Schema};
 use progress::Progress;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use views::View;
 use window::Window;
 
 /// Runs the command.
@@ -94,17 +101,19 @@ fn unreadable(dir: &Path, e: &ctf::own::Error) -> Error {
     let todo = match e {
         ctf::own::Error::Io { error, .. } => remedy(error),
         ctf::own::Error::Metadata(ctf::read::Error::Io { source, .. }) => remedy(source),
+        ctf::own::Error::Format(_) => "use the trapline that has written it, or a later one",
         _ => "the trace is damaged, or is none",
     };
     Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
 
 fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
-    let (filter, raw) = filter_of(m, trace)?;
+    let (mut selection, raw) = filter_of(m, trace)?;
+    selection.pids = pids(m)?;
     let clocks = clocks_of(trace);
     let window = Window::parse(m, trace.data.span().map_or(0, |s| s.0), clocks)?;
-    let pids = pids(m)?;
-    let whole = pids.is_empty() && filter.is_all() && window == Window::ALL;
+    let whole = selection.is_all() && window == Window::ALL;
+    let follow = m.get_flag("follow-recording");
     let wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
     let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
     let mut views = Views::new();
@@ -112,6 +121,10 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
         let output = Output::view(file)?.of_the_past();
         let shown = match kind {
+            "stats" | "stats-json" if follow => {
+                let todo = "leave --follow out: it is of what is there";
+                return Err(Error::usage(format!("--as {kind}"), "does not go on with a recording", todo));
+            }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
             kind => match tables::latency(m, kind, &output)? {
                 Some(table) => table,
@@ -120,52 +133,180 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         };
         views.push((shown, output));
     }
-    let names = needs_names(m, &filter);
-    let keep = |ev: &Event<'_>| pids.is_empty() || pids.contains(&ev.pid()) || pids.contains(&ev.tid());
-    let progress = Progress::new(m.get_count("quiet") > 0, trace.data.bytes());
-    let read = match &mut views[..] {
-        [(view, output)] if !names && view.is_lines_only() && !m.get_flag("relative-timestamps") => {
-            let options = show::options(m, output, raw.clone(), clocks)?;
-            let kind = wanted[0].split('=').next().unwrap_or_default();
-            let make = || show::lines_of(kind, options.clone()).ok();
-            lines::write(trace, window, &filter, &keep, make, output, &progress)
-        }
-        _ => in_order(trace, window, &filter, &keep, names, &mut views, &progress),
+    let names = needs_names(m, &selection);
+    // Names come from what was before the window.
+    let from = if names { 0 } else { window.from };
+    selection.from = window.from;
+    let (backend, read): (Box<dyn Backend>, _) = if follow {
+        let following = Following::new(trace.dir.clone(), from, window.to);
+        let read = following.progress();
+        (Box::new(following), read)
+    } else {
+        let recorded = Recorded::new(trace, from, window.to);
+        let read = recorded.progress();
+        (Box::new(recorded), read)
     };
-    for (view, output) in &mut views {
-        view.end(output);
-        output.close();
-    }
+    let progress = Progress::new(m.get_count("quiet") > 0 || follow, trace.data.bytes(), read);
+    let source = Source::new(backend, None);
+    let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
+    let (shown, selection) = match views.pop() {
+        Some((_, output)) if !names && !follow && lines_only && !m.get_flag("relative-timestamps") => {
+            let options = show::options(m, &output, raw, clocks)?;
+            let kind = wanted[0].split('=').next().unwrap_or_default();
+            (in_parallel(source, &selection, || show::lines_of(kind, options.clone()), output, &progress)?, selection)
+        }
+        last => {
+            views.extend(last);
+            let interrupts = follow.then(|| Interrupts::watch(false));
+            in_order(source, selection, names, views, &progress, interrupts)
+        }
+    };
     progress.done();
+    let read = shown.all.then(|| progress.events());
     // Names need what was before the window.
     let all = window.to == u64::MAX && (names || window.from == 0);
+    // What is missing is known of a recording that was followed to its end.
+    let ended = if follow { Some(reopened(&trace.dir)?) } else { None };
+    let trace = ended.as_deref().unwrap_or(trace);
     let status = whole::tell(m, trace, read.filter(|_| all));
     if m.get_count("quiet") == 0
-        && let Some(why) = nothing_shown(m, trace, &filter, &views, read)
+        && let Some(why) = nothing_shown(m, trace, &selection, shown.written, read)
     {
         complain(&why);
     }
-    if let Some(trouble) = views.iter_mut().find_map(|(_, output)| output.trouble()) {
+    if let Some(trouble) = shown.trouble {
         return Err(trouble);
     }
     damage(trace, status)
 }
 
+/// A trace of trapline as it is now.
+fn reopened(dir: &Path) -> Result<Box<Trace>> {
+    match ctf::trace::open(dir).map_err(|e| unreadable(dir, &e))? {
+        Found::Own(trace) => Ok(trace),
+        Found::Other => Err(Error::failed(dir.display().to_string(), "it is another trace now", "show that one")),
+    }
+}
+
+/// What came of showing a trace.
+struct Outcome {
+    /// All events were looked at; else nobody wanted to see more.
+    all: bool,
+    /// Something was written.
+    written: bool,
+    /// Why something could not be.
+    trouble: Option<Error>,
+}
+
+/// Shows the events one after the other, with what is known of descriptors and processes where `names` are wanted.
+fn in_order(
+    source: Source<'_>,
+    selection: Selection,
+    names: bool,
+    views: Views,
+    progress: &Progress,
+    mut interrupts: Option<Interrupts>,
+) -> (Outcome, Selection) {
+    let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
+    let mut pump = Pump::new(source, selection, views.into_iter().map(sink).collect());
+    if names {
+        pump.keep_descriptors();
+    }
+    let mut all = false;
+    while !all && !pump.is_unread() {
+        all = pump.turn().ended;
+        progress.show();
+        if interrupts.as_mut().is_some_and(|i| i.poll().is_some()) {
+            pump.source.stop();
+        }
+    }
+    pump.end_sinks();
+    let outcome = Outcome { all, written: pump.has_written(), trouble: pump.take_failures().into_iter().next() };
+    (outcome, pump.selection)
+}
+
+/// Shows lines that need nothing but the event.
+fn in_parallel(
+    source: Source<'_>,
+    selection: &Selection,
+    make: impl Fn() -> Result<Box<dyn View + Send>>,
+    mut output: Output,
+    progress: &Progress,
+) -> Result<Outcome> {
+    // What the views of all workers refuse, the first one does.
+    make()?;
+    let lines = || -> Lines<'_> {
+        let mut view = make().ok();
+        Box::new(move |event, text| {
+            if let (Ok(ev), Some(view)) = (Event::parse(event), &mut view)
+                && selection.covers(&ev)
+                && selection.passes(&ev, &NoNames)
+            {
+                view.event(&ev, &NoNames, text);
+            }
+        })
+    };
+    let all = parallel::lines(source, lines, |text| {
+        output.write_lines(text);
+        progress.show();
+        if output.failed() { Flow::Stop } else { Flow::Continue }
+    });
+    output.close();
+    Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble() })
+}
+
 /// What is to be shown, and the calls that are shown raw.
-fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Filter, Vec<bool>)> {
-    let (mut filter, raw) = show::filter(m)?;
+fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
+    let (calls, probes) = selected(m);
+    let (mut selection, raw) = show::filter_of(m, calls)?;
+    // Where only other probes are selected, what happens to threads is not shown, as it is not recorded then.
+    selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
+    selection.probes = probes;
     // What is in the trace is counted whole; live views have no mappings.
-    filter.mappings =
+    selection.mappings =
         m.get_flag("mappings") || m.get_many::<String>("as").into_iter().flatten().any(|v| v.starts_with("stats"));
-    if let Some(selected) = trace.metadata.env_str("select").filter(|_| filter.calls.is_all())
+    if let Some(selected) = trace.metadata.env_str("select").filter(|_| selection.calls.is_all())
         && let Ok(calls) = Calls::parse(selected)
     {
-        filter.lives = !calls.is_empty();
-        filter.calls = calls;
+        selection.lives = !calls.is_empty();
+        selection.calls = calls;
     }
-    filter.filter = wheres::parse(m, &filter.calls)?;
-    sieves(trace, &mut filter);
-    Ok((filter, raw))
+    let probes = probes_of(trace, &selection);
+    selection.expression = filter::parse(m, &selection.calls, &probes)?;
+    filters_of(trace, &mut selection);
+    Ok((selection, raw))
+}
+
+/// The expressions of `-e` that are about calls, and the patterns of other probes. Where calls are named alone, no other probe is
+/// selected; without a name, and for `all` and what is not, all of them are.
+fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
+    let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
+    for text in m.get_many::<String>("expr").into_iter().flatten() {
+        let (patterns, others): (Vec<String>, Vec<String>) =
+            enabling::names(text).into_iter().partition(|name| enabling::is_probe(name));
+        if patterns.is_empty() {
+            named |= !show::is_qualified(text) && !text.starts_with('!') && text != "all";
+            calls.push(text.clone());
+            continue;
+        }
+        named = true;
+        probes.extend(patterns);
+        if !others.is_empty() {
+            calls.push(others.join(","));
+        }
+    }
+    if named && calls.is_empty() {
+        calls.push("none".into());
+    }
+    (calls, named.then_some(probes))
+}
+
+/// The classes of selected probes other than calls that are in a trace; what a session says of its own begin and end is not filtered.
+fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
+    let known = trace.known.iter().flatten().filter_map(|id| events::schema::by_id(*id));
+    let filtered =
+        |s: &&Schema| s.class == Class::Probe && !matches!(s.name, "begin" | "end") && selection.is_selected(s);
+    known.filter(filtered).collect()
 }
 
 /// The clocks of the machine that has recorded the trace.
@@ -179,14 +320,20 @@ fn clocks_of(trace: &Trace) -> Clocks {
 }
 
 /// Why there is nothing to see, where that is so. `read` is how many events were looked at.
-fn nothing_shown(m: &ArgMatches, trace: &Trace, filter: &Filter, views: &Views, read: Option<u64>) -> Option<String> {
+fn nothing_shown(
+    m: &ArgMatches,
+    trace: &Trace,
+    selection: &Selection,
+    written: bool,
+    read: Option<u64>,
+) -> Option<String> {
     // The first sieve is the command line's.
-    if let Some(tally) = filter.filter.as_ref().and(filter.sieves.first()).map(Sieve::tally)
-        && let Some(why) = wheres::nothing_matched(filter, &tally.total(), tally.passed())
+    if let Some(tally) = selection.expression.as_ref().and(selection.filters.first()).map(EventFilter::tally)
+        && let Some(why) = filter::nothing_matched(selection, &tally.total(), tally.passed())
     {
         return Some(why);
     }
-    let read = read.filter(|_| !views.iter().any(|(_, output)| output.has_written()))?;
+    let read = read.filter(|_| !written)?;
     let given = |ids: &[&str]| ids.iter().any(|id| m.value_source(id) == Some(ValueSource::CommandLine));
     let selections = [
         ("-e", &["expr", "trace", "signal", "status"][..]),
@@ -219,70 +366,31 @@ fn damage(trace: &Trace, status: u8) -> Result<u8> {
     Err(Error::failed(trace.dir.display().to_string(), why, "all else was shown"))
 }
 
-/// Shows the events one after the other, with what is known of descriptors and processes; how many were read, unless nobody
-/// wanted to see more.
-fn in_order(
-    trace: &Trace,
-    window: Window,
-    filter: &Filter,
-    keep: &dyn Fn(&Event<'_>) -> bool,
-    names: bool,
-    views: &mut Views,
-    progress: &Progress,
-) -> Option<u64> {
-    let mut fds = FdTable::default();
-    if names {
-        fds.enable();
-    }
-    // Names come from what was before the window.
-    let from = if names { 0 } else { window.from };
-    let mut events = trace.data.events(&trace.known, from, window.to);
-    let mut n = 0u32;
-    loop {
-        if n.is_multiple_of(4096) {
-            progress.at(events.bytes_read());
-        }
-        n = n.wrapping_add(1);
-        let Some((bytes, _)) = events.next() else { return Some(events.events_read()) };
-        let Ok(ev) = Event::parse(bytes) else { continue };
-        fds.before(&ev);
-        if ev.time() >= window.from && keep(&ev) {
-            views.iter_mut().for_each(|(v, _)| v.see(&ev));
-            if filter.passes(&ev, &fds) {
-                for (view, output) in views.iter_mut().filter(|(_, out)| !out.failed()) {
-                    view.event(&ev, &fds, output);
-                }
-            }
-        }
-        fds.after(&ev);
-        if views.iter().all(|(_, out)| out.failed()) {
-            return None;
-        }
-    }
-}
-
 /// Whether a view or the filter asks for names of descriptors or threads.
-fn needs_names(m: &ArgMatches, filter: &Filter) -> bool {
+fn needs_names(m: &ArgMatches, selection: &Selection) -> bool {
     m.get_count("fd") > 0
-        || !filter.paths.is_empty()
+        || !selection.paths.is_empty()
         || m.contains_id("decode-pids")
         || m.get_one::<String>("latency").is_some_and(|by| by != "call")
-        || filter.sieves.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
+        || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
 }
 
 /// `--where`, and what the recording has kept in spite of its own: calls that names of descriptors need.
-fn sieves(trace: &Trace, filter: &mut Filter) {
-    if let Some(own) = &filter.filter {
-        filter.sieves.push(Sieve::new(Arc::clone(own), |s| filter.calls.contains(s)));
+fn filters_of(trace: &Trace, selection: &mut Selection) {
+    if let Some(own) = &selection.expression {
+        let probes = |s: &Schema| s.class == Class::Probe && selection.is_selected(s);
+        selection.filters.push(EventFilter::new(Arc::clone(own), |s| selection.calls.contains(s) || probes(s)));
     }
     let Some(text) = trace.metadata.env_str("where") else { return };
     let params: Vec<String> =
         (1..).map_while(|i| trace.metadata.env_str(&format!("where_{i}")).map(str::to_string)).collect();
     // Typed for the calls that are shown, not for those that were selected: one that is not for all of them is not asked again.
-    if let Ok(recorded) = Where::new(text, &params, &filter.calls)
+    if let Ok(recorded) = Expression::new(text, &params, &selection.calls, &[])
         && recorded.note().is_none()
     {
-        filter.sieves.push(Sieve::new(Arc::new(recorded), |s| filter.calls.contains(s) && for_descriptors(s)));
+        selection
+            .filters
+            .push(EventFilter::new(Arc::new(recorded), |s| selection.calls.contains(s) && for_descriptors(s)));
     }
 }
 

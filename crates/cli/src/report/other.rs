@@ -23,6 +23,9 @@ pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
     if !matches!(kind, "text" | "json") {
         return Err(Error::usage(format!("--as {kind}"), "not for a trace of another tracer", "text or json"));
     }
+    if m.get_flag("follow-recording") {
+        return Err(Error::usage("--follow", "not for a trace of another tracer", "show it when it is complete"));
+    }
     if m.contains_id("where") {
         return Err(Error::usage("--where", "not for a trace of another tracer", "use babeltrace2 and grep(1)"));
     }

@@ -1,7 +1,9 @@
 //! A progress bar on stderr, when it is a terminal and the work is long.
 
+use engine::backend::recorded;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::OnceCell;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Work that takes no longer than this has no bar.
@@ -13,20 +15,26 @@ pub struct Progress {
     wanted: bool,
     began: Instant,
     bytes: u64,
+    read: Arc<recorded::Progress>,
 }
 
 impl Progress {
-    /// Of a trace of so many bytes.
-    pub fn new(quiet: bool, bytes: u64) -> Progress {
+    /// Of a trace of so many bytes, of which `read` are read.
+    pub fn new(quiet: bool, bytes: u64, read: Arc<recorded::Progress>) -> Progress {
         let wanted = !quiet && sys::process::is_terminal(&std::io::stderr());
-        Progress { bar: OnceCell::new(), wanted, began: Instant::now(), bytes }
+        Progress { bar: OnceCell::new(), wanted, began: Instant::now(), bytes, read }
     }
 
-    /// So many bytes have been read.
-    pub fn at(&self, bytes: u64) {
+    /// Shows how far it is.
+    pub fn show(&self) {
         if self.wanted && self.began.elapsed() > LONG {
-            self.bar.get_or_init(|| bar(self.bytes)).set_position(bytes);
+            self.bar.get_or_init(|| bar(self.bytes)).set_position(self.read.bytes());
         }
+    }
+
+    /// Events that have been read.
+    pub fn events(&self) -> u64 {
+        self.read.events()
     }
 
     /// Removes the bar.

@@ -4,11 +4,10 @@ use crate::output::Output;
 use crate::show::{Clocks, Shown};
 use clap::ArgMatches;
 use ctf::end::StreamEnd;
-use ctf::packet::HEADER;
 use ctf::trace::Trace;
-use engine::recorder::enabling_of;
 use engine::{Error, Result};
 use events::Event;
+use events::StreamId;
 use events::names::Names;
 use std::collections::{BTreeMap, HashMap};
 use views::View;
@@ -115,23 +114,23 @@ fn about(trace: &Trace, clocks: Clocks) -> totals::Trace {
 
 /// What is in each stream; and those of which nothing is there, though the recorder has counted something.
 fn streams(trace: &Trace) -> Vec<totals::Stream> {
-    let counted: HashMap<u64, &StreamEnd> = trace.end.iter().flat_map(|e| &e.streams).map(|s| (s.id, s)).collect();
-    let said = |id: u64| counted.get(&id).copied();
+    let counted: HashMap<StreamId, &StreamEnd> = trace.end.iter().flat_map(|e| &e.streams).map(|s| (s.id, s)).collect();
+    let said = |id: StreamId| counted.get(&id).copied();
     let mut all: Vec<totals::Stream> = Vec::new();
     for s in &trace.data.streams {
-        let full = s.packets.iter().filter(|p| p.info.content > HEADER as u64);
+        let full = s.packets.iter().filter(|p| trace.data.has_events(&p.info));
         let (first, last) = (full.clone().map(|p| p.info.begin).min(), full.map(|p| p.info.end).max());
-        let (packets, said) = (s.packets.len() as u64, said(s.instance));
+        let (packets, said) = (s.packets.len() as u64, said(s.id));
         all.push(totals::Stream {
             name: s.name.clone(),
             packets,
             events: said.filter(|e| e.packets == packets).map(|e| e.events),
             bytes: s.packets.iter().map(|p| p.info.size).sum(),
-            discarded: said.map_or_else(|| trace.data.discarded_of(s.instance), |e| e.discarded),
+            discarded: said.map_or_else(|| trace.data.discarded_of(s.id), |e| e.discarded),
             span: first.zip(last),
         });
     }
-    let none = |id: u64| trace.data.streams.binary_search_by_key(&id, |s| s.instance).is_err();
+    let none = |id: StreamId| trace.data.streams.binary_search_by_key(&id, |s| s.id).is_err();
     let gone = trace.end.iter().flat_map(|e| &e.streams).filter(|s| none(s.id));
     all.extend(gone.map(|s| totals::Stream {
         name: s.name.clone(),
@@ -144,13 +143,12 @@ fn streams(trace: &Trace) -> Vec<totals::Stream> {
 /// What the programs have counted of each enabling, and the recorder in its streams.
 fn enablings(trace: &Trace) -> Vec<totals::Enabling> {
     let Some(end) = &trace.end else { return Vec::new() };
-    let mut kept: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut kept: BTreeMap<u16, u64> = BTreeMap::new();
     for s in &end.streams {
-        let nth = u32::try_from(s.id).map_or(0, enabling_of);
-        let sum = kept.entry(nth).or_default();
+        let sum = kept.entry(s.id.enabling()).or_default();
         *sum = sum.saturating_add(s.taken.saturating_sub(s.unwritten));
     }
     let lines = end.more.iter().filter_map(|l| l.strip_prefix("enabling ").and_then(totals::Enabling::parse));
-    let counted = |nth: u32| (!kept.is_empty()).then(|| kept.get(&nth).copied().unwrap_or(0));
-    (1u32..).zip(lines).map(|(nth, e)| totals::Enabling { kept: counted(nth), ..e }).collect()
+    let counted = |nth: u16| (!kept.is_empty()).then(|| kept.get(&nth).copied().unwrap_or(0));
+    (1u16..).zip(lines).map(|(nth, e)| totals::Enabling { kept: counted(nth), ..e }).collect()
 }

@@ -4,7 +4,7 @@ use super::{Run, Wish};
 use crate::session::{Request, Server};
 use crate::stats::Stats;
 use clap::ArgMatches;
-use engine::control::{Order, Standing};
+use engine::control::{Order, State};
 use engine::enabling;
 use engine::plan::{Plan, Target};
 use engine::select::Calls;
@@ -98,7 +98,7 @@ impl Run {
             return Err(ended());
         }
         match request {
-            Request::Status => return self.standing().map(Answer::Now),
+            Request::Status => return self.state().map(Answer::Now),
             Request::Set(texts) => self.select(&texts)?,
             Request::Start if !named.stopped => {
                 return Err(Error::failed("start", "already running", "stop holds events back"));
@@ -115,7 +115,7 @@ impl Run {
             }
             Request::Start | Request::Stop => {
                 let stop = request == Request::Stop;
-                self.session.order(if stop { Order::Stop } else { Order::Start }).ok_or_else(ended)?;
+                self.pump.source.control(if stop { Order::Stop } else { Order::Start }).ok_or_else(ended)?;
                 self.named.iter_mut().for_each(|n| n.stopped = stop);
             }
             Request::Snapshot if !named.flight => {
@@ -153,16 +153,16 @@ impl Run {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }
         self.plan.calls = calls.clone();
-        self.filter.calls = calls;
-        self.session.order(Order::Select(self.plan.seen_calls())).ok_or_else(ended)?;
+        self.pump.selection.calls = calls;
+        self.pump.source.control(Order::Select(self.plan.seen_calls())).ok_or_else(ended)?;
         Ok(())
     }
 
-    /// How the session stands, as `status` shows it.
-    fn standing(&mut self) -> Result<Value> {
-        let standing = self.session.order(Order::Look).ok_or_else(ended)?;
+    /// The state of the session, as `status` shows it.
+    fn state(&mut self) -> Result<Value> {
+        let state = self.pump.source.control(Order::Status).ok_or_else(ended)?;
         let Some(named) = &self.named else { return Err(ended()) };
-        let mut v = self.counted(&standing, named.began);
+        let mut v = self.counted(&state, named.began);
         let calls = &self.plan.calls;
         let some = if calls.is_all() {
             "all".into()
@@ -171,7 +171,7 @@ impl Run {
         } else {
             calls.names().join(",")
         };
-        let streams = standing.streams.iter();
+        let streams = state.streams.iter();
         let streams = streams.map(|s| json!({"name": s.name, "used": s.used, "size": s.size, "dropped": s.dropped}));
         for (key, value) in [
             ("name", json!(named.server.name())),
@@ -181,7 +181,7 @@ impl Run {
             ("dir", json!(named.dir)),
             ("elapsed_ns", json!(time::monotonic().saturating_sub(named.began))),
             ("calls", json!(some)),
-            ("bytes", json!(standing.kept.as_ref().map(|k| k.bytes))),
+            ("bytes", json!(state.kept.as_ref().map(|k| k.bytes))),
             ("streams", streams.collect()),
         ] {
             v[key] = value;
@@ -190,13 +190,13 @@ impl Run {
     }
 
     /// The counters, as `--stats` has them.
-    fn counted(&self, standing: &Standing, began: u64) -> Value {
-        let mut stats = match &standing.kept {
-            None => Stats::gather(&self.collector, &standing.losses, &standing.skipped, began),
-            Some(kept) => Stats::kept(kept, &standing.losses, &standing.skipped, began),
+    fn counted(&self, state: &State, began: u64) -> Value {
+        let mut stats = match &state.kept {
+            None => Stats::gather(&self.pump, &state.losses, &state.skipped, began),
+            Some(kept) => Stats::kept(kept, &state.losses, &state.skipped, began),
         };
-        stats.add_enablings(&self.plan, standing.enablings.iter().map(|(_, n)| n), standing.kept.as_ref());
-        serde_json::from_str(&stats.to_json(self.session.name())).unwrap_or_default()
+        stats.add_enablings(&self.plan, state.enablings.iter().map(|(_, n)| n), state.kept.as_ref());
+        serde_json::from_str(&stats.to_json(self.pump.source.name())).unwrap_or_default()
     }
 
     /// Those who wait for a snapshot learn of it.

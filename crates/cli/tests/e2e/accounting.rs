@@ -9,22 +9,10 @@ use crate::lab::{self, User};
 use crate::record::{Recorded, number, record, report};
 use serde_json::Value;
 use std::collections::HashMap;
+use testkit::Random;
 
 fn rounds() -> u64 {
     std::env::var("TRAPLINE_ACCOUNTING_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(6)
-}
-
-/// splitmix64
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % n
-    }
 }
 
 /// What a report decodes of each probe.
@@ -72,12 +60,14 @@ fn others_agree(about: &str, r: &Recorded) {
 #[test]
 fn calls_add_up_with_any_buffer_and_either_backend() {
     let Some(program) = lab::program("tally") else { return };
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut lost = 0;
     for round in 0..rounds() {
         let backend = if round % 2 == 0 && possible() { "kernel" } else { "ptrace" };
         let (size, threads) = (4096 << random.below(6), 1 + random.below(4));
         let n = if backend == "kernel" { 500 + random.below(8000) } else { 200 + random.below(800) };
+        // One of them is sure to be too small.
+        let (size, n) = if round == 0 { (4096, if backend == "kernel" { 50_000 } else { 2000 }) } else { (size, n) };
         let (size, threads, n) = (size.to_string(), threads.to_string(), n.to_string());
         let filter =
             ["getppid", "getppid,write,mmap", "all", "openat,getppid,close,read,brk"][random.below(4) as usize];
@@ -102,11 +92,13 @@ fn probes_add_up_with_any_buffer() {
     let Some(program) = lab::program("tally").filter(|_| possible()) else { return };
     let [entry, back] = ["uprobe", "uretprobe"].map(|kind| format!("{kind}:{program}:worked"));
     let enter = "tracepoint:syscalls:sys_enter_getppid";
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let mut lost = 0;
     for round in 0..rounds() {
         let (size, threads) = (4096 << random.below(6), 1 + random.below(4));
-        let (size, threads, n) = (size.to_string(), threads.to_string(), (500 + random.below(4000)).to_string());
+        // One of them is sure to be too small.
+        let (size, n) = if round == 0 { (4096, 20_000) } else { (size, 500 + random.below(4000)) };
+        let (size, threads, n) = (size.to_string(), threads.to_string(), n.to_string());
         let about = format!("round {round}: --buffer {size}, {threads} threads, {n} times");
         let filters = ["", " /args.arg0 % 3 == 0/", " comm ustack=4"];
         let entry_and = format!("{entry}{}", filters[random.below(3) as usize]);

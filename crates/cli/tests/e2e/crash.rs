@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+/// Bytes of a packet in front of its first event.
+const HEAD: usize = 96;
+
 const MISSING: &str = "the end is missing";
 
 /// Bytes of the streams of a trace, as far as they can be seen.
@@ -131,7 +134,8 @@ fn a_torn_packet_is_missing_wherever_it_ends_until_it_is_there_again() {
         let text_of_all = text(user, &r.trace, &[]);
         let events = babeltrace::json(user, &r.trace).len();
         let (last, before) = (ends[ends.len() - 2], ends[ends.len() - 3]);
-        let mut cuts: Vec<usize> = vec![last, last + 1, last + 23, last + 87, last + 88, last + 89, whole.len() - 1];
+        let mut cuts: Vec<usize> =
+            vec![last, last + 1, last + 23, last + HEAD - 1, last + HEAD, last + HEAD + 1, whole.len() - 1];
         cuts.extend((0..8).map(|i| before + (whole.len() - before) / 8 * i + i));
         for (i, cut) in cuts.into_iter().enumerate() {
             fs::write(&file, &whole[..cut]).expect("the stream");
@@ -176,14 +180,14 @@ fn what_is_around_damage_is_shown() {
         let ends = ends(&whole);
         let all = text(user, &r.trace, &[]);
         // The class of the first event of the second packet that has events; the head of that packet.
-        for (at, what) in [(88 + 8, "class 65535"), (0, "magic number")] {
+        for (at, what) in [(HEAD + 8, "class 65535"), (0, "magic number")] {
             let mut bytes = whole.clone();
             let packet = ends[ends.len() - 3];
             bytes[packet + at..][..2].fill(0xff);
             fs::write(&file, &bytes).expect("the stream");
             let out = r.report(&[]);
             assert_eq!(out.code(), 125, "{}", out.stderr);
-            let said = format!("tracer at byte {}: ", packet + at / 96 * 88);
+            let said = format!("tracer at byte {}: ", packet + at / (HEAD + 8) * HEAD);
             assert!(out.stderr.contains(&said) && out.stderr.contains(what), "{}", out.stderr);
             let shown: Vec<&str> = std::str::from_utf8(&out.stdout).expect("text").lines().collect();
             let mut rest = all.lines();

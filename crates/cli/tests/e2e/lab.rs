@@ -1,26 +1,23 @@
 //! What every scenario needs: programs, users, bounded runs, parsed lines.
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use testkit::{PATH, open_to_all};
+pub use testkit::{compiled, has, is_root, skip};
 
 /// How long any run may take before it is killed and the test fails; TRAPLINE_TEST_LIMIT says so many seconds, for slow machines.
 fn limit() -> Duration {
     let said = std::env::var("TRAPLINE_TEST_LIMIT").ok().and_then(|s| s.parse().ok());
     Duration::from_secs(said.unwrap_or(60))
 }
-
-/// What everybody may search; that of whoever runs the tests may have directories of his own.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Who runs trapline, and by which backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +50,6 @@ impl User {
             "ptrace"
         })
     }
-}
-
-pub fn is_root() -> bool {
-    static ROOT: OnceLock<bool> = OnceLock::new();
-    *ROOT.get_or_init(|| {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        status.lines().any(|l| l.starts_with("Uid:") && l.split_whitespace().nth(2) == Some("0"))
-    })
 }
 
 /// Why bpf(2) is refused to whoever runs the tests.
@@ -147,54 +136,22 @@ pub fn attach_is_restricted() -> bool {
     !matches!(scope.trim(), "" | "0")
 }
 
-/// Says that the calling test does not run, on stderr and in the file named by TRAPLINE_SKIPS.
-#[track_caller]
-pub fn skip(tier: &str, why: &str) {
-    let here = std::panic::Location::caller();
-    let name = std::thread::current().name().filter(|n| *n != "main").map(str::to_string);
-    let test = name.unwrap_or_else(|| format!("{}:{}", here.file(), here.line()));
-    eprintln!("SKIPPED {test} ({tier}): {why}");
-    if let Some(path) = std::env::var_os("TRAPLINE_SKIPS") {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).expect("TRAPLINE_SKIPS");
-        file.write_all(format!("{tier}\t{test}\t{why}\n").as_bytes()).expect("TRAPLINE_SKIPS");
-    }
-}
-
 /// kernel.perf_event_paranoid; from 3 on, distributions shut out all but root.
 pub fn paranoid() -> i32 {
     let text = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").expect("kernel.perf_event_paranoid");
     text.trim().parse().expect("a number")
 }
 
-/// Whether a program is in PATH.
-pub fn has(program: &str) -> bool {
-    PATH.split(':').any(|d| Path::new(d).join(program).is_file())
-}
-
-/// A directory that everybody can read, with trapline in it; those of runs that have ended are removed.
+/// The directory of these tests, which everybody can read, with trapline in it.
 pub fn dir() -> &'static Path {
-    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    static DIR: OnceLock<&'static Path> = OnceLock::new();
     crate::alone::beside_others();
     DIR.get_or_init(|| {
-        let temp = std::env::temp_dir();
-        for entry in fs::read_dir(&temp).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let pid = name.strip_prefix("trapline-e2e-").and_then(|p| p.parse::<u32>().ok());
-            if pid.is_some_and(|p| !Path::new(&format!("/proc/{p}")).exists()) {
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-        let dir = temp.join(format!("trapline-e2e-{}", std::process::id()));
-        fs::create_dir(&dir).expect("a directory for the tests");
-        open_to_all(&dir, 0o755);
+        let dir = testkit::dir();
         fs::copy(env!("CARGO_BIN_EXE_trapline"), dir.join("trapline")).expect("copy of trapline");
         open_to_all(&dir.join("trapline"), 0o755);
         dir
     })
-}
-
-fn open_to_all(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("permissions");
 }
 
 /// A fresh directory that everybody can write to.
@@ -210,34 +167,6 @@ pub fn scratch() -> PathBuf {
 #[track_caller]
 pub fn program(name: &str) -> Option<String> {
     compiled(name, &format!("{name}.c"), &[])
-}
-
-/// A program of `tests/programs` of any language, compiled once under a name of its own, with further flags.
-#[track_caller]
-pub fn compiled(name: &str, source: &str, flags: &[&str]) -> Option<String> {
-    static BUILT: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
-    let (compiler, usual): (_, &[&str]) = match source.rsplit_once('.') {
-        Some((_, "rs")) => ("rustc", &["-O"]),
-        Some((_, "cc")) => ("g++", &["-O1", "-pthread"]),
-        _ => ("gcc", &["-O1", "-pthread"]),
-    };
-    // Where rustc is, only who runs the tests knows.
-    if !has(compiler) && Command::new(compiler).arg("--version").output().is_err() {
-        skip(&format!("package:{compiler}"), "no compiler");
-        return None;
-    }
-    let mut built = BUILT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let built = built.get_or_insert_default();
-    if let Some(path) = built.get(name) {
-        return Some(path.clone());
-    }
-    let source = format!("{}/../../tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
-    let target = dir().join(name).to_str().expect("UTF-8").to_string();
-    let out = Command::new(compiler).args(usual).args(flags).args(["-o", &target, &source]).output().expect(compiler);
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    open_to_all(Path::new(&target), 0o755);
-    built.insert(name.to_string(), target.clone());
-    Some(target)
 }
 
 /// A command of `user`, in a process group of its own, with nothing on stdin.

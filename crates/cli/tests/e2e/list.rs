@@ -31,6 +31,9 @@ fn every_provider_is_listed_by_its_name() {
         assert_eq!(found(user, &["interval"]), "interval:hz:N\ninterval:ms:N\ninterval:s:N\ninterval:us:N\n");
         assert!(found(user, &["-v", "profile:ms:10"]).contains("every 10000000 ns"));
         assert_eq!(found(user, &["software:minor*:7"]), "software:minor-faults:7\n");
+        assert_eq!(found(user, &["watchpoint:4096:8:wr"]), "watchpoint:0x1000:8:rw\n");
+        assert!(found(user, &["-v", "watchpoint:0x1000:2:w"]).contains("(void *addr, uint16 value)"));
+        assert_eq!(found(user, &["watchpoint"]), "watchpoint:ADDR:LEN:MODE\n");
         assert_eq!(found(user, &["syscall"]), found(user, &[]));
         assert_eq!(found(user, &["syscall:dup?"]), "syscall:dup2\nsyscall:dup3\n");
         let any = found(user, &["*:*minor*"]);
@@ -119,6 +122,34 @@ fn tracepoints_with_and_without_tracefs() {
 }
 
 #[test]
+fn counters_of_the_processor_and_whether_it_has_any() {
+    each_user(|user| {
+        let out = list(user, &["hardware:branch*:7"]);
+        assert_eq!((out.code(), out.out().as_str()), (0, "hardware:branch-instructions:7\nhardware:branch-misses:7\n"));
+        assert_eq!(list(user, &["hardware:cycles:5"]).out(), "hardware:cpu-cycles:5\n");
+        let missing =
+            "trapline: hardware: this machine has no hardware counters: its probes cannot be switched on here\n";
+        let wanted = if sys::perf::has_hardware_counters() { "" } else { missing };
+        assert_eq!(out.stderr, wanted);
+    });
+}
+
+#[test]
+fn raw_tracepoints_have_typed_arguments() {
+    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return lab::skip("kernel:btf", "no types of the kernel");
+    }
+    each_user(|user| {
+        let switch = found(user, &["-v", "rawtracepoint:sched_switch"]);
+        assert!(switch.starts_with("rawtracepoint:sched_switch(bool arg0, struct task_struct *arg1, "), "{switch}");
+        let root = user == User::Me && lab::is_root();
+        assert_eq!(!switch.contains("for root only"), root, "{switch}");
+        let (code, said) = missing(user, "rawtracepoint:sched_swich");
+        assert!(code == 2 && said.contains("rawtracepoint:sched_switch"), "{said}");
+    });
+}
+
+#[test]
 fn functions_of_the_kernel() {
     if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
         return lab::skip("kernel:btf", "no types of the kernel");
@@ -154,6 +185,8 @@ fn what_is_no_probe_is_an_error_that_helps() {
             ("profile:day:1", 2, "profile:"),
             ("software:page-fault:1", 2, "software:page-faults"),
             ("software:page-faults:x", 2, "software:EVENT:COUNT"),
+            ("watchpoint:0x1000:3:w", 2, "watchpoint:ADDR:LEN:MODE"),
+            ("watchpoint:0x1000:8:r", 2, "MODE rw"),
             ("begin:now", 2, "begin"),
             ("syscall:opennat", 2, "openat"),
         ] {

@@ -275,6 +275,76 @@ fn clocks_tick() {
 }
 
 #[test]
+fn counters_of_the_processor_count_or_are_said_to_be_missing() {
+    let Some(p) = tools("hits") else { return };
+    let probe = "hardware:instructions:100000";
+    let (words, dir, stats) = options(&["-e", &format!("{probe} ustack=2")], &[&p, "burn", "200"]);
+    let out = lab::run(&mut lab::trapline(User::Me, &words));
+    if out.code() != 0 {
+        assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{}", out.stderr);
+        assert!(out.stderr.contains("hardware counters (a virtual machine often has none)"), "{}", out.stderr);
+        return lab::skip("kernel:pmu", "this machine has no hardware counters");
+    }
+    let r = read(dir, stats, out);
+    // 200 ms are at least a hundred million instructions.
+    assert!(r.count(probe, "recorded") > 1000, "{}", r.stats);
+    let pids: BTreeSet<u64> = r.of(probe).iter().map(|e| e["pid"].as_u64().unwrap()).collect();
+    assert_eq!(pids.len(), 1, "counts of others");
+    let other = record(&["-e", "hardware:cycles:1000000"], &[&p, "burn", "50"]);
+    assert!(other.count("hardware:cpu-cycles:1000000", "recorded") > 0, "{}", other.stats);
+}
+
+#[test]
+fn raw_tracepoints_have_the_arguments_of_the_place() {
+    let Some(p) = tools("hits") else { return };
+    let (enter, exit) = ("rawtracepoint:sys_enter", "rawtracepoint:sched_process_exit");
+    // getppid is 110. The second argument is also known by its parameter's name.
+    let own = format!("{enter} /args.arg1 == 110 && args.id == 110/ kstack=8");
+    let r = record(&["-e", &own, "-e", exit], &[&p, "calls", "300"]);
+    assert_eq!(r.numbers(enter, "arg1"), vec![110; 300]);
+    assert_eq!((r.count(enter, "recorded"), r.count(exit, "seen")), (300, 1));
+    let first = r.of(enter)[0]["args"]["kstack"].as_array().expect("a stack").clone();
+    let address = |v: &Value| u64::from_str_radix(&v.as_str().expect("text")[2..], 16).expect("hex");
+    let names = symbols(&first.iter().map(address).collect::<Vec<_>>());
+    assert!(names.iter().any(|n| n.contains("syscall")), "{names:?}");
+    assert!(!names[0].starts_with("bpf"), "{names:?}");
+}
+
+#[test]
+fn accesses_to_an_address_are_counted() {
+    let Some(p) = tools("hits") else { return };
+    let said = lab::scratch().join("said");
+    let mut target = lab::as_user(User::Me, &[&p, "cells", "40"]);
+    let to = std::fs::File::create(&said).expect("a file");
+    let mut target = lab::start(target.stdin(Stdio::piped()).stdout(to));
+    let text = || std::fs::read_to_string(&said).unwrap_or_default();
+    lab::until("the addresses", || text().ends_with('\n'));
+    let text = text();
+    let (cell, code) = text.trim().split_once(' ').expect("two addresses");
+    let [writes, all] = ["w", "rw"].map(|mode| format!("watchpoint:{cell}:4:{mode}"));
+    let runs = format!("watchpoint:{code}:8:x");
+    let with = ["-e", &writes, "-e", &format!("{all} /args.value >= 30/"), "-e", &runs];
+    let (words, dir, stats) = options(&[&with[..], &["-p", &target.pid().to_string()]].concat(), &[]);
+    let words: Vec<String> = words.into_iter().filter(|w| w != "--").collect();
+    let running = lab::start(lab::trapline(User::Me, &words).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    lab::until("the attach", || drains(running.pid()));
+    drop(target.child.stdin.take());
+    let out = running.end();
+    if out.stderr.contains("debug registers") {
+        return lab::skip("debug registers", out.stderr.trim());
+    }
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let r = read(dir, stats, out);
+    assert_eq!(r.numbers(&writes, "value"), (0..40).collect::<Vec<_>>());
+    assert!(r.of(&writes).iter().all(|e| e["args"]["addr"] == cell), "{:?}", r.of(&writes));
+    // Ten writes of what passes, and the last number is read once.
+    assert_eq!((r.count(&all, "seen"), r.count(&all, "recorded")), (41, 11));
+    assert_eq!((r.count(&runs, "seen"), r.count(&runs, "dropped")), (1, 0));
+    let said = lab::run(&mut lab::trapline(User::Me, &["record", "-a", "-e", &writes]));
+    assert!(said.code() == 2 && said.stderr.contains("use -p PID, or a command"), "{}", said.stderr);
+}
+
+#[test]
 fn a_flood_takes_nothing_from_a_rare_probe() {
     let Some(p) = tools("hits") else { return };
     let [hot, rare] = ["hot", "rare"].map(|f| format!("uprobe:{p}:{f}"));
@@ -284,6 +354,29 @@ fn a_flood_takes_nothing_from_a_rare_probe() {
     assert_eq!((r.count(&rare, "dropped"), r.numbers(&rare, "arg0")), (0, (0..30).collect::<Vec<_>>()));
     let dropped = r.stats["dropped"].as_u64().unwrap();
     assert_eq!(dropped, r.count(&hot, "dropped"));
+}
+
+#[test]
+fn many_probes_share_rings_and_are_counted_each_for_itself() {
+    let Some(p) = tools("hits") else { return };
+    let enter = "rawtracepoint:sys_enter";
+    let all: Vec<String> = (1..=300).map(|n| format!("software:page-faults:{n}")).collect();
+    let calls = |nr: u32| format!("{enter} /args.id == {nr}/");
+    // getppid is 110; the others are three enablings of one class.
+    let with = ["-e", &all.join(","), "-e", &calls(110), "-e", &calls(231), "-e", enter];
+    let r = record(&with, &[&p, "calls", "200"]);
+    let enablings = r.stats["enablings"].as_array().expect("a list");
+    assert_eq!(enablings.len(), 303);
+    for e in enablings {
+        let of = |name: &str| e[name].as_u64().expect("a number");
+        assert_eq!((of("seen"), of("dropped")), (of("recorded") + of("filtered"), 0), "{e}");
+    }
+    let recorded = |nth: usize| enablings[nth]["recorded"].as_u64().expect("a number");
+    let seen = enablings[302]["seen"].as_u64().expect("a number");
+    assert_eq!((recorded(300), recorded(301), recorded(302)), (200, 1, seen));
+    assert_eq!(r.count(enter, "recorded"), 201 + seen);
+    let faults = r.count("software:page-faults:1", "recorded");
+    assert!(faults > 20 && r.count("software:page-faults:300", "recorded") < faults, "{faults}");
 }
 
 #[test]
@@ -419,7 +512,8 @@ fn what_cannot_be_enabled_is_refused_in_one_line() {
     says(&["-e", "begin,begin"], 2, &["begin", "enabled twice"]);
     says(&["-e", "begin /pid == 1/"], 2, &["takes no filter"]);
     says(&["-e", "read /retval < 0/", "-e", "read,write"], 2, &["syscall:read", "enabled twice", "||"]);
-    says(&["-e", "tracepoint:*:*"], 2, &["at most 256"]);
+    let counters = |n: u32| (1..=n).map(|i| format!("software:context-switches:{i}")).collect::<Vec<_>>().join(",");
+    says(&["-e", &counters(4097)], 2, &["4097 probes are enabled", "at most 4096"]);
     says(&["-e", &format!("{} /args.no == 1/", u("worked"))], 2, &["F0003", "args.no", "column 1", "arg0, arg1"]);
     says(&["-e", &format!("{} /args.arg0 ==/", u("worked"))], 2, &["column"]);
     says(&["-e", &format!("{} /dur > 1/", u("worked"))], 2, &["F0012", "dur"]);
@@ -525,6 +619,10 @@ fn other_readers_find_as_many_events() {
         assert_eq!(counts(probe), r.of(probe).len(), "{probe}");
     }
     assert_eq!(counts("syscall:openat"), r.of("openat").len());
+    // The stack is the eighth field: its capture bits are the third and fourth beyond those of the first six.
+    let switches = out.out();
+    let mut switches = switches.lines().filter(|l| l.contains(" tracepoint:sched:sched_switch: "));
+    assert!(switches.all(|l| l.contains("cap_more = [ [0] = 0x4, [1] = 0x0, ")), "{}", out.out());
 }
 
 #[test]
@@ -633,17 +731,15 @@ fn a_session_that_ends_before_its_target_counts_exactly() {
     drop(target);
 }
 
-/// The commands of docs/PROBES.md, and whether they need functions of the kernel.
-fn examples() -> Vec<(&'static str, bool)> {
+/// The commands of docs/PROBES.md, and what of the machine they need: the word behind `sh`.
+fn examples() -> Vec<(&'static str, &'static str)> {
     const DOC: &str = include_str!("../../../../docs/PROBES.md");
     let mut found = Vec::new();
     let mut kind = None;
     for line in DOC.lines() {
         match line.strip_prefix("```") {
-            Some("sh") => kind = Some(false),
-            Some("sh kernel") => kind = Some(true),
-            Some(_) => kind = None,
-            None => found.extend(kind.filter(|_| line.starts_with("trapline ")).map(|kernel| (line, kernel))),
+            Some(info) => kind = info.strip_prefix("sh").map(str::trim),
+            None => found.extend(kind.filter(|_| line.starts_with("trapline ")).map(|needs| (line, needs))),
         }
     }
     found
@@ -654,10 +750,15 @@ fn the_examples_of_the_page_about_probes_work() {
     let (Some(_), Some(_)) = (tools("probes"), tools("hits")) else { return };
     let all = examples();
     assert!(all.len() >= 12, "{all:?}");
-    for (line, of_kernel) in all {
+    for (line, needs) in all {
         let out = lab::run(&mut lab::as_user(User::Me, &["sh", "-c", &format!("PATH=.:$PATH; {line}")]));
-        if of_kernel && out.code() == 125 && out.stderr.contains("this kernel") {
-            lab::skip("fentry", out.stderr.trim());
+        let (missing, tier) = match needs {
+            "kernel" => ("this kernel", "fentry"),
+            "pmu" => ("hardware counters", "kernel:pmu"),
+            _ => ("", ""),
+        };
+        if !tier.is_empty() && out.code() == 125 && out.stderr.contains(missing) {
+            lab::skip(tier, out.stderr.trim());
             continue;
         }
         assert_eq!(out.code(), 0, "{line}: {}", out.stderr);

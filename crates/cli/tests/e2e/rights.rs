@@ -277,11 +277,16 @@ fn no_kind_of_probe_shows_another_user_or_an_address_of_the_kernel() {
         "fentry:vfs_read",
         "fexit:vfs_read",
         "kretprobe:vfs_read",
+        "rawtracepoint:sched_switch",
+        "watchpoint:0x1000:8:w",
         "software:page-faults:1 kstack",
         &format!("{libc} kstack"),
         "syscall:openat:entry kstack",
     ]
     .map(String::from);
+    if sys::perf::has_hardware_counters() {
+        specs.push("hardware:instructions:100000 ustack comm".into());
+    }
     let own = |t: &str| {
         let known = ["sched_switch", "process", "deliver", "task_", "sys_", "page_fault"];
         known.iter().any(|k| t.contains(k))

@@ -5,7 +5,9 @@
 
 use super::{Damage, Data, Error, Names, Place, Stream, Torn};
 use crate::folder::Folder;
-use crate::packet::{HEADER, Info, SIGN, sign};
+use crate::format::Format;
+use crate::packet::{Info, SIGN, sign};
+use events::StreamId;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,11 +21,12 @@ use std::sync::Mutex;
 const MAX_PACKET: u64 = 64 << 20;
 
 impl Data {
-    /// Finds the packets of every stream of the trace `uuid` in a directory.
-    pub fn open(folder: &Folder, uuid: &[u8; 16]) -> Result<Data, Error> {
+    /// Finds the packets of every stream of the trace `uuid`, in a version of the format, in a directory.
+    pub fn open(folder: &Folder, uuid: &[u8; 16], format: Format) -> Result<Data, Error> {
         let names = folder.names().map_err(|error| Error::Io { path: folder.path().into(), error })?;
         let mut data = Data {
             files: Vec::new(),
+            format,
             sign: sign(uuid),
             streams: Vec::new(),
             torn: Vec::new(),
@@ -42,7 +45,7 @@ impl Data {
             s.packets.dedup_by_key(|p| p.info.seq);
             data.doubled += (all - s.packets.len()) as u64;
         }
-        data.streams.sort_by_key(|s| s.instance);
+        data.streams.sort_by_key(|s| s.id);
         match data.damage().first {
             Some(Damage { path, at, what, .. }) if data.streams.is_empty() => Err(Error::Bad { path, at, what }),
             _ => Ok(data),
@@ -50,7 +53,7 @@ impl Data {
     }
 
     /// Finds the packets of a file, if it is a stream of the trace. `found` says where each stream is.
-    fn look_at(&mut self, folder: &Folder, name: &OsStr, found: &mut HashMap<u64, usize>) {
+    fn look_at(&mut self, folder: &Folder, name: &OsStr, found: &mut HashMap<StreamId, usize>) {
         let path = folder.path().join(name);
         let scanned = folder.read(name).and_then(|file| match self.is_stream(&file)? {
             true => self.scan(path, file, found).map(|()| true),
@@ -81,7 +84,7 @@ impl Data {
     }
 
     /// Finds the packets of a stream's file. What was found before an error is kept.
-    fn scan(&mut self, path: PathBuf, file: File, found: &mut HashMap<u64, usize>) -> io::Result<()> {
+    fn scan(&mut self, path: PathBuf, file: File, found: &mut HashMap<StreamId, usize>) -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.split('.').next().unwrap_or_default().to_string();
         let result = match self.packets(&path, &name, &file, found) {
@@ -93,17 +96,23 @@ impl Data {
         result
     }
 
-    fn packets(&mut self, path: &Path, name: &str, file: &File, found: &mut HashMap<u64, usize>) -> io::Result<()> {
+    fn packets(
+        &mut self,
+        path: &Path,
+        name: &str,
+        file: &File,
+        found: &mut HashMap<StreamId, usize>,
+    ) -> io::Result<()> {
         let (index, size) = (self.files.len() as u32, file.metadata()?.len());
         let mut at = 0;
         while at < size {
-            let mut head = [0; HEADER];
-            let whole = size - at >= HEADER as u64;
+            let mut head = vec![0; self.format.head()];
+            let whole = size - at >= head.len() as u64;
             if whole {
                 file.read_exact_at(&mut head, at)?;
             }
             let own = head[..SIGN] == self.sign;
-            let what = match Info::read(&head[..if whole { HEADER } else { 0 }]) {
+            let what = match Info::read(&head[..if whole { head.len() } else { 0 }], self.format) {
                 Ok(_) if !own => "a packet of another trace".into(),
                 Ok(i) if i.size > MAX_PACKET => format!("a packet of {} bytes (at most {MAX_PACKET})", i.size),
                 Ok(i) if i.size <= size - at => {
@@ -115,7 +124,7 @@ impl Data {
                 Err(e) => e.to_string(),
             };
             let next = self.next_head(file, at + 1, size)?;
-            let cut = !whole || own && matches!(Info::read(&head), Ok(i) if i.size <= MAX_PACKET);
+            let cut = !whole || own && matches!(Info::read(&head, self.format), Ok(i) if i.size <= MAX_PACKET);
             if next.is_none() && (cut || zeros(file, at, size)?) {
                 self.torn.push(Torn { path: path.into(), at, rest: size - at });
                 return Ok(());
@@ -127,10 +136,10 @@ impl Data {
         Ok(())
     }
 
-    fn add(&mut self, place: Place, name: &str, found: &mut HashMap<u64, usize>) {
-        let instance = place.info.instance;
-        let at = *found.entry(instance).or_insert_with(|| {
-            self.streams.push(Stream { instance, name: name.into(), packets: Vec::new() });
+    fn add(&mut self, place: Place, name: &str, found: &mut HashMap<StreamId, usize>) {
+        let id = place.info.stream;
+        let at = *found.entry(id).or_insert_with(|| {
+            self.streams.push(Stream { id, name: name.into(), packets: Vec::new() });
             self.streams.len() - 1
         });
         self.streams[at].packets.push(place);
@@ -141,16 +150,16 @@ impl Data {
         let mut from = from;
         // It is near as a rule; what is read for nothing stays in proportion.
         let mut bytes = vec![0; CHUNK >> 6];
-        while from + HEADER as u64 <= size {
+        while from + self.format.head() as u64 <= size {
             let n = (size - from).min(bytes.len() as u64) as usize;
             file.read_exact_at(&mut bytes[..n], from)?;
             for (found, _) in bytes[..n].windows(SIGN).enumerate().filter(|(_, bytes)| **bytes == self.sign) {
                 let at = from + found as u64;
-                let mut head = [0; HEADER];
-                if at + HEADER as u64 <= size {
+                let mut head = vec![0; self.format.head()];
+                if at + head.len() as u64 <= size {
                     file.read_exact_at(&mut head, at)?;
                 }
-                if Info::read(&head).is_ok_and(|i| i.size <= MAX_PACKET && i.size <= size - at) {
+                if Info::read(&head, self.format).is_ok_and(|i| i.size <= MAX_PACKET && i.size <= size - at) {
                     return Ok(Some(at));
                 }
             }

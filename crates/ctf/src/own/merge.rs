@@ -2,12 +2,12 @@
 
 use super::{Data, Place, event};
 use crate::folder::reason;
-use crate::packet::HEADER;
+use events::StreamId;
 
 /// Where the reading of one stream is.
 pub(super) struct Cursor<'a> {
     packets: &'a [Place],
-    instance: u64,
+    stream: StreamId,
     /// Content of the packet that is being read: the first of `packets`.
     bytes: Vec<u8>,
     /// Its next event.
@@ -18,8 +18,8 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the first of these packets of a stream.
-    pub(super) fn new(packets: &'a [Place], instance: u64) -> Cursor<'a> {
-        Cursor { packets, instance, bytes: Vec::new(), at: 0, now: None }
+    pub(super) fn new(packets: &'a [Place], stream: StreamId) -> Cursor<'a> {
+        Cursor { packets, stream, bytes: Vec::new(), at: 0, now: None }
     }
 }
 
@@ -49,9 +49,9 @@ impl<'a> Merged<'a> {
 }
 
 impl Merged<'_> {
-    /// The next event: its bytes, and the number of its stream.
+    /// The next event: its bytes, and its stream.
     #[allow(clippy::should_implement_trait, reason = "what it lends lives until the next call")]
-    pub fn next(&mut self) -> Option<(&[u8], u64)> {
+    pub fn next(&mut self) -> Option<(&[u8], StreamId)> {
         if !self.started {
             self.started = true;
             (0..self.cursors.len()).for_each(|i| self.advance(i));
@@ -67,7 +67,7 @@ impl Merged<'_> {
         self.events += 1;
         let c = &self.cursors[i];
         let range = c.now.as_ref().map(|n| n.1.clone()).unwrap_or_default();
-        Some((&c.bytes[range], c.instance))
+        Some((&c.bytes[range], c.stream))
     }
 
     /// Bytes of packets read so far.
@@ -94,7 +94,7 @@ impl Merged<'_> {
                 }
                 let Some(place) = c.packets.first() else { return };
                 *read += place.info.size;
-                c.at = HEADER;
+                c.at = data.format.head();
                 if let Err(e) = data.load(place, &mut c.bytes) {
                     let path = &data.files[place.file as usize].0;
                     data.damaged(path, place.at, reason(&e), place.info.size);

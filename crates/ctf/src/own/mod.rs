@@ -1,6 +1,6 @@
 //! Reads traces of trapline: the bytes of each event as they were in the ring, in the order of time.
 //!
-//! What is held in memory is one packet per stream, and where the packets are: 80 bytes for each 256 KiB of the trace. Packets
+//! What is held in memory is one packet per stream, and where the packets are: 88 bytes for each 256 KiB of the trace. Packets
 //! outside of a window of time are not read.
 //!
 //! Reading changes nothing. A file is a stream of the trace if it begins with the trace's sign ([`crate::packet::sign`]); links are not
@@ -10,7 +10,9 @@ mod find;
 mod merge;
 
 use crate::folder::reason;
-use crate::packet::{HEADER, Info, SIGN, own_length};
+use crate::format::{Format, Unknown};
+use crate::packet::{Info, SIGN, own_length};
+use events::StreamId;
 pub use merge::Merged;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -33,6 +35,9 @@ pub enum Error {
     /// The metadata cannot be read, or says something that it may not say.
     #[error(transparent)]
     Metadata(#[from] crate::read::Error),
+    /// A later trapline has written it.
+    #[error(transparent)]
+    Format(#[from] Unknown),
     /// Its bytes are not what they should be.
     #[error("{}: at byte {at}: {what}", .path.display())]
     Bad {
@@ -59,8 +64,8 @@ pub struct Place {
 /// A stream: its packets in order, in one file or several.
 #[derive(Debug)]
 pub struct Stream {
-    /// Number.
-    pub instance: u64,
+    /// Which stream.
+    pub id: StreamId,
     /// The name of its file, without the number of a part.
     pub name: String,
     /// Its packets.
@@ -144,9 +149,11 @@ impl std::fmt::Display for Names {
 #[derive(Debug)]
 pub struct Data {
     files: Vec<(PathBuf, File)>,
+    /// The version of the format.
+    format: Format,
     /// What every packet begins with.
     sign: [u8; SIGN],
-    /// Streams by number.
+    /// Streams, in their order.
     pub streams: Vec<Stream>,
     /// Files that end within a packet, or with zeros that were never written.
     pub torn: Vec<Torn>,
@@ -172,9 +179,14 @@ impl Data {
         all.first.get_or_insert_with(|| Damage { path: path.into(), at, what, rest });
     }
 
+    /// Whether there is more in a packet than its head.
+    pub fn has_events(&self, packet: &Info) -> bool {
+        packet.content > self.format.head() as u64
+    }
+
     /// First and last time of the trace, ns.
     pub fn span(&self) -> Option<(u64, u64)> {
-        let all = || self.streams.iter().flat_map(|s| &s.packets).filter(|p| p.info.content > HEADER as u64);
+        let all = || self.streams.iter().flat_map(|s| &s.packets).filter(|p| self.has_events(&p.info));
         Some((all().map(|p| p.info.begin).min()?, all().map(|p| p.info.end).max()?))
     }
 
@@ -185,8 +197,8 @@ impl Data {
     }
 
     /// Events of a stream that were lost, as its last packet says.
-    pub fn discarded_of(&self, instance: u64) -> u64 {
-        let stream = self.streams.iter().find(|s| s.instance == instance);
+    pub fn discarded_of(&self, id: StreamId) -> u64 {
+        let stream = self.streams.iter().find(|s| s.id == id);
         stream.and_then(|s| s.packets.last()).map_or(0, |p| p.info.discarded)
     }
 
@@ -204,21 +216,21 @@ impl Data {
             .map(|s| {
                 let first = s.packets.partition_point(|p| p.info.end < from);
                 let last = s.packets.partition_point(|p| p.info.begin <= to).max(first);
-                merge::Cursor::new(&s.packets[first..last], s.instance)
+                merge::Cursor::new(&s.packets[first..last], s.id)
             })
             .collect();
         Merged::new(self, known, (from, to), cursors)
     }
 
     /// How many events of a stream can be read.
-    pub fn count(&self, known: &[Option<u16>], instance: u64) -> u64 {
-        let Some(stream) = self.streams.iter().find(|s| s.instance == instance) else { return 0 };
+    pub fn count(&self, known: &[Option<u16>], id: StreamId) -> u64 {
+        let Some(stream) = self.streams.iter().find(|s| s.id == id) else { return 0 };
         let (mut n, mut bytes) = (0, Vec::new());
         for place in &stream.packets {
             if self.load(place, &mut bytes).is_err() {
                 continue;
             }
-            let mut at = HEADER;
+            let mut at = self.format.head();
             while at < bytes.len()
                 && let Ok((_, len)) = event(&mut bytes, at, known, &place.info)
             {

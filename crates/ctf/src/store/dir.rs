@@ -94,7 +94,7 @@ impl Dir {
 
 impl Store for Dir {
     type File = File;
-    fn begin(&mut self, _: &str) -> io::Result<()> {
+    fn begin(&mut self) -> io::Result<()> {
         self.reserve(end::LINE)
     }
     fn create(&mut self, name: &str) -> io::Result<File> {
@@ -151,14 +151,12 @@ impl Snapshots {
 mod tests {
     use super::*;
 
-    /// A path for the calling test, and who runs it.
-    fn scratch(name: &str) -> (std::path::PathBuf, u32) {
+    /// A directory of the calling test's own, and who runs it.
+    fn scratch(name: &str) -> (testkit::Scratch, u32) {
         use std::os::unix::fs::MetadataExt;
-        let path = std::env::temp_dir().join(format!("trapline-store-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir(&path).unwrap();
-        let uid = std::fs::metadata(&path).unwrap().uid();
-        (path, uid)
+        let dir = testkit::Scratch::new(name);
+        let uid = std::fs::metadata(&dir).unwrap().uid();
+        (dir, uid)
     }
 
     #[test]
@@ -176,7 +174,7 @@ mod tests {
         let on_disk = |name: &str| std::fs::metadata(path.join(OWN).join(name)).map(|m| m.len());
         assert_eq!(on_disk("end.new").unwrap(), 5000);
         let described = on_disk("labels.json").unwrap() + 14;
-        dir.begin("cpu_0").unwrap();
+        dir.begin().unwrap();
         assert_eq!(dir.overhead(), described + on_disk("end.new").unwrap());
         dir.rewrite("cpu_0", 1, b"x").unwrap();
         assert_eq!(std::fs::read(path.join("cpu_0")).unwrap(), b"axc");
@@ -188,7 +186,6 @@ mod tests {
         dir.describe("", 14).unwrap();
         dir.end("trapline 1\nmore\n", 1).unwrap();
         assert_eq!(std::fs::read(base.join("small").join(OWN).join("end")).unwrap(), b"trapline 1\n");
-        std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
@@ -204,6 +201,5 @@ mod tests {
         flight.begin().unwrap().describe("", 0).unwrap();
         assert!(base.join("flight/snapshot-2/metadata").exists());
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
-        std::fs::remove_dir_all(&base).unwrap();
     }
 }

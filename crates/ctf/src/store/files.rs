@@ -5,7 +5,9 @@
 
 use super::Store;
 use crate::end::{LINE, StreamEnd};
+use crate::format::Format;
 use crate::packet::{self, HEADER, Info, Sealed};
+use events::StreamId;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -34,7 +36,7 @@ struct Part<F> {
 
 /// What is known of a part, open or not.
 struct Size {
-    instance: u64,
+    stream: StreamId,
     name: String,
     bytes: u64,
     packets: u64,
@@ -46,8 +48,6 @@ struct Size {
 /// What became of the packets of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
-    /// The name of its file, without the number of a part.
-    pub name: String,
     /// Events of all packets that came.
     pub taken: u64,
     /// Packets that are in its files.
@@ -72,15 +72,15 @@ pub struct Kept {
 pub struct Files<S: Store> {
     store: S,
     limit: Limit,
-    open: BTreeMap<u64, Part<S::File>>,
+    open: BTreeMap<StreamId, Part<S::File>>,
     /// Parts that are full.
     closed: Vec<Size>,
-    streams: BTreeMap<u64, Kept>,
+    streams: BTreeMap<StreamId, Kept>,
     /// Packets so far.
     puts: u64,
     bytes: u64,
     /// Streams whose counters have changed.
-    touched: Vec<u64>,
+    touched: Vec<StreamId>,
     /// Why nothing more is written.
     failure: Option<String>,
 }
@@ -101,18 +101,17 @@ impl<S: Store> Files<S> {
         }
     }
 
-    /// Stores a packet of the stream of that name. After the first failure nothing more is written, so that the trace has no hole;
+    /// Stores a packet in the file of its stream. After the first failure nothing more is written, so that the trace has no hole;
     /// the failure is returned once.
-    pub fn put(&mut self, name: &str, packet: &Sealed) -> io::Result<()> {
-        let result = if self.failed() { Ok(false) } else { self.try_put(name, packet) };
+    pub fn put(&mut self, packet: &Sealed) -> io::Result<()> {
+        let result = if self.failed() { Ok(false) } else { self.try_put(packet) };
         if let Err(e) = &result {
             self.fail(e);
         }
-        let stream = self.streams.entry(packet.instance).or_default();
-        self.touched.push(packet.instance);
-        stream.name = name.into();
+        let stream = self.streams.entry(packet.stream).or_default();
+        self.touched.push(packet.stream);
         stream.taken += packet.events;
-        if let Ok(info) = Info::read(&packet.bytes) {
+        if let Ok(info) = Info::read(&packet.bytes, Format::NOW) {
             stream.until = stream.until.max(info.end);
             stream.discarded = stream.discarded.max(info.discarded);
         }
@@ -123,8 +122,8 @@ impl<S: Store> Files<S> {
     }
 
     /// Whether the packet is in a file now: it is not where it is larger than what may be kept.
-    fn try_put(&mut self, name: &str, packet: &Sealed) -> io::Result<bool> {
-        let (id, size) = (packet.instance, packet.bytes.len() as u64);
+    fn try_put(&mut self, packet: &Sealed) -> io::Result<bool> {
+        let (id, size) = (packet.stream, packet.bytes.len() as u64);
         self.puts += 1;
         let new = !self.streams.contains_key(&id);
         if let Limit::Files(max) = self.limit {
@@ -142,10 +141,10 @@ impl<S: Store> Files<S> {
             }
         }
         if new {
-            self.store.begin(name)?;
+            self.store.begin()?;
         }
         if !self.open.contains_key(&id) {
-            self.open_part(id, name)?;
+            self.open_part(id)?;
         }
         let Some(part) = self.open.get_mut(&id) else { return Ok(false) };
         let at = part.size.bytes;
@@ -159,21 +158,21 @@ impl<S: Store> Files<S> {
         let stream = self.streams.entry(id).or_default();
         stream.packets += 1;
         stream.events += packet.events;
-        stream.last = Info::read(&packet.bytes).ok().map(|info| (file, at, info));
+        stream.last = Info::read(&packet.bytes, Format::NOW).ok().map(|info| (file, at, info));
         Ok(true)
     }
 
-    fn open_part(&mut self, instance: u64, name: &str) -> io::Result<()> {
-        let stream = self.streams.entry(instance).or_default();
-        let name = if self.limit == Limit::None { name.to_string() } else { format!("{name}.{}", stream.parts) };
+    fn open_part(&mut self, id: StreamId) -> io::Result<()> {
+        let stream = self.streams.entry(id).or_default();
+        let name = if self.limit == Limit::None { id.to_string() } else { format!("{id}.{}", stream.parts) };
         stream.parts += 1;
         let file = self.store.create(&name)?;
-        let size = Size { instance, name, bytes: 0, packets: 0, events: 0, last: 0 };
-        self.open.insert(instance, Part { file, size });
+        let size = Size { stream: id, name, bytes: 0, packets: 0, events: 0, last: 0 };
+        self.open.insert(id, Part { file, size });
         Ok(())
     }
 
-    fn close(&mut self, id: u64) {
+    fn close(&mut self, id: StreamId) {
         self.closed.extend(self.open.remove(&id).map(|p| p.size));
     }
 
@@ -193,8 +192,8 @@ impl<S: Store> Files<S> {
             let old = self.closed.remove(at);
             self.store.remove(&old.name)?;
             self.bytes -= old.bytes;
-            self.touched.push(old.instance);
-            let stream = self.streams.entry(old.instance).or_default();
+            self.touched.push(old.stream);
+            let stream = self.streams.entry(old.stream).or_default();
             stream.packets -= old.packets;
             stream.events -= old.events;
             stream.overwritten += old.events;
@@ -212,13 +211,13 @@ impl<S: Store> Files<S> {
         })
     }
 
-    /// What became of each stream, by its number.
-    pub fn streams(&self) -> &BTreeMap<u64, Kept> {
+    /// What became of each stream.
+    pub fn streams(&self) -> &BTreeMap<StreamId, Kept> {
         &self.streams
     }
 
     /// Streams whose counters have changed since the last call.
-    pub fn touched(&mut self) -> Vec<u64> {
+    pub fn touched(&mut self) -> Vec<StreamId> {
         std::mem::take(&mut self.touched)
     }
 
@@ -289,8 +288,8 @@ impl<S: Store> Files<S> {
 
     /// What the end record says of the streams.
     pub fn ends(&self) -> Vec<StreamEnd> {
-        let of = |(id, s): (&u64, &Kept)| StreamEnd {
-            name: s.name.clone(),
+        let of = |(id, s): (&StreamId, &Kept)| StreamEnd {
+            name: id.to_string(),
             id: *id,
             packets: s.packets,
             events: s.events,
@@ -318,7 +317,7 @@ mod tests {
     }
     impl Store for Memory {
         type File = String;
-        fn begin(&mut self, _: &str) -> io::Result<()> {
+        fn begin(&mut self) -> io::Result<()> {
             self.beside += 10;
             Ok(())
         }
@@ -350,34 +349,34 @@ mod tests {
         }
     }
 
-    fn packet(instance: u64, n: usize, events: u64) -> Sealed {
-        Sealed { instance, bytes: vec![1; n], events }
+    fn packet(cpu: u32, n: usize, events: u64) -> Sealed {
+        Sealed { stream: StreamId::cpu(cpu), bytes: vec![1; n], events }
     }
 
     #[test]
     fn the_oldest_parts_go_and_are_counted() {
         let mut f = Files::new(Memory::default(), Limit::Files(1000));
         for i in 0..200 {
-            f.put(if i % 2 == 0 { "a" } else { "b" }, &packet(i % 2, 20, 3)).unwrap();
+            f.put(&packet(i % 2, 20, 3)).unwrap();
         }
         let on_disk: u64 = f.store.files.values().map(|f| f.len() as u64).sum();
         assert_eq!(f.bytes(), on_disk);
         assert!(on_disk <= 1000 && on_disk > 700, "{on_disk}");
         assert!(f.store.most <= 1000, "{}", f.store.most);
         assert_eq!(f.lost(), Lost { unwritten: 0, overwritten: 600 - on_disk / 20 * 3 });
-        assert!(!f.store.files.contains_key("a.0") && f.store.files.keys().any(|k| k.starts_with("b.")));
+        assert!(!f.store.files.contains_key("cpu_0.0") && f.store.files.keys().any(|k| k.starts_with("cpu_1.")));
     }
 
     #[test]
     fn a_stream_that_has_gone_quiet_loses_its_events_too() {
         let mut f = Files::new(Memory::default(), Limit::Files(1000));
-        f.put("old", &packet(0, 20, 1)).unwrap();
-        (0..100).for_each(|_| f.put("new", &packet(1, 20, 1)).unwrap());
-        assert!(!f.store.files.contains_key("old.0"), "{:?}", f.store.files.keys());
-        f.put("old", &packet(0, 20, 1)).unwrap();
-        assert!(f.store.files.contains_key("old.1"));
+        f.put(&packet(0, 20, 1)).unwrap();
+        (0..100).for_each(|_| f.put(&packet(1, 20, 1)).unwrap());
+        assert!(!f.store.files.contains_key("cpu_0.0"), "{:?}", f.store.files.keys());
+        f.put(&packet(0, 20, 1)).unwrap();
+        assert!(f.store.files.contains_key("cpu_0.1"));
         // What can never be kept is counted, and the limit holds.
-        f.put("new", &packet(1, 1001, 50)).unwrap();
+        f.put(&packet(1, 1001, 50)).unwrap();
         let kept: u64 = f.store.files.values().map(|f| f.len() as u64 / 20).sum();
         assert_eq!(f.lost().overwritten + kept, 152);
         assert!(f.store.most <= 1000);
@@ -396,7 +395,7 @@ mod tests {
     fn heads(files: &Files<Memory>, name: &str) -> Vec<(u64, u64, u64)> {
         let (bytes, mut at, mut all) = (&files.store.files[name], 0, Vec::new());
         while at < bytes.len() {
-            let i = Info::read(&bytes[at..]).unwrap();
+            let i = Info::read(&bytes[at..], Format::NOW).unwrap();
             at += i.size as usize;
             all.push((i.seq, i.discarded, i.end));
         }
@@ -406,31 +405,31 @@ mod tests {
     #[test]
     fn what_a_full_disk_has_cost_is_in_the_heads_that_are_there() {
         let mut f = Files::new(Memory { room: Some(600), ..Memory::default() }, Limit::None);
-        let mut fillers: Vec<Filler> = (0..3).map(|i| Filler::new([1; 16], i, 0, 500)).collect();
+        let mut fillers: Vec<Filler> = (0..3).map(|i| Filler::new([1; 16], StreamId::cpu(i), 500)).collect();
         // One with a full packet, one with an empty one, one that comes too late.
-        f.put("a", &sealed(&mut fillers[0], 0, 0)).unwrap();
-        f.put("b", &sealed(&mut fillers[1], 0, 0)).unwrap();
-        f.put("a", &sealed(&mut fillers[0], 3, 2)).unwrap();
-        assert!(f.put("a", &sealed(&mut fillers[0], 10, 4)).is_err());
-        f.put("b", &sealed(&mut fillers[1], 7, 1)).unwrap();
-        f.put("c", &sealed(&mut fillers[2], 5, 6)).unwrap();
+        f.put(&sealed(&mut fillers[0], 0, 0)).unwrap();
+        f.put(&sealed(&mut fillers[1], 0, 0)).unwrap();
+        f.put(&sealed(&mut fillers[0], 3, 2)).unwrap();
+        assert!(f.put(&sealed(&mut fillers[0], 10, 4)).is_err());
+        f.put(&sealed(&mut fillers[1], 7, 1)).unwrap();
+        f.put(&sealed(&mut fillers[2], 5, 6)).unwrap();
         f.settle().unwrap();
         // Its own 4 and 10, and the third one's 6 and 5.
-        assert_eq!(heads(&f, "a"), [(0, 0, 500), (1, 4 + 10 + 6 + 5, 1009)]);
-        assert_eq!(heads(&f, "b"), [(0, 0, 500), (1, 1 + 7, 1006)]);
+        assert_eq!(heads(&f, "cpu_0"), [(0, 0, 500), (1, 4 + 10 + 6 + 5, 1009)]);
+        assert_eq!(heads(&f, "cpu_1"), [(0, 0, 500), (1, 1 + 7, 1006)]);
         let said: Vec<_> = f.ends().iter().map(|e| (e.packets, e.events, e.discarded, e.taken, e.unwritten)).collect();
         assert_eq!(said, [(2, 3, 14, 13, 10), (2, 0, 8, 7, 7), (0, 0, 11, 5, 5)]);
         // Once is enough.
         f.settle().unwrap();
-        assert_eq!(heads(&f, "b").len(), 2);
+        assert_eq!(heads(&f, "cpu_1").len(), 2);
     }
 
     #[test]
     fn a_full_disk_is_said_once_and_what_follows_is_counted() {
         let mut f = Files::new(Memory { room: Some(50), ..Memory::default() }, Limit::None);
-        assert!(f.put("a", &packet(0, 40, 5)).is_ok());
-        assert_eq!(f.put("a", &packet(0, 40, 6)).unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert!(f.put("a", &packet(0, 1, 7)).is_ok());
+        assert!(f.put(&packet(0, 40, 5)).is_ok());
+        assert_eq!(f.put(&packet(0, 40, 6)).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(f.put(&packet(0, 1, 7)).is_ok());
         assert_eq!((f.lost(), f.bytes()), (Lost { unwritten: 13, overwritten: 0 }, 40));
     }
 }

@@ -1,6 +1,7 @@
 //! A flight recorder: the last packets, in memory.
 
 use crate::packet::Sealed;
+use events::StreamId;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The last packets of all streams.
@@ -12,9 +13,9 @@ pub struct Flight {
     bytes: u64,
     max: u64,
     /// Events that had to go for newer ones, by stream.
-    overwritten: BTreeMap<u64, u64>,
+    overwritten: BTreeMap<StreamId, u64>,
     /// Streams of which events have gone.
-    touched: Vec<u64>,
+    touched: Vec<StreamId>,
 }
 
 impl Flight {
@@ -33,8 +34,8 @@ impl Flight {
         {
             self.before += 1;
             self.bytes -= p.bytes.len() as u64;
-            *self.overwritten.entry(p.instance).or_default() += p.events;
-            self.touched.push(p.instance);
+            *self.overwritten.entry(p.stream).or_default() += p.events;
+            self.touched.push(p.stream);
         }
     }
 
@@ -49,12 +50,12 @@ impl Flight {
     }
 
     /// Events of a stream that had to go for newer ones.
-    pub fn overwritten_of(&self, instance: u64) -> u64 {
-        self.overwritten.get(&instance).copied().unwrap_or(0)
+    pub fn overwritten_of(&self, id: StreamId) -> u64 {
+        self.overwritten.get(&id).copied().unwrap_or(0)
     }
 
     /// Streams of which events have gone since the last call.
-    pub fn touched(&mut self) -> Vec<u64> {
+    pub fn touched(&mut self) -> Vec<StreamId> {
         std::mem::take(&mut self.touched)
     }
 }
@@ -63,18 +64,18 @@ impl Flight {
 mod tests {
     use super::*;
 
-    fn packet(instance: u64, n: usize, events: u64) -> Sealed {
-        Sealed { instance, bytes: vec![1; n], events }
+    fn packet(cpu: u32, n: usize, events: u64) -> Sealed {
+        Sealed { stream: StreamId::cpu(cpu), bytes: vec![1; n], events }
     }
 
     #[test]
     fn a_flight_recorder_keeps_the_last() {
         let mut f = Flight::new(100);
         (0..10).for_each(|i| f.put(packet(i, 30, 1)));
-        assert_eq!(f.packets().map(|(n, p)| (n, p.instance)).collect::<Vec<_>>(), [(7, 7), (8, 8), (9, 9)]);
+        assert_eq!(f.packets().map(|(n, p)| (n, p.stream.scope_id())).collect::<Vec<_>>(), [(7, 7), (8, 8), (9, 9)]);
         assert_eq!(f.overwritten(), 7);
         f.put(packet(11, 500, 1));
-        assert_eq!(f.packets().map(|(n, p)| (n, p.instance)).collect::<Vec<_>>(), [(10, 11)]);
-        assert_eq!((f.overwritten(), f.overwritten_of(9), f.touched().len()), (10, 1, 10));
+        assert_eq!(f.packets().map(|(n, p)| (n, p.stream.scope_id())).collect::<Vec<_>>(), [(10, 11)]);
+        assert_eq!((f.overwritten(), f.overwritten_of(StreamId::cpu(9)), f.touched().len()), (10, 1, 10));
     }
 }

@@ -26,7 +26,7 @@ pub trait Store {
     /// An open file.
     type File;
     /// Makes room for what will be said of a new stream at the end.
-    fn begin(&mut self, stream: &str) -> io::Result<()>;
+    fn begin(&mut self) -> io::Result<()>;
     /// Makes a file that only its owner can read.
     fn create(&mut self, name: &str) -> io::Result<Self::File>;
     /// Writes `bytes` at `at`, which is the file's end: all of them, or the file stays as it was.

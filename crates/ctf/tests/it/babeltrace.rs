@@ -5,10 +5,10 @@ use std::process::Command;
 use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 
-use super::dir::Dir;
 use super::encode::{PacketSpec, packet};
 use super::samples;
-use super::skip::{has, skip};
+use testkit::Scratch;
+use testkit::{has, skip};
 
 /// Our lines of a trace, which has neither errors nor gaps.
 pub fn ours(dir: &std::path::Path) -> String {
@@ -39,7 +39,7 @@ fn compare(name: &str, metadata: &str, streams: &[usize], spec: PacketSpec) {
     }
     let model = ctf::tsdl::parse("metadata", metadata).expect("metadata");
     for seed in 0..8 {
-        let dir = Dir::new(&format!("{name}-{seed}"));
+        let dir = Scratch::new(&format!("{name}-{seed}"));
         dir.write("metadata", metadata.as_bytes());
         let mut count = 0;
         for stream in streams {
@@ -55,18 +55,18 @@ fn compare(name: &str, metadata: &str, streams: &[usize], spec: PacketSpec) {
             }
             dir.write(&format!("stream{stream}"), &file);
         }
-        let (mut lines, mut errors) = theirs(&dir.0);
+        let (mut lines, mut errors) = theirs(&dir);
         assert_eq!(errors, "");
         // The same by what our printer makes of the metadata.
-        assert_eq!(ours(&dir.0).lines().count(), count);
+        assert_eq!(ours(&dir).lines().count(), count);
         for _ in 0..2 {
-            let (ours, theirs) = (ours(&dir.0), &lines);
+            let (ours, theirs) = (ours(&dir), &lines);
             for (ours, theirs) in ours.lines().zip(theirs.lines()) {
                 assert_eq!(ours, theirs);
             }
             assert_eq!(ours.lines().count(), theirs.lines().count());
             dir.write("metadata", ctf::print::tsdl(&model).as_bytes());
-            (lines, errors) = self::theirs(&dir.0);
+            (lines, errors) = self::theirs(&dir);
             assert_eq!(errors, "");
         }
     }
@@ -104,7 +104,7 @@ fn discarded_events_are_counted_alike() {
     if !has("babeltrace2") {
         return skip("package:babeltrace2", "no babeltrace2");
     }
-    let dir = Dir::new("discarded");
+    let dir = Scratch::new("discarded");
     let model = ctf::tsdl::parse("m", samples::LTTNG).expect("metadata");
     dir.write("metadata", samples::LTTNG.as_bytes());
     let discarded = [0, 0, 5, 5, 1005, 1006];
@@ -113,11 +113,11 @@ fn discarded_events_are_counted_alike() {
         packet(&model, PacketSpec { sequence, discarded, begin: 5000 * sequence, ..PacketSpec::default() }).0
     });
     dir.write("stream", &made.flatten().collect::<Vec<u8>>());
-    let (_, errors) = theirs(&dir.0);
+    let (_, errors) = theirs(&dir);
     // "WARNING: Tracer discarded 5 events between …"
     let count = |line: &str| line.split_once("discarded ")?.1.split_once(" event")?.0.parse().ok();
     let theirs: Vec<u64> = errors.lines().filter_map(count).collect();
-    let reader = Reader::new(vec![Trace::open(&dir.0).expect("a trace")]);
+    let reader = Reader::new(vec![Trace::open(&dir).expect("a trace")]);
     let ours = reader.filter_map(|item| match item.expect("no error") {
         Item::Discarded { count, .. } => Some(count),
         _ => None,

@@ -5,22 +5,7 @@ use std::sync::Arc;
 
 use ctf::model::{ByteOrder, Encoding, Field, IntType, Metadata, StreamClass, StructType, Type};
 use ctf::read::Value;
-
-/// Random numbers that follow from a seed.
-#[derive(Clone)]
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
-    }
-}
+use testkit::Random;
 
 /// Bits, one after the other.
 #[derive(Default)]
@@ -56,7 +41,7 @@ impl BitWriter {
 pub struct Encoder<'m> {
     metadata: &'m Metadata,
     pub out: BitWriter,
-    pub rng: Rng,
+    pub rng: Random,
     /// Values of header fields by name.
     pub fixed: HashMap<&'static str, u64>,
     /// Fewest characters of a string.
@@ -83,7 +68,7 @@ impl<'m> Encoder<'m> {
         Encoder {
             metadata,
             out: BitWriter::default(),
-            rng: Rng(seed),
+            rng: Random::new(seed),
             fixed: HashMap::new(),
             least: 0,
             steered: false,

@@ -3,9 +3,8 @@
 mod babeltrace;
 mod corpus;
 mod diagnostics;
-mod dir;
 mod encode;
 mod packets;
 mod property;
 mod samples;
-mod skip;
+mod versions;

@@ -4,13 +4,13 @@ use ctf::read::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 use expect_test::{Expect, expect};
 
-use super::dir::Dir;
 use super::encode::{PacketSpec, packet};
 use super::samples::{self, SMALL};
+use testkit::Scratch;
 
 /// Lines of the trace, errors without the directory.
-fn lines(dir: &Dir) -> String {
-    let mut reader = Reader::new(vec![Trace::open(&dir.0).expect("a trace")]);
+fn lines(dir: &Scratch) -> String {
+    let mut reader = Reader::new(vec![Trace::open(dir).expect("a trace")]);
     let mut lines = Lines::new(TimeFormat::Seconds);
     let mut out = String::new();
     while let Some(item) = reader.next() {
@@ -22,11 +22,11 @@ fn lines(dir: &Dir) -> String {
             Err(e) => out += &format!("{e}\n"),
         }
     }
-    out.replace(&format!("{}/", dir.0.display()), "")
+    out.replace(&format!("{}/", dir.display()), "")
 }
 
 fn check(name: &str, metadata: &str, file: &[u8], expected: Expect) {
-    let dir = Dir::new(name);
+    let dir = Scratch::new(name);
     dir.write("metadata", metadata.as_bytes());
     dir.write("stream", file);
     expected.assert_eq(&lines(&dir));
@@ -65,7 +65,7 @@ fn discarded_and_lost() {
 fn cut_anywhere() {
     let file = [numbered(0, 0, 2), numbered(1, 0, 2)].concat();
     let first = numbered(0, 0, 2).len();
-    let dir = Dir::new("cut");
+    let dir = Scratch::new("cut");
     dir.write("metadata", SMALL.as_bytes());
     for length in 1..file.len() {
         dir.write("stream", &file[..length]);
@@ -193,7 +193,7 @@ fn sizes_that_no_memory_has() {
     );
     let metadata = "trace { byte_order = le; };
         event { name = many; fields := struct { integer { size = 8; } x; struct { } s[4000]; }; };";
-    let dir = Dir::new("slow");
+    let dir = Scratch::new("slow");
     dir.write("metadata", metadata.as_bytes());
     dir.write("stream", &[0; 64]);
     let text = lines(&dir);
@@ -246,7 +246,7 @@ fn without_sizes_and_clock() {
 
 #[test]
 fn streams_are_merged_by_time() {
-    let dir = Dir::new("merged");
+    let dir = Scratch::new("merged");
     dir.write("metadata", samples::LTTNG.as_bytes());
     let metadata = ctf::tsdl::parse("m", samples::LTTNG).expect("metadata");
     let mut count = 0;
@@ -259,7 +259,7 @@ fn streams_are_merged_by_time() {
             dir.write(&format!("channel{stream}_{file}"), &bytes);
         }
     }
-    let reader = Reader::new(vec![Trace::open(&dir.0).expect("a trace")]);
+    let reader = Reader::new(vec![Trace::open(&dir).expect("a trace")]);
     assert_eq!(reader.streams(), 2);
     let times: Vec<i64> = reader.map(|item| item.expect("no error").time().expect("a time")).collect();
     assert!(times.is_sorted(), "{times:?}");
@@ -269,11 +269,11 @@ fn streams_are_merged_by_time() {
 #[test]
 fn json() {
     let metadata = ctf::tsdl::parse("m", samples::PACKED).expect("metadata");
-    let dir = Dir::new("json");
+    let dir = Scratch::new("json");
     dir.write("metadata", samples::PACKED.as_bytes());
     dir.write("stream", &packet(&metadata, PacketSpec { events: 30, seed: 3, ..PacketSpec::default() }).0);
     let mut out = String::new();
-    for event in super::property::events(&dir.0) {
+    for event in super::property::events(&dir) {
         let mut line = String::new();
         ctf::show::json(&mut line, &metadata, &event);
         serde_json::from_str::<serde_json::Value>(&line).expect("JSON");

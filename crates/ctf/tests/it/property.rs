@@ -7,9 +7,9 @@ use ctf::model::{
 use ctf::read::{Event, Item, Reader, Trace};
 use proptest::prelude::*;
 
-use super::dir::Dir;
 use super::encode::{PacketSpec, Written, packet};
 use super::samples;
+use testkit::Scratch;
 
 /// All events of a directory; no errors, nothing else.
 pub fn events(dir: &std::path::Path) -> Vec<Event> {
@@ -36,7 +36,7 @@ fn check(read: &[Event], written: &[Written]) {
 }
 
 fn read_back(metadata: &Metadata, text: &str, name: &str, spec: PacketSpec) {
-    let dir = Dir::new(name);
+    let dir = Scratch::new(name);
     dir.write("metadata", text.as_bytes());
     let mut file = Vec::new();
     let mut written = Vec::new();
@@ -47,7 +47,7 @@ fn read_back(metadata: &Metadata, text: &str, name: &str, spec: PacketSpec) {
         written.extend(events);
     }
     dir.write("stream", &file);
-    check(&events(&dir.0), &written);
+    check(&events(&dir), &written);
 }
 
 #[test]

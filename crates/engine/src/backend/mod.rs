@@ -1,16 +1,20 @@
-//! Backends: how a session is carried out. All bring the same events through the same few functions.
+//! Backends: how a session is carried out. All bring the same events through one trait.
 
 pub mod kernel;
 pub mod ptrace;
+pub mod recorded;
+pub mod stats;
 
-use crate::control::{Order, Standing, Stream};
+use crate::control::{Order, State};
 use crate::error::{Error, Result};
-use crate::losses::Losses;
-use crate::plan::{Backend, OnFull, Plan, Target};
-use crate::recorder::{self, Recorder};
+use crate::pipeline::recorder::Recorder;
+use crate::pipeline::source::Source;
+use crate::pipeline::thread::Threaded;
+use crate::plan::{self, OnFull, Plan, Target};
+use events::StreamId;
+use stats::Report;
 use std::time::Duration;
 use sys::ptrace::Change;
-use sys::time;
 
 /// Real user and group of a thread as arguments of an event; (uid_t)-1 where they are not known.
 fn ids(tid: i32) -> (u64, u64) {
@@ -18,273 +22,101 @@ fn ids(tid: i32) -> (u64, u64) {
     (uid.into(), gid.into())
 }
 
-/// A running session of either backend.
-pub enum Session {
-    /// ptrace(2).
-    Ptrace(Box<ptrace::Session>, Option<Box<Recorder>>),
-    /// eBPF.
-    Kernel(kernel::Session),
+/// What a call of [`Backend::poll`] has brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Polled {
+    /// Events that were handed over.
+    pub events: usize,
+    /// No more will come.
+    pub ended: bool,
 }
 
-impl Session {
-    /// Starts what the plan asks for. Must be called before any thread is started. Events go to `keep`, where they are to be
-    /// kept, and with `live` to [`Session::drain`]; the ptrace backend always hands them to both.
-    pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Session> {
-        match plan.backend {
-            Backend::Kernel if plan.on_full == OnFull::Block => Err(Error::usage(
-                "--on-full block",
-                "the kernel backend cannot block the target",
-                if matches!(plan.target, Target::All { .. }) {
-                    "leave it out: the rest is dropped and counted"
-                } else {
-                    "use --backend ptrace, or --on-full drop"
-                },
-            )),
-            Backend::Kernel => {
-                crate::rights::of_targets(plan)?;
-                Ok(Session::Kernel(kernel::Session::start(plan, keep, live)?))
-            }
-            _ if matches!(plan.target, Target::All { .. }) => Err(Error::usage(
-                "-a",
-                "the whole machine needs the kernel backend",
-                "leave --backend out, or use -p PID",
-            )),
-            Backend::Auto | Backend::Ptrace => {
-                Ok(Session::Ptrace(Box::new(ptrace::Session::start(plan)?), keep.map(Box::new)))
-            }
-        }
-    }
+/// What was attached, for `--explain`.
+#[derive(Clone, Debug, Default)]
+pub struct Attached {
+    /// What runs in the kernel: where, and the program.
+    pub programs: Vec<(String, bpf::Program)>,
+    /// Probes that are attached in their second way, because the kernel has refused the first.
+    pub fell_back: Vec<String>,
+}
 
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Session::Ptrace(_, _) => "ptrace",
-            Session::Kernel(_) => "kernel",
-        }
-    }
+/// Carries a session out, and brings its events.
+///
+/// The calls are: [`poll`](Backend::poll) and [`wait`](Backend::wait) in turn until `poll` says that it has ended, then
+/// [`report`](Backend::report). Anything else may be called at any time.
+pub trait Backend: Send {
+    /// Its name, as `--backend` has it.
+    fn name(&self) -> &'static str;
 
-    /// Hands over every event that is there; returns how many.
-    pub fn drain(&mut self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> usize {
-        match self {
-            Session::Ptrace(s, None) => s.drain(scratch, each),
-            Session::Ptrace(s, Some(keep)) => {
-                let now = time::monotonic();
-                // A disk that is slower than the command makes the command wait, or the ring fill up and count.
-                let n = if keep.has_room() {
-                    s.drain(scratch, |event| {
-                        keep.event(recorder::TRACER, event);
-                        each(event);
-                    })
-                } else {
-                    0
-                };
-                let dropped = s.dropped();
-                // The ring is that of one stream; what is mapped comes another way.
-                keep.tick(now, |stream| if stream == recorder::TRACER { dropped } else { 0 });
-                n
-            }
-            Session::Kernel(s) => s.drain(each),
-        }
-    }
+    /// Hands over the events that are there, each with its stream, in the order in which views are to have them.
+    /// Without `room`, events that can wait where they are do.
+    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled;
 
-    /// Has an order carried out; none where the session has ended, or is too busy to answer.
-    pub fn order(&self, order: Order) -> Option<Standing> {
-        match self {
-            Session::Kernel(s) => s.order(order),
-            Session::Ptrace(s, keep) => {
-                s.order(&order);
-                let (used, size) = (s.ring().used(), s.ring().size());
-                let stream =
-                    Stream { name: recorder::name_of(recorder::TRACER.into()), used, size, dropped: s.dropped() };
-                Some(Standing {
-                    streams: vec![stream],
-                    kept: keep.as_ref().map(|k| k.so_far()),
-                    losses: s.losses(),
-                    ..Standing::default()
-                })
-            }
-        }
-    }
+    /// Sleeps until there may be events, or for `timeout`.
+    fn wait(&mut self, timeout: Duration);
 
-    /// What has kept the events, once the session has [finished](Session::finished).
-    pub fn take_recorder(&mut self) -> Option<Recorder> {
-        match self {
-            Session::Ptrace(s, keep) => {
-                let mut recorder = keep.take()?;
-                recorder.set_lost(recorder::TRACER, s.dropped());
-                Some(*recorder)
-            }
-            Session::Kernel(s) => s.take_recorder(),
-        }
-    }
+    /// Carries an order out, and says how the session is then; none where it takes none.
+    fn control(&mut self, order: Order) -> Option<State>;
 
-    /// Sleeps until there are events, the end, or `timeout`.
-    pub fn wait(&self, timeout: Duration) {
-        match self {
-            Session::Ptrace(s, _) => s.ring().wait_for_frames(timeout),
-            Session::Kernel(s) => s.wait(timeout),
-        }
-    }
-
-    /// Asks for the end: running processes are let go.
-    pub fn stop(&self) {
-        match self {
-            Session::Ptrace(s, _) => s.stop(),
-            Session::Kernel(s) => s.stop(),
-        }
-    }
-
-    /// Whether no more events will come.
-    pub fn finished(&mut self) -> bool {
-        match self {
-            Session::Ptrace(s, _) => s.finished(),
-            Session::Kernel(s) => s.finished(),
-        }
-    }
+    /// Asks for the end: running processes are let go. [`Backend::poll`] brings what is left.
+    fn stop(&mut self);
 
     /// The command's process id, once it is known.
-    pub fn command(&self) -> Option<i32> {
-        match self {
-            Session::Ptrace(s, _) => s.command(),
-            Session::Kernel(s) => s.command(),
-        }
+    fn command(&self) -> Option<i32> {
+        None
     }
 
-    /// How the command ended.
-    pub fn command_status(&mut self) -> Option<Change> {
-        match self {
-            Session::Ptrace(s, _) => s.command_status(),
-            Session::Kernel(s) => s.command_status(),
-        }
+    /// How the command ended, if it has.
+    fn command_status(&mut self) -> Option<Change> {
+        None
     }
 
-    /// Whether the tracer process was killed before its work was done.
-    pub fn tracer_was_killed(&self) -> bool {
-        match self {
-            Session::Ptrace(s, _) => s.tracer_was_killed(),
-            Session::Kernel(_) => false,
-        }
+    /// What was attached; once.
+    fn take_attached(&mut self) -> Attached {
+        Attached::default()
     }
 
-    /// Whether the events cannot be read any more, so that the session has ended.
-    pub fn is_unreadable(&self) -> bool {
-        match self {
-            Session::Ptrace(s, _) => s.ring().is_given_up(),
-            Session::Kernel(_) => false,
-        }
+    /// Why the session could not start, if it could not; once.
+    fn failure(&mut self, _plan: &Plan) -> Option<Error> {
+        None
     }
 
-    /// Events that found no room.
-    pub fn dropped(&self) -> u64 {
-        match self {
-            Session::Ptrace(s, _) => s.dropped(),
-            // Of a ring that is not read any more at least what stood there next.
-            Session::Kernel(s) => s.dropped() + sys::span::given_up().map_or(0, |(rings, _)| rings),
-        }
-    }
+    /// The streams that events come from.
+    fn streams(&self) -> Vec<StreamId>;
 
-    /// What found no room, in all and by class; known when the session has finished.
-    pub fn losses(&self) -> Losses {
-        match self {
-            Session::Ptrace(s, _) => s.losses(),
-            Session::Kernel(s) => s.losses(),
-        }
-    }
+    /// Events of a stream that found no room so far.
+    fn dropped_on(&self, stream: StreamId) -> u64;
 
-    /// The `--buffer` with which all would have found room, in bytes, where that is known.
-    pub fn large_enough_buffer(&self) -> Option<u64> {
-        match self {
-            Session::Ptrace(_, _) => None,
-            Session::Kernel(s) => s.large_enough_buffer(),
-        }
-    }
+    /// What is known at the end.
+    fn report(&mut self) -> Report;
 
-    /// Runs of programs that the kernel has left out: events that nobody has seen.
-    pub fn skipped(&self) -> kernel::Skipped {
-        match self {
-            Session::Ptrace(_, _) => kernel::Skipped::default(),
-            Session::Kernel(s) => s.skipped(),
-        }
+    /// What has kept the events, where they were kept on the other side of a thread.
+    fn take_recorder(&mut self) -> Option<Recorder> {
+        None
     }
+}
 
-    /// What filters in the kernel have held back.
-    pub fn filtered(&self) -> crate::sieve::Filtered {
-        match self {
-            Session::Ptrace(_, _) => crate::sieve::Filtered::default(),
-            Session::Kernel(s) => s.filtered(),
+/// Starts what the plan asks for. Must be called before any thread is started. Events go to `keep`, where they are to be kept, and
+/// with `live` to whoever polls too.
+pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'static>> {
+    match plan.backend {
+        plan::Backend::Kernel if plan.on_full == OnFull::Block => Err(Error::usage(
+            "--on-full block",
+            "the kernel backend cannot block the target",
+            if matches!(plan.target, Target::All { .. }) {
+                "leave it out: the rest is dropped and counted"
+            } else {
+                "use --backend ptrace, or --on-full drop"
+            },
+        )),
+        plan::Backend::Kernel => {
+            crate::rights::of_targets(plan)?;
+            let source = Source::new(Box::new(kernel::Kernel::start(plan)?), keep);
+            Ok(Source::new(Box::new(Threaded::start(source, plan, live)?), None))
         }
-    }
-
-    /// What was counted of each enabling of a probe other than a call, in the plan's order; known when the session has finished.
-    pub fn enablings(&self) -> &[(String, kernel::probes::Counts)] {
-        match self {
-            Session::Ptrace(_, _) => &[],
-            Session::Kernel(s) => s.enablings(),
+        _ if matches!(plan.target, Target::All { .. }) => {
+            Err(Error::usage("-a", "the whole machine needs the kernel backend", "leave --backend out, or use -p PID"))
         }
-    }
-
-    /// Probes that are attached in their second way, because the kernel has refused the first.
-    pub fn fell_back(&self) -> &[String] {
-        match self {
-            Session::Ptrace(_, _) => &[],
-            Session::Kernel(s) => s.fell_back(),
-        }
-    }
-
-    /// What the session has cost in the kernel; known when it has finished.
-    pub fn cost(&self) -> Option<&kernel::cost::Cost> {
-        match self {
-            Session::Ptrace(_, _) => None,
-            Session::Kernel(s) => s.cost(),
-        }
-    }
-
-    /// What runs in the kernel: where, and the program.
-    pub fn programs(&self) -> &[(String, bpf::Program)] {
-        match self {
-            Session::Ptrace(_, _) => &[],
-            Session::Kernel(s) => s.programs(),
-        }
-    }
-
-    /// Programs that are not shown to the session's user: names of the first ones, and how many.
-    pub fn let_go(&self) -> kernel::LetGo {
-        match self {
-            Session::Ptrace(_, _) => kernel::LetGo::default(),
-            Session::Kernel(s) => s.let_go(),
-        }
-    }
-
-    /// Threads that were still on their way out when the session ended: what they did then is not in it.
-    pub fn cut_off(&self) -> u64 {
-        match self {
-            Session::Ptrace(_, _) => 0,
-            Session::Kernel(s) => s.cut_off(),
-        }
-    }
-
-    /// What went wrong on the way, and what that has cost.
-    pub fn trouble(&self) -> Vec<String> {
-        let own = match self {
-            Session::Ptrace(s, _) => s.trouble(),
-            Session::Kernel(s) => s.trouble().map(|t| format!("event backlog: {t}")),
-        };
-        own.into_iter().chain(sys::span::given_up().map(|(_, first)| first.to_string())).collect()
-    }
-
-    /// Calls that the attach interrupted for good.
-    pub fn interrupted(&self) -> u64 {
-        match self {
-            Session::Ptrace(s, _) => s.interrupted(),
-            Session::Kernel(_) => 0,
-        }
-    }
-
-    /// Why the session could not start, if it could not.
-    pub fn failure(&self, plan: &Plan) -> Option<Error> {
-        match self {
-            Session::Ptrace(s, _) => s.failure(plan),
-            Session::Kernel(s) => s.failure(plan),
-        }
+        plan::Backend::Auto | plan::Backend::Ptrace => Ok(Source::new(Box::new(ptrace::Session::start(plan)?), keep)),
     }
 }

@@ -1,16 +1,12 @@
 //! `fentry:`, `fexit:`, `kprobe:` and `kretprobe:FUNCTION`: functions of the kernel, with the arguments that its types know.
 
-use super::hook::{Hook, Ready, in_registers};
-use super::tracepoint::described;
-use super::{Place, Probe, Provider, Refusal, glob};
-use bpf::probes::Value;
+use super::attach_point::FunctionPoint;
+use super::kernel_types::{described, kernel_types};
+use super::location::ARGUMENTS;
+use super::{ArgLocation, AttachPoint, Probe, Provider, Ready, Refusal, glob};
 use std::collections::HashSet;
-use std::io;
 use std::path::Path;
-use sys::bpf::link::Link;
-use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
 use sys::btf::{KernelBtf, Kind};
-use sys::perf::attach as perf;
 use sys::tracefs;
 
 /// One of the four.
@@ -60,9 +56,7 @@ impl Provider for Function {
     }
 
     fn list(&self, pattern: &str, details: bool) -> Result<Vec<Probe>, Refusal> {
-        let btf = KernelBtf::kernel().map_err(|e| {
-            Refusal::Closed(format!("the kernel's types cannot be read: {e}"), "use a kernel with BTF".into())
-        })?;
+        let btf = kernel_types()?;
         let (traceable, refused) = (tracefs::traceable_functions().ok(), self.refused());
         let usable = |name: &str| traceable.as_ref().is_none_or(|t| t.contains(name)) && !refused.contains(name);
         let mut all: Vec<(&str, u32)> = btf.all(Kind::Func).filter(|(_, n)| usable(n)).map(|(id, n)| (n, id)).collect();
@@ -77,16 +71,15 @@ impl Provider for Function {
     }
 
     fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
-        let btf = KernelBtf::kernel().map_err(|e| {
-            Refusal::Closed(format!("the kernel's types cannot be read: {e}"), "use a kernel with BTF".into())
-        })?;
+        let btf = kernel_types()?;
         let mut ready = Vec::new();
         for probe in self.list(pattern, true)? {
-            let function = probe.name.split_once(':').map(|n| n.1.to_string()).unwrap_or_default();
-            let id = btf.find(Kind::Func, &function).unwrap_or(0);
-            let result = probe.args.iter().filter(|a| a.place != Place::Result).count() as u8;
-            let hook = InKernel { function, id, result, at_return: self.at_return, kprobe: self.kprobe };
-            ready.push(Ready { probe, hook: Box::new(hook) });
+            let name = probe.name.split_once(':').map(|n| n.1.to_string()).unwrap_or_default();
+            let id = btf.find(Kind::Func, &name).unwrap_or(0);
+            let arguments = probe.args.iter().filter(|a| a.location != ArgLocation::Result).count() as u8;
+            let (at_return, by_breakpoint) = (self.at_return, self.kprobe);
+            let point = FunctionPoint { name, id, arguments, at_return, by_breakpoint };
+            ready.push(Ready::new(probe, AttachPoint::Function(point)));
         }
         Ok(ready)
     }
@@ -95,76 +88,6 @@ impl Provider for Function {
         // fentry says only when a program is loaded whether it is allowed.
         (self.kprobe && !Path::new("/sys/bus/event_source/devices/kprobe").exists())
             .then(|| "this kernel is built without kprobes".into())
-    }
-}
-
-/// A function of the kernel.
-struct InKernel {
-    function: String,
-    /// Of the kernel's types.
-    id: u32,
-    /// Where fexit has the result: behind the arguments.
-    result: u8,
-    at_return: bool,
-    kprobe: bool,
-}
-
-impl Hook for InKernel {
-    fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
-        match self.kprobe {
-            true => ProgramSpec::new(ProgramKind::Kprobe, name, insns),
-            false => ProgramSpec::function(name, insns, self.id, self.at_return),
-        }
-    }
-
-    /// The program and its trampoline; a breakpoint has the registers of where it was hit.
-    fn own_frames(&self) -> u8 {
-        if self.kprobe { 0 } else { 2 }
-    }
-
-    fn how(&self) -> String {
-        match (self.kprobe, self.at_return) {
-            (true, _) => "a breakpoint (perf kprobe)".into(),
-            (false, false) => "fentry, else a breakpoint (kprobe)".into(),
-            (false, true) => "fexit, else a breakpoint (kretprobe)".into(),
-        }
-    }
-
-    fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
-        Ok(vec![match self.kprobe {
-            true => Link::perf(program, perf::kprobe(&self.function, 0, self.at_return)?, 0)?,
-            false => Link::tracing(program)?,
-        }])
-    }
-
-    fn value(&self, place: &Place, size: u8, signed: bool) -> Option<Value> {
-        if self.kprobe {
-            return in_registers(place, size, signed);
-        }
-        // The context is the arguments, 8 bytes each, and at the return the result.
-        let nth = match place {
-            Place::Argument(i) => *i,
-            Place::Result => self.result,
-            _ => return None,
-        };
-        Some(Value::Context { off: 8 * i16::from(nth), size, signed })
-    }
-
-    /// fentry and fexit have something to fall back on.
-    fn instead(&self) -> Option<Box<dyn Hook>> {
-        (!self.kprobe)
-            .then(|| Box::new(InKernel { function: self.function.clone(), kprobe: true, ..*self }) as Box<dyn Hook>)
-    }
-
-    fn explain(&self, e: &io::Error) -> Option<(String, String)> {
-        let word = if self.kprobe { "kprobes" } else { "fentry and fexit" };
-        match e.kind() {
-            io::ErrorKind::PermissionDenied => Some((format!("this kernel refuses {word}"), "use a tracepoint".into())),
-            io::ErrorKind::NotFound => {
-                Some((format!("this kernel is built without {word}"), "use a tracepoint".into()))
-            }
-            _ => None,
-        }
     }
 }
 
@@ -179,13 +102,18 @@ impl Function {
             // A kretprobe's registers are those of the return: the arguments are gone.
             if !(self.kprobe && self.at_return) {
                 let arg = |(i, (name, ty)): (usize, &(String, u32))| {
-                    described(btf.describe(*ty), name, Place::Argument(i as u8))
+                    let mut arg = described(btf.describe(*ty), name, ArgLocation::Argument(i as u8));
+                    // The others are on the kernel's stack.
+                    if self.kprobe && i >= ARGUMENTS.len() {
+                        arg.location = ArgLocation::Unknown;
+                    }
+                    arg
                 };
                 // A last parameter without a type stands for `...`.
                 args.extend(p.params.iter().filter(|p| p.1 != 0).enumerate().map(arg));
             }
             if self.at_return && p.returns != 0 {
-                args.push(described(btf.describe(p.returns), "retval", Place::Result));
+                args.push(described(btf.describe(p.returns), "retval", ArgLocation::Result));
             }
         }
         Probe { name: format!("{}:{name}", self.name), args, ..Probe::default() }
@@ -199,7 +127,7 @@ mod tests {
     #[test]
     fn functions_have_the_arguments_of_the_kernel_s_types() {
         if KernelBtf::kernel().is_err() {
-            return;
+            return testkit::skip("kernel:btf", "no types of the kernel");
         }
         let args = |f: &Function| {
             let found = f.list("vfs_read", true).unwrap();

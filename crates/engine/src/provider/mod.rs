@@ -8,23 +8,32 @@
 //! the system lets it, and attaches nothing.
 
 pub mod absent;
+pub mod attach_point;
 mod control;
+mod count;
 pub mod elf_file;
+pub mod file_point;
 mod function;
-pub mod hook;
+mod hardware;
 mod in_file;
+mod kernel_types;
+pub mod location;
 mod names;
 mod pattern;
 mod prototype;
+mod rawtracepoint;
 mod software;
 mod syscall;
 mod timer;
 mod tracepoint;
 mod uprobe;
 mod usdt;
+mod watchpoint;
 
-pub use hook::{Hook, Ready};
+pub use attach_point::{AttachPoint, LeftOut, Ready};
+pub use location::ArgLocation;
 pub use pattern::glob;
+pub use syscall::kernel_name;
 
 use crate::error::{Error, Result};
 use crate::modules;
@@ -43,13 +52,13 @@ pub struct ArgType {
     pub size: u32,
     /// A signed integer.
     pub signed: bool,
-    /// How its bytes are to be taken.
-    pub form: Form,
+    /// How its bytes are encoded.
+    pub encoding: Encoding,
 }
 
-/// How the bytes of an argument are to be taken.
+/// How the bytes of an argument are encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum Encoding {
     /// An integer.
     #[default]
     Int,
@@ -65,21 +74,6 @@ pub enum Form {
     Chars,
 }
 
-/// Where an argument is found when the probe is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// The argument of this number, as the calling convention passes it.
-    Argument(u8),
-    /// The result.
-    Result,
-    /// In the tracepoint's record, at this offset.
-    Record(u32),
-    /// In the tracepoint's record: a reference at this offset.
-    RecordReference(u32),
-    /// Where a static probe says.
-    Operand(symbols::usdt::Operand),
-}
-
 /// An argument of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgInfo {
@@ -87,8 +81,8 @@ pub struct ArgInfo {
     pub name: String,
     /// Type.
     pub ty: ArgType,
-    /// Where it is.
-    pub place: Place,
+    /// Where it lies.
+    pub location: ArgLocation,
 }
 
 impl fmt::Display for ArgInfo {
@@ -126,8 +120,8 @@ pub struct Site {
     pub offset: u64,
     /// Where a counter lies in it that must be raised meanwhile; 0: none.
     pub counter: u64,
-    /// Where the arguments are at this place, in the order of the probe's; empty where all places agree.
-    pub places: Vec<Place>,
+    /// Where the arguments lie at this place, in the order of the probe's; empty where all places agree.
+    pub locations: Vec<ArgLocation>,
     /// Of a function: where it begins in the file's own address space, and how many bytes it has, as far as that is known.
     pub address: u64,
     /// See `address`.
@@ -190,11 +184,11 @@ pub trait Provider: Sync {
     /// `details` asks for them, which may take longer.
     fn list(&self, pattern: &str, details: bool) -> std::result::Result<Vec<Probe>, Refusal>;
 
-    /// The same probes, ready to be switched on by the kernel backend; a probe whose places have their arguments elsewhere is there several times.
+    /// The same probes with their attach points; a probe whose sites have the arguments in different locations is there several times.
     fn ready(&self, pattern: &str) -> std::result::Result<Vec<Ready>, Refusal>;
 
-    /// The probes that match, with one hook for all, where there are so many that each by itself would cost too much, and where their
-    /// arguments are found in the same way; the name of it all is the pattern's.
+    /// The probes that match, with one attach point for all, where there are so many that each by itself would cost too much, and where
+    /// their arguments lie in the same locations; the name of it all is the pattern's.
     fn together(&self, pattern: &str) -> std::result::Result<Option<(Vec<Probe>, Ready)>, Refusal> {
         let _ = pattern;
         Ok(None)
@@ -214,12 +208,15 @@ pub trait Provider: Sync {
 static ALL: &[&dyn Provider] = &[
     &syscall::Syscall,
     &tracepoint::Tracepoint,
+    &rawtracepoint::RawTracepoint,
     &timer::PROFILE,
     &timer::INTERVAL,
     &software::Software,
+    &hardware::Hardware,
     &uprobe::UPROBE,
     &uprobe::URETPROBE,
     &usdt::Usdt,
+    &watchpoint::Watchpoint,
     &function::FENTRY,
     &function::FEXIT,
     &function::KPROBE,
@@ -263,7 +260,7 @@ pub fn list(pattern: &str, details: bool) -> Result<Vec<Probe>> {
     Ok(found)
 }
 
-/// The probes that match `PROVIDER:REST`, ready to be switched on.
+/// The probes that match `PROVIDER:REST`, with their attach points.
 ///
 /// # Errors
 /// As [`list`].
@@ -277,7 +274,7 @@ pub fn ready(pattern: &str) -> Result<Vec<Ready>> {
     provider.ready(rest).map_err(|r| refuse(pattern, provider, r))
 }
 
-/// The probes that match `PROVIDER:REST`, with one hook for all ([`Provider::together`]).
+/// The probes that match `PROVIDER:REST`, with one attach point for all ([`Provider::together`]).
 ///
 /// # Errors
 /// As [`list`].
@@ -325,7 +322,7 @@ fn refuse(pattern: &str, provider: &dyn Provider, refusal: Refusal) -> Error {
 
 /// An integer, or whatever one word holds.
 fn word(c: &str, size: u32, signed: bool) -> ArgType {
-    ArgType { c: c.into(), size, signed, form: Form::Int }
+    ArgType { c: c.into(), size, signed, encoding: Encoding::Int }
 }
 
 #[cfg(test)]
@@ -355,7 +352,9 @@ mod tests {
 
     #[test]
     fn arguments_are_shown_as_in_c() {
-        let show = |c: &str| ArgInfo { name: "x".into(), ty: word(c, 4, true), place: Place::Argument(0) }.to_string();
+        let show = |c: &str| {
+            ArgInfo { name: "x".into(), ty: word(c, 4, true), location: ArgLocation::Argument(0) }.to_string()
+        };
         assert_eq!([show("int"), show("char *"), show("char[16]")], ["int x", "char *x", "char x[16]"]);
     }
 }

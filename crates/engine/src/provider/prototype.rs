@@ -1,9 +1,9 @@
 //! The arguments of functions of programs: by their debug information, else the registers of the calling convention.
 
-use super::{ArgInfo, ArgType, Form, Place, word};
+use super::location::Register;
+use super::{ArgInfo, ArgLocation, ArgType, Encoding, word};
 use symbols::dwarf::{Debug, Kind, Parameter, Prototype, TypeInfo, Where};
 use symbols::elf::Function;
-use symbols::usdt::Operand;
 
 /// Arguments that registers pass.
 const REGISTERS: u8 = 6;
@@ -13,9 +13,9 @@ const TAKEN: [&str; 4] = ["comm", "kstack", "ustack", "retval"];
 /// What calling conventions pass: which of them a function has, its file does not say.
 pub fn registers(at_return: bool) -> Vec<ArgInfo> {
     if at_return {
-        return vec![ArgInfo { name: "retval".into(), ty: word("long", 8, true), place: Place::Result }];
+        return vec![ArgInfo { name: "retval".into(), ty: word("long", 8, true), location: ArgLocation::Result }];
     }
-    let arg = |i| ArgInfo { name: format!("arg{i}"), ty: word("long", 8, true), place: Place::Argument(i) };
+    let arg = |i| ArgInfo { name: format!("arg{i}"), ty: word("long", 8, true), location: ArgLocation::Argument(i) };
     (0..REGISTERS).map(arg).collect()
 }
 
@@ -35,28 +35,25 @@ pub fn of(debug: Option<&Debug<'_>>, functions: &[&Function], at_return: bool) -
 /// The arguments of a prototype; none where nothing is known of where they are.
 fn arguments(p: &Prototype, at_return: bool) -> Option<Arguments> {
     if at_return {
-        let result = |ty| argument("retval", ty, Some(Place::Result));
+        let result = |ty| argument("retval", ty, ArgLocation::Result);
         return Some((p.returns.iter().map(result).collect(), Vec::new()));
     }
     let (mut args, mut aliases) = (Vec::new(), Vec::new());
     for (nth, parameter) in p.parameters.iter().enumerate() {
-        let arg = argument(&name(nth, p), &parameter.ty, place(parameter));
+        let arg = argument(&name(nth, p), &parameter.ty, location(parameter));
         aliases.push((format!("arg{nth}"), arg.name.clone()));
         args.push(arg);
     }
-    let is_found = |a: &ArgInfo| a.place != NOWHERE;
+    let is_found = |a: &ArgInfo| a.location != ArgLocation::Unknown;
     (args.is_empty() || args.iter().any(is_found)).then_some((args, aliases))
 }
 
-/// Where no program can find an argument.
-const NOWHERE: Place = Place::Operand(Operand::Other(String::new()));
-
-fn place(parameter: &Parameter) -> Option<Place> {
-    Some(Place::Operand(match parameter.at {
-        Where::Register(name) => Operand::Register(name.into()),
-        Where::Stack(offset) => Operand::Memory { offset, base: "rsp".into(), index: None },
-        Where::Nowhere => return None,
-    }))
+fn location(parameter: &Parameter) -> ArgLocation {
+    match parameter.at {
+        Where::Register(name) => Register::named(name).map_or(ArgLocation::Unknown, ArgLocation::Register),
+        Where::Stack(offset) => ArgLocation::Memory { base: Some("rsp"), index: None, offset },
+        Where::Nowhere => ArgLocation::Unknown,
+    }
 }
 
 /// What filters call a parameter: its name, if it is one that can be written and that nothing else has; else its number.
@@ -76,18 +73,18 @@ fn number(name: &str) -> Option<usize> {
 }
 
 /// An argument; only of types that fit into a register or a word can a program find it.
-fn argument(name: &str, ty: &TypeInfo, place: Option<Place>) -> ArgInfo {
-    let (form, signed) = match ty.kind {
-        Kind::Int { signed } => (Form::Int, signed),
-        Kind::Pointer => (Form::Pointer, false),
-        Kind::Text => (Form::Text, false),
-        Kind::Float => (Form::Float, false),
-        Kind::Aggregate | Kind::Other => (Form::Bytes, false),
+fn argument(name: &str, ty: &TypeInfo, location: ArgLocation) -> ArgInfo {
+    let (encoding, signed) = match ty.kind {
+        Kind::Int { signed } => (Encoding::Int, signed),
+        Kind::Pointer => (Encoding::Pointer, false),
+        Kind::Text => (Encoding::Text, false),
+        Kind::Float => (Encoding::Float, false),
+        Kind::Aggregate | Kind::Other => (Encoding::Bytes, false),
     };
     let size = u32::try_from(ty.size).unwrap_or(0);
-    let fits = matches!(form, Form::Int | Form::Pointer | Form::Text) && matches!(size, 1 | 2 | 4 | 8);
-    let place = place.filter(|_| fits).unwrap_or(NOWHERE);
-    ArgInfo { name: name.into(), ty: ArgType { c: ty.name.clone(), size, signed, form }, place }
+    let fits = matches!(encoding, Encoding::Int | Encoding::Pointer | Encoding::Text) && matches!(size, 1 | 2 | 4 | 8);
+    let location = if fits { location } else { ArgLocation::Unknown };
+    ArgInfo { name: name.into(), ty: ArgType { c: ty.name.clone(), size, signed, encoding }, location }
 }
 
 #[cfg(test)]
@@ -117,9 +114,9 @@ mod tests {
         };
         let (args, aliases) = arguments(&p, false).unwrap();
         let [a, b] = &args[..] else { panic!() };
-        assert_eq!((&a.place, aliases[1].clone()), (&NOWHERE, ("arg1".to_string(), "b".to_string())));
-        let at = Operand::Memory { offset: 8, base: "rsp".into(), index: None };
-        assert_eq!((b.name.as_str(), &b.place), ("b", &Place::Operand(at)));
+        assert_eq!((&a.location, aliases[1].clone()), (&ArgLocation::Unknown, ("arg1".to_string(), "b".to_string())));
+        let at = ArgLocation::Memory { base: Some("rsp"), index: None, offset: 8 };
+        assert_eq!((b.name.as_str(), &b.location), ("b", &at));
         let p = Prototype { parameters: vec![parameter("a", Where::Nowhere)], returns: None };
         assert_eq!(arguments(&p, false), None);
         assert_eq!(registers(false).len(), 6);

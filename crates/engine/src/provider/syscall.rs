@@ -2,8 +2,7 @@
 //! ends alone, at the call's own tracepoint.
 
 use super::tracepoint::Tracepoint;
-use super::{ArgInfo, ArgType, Form, Place, Probe, Provider, Ready, Refusal, glob, word};
-use crate::backend::kernel::load::kernel_name;
+use super::{ArgInfo, ArgLocation, ArgType, Encoding, Probe, Provider, Ready, Refusal, glob, word};
 use events::schema::{Arg, Ret, Schema, by_name, syscalls};
 use events::types::{Fmt, Int, Type};
 
@@ -65,7 +64,7 @@ fn ready(name: &str, end: &str) -> Result<Vec<Ready>, Refusal> {
             } else if let (Some(a), Some(known)) = (r.probe.args.first_mut(), whole.last().filter(|_| end == "return"))
             {
                 a.name = "retval".into();
-                if known.name == "retval" && known.ty.form == Form::Int {
+                if known.name == "retval" && known.ty.encoding == Encoding::Int {
                     a.ty = ArgType { size: 8, ..known.ty.clone() };
                 }
             }
@@ -80,26 +79,39 @@ fn probe(s: &Schema, details: bool) -> Probe {
     if details {
         args.extend(s.args.iter().enumerate().map(|(i, a)| argument(i, a)));
         if let Ret::Int(int) = s.ret {
-            args.push(ArgInfo { name: "retval".into(), ty: int_type(&int), place: Place::Result });
+            args.push(ArgInfo { name: "retval".into(), ty: int_type(&int), location: ArgLocation::Result });
         }
     }
     Probe { name: format!("syscall:{}", s.name), args, ..Probe::default() }
 }
 
 fn argument(i: usize, a: &Arg) -> ArgInfo {
-    let pointer = |c: &str, form| ArgType { c: c.into(), size: 8, signed: false, form };
+    let pointer = |c: &str, encoding| ArgType { c: c.into(), size: 8, signed: false, encoding };
     let ty = match a.ty {
         Type::Int(int) => int_type(&int),
-        Type::Str(_) => pointer("const char *", Form::Text),
-        _ => pointer("void *", Form::Pointer),
+        Type::Str(_) => pointer("const char *", Encoding::Text),
+        _ => pointer("void *", Encoding::Pointer),
     };
-    ArgInfo { name: a.name.into(), ty, place: Place::Argument(i as u8) }
+    ArgInfo { name: a.name.into(), ty, location: ArgLocation::Argument(i as u8) }
 }
 
 fn int_type(int: &Int) -> ArgType {
     if int.fmt == Fmt::Addr {
-        return ArgType { c: "void *".into(), size: 8, signed: false, form: Form::Pointer };
+        return ArgType { c: "void *".into(), size: 8, signed: false, encoding: Encoding::Pointer };
     }
     let c = format!("{}int{}", if int.signed { "" } else { "u" }, u32::from(int.size) * 8);
     word(&c, int.size.into(), int.signed)
+}
+
+/// The kernel's name of a call where its tracepoints differ from the call's (`arch/x86/entry/syscalls/syscall_64.tbl`).
+pub fn kernel_name(name: &str) -> &str {
+    match name {
+        "stat" => "newstat",
+        "fstat" => "newfstat",
+        "lstat" => "newlstat",
+        "uname" => "newuname",
+        "sendfile" => "sendfile64",
+        "umount2" => "umount",
+        name => name,
+    }
 }

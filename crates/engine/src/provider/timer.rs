@@ -1,12 +1,8 @@
 //! `profile:UNIT:N` on every CPU and `interval:UNIT:N` on one: clocks.
 
 use super::pattern::is_pattern;
-use super::{Hook, Place, Probe, Provider, Ready, Refusal, glob};
-use bpf::probes::Value;
-use std::io;
-use sys::bpf::link::Link;
-use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
-use sys::perf::attach::{self as perf, Rate};
+use super::{AttachPoint, Probe, Provider, Ready, Refusal, glob};
+use sys::perf::attach::Rate;
 
 /// A clock.
 pub struct Timer {
@@ -79,37 +75,9 @@ impl Provider for Timer {
                 (_, Some(ns)) => Rate::Ns(ns),
                 _ => return Err(Refusal::Form(self.describe)),
             };
-            ready.push(Ready { probe, hook: Box::new(Ticks { rate, everywhere: self.name == "profile" }) });
+            ready.push(Ready::new(probe, AttachPoint::Clock { rate, every_cpu: self.name == "profile" }));
         }
         Ok(ready)
-    }
-}
-
-/// The clock of one CPU, or of each.
-struct Ticks {
-    rate: Rate,
-    everywhere: bool,
-}
-
-impl Hook for Ticks {
-    fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
-        ProgramSpec::new(ProgramKind::PerfEvent, name, insns)
-    }
-    fn how(&self) -> String {
-        format!("a perf clock on {}", if self.everywhere { "every CPU: ticks that hit the target" } else { "one CPU" })
-    }
-    fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
-        let mut cpus = sys::perf::online_cpus()?;
-        if !self.everywhere {
-            cpus.truncate(1);
-        }
-        cpus.into_iter().map(|cpu| Link::perf(program, perf::profile(cpu, self.rate)?, 0)).collect()
-    }
-    fn value(&self, _: &Place, _: u8, _: bool) -> Option<Value> {
-        None
-    }
-    fn is_of_the_machine(&self) -> bool {
-        !self.everywhere
     }
 }
 

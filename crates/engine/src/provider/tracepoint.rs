@@ -2,22 +2,19 @@
 //! arguments come from the kernel's types, and the category, which those do not know, is shown as `*`.
 
 use super::pattern::is_pattern;
-use super::{ArgInfo, ArgType, Form, Hook, Place, Probe, Provider, Ready, Refusal, glob};
+use super::{
+    ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, glob, kernel_types,
+};
 use crate::select::nearest;
-use bpf::probes::Value;
 use std::collections::HashMap;
 use std::io;
-use sys::bpf::link::Link;
-use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
-use sys::btf::{Described, KernelBtf, Kind};
+use sys::btf::KernelBtf;
 use sys::tracefs::{self, Field};
 
 /// The provider.
 pub struct Tracepoint;
 
 const FORM: &str = "tracepoint:CATEGORY:NAME: a static place in the kernel";
-/// The typedef of a tracepoint's function.
-const TYPEDEF: &str = "btf_trace_";
 
 impl Provider for Tracepoint {
     fn name(&self) -> &'static str {
@@ -49,50 +46,15 @@ impl Provider for Tracepoint {
         for probe in self.list(pattern, true)? {
             let mut words = probe.name.splitn(3, ':').skip(1);
             let (category, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            let id = match sys::bpf::link::tracepoint_id(category, name) {
-                // Those of the function tracer have no number: they cannot be switched on one by one.
-                Err(e) if e.kind() == io::ErrorKind::NotFound && is_pattern(pattern) => continue,
-                id => id.map_err(|e| closed(&e))?,
-            };
+            // Records of the function tracer cannot be enabled one by one.
+            if category == "ftrace" && is_pattern(pattern) {
+                continue;
+            }
+            let id = tracefs::tracepoint_id(category, name).map_err(|e| closed(&e))?;
             let of_calls = category == "syscalls";
-            ready.push(Ready { probe, hook: Box::new(At { id, of_calls }) });
+            ready.push(Ready::new(probe, AttachPoint::Tracepoint { id, of_calls }));
         }
         Ok(ready)
-    }
-}
-
-/// The classic tracepoint of this number. Its program sees the record.
-struct At {
-    id: u64,
-    /// Its addresses are those that the process has passed to a call.
-    of_calls: bool,
-}
-
-impl Hook for At {
-    fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
-        ProgramSpec::new(ProgramKind::Tracepoint, name, insns)
-    }
-    fn how(&self) -> String {
-        format!("classic tracepoint {}", self.id)
-    }
-    fn attach(&self, program: &Program) -> io::Result<Vec<Link>> {
-        Ok(vec![Link::tracepoint(program, self.id)?])
-    }
-    fn value(&self, place: &Place, size: u8, signed: bool) -> Option<Value> {
-        match place {
-            Place::Record(off) => Some(Value::Context { off: i16::try_from(*off).ok()?, size, signed }),
-            _ => None,
-        }
-    }
-    /// Those of calls go through two functions more: perf_syscall_enter and __traceiter_sys_enter, or those of the end.
-    fn own_frames(&self) -> u8 {
-        if self.of_calls { 2 } else { 0 }
-    }
-    fn is_slow_to_close(&self) -> bool {
-        true
-    }
-    fn strings_are_users(&self) -> bool {
-        self.of_calls
     }
 }
 
@@ -126,20 +88,20 @@ fn nearest_of(all: &[(String, String)], category: &str, name: &str) -> Refusal {
 
 fn field(f: &Field) -> ArgInfo {
     let chars = f.c.starts_with("char[") || f.c.starts_with("const char[");
-    let form = match () {
-        _ if chars => Form::Chars,
-        _ if f.c.contains('[') || f.data_loc => Form::Bytes,
-        _ if f.c == "char *" || f.c == "const char *" => Form::Text,
-        _ if f.c.ends_with('*') => Form::Pointer,
-        _ if matches!(f.size, 1 | 2 | 4 | 8) => Form::Int,
-        _ => Form::Bytes,
+    let encoding = match () {
+        _ if chars => Encoding::Chars,
+        _ if f.c.contains('[') || f.data_loc => Encoding::Bytes,
+        _ if f.c == "char *" || f.c == "const char *" => Encoding::Text,
+        _ if f.c.ends_with('*') => Encoding::Pointer,
+        _ if matches!(f.size, 1 | 2 | 4 | 8) => Encoding::Int,
+        _ => Encoding::Bytes,
     };
-    let place = if f.data_loc { Place::RecordReference(f.offset) } else { Place::Record(f.offset) };
-    let (size, signed) = match in_word(&f.c).filter(|_| form == Form::Int && f.size == WORD) {
+    let location = if f.data_loc { ArgLocation::RecordReference(f.offset) } else { ArgLocation::Record(f.offset) };
+    let (size, signed) = match in_word(&f.c).filter(|_| encoding == Encoding::Int && f.size == WORD) {
         Some(narrower) => narrower,
         None => (if f.data_loc { 0 } else { f.size }, f.signed),
     };
-    ArgInfo { name: f.name.clone(), ty: ArgType { c: f.c.clone(), size, signed, form }, place }
+    ArgInfo { name: f.name.clone(), ty: ArgType { c: f.c.clone(), size, signed, encoding }, location }
 }
 
 /// Bytes of a register.
@@ -191,16 +153,13 @@ fn from_types(category: &str, name: &str, details: bool, why: &io::Error) -> Res
         return Err(closed("categories of tracepoints are told by tracefs"));
     }
     let btf = KernelBtf::kernel().map_err(|_| closed("tracefs cannot be read and the kernel's types neither"))?;
-    let mut all: Vec<(&str, u32)> =
-        btf.all(Kind::Typedef).filter_map(|(id, n)| Some((n.strip_prefix(TYPEDEF)?, id))).collect();
-    all.sort_unstable();
-    all.dedup_by_key(|t| t.0);
-    let callers = if details { callers(&btf) } else { HashMap::new() };
+    let all = kernel_types::tracepoints(&btf);
+    let callers = if details { kernel_types::callers(&btf) } else { HashMap::new() };
     let matching = all.iter().filter(|t| glob(name.as_bytes(), t.0.as_bytes()));
     let found: Vec<Probe> = matching
         .map(|(n, id)| Probe {
             name: format!("tracepoint:*:{n}"),
-            args: if details { typed(&btf, *callers.get(n).unwrap_or(id)) } else { Vec::new() },
+            args: if details { kernel_types::arguments(&btf, *callers.get(n).unwrap_or(id)) } else { Vec::new() },
             note: if details { "category unknown: tracefs is not readable".into() } else { String::new() },
             ..Probe::default()
         })
@@ -218,36 +177,10 @@ fn reason(e: &io::Error) -> &'static str {
     }
 }
 
-/// The functions that call what is attached to a tracepoint, by its name: their parameters have names.
-fn callers(btf: &KernelBtf) -> HashMap<&str, u32> {
-    btf.all(Kind::Func).filter_map(|(id, n)| Some((n.strip_prefix("__traceiter_")?, id))).collect()
-}
-
-/// The arguments of a tracepoint's function, but for the first, which is the attachment's own.
-fn typed(btf: &KernelBtf, id: u32) -> Vec<ArgInfo> {
-    let params = btf.prototype(id).map(|p| p.params).unwrap_or_default();
-    let arg = |(i, (name, ty)): (usize, &(String, u32))| described(btf.describe(*ty), name, Place::Argument(i as u8));
-    params.iter().skip(1).enumerate().map(arg).collect()
-}
-
-/// An argument of a type of the kernel.
-pub(super) fn described(d: Described, name: &str, place: Place) -> ArgInfo {
-    let form = match () {
-        _ if d.string => Form::Text,
-        _ if d.pointer => Form::Pointer,
-        _ if d.aggregate => Form::Bytes,
-        _ => Form::Int,
-    };
-    let name = match (name, &place) {
-        ("", Place::Argument(i)) => format!("arg{i}"),
-        _ => name.to_string(),
-    };
-    ArgInfo { name, ty: ArgType { c: d.c, size: d.size, signed: d.signed, form }, place }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sys::btf::Kind;
 
     fn all() -> Vec<(String, String)> {
         let pairs = [("sched", "sched_switch"), ("sched", "sched_wakeup"), ("task", "task_newtask")];
@@ -275,13 +208,16 @@ mod tests {
         let f = |c: &str, size, data_loc| {
             field(&Field { name: "f".into(), c: c.into(), offset: 8, size, signed: false, data_loc })
         };
-        assert_eq!(f("char[16]", 16, false).ty.form, Form::Chars);
+        assert_eq!(f("char[16]", 16, false).ty.encoding, Encoding::Chars);
         let name = f("char[]", 4, true);
-        assert_eq!((name.ty.form, name.ty.size, name.place), (Form::Chars, 0, Place::RecordReference(8)));
-        assert_eq!(f("const char *", 8, false).ty.form, Form::Text);
-        assert_eq!(f("struct page *", 8, false).ty.form, Form::Pointer);
-        assert_eq!(f("pid_t", 4, false).ty.form, Form::Int);
-        assert_eq!(f("sigset_t", 128, false).ty.form, Form::Bytes);
+        assert_eq!(
+            (name.ty.encoding, name.ty.size, name.location),
+            (Encoding::Chars, 0, ArgLocation::RecordReference(8))
+        );
+        assert_eq!(f("const char *", 8, false).ty.encoding, Encoding::Text);
+        assert_eq!(f("struct page *", 8, false).ty.encoding, Encoding::Pointer);
+        assert_eq!(f("pid_t", 4, false).ty.encoding, Encoding::Int);
+        assert_eq!(f("sigset_t", 128, false).ty.encoding, Encoding::Bytes);
     }
 
     #[test]
@@ -297,13 +233,15 @@ mod tests {
         {
             assert_eq!((f(c, size, signed).size, f(c, size, signed).signed), (size, signed), "{c}");
         }
-        assert_eq!(f("int *", 8, false).form, Form::Pointer);
+        assert_eq!(f("int *", 8, false).encoding, Encoding::Pointer);
     }
 
     /// The table knows the types of all calls of this kernel, and says of them what the kernel's own types say.
     #[test]
     fn types_of_calls_are_those_of_the_kernel() {
-        let (Ok(all), Ok(btf)) = (tracefs::tracepoints(), KernelBtf::kernel()) else { return };
+        let (Ok(all), Ok(btf)) = (tracefs::tracepoints(), KernelBtf::kernel()) else {
+            return testkit::skip("kernel:tracefs", "neither tracefs nor the kernel's types can be read");
+        };
         let mut unknown = Vec::new();
         for (category, name) in all.iter().filter(|t| t.0 == "syscalls" && t.1.starts_with("sys_enter_")) {
             let fields = tracefs::fields(category, name).unwrap();
@@ -324,7 +262,7 @@ mod tests {
     fn without_tracefs_the_kernel_s_types_tell() {
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         if KernelBtf::kernel().is_err() {
-            return;
+            return testkit::skip("kernel:btf", "no types of the kernel");
         }
         let found = from_types("sched", "sched_switch", true, &denied).unwrap();
         assert_eq!(found[0].name, "tracepoint:*:sched_switch");

@@ -3,13 +3,12 @@
 
 use super::absent;
 use super::elf_file::{self, ElfFile, split_path};
-use super::hook::{LeftOut, Ready};
-use super::in_file::{at_all, at_sites};
+use super::in_file::{at_all, at_sites, with_left_out};
 use super::names::{self, Named};
 use super::pattern::is_pattern;
-use super::{Probe, Provider, Refusal, Site, join, prototype};
+use super::{AttachPoint, LeftOut, Probe, Provider, Ready, Refusal, Site, join, prototype};
+use crate::danger::Danger;
 use crate::quoting::quote;
-use crate::returns::Danger;
 use std::fs::File;
 use symbols::dwarf::Debug;
 use symbols::elf::Function;
@@ -61,12 +60,8 @@ impl Provider for Uprobe {
         let mut all = self.found(&file, &symbol, true)?;
         let tolerant = is_pattern(&symbol);
         let misplaced = self.sort_out(&file, &mut all, tolerant)?;
-        let mut ready: Vec<Ready> =
-            all.into_iter().flat_map(|probe| at_sites(&file, probe, self.at_return, tolerant)).collect();
-        if let Some(first) = ready.first_mut() {
-            first.hook.leave_out(misplaced);
-        }
-        Ok(ready)
+        let ready = all.iter().flat_map(|probe| at_sites(&file, probe, self.at_return, tolerant)).collect();
+        Ok(with_left_out(ready, misplaced))
     }
 
     fn together(&self, pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>, Refusal> {
@@ -76,10 +71,10 @@ impl Provider for Uprobe {
             return Ok(None);
         }
         let misplaced = self.sort_out(&file, &mut all, true)?;
-        let hook = at_all(&file, &all, misplaced, self.at_return);
+        let point = AttachPoint::File(at_all(&file, &all, self.at_return));
         let name = format!("{}:{pattern}", self.name);
         let probe = Probe { name, args: prototype::registers(self.at_return), ..Probe::default() };
-        Ok(Some((all, Ready { probe, hook })))
+        Ok(Some((all, Ready { probe, point, left_out: misplaced })))
     }
 }
 
@@ -116,7 +111,7 @@ impl Uprobe {
                 path: file.path.clone(),
                 offset: f.offset + offset.unwrap_or(0),
                 counter: 0,
-                places: Vec::new(),
+                locations: Vec::new(),
                 address: f.address,
                 size: f.size,
             };
@@ -193,9 +188,7 @@ impl Uprobe {
             (true, Some((why, _))) => {
                 Err(Refusal::Wrong(format!("nothing of it can be probed: {why}"), "name others".into()))
             }
-            (_, first) => {
-                Ok(first.into_iter().chain(left_out).map(|(why, names)| LeftOut::Probes(why, names)).collect())
-            }
+            (_, first) => Ok(first.into_iter().chain(left_out).map(|(why, probes)| LeftOut { why, probes }).collect()),
         }
     }
 }
@@ -259,14 +252,16 @@ mod tests {
     fn functions_of_this_program() {
         let probes = UPROBE.list(&format!("{}:mai?", own()), true).unwrap();
         let [main] = &probes[..] else { panic!("{probes:?}") };
-        assert_eq!(main.name, format!("uprobe:{}:main", own()));
+        // A path with blanks is in quotes.
+        let name = format!("uprobe:{}:main", crate::quoting::quote(&own()));
+        assert_eq!(main.name, name);
         assert!(main.places().starts_with("file offset 0x") && main.args.len() == 6);
         assert_eq!(&*main.sites[0].path, Path::new(&own()));
         assert!(URETPROBE.list(&format!("{}:main+4", own()), false).is_err());
         assert_eq!(URETPROBE.list(&format!("{}:main", own()), true).unwrap()[0].args[0].name, "retval");
         assert!(UPROBE.list(&own(), false).unwrap().len() > 100);
         let Err(Refusal::Nothing(near)) = UPROBE.list(&format!("{}:maim", own()), false) else { panic!() };
-        assert_eq!(near[0], format!("uprobe:{}:main", own()));
+        assert_eq!(near[0], name);
     }
 
     #[test]

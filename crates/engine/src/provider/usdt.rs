@@ -1,10 +1,9 @@
 //! `usdt:PATH:PROVIDER:NAME`: static probes that a program or library was built with.
 
 use super::elf_file::{self, ElfFile, split_path};
-use super::hook::LeftOut;
-use super::in_file::at_sites;
+use super::in_file::{at_sites, with_left_out};
 use super::pattern::is_pattern;
-use super::{ArgInfo, ArgType, Form, Place, Probe, Provider, Ready, Refusal, Site, glob, join};
+use super::{ArgInfo, ArgLocation, ArgType, Encoding, LeftOut, Probe, Provider, Ready, Refusal, Site, glob, join};
 use crate::quoting::quote;
 use std::fs::File;
 use std::path::Path;
@@ -40,11 +39,8 @@ impl Provider for Usdt {
         let tolerant = words.iter().any(|w| is_pattern(w));
         let mut all = found(&file, &words[0], &words[1], true)?;
         let misplaced = sort_out(&file, &mut all, tolerant)?;
-        let mut ready: Vec<Ready> = all.into_iter().flat_map(|probe| at_sites(&file, probe, false, tolerant)).collect();
-        if let Some(first) = ready.first_mut() {
-            first.hook.leave_out(misplaced);
-        }
-        Ok(ready)
+        let ready = all.iter().flat_map(|probe| at_sites(&file, probe, false, tolerant)).collect();
+        Ok(with_left_out(ready, misplaced))
     }
 }
 
@@ -62,9 +58,9 @@ fn found(file: &ElfFile, provider: &str, name: &str, details: bool) -> Result<Ve
     for s in all.iter().filter(wanted) {
         let args = if details { arguments(s) } else { Vec::new() };
         let note = if s.semaphore == 0 { "" } else { "with a semaphore" };
-        let places = s.args.iter().map(|a| Place::Operand(a.at.clone())).collect();
+        let locations = s.args.iter().map(|a| ArgLocation::of_operand(&a.at)).collect();
         let (offset, counter, address) = (s.offset, s.semaphore, s.address);
-        let site = Site { path: file.path.clone(), offset, counter, places, address, size: 0 };
+        let site = Site { path: file.path.clone(), offset, counter, locations, address, size: 0 };
         join(
             &mut found,
             Probe { name: full(&file.path, s), args, note: note.into(), sites: vec![site], ..Probe::default() },
@@ -105,7 +101,7 @@ fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<
     match (all.is_empty(), misplaced.is_empty()) {
         (true, _) => Err(Refusal::Wrong(why.into(), "the file's notes are damaged".into())),
         (false, true) => Ok(Vec::new()),
-        (false, false) => Ok(vec![LeftOut::Probes(why, misplaced)]),
+        (false, false) => Ok(vec![LeftOut { why, probes: misplaced }]),
     }
 }
 
@@ -113,12 +109,12 @@ fn full(path: &Path, s: &Static) -> String {
     format!("usdt:{}:{}:{}", quote(&path.to_string_lossy()), quote(&s.provider), quote(&s.name))
 }
 
-/// As the first place says; each site has its own places.
+/// As the first place says; each site has its own locations.
 fn arguments(s: &Static) -> Vec<ArgInfo> {
     let arg = |(i, a): (usize, &usdt::Arg)| {
-        let form = if a.float { Form::Float } else { Form::Int };
-        let ty = ArgType { c: a.to_string(), size: a.size.into(), signed: a.signed, form };
-        ArgInfo { name: format!("arg{i}"), ty, place: Place::Operand(a.at.clone()) }
+        let encoding = if a.float { Encoding::Float } else { Encoding::Int };
+        let ty = ArgType { c: a.to_string(), size: a.size.into(), signed: a.signed, encoding };
+        ArgInfo { name: format!("arg{i}"), ty, location: ArgLocation::of_operand(&a.at) }
     };
     s.args.iter().enumerate().map(arg).collect()
 }

@@ -22,8 +22,8 @@ const VALUES: &[(&str, &str)] = &[
     ("comm", "name of the thread"),
     ("cpu", "processor at entry"),
     ("nsecs", "time of the event"),
-    ("retval", "result of a call"),
-    ("dur", "ns from entry to end of a call"),
+    ("retval", "result of a call or another span"),
+    ("dur", "ns from start to end of a call or another span"),
     ("probe", "full name of the probe"),
     ("args", "the arguments: args.NAME"),
     ("true", "1"),
@@ -185,8 +185,8 @@ impl Checker<'_> {
     }
 
     fn name(&self, span: Span, name: &str, beside: Option<Beside>) -> Result<Typed> {
-        let call = self.schema.class == Class::Syscall;
-        let of_calls = |v: Value| match call {
+        let probe = self.schema.class == Class::Probe;
+        let of_spans = |v: Value| match self.schema.is_span() {
             true => Ok(Typed::Int(Int::Value(v))),
             false => Err(Diagnostic::new(
                 Code::NotAvailable,
@@ -201,15 +201,15 @@ impl Checker<'_> {
             "uid" => value(Value::Uid),
             "gid" => value(Value::Gid),
             "nsecs" => value(Value::Nsecs),
-            "cpu" if self.schema.class == Class::Probe => value(Value::Cpu),
-            "cpu" => of_calls(Value::Cpu),
+            "cpu" if probe => value(Value::Cpu),
+            "cpu" => of_spans(Value::Cpu),
             // The return of a function has it among what it carries.
-            "retval" if self.schema.class == Class::Probe && self.schema.arg(name).is_some() => self.field(span, name),
-            "retval" if call && self.schema.ret == Ret::Never => {
+            "retval" if probe && self.schema.arg(name).is_some() => self.field(span, name),
+            "retval" if self.schema.is_span() && self.schema.ret == Ret::Never => {
                 Err(Diagnostic::new(Code::NotAvailable, span, format!("{} never returns", self.probe())))
             }
-            "retval" => of_calls(Value::Retval),
-            "dur" => of_calls(Value::Dur),
+            "retval" => of_spans(Value::Retval),
+            "dur" => of_spans(Value::Dur),
             "comm" => Ok(Typed::Str(Str::Subject(Subject::Comm))),
             "probe" => Ok(Typed::Str(Str::Constant(self.probe().into_bytes()))),
             "true" => Ok(Typed::Cond(Cond::Const(true))),

@@ -461,7 +461,8 @@ fn verdict(text: &str, bytes: &[u8], context: &Context<'_>) -> Verdict {
     filter.matches(&Event::parse(bytes).unwrap(), context)
 }
 
-const FIXED: Fixed = Fixed { time: 5_000, cap: 0, tid: 12, pid: 11, start: 2_000, ret: -2, cpu_in: 3, cpu_out: NO_CPU };
+const FIXED: Fixed =
+    Fixed { time: 5_000, cap: 0, more_caps: 0, tid: 12, pid: 11, start: 2_000, ret: -2, cpu_in: 3, cpu_out: NO_CPU };
 const CONTEXT: Context<'static> = Context { comm: Some(b"cat\0rest"), uid: Some(1000), gid: Some(0) };
 
 #[test]
@@ -560,6 +561,39 @@ fn probes_other_than_calls_have_what_they_carry() {
     assert_eq!(check("args.f19 == 1", entry).unwrap().needs().args, 1 << 19);
     for text in ["retval == 3", "dur > 1"] {
         assert_eq!(check(text, entry).unwrap_err().code, Code::NotAvailable, "{text}");
+    }
+}
+
+#[test]
+fn a_span_of_any_probe_has_a_duration_a_result_and_a_processor() {
+    use events::dynamic::{Field, class, span};
+    let int = Type::Int(events::Int { size: 8, signed: true, fmt: events::types::Fmt::Dec });
+    let fields = [Field { name: "n".into(), ty: int }];
+    let s = span("function:/a:b", &fields).unwrap();
+    let check = |text: &str| parse(text, &[]).unwrap().check(s).unwrap();
+    let event = |fixed: Fixed| {
+        let mut bytes = Vec::new();
+        encode::fixed(&mut bytes, s, &Layout::of(s), &fixed, &[7]);
+        bytes
+    };
+    let known = Fixed { time: u64::MAX, start: 1, ret: i64::MIN, cpu_in: 3, cpu_out: 4, ..Fixed::default() };
+    let verdict = |text: &str, fixed: Fixed| {
+        let bytes = event(fixed);
+        check(text).matches(&Event::parse(&bytes).unwrap(), &Context::default())
+    };
+    let min = "retval == -9223372036854775807 - 1";
+    for text in ["dur == -2", "nsecs == -1", min, "cpu == 3 && args.n == 7", "dur >> 1 == 0x7fffffffffffffff"] {
+        assert_eq!(verdict(text, known), Verdict::Pass, "{text}");
+    }
+    assert_eq!(verdict("dur > 5ms", Fixed { start: 1, time: 5_000_002, ..known }), Verdict::Pass);
+    assert_eq!(verdict("dur > 5ms", Fixed { start: 2, time: 5_000_002, ..known }), Verdict::Rejected(0));
+    let unknown = Fixed { cap: CAP_START_UNKNOWN | CAP_NO_RESULT, ..known };
+    assert_eq!(verdict("dur > 0", unknown), Verdict::Unknown(Missing::Start));
+    assert_eq!(verdict(min, unknown), Verdict::Unknown(Missing::Retval));
+    // Points have neither.
+    let point = class("function:/a:b", &fields).unwrap();
+    for text in ["dur > 0", "retval == 0"] {
+        assert_eq!(parse(text, &[]).unwrap().check(point).unwrap_err().code, Code::NotAvailable, "{text}");
     }
 }
 

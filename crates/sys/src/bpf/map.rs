@@ -3,11 +3,11 @@
 //! A map that holds one value per CPU is read and written as one block: the values of all possible CPUs in a row, each
 //! padded to 8 bytes. Task storage is keyed by a pidfd.
 
-use super::mapping::{Mapping, Mode};
 use super::{Attr, Command, at, call, call_fd, page_size};
+use crate::mapping::{Mapping, Mode};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a map is (`enum bpf_map_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct Map {
     entries: u32,
     /// Bytes of the block that one lookup fills.
     block: usize,
+    /// It is a ring that has a reader.
+    has_reader: AtomicBool,
 }
 
 impl Map {
@@ -96,7 +98,7 @@ impl Map {
         // SAFETY: no addresses in it.
         let fd = unsafe { call_fd(Command::MapCreate, &mut attr) }?;
         let (key_size, value_size) = (spec.key_size as usize, spec.value_size as usize);
-        Ok(Map { fd, kind: spec.kind, key_size, value_size, entries: spec.entries, block })
+        Ok(Map { fd, kind: spec.kind, key_size, value_size, entries: spec.entries, block, has_reader: false.into() })
     }
 
     fn simple(kind: MapKind, name: &str, key_size: u32, value_size: u32, entries: u32, flags: u32) -> io::Result<Map> {
@@ -169,6 +171,11 @@ impl Map {
     /// Entries; of a ring, bytes.
     pub fn entries(&self) -> u32 {
         self.entries
+    }
+
+    /// Claims the one place of a ring's reader; false: it is taken.
+    pub(super) fn claim_reader(&self) -> bool {
+        !self.has_reader.swap(true, Ordering::Relaxed)
     }
 
     fn element(&self, key: &[u8]) -> io::Result<Attr> {

@@ -12,7 +12,6 @@ pub mod info;
 pub mod iter;
 pub mod link;
 pub mod map;
-pub(crate) mod mapping;
 pub mod probe;
 pub mod prog;
 pub mod ring;

@@ -13,8 +13,8 @@
 //! `each` has returned. The positions and each length are checked by [`crate::span`]; a ring that says nonsense is given up.
 
 use super::map::{Map, MapKind};
-use super::mapping::{Mapping, Mode};
 use super::page_size;
+use crate::mapping::{Mapping, Mode};
 use crate::span::{self, Nonsense};
 use std::io;
 use std::os::fd::AsFd;
@@ -36,7 +36,11 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps a ring. There must be one reader only: two would hand out each record twice.
+    /// Maps a ring.
+    ///
+    /// # Errors
+    /// `InvalidInput`: not a ring. `ResourceBusy`: it has a reader. A second one would move the position while the first hands a
+    /// record out in place.
     pub fn new(map: &Map) -> io::Result<Ring> {
         let (page, size) = (page_size(), map.entries() as usize);
         if map.kind() != MapKind::RingBuf || !size.is_power_of_two() {
@@ -44,6 +48,9 @@ impl Ring {
         }
         let consumer = Mapping::new(map.as_fd(), 0, page, Mode::Shared)?;
         let producer = Mapping::new(map.as_fd(), page, page + 2 * size, Mode::SharedRead)?;
+        if !map.claim_reader() {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         // SAFETY: the data follow the producer's page.
         let data = unsafe { producer.base().add(page) };
         let (consumer_at, producer_at) = (consumer.base().cast(), producer.base().cast());

@@ -1,7 +1,7 @@
 //! The running kernel's own BTF.
 
 use super::{Btf, Kind};
-use crate::bpf::mapping::{Mapping, Mode};
+use crate::mapping::{Mapping, Mode};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;

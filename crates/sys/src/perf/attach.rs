@@ -1,10 +1,11 @@
-//! Events that programs are set on: functions of programs and of the kernel, tracepoints, clocks and counters.
+//! Events that programs are set on: functions of programs and of the kernel, tracepoints, clocks,
+//! counters and watched addresses.
 //!
 //! All start switched off; [`crate::bpf::link::Link::perf`] sets a program on one and switches it on. Without a pid (or with -1) an
 //! event of a place in code is opened on one CPU, but its program runs on every CPU: it belongs to the place. Clocks and
 //! counters belong to the CPU, or to the thread, that they are opened for.
 
-use super::{Attr, Event, SW_CPU_CLOCK, TYPE_SOFTWARE, TYPE_TRACEPOINT, bit, open};
+use super::{Attr, Event, SW_CPU_CLOCK, TYPE_BREAKPOINT, TYPE_HARDWARE, TYPE_SOFTWARE, TYPE_TRACEPOINT, bit, open};
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -74,13 +75,58 @@ pub fn profile(cpu: u32, rate: Rate) -> io::Result<Event> {
     Event::open(&attr, -1, cpu as i32)
 }
 
-/// A counter of [`super::SOFTWARE`]: an event for every `period` counted, of a thread, or of all that a CPU runs.
-pub fn software(config: u64, period: u64, target: Target) -> io::Result<Event> {
-    let attr = Attr::new(TYPE_SOFTWARE, config).flags(bit::DISABLED).period(period);
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// A number of [`super::SOFTWARE`].
+    Software(u64),
+    /// A number of [`super::HARDWARE`].
+    Hardware(u64),
+}
+
+/// A counter: an event for every `period` counted, of a thread, or of all that a CPU runs.
+///
+/// # Errors
+/// Of the processor's: `NotFound`, `Unsupported`, where it has no such counter.
+pub fn counter(counter: Counter, period: u64, target: Target) -> io::Result<Event> {
+    let (kind, config) = match counter {
+        Counter::Software(config) => (TYPE_SOFTWARE, config),
+        Counter::Hardware(config) => (TYPE_HARDWARE, config),
+    };
+    let attr = Attr::new(kind, config).flags(bit::DISABLED).period(period);
     match target {
         Target::Thread(tid) => Event::open(&attr, tid, -1),
         Target::Cpu(cpu) => Event::open(&attr, -1, cpu as i32),
     }
+}
+
+/// Which accesses to an address are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Writes.
+    Write,
+    /// Reads and writes: x86 cannot watch reads alone.
+    ReadWrite,
+    /// Execution of the instruction that begins there.
+    Execute,
+}
+
+/// Accesses to `len` bytes at an address, by whatever a CPU runs: a debug register, of which x86 has four.
+///
+/// # Errors
+/// `ENOSPC`: all debug registers are taken. `InvalidInput`: a length other than 1, 2, 4 and 8, or an address that is not a multiple of
+/// it.
+pub fn watch(address: u64, len: u8, access: Access, cpu: u32) -> io::Result<Event> {
+    // `HW_BREAKPOINT_*` (include/uapi/linux/hw_breakpoint.h, 6.18).
+    let kind = match access {
+        Access::Write => 2,
+        Access::ReadWrite => 3,
+        Access::Execute => 4,
+    };
+    let attr =
+        Attr::new(TYPE_BREAKPOINT, 0).flags(bit::DISABLED).period(1).breakpoint(kind).configs(address, len.into());
+    // SAFETY: of a breakpoint, the kernel compares the address and never follows it.
+    unsafe { open(&attr, -1, cpu as i32) }
 }
 
 /// What a counter counts for.

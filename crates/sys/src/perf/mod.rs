@@ -15,11 +15,16 @@ pub mod ring;
 use crate::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+/// `PERF_TYPE_HARDWARE`.
+pub const TYPE_HARDWARE: u32 = 0;
 /// `PERF_TYPE_SOFTWARE`.
 pub const TYPE_SOFTWARE: u32 = 1;
 /// `PERF_TYPE_TRACEPOINT`.
 pub const TYPE_TRACEPOINT: u32 = 2;
+/// `PERF_TYPE_BREAKPOINT`.
+pub const TYPE_BREAKPOINT: u32 = 5;
 
 /// `PERF_COUNT_SW_CPU_CLOCK`: a timer of the CPU.
 pub const SW_CPU_CLOCK: u64 = 0;
@@ -38,6 +43,20 @@ pub const SOFTWARE: &[(&str, u64)] = &[
     ("alignment-faults", 7),
     ("emulation-faults", 8),
     ("cgroup-switches", 11),
+];
+
+/// The counters of `TYPE_HARDWARE` (`enum perf_hw_id`): name, another name, number.
+pub const HARDWARE: &[(&str, Option<&str>, u64)] = &[
+    ("cpu-cycles", Some("cycles"), 0),
+    ("instructions", None, 1),
+    ("cache-references", None, 2),
+    ("cache-misses", None, 3),
+    ("branch-instructions", Some("branches"), 4),
+    ("branch-misses", None, 5),
+    ("bus-cycles", None, 6),
+    ("frontend-stalls", None, 7),
+    ("backend-stalls", None, 8),
+    ("ref-cycles", None, 9),
 ];
 
 /// Bytes of the block: up to `PERF_ATTR_SIZE_VER5` (Linux 4.1). Nothing here is set beyond.
@@ -110,6 +129,7 @@ mod at {
     pub const PERIOD: usize = 16;
     pub const SAMPLE_TYPE: usize = 24;
     pub const FLAGS: usize = 40;
+    pub const BREAKPOINT_TYPE: usize = 52;
     pub const CONFIG1: usize = 56;
     pub const CONFIG2: usize = 64;
     pub const CLOCKID: usize = 92;
@@ -165,6 +185,11 @@ impl Attr {
         self.flags(bit::USE_CLOCKID).u32(at::CLOCKID, libc::CLOCK_MONOTONIC as u32)
     }
 
+    /// Of a breakpoint: which accesses to it count (`HW_BREAKPOINT_*`).
+    fn breakpoint(self, kind: u32) -> Attr {
+        self.u32(at::BREAKPOINT_TYPE, kind)
+    }
+
     /// The two words whose meaning depends on the type.
     fn configs(self, config1: u64, config2: u64) -> Attr {
         self.u64(at::CONFIG1, config1).u64(at::CONFIG2, config2)
@@ -173,7 +198,11 @@ impl Attr {
 
 /// An open event. Dropping it closes it.
 #[derive(Debug)]
-pub struct Event(OwnedFd);
+pub struct Event {
+    fd: OwnedFd,
+    /// Its ring has a reader.
+    has_reader: AtomicBool,
+}
 
 impl Event {
     /// Opens an event of thread `pid` (-1: all, 0: the caller) on CPU `cpu` (-1: all, but then one thread).
@@ -198,7 +227,7 @@ impl Event {
 
     /// Sends its records to the ring of `other`, which must be on the same CPU.
     pub fn output_to(&self, other: &Event) -> io::Result<()> {
-        self.control(IOC_SET_OUTPUT, other.0.as_raw_fd())
+        self.control(IOC_SET_OUTPUT, other.fd.as_raw_fd())
     }
 
     /// Runs a program at each of its events.
@@ -210,25 +239,30 @@ impl Event {
     pub fn id(&self) -> io::Result<u64> {
         let mut id = 0u64;
         // SAFETY: the kernel writes 8 bytes.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), IOC_ID as _, &raw mut id) }.into())?;
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), IOC_ID as _, &raw mut id) }.into())?;
         Ok(id)
+    }
+
+    /// Claims the one place of its ring's reader; false: it is taken.
+    fn claim_reader(&self) -> bool {
+        !self.has_reader.swap(true, Ordering::Relaxed)
     }
 
     fn control(&self, request: libc::c_ulong, value: i32) -> io::Result<()> {
         // SAFETY: requests that take an integer.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, libc::c_long::from(value)) }.into()).map(drop)
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), request as _, libc::c_long::from(value)) }.into()).map(drop)
     }
 }
 
 impl AsFd for Event {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
 impl From<Event> for OwnedFd {
     fn from(event: Event) -> OwnedFd {
-        event.0
+        event.fd
     }
 }
 
@@ -240,7 +274,7 @@ unsafe fn open(attr: &Attr, pid: i32, cpu: i32) -> io::Result<Event> {
     // SAFETY: the block is as long as it says; no group; the caller's promise; the descriptor is ours.
     unsafe {
         let fd = check(libc::syscall(libc::SYS_perf_event_open, attr.0.as_ptr(), pid, cpu, -1, FLAG_CLOEXEC))?;
-        Ok(Event(OwnedFd::from_raw_fd(fd as i32)))
+        Ok(Event { fd: OwnedFd::from_raw_fd(fd as i32), has_reader: false.into() })
     }
 }
 
@@ -248,6 +282,13 @@ unsafe fn open(attr: &Attr, pid: i32, cpu: i32) -> io::Result<Event> {
 pub fn online_cpus() -> io::Result<Vec<u32>> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     crate::bpf::map::parse_cpus(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Whether the kernel knows the performance counters of the processor. A virtual machine often has none.
+pub fn has_hardware_counters() -> bool {
+    let is_cpu = |name: &str| name == "cpu" || name.starts_with("cpu_");
+    let all = std::fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten().flatten();
+    all.into_iter().any(|device| device.file_name().to_str().is_some_and(is_cpu))
 }
 
 /// `kernel.perf_event_paranoid`: 2 leaves an ordinary user his own processes, without the kernel; 3 and more (a patch of some
@@ -269,6 +310,7 @@ mod tests {
         assert_eq!(word(40), 1 << 8 | 1 << 25);
         assert_eq!((word(56), word(64)), (8, 9));
         assert_eq!(attr.0[92..96], 1i32.to_ne_bytes());
+        assert_eq!(Attr::new(5, 0).breakpoint(3).get(48), 3 << 32);
         assert_eq!(Attr::new(1, 0).frequency(99).get(40), 1 << 10);
     }
 }

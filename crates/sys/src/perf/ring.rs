@@ -13,8 +13,8 @@
 
 use super::Event;
 use super::record::HEADER;
-use crate::bpf::mapping::{Mapping, Mode};
 use crate::bpf::page_size;
+use crate::mapping::{Mapping, Mode};
 use crate::span::{self, Nonsense};
 use std::io;
 use std::os::fd::AsFd;
@@ -41,12 +41,16 @@ impl Ring {
     ///
     /// # Errors
     /// `EPERM`: more than `kernel.perf_event_mlock_kb` allows; fewer pages may do. `EINVAL`: an inherited event of all CPUs.
+    /// `ResourceBusy`: it has a reader.
     pub fn new(event: &Event, pages: usize) -> io::Result<Ring> {
         if !pages.is_power_of_two() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let page = page_size();
         let map = Mapping::new(event.as_fd(), 0, page * (pages + 1), Mode::Shared)?;
+        if !event.claim_reader() {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         Ok(Ring::of(map, page, pages))
     }
 

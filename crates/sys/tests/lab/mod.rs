@@ -1,35 +1,26 @@
 //! What tests of programs need: one at a time, little programs, counters.
 #![allow(dead_code)]
 
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard};
 use sys::bpf::info::{self, Object};
 use sys::bpf::map::Map;
 use sys::bpf::prog::{Program, ProgramSpec};
+pub use testkit::skip;
 
 /// One test at a time: they count what they leave behind.
 static ALONE: Mutex<()> = Mutex::new(());
 
-pub fn start(test: &str) -> Option<MutexGuard<'static, ()>> {
+#[track_caller]
+pub fn start() -> Option<MutexGuard<'static, ()>> {
     let guard = ALONE.lock().unwrap_or_else(|e| e.into_inner());
-    let own_namespace = std::fs::read_link("/proc/self/ns/pid").is_ok_and(|l| l.as_os_str() != "pid:[4026531836]");
     let why = match info::ids(Object::Program).and_then(|_| Map::array("probe", 8, 1, 0)) {
         Err(e) => e.to_string(),
-        Ok(_) if own_namespace => "in a pid namespace of its own".into(),
+        Ok(_) if testkit::own_pid_namespace() => "in a pid namespace of its own".into(),
         Ok(_) => return Some(guard),
     };
-    skip("root", test, &why);
+    skip("root", &why);
     None
-}
-
-/// Says that a test does not run, and has it counted.
-pub fn skip(tier: &str, test: &str, why: &str) {
-    println!("skipped: {test}: {why}");
-    if let Some(file) = std::env::var_os("TRAPLINE_SKIPS") {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-        writeln!(file, "{tier}\t{test}\t{why}").unwrap();
-    }
 }
 
 pub type Insn = (u8, u8, u8, i16, i32);

@@ -1,7 +1,7 @@
 //! Events that are no calls, each with a type of its own.
 
 use super::sink::Values;
-use super::{arguments, call_name, head, int, moment, start, who, write};
+use super::{arguments, call_name, head, int, moment, result, span, start, who, write};
 use crate::names as constants;
 use events::generated::flags;
 use events::walk::{Phase, Sink};
@@ -33,8 +33,15 @@ pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
     write::key(v.out, "name");
     write::string(v.out, ev.schema.name);
     who(ev, v);
-    moment(v, "time_ns", Some(ev.time()));
+    if ev.is_span() {
+        span(ev, v);
+    } else {
+        moment(v, "time_ns", Some(ev.time()));
+    }
     arguments(ev, Phase::In, v);
+    if ev.is_span() {
+        result(ev, v);
+    }
     v.out.push(b'}');
 }
 

@@ -45,7 +45,11 @@ pub fn write(rows: &[Row], columns: &[Column], out: &mut Vec<u8>) {
 }
 
 fn cell(c: Column, name: &str, s: &Stats, percent: f64) -> String {
-    let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
+    // In whole numbers, rounded: a double has no room for all digits.
+    let seconds = |ns: u64| {
+        let us = ns / 1000 + u64::from(ns % 1000 >= 500);
+        format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
+    };
     match c {
         Column::Percent => format!("{percent:.2}"),
         Column::Total => seconds(s.total),

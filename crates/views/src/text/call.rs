@@ -31,7 +31,7 @@ pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, 
     result::write(ev, names, opts, out);
 }
 
-/// An event of a probe that is no call: its name, and its fields by name.
+/// An event of a probe that is no call: its name, its fields by name, and the result of a span.
 pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
     coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
     out.push(b'(');
@@ -43,6 +43,13 @@ pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
         named(ev, i, &mut sink);
     }
     out.push(b')');
+    if ev.is_span() {
+        out.extend_from_slice(b" = ");
+        match ev.caps() & CAP_NO_RESULT {
+            0 => result::write(ev, names, opts, out),
+            _ => out.push(b'?'),
+        }
+    }
 }
 
 /// A call that is still running: what is known at entry.

@@ -108,12 +108,12 @@ impl Text {
 
     fn stamp(&mut self, start: u64, out: &mut Vec<u8>) {
         const S: i64 = 1_000_000_000;
-        let real = start as i64 + self.opts.realtime_offset;
-        let (secs, micros) = (real.div_euclid(S), real.rem_euclid(S) / 1000);
+        let real = i128::from(start) + i128::from(self.opts.realtime_offset);
+        let (secs, micros) = (real.div_euclid(S.into()), real.rem_euclid(S.into()) as i64 / 1000);
         match self.opts.stamp {
             Stamp::None => return,
             Stamp::Clock | Stamp::ClockMicros => {
-                let day = (secs + self.opts.utc_offset).rem_euclid(86400);
+                let day = (secs + i128::from(self.opts.utc_offset)).rem_euclid(86400) as i64;
                 two(day / 3600, out);
                 out.push(b':');
                 two(day / 60 % 60, out);
@@ -138,8 +138,10 @@ impl Text {
     }
 
     fn duration(&self, ev: &Event<'_>, out: &mut Vec<u8>) {
-        if self.opts.duration && ev.caps() & events::layout::CAP_START_UNKNOWN == 0 {
-            let ns = ev.time().saturating_sub(ev.start());
+        if self.opts.duration
+            && ev.caps() & events::layout::CAP_NO_RESULT == 0
+            && let Some(ns) = ev.duration()
+        {
             out.extend_from_slice(b" <");
             dec(ns / 1_000_000_000, out);
             six((ns % 1_000_000_000 / 1000) as i64, out);
@@ -172,15 +174,14 @@ impl View for Text {
             let line = out.len();
             self.prefix(ev, names, out);
             call::complete(ev, names, &self.opts, line, out);
-            if ev.caps() & events::layout::CAP_NO_RESULT == 0 {
-                self.duration(ev, out);
-            }
+            self.duration(ev, out);
             out.push(b'\n');
             return;
         }
         if ev.schema.class == events::Class::Probe {
             self.prefix(ev, names, out);
             call::probe(ev, names, &self.opts, out);
+            self.duration(ev, out);
             out.push(b'\n');
             return;
         }

@@ -10,7 +10,7 @@ pub mod memory;
 
 use events::encode::{self, Fixed};
 use events::event::Cap;
-use events::layout::{Layout, NO_CPU, Shape};
+use events::layout::{Layout, Shape};
 use events::schema::{Class, MAX_ARGS, Schema};
 use events::{Mem, Type};
 pub use memory::{Iov, Message, Side};
@@ -51,16 +51,7 @@ impl Call {
     }
 
     fn of(schema: &'static Schema) -> Call {
-        let fixed = Fixed {
-            time: 2_000_150_000,
-            cap: 0,
-            tid: 7,
-            pid: 7,
-            start: 2_000_100_000,
-            ret: 0,
-            cpu_in: NO_CPU,
-            cpu_out: NO_CPU,
-        };
+        let fixed = Fixed { time: 2_000_150_000, tid: 7, pid: 7, start: 2_000_100_000, ..Fixed::default() };
         Call { schema, fixed, args: [0; MAX_ARGS], set: [false; MAX_ARGS], data: Vec::new() }
     }
 

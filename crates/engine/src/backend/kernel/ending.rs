@@ -9,9 +9,7 @@
 //! and those that are gone; the session is over when the numbers are equal. A thread that nobody collects is never gone: those are
 //! waited for as long as they need to switch for the last time.
 
-use super::Drain;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use super::{Each, Kernel, Phase};
 use sys::{process, time};
 
 /// How long a thread that has ended may take to switch for the last time, ns.
@@ -20,7 +18,21 @@ const LAST_SWITCH: u64 = 50_000_000;
 /// events.
 const PATIENCE: u64 = 10_000_000_000;
 
-impl Drain {
+/// What happened last among threads that are ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Patience {
+    last: u64,
+    seen: (u64, u64),
+}
+
+impl Patience {
+    /// Begins to wait.
+    pub(super) fn now() -> Patience {
+        Patience { last: time::monotonic(), seen: (0, 0) }
+    }
+}
+
+impl Kernel {
     /// Whether all traced threads have reached their end. The counters know of ends whose events found a ring full.
     pub(super) fn all_ended(&self) -> bool {
         let (begun, ended, _) = self.loaded.threads();
@@ -32,29 +44,26 @@ impl Drain {
         self.alive.retain(|tid| !process::has_ended(*tid as i32));
     }
 
-    /// Goes on until the threads that have reached their end are gone. How many are not, and may have had more events.
-    pub(super) fn see_them_out(&mut self) -> u64 {
-        let mut last = time::monotonic();
-        let mut seen = (0, 0);
-        while self.loaded.sees_threads_go && !self.shared.stop.load(Ordering::Acquire) {
-            let now = time::monotonic();
-            let some = self.round(now);
-            let (_, ended, gone) = self.loaded.threads();
-            if gone >= ended {
-                return 0;
-            }
-            if some || seen != (ended, gone) {
-                (last, seen) = (now, (ended, gone));
-            }
-            let waits = now.saturating_sub(last);
-            if waits > LAST_SWITCH && self.leaving.iter().all(|tid| process::has_ended(*tid as i32)) {
-                return 0;
-            }
-            if waits > PATIENCE {
-                return ended - gone;
-            }
-            self.pause(Duration::from_millis(1));
+    /// A round of a session whose threads have reached their end, until they are gone; those that are not in the end are counted, because
+    /// they may have had more events.
+    pub(super) fn see_them_out(&mut self, mut patience: Patience, each: Each<'_>) -> usize {
+        let now = time::monotonic();
+        let n = self.round(now, true, each);
+        let (_, ended, gone) = self.loaded.threads();
+        if n > 0 || patience.seen != (ended, gone) {
+            patience = Patience { last: now, seen: (ended, gone) };
         }
-        0
+        let waits = now.saturating_sub(patience.last);
+        let all_gone = !self.loaded.sees_threads_go
+            || gone >= ended
+            || waits > LAST_SWITCH && self.leaving.iter().all(|tid| process::has_ended(*tid as i32));
+        if !all_gone && waits <= PATIENCE && !self.stopping {
+            self.phase = Phase::Ending(patience);
+            return n;
+        }
+        self.cut_off = if all_gone || self.stopping { 0 } else { ended - gone };
+        self.phase = Phase::Over;
+        // All that will come has come: it is shown while the programs are detached.
+        n + self.round(u64::MAX, true, each)
     }
 }

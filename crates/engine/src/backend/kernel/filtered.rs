@@ -1,7 +1,7 @@
 //! What the filters of the programs have held back.
 
 use super::load::Loaded;
-use crate::sieve::Filtered;
+use crate::pipeline::filter::Filtered;
 
 /// Reads the counters of the programs. Behind the last part that has a counter of its own, parts share one.
 pub fn count(loaded: &Loaded) -> Filtered {

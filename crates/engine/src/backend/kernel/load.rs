@@ -3,27 +3,29 @@
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
 use super::parallel::{self, Job};
-use super::probes::{Counts, Probe};
+use super::probes::AttachedProbe;
+use super::refusal::{refused, rejected};
+use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
 use super::{notice, orders, tables};
+use crate::backend::stats::{Counts, Losses, Passed, Spent, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::losses::{Losses, Passed, large_enough};
 use crate::plan::{Plan, Target as PlanTarget};
+use crate::provider::kernel_name;
 use bpf::scratch;
 use bpf::syscalls::{self, Maps, Session, Source, state};
 use bpf::{BtfOffsets, frame::Generated};
+use events::StreamId;
+use events::stream::Scope;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
 use sys::btf::{KernelBtf, Kind};
-
-/// Where the number of an enabling stands in that of a stream; below it is the processor.
-pub const PROBE_SHIFT: u32 = 16;
 
 /// The kernel's side of a session. Dropping it detaches everything.
 pub struct Loaded {
@@ -34,7 +36,9 @@ pub struct Loaded {
     /// What was taken out of each.
     pub passed: Vec<Passed>,
     /// Probes other than calls.
-    pub probes: Vec<Probe>,
+    pub probes: Vec<AttachedProbe>,
+    /// Their rings.
+    pub sets: Vec<RingSet>,
     /// Shows the calls in flight, where this kernel can.
     pub iterator: Option<notice::TaskIterator>,
     /// The rows of calls, where they may change.
@@ -55,41 +59,12 @@ pub struct Loaded {
     _maps: Vec<Map>,
 }
 
-pub(super) fn refused(what: &str, e: &io::Error) -> Error {
-    let todo = match e.raw_os_error() {
-        Some(1 | 13) => "run as root, or with CAP_BPF and CAP_PERFMON; --backend ptrace needs neither",
-        _ => "use --backend ptrace",
-    };
-    Error::failed(what, e.to_string(), todo)
-}
-
-/// A rejection by the verifier is trapline's mistake: the program and the kernel's log are kept.
-pub(super) fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
-    // The verifier is content, and there is no descriptor left for the program.
-    const EMFILE: i32 = 24;
-    let errno = e.error.raw_os_error();
-    if errno == Some(EMFILE) || errno == Some(1) && e.log.is_empty() {
-        return refused("bpf(2)", &e.error);
-    }
-    let path = std::env::temp_dir().join(format!("trapline-rejected-{}-{}.log", e.name, std::process::id()));
-    let text = format!("{}: {}\n\n{program}\n\n{}\n", e.name, e.error, e.log);
-    let kept = sys::process::write_private(&path, text.as_bytes());
-    let last = e.log.lines().rev().find(|l| !l.trim().is_empty() && !l.starts_with("processed")).unwrap_or_default();
-    let where_ =
-        if kept.is_ok() { format!("please report it with {}", path.display()) } else { "please report it".into() };
-    Error::failed(
-        format!("BPF program {}", e.name),
-        format!("the kernel's verifier rejects it, which is a mistake of trapline's: {last}"),
-        format!("{where_}; --backend ptrace works meanwhile"),
-    )
-}
-
 /// Loads everything for `plan`.
 ///
 /// Most of the time goes into the verifier, which takes several programs at once: what waits for nothing runs in threads. They
 /// have all ended when this returns.
 pub fn load(plan: &Plan) -> Result<Loaded> {
-    load_filtered(plan, crate::sieve::in_programs(plan))
+    load_filtered(plan, crate::pipeline::filter::in_programs(plan))
 }
 
 /// The same with filters of the selected calls, as [`Session::filters`] wants them.
@@ -173,12 +148,31 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     if plan.probes.len() > 16 {
         let _ = sys::process::raise_file_limit();
     }
-    let share = super::probes::share(plan.buffer, plan.probes.len());
+    let sets = ring_set::make(&plan.probes, made.cpus, plan.buffer).map_err(|e| refused("BPF ring", &e))?;
+    let own = !ring_set::are_shared(&plan.probes);
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
-    let (tasks, cpus, settings) = (&made.tasks, made.cpus, (&offsets, &session));
-    let job = |e| Box::new(move || Probe::load(e, tasks, settings, cpus, share)) as Job<Result<Option<Probe>>>;
-    for probe in parallel::run_waiting(plan.probes.iter().map(job).collect()) {
-        probes.extend(probe?);
+    let (tasks, settings) = (&made.tasks, (&offsets, &session));
+    let failed = &AtomicBool::new(false);
+    let job = |(e, set): (_, usize)| {
+        let rings = sets.get(set).map(RingSet::descriptors).unwrap_or_default();
+        let load = move || match failed.load(Ordering::Relaxed) {
+            true => Ok(None),
+            false => AttachedProbe::load(e, tasks, settings, rings, (set, own))
+                .inspect_err(|_| failed.store(true, Ordering::Relaxed)),
+        };
+        Box::new(load) as Job<Result<Option<AttachedProbe>>>
+    };
+    let numbered = plan.probes.iter().zip(ring_set::numbers(&plan.probes));
+    let mut refusal = None;
+    for probe in parallel::run_waiting(numbered.map(job).collect()) {
+        match probe {
+            Ok(probe) => probes.extend(probe),
+            Err(e) => refusal = refusal.or(Some(e)),
+        }
+    }
+    if let Some(e) = refusal {
+        take_down(&mut probes, &slow_links);
+        return Err(e);
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     let MapSet { tasks, counters, cpus, others, ring_maps } = made;
@@ -188,6 +182,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         passed: vec![Passed::default(); rings.len()],
         rings,
         probes,
+        sets,
         iterator: None,
         rows_of_calls,
         counters,
@@ -292,7 +287,7 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
 
 /// Whether tasks may have events after they have announced their end: those of probes in the kernel.
 fn sees_threads_go(plan: &Plan) -> bool {
-    let in_kernel = |e: &Enabling| e.hook.as_ref().is_some_and(|h| h.file().is_none());
+    let in_kernel = |e: &Enabling| e.point.as_ref().is_some_and(|p| p.file().is_none());
     !matches!(plan.target, PlanTarget::All { .. }) && plan.probes.iter().any(in_kernel)
 }
 
@@ -386,19 +381,6 @@ pub fn has_single_calls(plan: &Plan) -> bool {
     single_calls(plan).is_some()
 }
 
-/// The kernel's name of a call where its tracepoints differ from the call's (`arch/x86/entry/syscalls/syscall_64.tbl`).
-pub fn kernel_name(name: &str) -> &str {
-    match name {
-        "stat" => "newstat",
-        "fstat" => "newfstat",
-        "lstat" => "newlstat",
-        "uname" => "newuname",
-        "sendfile" => "sendfile64",
-        "umount2" => "umount",
-        name => name,
-    }
-}
-
 /// Types of the functions that programs consist of: callbacks are only taken with them.
 struct Functions {
     btf: OwnedFd,
@@ -420,6 +402,19 @@ impl Functions {
     }
 }
 
+/// Detaches probes and closes links. Closing some takes long: a process that nobody waits for does it when trapline has ended.
+fn take_down(probes: &mut [AttachedProbe], slow_links: &[Link]) {
+    probes.iter().for_each(AttachedProbe::stop);
+    if !probes.is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let of_probes = probes.iter_mut().flat_map(|p| p.detach());
+    let fds: Vec<BorrowedFd> = slow_links.iter().chain(of_probes).map(|l| l.as_fd()).collect();
+    if !fds.is_empty() {
+        sys::process::leave_behind(&fds);
+    }
+}
+
 impl Loaded {
     /// Loads the iterator, where this kernel has one.
     pub fn add_iterator(&mut self, later: Later) {
@@ -430,23 +425,14 @@ impl Loaded {
     /// The command is about to begin, or all processes are attached to: what the kernel has left out before is not of the session.
     pub fn begin(&mut self) {
         self.missed_before = self.missed();
-        self.probes.iter_mut().for_each(Probe::begin);
+        self.probes.iter_mut().for_each(AttachedProbe::begin);
     }
 
     /// Detaches the programs: no event comes after this.
     pub fn detach(&mut self) {
-        // As long as any of their programs runs.
-        self.probes.iter().for_each(Probe::stop);
-        if !self.probes.is_empty() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        // Closing these takes long: a process that nobody waits for does it when trapline has ended. It is made while the
-        // others are attached, so that on a whole machine it is known as trapline's own from its birth.
-        let of_probes = self.probes.iter_mut().flat_map(|p| p.detach());
-        let fds: Vec<i32> = self.slow_links.iter().chain(of_probes).map(|l| l.as_fd().as_raw_fd()).collect();
-        if !fds.is_empty() {
-            sys::process::leave_behind(&fds);
-        }
+        // The process that closes slow links is made while the others are attached, so that on a whole machine it is known as
+        // trapline's own from its birth.
+        take_down(&mut self.probes, &self.slow_links);
         self.links.clear();
     }
 
@@ -467,9 +453,9 @@ impl Loaded {
     pub fn large_enough_buffer(&self) -> Option<u64> {
         /// The kernel's limit of a ring.
         const MOST: u64 = 1 << 30;
-        let share = self.probes.len().next_power_of_two() as u64;
+        let share = self.sets.len().next_power_of_two() as u64;
         let calls = self.rings.iter().zip(&self.passed).map(|ring| (ring, 1));
-        let probes = self.probes.iter().flat_map(|p| p.rings.iter().zip(&p.passed)).map(|ring| (ring, share));
+        let probes = self.sets.iter().flat_map(|s| s.rings.iter().zip(&s.passed)).map(|ring| (ring, share));
         let mut all = 0;
         for (((ring, passed), share), stream) in calls.chain(probes).zip(self.streams()) {
             let dropped = self.dropped_on(stream);
@@ -506,46 +492,48 @@ impl Loaded {
             .sum()
     }
 
-    /// The streams that rings feed: the processors for calls, and for each enabling processors of its own.
-    pub fn streams(&self) -> Vec<u32> {
-        let cpus = 0..self.rings.len() as u32;
-        let probes = (1u32..)
-            .zip(&self.probes)
-            .flat_map(|(nth, p)| (0..p.rings.len() as u32).map(move |cpu| nth << PROBE_SHIFT | cpu));
+    /// The streams that rings feed: the processors for calls, and for each set of rings of probes processors of its own.
+    pub fn streams(&self) -> Vec<StreamId> {
+        let cpus = (0..self.rings.len() as u32).map(StreamId::cpu);
+        let probes = (1..)
+            .zip(&self.sets)
+            .flat_map(|(nth, s)| (0..s.rings.len() as u32).map(move |cpu| StreamId::new(Scope::Cpu(cpu), nth)));
         cpus.chain(probes).collect()
     }
 
     /// Events that found the ring of a stream full.
-    pub fn dropped_on(&self, stream: u32) -> u64 {
-        let cpu = stream & ((1 << PROBE_SHIFT) - 1);
-        if let Some(nth) = (stream >> PROBE_SHIFT).checked_sub(1) {
-            return self.probes.get(nth as usize).map_or(0, |p| p.dropped_on(cpu));
+    pub fn dropped_on(&self, stream: StreamId) -> u64 {
+        let Scope::Cpu(cpu) = stream.scope() else { return 0 };
+        if let Some(nth) = stream.enabling().checked_sub(1) {
+            return self.probes.iter().filter(|p| p.rings.0 == usize::from(nth)).map(|p| p.dropped_on(cpu)).sum();
         }
         self.counters.word(scratch::index(cpu, scratch::DROPPED)).map_or(0, |w| w.load(Ordering::Relaxed))
     }
 
     /// The ring of a stream.
-    pub fn ring_of(&self, stream: u32) -> Option<&Ring> {
-        let cpu = (stream & ((1 << PROBE_SHIFT) - 1)) as usize;
-        match (stream >> PROBE_SHIFT).checked_sub(1) {
-            None => self.rings.get(cpu),
-            Some(nth) => self.probes.get(nth as usize)?.rings.get(cpu),
-        }
+    pub fn ring_of(&self, stream: StreamId) -> Option<&Ring> {
+        let Scope::Cpu(cpu) = stream.scope() else { return None };
+        let rings = match stream.enabling().checked_sub(1) {
+            None => &self.rings,
+            Some(nth) => &self.sets.get(usize::from(nth))?.rings,
+        };
+        rings.get(cpu as usize)
     }
 
     /// Sets what is held back, of calls and of all other probes.
     pub fn switch(&self, to: u64) {
-        orders::set(&self.counters, self.cpus, to);
+        orders::set(&self.counters, scratch::Shape::CALLS, self.cpus, to);
         self.probes.iter().for_each(|p| p.switch(to));
     }
 
     /// What was counted of each enabling.
     pub fn probe_counts(&self) -> Vec<(String, Counts)> {
-        self.probes.iter().map(|p| (p.name.clone(), p.counts())).collect()
+        let counts = |p: &AttachedProbe| Some((p.name.clone(), p.counts(self.sets.get(p.rings.0)?)));
+        self.probes.iter().filter_map(counts).collect()
     }
 
     /// Events of the session itself, of these classes.
-    pub fn say(&self, classes: &[&'static events::Schema], merge: &mut super::merge::Merge) {
+    pub fn say(&self, classes: &[&'static events::Schema], merge: &mut crate::pipeline::merge::Merge) {
         let pid = sys::process::own_pid() as u32;
         for schema in classes {
             merge.push(&notice::process(schema, sys::time::monotonic(), (pid, pid), &[], &[]));
@@ -565,9 +553,9 @@ impl Loaded {
     }
 
     /// What the programs of calls and tasks have cost, where the kernel has measured it.
-    pub fn spent(&self) -> Vec<super::cost::Spent> {
+    pub fn spent(&self) -> Vec<Spent> {
         let told = self.programs.iter().filter_map(|p| sys::bpf::info::program(p).ok());
-        told.map(|p| super::cost::Spent { name: p.name, runs: p.run_count, ns: p.run_time_ns }).collect()
+        told.map(|p| Spent { name: p.name, runs: p.run_count, ns: p.run_time_ns }).collect()
     }
 
     /// Traces the task behind a pidfd, starting in this state.
@@ -601,8 +589,8 @@ impl MapSet {
 
     /// Sets the switch of a session that takes orders; the rows that it may change.
     fn open_to_orders(&self, plan: &Plan) -> io::Result<Option<Values>> {
-        let [scratch, rows, _] = &self.others[..] else { unreachable!("made with three") };
-        orders::begin(scratch, orders::first(plan))?;
+        let [buffers, rows, _] = &self.others[..] else { unreachable!("made with three") };
+        orders::begin(buffers, scratch::Shape::CALLS, orders::first(plan))?;
         plan.named.then(|| rows.mmap()).transpose()
     }
 
@@ -618,10 +606,11 @@ impl MapSet {
 
     fn descriptors(&self) -> Maps {
         let fd = |m: &Map| m.as_fd().as_raw_fd();
-        let [scratch, rows, switches] = &self.others[..] else { unreachable!("made with three") };
+        let [buffers, rows, switches] = &self.others[..] else { unreachable!("made with three") };
         Maps {
             tasks: fd(&self.tasks),
-            scratch: fd(scratch),
+            scratch: fd(buffers),
+            shape: scratch::Shape::CALLS,
             rings: self.ring_maps.iter().map(fd).collect(),
             rows: fd(rows),
             row_count: rows.entries() as i32,

@@ -8,8 +8,8 @@
 //! moment at which the program saw the call, and so stands before the call's end. Where iterators cannot be loaded there are no
 //! notices.
 
-use super::merge::Merge;
 use crate::capture::{self, Limits, Memory};
+use crate::pipeline::merge::Merge;
 use crate::select::Calls;
 use bpf::btf_offsets::Ids;
 use bpf::btf_offsets::Namespace;
@@ -235,9 +235,8 @@ impl InFlight {
             tid: self.tid,
             pid: self.pid,
             start: self.start,
-            ret: 0,
             cpu_in: self.cpu,
-            cpu_out: NO_CPU,
+            ..Fixed::default()
         };
         encode::fixed(out, schema, layout, &f, &args);
         if whole {

@@ -1,15 +1,14 @@
 //! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
 
-use super::{Drain, notice};
-use crate::control::{Order, Standing, Stream};
+use super::{Kernel, notice};
+use crate::control::{Order, State, Stream};
 use crate::plan::Plan;
-use crate::recorder::{self, Recorder};
 use crate::select::Calls;
 use bpf::capture_row::{FLAGS, ROW, WANTED};
-use bpf::scratch;
+use bpf::scratch::{self, Shape};
 use bpf::syscalls::session_switch::{NO_UNKNOWN, STOPPED};
-use events::Schema;
 use events::generated::{P_PAUSED, P_RESUMED, X86_64};
+use events::{Schema, StreamId};
 use std::io;
 use std::sync::atomic::Ordering;
 use sys::bpf::map::{Map, Values};
@@ -25,17 +24,17 @@ fn word(stopped: bool, calls: &Calls) -> u64 {
 }
 
 /// Sets the switch in the scratch buffers of all processors, before a program looks at it.
-pub fn begin(buffers: &Map, switch: Option<u64>) -> io::Result<()> {
+pub fn begin(buffers: &Map, shape: Shape, switch: Option<u64>) -> io::Result<()> {
     if let Some(switch) = switch {
-        set(&buffers.mmap()?, buffers.entries(), switch);
+        set(&buffers.mmap()?, shape, buffers.entries(), switch);
     }
     Ok(())
 }
 
 /// Sets the switch in the scratch buffers of `cpus` processors.
-pub fn set(buffers: &Values, cpus: u32, switch: u64) {
+pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
     for cpu in 0..cpus {
-        if let Some(word) = buffers.word(scratch::index(cpu, scratch::SWITCH)) {
+        if let Some(word) = buffers.word(shape.index(cpu, scratch::SWITCH)) {
             word.store(switch, Ordering::Release);
         }
     }
@@ -68,12 +67,11 @@ impl Held {
     }
 }
 
-impl Drain {
-    /// Carries out the order that waits, if any.
-    pub(super) fn obey(&mut self) {
-        let Some(order) = self.shared.desk.take() else { return };
+impl Kernel {
+    /// Carries an order out.
+    pub(super) fn obey(&mut self, order: Order) -> State {
         match order {
-            Order::Look => {}
+            Order::Status => {}
             Order::Stop => {
                 self.held.stopped = true;
                 self.switch();
@@ -93,8 +91,7 @@ impl Drain {
                 self.switch();
             }
         }
-        let standing = self.standing();
-        self.shared.desk.answer(standing);
+        self.state()
     }
 
     /// An event that says that the session was stopped or goes on.
@@ -107,16 +104,16 @@ impl Drain {
         self.loaded.switch(word(self.held.stopped, &self.held.calls));
     }
 
-    fn standing(&self) -> Standing {
+    fn state(&self) -> State {
         let skipped = self.attribution.count(&self.loaded.misses());
-        let fill = |stream: u32| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
+        let fill = |stream: StreamId| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
         let streams = self.loaded.streams().into_iter().map(|stream| {
             let (used, size) = fill(stream);
-            Stream { name: recorder::name_of(stream.into()), used, size, dropped: self.loaded.dropped_on(stream) }
+            Stream { name: stream.to_string(), used, size, dropped: self.loaded.dropped_on(stream) }
         });
-        Standing {
+        State {
             streams: streams.collect(),
-            kept: self.keep.as_ref().map(Recorder::so_far),
+            kept: None,
             losses: self.loaded.losses(),
             skipped,
             enablings: self.loaded.probe_counts(),

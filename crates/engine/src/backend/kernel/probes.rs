@@ -1,176 +1,144 @@
-//! Probes other than calls: a program, a scratch buffer and a ring per CPU for each enabling, so that none can make another
-//! lose events.
+//! Probes other than calls: a program and a scratch buffer per CPU for each enabling.
 
-use super::load::{refused, rejected};
-use crate::enabling::Enabling;
+use super::attach::attempt::{Refused, attach_somehow, mistake};
+use super::attach::{self, Way};
+use super::refusal::refused;
+use super::ring_set::RingSet;
+use crate::backend::stats::Counts;
+use crate::enabling::{Enabling, Number, Source};
 use crate::error::{Error, Result};
-use crate::losses::Passed;
+use crate::provider::{ArgLocation, AttachPoint};
 use bpf::BtfOffsets;
-use bpf::probes::{self, Whose};
-use bpf::scratch;
+use bpf::probes::{self, Field, Tail, Value, Whose};
+use bpf::scratch::{self, Shape};
 use bpf::syscalls::{Maps, Session};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
 use sys::bpf::link::Link;
 use sys::bpf::map::{MMAPABLE, Map, Values};
-use sys::bpf::prog::{LoadError, Program};
-use sys::bpf::ring::Ring;
+use sys::bpf::prog::Program;
 
 /// An enabling's side in the kernel. Dropping it detaches its program.
-pub struct Probe {
+pub struct AttachedProbe {
     /// Its name.
     pub name: String,
     /// Its name and its filter.
     pub label: String,
     /// What was loaded.
     pub source: bpf::Program,
-    /// A ring per CPU.
-    pub rings: Vec<Ring>,
-    /// What was taken out of each ring.
-    pub passed: Vec<Passed>,
-    /// The provider's way was refused, and another one taken.
+    /// The number of its ring set, and whether that is its own.
+    pub rings: (usize, bool),
+    /// Its classes.
+    classes: Vec<u16>,
+    /// The best way to attach it was refused, and another one taken.
     pub fell_back: bool,
+    /// Of several places: those where the kernel puts no breakpoint.
+    refused: Vec<String>,
     counters: Values,
     /// Runs of its program that the kernel had left out when the session began: trapline's own calls of bpf(2) keep programs from running.
     missed_before: u64,
     /// Of its filter.
     parts: usize,
+    /// Of its scratch buffers.
+    shape: Shape,
     cpus: u32,
     links: Vec<Link>,
     slow: bool,
     program: Program,
-    /// Counts entries, for returns.
-    entries: Option<Program>,
-    _maps: Vec<Map>,
+    /// Its entries are counted, for returns.
+    has_entries: bool,
 }
 
-/// What was counted of an enabling.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Events that happened.
-    pub seen: u64,
-    /// Events that were taken out of its rings.
-    pub recorded: u64,
-    /// Events that found a ring full, or the scratch buffer taken.
-    pub dropped: u64,
-    /// Events that its filter held back.
-    pub filtered: u64,
-    /// Of these, by the filter's parts; behind the last part that has a counter of its own, parts share one.
-    pub parts: Vec<u64>,
-    /// Runs of its program that the kernel has left out.
-    pub skipped: u64,
-    /// For returns of functions: how often they were entered.
-    pub entered: Option<u64>,
-    /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
-    pub cost: (u64, u64),
-}
-
-impl Counts {
-    /// Functions that were entered and whose returns the program has not seen.
-    pub fn without_return(&self) -> u64 {
-        self.entered.map_or(0, |n| n.saturating_sub(self.seen + self.skipped))
-    }
-
-    /// Events that happened, as far as they are counted under the enabling's name: what was recorded of many probes that share a program
-    /// is counted under theirs.
-    pub fn seen_by_name(&self, of: &Enabling) -> u64 {
-        if of.members.is_empty() { self.seen } else { self.dropped + self.filtered }
-    }
-
-    /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED SKIPPED LABEL`.
-    pub fn line(&self, label: &str) -> String {
-        let Counts { seen, dropped, filtered, skipped, .. } = self;
-        format!("enabling {seen} {dropped} {filtered} {skipped} {label}")
-    }
-}
-
-/// The smallest ring of an enabling, unless a smaller one was asked for.
-const SMALLEST: usize = 256 << 10;
-
-/// Bytes of the ring of each of `n` enablings, per CPU: a share of what was asked for.
-pub fn share(buffer: usize, n: usize) -> usize {
-    (buffer / n.next_power_of_two().max(1)).max(buffer.min(SMALLEST))
-}
-
-impl Probe {
-    /// Loads the enabling's program and makes its maps; attaches nothing yet. `tasks` is the session's task storage.
+impl AttachedProbe {
+    /// Loads the enabling's program and attaches it. `tasks` is the session's task storage; `rings` are the
+    /// descriptors of its rings, `set` the number of their set and whether that is its own.
     pub fn load(
         enabling: &Enabling,
         tasks: &Map,
         (offsets, session): (&BtfOffsets, &Session),
-        cpus: u32,
-        buffer: usize,
-    ) -> Result<Option<Probe>> {
-        let Some(hook) = &enabling.hook else { return Ok(None) };
+        rings: Vec<i32>,
+        set: (usize, bool),
+    ) -> Result<Option<AttachedProbe>> {
+        let Some(point) = &enabling.point else { return Ok(None) };
         let cannot = |e: io::Error| refused(&enabling.name, &e);
-        let size = buffer.max(4096) as u32;
-        let ring_maps: Vec<Map> =
-            (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>().map_err(cannot)?;
-        let buffers = Map::array("trapline_scratch", scratch::SIZE, cpus, MMAPABLE).map_err(cannot)?;
-        super::orders::begin(&buffers, session.switch).map_err(cannot)?;
-        let fd = |m: &Map| m.as_fd().as_raw_fd();
-        let maps = Maps {
-            tasks: fd(tasks),
-            scratch: fd(&buffers),
-            rings: ring_maps.iter().map(fd).collect(),
-            rows: -1,
-            row_count: 0,
-            switches: -1,
-        };
-        let whose = match hook.is_of_the_machine() {
+        let whose = match point.is_of_the_machine() {
             false => Whose::Tasks,
             true if enabling.anonymous => Whose::Nobody,
             true => Whose::Anyone,
         };
-        let (fields, filter) = (enabling.fields.clone(), enabling.filter.clone());
-        let by_cookie = !enabling.members.is_empty();
-        let plan = probes::Plan { schema: enabling.schema, fields, whose, filter, by_cookie };
-        let source = probes::probe(&maps, offsets, session, &plan).map_err(|e| match e {
-            bpf::AsmError::Generator(unfit) => {
-                Error::usage(format!("-e {}", enabling.name), unfit.to_string(), "use a simpler filter")
-            }
-            e => Error::failed("BPF generator", e.to_string(), "please report it"),
-        })?;
+        let plan = |fields| probes::Plan {
+            schema: enabling.schema,
+            fields,
+            whose,
+            filter: enabling.filter.clone(),
+            by_cookie: !enabling.members.is_empty(),
+        };
+        let fields = |way: &dyn Way| -> std::result::Result<Vec<Field>, Refused> {
+            let named = enabling.schema.args.iter().map(|a| a.name).zip(&enabling.fields);
+            named.map(|(name, source)| field(way, source).ok_or(Refused::Argument(name))).collect()
+        };
+        let cookies = cookies(enabling, point);
+        let ways = attach::ways(point, &cookies);
+        // All ways have fields of the same sizes.
+        let sized = ways.iter().find_map(|way| fields(way.as_ref()).ok()).unwrap_or_default();
+        let shape = plan(sized).shape(offsets);
+        let cpus = rings.len() as u32;
+        let buffers = Map::array("trapline_scratch", shape.size(), cpus, MMAPABLE).map_err(cannot)?;
+        super::orders::begin(&buffers, shape, session.switch).map_err(cannot)?;
+        let maps = Maps {
+            tasks: tasks.as_fd().as_raw_fd(),
+            scratch: buffers.as_fd().as_raw_fd(),
+            shape,
+            rings,
+            rows: -1,
+            row_count: 0,
+            switches: -1,
+        };
         // Entries first, so that no return comes without its entry.
-        let mut all_links = Vec::new();
-        let mut entries = None;
-        if let Some(before) = hook.entries() {
-            let counts = probes::entered(&maps, offsets, session, &plan)
-                .map_err(|e| Error::failed("BPF generator", e.to_string(), "please report it"))?;
-            let (program, links, _) = attach_somehow(before.as_ref(), &enabling.name, &counts)?;
-            entries = Some(program);
-            all_links.extend(links);
+        let mut links = Vec::new();
+        let before = point.in_file().and_then(|f| f.entries());
+        if let Some(before) = &before {
+            let counts = |_: &dyn Way| probes::entered(&maps, offsets, session, &plan(Vec::new())).map_err(mistake);
+            links.extend(attach_somehow(&attach::in_file(before, &[]), &enabling.name, counts)?.attached.links);
         }
-        let (program, links, fell_back) = attach_somehow(hook.as_ref(), &enabling.name, &source)?;
-        all_links.extend(links);
+        let make = |way: &dyn Way| {
+            probes::probe(&maps, offsets, session, &plan(fields(way)?)).map_err(|e| match e {
+                bpf::AsmError::Generator(unfit) => {
+                    let (what, todo) = (format!("-e {}", enabling.name), "use a simpler filter");
+                    Refused::Program(Error::usage(what, unfit.to_string(), todo))
+                }
+                e => mistake(e),
+            })
+        };
+        let found = attach_somehow(&ways, &enabling.name, make)?;
+        links.extend(found.attached.links);
+        // The program keeps the map, and the mapping what is counted.
         let counters = buffers.mmap().map_err(cannot)?;
-        let rings = ring_maps.iter().map(Ring::new).collect::<io::Result<_>>().map_err(cannot)?;
-        let mut kept = ring_maps;
-        kept.push(buffers);
-        Ok(Some(Probe {
+        Ok(Some(AttachedProbe {
             name: enabling.name.clone(),
             label: enabling.label(),
-            source,
-            passed: vec![Passed::default(); cpus as usize],
-            rings,
-            fell_back,
+            source: found.source,
+            rings: set,
+            classes: enabling.classes().iter().map(|s| s.id).collect(),
+            fell_back: found.fell_back,
+            refused: found.attached.refused.iter().map(|nth| name_of_site(enabling, point, *nth)).collect(),
             counters,
             missed_before: 0,
             parts: enabling.filter.as_ref().map_or(0, |f| f.parts().len()),
+            shape,
             cpus,
-            links: all_links,
-            slow: hook.is_slow_to_close(),
-            program,
-            entries,
-            _maps: kept,
+            links,
+            slow: found.slow,
+            program: found.program,
+            has_entries: before.is_some(),
         }))
     }
 
     /// Tells the program that the session is over; one that runs meanwhile may still write an event.
     pub fn stop(&self) {
         for cpu in 0..self.cpus {
-            if let Some(word) = self.counters.word(scratch::index(cpu, scratch::STOPPED)) {
+            if let Some(word) = self.counters.word(self.shape.index(cpu, scratch::STOPPED)) {
                 word.store(1, Ordering::Relaxed);
             }
         }
@@ -191,21 +159,23 @@ impl Probe {
 
     /// Sets what is held back.
     pub fn switch(&self, to: u64) {
-        super::orders::set(&self.counters, self.cpus, to);
+        super::orders::set(&self.counters, self.shape, self.cpus, to);
     }
 
-    /// What was counted so far.
-    pub fn counts(&self) -> Counts {
+    /// What was counted so far; `set` is that of its rings.
+    pub fn counts(&self, set: &RingSet) -> Counts {
         let parts: Vec<u64> = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).collect();
         let program = sys::bpf::info::program(&self.program).unwrap_or_default();
         Counts {
             seen: self.seen(),
-            recorded: self.passed.iter().map(|p| p.events).sum(),
+            recorded: set.recorded(&self.classes),
             dropped: self.dropped(),
             filtered: parts.iter().sum::<u64>() + self.sum(scratch::UNKNOWN),
             parts,
             skipped: program.recursion_misses.saturating_sub(self.missed_before),
-            entered: self.entries.as_ref().map(|_| self.sum(scratch::ENTERED)),
+            entered: self.has_entries.then(|| self.sum(scratch::ENTERED)),
+            refused: self.refused.clone(),
+            streams: Some(self.rings.0 as u32 + 1).filter(|_| self.rings.1),
             cost: (program.run_count, program.run_time_ns),
         }
     }
@@ -236,58 +206,44 @@ impl Probe {
     }
 
     fn word(&self, cpu: u32, which: i16) -> u64 {
-        self.counters.word(scratch::index(cpu, which)).map_or(0, |w| w.load(Ordering::Relaxed))
+        self.counters.word(self.shape.index(cpu, which)).map_or(0, |w| w.load(Ordering::Relaxed))
     }
 }
 
-/// What went wrong.
-enum Refused {
-    Load(LoadError),
-    Attach(io::Error),
+/// What each site of an enabling of several probes tells the program: the number of its probe's class.
+fn cookies(enabling: &Enabling, point: &AttachPoint) -> Vec<u64> {
+    let members = point.in_file().map_or(&[][..], |f| &f.member_of);
+    members.iter().map(|nth| enabling.members.get(*nth).map_or(0, |s| s.id.into())).collect()
 }
 
-impl Refused {
-    fn error(&self) -> &io::Error {
-        match self {
-            Refused::Load(e) => &e.error,
-            Refused::Attach(e) => e,
-        }
-    }
-
-    fn said(&self, name: &str, hook: &dyn crate::provider::Hook, source: &bpf::Program) -> Error {
-        match (hook.explain(self.error()), self) {
-            (Some((why, todo)), _) => Error::failed(name, why, todo),
-            (None, Refused::Load(e)) => rejected(e, source),
-            (None, Refused::Attach(e)) => refused(name, e),
-        }
+/// What a site is called: its probe, where there are several, or its offset.
+fn name_of_site(enabling: &Enabling, point: &AttachPoint, nth: usize) -> String {
+    let Some(file) = point.in_file() else { return String::new() };
+    match file.member_of.get(nth).and_then(|m| enabling.members.get(*m)) {
+        Some(member) => member.name.into(),
+        None => format!("file offset {:#x}", file.sites[nth].offset),
     }
 }
 
-/// Attaches a program as the hook says, or else as it says instead; which of the two it was.
-fn attach_somehow(
-    hook: &dyn crate::provider::Hook,
-    name: &str,
-    source: &bpf::Program,
-) -> Result<(Program, Vec<Link>, bool)> {
-    let bytes = source.bytes();
-    let first = match attach(hook, &bytes) {
-        Ok((program, links)) => return Ok((program, links, false)),
-        Err(first) => first,
+/// The field of an event as a program attached in this way makes it; none where it cannot find the argument.
+fn field(way: &dyn Way, source: &Source) -> Option<Field> {
+    let number = |n: &Number| way.value(&n.at, n.size, n.signed);
+    let here = |tail| {
+        // The address is that of nothing: not NULL, so that what was read is shown.
+        Some(Field { value: Value::Constant(1), tail: Some(tail) })
     };
-    let Some(other) = hook.instead() else { return Err(first.said(name, hook, source)) };
-    match attach(other.as_ref(), &bytes) {
-        Ok((program, links)) => Ok((program, links, true)),
-        // What both refusals mean, where that is known.
-        Err(second) => Err(match (hook.explain(first.error()), other.explain(second.error())) {
-            (Some((why, _)), Some((also, todo))) if why == also => Error::failed(name, why, todo),
-            (Some((why, _)), Some((also, todo))) => Error::failed(name, format!("{why}, and {also}"), todo),
-            _ => first.said(name, hook, source),
-        }),
+    match source {
+        Source::Number(n) => Some(Field { value: number(n)?, tail: None }),
+        Source::Text { address, of_process } => {
+            let tail = if *of_process { Tail::UserString } else { Tail::KernelString };
+            Some(Field { value: number(address)?, tail: Some(tail) })
+        }
+        Source::Chars(ArgLocation::Record(off)) => here(Tail::ContextString { off: i16::try_from(*off).ok()? }),
+        Source::Chars(ArgLocation::RecordReference(off)) => here(Tail::DataLoc { off: i16::try_from(*off).ok()? }),
+        Source::Chars(_) => None,
+        Source::Comm => here(Tail::Comm),
+        Source::KernelStack(frames) => here(Tail::KernelStack { frames: *frames, skip: way.own_frames() }),
+        Source::UserStack(frames) => here(Tail::UserStack(*frames)),
+        Source::Hidden { text } => Some(Field { value: Value::Constant(0), tail: text.then_some(Tail::Hidden) }),
     }
-}
-
-fn attach(hook: &dyn crate::provider::Hook, insns: &[u8]) -> std::result::Result<(Program, Vec<Link>), Refused> {
-    let program = Program::load(&hook.spec("trapline_probe", insns)).map_err(Refused::Load)?;
-    let links = hook.attach(&program).map_err(Refused::Attach)?;
-    Ok((program, links))
 }

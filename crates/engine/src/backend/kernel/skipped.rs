@@ -1,17 +1,9 @@
 //! Runs that the kernel has left out because the program ran on that CPU already (`recursion_misses` of bpf_prog_info): events
 //! that happened and that no program has seen.
 
+use crate::backend::stats::Skipped;
 use crate::plan::Plan;
 use events::generated as g;
-
-/// Runs left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Skipped {
-    /// All of them. A call that is missed at both ends counts twice.
-    pub total: u64,
-    /// By event class, where the program tells it.
-    pub classes: Vec<(u16, u64)>,
-}
 
 /// Which program stands for which class.
 pub struct Attribution {

@@ -1,6 +1,6 @@
 //! What the programs must know: where this kernel's structs keep what they read, and the settings of the session.
 
-use super::load::refused;
+use super::refusal::refused;
 use super::{descriptors, notice, orders, tables};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Target as PlanTarget};

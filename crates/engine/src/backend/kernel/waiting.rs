@@ -1,14 +1,14 @@
 //! The command before it runs: a child that waits until its task storage is set.
 
 use super::load::{Later, Loaded};
-use super::merge::Merge;
 use super::{initial, seed_fds};
 use crate::error::{Error, Result};
+use crate::pipeline::merge::Merge;
 use crate::plan::{Command, Plan};
 use bpf::syscalls::state;
 use std::io;
 use std::os::fd::OwnedFd;
-use sys::process::{self, Fork};
+use sys::process;
 use sys::ptrace;
 use sys::signal::{self, Held};
 
@@ -49,13 +49,12 @@ fn cannot(what: &str, e: &io::Error) -> Error {
 
 impl Waiting {
     pub(super) fn fork(cmd: &Command) -> Result<Waiting> {
-        let gate = process::pipe().map_err(|e| cannot("pipe", &e))?;
-        let report = process::pipe().map_err(|e| cannot("pipe", &e))?;
+        let (wait, gate) = process::pipe().map_err(|e| cannot("pipe", &e))?;
+        let (report, to_parent) = process::pipe().map_err(|e| cannot("pipe", &e))?;
         let held = signal::hold_counted();
-        match process::fork().map_err(|e| cannot("fork", &e))? {
-            Fork::Child => command_main(cmd, &gate, &report.1, held),
-            Fork::Parent(pid) => Ok(Waiting { pid, gate: Some(gate.1), report: report.0 }),
-        }
+        let (pid, gate) =
+            process::fork(gate, move || command_main(cmd, &wait, &to_parent, held)).map_err(|e| cannot("fork", &e))?;
+        Ok(Waiting { pid, gate: Some(gate), report })
     }
 
     /// Traces the command and lets it go; says why its exec failed, if it did, and returns what tells of its end.
@@ -106,23 +105,23 @@ impl Drop for Waiting {
     }
 }
 
-fn command_main(cmd: &Command, gate: &(OwnedFd, OwnedFd), report: &OwnedFd, held: Held) -> ! {
-    process::close(&gate.1);
-    if !matches!(process::read_byte(&gate.0), Ok(Some(_))) {
-        process::exit_now(125);
+/// Becomes the command once it is let go; returns the exit code where that fails.
+fn command_main(cmd: &Command, gate: &OwnedFd, report: &OwnedFd, held: Held) -> i32 {
+    if !matches!(process::read_byte(gate), Ok(Some(_))) {
+        return 125;
     }
     let _ = signal::restore_sigpipe();
-    let fail = |at: u8, e: &io::Error, code: i32| -> ! {
+    let fail = |at: u8, e: &io::Error, code: i32| {
         let _ = process::write_byte(report, at);
         for b in e.raw_os_error().unwrap_or(22).to_le_bytes() {
             let _ = process::write_byte(report, b);
         }
-        process::exit_now(code)
+        code
     };
     if let Some(user) = &cmd.user
         && let Err(e) = process::become_user(user)
     {
-        fail(FAILED_USER, &e, 125);
+        return fail(FAILED_USER, &e, 125);
     }
     held.give_back();
     let e = cmd.image.exec();

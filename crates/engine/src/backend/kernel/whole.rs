@@ -8,9 +8,9 @@
 //! A thread that is missed by both is known from the first call that it makes or ends: nothing is lost but the start of a call.
 
 use super::load::Loaded;
-use super::merge::Merge;
 use super::{NO_EXIST, in_call, notice, seed_fds};
 use crate::capture::Limits;
+use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
 use crate::select::Calls;
 use bpf::syscalls::state;

@@ -6,11 +6,12 @@ use events::encode::{self, Fixed};
 use events::layout::{CAP_32BIT, Layout};
 use events::schema::Schema;
 use std::time::Duration;
-use sys::ring::{NoRoom, Ring};
+use sys::ring::control::Ptracer;
+use sys::ring::{NoRoom, Writer};
 
 /// The writing end.
-pub struct Emitter<'r> {
-    ring: &'r Ring,
+pub struct Emitter {
+    ring: Writer,
     on_full: OnFull,
     buf: Vec<u8>,
     parent: i32,
@@ -20,16 +21,25 @@ pub struct Emitter<'r> {
     pub held: bool,
 }
 
-impl<'r> Emitter<'r> {
+impl Emitter {
     /// Writes to `ring` for the front end `parent`.
-    pub fn new(ring: &'r Ring, on_full: OnFull, parent: i32) -> Self {
+    pub fn new(ring: Writer, on_full: OnFull, parent: i32) -> Self {
         Emitter { ring, on_full, buf: Vec::with_capacity(4096), parent, silent: false, held: false }
     }
 
     /// Whether the front end has gone, or asked to stop.
     pub fn abandoned(&self) -> bool {
-        sys::process::parent() != self.parent
-            || self.ring.control().stop.load(std::sync::atomic::Ordering::Acquire) != 0
+        sys::process::parent() != self.parent || self.control().must_stop()
+    }
+
+    /// The control page.
+    pub fn control(&self) -> Ptracer<'_> {
+        self.ring.control()
+    }
+
+    /// Nothing more is written.
+    pub fn finish(&self) {
+        self.ring.finish();
     }
 
     /// Holds calls and signals back from now on, or does so no more, and says so.
@@ -67,7 +77,7 @@ impl<'r> Emitter<'r> {
 
     fn drop_it(&self) {
         let class = self.buf.get(8..10).map(|id| u16::from_le_bytes([id[0], id[1]]));
-        self.ring.control().drop_event(class);
+        self.control().drop_event(class);
     }
 
     /// A `process:` event with integer arguments `args` and string tails for its first arguments.

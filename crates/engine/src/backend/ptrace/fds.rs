@@ -10,7 +10,7 @@ use sys::{fdinfo, proc};
 
 /// Says what every open descriptor of `pid` is, and where it works; `made`: the call that follows has made some of them, and
 /// `now` is its end.
-pub fn seed(out: &mut Emitter<'_>, pid: i32, now: u64, details: bool, made: bool) {
+pub fn seed(out: &mut Emitter, pid: i32, now: u64, details: bool, made: bool) {
     for fd in open_fds(pid) {
         say(out, (pid, pid), fd, now, details, made);
     }
@@ -31,7 +31,7 @@ pub fn look(pid: i32, fd: i32, details: bool, made: bool) -> Option<([u64; 4], V
     Some(([0, 0, fd as u64, flags], path, detail))
 }
 
-fn say(out: &mut Emitter<'_>, (pid, tid): (i32, i32), fd: i32, time: u64, details: bool, made: bool) {
+fn say(out: &mut Emitter, (pid, tid): (i32, i32), fd: i32, time: u64, details: bool, made: bool) {
     if let Some((args, path, detail)) = look(pid, fd, details, made) {
         out.process_at(time, &g::P_FD, (pid, tid), &args, &[&path, &detail]);
     }
@@ -56,7 +56,7 @@ fn detail(pid: i32, fd: i32, path: &[u8]) -> Vec<u8> {
 }
 
 /// Says what has become of the descriptors that a successful call works on. Its own line still shows them as they were.
-pub fn changed(out: &mut Emitter<'_>, t: &Thread, p: &Pending, time: u64, details: bool) {
+pub fn changed(out: &mut Emitter, t: &Thread, p: &Pending, time: u64, details: bool) {
     match p.schema.name {
         "chdir" | "fchdir" => say(out, (t.pid, t.tid), AT_FDCWD, time, false, false),
         "connect" | "bind" | "listen" if details => say(out, (t.pid, t.tid), p.args[0] as i32, time, details, false),
@@ -65,7 +65,7 @@ pub fn changed(out: &mut Emitter<'_>, t: &Thread, p: &Pending, time: u64, detail
 }
 
 /// Says what the descriptors are that a successful call has made.
-pub fn made(out: &mut Emitter<'_>, t: &Thread, p: &Pending, ret: i64, time: u64, details: bool) {
+pub fn made(out: &mut Emitter, t: &Thread, p: &Pending, ret: i64, time: u64, details: bool) {
     let who = (t.pid, t.tid);
     if makes_fd(p.schema, &p.args) {
         say(out, who, ret as i32, time, details, true);

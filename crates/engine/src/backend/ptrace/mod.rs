@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! front end ──fork──► ptracer ──fork──► command        (command: same session and terminal as the front end)
-//!     ▲                  │ setsid, deaf to INT HUP TERM, no descriptors
+//!     ▲                  │ setsid, deaf to INT HUP TERM, no files
 //!     └── ring ◄─────────┘ PTRACE_SEIZE, PTRACE_SYSCALL …
 //! ```
 //!
@@ -17,22 +17,25 @@ pub(crate) mod fds;
 mod thread;
 mod tracer;
 
-use crate::control::Order;
+use crate::backend::stats::{Losses, Report};
+use crate::backend::{Backend, Polled};
+use crate::control::{Order, State, Stream};
 use crate::error::{Error, Result};
-use crate::losses::Losses;
 use crate::plan::{Command, Plan, Target};
 use emit::Emitter;
+use events::StreamId;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
-use sys::process::{self, Fork};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+use sys::process;
 use sys::ptrace::Change;
-use sys::ring::Ring;
+use sys::ring::control::{self, Ptracer};
+use sys::ring::{Reader, Writer};
 use sys::signal::{self, Held};
 use sys::{proc, ptrace, seccomp};
 use tracer::{Job, Tracer};
 
-/// What failed at the start; stored in the ring's control words.
+/// What failed at the start, on the control page.
 mod failed {
     pub const ATTACH: u32 = 1;
     pub const EXEC: u32 = 2;
@@ -45,9 +48,10 @@ const USR1: i32 = 10;
 
 /// A running session, seen from the front end.
 pub struct Session {
-    ring: Ring,
+    ring: Reader,
     ptracer: i32,
     reaped: Option<i32>,
+    scratch: Vec<u8>,
 }
 
 impl Session {
@@ -55,53 +59,25 @@ impl Session {
     pub fn start(plan: &Plan) -> Result<Session> {
         let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
         as_an_ordinary_program();
-        let ring = Ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
+        let (ring, writer) = sys::ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
         if plan.named {
             let seen = plan.seen_calls();
-            ring.control().orders.select(&seen.by_number(), seen.has_unknown());
-            ring.control().orders.stopped.store(plan.paused.into(), Ordering::Release);
+            ring.control().select(&seen.by_number(), seen.has_unknown());
+            ring.control().hold(plan.paused);
         }
         let parent = process::own_pid();
         let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
-        match process::fork().map_err(|e| cannot("fork", e))? {
-            Fork::Parent(ptracer) => Ok(Session { ring, ptracer, reaped: None }),
-            Fork::Child => {
-                tracer_main(plan, &ring, parent, gate);
-                process::exit_now(0)
-            }
-        }
-    }
-
-    /// The ring that brings the events.
-    pub fn ring(&self) -> &Ring {
-        &self.ring
-    }
-
-    /// Has an order carried out: the ptracer looks at its words at each stop, and now.
-    pub fn order(&self, order: &Order) {
-        let orders = &self.ring.control().orders;
-        match order {
-            Order::Look => return,
-            Order::Stop => orders.stopped.store(1, Ordering::Release),
-            Order::Start => orders.stopped.store(0, Ordering::Release),
-            Order::Select(calls) => orders.select(&calls.by_number(), calls.has_unknown()),
-        }
-        if self.reaped.is_none() {
-            let _ = signal::kill(self.ptracer, USR1);
-        }
-    }
-
-    /// Asks the ptracer to let everything go.
-    pub fn stop(&self) {
-        self.ring.control().stop.store(1, Ordering::SeqCst);
-        if self.reaped.is_none() {
-            let _ = signal::kill(self.ptracer, USR1);
-        }
+        let (ptracer, ring) = process::fork(ring, || {
+            tracer_main(plan, writer, parent, gate);
+            0
+        })
+        .map_err(|e| cannot("fork", e))?;
+        Ok(Session { ring, ptracer, reaped: None, scratch: Vec::new() })
     }
 
     /// Whether no more events will come.
-    pub fn finished(&mut self) -> bool {
-        if self.ring.control().finished.load(Ordering::SeqCst) != 0 {
+    fn finished(&mut self) -> bool {
+        if self.ring.is_finished() {
             return true;
         }
         // The ptracer never ends without saying so: this one was killed.
@@ -113,80 +89,115 @@ impl Session {
         self.reaped.is_some()
     }
 
-    /// The command's process id, once it is known.
-    pub fn command(&self) -> Option<i32> {
-        Some(self.ring.control().command.load(Ordering::Acquire)).filter(|&p| p != 0)
+    /// Has the ptracer look at its words now.
+    fn wake(&self) {
+        if self.reaped.is_none() {
+            let _ = signal::kill(self.ptracer, USR1);
+        }
     }
 
-    /// How the command ended.
-    pub fn command_status(&self) -> Option<Change> {
-        let c = self.ring.control();
-        let ended = c.command_ended.load(Ordering::Acquire) != 0;
-        ended.then(|| ptrace::Status { tid: 0, raw: c.status.load(Ordering::Relaxed) }.change())
-    }
-
-    /// Whether the ptracer was killed before its work was done.
-    pub fn tracer_was_killed(&self) -> bool {
-        self.reaped.is_some() && self.ring.control().finished.load(Ordering::SeqCst) == 0
-    }
-
-    /// Events that found no room; of a ring that is not read any more at least what stood there next.
-    pub fn dropped(&self) -> u64 {
+    /// Events that found no room; of a ring that is not read any more at least what was next in it.
+    fn dropped(&self) -> u64 {
         self.ring.control().dropped() + u64::from(self.ring.is_given_up())
     }
 
-    /// Hands over every event that is there; returns how many. Whoever waits for room in a ring that is not read any more is let go.
-    pub fn drain(&self, scratch: &mut Vec<u8>, each: impl FnMut(&[u8])) -> usize {
-        let n = self.ring.drain(scratch, each);
-        if self.ring.is_given_up() && self.ring.control().stop.load(Ordering::Relaxed) == 0 {
-            self.stop();
-        }
-        n
-    }
-
-    /// Events that found no room, in all and by class.
-    pub fn losses(&self) -> Losses {
+    fn losses(&self) -> Losses {
         Losses { total: self.dropped(), classes: self.ring.control().dropped_by_class() }
     }
+}
 
-    /// Why calls were lost that no full ring has dropped.
-    pub fn trouble(&self) -> Option<String> {
-        let n = self.ring.control().unread.load(Ordering::Relaxed);
-        (n > 0).then(|| {
-            format!(
-                "PTRACE_GET_SYSCALL_INFO: failed at {n} stops: calls that cannot be read are counted as dropped (Linux 5.3 \
-                 has it, a sandbox may forbid it: see 'trapline doctor')"
-            )
-        })
+impl Backend for Session {
+    fn name(&self) -> &'static str {
+        "ptrace"
     }
 
-    /// Calls that the attach interrupted for good.
-    pub fn interrupted(&self) -> u64 {
-        self.ring.control().interrupted.load(Ordering::Relaxed)
-    }
-
-    /// Why the session could not start, if it could not.
-    pub fn failure(&self, plan: &Plan) -> Option<Error> {
-        let c = self.ring.control();
-        let errno = c.failure.load(Ordering::Acquire);
-        if errno == 0 {
-            return None;
+    /// Whoever waits for room in a ring that is not read any more is let go.
+    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+        let ended = self.finished();
+        // A disk that is slower than the command makes the command wait, or the ring fill up and count.
+        if !room {
+            return Polled::default();
         }
-        let pid = c.failed_pid.load(Ordering::Relaxed);
+        let events = self.ring.drain(&mut self.scratch, |event| each(StreamId::TRACER, event));
+        if self.ring.is_given_up() && !self.ring.control().has_stopped() {
+            self.stop();
+        }
+        Polled { events, ended }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        self.ring.wait_for_frames(timeout);
+    }
+
+    /// The ptracer looks at its words at each stop, and now.
+    fn control(&mut self, order: Order) -> Option<State> {
+        let control = self.ring.control();
+        match &order {
+            Order::Status => {}
+            Order::Stop => control.hold(true),
+            Order::Start => control.hold(false),
+            Order::Select(calls) => control.select(&calls.by_number(), calls.has_unknown()),
+        }
+        if !matches!(order, Order::Status) {
+            self.wake();
+        }
+        let name = StreamId::TRACER.to_string();
+        let stream = Stream { name, used: self.ring.used(), size: self.ring.size(), dropped: self.dropped() };
+        Some(State { streams: vec![stream], losses: self.losses(), ..State::default() })
+    }
+
+    fn stop(&mut self) {
+        self.ring.control().stop();
+        self.wake();
+    }
+
+    fn command(&self) -> Option<i32> {
+        self.ring.control().command()
+    }
+
+    fn command_status(&mut self) -> Option<Change> {
+        self.ring.control().command_status().map(|raw| ptrace::Status { tid: 0, raw }.change())
+    }
+
+    fn failure(&mut self, plan: &Plan) -> Option<Error> {
+        let control::Failure { at, errno, pid, tracer } = self.ring.control().failure()?;
         let why = io::Error::from_raw_os_error(errno);
-        Some(match (c.failed_at.load(Ordering::Relaxed), &plan.target) {
+        Some(match (at, &plan.target) {
             (failed::ATTACH, target) => {
                 let what = match target {
                     Target::Pids(_) | Target::All { .. } => format!("-p {pid}"),
                     Target::Command(cmd) => cmd.path.to_string_lossy().into_owned(),
                 };
-                attach_error(what, errno, c.failed_tracer.load(Ordering::Relaxed))
+                attach_error(what, errno, tracer)
             }
             (failed::EXEC, Target::Command(cmd)) => crate::command::exec_error(cmd, errno),
             (failed::USER, _) => Error::failed("-u", why.to_string(), "run trapline as root to change the user"),
             (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
             _ => Error::failed("ptrace", why.to_string(), "see 'trapline doctor'"),
         })
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        vec![StreamId::TRACER]
+    }
+
+    fn dropped_on(&self, stream: StreamId) -> u64 {
+        if stream == StreamId::TRACER { self.dropped() } else { 0 }
+    }
+
+    fn report(&mut self) -> Report {
+        let c = self.ring.control();
+        let unread = c.unread();
+        let why = "calls that cannot be read are counted as dropped (Linux 5.3 has it, a sandbox may forbid it: see 'trapline doctor')";
+        let trouble = (unread > 0).then(|| format!("PTRACE_GET_SYSCALL_INFO: failed at {unread} stops: {why}"));
+        Report {
+            losses: self.losses(),
+            interrupted: c.interrupted(),
+            killed: self.reaped.is_some() && !self.ring.is_finished(),
+            unreadable: self.ring.is_given_up(),
+            trouble: trouble.into_iter().collect(),
+            ..Report::default()
+        }
     }
 }
 
@@ -234,18 +245,15 @@ fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
     Error::failed(what, format!("cannot attach: {why}"), "kernel threads and trapline itself cannot be traced")
 }
 
-fn fail(ring: &Ring, at: u32, pid: i32, e: &io::Error) {
-    let c = ring.control();
-    c.failed_at.store(at, Ordering::Relaxed);
-    c.failed_pid.store(pid, Ordering::Relaxed);
+fn fail(control: Ptracer<'_>, at: u32, pid: i32, e: &io::Error) {
     let tracer = if at == failed::ATTACH { proc::tracer_of(pid).unwrap_or(0) } else { 0 };
-    c.failed_tracer.store(tracer, Ordering::Relaxed);
     let zombie = at == failed::ATTACH && proc::status_field(pid, "State").is_some_and(|s| s.starts_with('Z'));
-    c.failure.store(if zombie { ZOMBIE } else { e.raw_os_error().unwrap_or(22) }, Ordering::Release);
+    let errno = if zombie { ZOMBIE } else { e.raw_os_error().unwrap_or(22) };
+    control.fail(control::Failure { at, errno, pid, tracer });
 }
 
 /// The life of the ptracer process.
-fn tracer_main(plan: &Plan, ring: &Ring, parent: i32, gate: (OwnedFd, OwnedFd)) {
+fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd)) {
     let seen = plan.seen_calls();
     let job = Job {
         calls: seen.by_number(),
@@ -259,105 +267,86 @@ fn tracer_main(plan: &Plan, ring: &Ring, parent: i32, gate: (OwnedFd, OwnedFd)) 
         notice: u64::from(plan.notice_ms) * 1_000_000,
         cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
     };
-    let mut ok = true;
-    let mut command = None;
-    if let Target::Command(cmd) = &plan.target {
-        match start_command(cmd, &job, ring, &gate) {
-            Ok(pid) => command = Some(pid),
-            Err(e) => {
-                fail(ring, failed::FORK, 0, &e);
-                ok = false;
+    let forked = match &plan.target {
+        Target::Command(cmd) => start_command(cmd, &job, ring.control(), gate),
+        _ => Ok((None, gate.1)),
+    };
+    match forked.and_then(|forked| tracer::become_tracer().map(|()| forked)) {
+        Ok((command, gate)) => {
+            let _ = process::hold_no_files(gate.as_fd());
+            let mut t = Tracer::new(job, Emitter::new(ring, plan.on_full, parent));
+            let attached = attach(&mut t, plan, command);
+            if attached && command.is_some() {
+                let _ = process::write_byte(&gate, 1);
             }
+            drop(gate);
+            if attached || command.is_some() {
+                t.run();
+            }
+            t.finish();
+        }
+        Err(e) => {
+            fail(ring.control(), failed::FORK, 0, &e);
+            ring.finish();
         }
     }
-    let (gate_read, gate_write) = gate;
-    drop(gate_read);
-    if let Err(e) = tracer::become_tracer() {
-        fail(ring, failed::FORK, 0, &e);
-        ok = false;
-    }
-    if ok {
-        let _ = process::close_all_but(Some(&gate_write));
-        let out = Emitter::new(ring, plan.on_full, parent);
-        let mut t = Tracer::new(job, ring, out);
-        ok = attach(&mut t, plan, ring, command);
-        if ok && command.is_some() {
-            let _ = process::write_byte(&gate_write, 1);
-        }
-        drop(gate_write);
-        if ok || command.is_some() {
-            t.run();
-        }
-    }
-    ring.control().finished.store(1, Ordering::SeqCst);
-    ring.wake_reader();
 }
 
-fn attach(t: &mut Tracer<'_>, plan: &Plan, ring: &Ring, command: Option<i32>) -> bool {
+fn attach(t: &mut Tracer, plan: &Plan, command: Option<i32>) -> bool {
     if let Some(pid) = command
         && let Err(e) = t.seize_command(pid)
     {
-        fail(ring, failed::ATTACH, pid, &e);
+        fail(t.control(), failed::ATTACH, pid, &e);
         return false;
     }
     if let Target::Pids(pids) = &plan.target {
         for &pid in pids {
             if let Err(e) = t.seize_process(proc::process_of(pid).unwrap_or(pid)) {
-                fail(ring, failed::ATTACH, pid, &e);
+                fail(t.control(), failed::ATTACH, pid, &e);
                 return false;
             }
         }
-        ring.control().started.store(1, Ordering::Release);
     }
     true
 }
 
-/// Forks the command, which waits at the gate until it is traced.
-fn start_command(cmd: &Command, job: &Job, ring: &Ring, gate: &(OwnedFd, OwnedFd)) -> io::Result<i32> {
+/// Forks the command, which waits at the gate until it is traced. Returns its process id and the end of the gate that opens it.
+fn start_command(
+    cmd: &Command,
+    job: &Job,
+    control: Ptracer<'_>,
+    (wait, open): (OwnedFd, OwnedFd),
+) -> io::Result<(Option<i32>, OwnedFd)> {
     let filter = job.filtered.then(|| seccomp::program(&tracer::filter_numbers(job)));
     let held = signal::hold_counted();
-    match process::fork()? {
-        Fork::Parent(pid) => {
-            ring.control().command.store(pid, Ordering::Release);
-            Ok(pid)
-        }
-        Fork::Child => {
-            // Nobody opens the gate: the tracer could not attach, and has said so.
-            match pass_gate(gate) {
-                Ok(()) => command_main(cmd, filter.as_deref(), ring, held),
-                Err(_) => process::exit_now(125),
-            }
-        }
-    }
+    let (pid, open) = process::fork(open, move || match process::read_byte(&wait) {
+        Ok(Some(_)) => command_main(cmd, filter.as_deref(), control, held),
+        // Nobody opens the gate: the tracer could not attach, and has said so.
+        _ => 125,
+    })?;
+    control.set_command(pid);
+    Ok((Some(pid), open))
 }
 
-fn pass_gate(gate: &(OwnedFd, OwnedFd)) -> io::Result<()> {
-    // The own copy of the writing end would keep the read from ending when the tracer dies.
-    process::close(&gate.1);
-    match process::read_byte(&gate.0)? {
-        Some(_) => Ok(()),
-        None => Err(io::ErrorKind::UnexpectedEof.into()),
-    }
-}
-
-fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, ring: &Ring, held: Held) -> ! {
+/// Becomes the command; returns the exit code where that fails.
+fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, control: Ptracer<'_>, held: Held) -> i32 {
     let me = process::own_pid();
     let _ = signal::restore_sigpipe();
     if let Some(user) = &cmd.user
         && let Err(e) = process::become_user(user)
     {
-        fail(ring, failed::USER, me, &e);
-        process::exit_now(125);
+        fail(control, failed::USER, me, &e);
+        return 125;
     }
     if let Some(f) = filter
         && let Err(e) = seccomp::install(f)
     {
-        fail(ring, failed::FILTER, me, &e);
-        process::exit_now(125);
+        fail(control, failed::FILTER, me, &e);
+        return 125;
     }
     // Its system calls stand behind the filter, and before the exec nothing is shown.
     held.give_back();
     let e = cmd.image.exec();
-    fail(ring, failed::EXEC, me, &e);
-    process::exit_now(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    fail(control, failed::EXEC, me, &e);
+    if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }

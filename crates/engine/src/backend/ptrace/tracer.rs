@@ -21,9 +21,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering;
 use sys::ptrace::{self, Change, Status, event, option};
-use sys::ring::Ring;
+use sys::ring::control::Ptracer;
 use sys::{proc, signal, time};
 
 /// What the tracer was asked to do, in the form that its loop wants.
@@ -36,7 +35,7 @@ pub struct Job {
     pub limits: Limits,
     /// New threads and children are traced.
     pub follow: bool,
-    /// The words of [`sys::ring::Orders`] hold: `calls` and `unknown` are theirs.
+    /// What is wanted is asked of the control page; `calls` and `unknown` hold only where it is not.
     pub takes_orders: bool,
     /// The command has a filter.
     pub filtered: bool,
@@ -61,10 +60,9 @@ enum Mode {
 }
 
 /// The tracer's state.
-pub struct Tracer<'r> {
+pub struct Tracer {
     job: Job,
-    ring: &'r Ring,
-    out: Emitter<'r>,
+    out: Emitter,
     threads: HashMap<i32, Thread>,
     command: Option<i32>,
     mode: Mode,
@@ -92,14 +90,24 @@ pub static RAW: LazyLock<(&'static events::Schema, &'static Layout)> = LazyLock:
     (s, Layout::by_id(s.id).unwrap_or_else(|| unreachable!("raw is a generated schema")))
 });
 
-impl<'r> Tracer<'r> {
-    /// A tracer that writes to `ring`.
-    pub fn new(job: Job, ring: &'r Ring, out: Emitter<'r>) -> Self {
+impl Tracer {
+    /// A tracer that writes to `out`.
+    pub fn new(job: Job, out: Emitter) -> Self {
         let (threads, tails) = (HashMap::new(), Vec::new());
         let early = HashMap::new();
-        let mut tracer = Tracer { job, ring, out, threads, command: None, mode: Mode::Tracing, tails, early };
+        let mut tracer = Tracer { job, out, threads, command: None, mode: Mode::Tracing, tails, early };
         tracer.heed();
         tracer
+    }
+
+    /// The control page.
+    pub fn control(&self) -> Ptracer<'_> {
+        self.out.control()
+    }
+
+    /// Nothing more is written.
+    pub fn finish(&self) {
+        self.out.finish();
     }
 
     fn options(&self) -> u64 {
@@ -247,7 +255,7 @@ impl<'r> Tracer<'r> {
 
     /// The front end is gone or has had enough.
     fn leave(&mut self) {
-        let wanted = self.ring.control().stop.load(Ordering::Acquire) != 0;
+        let wanted = self.control().must_stop();
         if wanted && !self.job.filtered {
             let mut threads: Vec<&Thread> = self.threads.values().collect();
             threads.sort_by_key(|t| t.tid);
@@ -262,8 +270,7 @@ impl<'r> Tracer<'r> {
         self.mode = if self.job.filtered { Mode::Resuming } else { Mode::Detaching };
         if self.mode == Mode::Resuming {
             // Whoever waits for the end of tracing need not wait for the end of the command.
-            self.ring.control().finished.store(1, Ordering::SeqCst);
-            self.ring.wake_reader();
+            self.out.finish();
             return;
         }
         for t in self.threads.values_mut() {
@@ -307,9 +314,7 @@ impl<'r> Tracer<'r> {
             self.tell_end((t.pid, t.tid), end);
         }
         if self.command == Some(s.tid) {
-            let c = self.ring.control();
-            c.status.store(s.raw, Ordering::Relaxed);
-            c.command_ended.store(1, Ordering::Release);
+            self.control().command_ended(s.raw);
         }
     }
 
@@ -405,7 +410,7 @@ impl<'r> Tracer<'r> {
     /// A stop at a call that the kernel does not tell of. A call whose entry was seen is shown without its end; any other is lost,
     /// and counted once.
     fn unread_stop(&mut self, t: &mut Thread, by_filter: bool) {
-        self.ring.control().unread.fetch_add(1, Ordering::Relaxed);
+        self.control().count_unread();
         if t.pending.is_some() {
             // With a filter on, an entry stop precedes the filter's stop of one call.
             if !by_filter {
@@ -417,7 +422,7 @@ impl<'r> Tracer<'r> {
         // Behind a stop of the filter's the thread runs free: there is no stop at the end of the call.
         t.unread = !by_filter && !t.unread;
         if (by_filter || t.unread) && !t.starting {
-            self.ring.control().drop_event(None);
+            self.control().drop_event(None);
         }
     }
 
@@ -425,7 +430,7 @@ impl<'r> Tracer<'r> {
         let native = arch == ptrace::ARCH_X86_64;
         let known = if native { events::schema::by_number(nr) } else { None };
         let wanted = match known {
-            _ if self.job.takes_orders => self.is_ordered(known.map(|_| nr)),
+            _ if self.job.takes_orders => self.control().wants(known.map(|_| nr)),
             Some(_) => self.job.calls.get(nr as usize).copied().unwrap_or(self.job.unknown),
             None => self.job.unknown,
         };
@@ -457,17 +462,10 @@ impl<'r> Tracer<'r> {
         Pending { schema, layout, nr, start, args, caps, tails, cpu, noticed: false, wanted, restarting: false }
     }
 
-    /// Whether a call is wanted at the moment; `nr` is none for those of no table.
-    fn is_ordered(&self, nr: Option<u64>) -> bool {
-        let orders = &self.ring.control().orders;
-        let unknown = || orders.unknown.load(Ordering::Relaxed) != 0;
-        nr.and_then(|nr| orders.wants(nr)).unwrap_or_else(unknown)
-    }
-
     /// Stops or starts to tell of calls, as the front end wants it.
     fn heed(&mut self) {
         if self.job.takes_orders {
-            self.out.hold(self.ring.control().orders.stopped.load(Ordering::Acquire) != 0);
+            self.out.hold(self.control().is_held());
         }
     }
 
@@ -519,7 +517,7 @@ impl<'r> Tracer<'r> {
                 Ok((nr, rax)) if nr == p.nr as i64 && events::errno::is_restart(-rax) => p.restarting = true,
                 Ok((nr, rax)) if nr == p.nr as i64 => {
                     if rax == -4 {
-                        self.ring.control().interrupted.fetch_add(1, Ordering::Relaxed);
+                        self.control().count_interrupted();
                     }
                     self.exit(&mut t, rax);
                 }
@@ -608,9 +606,6 @@ impl<'r> Tracer<'r> {
         self.out.process(&g::P_EXEC, (pid, tid), &[0, old as u64, uid, gid], &[&comm]);
         if first && self.job.fd_names {
             self.seed_fds(pid);
-        }
-        if first {
-            self.ring.control().started.store(1, Ordering::Release);
         }
         self.resume(tid, 0);
     }

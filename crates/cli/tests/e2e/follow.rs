@@ -1,0 +1,56 @@
+//! A recording is shown while it goes on.
+
+use crate::lab::{self, User};
+use std::io::Write;
+use std::process::Stdio;
+
+#[test]
+fn what_comes_is_shown_in_order_until_the_recording_ends() {
+    lab::each_backend(|user| {
+        let scratch = lab::scratch();
+        let words = ["record", "-q", "-e", "write,read", "-o", "trace", "sh", "-c"];
+        let script = "while read n; do echo line $n; done";
+        let mut record = lab::trapline(user, &[&words[..], &[script]].concat());
+        let mut record = lab::start(record.current_dir(&scratch).stdin(Stdio::piped()).stdout(Stdio::null()));
+        let mut input = record.child.stdin.take().expect("stdin");
+        lab::until("the trace", || scratch.join("trace/metadata").exists());
+        let text = scratch.join("text");
+        let to_file = std::fs::File::create(&text).expect("a file");
+        let mut follow = lab::trapline(User::Me, &["report", "-q", "--follow", "trace"]);
+        let follow = lab::start(follow.current_dir(&scratch).stdout(to_file));
+        for n in 0..4 {
+            writeln!(input, "{n}").expect("the shell");
+            let line = format!("write(1, \"line {n}\\n\", 7)");
+            lab::until(&line, || std::fs::read_to_string(&text).is_ok_and(|t| t.contains(&line)));
+        }
+        drop(input);
+        assert_eq!(record.end().code(), 0);
+        assert_eq!(follow.end().code(), 0);
+        let whole = lab::run(lab::trapline(User::Me, &["report", "-q", "trace"]).current_dir(&scratch));
+        assert_eq!(std::fs::read_to_string(&text).expect("text"), whole.out());
+        // Of one that has ended there is nothing to wait for.
+        let again = lab::run(lab::trapline(User::Me, &["report", "-q", "--follow", "trace"]).current_dir(&scratch));
+        assert_eq!(again.out(), whole.out());
+    });
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_is_shown_at_the_end() {
+    let scratch = lab::scratch();
+    let words =
+        ["record", "-q", "--backend", "ptrace", "-e", "getppid,write", "-o", "trace", "sh", "-c", "echo a; sleep 30"];
+    let mut record = lab::trapline(User::Me, &words);
+    let record = lab::start(record.current_dir(&scratch).stdout(Stdio::null()));
+    lab::until("the trace", || scratch.join("trace/metadata").exists());
+    let mut follow = lab::trapline(User::Me, &["report", "--follow", "-c", "trace"]);
+    let follow = lab::start(follow.current_dir(&scratch).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    lab::kill("INT", follow.pid().into());
+    let out = follow.end();
+    assert!(out.out().lines().any(|l| l.ends_with(" write")), "{} {}", out.out(), out.stderr);
+    assert!(out.stderr.contains("the recording goes on"), "{}", out.stderr);
+    drop(record);
+    let stats =
+        lab::run(lab::trapline(User::Me, &["report", "--follow", "--as", "stats", "trace"]).current_dir(&scratch));
+    assert_eq!((stats.code(), stats.stderr.lines().count()), (2, 1), "{}", stats.stderr);
+}

@@ -1,0 +1,104 @@
+//! The version of the format that traces of trapline are written in.
+//!
+//! | version | `trace_format` in the environment | since then |
+//! |---|---|---|
+//! | 1 | absent | |
+//! | 2 | 2 | packets name their stream ([`StreamId`]); capture bits for more than six arguments |
+
+use crate::classes;
+use crate::model::Metadata;
+use events::StreamId;
+
+/// A version of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// A number of 32 bits says which stream a packet is of.
+    V1,
+    /// The context of each packet names its stream.
+    V2,
+}
+
+/// A trace of a version that this trapline does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its format has version {0}, and this trapline reads up to {last}", last = Format::NOW.version())]
+pub struct Unknown(pub i64);
+
+/// Where the environment of a trace has the version.
+pub const KEY: &str = "trace_format";
+
+/// The stream of what processes have mapped, in version 1.
+const MAPS: u64 = u32::MAX as u64 - 1;
+/// The stream of what trapline writes itself, in version 1.
+const TRACER: u64 = u32::MAX as u64;
+
+impl Format {
+    /// The version that is written.
+    pub const NOW: Format = Format::V2;
+
+    /// Its number.
+    pub const fn version(self) -> i64 {
+        match self {
+            Format::V1 => 1,
+            Format::V2 => 2,
+        }
+    }
+
+    /// The version of a trace of trapline.
+    ///
+    /// # Errors
+    /// One that is not known.
+    pub fn of(metadata: &Metadata) -> Result<Format, Unknown> {
+        match metadata.env_int(KEY) {
+            None | Some(1) => Ok(Format::V1),
+            Some(2) => Ok(Format::V2),
+            Some(n) => Err(Unknown(n)),
+        }
+    }
+
+    /// Bytes of a packet in front of the first event.
+    pub const fn head(self) -> usize {
+        match self {
+            Format::V1 => 88,
+            Format::V2 => 96,
+        }
+    }
+
+    /// The stream with this number; none where there cannot be one. In version 1 the lower 16 bits are the processor, the upper 16
+    /// the enabling.
+    pub fn stream(self, number: u64) -> Option<StreamId> {
+        match (self, number) {
+            (Format::V1, TRACER) => Some(StreamId::TRACER),
+            (Format::V1, MAPS) => Some(StreamId::MAPS),
+            (Format::V1, _) => StreamId::from_parts(0, u32::try_from(number >> 16).ok()?, number as u32 & 0xffff),
+            (Format::V2, _) => StreamId::from_number(number),
+        }
+    }
+
+    /// Whether the packets of a trace of this version are as [`crate::packet`] reads them.
+    pub fn describes(self, metadata: &Metadata) -> bool {
+        let stream = metadata.stream(classes::STREAM_CLASS);
+        metadata.packet_header.as_ref() == Some(&classes::packet_header())
+            && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&classes::packet_context(self)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::stream::Scope;
+
+    #[test]
+    fn streams_of_the_first_version_are_found_by_their_numbers() {
+        for (number, wanted) in [
+            (0, StreamId::cpu(0)),
+            (3, StreamId::cpu(3)),
+            (2 << 16 | 7, StreamId::new(Scope::Cpu(7), 2)),
+            (u32::MAX.into(), StreamId::TRACER),
+            (u64::from(u32::MAX) - 1, StreamId::MAPS),
+        ] {
+            assert_eq!(Format::V1.stream(number), Some(wanted));
+            assert_eq!(Format::V2.stream(wanted.number()), Some(wanted));
+        }
+        assert_eq!((Format::V1.stream(1 << 32), Format::V1.stream(u64::MAX)), (None, None));
+    }
+}

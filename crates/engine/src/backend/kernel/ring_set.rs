@@ -1,0 +1,136 @@
+//! The rings of probes: each enabling has its own, so that no flood of one costs another any event, up to [`OWN`] enablings. More of them
+//! share one set, because memory is bounded.
+//!
+//! Enablings whose events are of one class never share rings, so that what comes out of them is counted for each.
+
+use crate::backend::stats::Passed;
+use crate::enabling::Enabling;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use sys::bpf::map::Map;
+use sys::bpf::ring::Ring;
+
+/// The most enablings that have rings of their own.
+pub const OWN: usize = 256;
+
+/// The smallest ring of a set, unless a smaller one was asked for.
+const SMALLEST: usize = 256 << 10;
+
+/// Bytes of the rings of each of `n` sets, per CPU: a share of what was asked for.
+fn share(buffer: usize, n: usize) -> usize {
+    (buffer / n.next_power_of_two().max(1)).max(buffer.min(SMALLEST))
+}
+
+/// A ring per CPU.
+pub struct RingSet {
+    maps: Vec<Map>,
+    /// The rings, by CPU.
+    pub rings: Vec<Ring>,
+    /// What was taken out of each.
+    pub passed: Vec<Passed>,
+    /// Of a set that enablings share: events that were taken out, by class.
+    by_class: Option<HashMap<u16, u64>>,
+}
+
+impl RingSet {
+    fn new(cpus: u32, size: usize, shared: bool) -> io::Result<RingSet> {
+        let size = size.max(4096) as u32;
+        let maps: Vec<Map> = (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>()?;
+        let rings = maps.iter().map(Ring::new).collect::<io::Result<_>>()?;
+        let by_class = shared.then(HashMap::new);
+        Ok(RingSet { maps, rings, passed: vec![Passed::default(); cpus as usize], by_class })
+    }
+
+    /// The descriptors of the rings, by CPU.
+    pub fn descriptors(&self) -> Vec<i32> {
+        self.maps.iter().map(|m| m.as_fd().as_raw_fd()).collect()
+    }
+
+    /// Empties the rings; `each` gets the number of the processor and the event. How many came.
+    pub fn drain(&mut self, mut each: impl FnMut(u32, &[u8])) -> usize {
+        let RingSet { rings, passed, by_class, .. } = self;
+        let mut n = 0;
+        for ((cpu, ring), passed) in (0..).zip(rings).zip(passed) {
+            n += ring.drain(|event| {
+                passed.add(event);
+                if let (Some(by_class), Some([low, high])) = (by_class.as_mut(), event.get(8..10)) {
+                    *by_class.entry(u16::from_le_bytes([*low, *high])).or_default() += 1;
+                }
+                each(cpu, event);
+            });
+        }
+        n
+    }
+
+    /// Events of an enabling that were taken out.
+    pub fn recorded(&self, classes: &[u16]) -> u64 {
+        match &self.by_class {
+            None => self.passed.iter().map(|p| p.events).sum(),
+            Some(by_class) => classes.iter().filter_map(|id| by_class.get(id)).sum(),
+        }
+    }
+}
+
+/// Which set each of these enablings uses. Those of the session's own beginning and end use none, whatever their number.
+pub fn numbers(probes: &[Enabling]) -> Vec<usize> {
+    let shared = are_shared(probes);
+    let mut before = 0;
+    let mut taken: HashMap<u16, usize> = HashMap::new();
+    let number = |e: &Enabling| {
+        if e.point.is_none() {
+            return 0;
+        }
+        if !shared {
+            before += 1;
+            return before - 1;
+        }
+        let first = e.classes().iter().filter_map(|s| taken.get(&s.id)).max().copied().unwrap_or(0);
+        taken.extend(e.classes().iter().map(|s| (s.id, first + 1)));
+        first
+    };
+    probes.iter().map(number).collect()
+}
+
+/// Whether enablings share sets.
+pub fn are_shared(probes: &[Enabling]) -> bool {
+    probes.len() > OWN
+}
+
+/// How many sets these enablings use, and how large each ring is.
+pub fn sizes(probes: &[Enabling], buffer: usize) -> (usize, usize) {
+    let used = probes.iter().zip(numbers(probes)).filter(|(e, _)| e.point.is_some());
+    let n = used.map(|(_, number)| number + 1).max().unwrap_or(0);
+    (n, share(buffer, n))
+}
+
+/// The sets of these enablings.
+pub fn make(probes: &[Enabling], cpus: u32, buffer: usize) -> io::Result<Vec<RingSet>> {
+    let (n, size) = sizes(probes, buffer);
+    (0..n).map(|_| RingSet::new(cpus, size, are_shared(probes))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enabling::{Captures, Request, enable};
+    use crate::plan::Target;
+
+    fn enabled(of: &[String]) -> Vec<Enabling> {
+        let requests: Vec<Request> = of.iter().map(|text| Request::parse(text).unwrap()).collect();
+        enable(&requests, Captures::default(), &Target::Pids(Vec::new())).unwrap()
+    }
+
+    #[test]
+    fn many_enablings_share_rings_but_not_those_of_one_class() {
+        let few: Vec<String> = (1..=OWN).map(|n| format!("software:context-switches:{n}")).collect();
+        let all = enabled(&few);
+        assert_eq!(numbers(&all), (0..OWN).collect::<Vec<_>>());
+        assert_eq!(sizes(&all, 4 << 20), (OWN, 256 << 10));
+        let again = ["software:context-switches:1 /pid == 1/", "software:context-switches:1 /pid == 2/"];
+        let all = enabled(&[few, again.map(String::from).to_vec()].concat());
+        assert_eq!(numbers(&all)[..OWN], [0; OWN]);
+        assert_eq!(numbers(&all)[OWN..], [1, 2]);
+        assert_eq!(sizes(&all, 4 << 20), (3, 1 << 20));
+    }
+}

@@ -1,0 +1,117 @@
+//! A trace that is still being written: what has come is handed over a moment later, in order, until the recording ends.
+//!
+//! A recorder stores events after half a second at the latest, each stream by itself. So what is older than [`SETTLED`] is complete.
+
+use super::Progress;
+use crate::backend::stats::Report;
+use crate::backend::{Backend, Polled};
+use crate::control::{Order, State};
+use crate::error::{Error, Result};
+use ctf::trace::{Found, Trace};
+use events::StreamId;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use sys::time;
+
+/// Events of so long ago have been stored by the recorder, ns.
+const SETTLED: u64 = 1_200_000_000;
+/// How often the directory is looked at, ns.
+const PERIOD: u64 = 200_000_000;
+
+/// The reading of a trace that goes on.
+pub struct Following {
+    dir: PathBuf,
+    /// What is handed over next begins here, ns of the monotonic clock.
+    from: u64,
+    /// No event after this is wanted.
+    to: u64,
+    /// When the directory is looked at again.
+    next: u64,
+    progress: Arc<Progress>,
+    stopped: bool,
+    trouble: Option<String>,
+}
+
+impl Following {
+    /// The events of a window of time, ns of the monotonic clock, both ends included.
+    pub fn new(dir: PathBuf, from: u64, to: u64) -> Following {
+        Following { dir, from, to, next: 0, progress: Arc::default(), stopped: false, trouble: None }
+    }
+
+    /// How far it is, also later.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    fn open(&self) -> Result<Box<Trace>> {
+        let damaged =
+            |why: String| Error::failed(self.dir.display().to_string(), why, "all that came before was shown");
+        match ctf::trace::open(&self.dir).map_err(|e| damaged(e.to_string()))? {
+            Found::Own(trace) => Ok(trace),
+            Found::Other => Err(damaged("it is another trace now".into())),
+        }
+    }
+}
+
+impl Backend for Following {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+
+    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+        let now = time::monotonic();
+        if self.stopped {
+            return Polled { events: 0, ended: true };
+        }
+        if now < self.next {
+            return Polled::default();
+        }
+        self.next = now + PERIOD;
+        let trace = match self.open() {
+            Ok(trace) => trace,
+            Err(e) => {
+                self.trouble = Some(e.to_string());
+                return Polled { events: 0, ended: true };
+            }
+        };
+        let settled = if trace.live { now.saturating_sub(SETTLED) } else { u64::MAX };
+        let to = settled.min(self.to);
+        let mut n = 0;
+        if to >= self.from {
+            let mut events = trace.data.events(&trace.known, self.from, to);
+            while let Some((event, stream)) = events.next() {
+                each(stream, event);
+                n += 1;
+            }
+            self.progress.add(events.bytes_read(), events.events_read());
+        }
+        self.from = self.from.max(to.saturating_add(1));
+        Polled { events: n, ended: !trace.live || to == self.to }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        std::thread::sleep(timeout);
+    }
+
+    fn control(&mut self, _order: Order) -> Option<State> {
+        None
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        Vec::new()
+    }
+
+    /// What was dropped while it was recorded is said of the trace as a whole.
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
+        0
+    }
+
+    fn report(&mut self) -> Report {
+        Report { trouble: self.trouble.take().into_iter().collect(), ..Report::default() }
+    }
+}

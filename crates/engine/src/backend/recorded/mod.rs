@@ -1,0 +1,107 @@
+//! A recorded trace as a backend: its packets, merged by time.
+
+mod follow;
+
+use super::stats::Report;
+use super::{Backend, Polled};
+use crate::control::{Order, State};
+use ctf::own::Merged;
+use ctf::trace::Trace;
+use events::StreamId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub use follow::Following;
+
+/// Events that are handed over in one round.
+const ROUND: usize = 4096;
+
+/// The reading of a trace of trapline.
+pub struct Recorded<'t> {
+    events: Merged<'t>,
+    progress: Arc<Progress>,
+    stopped: bool,
+}
+
+/// How far the reading is, for who looks on.
+#[derive(Debug, Default)]
+pub struct Progress {
+    bytes: AtomicU64,
+    events: AtomicU64,
+}
+
+impl Progress {
+    /// Bytes of packets that were read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Events that were read.
+    pub fn events(&self) -> u64 {
+        self.events.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64, events: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.events.fetch_add(events, Ordering::Relaxed);
+    }
+}
+
+impl<'t> Recorded<'t> {
+    /// The events of a window of time, ns of the monotonic clock, both ends included.
+    pub fn new(trace: &'t Trace, from: u64, to: u64) -> Recorded<'t> {
+        let events = trace.data.events(&trace.known, from, to);
+        Recorded { events, progress: Arc::default(), stopped: false }
+    }
+
+    /// How far it is, also later.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+}
+
+impl Backend for Recorded<'_> {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+
+    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+        let mut n = 0;
+        let ended = loop {
+            if self.stopped || n == ROUND {
+                break self.stopped;
+            }
+            let Some((event, stream)) = self.events.next() else { break true };
+            each(stream, event);
+            n += 1;
+        };
+        self.progress.bytes.store(self.events.bytes_read(), Ordering::Relaxed);
+        self.progress.events.store(self.events.events_read(), Ordering::Relaxed);
+        Polled { events: n, ended }
+    }
+
+    /// What is recorded is there.
+    fn wait(&mut self, _timeout: Duration) {}
+
+    fn control(&mut self, _order: Order) -> Option<State> {
+        None
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        Vec::new()
+    }
+
+    /// What was dropped while it was recorded is said of the trace as a whole.
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
+        0
+    }
+
+    fn report(&mut self) -> Report {
+        Report::default()
+    }
+}

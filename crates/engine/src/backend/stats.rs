@@ -1,0 +1,190 @@
+//! What backends count: events that were lost and what would have kept them, enablings, runs that the kernel has missed, costs.
+
+use crate::enabling::Enabling;
+use crate::pipeline::filter::Filtered;
+use events::Class;
+
+/// What is known of a session at its end.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What found no room, in all and by class.
+    pub losses: Losses,
+    /// The `--buffer` with which all would have found room, in bytes, where that is known.
+    pub large_enough_buffer: Option<u64>,
+    /// Runs of programs that the kernel has left out: events that nobody has seen.
+    pub skipped: Skipped,
+    /// What filters in the kernel have held back.
+    pub filtered: Filtered,
+    /// What was counted of each enabling of a probe other than a call, in the plan's order.
+    pub enablings: Vec<(String, Counts)>,
+    /// These counts as lines that are kept with a trace.
+    pub lines: Vec<String>,
+    /// What the session has cost in the kernel.
+    pub cost: Option<Cost>,
+    /// Programs that are not shown to the session's user.
+    pub let_go: LetGo,
+    /// Threads that were still on their way out when the session ended: what they did then is not in it.
+    pub cut_off: u64,
+    /// Calls that the attach interrupted for good.
+    pub interrupted: u64,
+    /// The tracer process was killed before its work was done.
+    pub killed: bool,
+    /// The events could not be read any more, so that the session has ended.
+    pub unreadable: bool,
+    /// What went wrong on the way, and what that has cost.
+    pub trouble: Vec<String>,
+}
+
+/// Programs whose tasks are not shown to the session's user: names of the first ones, and how many.
+pub type LetGo = (Vec<String>, u64);
+
+/// What was lost on the way from the target to the front end: rings were full, or could not be written to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Events.
+    pub total: u64,
+    /// Those of calls, signals and of trapline's bookkeeping, by class id. What is not in it is of other probes, or of a class that
+    /// nobody knows.
+    pub classes: Vec<(u16, u64)>,
+}
+
+impl Losses {
+    /// Events of a class.
+    pub fn of(&self, class: u16) -> u64 {
+        self.classes.iter().find(|(id, _)| *id == class).map_or(0, |(_, n)| *n)
+    }
+
+    /// Events of trapline's own bookkeeping (`process:*`), which are none of the enabled probes.
+    pub fn bookkeeping(&self) -> u64 {
+        let own = |id: u16| events::schema::by_id(id).is_some_and(|s| s.class == Class::Process);
+        self.classes.iter().filter(|(id, _)| own(*id)).map(|(_, n)| n).sum()
+    }
+
+    /// Events of enabled probes.
+    pub fn events(&self) -> u64 {
+        self.total.saturating_sub(self.bookkeeping())
+    }
+}
+
+/// What went through a ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Events that were taken out.
+    pub events: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Passed {
+    /// An event was taken out.
+    pub fn add(&mut self, event: &[u8]) {
+        self.events += 1;
+        self.bytes += event.len() as u64;
+    }
+}
+
+/// How large a ring must have been to hold all that it has lost beside what was in it: a power of two, in bytes. `size`: how large it
+/// was.
+pub fn large_enough(size: u64, passed: Passed, dropped: u64) -> Option<u64> {
+    /// What the ring keeps for each event (`struct bpf_ringbuf_hdr`, kernel/bpf/ringbuf.c), and what it rounds up.
+    const EACH: u64 = 8 + 4;
+    /// Events of which nothing is known are taken to be so large, bytes.
+    const USUAL: u64 = 64;
+    let each = passed.bytes.checked_div(passed.events).unwrap_or(USUAL) + EACH;
+    (size + dropped.checked_mul(each)?).checked_next_power_of_two()
+}
+
+/// What was counted of an enabling.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Events that happened.
+    pub seen: u64,
+    /// Events that were taken out of its rings.
+    pub recorded: u64,
+    /// Events that found a ring full, or the scratch buffer taken.
+    pub dropped: u64,
+    /// Events that its filter held back.
+    pub filtered: u64,
+    /// Of these, by the filter's parts; behind the last part that has a counter of its own, parts share one.
+    pub parts: Vec<u64>,
+    /// Runs of its program that the kernel has left out.
+    pub skipped: u64,
+    /// For returns of functions: how often they were entered.
+    pub entered: Option<u64>,
+    /// Of several places: those where the kernel puts no breakpoint.
+    pub refused: Vec<String>,
+    /// The number of its streams, from 1; none where it shares them with others.
+    pub streams: Option<u32>,
+    /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
+    pub cost: (u64, u64),
+}
+
+impl Counts {
+    /// Functions that were entered and whose returns the program has not seen.
+    pub fn without_return(&self) -> u64 {
+        self.entered.map_or(0, |n| n.saturating_sub(self.seen + self.skipped))
+    }
+
+    /// Events that happened, as far as they are counted under the enabling's name: what was recorded of many probes that share a program
+    /// is counted under theirs.
+    pub fn seen_by_name(&self, of: &Enabling) -> u64 {
+        if of.members.is_empty() { self.seen } else { self.dropped + self.filtered }
+    }
+
+    /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED SKIPPED LABEL`.
+    pub fn line(&self, label: &str) -> String {
+        let Counts { seen, dropped, filtered, skipped, .. } = self;
+        format!("enabling {seen} {dropped} {filtered} {skipped} {label}")
+    }
+}
+
+/// Runs left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// All of them. A call that is missed at both ends counts twice.
+    pub total: u64,
+    /// By event class, where the program tells it.
+    pub classes: Vec<(u16, u64)>,
+}
+
+/// What a program has cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// The probe, or the program's name.
+    pub name: String,
+    /// Runs.
+    pub runs: u64,
+    /// Time, ns.
+    pub ns: u64,
+}
+
+/// What a session has cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Of each program that ran; none where the kernel was not asked to measure.
+    pub programs: Option<Vec<Spent>>,
+    /// CPU time of the thread that empties the rings, ns.
+    pub drain_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::generated as g;
+
+    #[test]
+    fn bookkeeping_is_told_from_events() {
+        let read = events::schema::by_name("read").unwrap().id;
+        let lost = Losses { total: 10, classes: vec![(read, 4), (g::P_EXIT.id, 2), (g::P_FORK.id, 1)] };
+        assert_eq!((lost.events(), lost.bookkeeping(), lost.of(read), lost.of(g::P_EXEC.id)), (7, 3, 4, 0));
+    }
+
+    #[test]
+    fn a_ring_is_large_enough_for_all_that_was_lost() {
+        let passed = Passed { events: 100, bytes: 6000 };
+        assert_eq!(large_enough(4096, passed, 1), Some(8192));
+        assert_eq!(large_enough(4096, passed, 1000), Some(128 << 10));
+        assert_eq!(large_enough(4096, Passed::default(), 1000), Some(128 << 10));
+        assert_eq!(large_enough(4096, passed, u64::MAX / 2), None);
+    }
+}

@@ -1,0 +1,46 @@
+//! What can leave functions otherwise than by returning, in the files that make up a program.
+
+use crate::modules::{self, Module};
+use std::path::{Path, PathBuf};
+use symbols::raise::Means;
+
+/// What can leave functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Danger {
+    /// The file that does it.
+    pub path: PathBuf,
+    /// How.
+    pub means: Means,
+}
+
+impl Danger {
+    /// Of the first of some files that has means to.
+    fn among(modules: impl Iterator<Item = Module>) -> Option<Danger> {
+        modules.into_iter().find_map(|m| Some(Danger { means: m.means()?, path: m.path }))
+    }
+
+    /// Of a file and what it is linked with.
+    pub fn of_file(path: &Path) -> Option<Danger> {
+        Danger::among(modules::of_file(path).into_iter())
+    }
+
+    /// Of what a process has mapped.
+    pub fn of_process(pid: i32) -> Option<Danger> {
+        Danger::among(modules::of_process(pid).into_iter())
+    }
+
+    /// What would happen to the program.
+    fn outcome(&self) -> &'static str {
+        match self.means {
+            Means::Exception(_) | Means::Unknown => "an exception that leaves it would abort the program",
+            Means::ThreadEnd(_) => "a thread that ends in it would leave out the cleanup of its callers",
+            Means::OtherStack(_) | Means::Go => "a switch of stacks in it would kill the program",
+        }
+    }
+}
+
+impl std::fmt::Display for Danger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} {}", self.outcome(), self.path.display(), self.means)
+    }
+}

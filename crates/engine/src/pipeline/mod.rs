@@ -1,0 +1,19 @@
+//! The way of the events, whether they come from a ring or from a directory.
+//!
+//! ```text
+//! backend ─► source: recorder, [thread, backlog] ─► pump: world (threads, descriptors) ─► selection, filter ─► sinks
+//! ```
+
+pub mod backlog;
+pub mod fdtable;
+pub mod filter;
+pub mod maps;
+pub mod merge;
+pub mod parallel;
+pub mod pump;
+pub mod recorder;
+pub mod selection;
+pub mod source;
+pub mod thread;
+pub mod threads;
+pub mod world;

@@ -1,0 +1,293 @@
+//! The one loop that moves events from a source to the views, whether they come from a ring or from a directory.
+
+use super::maps::Maps;
+use super::recorder::Monitor;
+use super::selection::Selection;
+use super::source::Source;
+use super::world::World;
+use crate::error::Error;
+use events::{Class, Event, Schema};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use sys::time;
+
+/// Whether a sink wants more events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The next one too.
+    Continue,
+    /// No more: it has seen enough (a reader that has gone, a limit that is reached).
+    Stop,
+}
+
+/// Receives the events of a session or of a trace, in the order of their emission.
+///
+/// For each event that the selection covers, [`observe`](Sink::observe) is called, and then [`event`](Sink::event) if it is
+/// selected. A sink that returns [`Flow::Stop`] or an error gets no more events; the other sinks go on, and so does what is traced.
+/// An error says what could not be written and why; the pump keeps it for [`Pump::take_failures`], and every later event that only
+/// failed sinks would have shown is counted as dropped. [`end`](Sink::end) is called once, in any case.
+pub trait Sink {
+    /// Several threads are expected from the start.
+    fn expect_several(&mut self) {}
+
+    /// Learns from an event, whether it is selected or not.
+    fn observe(&mut self, ev: &Event<'_>) {
+        let _ = ev;
+    }
+
+    /// Shows a selected event. `world` is what is known at its moment.
+    ///
+    /// # Errors
+    /// What was shown could not be written.
+    fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow, Error>;
+
+    /// There are no more events for now; all that happened before `now` (ns of the monotonic clock) have come.
+    ///
+    /// # Errors
+    /// What was shown could not be written.
+    fn idle(&mut self, now: u64) -> Result<Flow, Error> {
+        let _ = now;
+        Ok(Flow::Continue)
+    }
+
+    /// Writes what waits to be written.
+    ///
+    /// # Errors
+    /// It could not be written.
+    fn flush(&mut self) -> Result<Flow, Error> {
+        Ok(Flow::Continue)
+    }
+
+    /// No more events will come: shows what is shown at the end, and writes everything.
+    ///
+    /// # Errors
+    /// It could not be written.
+    fn end(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Classes of events that [`event`](Sink::event) has taken and that could not be written after all, since the last call.
+    fn take_lost(&mut self) -> Vec<u16> {
+        Vec::new()
+    }
+
+    /// Whether something was written or waits to be.
+    fn has_written(&self) -> bool;
+}
+
+/// Counters of one probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Events that reached the pump.
+    pub seen: u64,
+    /// Events that were shown.
+    pub recorded: u64,
+    /// Events that could not be written.
+    pub dropped: u64,
+    /// Events that were not selected.
+    pub filtered: u64,
+}
+
+/// A sink and whether it wants more.
+struct Outlet<'b> {
+    sink: Box<dyn Sink + 'b>,
+    open: bool,
+}
+
+/// What a turn has brought.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// Turns without an event, this one included; 0: there were some.
+    pub idle: u32,
+    /// No more events will come.
+    pub ended: bool,
+}
+
+/// Moves events.
+pub struct Pump<'b> {
+    /// Where they come from.
+    pub source: Source<'b>,
+    /// Which of them are shown.
+    pub selection: Selection,
+    world: World,
+    outlets: Vec<Outlet<'b>>,
+    /// What is mapped, and who keeps it.
+    maps: Maps,
+    monitor: Option<Monitor>,
+    counters: BTreeMap<u16, Counters>,
+    /// Time of the first event of an enabled probe, ns of the monotonic clock.
+    first_event: Option<u64>,
+    malformed: u64,
+    failures: Vec<Error>,
+    idle: u32,
+}
+
+impl<'b> Pump<'b> {
+    /// Events of `source` that are selected go to `sinks`.
+    pub fn new(source: Source<'b>, selection: Selection, sinks: Vec<Box<dyn Sink + 'b>>) -> Pump<'b> {
+        Pump {
+            source,
+            selection,
+            world: World::default(),
+            outlets: sinks.into_iter().map(|sink| Outlet { sink, open: true }).collect(),
+            maps: Maps::new(),
+            monitor: None,
+            counters: BTreeMap::new(),
+            first_event: None,
+            malformed: 0,
+            failures: Vec::new(),
+            idle: 0,
+        }
+    }
+
+    /// Names of descriptors are kept.
+    pub fn keep_descriptors(&mut self) {
+        self.world.keep_descriptors();
+    }
+
+    /// What processes map joins the events, and goes to `monitor`'s recorder.
+    pub fn watch_maps(&mut self, maps: Maps, monitor: Option<Monitor>) {
+        (self.maps, self.monitor) = (maps, monitor);
+    }
+
+    /// Sleeps if nothing came the last time, then moves what is there.
+    pub fn turn(&mut self) -> Turn {
+        if self.idle > 0 {
+            self.source.wait(pause(self.idle));
+        }
+        let now = time::monotonic();
+        self.take_maps();
+        let Pump { source, selection, world, outlets, maps, counters, first_event, malformed, failures, .. } = self;
+        let polled = source.poll(true, |bytes| {
+            let Ok(ev) = Event::parse(bytes) else {
+                *malformed += 1;
+                return;
+            };
+            maps.note(&ev);
+            if ev.schema.class != Class::Process && first_event.is_none() {
+                *first_event = Some(ev.time());
+            }
+            let counter = show(&ev, selection, world, outlets, failures);
+            let counters = counters.entry(ev.schema.id).or_default();
+            counters.seen += 1;
+            *counter(counters) += 1;
+        });
+        self.idle = if polled.events > 0 { 0 } else { self.idle + 1 };
+        // Nothing was left: all events before that moment have been seen.
+        let idle = self.idle > 0;
+        self.each_open(|sink| if idle { sink.idle(now) } else { Ok(Flow::Continue) });
+        self.each_open(|sink| sink.flush());
+        Turn { idle: self.idle, ended: polled.ended }
+    }
+
+    fn each_open(&mut self, mut act: impl FnMut(&mut (dyn Sink + 'b)) -> Result<Flow, Error>) {
+        for outlet in self.outlets.iter_mut().filter(|o| o.open) {
+            let flow = act(outlet.sink.as_mut());
+            settle(outlet, flow, &mut self.failures);
+        }
+    }
+
+    /// Mappings come late, and each processor's by itself: views see them when they come.
+    fn take_maps(&mut self) {
+        let Pump { maps, monitor, selection, world, outlets, failures, .. } = self;
+        maps.drain(|mapping| {
+            if let Some(monitor) = monitor {
+                monitor.mapping(mapping);
+            }
+            if let Ok(ev) = Event::parse(mapping) {
+                show(&ev, selection, world, outlets, failures);
+            }
+        });
+        if let Some(monitor) = monitor {
+            monitor.lost_mappings(maps.lost());
+        }
+    }
+
+    /// Whether no sink wants more; false where there are none.
+    pub fn is_unread(&self) -> bool {
+        !self.outlets.is_empty() && self.outlets.iter().all(|o| !o.open)
+    }
+
+    /// Ends the sinks. What they could not write is counted as dropped.
+    pub fn end_sinks(&mut self) {
+        self.take_maps();
+        for outlet in &mut self.outlets {
+            if let Err(e) = outlet.sink.end() {
+                self.failures.push(e);
+            }
+            for id in outlet.sink.take_lost() {
+                if let Some(c) = self.counters.get_mut(&id) {
+                    c.recorded -= 1;
+                    c.dropped += 1;
+                }
+            }
+        }
+    }
+
+    /// Why sinks have failed, since the last call.
+    pub fn take_failures(&mut self) -> Vec<Error> {
+        std::mem::take(&mut self.failures)
+    }
+
+    /// Whether a sink has something to show.
+    pub fn has_written(&self) -> bool {
+        self.outlets.iter().any(|o| o.sink.has_written())
+    }
+
+    /// Counters per event class.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static Schema, Counters)> + '_ {
+        self.counters.iter().filter_map(|(id, c)| Some((events::schema::by_id(*id)?, *c)))
+    }
+
+    /// Time of the first event of an enabled probe, ns of the monotonic clock.
+    pub fn first_event(&self) -> Option<u64> {
+        self.first_event
+    }
+
+    /// Bytes that were no events. Always 0 unless something else wrote into the rings.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}
+
+/// How long to sleep when nothing came so many times in a row.
+fn pause(times: u32) -> Duration {
+    Duration::from_millis((1u64 << times.min(4)).min(16))
+}
+
+/// Shows an event to all sinks that want it; which counter it belongs to.
+fn show(
+    ev: &Event<'_>,
+    selection: &Selection,
+    world: &mut World,
+    outlets: &mut [Outlet<'_>],
+    failures: &mut Vec<Error>,
+) -> fn(&mut Counters) -> &mut u64 {
+    world.before(ev);
+    let mut counter: fn(&mut Counters) -> &mut u64 = |c| &mut c.filtered;
+    if selection.covers(ev) {
+        outlets.iter_mut().for_each(|o| o.sink.observe(ev));
+        if selection.passes(ev, world) {
+            counter = |c| &mut c.dropped;
+            for outlet in outlets.iter_mut().filter(|o| o.open) {
+                let flow = outlet.sink.event(ev, world);
+                settle(outlet, flow, failures);
+                // What cannot be written after all is taken back at the end.
+                counter = |c| &mut c.recorded;
+            }
+        }
+    }
+    world.after(ev);
+    counter
+}
+
+fn settle(outlet: &mut Outlet<'_>, flow: Result<Flow, Error>, failures: &mut Vec<Error>) {
+    match flow {
+        Ok(Flow::Continue) => {}
+        Ok(Flow::Stop) => outlet.open = false,
+        Err(e) => {
+            outlet.open = false;
+            failures.push(e);
+        }
+    }
+}

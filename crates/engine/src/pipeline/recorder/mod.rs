@@ -1,0 +1,421 @@
+//! Keeps events as a trace on disk, or the last ones in memory.
+//!
+//! ```text
+//! events, in order of time ─► a Filler per stream ─► sealed packets ─► queue (bounded) ─► writer thread ─► Files | Flight
+//! ```
+//!
+//! Whoever brings the events never waits for the disk: the queue is bounded, and [`Recorder::has_room`] says when to leave
+//! events where they are. Packets are sealed when they are full, and after half a second in any case, so that little is lost
+//! when trapline is killed. Where no thread can be started, nothing is written, and every event is counted as unwritten.
+
+mod metadata;
+mod queue;
+mod totals;
+mod writer;
+
+use crate::backend::stats::Losses;
+use crate::error::{Error, Result};
+use crate::pipeline::filter::RecorderFilter;
+use ctf::folder::reason;
+use ctf::packet::{self, Filler};
+use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};
+use events::StreamId;
+pub use queue::News;
+use queue::{Job, Shared};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use sys::{process, time};
+pub use totals::{StreamTotals, Totals};
+pub use writer::least_size;
+use writer::{Target, Writer};
+
+/// Mappings are told of late, and each processor's for itself: they wait so long for older ones, ns.
+const LATE: u64 = 100_000_000;
+/// Bytes of packets that may wait for the disk.
+const QUEUE: usize = 64 << 20;
+/// A packet is sealed after this, ns, full or not: with what the writer takes, less than a second is lost with a process.
+const AGE: u64 = 500_000_000;
+/// How often packets are looked at for their age, ns.
+const TICK: u64 = 20_000_000;
+
+/// Where events are kept.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The directory of the trace.
+    pub dir: PathBuf,
+    /// The most bytes on disk; the oldest packets go.
+    pub max_size: Option<u64>,
+    /// Only the last so many bytes, in memory until asked for.
+    pub flight: Option<u64>,
+    /// What the trace is of, for its metadata: the command line, words, and the backend.
+    pub command: String,
+    /// The backend.
+    pub backend: String,
+    /// Classes of events that were made at run time.
+    pub classes: Vec<&'static events::Schema>,
+    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns.
+    pub realtime_offset: i64,
+    /// Local time zone: seconds to add to UTC.
+    pub utc_offset: i64,
+    /// The calls that were asked for (`-e`), where others were recorded too because names of descriptors need them.
+    pub select: Option<String>,
+    /// The filter that calls had to pass (`--where`), and its parameters.
+    pub filter: Option<(String, Vec<String>)>,
+    /// Bytes shown of a string, of which the filter may have wanted more.
+    pub string: usize,
+}
+
+/// A handle for those who do not bring events: to ask for a snapshot, to tell of mappings, and for news.
+#[derive(Clone)]
+pub struct Monitor(Arc<Shared>);
+
+impl Monitor {
+    /// Asks for what is in memory to be written; a [`News::Snapshot`] follows.
+    pub fn snapshot(&self) {
+        self.0.queue().snapshot_wanted = true;
+    }
+    /// Keeps an encoded event of a mapping.
+    pub fn mapping(&self, event: &[u8]) {
+        self.0.maps.lock().unwrap_or_else(PoisonError::into_inner).push(event.to_vec());
+    }
+    /// So many records of mappings were lost in the kernel so far.
+    pub fn lost_mappings(&self, n: u64) {
+        self.0.queue().lost_mappings = n;
+    }
+    /// What has happened since the last time.
+    pub fn news(&self) -> Vec<News> {
+        std::mem::take(&mut self.0.queue().news)
+    }
+}
+
+/// A stream on its way.
+struct Stream {
+    filler: Filler,
+    /// Events that were taken.
+    taken: u64,
+}
+
+/// Where packets go.
+enum Outlet {
+    /// Nowhere yet: the thread starts with the first packet, because a process that will fork should have no threads.
+    Waiting(Box<Writer>),
+    /// Into the queue, from which the writer thread takes them.
+    Thread(writer::Thread),
+    /// To a writer without a thread, which only counts them, or keeps them in memory.
+    Inline(Box<Writer>),
+    /// The writer is gone.
+    Lost,
+}
+
+/// Takes events and keeps them.
+pub struct Recorder {
+    shared: Arc<Shared>,
+    outlet: Outlet,
+    spawn: writer::Spawn,
+    streams: BTreeMap<StreamId, Stream>,
+    /// Mappings that wait for older ones: time, event.
+    maps: Vec<(u64, Vec<u8>)>,
+    uuid: [u8; 16],
+    /// At how many bytes packets are full.
+    packet: usize,
+    began: u64,
+    next_tick: u64,
+    taken: Vec<u64>,
+    first_event: Option<u64>,
+    full: bool,
+    filter: Option<RecorderFilter>,
+    /// Events that were lost before they came here, by class.
+    dropped: Vec<(u16, u64)>,
+}
+
+fn cannot(path: &Path, e: &io::Error) -> Error {
+    let todo = match e.kind() {
+        io::ErrorKind::DirectoryNotEmpty => "choose another directory, or --force to replace a trace",
+        _ => "choose one that does not exist yet, where you may write",
+    };
+    Error::failed(format!("-o {}", path.display()), reason(e), todo)
+}
+
+/// A random identity (RFC 4122: version 4, variant 1).
+fn identity() -> Result<[u8; 16]> {
+    let mut uuid = [0; 16];
+    process::random(&mut uuid).map_err(|e| Error::failed("random numbers", e.to_string(), "see getrandom(2)"))?;
+    uuid[6] = uuid[6] & 0x0f | 0x40;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    Ok(uuid)
+}
+
+fn target(config: &Config) -> io::Result<Target> {
+    let owner = process::euid();
+    Ok(match config.flight {
+        Some(max) => Target::Flight(Flight::new(max), Snapshots::create(&config.dir, owner)?, 0),
+        None => {
+            let limit = config.max_size.map_or(Limit::None, Limit::Files);
+            Target::Disk(Box::new(Files::new(Dir::create(&config.dir, owner)?, limit)))
+        }
+    })
+}
+
+impl Recorder {
+    /// Makes the directory. Starts no thread: what is in it is written by one that starts with the first packet.
+    pub fn new(config: &Config) -> Result<Recorder> {
+        let uuid = identity()?;
+        let target = target(config).map_err(|e| cannot(&config.dir, &e))?;
+        let shared = Arc::default();
+        Ok(Recorder {
+            outlet: Outlet::Waiting(Box::new(Writer::new(&shared, config, uuid, target))),
+            shared,
+            spawn: writer::spawn,
+            streams: BTreeMap::new(),
+            maps: Vec::new(),
+            uuid,
+            packet: config.max_size.or(config.flight).map_or(packet::FULL, packet_size),
+            began: time::monotonic(),
+            next_tick: 0,
+            taken: vec![0; events::generated::SCHEMAS.len()],
+            first_event: None,
+            full: false,
+            filter: None,
+            dropped: Vec::new(),
+        })
+    }
+
+    /// Keeps only what passes.
+    pub fn set_filter(&mut self, filter: Option<RecorderFilter>) {
+        self.filter = filter;
+    }
+
+    /// Lines to keep with the trace: what was counted of enablings.
+    pub fn set_counts(&mut self, lines: Vec<String>) {
+        self.shared.queue().counts = lines;
+    }
+
+    /// Says what was lost before it came here, which the trace tells at its end.
+    pub fn set_losses(&mut self, lost: &Losses) {
+        self.dropped.clone_from(&lost.classes);
+    }
+
+    /// A handle for the front end.
+    pub fn monitor(&self) -> Monitor {
+        Monitor(Arc::clone(&self.shared))
+    }
+
+    /// Whether there is room for more events.
+    pub fn has_room(&self) -> bool {
+        !self.full || self.shared.queue().bytes < QUEUE
+    }
+
+    /// Keeps an event of a stream.
+    pub fn event(&mut self, stream: StreamId, event: &[u8]) {
+        if self.filter.as_mut().is_some_and(|f| !f.passes(event)) {
+            return;
+        }
+        let Some(time) = event.first_chunk::<8>().map(|b| u64::from_le_bytes(*b)) else { return };
+        let Some(id) = event.get(8..10).map(|b| u16::from_le_bytes([b[0], b[1]])) else { return };
+        if usize::from(id) >= self.taken.len() {
+            self.taken.resize(usize::from(id) + 1, 0);
+        }
+        self.taken[usize::from(id)] += 1;
+        if self.first_event.is_none() && events::schema::by_id(id).is_some_and(|s| s.class != events::Class::Process) {
+            self.first_event = Some(time);
+        }
+        match self.streams.get(&stream) {
+            None => self.begin(stream),
+            // Not only at ticks, which come late where somebody keeps the caller busy.
+            Some(s) if is_old(&s.filler, time) => self.seal(stream),
+            Some(_) => {}
+        }
+        let Some(s) = self.streams.get_mut(&stream) else { return };
+        s.taken += 1;
+        if s.filler.push(event) {
+            self.seal(stream);
+        }
+    }
+
+    /// The first packet of a stream is empty, so that what is lost in the second is known.
+    fn begin(&mut self, stream: StreamId) {
+        let filler = Filler::new(self.uuid, stream, self.began).full_at(self.packet);
+        self.streams.insert(stream, Stream { filler, taken: 0 });
+        self.seal(stream);
+    }
+
+    fn seal(&mut self, stream: StreamId) {
+        self.launch();
+        let Some(s) = self.streams.get_mut(&stream) else { return };
+        let sealed = s.filler.seal();
+        if let Outlet::Inline(writer) = &mut self.outlet {
+            if let Some(buffer) = writer.store(sealed) {
+                s.filler.reuse(buffer);
+            }
+            return;
+        }
+        let mut queue = self.shared.queue();
+        if let Some(spare) = queue.spare.pop() {
+            s.filler.reuse(spare);
+        }
+        queue.bytes += sealed.bytes.len();
+        self.full = queue.bytes >= QUEUE;
+        queue.jobs.push_back(Job::Packet(sealed));
+        drop(queue);
+        self.shared.ready.notify_one();
+    }
+
+    /// Starts the writer now, with the highest priority that the calling thread may give: it shares a lock with whoever brings the
+    /// events, who would wait for it where it waits for its turn on a busy processor.
+    pub fn start_writer(&mut self) {
+        if let Outlet::Waiting(writer) = &mut self.outlet {
+            writer.raise();
+        }
+        self.launch();
+    }
+
+    /// Starts the writer thread, if it has not been tried before.
+    fn launch(&mut self) {
+        let writer = match std::mem::replace(&mut self.outlet, Outlet::Lost) {
+            Outlet::Waiting(writer) => writer,
+            other => return self.outlet = other,
+        };
+        let slot = Arc::new(Mutex::new(Some(*writer)));
+        self.outlet = match (self.spawn)(Arc::clone(&slot)) {
+            Ok(thread) => Outlet::Thread(thread),
+            Err(e) => match writer::take(&slot) {
+                Some(mut writer) => {
+                    writer.fail(io::Error::new(e.kind(), format!("cannot start a thread: {}", reason(&e))));
+                    Outlet::Inline(Box::new(writer))
+                }
+                None => Outlet::Lost,
+            },
+        };
+    }
+
+    /// Now and then, at `now`: seals what has waited for long. `discarded` says how many events each stream has lost so far;
+    /// of [`StreamId::MAPS`] that is known here.
+    pub fn tick(&mut self, now: u64, discarded: impl Fn(StreamId) -> u64) {
+        let wanted = self.next_tick <= now && std::mem::take(&mut self.shared.queue().snapshot_wanted);
+        if now < self.next_tick {
+            return;
+        }
+        self.next_tick = now.saturating_add(TICK);
+        self.keep_maps(now.saturating_sub(LATE));
+        let streams: Vec<StreamId> = self.streams.keys().copied().collect();
+        for stream in &streams {
+            let Some(s) = self.streams.get_mut(stream) else { continue };
+            if *stream != StreamId::MAPS {
+                s.filler.set_discarded(discarded(*stream));
+            }
+            if is_old(&s.filler, now) || wanted && s.filler.waiting_since().is_some() {
+                self.seal(*stream);
+            }
+        }
+        if wanted {
+            self.snapshot();
+        }
+    }
+
+    fn snapshot(&mut self) {
+        if let Outlet::Inline(writer) = &mut self.outlet {
+            return writer.snapshot();
+        }
+        self.shared.queue().jobs.push_back(Job::Snapshot);
+        self.shared.ready.notify_one();
+    }
+
+    /// Keeps the mappings up to a time.
+    fn keep_maps(&mut self, until: u64) {
+        let fresh = self.shared.take_maps();
+        let time = |e: &[u8]| e.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b));
+        self.maps.extend(fresh.into_iter().map(|e| (time(&e), e)));
+        self.maps.sort_by_key(|m| m.0);
+        let n = self.maps.partition_point(|m| m.0 <= until);
+        for (_, event) in self.maps.drain(..n).collect::<Vec<_>>() {
+            self.event(StreamId::MAPS, &event);
+        }
+        let lost = self.shared.queue().lost_mappings;
+        self.set_lost(StreamId::MAPS, lost);
+    }
+
+    /// So many events of a stream were lost, in all.
+    pub fn set_lost(&mut self, stream: StreamId, n: u64) {
+        if n > 0 && !self.streams.contains_key(&stream) {
+            self.begin(stream);
+        }
+        if let Some(s) = self.streams.get_mut(&stream) {
+            s.filler.set_discarded(n);
+        }
+    }
+
+    /// What was kept so far. What waits to be written is not on disk yet.
+    pub fn so_far(&self) -> Totals {
+        let queue = self.shared.queue();
+        let (done, lost_mappings) = (queue.written.clone(), queue.lost_mappings);
+        drop(queue);
+        let mut totals = Totals {
+            unwritten: done.unwritten,
+            overwritten: done.overwritten,
+            bytes: done.bytes,
+            lost_mappings,
+            ..self.counted()
+        };
+        for (id, of) in done.streams {
+            let s = totals.streams.entry(id).or_default();
+            (s.unwritten, s.overwritten) = (of.unwritten, of.overwritten);
+        }
+        totals
+    }
+
+    /// What was counted on this side.
+    fn counted(&self) -> Totals {
+        let of =
+            |s: &Stream| StreamTotals { taken: s.taken, discarded: s.filler.discarded(), ..StreamTotals::default() };
+        Totals {
+            taken: self.taken.clone(),
+            streams: self.streams.iter().map(|(id, s)| (*id, of(s))).collect(),
+            clamped: self.streams.values().map(|s| s.filler.clamped()).sum(),
+            first_event: self.first_event,
+            dropped: self.dropped.clone(),
+            ..Totals::default()
+        }
+    }
+
+    /// Writes what is left.
+    pub fn finish(mut self) -> Result<Totals> {
+        self.keep_maps(u64::MAX);
+        let now = time::monotonic();
+        let streams: Vec<StreamId> = self.streams.keys().copied().collect();
+        for stream in streams {
+            self.seal(stream);
+            // What was lost after the last event shows in a packet that reaches up to now.
+            if let Some(s) = self.streams.get_mut(&stream).filter(|s| s.filler.discarded() > 0) {
+                s.filler.advance(now);
+                self.seal(stream);
+            }
+        }
+        let mut totals = self.counted();
+        let mut queue = self.shared.queue();
+        queue.done = true;
+        totals.lost_mappings = queue.lost_mappings;
+        let lines = std::mem::take(&mut queue.counts);
+        drop(queue);
+        self.shared.ready.notify_one();
+        let writer = match std::mem::replace(&mut self.outlet, Outlet::Lost) {
+            Outlet::Waiting(writer) | Outlet::Inline(writer) => Some(*writer),
+            Outlet::Thread(thread) => thread.join().ok().flatten(),
+            Outlet::Lost => None,
+        };
+        let Some(writer) = writer else {
+            return Err(Error::failed("writer thread", "it has died", "please report it"));
+        };
+        writer.end(&mut totals, lines);
+        Ok(totals)
+    }
+}
+
+/// Whether a packet has waited for so long at `now` that it should be sealed.
+fn is_old(filler: &Filler, now: u64) -> bool {
+    filler.waiting_since().is_some_and(|t| now.saturating_sub(t) > AGE)
+}
+
+#[cfg(test)]
+mod tests;

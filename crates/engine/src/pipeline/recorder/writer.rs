@@ -1,0 +1,281 @@
+//! The writing side: takes packets and puts them into files, or keeps them in memory until a snapshot is asked for. The one that
+//! touches the disk; runs in a thread of its own.
+
+use super::Config;
+use super::metadata;
+use super::queue::{Done, Job, News, Shared};
+use super::totals::{StreamTotals, Totals};
+use ctf::end::{End, LINE};
+use ctf::packet::{self, Sealed};
+use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};
+use events::Class;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Buffers of packets that are kept for the next ones.
+const SPARE: usize = 8;
+/// Room for the lines of an end record that are about the trace as a whole, bytes.
+const ROOM: u64 = 4096;
+
+/// Where packets go.
+pub enum Target {
+    /// Into the files of a trace.
+    Disk(Box<Files<Dir>>),
+    /// Into memory, and from there into snapshots.
+    Flight(Flight, Snapshots, Saved),
+}
+
+/// How many of the packets that came to a flight recorder are in a snapshot, or went before.
+pub type Saved = u64;
+
+/// The writer.
+pub struct Writer {
+    shared: Arc<Shared>,
+    config: Config,
+    uuid: [u8; 16],
+    target: Target,
+    /// The metadata, once it is made; of files: and written.
+    described: Option<String>,
+    /// Events that could not be written, by class.
+    unwritten: Vec<u64>,
+    /// Whether the thread raises its priority.
+    raised: bool,
+}
+
+/// Bytes that the end record of a trace needs at most, without what it says of streams: two lines for each class.
+fn room(config: &Config) -> u64 {
+    let numbers = 40;
+    let classes = events::generated::SCHEMAS.iter().chain(&config.classes);
+    ROOM + classes.map(|s| 2 * (s.probe().len() as u64 + numbers)).sum::<u64>()
+}
+
+/// The least bytes that a trace can be kept in.
+pub fn least_size(config: &Config) -> u64 {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let streams = 2 + processors * (1 + config.classes.len() as u64);
+    overhead(&metadata::text(config, [0; 16]), room(config)) + streams * LINE + MIN_STREAMS
+}
+
+impl Writer {
+    /// Writes nothing yet.
+    pub fn new(shared: &Arc<Shared>, config: &Config, uuid: [u8; 16], target: Target) -> Writer {
+        let (shared, config) = (Arc::clone(shared), config.clone());
+        Writer { shared, config, uuid, target, described: None, unwritten: Vec::new(), raised: false }
+    }
+
+    /// The thread, once it runs, takes the highest priority that it may, and then gives up the rights to it.
+    pub fn raise(&mut self) {
+        self.raised = true;
+    }
+
+    /// The life of the thread.
+    pub fn run(mut self) -> Writer {
+        if self.raised {
+            let _ = sys::priority::raise(sys::priority::Urgency::Writer);
+            let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
+        }
+        self.describe();
+        while let Some(job) = self.shared.next() {
+            match job {
+                Job::Packet(packet) => {
+                    let size = packet.bytes.len();
+                    let spare = self.store(packet);
+                    let mut queue = self.shared.queue();
+                    queue.bytes -= size;
+                    if let Some(mut spare) = spare.filter(|_| queue.spare.len() < SPARE) {
+                        spare.clear();
+                        queue.spare.push(spare);
+                    }
+                }
+                Job::Snapshot => self.snapshot(),
+            }
+        }
+        self
+    }
+
+    /// Makes the metadata, and writes it where packets are to follow.
+    fn describe(&mut self) {
+        if self.described.is_some() {
+            return;
+        }
+        let text = metadata::text(&self.config, self.uuid);
+        if let Target::Disk(files) = &mut self.target
+            && let Err(e) = files.store().describe(&text, room(&self.config))
+        {
+            self.fail(e);
+        }
+        self.described = Some(text);
+    }
+
+    /// Nothing more is written to files, for this reason, which the user is told once.
+    pub fn fail(&mut self, why: io::Error) {
+        if let Target::Disk(files) = &mut self.target
+            && !files.failed()
+        {
+            files.fail(&why);
+            let path = files.store().path().to_path_buf();
+            self.shared.queue().news.push(News::Failed(path, why));
+        }
+    }
+
+    /// Stores a packet, or counts its events as unwritten; gives its buffer back where it is free.
+    pub fn store(&mut self, packet: Sealed) -> Option<Vec<u8>> {
+        let spare = match &mut self.target {
+            Target::Disk(files) => {
+                let result = files.put(&packet);
+                if files.failed() {
+                    count(&packet, &mut self.unwritten);
+                }
+                if let Err(e) = result {
+                    let path = files.store().path().to_path_buf();
+                    self.shared.queue().news.push(News::Failed(path, e));
+                }
+                Some(packet.bytes)
+            }
+            Target::Flight(flight, ..) => {
+                flight.put(packet);
+                None
+            }
+        };
+        self.publish();
+        spare
+    }
+
+    /// Tells the other side what was done.
+    fn publish(&mut self) {
+        let mut queue = self.shared.queue();
+        let Done { bytes, overwritten, unwritten, streams } = &mut queue.written;
+        match &mut self.target {
+            Target::Disk(files) => {
+                (*bytes, *overwritten) = (files.all_bytes(), files.lost().overwritten);
+                for id in files.touched() {
+                    let Some(s) = files.streams().get(&id) else { continue };
+                    let of = streams.entry(id).or_default();
+                    (of.unwritten, of.overwritten) = (s.unwritten, s.overwritten);
+                }
+            }
+            Target::Flight(flight, ..) => {
+                *overwritten = flight.overwritten();
+                for id in flight.touched() {
+                    streams.entry(id).or_insert_with(StreamTotals::default).overwritten = flight.overwritten_of(id);
+                }
+            }
+        }
+        unwritten.clone_from(&self.unwritten);
+    }
+
+    /// Writes what is in memory to the next snapshot.
+    pub fn snapshot(&mut self) {
+        self.describe();
+        let Target::Flight(flight, snapshots, saved) = &mut self.target else { return };
+        let path = snapshots.path().join(snapshots.next_name());
+        let metadata = self.described.as_deref().unwrap_or_default();
+        let mut until = *saved;
+        let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata, &mut until));
+        *saved = until.max(*saved);
+        self.shared.queue().news.push(match result {
+            Ok(events) => News::Snapshot(path, events),
+            Err(e) => News::NoSnapshot(path, e),
+        });
+    }
+
+    /// What is in memory at the end and in no snapshot was not written.
+    fn count_unsaved(&mut self, totals: &mut Totals) {
+        let Target::Flight(flight, _, saved) = &self.target else { return };
+        for (_, packet) in flight.packets().filter(|(n, _)| n >= saved) {
+            count(packet, &mut self.unwritten);
+            totals.streams.entry(packet.stream).or_default().unwritten += packet.events;
+        }
+        totals.unwritten.clone_from(&self.unwritten);
+    }
+
+    /// Brings the trace to its end, and says in it what was counted; on a full disk too, as far as there is room. `more` are lines
+    /// for the end record.
+    pub fn end(mut self, totals: &mut Totals, more: Vec<String>) {
+        self.describe();
+        if matches!(self.target, Target::Flight(..)) {
+            // What a flight recorder has at the end is what it is for.
+            self.snapshot();
+        }
+        self.publish();
+        let written = self.shared.queue().written.clone();
+        (totals.overwritten, totals.unwritten) = (written.overwritten, written.unwritten);
+        for (id, of) in written.streams {
+            let stream = totals.streams.entry(id).or_default();
+            (stream.unwritten, stream.overwritten) = (of.unwritten, of.overwritten);
+        }
+        self.count_unsaved(totals);
+        if let Target::Disk(files) = &mut self.target {
+            let mut end = End { more, failed: files.failure().map(str::to_string), ..End::default() };
+            totals.describe(&mut end);
+            // What was told once of a full disk is not told again.
+            if let Err(e) = end_files(files, end)
+                && !files.failed()
+            {
+                let path = files.store().path().to_path_buf();
+                self.shared.queue().news.push(News::Failed(path, e));
+            }
+            totals.bytes = files.all_bytes();
+        }
+    }
+}
+
+/// Writes the end of a trace.
+fn end_files(files: &mut Files<Dir>, mut end: End) -> io::Result<()> {
+    let settled = files.settle();
+    end.streams = files.ends();
+    let more = files.room();
+    files.store().end(&end.text(), more).and(settled)
+}
+
+/// Writes a snapshot; how many events of enabled probes are in it. `saved` becomes the number of the first packet that is not.
+fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, saved: &mut Saved) -> io::Result<u64> {
+    dir.describe(metadata, ROOM)?;
+    let mut files = Files::new(dir, Limit::None);
+    let (mut by_class, mut result) = (Vec::new(), Ok(()));
+    for (number, packet) in flight.packets() {
+        result = result.and(files.put(packet));
+        if !files.failed() {
+            count(packet, &mut by_class);
+            *saved = number + 1;
+        }
+    }
+    let failed = files.failure().map(str::to_string);
+    let end = End { overwritten: Some(flight.overwritten()), failed, ..End::default() };
+    result.and(end_files(&mut files, end))?;
+    Ok((0u16..).zip(&by_class).filter(|(id, _)| !is_bookkeeping(*id)).map(|(_, n)| n).sum())
+}
+
+/// Whether a class of events is trapline's own (`process:…`), and not that of an enabled probe.
+fn is_bookkeeping(class: u16) -> bool {
+    events::schema::by_id(class).is_none_or(|s| s.class == Class::Process)
+}
+
+/// Counts the events of a packet by class.
+fn count(packet: &Sealed, by_class: &mut Vec<u64>) {
+    for e in packet::events(&packet.bytes, packet::own_length).flatten() {
+        let id = u16::from_le_bytes([e[8], e[9]]);
+        if usize::from(id) >= by_class.len() {
+            by_class.resize(usize::from(id) + 1, 0);
+        }
+        by_class[usize::from(id)] += 1;
+    }
+}
+
+/// Where a writer lies for its thread, or for whoever could not start one.
+pub type Slot = Arc<Mutex<Option<Writer>>>;
+/// The thread of a writer, which gives the writer back.
+pub type Thread = JoinHandle<Option<Writer>>;
+/// What starts the thread of a writer.
+pub type Spawn = fn(Slot) -> io::Result<Thread>;
+
+/// Starts the thread. Where that fails, the writer is still in its slot.
+pub fn spawn(slot: Slot) -> io::Result<Thread> {
+    std::thread::Builder::new().name("trapline-write".into()).spawn(move || take(&slot).map(Writer::run))
+}
+
+/// Takes the writer out of its slot.
+pub fn take(slot: &Slot) -> Option<Writer> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+}

@@ -1,0 +1,138 @@
+//! Which of the events that arrive are shown: calls, probes, outcomes, signals, paths, processes, a window of time.
+
+use super::filter::{EventFilter, Expression};
+use crate::provider::glob;
+use crate::select::{Calls, Outcomes, Signals};
+use events::layout::CAP_NO_RESULT;
+use events::names::Names;
+use events::types::{Fmt, StrKind, Type};
+use events::{Class, Event, Int, Schema};
+use std::sync::Arc;
+
+/// A selection.
+pub struct Selection {
+    /// Calls.
+    pub calls: Calls,
+    /// Probes other than calls, by pattern; none for all.
+    pub probes: Option<Vec<String>>,
+    /// Outcomes.
+    pub outcomes: Outcomes,
+    /// Signals.
+    pub signals: Signals,
+    /// Paths; empty for all.
+    pub paths: Vec<Vec<u8>>,
+    /// What processes map.
+    pub mappings: bool,
+    /// Signals, stops and ends: not where only probes other than calls are enabled.
+    pub lives: bool,
+    /// `--where`.
+    pub expression: Option<Arc<Expression>>,
+    /// What of it is asked here, and of the filter that a trace was recorded with.
+    pub filters: Vec<EventFilter>,
+    /// Processes and threads; empty for all.
+    pub pids: Vec<u32>,
+    /// Events before this are not shown, ns of the monotonic clock; names are learnt from them.
+    pub from: u64,
+}
+
+impl Selection {
+    /// All calls and probes, without what processes map.
+    pub fn all() -> Selection {
+        Selection {
+            calls: Calls::all(),
+            probes: None,
+            outcomes: Outcomes::ALL,
+            signals: Signals::all(),
+            paths: Vec::new(),
+            mappings: false,
+            lives: true,
+            expression: None,
+            filters: Vec::new(),
+            pids: Vec::new(),
+            from: 0,
+        }
+    }
+
+    /// Whether the event is of the window and the processes that are looked at; views learn nothing from any other.
+    pub fn covers(&self, ev: &Event<'_>) -> bool {
+        ev.time() >= self.from
+            && (self.pids.is_empty() || self.pids.contains(&ev.pid()) || self.pids.contains(&ev.tid()))
+    }
+
+    /// Whether every event passes.
+    pub fn is_all(&self) -> bool {
+        self.calls.is_all()
+            && self.probes.is_none()
+            && self.outcomes == Outcomes::ALL
+            && self.paths.is_empty()
+            && self.mappings
+            && self.lives
+            && self.filters.is_empty()
+            && self.pids.is_empty()
+            && self.from == 0
+            && (1..65).all(|n| self.signals.contains(n))
+    }
+
+    /// Whether the event passes.
+    pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
+        if ev.is_syscall() {
+            return self.calls.contains(ev.schema)
+                && self.filters.iter().all(|s| s.passes(ev, names))
+                && self.outcome(ev)
+                && self.names_path(ev, names);
+        }
+        if ev.schema.class == Class::Probe {
+            return self.is_selected(ev.schema) && self.filters.iter().all(|s| s.passes(ev, names));
+        }
+        let lives = || self.lives && self.filters.iter().all(|s| s.passes(ev, names));
+        match ev.schema.name {
+            "exit" | "superseded" => lives(),
+            "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
+            "inflight" => self.in_flight(ev, names),
+            "map" => self.mappings,
+            _ => true,
+        }
+    }
+
+    /// Whether a class of probes other than calls is selected.
+    pub fn is_selected(&self, schema: &Schema) -> bool {
+        let matches = |pattern: &String| glob(pattern.as_bytes(), schema.name.as_bytes());
+        self.probes.as_ref().is_none_or(|patterns| patterns.iter().any(matches))
+    }
+
+    fn in_flight(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
+        let wanted = if ev.value_of("attach") == 2 { self.outcomes.detached } else { self.outcomes == Outcomes::ALL };
+        let Ok(inner) = Event::parse(ev.bytes_of("call")) else { return false };
+        wanted
+            && self.calls.contains(inner.schema)
+            && self.filters.iter().all(|s| s.passes(ev, names))
+            && self.names_path(&inner, names)
+    }
+
+    fn outcome(&self, ev: &Event<'_>) -> bool {
+        if ev.caps() & CAP_NO_RESULT != 0 {
+            self.outcomes.unfinished
+        } else if ev.errno().is_some() {
+            self.outcomes.failed
+        } else {
+            self.outcomes.successful
+        }
+    }
+
+    fn names_path(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
+        if self.paths.is_empty() {
+            return true;
+        }
+        ev.schema.args.iter().enumerate().any(|(i, a)| match a.ty {
+            Type::Str(StrKind::Path) => {
+                let t = ev.tail(i, false).or_else(|| ev.tail(i, true));
+                t.is_some_and(|t| self.paths.iter().any(|p| p == t.bytes))
+            }
+            Type::Int(Int { fmt: Fmt::Fd | Fmt::Dirfd, .. }) => {
+                let fd = ev.arg(i) as i32;
+                fd >= 0 && names.fd(ev.pid(), fd).is_some_and(|n| self.paths.contains(&n.path))
+            }
+            _ => false,
+        })
+    }
+}

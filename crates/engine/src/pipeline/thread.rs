@@ -1,0 +1,211 @@
+//! A source in a thread of its own: whoever shows the events may be slow, and the rings are emptied nevertheless.
+//!
+//! ```text
+//! source ─► (recorder) ─► chunks ─► backlog ─► front end        front end ── orders ──► control channel ──► source
+//! ```
+
+use super::backlog::Backlog;
+use super::recorder::Recorder;
+use super::source::Source;
+use crate::backend::stats::Report;
+use crate::backend::{Attached, Backend, Polled};
+use crate::control::{ControlChannel, Order, State};
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use events::StreamId;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use sys::priority::Urgency;
+use sys::ptrace::Change;
+
+/// What both threads see. Legend: (r) written by the reading thread, (f) by the front end.
+#[derive(Default)]
+struct Shared {
+    /// (r) appends chunks of events and says when no more will come, (f) takes them.
+    backlog: Backlog,
+    /// (f) leaves orders, (r) carries them out.
+    control: ControlChannel,
+    /// (f) Detach and finish.
+    stop: AtomicBool,
+    /// (r) What is known at the end; (f) takes it.
+    end: Mutex<End>,
+}
+
+#[derive(Default)]
+struct End {
+    report: Option<Report>,
+    recorder: Option<Recorder>,
+    status: Option<Change>,
+}
+
+impl Shared {
+    fn end(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The front end's side.
+pub struct Threaded {
+    shared: Arc<Shared>,
+    name: &'static str,
+    command: Option<i32>,
+    attached: Attached,
+    failure: Option<Error>,
+    ended: bool,
+}
+
+impl Threaded {
+    /// Moves a source that has started into a thread; with `live`, its events come here too.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(mut source: Source<'static>, plan: &Plan, live: bool) -> Result<Threaded> {
+        let shared = Arc::new(Shared::default());
+        let (name, command, attached) = (source.name(), source.command(), source.take_attached());
+        let failure = source.failure(plan);
+        let reader = Reader { source, shared: Arc::clone(&shared), live };
+        // Nobody joins it: what it still takes down when it has finished goes on beside the views, or ends with the process.
+        std::thread::Builder::new()
+            .name("trapline-drain".into())
+            .spawn(move || reader.run())
+            .map_err(|e| Error::failed("drain thread", e.to_string(), "free some processes"))?;
+        // Capabilities belong to threads: the new one has given its own up.
+        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
+        Ok(Threaded { shared, name, command, attached, failure, ended: false })
+    }
+}
+
+impl Backend for Threaded {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+        let ended = self.shared.backlog.is_finished();
+        let (mut events, mut chunk) = (0, Vec::new());
+        // Whoever wants to end the session must get a turn, however fast the target is.
+        let mut turns = 64;
+        while turns > 0 && self.shared.backlog.pop(&mut chunk) {
+            turns -= 1;
+            let mut rest = &chunk[..];
+            while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+                let (event, next) = tail.split_at((u32::from_le_bytes(*len) as usize).min(tail.len()));
+                each(StreamId::TRACER, event);
+                events += 1;
+                rest = next;
+            }
+        }
+        self.ended |= ended;
+        Polled { events, ended }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        self.shared.backlog.wait(timeout);
+    }
+
+    fn control(&mut self, order: Order) -> Option<State> {
+        self.shared.control.ask(order, Duration::from_secs(5))
+    }
+
+    fn stop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+    }
+
+    fn command(&self) -> Option<i32> {
+        self.command
+    }
+
+    fn command_status(&mut self) -> Option<Change> {
+        self.shared.end().status
+    }
+
+    fn take_attached(&mut self) -> Attached {
+        std::mem::take(&mut self.attached)
+    }
+
+    fn failure(&mut self, _plan: &Plan) -> Option<Error> {
+        self.failure.take()
+    }
+
+    /// The recorder on the other side has been told.
+    fn streams(&self) -> Vec<StreamId> {
+        Vec::new()
+    }
+
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
+        0
+    }
+
+    fn report(&mut self) -> Report {
+        let mut report = self.shared.end().report.take().unwrap_or_default();
+        let (why, lost) = (self.shared.backlog.take_error().map(|e| e.to_string()), self.shared.backlog.lost_bytes());
+        let trouble = match (why, lost) {
+            (None, 0) => None,
+            (why, 0) => Some(format!("{} (the events were kept in memory)", why.unwrap_or_default())),
+            (why, n) => Some(format!("{}: {n} bytes of events are lost and not counted", why.unwrap_or_default())),
+        };
+        report.trouble.extend(trouble.map(|t| format!("event backlog: {t}")));
+        report
+    }
+
+    fn take_recorder(&mut self) -> Option<Recorder> {
+        self.shared.end().recorder.take()
+    }
+}
+
+/// The thread's side.
+struct Reader {
+    source: Source<'static>,
+    shared: Arc<Shared>,
+    live: bool,
+}
+
+impl Reader {
+    fn run(mut self) {
+        // Else it gets the processor as often as each of the threads whose events it must keep up with.
+        let _ = sys::priority::raise(Urgency::Reader);
+        self.source.start_writer();
+        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
+        let mut idle = 0u32;
+        loop {
+            if let Some(order) = self.shared.control.take() {
+                match self.source.control(order) {
+                    Some(state) => self.shared.control.answer(state),
+                    None => self.shared.control.close(),
+                }
+            }
+            if self.shared.stop.load(Ordering::Acquire) {
+                self.source.stop();
+            }
+            let polled = self.round();
+            if polled.ended {
+                break;
+            }
+            idle = if polled.events > 0 { 0 } else { idle + 1 };
+            self.source.wait(Duration::from_micros(if idle > 8 { 4000 } else { 1000 }));
+        }
+        self.shared.control.close();
+        let report = self.source.report();
+        let (recorder, status) = (self.source.take_recorder(), self.source.command_status());
+        *self.shared.end() = End { report: Some(report), recorder, status };
+        self.shared.backlog.finish();
+    }
+
+    /// Takes over what is there, once.
+    fn round(&mut self) -> Polled {
+        let Reader { source, shared, live } = self;
+        let mut chunk = Vec::new();
+        // A backlog that has no room, neither in memory nor on disk, leaves the rings to fill up, and to count.
+        let polled = source.poll(!shared.backlog.is_full(), |event| {
+            if *live {
+                chunk.extend_from_slice(&(event.len() as u32).to_le_bytes());
+                chunk.extend_from_slice(event);
+            }
+        });
+        if !chunk.is_empty() {
+            shared.backlog.push(chunk);
+        }
+        polled
+    }
+}

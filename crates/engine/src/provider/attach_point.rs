@@ -1,0 +1,125 @@
+//! What a provider says of a probe that is to be enabled: where it is, and what it takes to reach it. How that is done is the backend's
+//! (`backend::kernel::attach`).
+
+use super::Probe;
+use super::file_point::FilePoint;
+use std::path::Path;
+use sys::perf::attach::{Access, Counter, Rate};
+
+/// A probe that can be enabled.
+pub struct Ready {
+    /// Its name and its arguments.
+    pub probe: Probe,
+    /// Where it is.
+    pub point: AttachPoint,
+    /// What the same pattern matches and cannot be enabled.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Ready {
+    /// A probe at an attach point, of a pattern of which nothing is left out.
+    pub fn new(probe: Probe, point: AttachPoint) -> Ready {
+        Ready { probe, point, left_out: Vec::new() }
+    }
+}
+
+/// Probes that are left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Why.
+    pub why: &'static str,
+    /// Their names.
+    pub probes: Vec<String>,
+}
+
+/// Where a probe is.
+pub enum AttachPoint {
+    /// Instructions of a file.
+    File(FilePoint),
+    /// A function of the kernel.
+    Function(FunctionPoint),
+    /// The tracepoint of this number, with its record.
+    Tracepoint {
+        /// Its number.
+        id: u64,
+        /// It is one of a system call: its addresses are those that the process has passed.
+        of_calls: bool,
+    },
+    /// A tracepoint, with the arguments of its prototype.
+    RawTracepoint {
+        /// Its name.
+        name: String,
+    },
+    /// A clock.
+    Clock {
+        /// How often it ticks.
+        rate: Rate,
+        /// On every CPU; else on one.
+        every_cpu: bool,
+    },
+    /// A counter of each CPU.
+    Counter {
+        /// What it counts.
+        counter: Counter,
+        /// How many of those are one event.
+        period: u64,
+    },
+    /// An address of whatever process has it.
+    Watch {
+        /// The address.
+        address: u64,
+        /// Bytes.
+        len: u8,
+        /// What is watched.
+        access: Access,
+    },
+}
+
+/// A function of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionPoint {
+    /// Its name.
+    pub name: String,
+    /// Its id in the kernel's BTF.
+    pub id: u32,
+    /// How many arguments it has.
+    pub arguments: u8,
+    /// At its return; else at its entry.
+    pub at_return: bool,
+    /// By a breakpoint only.
+    pub by_breakpoint: bool,
+}
+
+impl AttachPoint {
+    /// The instructions of a file, where it is in one.
+    pub fn in_file(&self) -> Option<&FilePoint> {
+        match self {
+            AttachPoint::File(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The file that it is in.
+    pub fn file(&self) -> Option<&Path> {
+        self.in_file()?.path()
+    }
+
+    /// Whether addresses of strings are the process's, and not the kernel's.
+    pub fn strings_are_users(&self) -> bool {
+        match self {
+            AttachPoint::File(_) => true,
+            AttachPoint::Tracepoint { of_calls, .. } => *of_calls,
+            _ => false,
+        }
+    }
+
+    /// Whether its events are those of whatever task runs there, which may be none of the session.
+    pub fn is_of_the_machine(&self) -> bool {
+        matches!(self, AttachPoint::Clock { every_cpu: false, .. })
+    }
+
+    /// Whether it is an address, which means something in the target's processes only.
+    pub fn is_address(&self) -> bool {
+        matches!(self, AttachPoint::Watch { .. })
+    }
+}

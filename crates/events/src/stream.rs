@@ -1,0 +1,163 @@
+//! Streams: what writes events in order of time. Each has a number of its own in a trace, and a file.
+
+use std::fmt;
+
+/// Whose events a stream has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of a processor.
+    Cpu(u32),
+    /// Those of a thread.
+    Thread(u32),
+    /// Those of a process.
+    Process(u32),
+    /// Those of the whole session.
+    Session(SessionStream),
+}
+
+/// Which events of the whole session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionStream {
+    /// What processes have mapped.
+    Maps,
+    /// What trapline writes itself: all events under ptrace; notices.
+    Tracer,
+}
+
+/// A stream: whose events, and of which enabling.
+///
+/// Streams are in the order of their numbers: those of processors (by enabling, then processor), threads, processes, then those of
+/// the session. Events of one moment are shown in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(u64);
+
+/// Bits of a number that say which scope it is.
+const SCOPE: u32 = 56;
+/// Bits of a number that say which enabling it is of.
+const ENABLING: u32 = 32;
+
+impl StreamId {
+    /// What processes have mapped.
+    pub const MAPS: StreamId = StreamId(3 << SCOPE);
+    /// What trapline writes itself.
+    pub const TRACER: StreamId = StreamId(3 << SCOPE | 1);
+
+    /// The stream of `scope` that belongs to an enabling: the n-th probe that is no system call (from 1), or 0 for calls and what
+    /// belongs to no enabling.
+    pub const fn new(scope: Scope, enabling: u16) -> StreamId {
+        let (kind, number) = match scope {
+            Scope::Cpu(n) => (0, n),
+            Scope::Thread(tid) => (1, tid),
+            Scope::Process(pid) => (2, pid),
+            Scope::Session(SessionStream::Maps) => (3, 0),
+            Scope::Session(SessionStream::Tracer) => (3, 1),
+        };
+        StreamId(kind << SCOPE | (enabling as u64) << ENABLING | number as u64)
+    }
+
+    /// The calls of a processor.
+    pub const fn cpu(n: u32) -> StreamId {
+        StreamId::new(Scope::Cpu(n), 0)
+    }
+
+    /// The stream with this number; none where there cannot be one.
+    pub fn from_number(number: u64) -> Option<StreamId> {
+        StreamId::from_parts((number >> SCOPE) as u16, (number >> ENABLING) as u32 & 0xff_ffff, number as u32)
+    }
+
+    /// The stream of a scope by its [`StreamId::kind`], an enabling and the number of a processor, thread or process.
+    pub fn from_parts(kind: u16, enabling: u32, number: u32) -> Option<StreamId> {
+        let scope = match (kind, number) {
+            (0, n) => Scope::Cpu(n),
+            (1, tid) => Scope::Thread(tid),
+            (2, pid) => Scope::Process(pid),
+            (3, 0) => Scope::Session(SessionStream::Maps),
+            (3, 1) => Scope::Session(SessionStream::Tracer),
+            _ => return None,
+        };
+        Some(StreamId::new(scope, u16::try_from(enabling).ok()?))
+    }
+
+    /// Its number, by which readers of a trace tell streams apart.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Which scope it is: 0 processor, 1 thread, 2 process, 3 session.
+    pub const fn kind(self) -> u16 {
+        (self.0 >> SCOPE) as u16
+    }
+
+    /// The number of its processor, thread or process; of the session's streams which it is.
+    pub const fn scope_id(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Its enabling.
+    pub const fn enabling(self) -> u16 {
+        (self.0 >> ENABLING) as u16
+    }
+
+    /// Whose events it has.
+    pub const fn scope(self) -> Scope {
+        match (self.kind(), self.scope_id()) {
+            (0, n) => Scope::Cpu(n),
+            (1, tid) => Scope::Thread(tid),
+            (2, pid) => Scope::Process(pid),
+            (_, 0) => Scope::Session(SessionStream::Maps),
+            (_, _) => Scope::Session(SessionStream::Tracer),
+        }
+    }
+}
+
+/// The name of its file.
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.enabling() > 0 {
+            write!(f, "probe_{}_", self.enabling())?;
+        }
+        match self.scope() {
+            Scope::Cpu(n) => write!(f, "cpu_{n}"),
+            Scope::Thread(tid) => write!(f, "thread_{tid}"),
+            Scope::Process(pid) => write!(f, "process_{pid}"),
+            Scope::Session(SessionStream::Maps) => f.write_str("maps"),
+            Scope::Session(SessionStream::Tracer) => f.write_str("tracer"),
+        }
+    }
+}
+
+impl fmt::Debug for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StreamId({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_leads_back_and_orders_streams() {
+        let new = StreamId::new;
+        let all = [
+            (StreamId::cpu(0), "cpu_0"),
+            (StreamId::cpu(u32::MAX), "cpu_4294967295"),
+            (new(Scope::Cpu(3), 1), "probe_1_cpu_3"),
+            (new(Scope::Cpu(0), u16::MAX), "probe_65535_cpu_0"),
+            (new(Scope::Thread(7), 0), "thread_7"),
+            (new(Scope::Thread(u32::MAX), 2), "probe_2_thread_4294967295"),
+            (new(Scope::Process(1), 0), "process_1"),
+            (StreamId::MAPS, "maps"),
+            (StreamId::TRACER, "tracer"),
+        ];
+        assert!(all.is_sorted_by_key(|s| s.0));
+        for (id, name) in all {
+            assert_eq!((StreamId::from_number(id.number()), id.to_string().as_str()), (Some(id), name));
+            assert_eq!(StreamId::new(id.scope(), id.enabling()), id);
+            assert_eq!(StreamId::from_parts(id.kind(), id.enabling().into(), id.scope_id()), Some(id));
+        }
+        for bad in [4 << SCOPE, u64::MAX, 3 << SCOPE | 2, 1 << 48] {
+            assert_eq!(StreamId::from_number(bad), None, "{bad:#x}");
+        }
+    }
+}

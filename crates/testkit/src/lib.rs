@@ -1,0 +1,12 @@
+//! What the tests of all crates share: random numbers, skips, programs, directories. A development dependency only, which uses no
+//! crate of the workspace, so that each may use it.
+
+mod dirs;
+mod programs;
+mod random;
+mod skips;
+
+pub use dirs::{Scratch, dir, open_to_all};
+pub use programs::{PATH, compile, compiled, has};
+pub use random::{Random, rounds};
+pub use skips::{is_root, own_pid_namespace, skip};
