@@ -1,9 +1,10 @@
 //! `trapline list`: probes, with argument names and types.
 
 use clap::ArgMatches;
+use engine::near::nearest;
 use engine::provider::{self, Probe, glob};
 use engine::rights;
-use engine::select::{Calls, nearest};
+use engine::select::Calls;
 use engine::{Error, Result};
 use events::schema::{Ret, Schema, syscalls};
 

@@ -213,8 +213,8 @@ impl Run {
         self.add_of_probes(&report, &mut filtered);
         self.reach.iter_mut().for_each(Reach::look);
         let mut stats = match &kept {
-            None => Stats::gather(&self.pump, &report.losses, &report.skipped, started),
-            Some(totals) => Stats::kept(totals, &report.losses, &report.skipped, started),
+            None => Stats::gather(&self.pump, &report.losses, &report.missed, started),
+            Some(totals) => Stats::kept(totals, &report.losses, &report.missed, started),
         };
         // The pump has counted what it has seen, a recorder what it has taken.
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };

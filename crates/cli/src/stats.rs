@@ -1,8 +1,8 @@
 //! `--stats FILE`: counters as one JSON object.
 //!
-//! `skipped` of a probe is what its program tells; where one program stands for many calls, only the total has it.
+//! `missed` of a probe is what its program tells; where one program stands for many calls, only the total has it.
 
-use engine::backend::stats::{Cost, Counts, Losses, Skipped, Spent};
+use engine::backend::stats::{Cost, Counts, Losses, Missed, Spent};
 use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::pump::{Counters, Pump};
 use engine::pipeline::recorder::Totals;
@@ -21,8 +21,8 @@ pub struct Stats {
     pub dropped: u64,
     /// trapline's own events that were lost.
     pub bookkeeping_dropped: u64,
-    /// Runs of programs that the kernel has left out: events that nobody has seen.
-    pub skipped: u64,
+    /// Missed runs: the kernel skipped the program because it was already running on that CPU. Nobody has seen these events.
+    pub missed: u64,
     /// From the start of trapline to the first event, ns.
     pub first_event_ns: Option<u64>,
     /// Events that went for newer ones.
@@ -37,15 +37,15 @@ pub struct Stats {
 
 impl Stats {
     /// Adds up what the pump counted; `lost` events never reached it.
-    pub fn gather(pump: &Pump<'_>, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
+    pub fn gather(pump: &Pump<'_>, lost: &Losses, missed: &Missed, started: u64) -> Stats {
         let first = pump.first_event().map(|t| t.saturating_sub(started));
-        let mut stats = Stats::of(pump.counters().collect(), first, lost, skipped);
+        let mut stats = Stats::of(pump.counters().collect(), first, lost, missed);
         stats.dropped += pump.malformed();
         stats
     }
 
     /// The same of a trace that was kept.
-    pub fn kept(t: &Totals, lost: &Losses, skipped: &Skipped, started: u64) -> Stats {
+    pub fn kept(t: &Totals, lost: &Losses, missed: &Missed, started: u64) -> Stats {
         let taken = t.taken.iter().enumerate().filter(|(_, n)| **n > 0);
         let counted = taken.filter_map(|(id, &seen)| {
             let dropped = t.unwritten.get(id).copied().unwrap_or(0);
@@ -53,7 +53,7 @@ impl Stats {
             events::schema::by_id(id as u16).map(|schema| (schema, counters))
         });
         let first = t.first_event.map(|t| t.saturating_sub(started));
-        let mut stats = Stats::of(counted.collect(), first, lost, skipped);
+        let mut stats = Stats::of(counted.collect(), first, lost, missed);
         stats.bookkeeping_dropped += t.lost_mappings;
         stats.overwritten = t.overwritten;
         stats
@@ -63,10 +63,10 @@ impl Stats {
         mut counted: Vec<(&'static Schema, Counters)>,
         first_event_ns: Option<u64>,
         lost: &Losses,
-        skipped: &Skipped,
+        missed: &Missed,
     ) -> Stats {
-        // All events of a class may be lost, or left out by the kernel.
-        for (id, _) in skipped.classes.iter().chain(&lost.classes) {
+        // All events of a class may be lost, or missed.
+        for (id, _) in missed.classes.iter().chain(&lost.classes) {
             if let Some(schema) = events::schema::by_id(*id).filter(|s| !counted.iter().any(|(c, _)| c.id == s.id)) {
                 counted.push((schema, Counters::default()));
             }
@@ -82,7 +82,7 @@ impl Stats {
             bookkeeping: 0,
             dropped: unknown,
             bookkeeping_dropped: 0,
-            skipped: skipped.total,
+            missed: missed.total,
             first_event_ns,
             overwritten: 0,
             filter: None,
@@ -91,12 +91,12 @@ impl Stats {
             cost: Value::Null,
         };
         for (schema, n) in counted {
-            s.add(schema, n, skipped);
+            s.add(schema, n, missed);
         }
         s
     }
 
-    fn add(&mut self, schema: &Schema, n: Counters, skipped: &Skipped) {
+    fn add(&mut self, schema: &Schema, n: Counters, missed: &Missed) {
         let shown_to_user =
             matches!(schema.name, "signal" | "exit" | "stop" | "superseded") || schema.class != events::Class::Process;
         if schema.class != events::Class::Process {
@@ -108,13 +108,13 @@ impl Stats {
         }
         if shown_to_user {
             let name = schema.probe().into_owned();
-            let missed = skipped.classes.iter().find(|(id, _)| *id == schema.id).map_or(0, |(_, n)| *n);
+            let missed = missed.classes.iter().find(|(id, _)| *id == schema.id).map_or(0, |(_, n)| *n);
             let counts = json!({
                 "seen": n.seen,
                 "recorded": n.recorded,
                 "dropped": n.dropped,
                 "filtered": n.filtered,
-                "skipped": missed,
+                "missed": missed,
             });
             // Classes of one name differ in what is taken along.
             match self.probes.get_mut(&name) {
@@ -126,7 +126,7 @@ impl Stats {
                         ("recorded", n.recorded),
                         ("dropped", n.dropped),
                         ("filtered", n.filtered),
-                        ("skipped", missed),
+                        ("missed", missed),
                     ],
                 ),
             }
@@ -140,7 +140,7 @@ impl Stats {
             let probe = self
                 .probes
                 .entry(schema.probe().into_owned())
-                .or_insert_with(|| json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "skipped": 0 }));
+                .or_insert_with(|| json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "missed": 0 }));
             for counter in ["seen", "filtered"] {
                 probe[counter] = json!(probe[counter].as_u64().unwrap_or(0) + n);
             }
@@ -165,14 +165,9 @@ impl Stats {
             }
             add(
                 probe,
-                &[
-                    ("seen", n.seen_by_name(e)),
-                    ("dropped", n.dropped),
-                    ("filtered", n.filtered),
-                    ("skipped", n.skipped),
-                ],
+                &[("seen", n.seen_by_name(e)), ("dropped", n.dropped), ("filtered", n.filtered), ("missed", n.missed)],
             );
-            self.skipped += n.skipped;
+            self.missed += n.missed;
             let of_class = |k: &Totals, id: u16| k.unwritten.get(usize::from(id)).copied().unwrap_or(0);
             let unwritten = kept.map_or(0, |k| match n.streams {
                 Some(nth) => k.of_enabling(nth).unwritten,
@@ -185,7 +180,7 @@ impl Stats {
                 "recorded": n.recorded.saturating_sub(unwritten),
                 "dropped": n.dropped + unwritten,
                 "filtered": n.filtered,
-                "skipped": n.skipped,
+                "missed": n.missed,
                 "entered": n.entered,
                 "filter": parts.map(|(p, n)| json!({ "part": p.text, "rejected": n })).collect::<Vec<_>>(),
             }));
@@ -203,7 +198,7 @@ impl Stats {
     }
 
     fn probe(&mut self, name: &str) -> &mut Value {
-        let none = || json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "skipped": 0 });
+        let none = || json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "missed": 0 });
         self.probes.entry(name).or_insert_with(none)
     }
 
@@ -230,8 +225,8 @@ impl Stats {
         if self.bookkeeping_dropped > 0 {
             more += &format!(", {} of its own dropped", self.bookkeeping_dropped);
         }
-        if self.skipped > 0 {
-            more += &format!(", {} skipped", self.skipped);
+        if self.missed > 0 {
+            more += &format!(", {} missed", self.missed);
         }
         if self.overwritten > 0 {
             more += &format!(", {} overwritten by newer ones", self.overwritten);
@@ -248,7 +243,7 @@ impl Stats {
             "dropped": self.dropped,
             "bookkeeping_dropped": self.bookkeeping_dropped,
             "overwritten": self.overwritten,
-            "skipped": self.skipped,
+            "missed": self.missed,
             "probes": self.probes,
             "first_event_ns": self.first_event_ns,
             "enablings": self.enablings,

@@ -8,7 +8,7 @@
 //! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could hold
 //! events back.
 
-use crate::backend::stats::{Counts, Losses, Skipped};
+use crate::backend::stats::{Counts, Losses, Missed};
 use crate::pipeline::recorder::Totals;
 use crate::select::Calls;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -49,8 +49,8 @@ pub struct State {
     pub kept: Option<Totals>,
     /// Events that were lost before they were in a ring.
     pub losses: Losses,
-    /// Runs of programs that the kernel has left out.
-    pub skipped: Skipped,
+    /// Missed runs: the kernel skipped the program because it was already running on that CPU.
+    pub missed: Missed,
     /// What was counted of each enabling of a probe other than a call.
     pub enablings: Vec<(String, Counts)>,
 }

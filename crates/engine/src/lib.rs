@@ -1,7 +1,7 @@
-//! Sessions: what is asked for becomes a [`plan::Plan`], a [`backend`] carries it out, the [`collector`] brings the events.
+//! Sessions: what is asked for becomes a [`plan::Plan`], a [`backend`] carries it out, the [`pipeline`] brings the events.
 //!
 //! ```text
-//! command line ─► select, plan ─► backend::ptrace (a process of its own) ─► ring ─► collector (descriptor table) ─► views
+//! command line ─► select, plan ─► backend: ptrace, kernel, recorded ─► pipeline: recorder, world, filter ─► sinks
 //! ```
 
 pub mod backend;
@@ -12,7 +12,9 @@ pub mod danger;
 pub mod doctor;
 pub mod enabling;
 pub mod error;
+mod explain;
 pub mod modules;
+pub mod near;
 pub mod pipeline;
 pub mod plan;
 pub mod provider;

@@ -4,6 +4,7 @@
 //! leading `?` keeps an unknown name from being an error.
 
 use crate::error::{Error, Result};
+use crate::near::nearest;
 use events::schema::{self, Schema, Sets};
 
 /// A set of calls. Calls that no table knows belong to it only when it is everything.
@@ -185,29 +186,6 @@ fn unknown_call(name: &str) -> Error {
     }
     let near = nearest(name, schema::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
     Error::usage(format!("-e {name}"), "no such system call", format!("did you mean {}?", near.join(", ")))
-}
-
-/// The up to three names that differ least from `name`.
-pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut scored: Vec<(usize, &str)> = all.map(|n| (distance(name, n), n)).collect();
-    scored.sort();
-    scored.truncate(3);
-    scored.into_iter().map(|(_, n)| n).collect()
-}
-
-/// Edit distance, where a common prefix counts in favour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], next);
-        }
-    }
-    row[b.len()] * 2 + usize::from(!b.starts_with(a) && !a.starts_with(b))
 }
 
 /// A set of signals (`-e signal=…`).

@@ -117,7 +117,11 @@ fn first_of(names: &[String]) -> String {
 }
 
 fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
-    let skipped = if n.skipped > 0 { format!("the kernel skipped it {} times", n.skipped) } else { String::new() };
+    let missed = if n.missed > 0 {
+        format!("missed {} times, because its program was already running on that CPU", n.missed)
+    } else {
+        String::new()
+    };
     if n.seen > 0 {
         let mut all = Vec::new();
         let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
@@ -129,11 +133,11 @@ fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
         if n.dropped > 0 {
             all.push(format!("{} dropped (see --buffer)", n.dropped));
         }
-        all.extend((!skipped.is_empty()).then_some(skipped));
+        all.extend((!missed.is_empty()).then_some(missed));
         return all.join(", ");
     }
-    if !skipped.is_empty() {
-        return skipped;
+    if !missed.is_empty() {
+        return missed;
     }
     let file = e.point.as_ref().and_then(|p| p.file());
     if let Some(why) = file.zip(reach).and_then(|(path, reach)| reach.of(path)) {
@@ -157,17 +161,20 @@ mod tests {
         let enabled =
             enable(&[Request::parse(&text).unwrap()], Captures::default(), &Target::Pids(Vec::new())).unwrap();
         let e = &enabled[0];
-        let counts = |seen, parts: &[u64], skipped| Counts {
+        let counts = |seen, parts: &[u64], missed| Counts {
             seen,
             filtered: parts.iter().sum(),
             parts: parts.to_vec(),
-            skipped,
+            missed,
             ..Counts::default()
         };
         assert_eq!(why(e, &counts(3, &[3, 0], 0), None, false), "all 3 filtered by 'pid == 1'");
-        let both = "1 filtered by 'pid == 1', 2 filtered by 'tid == 2', the kernel skipped it 5 times";
+        let both = "1 filtered by 'pid == 1', 2 filtered by 'tid == 2', missed 5 times, because its program was already running on that CPU";
         assert_eq!(why(e, &counts(3, &[1, 2], 5), None, false), both);
-        assert_eq!(why(e, &counts(0, &[0, 0], 5), None, false), "the kernel skipped it 5 times");
+        assert_eq!(
+            why(e, &counts(0, &[0, 0], 5), None, false),
+            "missed 5 times, because its program was already running on that CPU"
+        );
         assert_eq!(why(e, &counts(0, &[0, 0], 0), None, false), "never reached");
         let file = |mapped| File { path: own.clone(), real: own.clone(), mapped };
         let reach = |mapped| Reach {

@@ -88,8 +88,8 @@ pub struct Enabling {
     pub dropped: u64,
     /// Events that the filter held back.
     pub filtered: u64,
-    /// Runs that the kernel has left out.
-    pub skipped: u64,
+    /// Runs that the kernel skipped because the program was already running on that CPU.
+    pub missed: u64,
     /// Events that the recorder has kept; `None` where it has not counted them.
     pub kept: Option<u64>,
 }
@@ -104,8 +104,8 @@ impl Enabling {
     pub fn parse(text: &str) -> Option<Enabling> {
         let mut words = text.splitn(5, ' ');
         let mut number = || words.next()?.parse().ok();
-        let (seen, dropped, filtered, skipped) = (number()?, number()?, number()?, number()?);
-        Some(Enabling { name: words.next()?.to_owned(), seen, dropped, filtered, skipped, kept: None })
+        let (seen, dropped, filtered, missed) = (number()?, number()?, number()?, number()?);
+        Some(Enabling { name: words.next()?.to_owned(), seen, dropped, filtered, missed, kept: None })
     }
 }
 
@@ -294,7 +294,7 @@ impl Totals {
         let enabling = |e: &Enabling| {
             json!({
                 "name": e.name, "seen": e.seen, "recorded": e.recorded(), "dropped": e.dropped, "filtered": e.filtered,
-                "skipped": e.skipped,
+                "missed": e.missed,
             })
         };
         let missing = |m: &Missing| json!({ "stream": m.stream, "packets": m.packets, "events": m.events });

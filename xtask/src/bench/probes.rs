@@ -335,7 +335,7 @@ fn filtered(stats: &str, n: u64) -> Result<u64> {
     let stats: Value = serde_json::from_str(&text)?;
     let probes = stats["probes"].as_object().context("no probes in the statistics")?;
     let sum = |name: &str| probes.values().filter_map(|probe| probe[name].as_u64()).sum::<u64>();
-    let (filtered, lost) = (sum("filtered"), sum("dropped") + stats["skipped"].as_u64().unwrap_or(0));
+    let (filtered, lost) = (sum("filtered"), sum("dropped") + stats["missed"].as_u64().unwrap_or(0));
     ensure!(filtered >= n && lost == 0, "{filtered} of {n} filtered out, {lost} lost: {text}");
     Ok(n)
 }
@@ -344,10 +344,10 @@ fn filtered(stats: &str, n: u64) -> Result<u64> {
 fn all_recorded(stats: &str, n: u64) -> Result<u64> {
     let text = fs::read_to_string(stats).context("trapline left no statistics")?;
     let stats: Value = serde_json::from_str(&text)?;
-    let [events, dropped, skipped] = ["events", "dropped", "skipped"].map(|name| stats[name].as_u64().unwrap_or(0));
+    let [events, dropped, missed] = ["events", "dropped", "missed"].map(|name| stats[name].as_u64().unwrap_or(0));
     ensure!(
-        events == n && dropped + skipped == 0,
-        "{events} of {n} recorded, {dropped} dropped, {skipped} skipped: {text}"
+        events == n && dropped + missed == 0,
+        "{events} of {n} recorded, {dropped} dropped, {missed} missed: {text}"
     );
     Ok(events)
 }
@@ -409,12 +409,12 @@ mod tests {
         let scratch = Scratch::new("bench-probes-test").unwrap();
         let path = scratch.path().join("stats").to_string_lossy().into_owned();
         let with = |text: &str| fs::write(&path, text).unwrap();
-        with(r#"{"events":5,"dropped":0,"skipped":0,"probes":{"a":{"filtered":3,"dropped":0},"b":{"filtered":4}}}"#);
+        with(r#"{"events":5,"dropped":0,"missed":0,"probes":{"a":{"filtered":3,"dropped":0},"b":{"filtered":4}}}"#);
         assert_eq!(filtered(&path, 7).unwrap(), 7);
         assert!(filtered(&path, 8).is_err());
         assert_eq!(all_recorded(&path, 5).unwrap(), 5);
         assert!(all_recorded(&path, 6).is_err());
-        with(r#"{"events":5,"dropped":1,"skipped":0,"probes":{"a":{"filtered":9,"dropped":1}}}"#);
+        with(r#"{"events":5,"dropped":1,"missed":0,"probes":{"a":{"filtered":9,"dropped":1}}}"#);
         assert!(all_recorded(&path, 5).is_err() && filtered(&path, 5).is_err());
     }
 }

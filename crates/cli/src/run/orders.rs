@@ -192,8 +192,8 @@ impl Run {
     /// The counters, as `--stats` has them.
     fn counted(&self, state: &State, began: u64) -> Value {
         let mut stats = match &state.kept {
-            None => Stats::gather(&self.pump, &state.losses, &state.skipped, began),
-            Some(kept) => Stats::kept(kept, &state.losses, &state.skipped, began),
+            None => Stats::gather(&self.pump, &state.losses, &state.missed, began),
+            Some(kept) => Stats::kept(kept, &state.losses, &state.missed, began),
         };
         stats.add_enablings(&self.plan, state.enablings.iter().map(|(_, n)| n), state.kept.as_ref());
         serde_json::from_str(&stats.to_json(self.pump.source.name())).unwrap_or_default()

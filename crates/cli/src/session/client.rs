@@ -70,7 +70,7 @@ fn find(name: &str) -> Result<PathBuf> {
 
 fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
     let names: Vec<String> = places.iter().flat_map(Place::names).collect();
-    let near = engine::select::nearest(name, names.iter().map(String::as_str));
+    let near = engine::near::nearest(name, names.iter().map(String::as_str));
     let todo = if near.is_empty() {
         "there is none: trapline record --name NAME".to_string()
     } else {

@@ -50,7 +50,7 @@ pub fn status(s: &Value) -> String {
         .collect();
     rows.push(vec!["since".into(), format!("{since:.1} s")]);
     rows.push(vec!["calls".into(), text(&s["calls"])]);
-    let counts = ["events", "dropped", "skipped", "overwritten"].map(|k| format!("{} {k}", text(&s[k])));
+    let counts = ["events", "dropped", "missed", "overwritten"].map(|k| format!("{} {k}", text(&s[k])));
     rows.push(vec!["counted".into(), counts.join(", ")]);
     rows.push(vec!["on disk".into(), format!("{} bytes", text(&s["bytes"]))]);
     let mut out = columns(&rows, 2);
@@ -63,7 +63,7 @@ pub fn status(s: &Value) -> String {
     }
     out += &format!("\n{}", columns(&rows, 1));
 
-    let keys = ["seen", "recorded", "dropped", "filtered", "skipped"];
+    let keys = ["seen", "recorded", "dropped", "filtered", "missed"];
     let mut rows = headed(&["PROBE", "SEEN", "RECORDED", "DROPPED", "FILTERED", "SKIPPED"]);
     for (name, counts) in s["probes"].as_object().into_iter().flatten() {
         let name = text(&Value::String(name.clone()));

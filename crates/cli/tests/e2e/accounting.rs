@@ -46,7 +46,7 @@ fn adds_up(about: &str, r: &Recorded, found: &HashMap<String, u64>, probe: &str,
     let in_trace = found.get(probe).copied().unwrap_or(0);
     assert_eq!(counter("recorded"), in_trace, "{about}: {probe}: {counts}");
     assert_eq!(counter("seen"), in_trace + counter("dropped") + counter("filtered"), "{about}: {probe}: {counts}");
-    assert_eq!(counter("seen") + counter("skipped"), made, "{about}: {probe}: {counts}, made {made}");
+    assert_eq!(counter("seen") + counter("missed"), made, "{about}: {probe}: {counts}, made {made}");
 }
 
 /// Whether babeltrace2 finds as many events, and as many lost ones.

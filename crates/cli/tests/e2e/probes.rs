@@ -104,7 +104,7 @@ fn functions_and_static_probes_are_counted_with_their_arguments() {
     assert_eq!((r.numbers(&step, "arg0"), r.numbers(&plain, "arg0")), (upto.clone(), upto));
     assert!(r.numbers(&step, "arg2").iter().all(|n| *n == -7));
     for probe in [&entry, &back, &step, &plain] {
-        assert_eq!((r.count(probe, "seen"), r.count(probe, "dropped"), r.count(probe, "skipped")), (25, 0, 0));
+        assert_eq!((r.count(probe, "seen"), r.count(probe, "dropped"), r.count(probe, "missed")), (25, 0, 0));
     }
     assert_eq!(r.stats["enablings"][1]["entered"], 25);
 }

@@ -11,8 +11,8 @@ pub struct Report {
     pub losses: Losses,
     /// The `--buffer` with which all would have found room, in bytes, where that is known.
     pub large_enough_buffer: Option<u64>,
-    /// Runs of programs that the kernel has left out: events that nobody has seen.
-    pub skipped: Skipped,
+    /// Missed runs: the kernel skipped the program because it was already running on that CPU. Nobody has seen these events.
+    pub missed: Missed,
     /// What filters in the kernel have held back.
     pub filtered: Filtered,
     /// What was counted of each enabling of a probe other than a call, in the plan's order.
@@ -107,8 +107,8 @@ pub struct Counts {
     pub filtered: u64,
     /// Of these, by the filter's parts; behind the last part that has a counter of its own, parts share one.
     pub parts: Vec<u64>,
-    /// Runs of its program that the kernel has left out.
-    pub skipped: u64,
+    /// Runs of its program that the kernel skipped because it was already running on that CPU.
+    pub missed: u64,
     /// For returns of functions: how often they were entered.
     pub entered: Option<u64>,
     /// Of several places: those where the kernel puts no breakpoint.
@@ -122,7 +122,7 @@ pub struct Counts {
 impl Counts {
     /// Functions that were entered and whose returns the program has not seen.
     pub fn without_return(&self) -> u64 {
-        self.entered.map_or(0, |n| n.saturating_sub(self.seen + self.skipped))
+        self.entered.map_or(0, |n| n.saturating_sub(self.seen + self.missed))
     }
 
     /// Events that happened, as far as they are counted under the enabling's name: what was recorded of many probes that share a program
@@ -133,14 +133,14 @@ impl Counts {
 
     /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED SKIPPED LABEL`.
     pub fn line(&self, label: &str) -> String {
-        let Counts { seen, dropped, filtered, skipped, .. } = self;
-        format!("enabling {seen} {dropped} {filtered} {skipped} {label}")
+        let Counts { seen, dropped, filtered, missed, .. } = self;
+        format!("enabling {seen} {dropped} {filtered} {missed} {label}")
     }
 }
 
-/// Runs left out.
+/// Runs that the kernel skipped because the program was already running on that CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Skipped {
+pub struct Missed {
     /// All of them. A call that is missed at both ends counts twice.
     pub total: u64,
     /// By event class, where the program tells it.

@@ -345,10 +345,10 @@ impl EventFilter {
     }
 }
 
-/// A sieve on the way to where events are kept.
+/// A filter on the way to where events are kept.
 #[derive(Debug)]
 pub struct RecorderFilter {
-    sieve: EventFilter,
+    filter: EventFilter,
     threads: Threads,
 }
 
@@ -359,12 +359,12 @@ impl RecorderFilter {
         let filter = Arc::clone(plan.filter.as_ref()?);
         let looks =
             |s: &Schema| plan.calls.contains(s) && !plan.filters_in_kernel(s) && !(plan.fd_names && for_descriptors(s));
-        Some(RecorderFilter { sieve: EventFilter::new(filter, looks), threads: Threads::default() })
+        Some(RecorderFilter { filter: EventFilter::new(filter, looks), threads: Threads::default() })
     }
 
     /// What it has held back, also later.
     pub fn tally(&self) -> Arc<Tally> {
-        self.sieve.tally()
+        self.filter.tally()
     }
 
     /// Whether an event passes.
@@ -372,7 +372,7 @@ impl RecorderFilter {
         let Ok(ev) = Event::parse(event) else { return true };
         self.threads.before(&ev);
         // Who reads the trace learns from ends, and asks the filter again.
-        let passes = is_of_lives(ev.schema) || self.sieve.passes(&ev, &self.threads);
+        let passes = is_of_lives(ev.schema) || self.filter.passes(&ev, &self.threads);
         self.threads.after(&ev);
         passes
     }

@@ -8,7 +8,7 @@
 
 use super::Refusal;
 use super::pattern::is_pattern;
-use crate::select::nearest;
+use crate::near::nearest;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

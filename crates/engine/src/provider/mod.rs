@@ -37,8 +37,8 @@ pub use syscall::kernel_name;
 
 use crate::error::{Error, Result};
 use crate::modules;
+use crate::near::nearest;
 use crate::quoting::{quote, unquote};
-use crate::select::nearest;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;

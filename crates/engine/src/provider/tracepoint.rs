@@ -5,7 +5,7 @@ use super::pattern::is_pattern;
 use super::{
     ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, glob, kernel_types,
 };
-use crate::select::nearest;
+use crate::near::nearest;
 use std::collections::HashMap;
 use std::io;
 use sys::btf::KernelBtf;

@@ -125,11 +125,11 @@ fn ends(span: Option<(u64, u64)>, start: u64) -> [String; 2] {
 }
 
 fn enablings(t: &Totals, out: &mut Vec<u8>) {
-    let numbers = ["seen", "recorded", "dropped", "filtered", "skipped"].map(|h| (h, Align::Right));
+    let numbers = ["seen", "recorded", "dropped", "filtered", "missed"].map(|h| (h, Align::Right));
     let mut grid = Grid::new(numbers.into_iter().chain([("enabling", Align::Left)]));
     for e in &t.enablings {
         let mut cells: Vec<String> =
-            [e.seen, e.recorded(), e.dropped, e.filtered, e.skipped].iter().map(u64::to_string).collect();
+            [e.seen, e.recorded(), e.dropped, e.filtered, e.missed].iter().map(u64::to_string).collect();
         cells.push(plain(&e.name));
         grid.row(cells);
     }

@@ -15,13 +15,13 @@ mod descriptors;
 mod ending;
 mod filtered;
 pub mod load;
+mod missed;
 pub mod notice;
 mod orders;
 mod parallel;
 pub mod probes;
 mod refusal;
 pub mod ring_set;
-mod skipped;
 mod tables;
 mod target;
 mod waiting;
@@ -135,7 +135,7 @@ impl Kernel {
             watch: Watch::new(plan.notice_ms, plan.limits),
             whole: survey.is_some(),
             survey,
-            attribution: skipped::Attribution::of(plan),
+            attribution: missed::Attribution::of(plan),
             details: plan.fd_details,
             held: orders::Held::of(plan),
             phase: Phase::Begun,
@@ -228,7 +228,7 @@ pub struct Kernel {
     /// Every thread is traced, until somebody says stop.
     whole: bool,
     survey: Option<Survey>,
-    attribution: skipped::Attribution,
+    attribution: missed::Attribution,
     /// Descriptors get details.
     details: bool,
     held: orders::Held,
@@ -388,7 +388,7 @@ impl Kernel {
             lines: self.loaded.probes.iter().zip(&enablings).map(|(p, (_, n))| n.line(&p.label)).collect(),
             cost: Some(cost::of(&self.loaded, &enablings, self.measuring.take().is_some())),
             enablings,
-            skipped: self.attribution.count(&self.loaded.misses()),
+            missed: self.attribution.count(&self.loaded.misses()),
             let_go: std::mem::take(&mut self.let_go),
             cut_off: self.cut_off,
             ..Report::default()

@@ -105,7 +105,7 @@ impl Kernel {
     }
 
     fn state(&self) -> State {
-        let skipped = self.attribution.count(&self.loaded.misses());
+        let missed = self.attribution.count(&self.loaded.misses());
         let fill = |stream: StreamId| self.loaded.ring_of(stream).map_or((0, 0), |r| (r.available(), r.size() as u64));
         let streams = self.loaded.streams().into_iter().map(|stream| {
             let (used, size) = fill(stream);
@@ -115,7 +115,7 @@ impl Kernel {
             streams: streams.collect(),
             kept: None,
             losses: self.loaded.losses(),
-            skipped,
+            missed,
             enablings: self.loaded.probe_counts(),
         }
     }

@@ -172,7 +172,7 @@ impl AttachedProbe {
             dropped: self.dropped(),
             filtered: parts.iter().sum::<u64>() + self.sum(scratch::UNKNOWN),
             parts,
-            skipped: program.recursion_misses.saturating_sub(self.missed_before),
+            missed: program.recursion_misses.saturating_sub(self.missed_before),
             entered: self.has_entries.then(|| self.sum(scratch::ENTERED)),
             refused: self.refused.clone(),
             streams: Some(self.rings.0 as u32 + 1).filter(|_| self.rings.1),

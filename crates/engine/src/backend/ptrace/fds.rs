@@ -72,7 +72,7 @@ pub fn made(out: &mut Emitter, t: &Thread, p: &Pending, ret: i64, time: u64, det
     }
     match p.schema.name {
         "recvmsg" | "recvmmsg" => {
-            // SCM_RIGHTS: the new descriptors are those that the table does not know; the collector reads their numbers
+            // SCM_RIGHTS: the new descriptors are those that the table does not know; the table reads their numbers
             // from the control message, here all open ones are said again.
             seed(out, t.pid, time, details, true);
         }

@@ -32,7 +32,7 @@ const PATIENCE_NS: u64 = 2_000_000;
 /// How many processes are given events anew: each takes a descriptor per CPU.
 const MOST_RENEWED: usize = 200;
 
-/// The collector of mappings.
+/// Finds out what is mapped.
 #[derive(Default)]
 pub struct Maps {
     /// The kernel's records.

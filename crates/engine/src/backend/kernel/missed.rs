@@ -1,7 +1,7 @@
-//! Runs that the kernel has left out because the program ran on that CPU already (`recursion_misses` of bpf_prog_info): events
+//! Missed runs: the kernel skipped the program because it was already running on that CPU (`recursion_misses` of bpf_prog_info): events
 //! that happened and that no program has seen.
 
-use crate::backend::stats::Skipped;
+use crate::backend::stats::Missed;
 use crate::plan::Plan;
 use events::generated as g;
 
@@ -34,8 +34,8 @@ impl Attribution {
     }
 
     /// Adds up the misses of programs, by name.
-    pub fn count(&self, misses: &[(String, u64)]) -> Skipped {
-        let mut all = Skipped::default();
+    pub fn count(&self, misses: &[(String, u64)]) -> Missed {
+        let mut all = Missed::default();
         let shared = !misses.iter().any(|(program, _)| program == "trapline_end");
         for (program, n) in misses.iter().filter(|(_, n)| *n > 0) {
             all.total += n;
@@ -59,10 +59,10 @@ mod tests {
         let none = [("trapline_fork", 0), ("trapline_end", 0)];
         let misses: Vec<_> = misses.into_iter().chain(none).map(|(p, n)| (p.to_string(), n)).collect();
         let many = Attribution { call: None }.count(&misses);
-        assert_eq!(many, Skipped { total: 10, classes: vec![(g::P_SIGNAL.id, 5)] });
+        assert_eq!(many, Missed { total: 10, classes: vec![(g::P_SIGNAL.id, 5)] });
         let one = Attribution { call: Some(300) }.count(&misses);
-        assert_eq!(one, Skipped { total: 10, classes: vec![(300, 5), (g::P_SIGNAL.id, 5)] });
+        assert_eq!(one, Missed { total: 10, classes: vec![(300, 5), (g::P_SIGNAL.id, 5)] });
         let shared = Attribution { call: Some(300) }.count(&misses[..5]);
-        assert_eq!(shared, Skipped { total: 10, classes: vec![(300, 2), (g::P_SIGNAL.id, 5)] });
+        assert_eq!(shared, Missed { total: 10, classes: vec![(300, 2), (g::P_SIGNAL.id, 5)] });
     }
 }

@@ -1,0 +1,143 @@
+//! What a plan does and what it loses, in words: `--explain`.
+
+use crate::backend::kernel::{attach, load, ring_set};
+use crate::plan::{Backend, OnFull, Plan, Target};
+use crate::select::Calls;
+
+impl Plan {
+    /// What will be done and what is lost, a line each; `why` this backend.
+    pub fn explain(&self, why: &str) -> Vec<String> {
+        let mut out = vec![format!("backend: {} ({why})", self.backend.name())];
+        let seen = self.seen_calls();
+        out.push(format!("calls: {} wanted, {} seen by the tracer", self.calls.len(), seen.len()));
+        if let Some(filter) = &self.filter {
+            let place = if self.backend == Backend::Kernel {
+                "in the kernel's programs"
+            } else {
+                "by trapline, after the call was read"
+            };
+            out.push(format!("filter: {} part(s), looked at {place}", filter.parts().len()));
+        }
+        match self.backend {
+            Backend::Kernel => explain_kernel(self, &mut out),
+            _ => self.explain_ptrace(&seen, &mut out),
+        }
+        self.explain_probes(&mut out);
+        let per_cpu = if self.backend == Backend::Kernel { " per CPU" } else { "" };
+        let buffer = format!("buffer: {} KiB{per_cpu}", self.buffer >> 10);
+        out.push(buffer);
+        out.push(match self.on_full {
+            OnFull::Block => "full buffer: the target waits".into(),
+            OnFull::Drop => "full buffer: events are dropped and counted".into(),
+        });
+        out.extend(self.backend.lost().iter().map(|(what, detail)| format!("lost: {what}: {detail}")));
+        out
+    }
+
+    /// Each probe other than a call: how it is attached, what its events have, which of them are wanted, what is lost.
+    fn explain_probes(&self, out: &mut Vec<String>) {
+        for e in &self.probes {
+            let Some(point) = &e.point else {
+                out.push(format!("probe: {}: the session's own", e.name));
+                continue;
+            };
+            out.push(format!("probe: {}: {}", e.name, attach::how(point)));
+            let names: Vec<&str> = e.schema.args.iter().map(|a| a.name).collect();
+            if !names.is_empty() {
+                out.push(format!("  fields: {}", names.join(", ")));
+            }
+            if let Some(filter) = &e.filter {
+                let parts: Vec<&str> = filter.parts().iter().map(|p| p.text.as_str()).collect();
+                out.push(format!("  filter, in its program: {}", parts.join(" && ")));
+            }
+            out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
+            out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
+            out.extend(e.danger.iter().map(|danger| format!("  danger, which --force takes: {danger}")));
+        }
+        if self.probes.iter().any(|e| e.point.is_some()) {
+            let (_, size) = ring_set::sizes(&self.probes, self.buffer);
+            let whose = if ring_set::are_shared(&self.probes) { "which they share" } else { "for each its own" };
+            out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
+        }
+    }
+
+    fn explain_ptrace(&self, seen: &Calls, out: &mut Vec<String>) {
+        if self.filters() {
+            out.push("seccomp: a filter lets all other calls run free; if the tracer process is killed, the command is killed with it (--no-seccomp avoids both)".into());
+            if sys::process::euid() != 0 {
+                out.push("  the filter sets no_new_privs: setuid programs run without their privilege, as under any tracer of yours".into());
+            }
+        } else if matches!(self.target, Target::Pids(_)) {
+            out.push("seccomp: no filter, because a filter would outlive the attach: every call stops".into());
+        } else if !self.follow {
+            out.push("seccomp: no filter, because untraced children would inherit it".into());
+        } else if self.named {
+            out.push("seccomp: no filter, because the calls of a named session may change: every call stops".into());
+        } else if seen.is_all() {
+            out.push("seccomp: no filter, because every call is wanted".into());
+        } else {
+            out.push(
+                "seccomp: no filter (--no-seccomp): every call stops, and the command survives the death of the tracer"
+                    .into(),
+            );
+        }
+        if matches!(self.target, Target::Pids(_)) {
+            out.push(
+                "attach: each thread is stopped once. A blocked call is restarted by the kernel and shown as one call"
+                    .into(),
+            );
+        }
+    }
+}
+
+/// How the kernel backend attaches, and what of it was found missing by trying.
+fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
+    if let Target::All { left_out } = &plan.target {
+        out.push("processes: all of the machine but trapline's own and those that read what it writes".into());
+        let named = |pid: &i32| {
+            let comm = sys::proc::comm(*pid).unwrap_or_default();
+            format!("{pid} ({})", String::from_utf8_lossy(&comm))
+        };
+        if !left_out.is_empty() {
+            out.push(format!("left out: {}", left_out.iter().map(named).collect::<Vec<_>>().join(", ")));
+        }
+        out.push("  a call that began before the trace has no start; ids are those of trapline's pid namespace where it has them".into());
+    }
+    out.push(format!("attach: {}", how_calls_are_seen(plan)));
+    out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
+    out.push(match sys::priority::may_raise() {
+        true => "drain: the threads that empty the rings and write the trace have a real-time priority; nothing that they or the command start has it".into(),
+        false => "drain: at the usual priority, because CAP_SYS_NICE is missing: a busy machine may make the rings overflow".into(),
+    });
+    if sys::process::ruid() != 0 {
+        out.push(
+            "rights: your own tasks, as far as ptrace would let you; a program with other rights, or that you may not read, is let go \
+             where it begins; no address of the kernel"
+                .into(),
+        );
+    }
+    let found = sys::bpf::probe::features();
+    if let Err(e) = found.task_iterator {
+        out.push(format!("in flight: no notices of calls that run for long, because there is no task iterator: {e}"));
+    }
+    if found.thread_pidfd.is_err() && sys::proc::pid_namespace().is_some() {
+        out.push(
+            "attach: threads cannot be named (Linux 6.9, or in the initial pid namespace): -p sees the first thread of each process only"
+                .into(),
+        );
+    }
+}
+
+/// At which tracepoints the kernel backend sees calls.
+fn how_calls_are_seen(plan: &Plan) -> String {
+    if plan.named {
+        return "all calls pass typed tracepoints, because those of a named session may change".into();
+    }
+    match sys::tracefs::place() {
+        Ok(place) if load::has_single_calls(plan) => {
+            format!("each call through its own tracepoints, so that the other calls run free (tracefs: {place})")
+        }
+        Ok(_) => "all calls pass typed tracepoints (up to four selected ones have tracepoints of their own)".into(),
+        Err(e) => format!("all calls pass typed tracepoints, because those of single calls need tracefs: {e}"),
+    }
+}
