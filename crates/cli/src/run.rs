@@ -234,7 +234,8 @@ impl Run {
         for (e, (_, n)) in attached.zip(&report.enablings) {
             let named = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
             for (part, n) in named {
-                if let Some(nth) = expression.parts().iter().position(|text| *text == part.text) {
+                let is_it = |text: &String| *text == part.text || part.text == format!("({text})");
+                if let Some(nth) = expression.parts().iter().position(is_it) {
                     filtered.parts.resize(filtered.parts.len().max(nth + 1), 0);
                     filtered.parts[nth] += n;
                 }

@@ -312,8 +312,10 @@ pub fn narrow(enablings: &mut Vec<Enabling>, expression: &Expression) -> Result<
         let text = match &e.filter {
             None => expression.text.clone(),
             Some(own) => {
-                let parts: Vec<String> = own.parts().iter().map(|p| format!("({})", p.text)).collect();
-                format!("{} && ({})", parts.join(" && "), expression.text)
+                // What binds less than && needs parentheses.
+                let operand = |text: &str| if text.contains("||") { format!("({text})") } else { text.to_string() };
+                let own = own.parts().iter().map(|p| operand(&p.text));
+                own.chain([operand(&expression.text)]).collect::<Vec<_>>().join(" && ")
             }
         };
         let parsed = lang::filter::parse(&text, &expression.params).map_err(|d| mistake(&e.name, &text, &d))?;

@@ -33,3 +33,20 @@ fn names_and_filters_select_all_probes_of_a_trace() {
     assert_eq!(shown(&["--where", "pid == 1"]), Vec::<String>::new());
     assert_eq!(shown(&["--where", "pid != 1", "-e", "uprobe:*"]).len(), 6);
 }
+
+#[test]
+fn where_holds_for_all_probes_of_a_recording() {
+    let Some(program) = lab::program("probes").filter(|_| possible()) else { return };
+    let uprobe = format!("uprobe:{program}:worked");
+    let own = format!("{uprobe} /args.arg0 != 5/");
+    let r = record(&["-e", &own, "-e", "write,getppid", "--where", "args.arg0 >= 3"], &[&program, "8"]);
+    // Those with arg0 alone; of them those that the filter of the probe passes too.
+    assert_eq!(r.count(&uprobe, "recorded"), 4, "{:?}", r.of(&uprobe));
+    assert_eq!((r.count(&uprobe, "filtered"), r.of("write").len()), (4, 0), "{}", r.stats);
+    assert_eq!(r.stats["where"][0]["rejected"], 3, "{}", r.stats);
+    assert!(r.out.stderr.contains("the others are left out"), "{}", r.out.stderr);
+    // A filter that both have; nobody passes.
+    let r = record(&["-e", &uprobe, "-e", "write", "--where", "pid == 1"], &[&program, "8"]);
+    assert_eq!((r.count(&uprobe, "filtered"), r.count(&uprobe, "recorded")), (8, 0), "{}", r.stats);
+    assert!(r.out.stderr.contains("nothing matched"), "{}", r.out.stderr);
+}

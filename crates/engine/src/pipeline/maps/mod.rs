@@ -29,6 +29,8 @@ const EXEC: u32 = 4;
 
 /// An exec whose mappings have not come this many ns after it has begun: they do not come.
 const PATIENCE_NS: u64 = 2_000_000;
+/// Longer than this, ns, no record of the kernel is late.
+const LATE_NS: u64 = 5_000_000_000;
 /// How many processes are given events anew: each takes a descriptor per CPU.
 const MOST_RENEWED: usize = 200;
 
@@ -46,6 +48,9 @@ pub struct Maps {
     told: HashSet<(i32, u64, u64, u64, u64)>,
     /// Execs that have begun, by process: the time.
     begun: HashMap<u32, u64>,
+    /// Of processes that were looked at because the kernel was late: when, and what was found (address, length, offset). The kernel's
+    /// own records of that may still come.
+    late: HashMap<u32, (u64, HashSet<(u64, u64, u64)>)>,
     renewed: usize,
     /// Whose mappings are left out; 0: nobody's.
     own: u32,
@@ -181,7 +186,7 @@ impl Maps {
 
     fn read_rings(&mut self) {
         let Some(watch) = &mut self.watch else { return };
-        let (ids, waiting, own) = (&mut self.ids, &mut self.waiting, self.own);
+        let (ids, waiting, own, late) = (&mut self.ids, &mut self.waiting, self.own, &mut self.late);
         // The rings of several CPUs know of one process: when each has spoken last.
         let (mut execs, mut mapped) = (HashMap::new(), HashMap::new());
         let latest = |of: &mut HashMap<u32, u64>, pid, time| {
@@ -192,9 +197,18 @@ impl Maps {
             Said::Mapping(m) if m.who.0 == own => {}
             Said::Mapping(m) => {
                 latest(&mut mapped, m.who.0, time);
-                waiting.push((time, encode(m, time, ids)));
+                let known = late
+                    .get(&m.who.0)
+                    .is_some_and(|(then, found)| time <= *then && found.contains(&(m.addr, m.len, m.offset)));
+                if !known {
+                    waiting.push((time, encode(m, time, ids)));
+                }
             }
             Said::Exec(pid) => latest(&mut execs, pid, time),
+        });
+        let now = sys::time::monotonic();
+        late.retain(|pid, (then, _)| {
+            now.saturating_sub(*then) < LATE_NS && execs.get(pid).is_none_or(|begun| begun <= then)
         });
         self.begun.extend(execs);
         self.begun.retain(|pid, begun| mapped.get(pid).is_none_or(|time| time < begun));
@@ -214,9 +228,13 @@ impl Maps {
                 // Not allowed to an ordinary user: then there is what is mapped now, and no more.
                 let _ = watch.add(pid as i32);
             }
+            let before = self.waiting.len();
             if self.snapshot(pid as i32).is_err() {
                 self.missed += 1;
             }
+            let found = self.waiting[before..].iter().filter_map(|(_, bytes)| Event::parse(bytes).ok());
+            let found = found.map(|ev| (ev.value_of("addr"), ev.value_of("len"), ev.value_of("pgoff")));
+            self.late.insert(pid, (sys::time::monotonic(), found.collect()));
         }
     }
 
