@@ -34,6 +34,9 @@ const LATE_NS: u64 = 5_000_000_000;
 /// How many processes are given events anew: each takes a descriptor per CPU.
 const MOST_RENEWED: usize = 200;
 
+/// Address, length and offset of a mapping.
+type Extent = (u64, u64, u64);
+
 /// Finds out what is mapped.
 #[derive(Default)]
 pub struct Maps {
@@ -48,9 +51,9 @@ pub struct Maps {
     told: HashSet<(i32, u64, u64, u64, u64)>,
     /// Execs that have begun, by process: the time.
     begun: HashMap<u32, u64>,
-    /// Of processes that were looked at because the kernel was late: when, and what was found (address, length, offset). The kernel's
-    /// own records of that may still come.
-    late: HashMap<u32, (u64, HashSet<(u64, u64, u64)>)>,
+    /// Of processes that were looked at because the kernel was late: when, and what was found. The kernel's own records of
+    /// that may still come.
+    late: HashMap<u32, (u64, HashSet<Extent>)>,
     renewed: usize,
     /// Whose mappings are left out; 0: nobody's.
     own: u32,
