@@ -15,7 +15,7 @@ pub fn explain(plan: &Plan, why: &str) {
 pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
     let Target::All { left_out } = target else { return None };
     let places: Vec<i32> = views.iter().flat_map(|(_, out)| out.descriptors()).collect();
-    let found = engine::readers::of(&places);
+    let found = engine::output_readers::of(&places);
     *left_out = found.pids;
     if found.unknown {
         return Some(

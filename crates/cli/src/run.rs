@@ -19,7 +19,7 @@ use engine::pipeline::pump::{Pump, Sink};
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
 use engine::pipeline::selection::Selection;
 use engine::plan::{Plan, Target};
-use engine::silence::{self, Reach};
+use engine::probe_diagnostics::{self, Reach};
 use engine::{Error, Result};
 use events::Schema;
 use interrupts::{Interrupts, Wish};
@@ -285,7 +285,7 @@ impl Run {
         }
         if m.get_count("quiet") == 0 {
             nothing.into_iter().for_each(complain);
-            self.explain_silence(report);
+            self.explain_probes(report);
             let more = stats.more();
             let name = self.pump.source.name();
             let enough = report.large_enough_buffer.filter(|_| stats.dropped > 0);
@@ -299,10 +299,10 @@ impl Run {
     }
 
     /// A line for each probe that has recorded nothing, but not for hundreds of them.
-    fn explain_silence(&self, report: &Report) {
+    fn explain_probes(&self, report: &Report) {
         const MOST: usize = 10;
         let counts = report.enablings.iter().map(|(_, n)| n);
-        let lines = silence::explain(&self.plan, counts, self.reach.as_ref());
+        let lines = probe_diagnostics::explain(&self.plan, counts, self.reach.as_ref());
         lines.iter().take(MOST).for_each(|line| complain(line));
         if lines.len() > MOST {
             complain(&format!("{} more probes have recorded nothing (see --stats)", lines.len() - MOST));

@@ -15,14 +15,15 @@ pub mod error;
 mod explain;
 pub mod modules;
 pub mod near;
+pub mod output_readers;
+pub mod own_events;
 pub mod pipeline;
 pub mod plan;
+pub mod probe_diagnostics;
 pub mod provider;
 pub mod quoting;
-pub mod readers;
 pub mod returns;
 pub mod rights;
 pub mod select;
-pub mod silence;
 
 pub use error::{Error, Result};

@@ -282,7 +282,7 @@ fn without_perf_execs_and_mappings_are_looked_at() {
         assert!(maps.method().starts_with("/proc/PID/maps"));
         maps.watch_command(pid);
         assert_eq!(drain(&mut maps), []);
-        let exec = engine::backend::kernel::notice::process(
+        let exec = engine::own_events::process(
             &events::generated::P_EXEC,
             1,
             (pid as u32, pid as u32),

@@ -8,8 +8,9 @@
 //! Ids among the seeds are those of the initial pid namespace: from within another one, threads without pidfds are out of reach.
 
 use super::load::{Later, Loaded};
-use super::{NO_EXIST, in_call, notice};
+use super::{NO_EXIST, in_call, in_flight};
 use crate::error::{Error, Result};
+use crate::own_events;
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
 
@@ -63,10 +64,10 @@ impl<'a> Attacher<'a> {
             }
             let found: Vec<_> =
                 fresh.into_iter().map(|tid| (tid, time::monotonic(), proc::comm(tid).unwrap_or_default())).collect();
-            let mut say = |tid, at, comm: &Vec<u8>, call: Option<notice::InFlight>| {
+            let mut say = |tid, at, comm: &Vec<u8>, call: Option<in_flight::InFlight>| {
                 settled = 0;
                 let ((uid, gid), who) = (crate::backend::ids(tid), (pid as u32, tid as u32));
-                merge.push(&notice::process(&events::generated::P_ATTACH, at, who, &[0, uid, gid], &[comm]));
+                merge.push(&own_events::process(&events::generated::P_ATTACH, at, who, &[0, uid, gid], &[comm]));
                 if let Some(call) = call.filter(|c| c.wanted(&seen)) {
                     merge.push(&call.notice(1));
                 }
@@ -74,7 +75,7 @@ impl<'a> Attacher<'a> {
             let mut unnamed = Vec::new();
             for (tid, at, comm) in found {
                 // Its time is before that of any end of the call.
-                let call = notice::at_attach(pid, tid, self.plan.limits);
+                let call = in_flight::at_attach(pid, tid, self.plan.limits);
                 let fd = match process::pidfd(tid, tid != pid) {
                     Ok(fd) => fd,
                     Err(e) if tid != pid && e.raw_os_error() == Some(EINVAL) => {

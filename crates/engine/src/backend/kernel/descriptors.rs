@@ -4,7 +4,7 @@
 //! Invariant: a name is what `readlink /proc/PID/fd/N` would have said when the call ended. What it cannot be made of is left
 //! out; the table of descriptors then infers a name from the call.
 
-use super::notice;
+use crate::own_events;
 use bpf::btf_offsets::{Names, Sockets};
 use bpf::syscalls::raw::{self, socket as at};
 use events::generated::P_FD;
@@ -113,7 +113,7 @@ pub fn event(record: &[u8], details: bool) -> Option<Vec<u8>> {
     let path = raw.path()?;
     let detail = if details { raw.detail() } else { String::new() };
     let args = [0, 0, fd as i32 as u64, flags.into()];
-    Some(notice::process(&P_FD, time, who, &args, &[&path, detail.as_bytes()]))
+    Some(own_events::process(&P_FD, time, who, &args, &[&path, detail.as_bytes()]))
 }
 
 /// The part of a record behind the fixed one.

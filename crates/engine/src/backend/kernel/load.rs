@@ -7,10 +7,11 @@ use super::probes::AttachedProbe;
 use super::refusal::{refused, rejected};
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
-use super::{notice, orders, tables};
+use super::{orders, tables, task_iterator};
 use crate::backend::stats::{Counts, Losses, Passed, Spent, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::own_events;
 use crate::plan::{Plan, Target as PlanTarget};
 use crate::provider::kernel_name;
 use bpf::scratch;
@@ -40,7 +41,7 @@ pub struct Loaded {
     /// Their rings.
     pub sets: Vec<RingSet>,
     /// Shows the calls in flight, where this kernel can.
-    pub iterator: Option<notice::TaskIterator>,
+    pub iterator: Option<task_iterator::TaskIterator>,
     /// The rows of calls, where they may change.
     pub rows_of_calls: Option<Values>,
     counters: Values,
@@ -92,7 +93,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
     let made = made.map_err(|e| refused("BPF maps", &e))?;
     if let PlanTarget::All { left_out } = &plan.target {
-        super::whole::leave_out(&made.tasks, left_out);
+        super::system_wide::leave_out(&made.tasks, left_out);
     }
     let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
     let users = if all.any(|f| f.needs().uid || f.needs().gid) { users(&btf) } else { None };
@@ -124,7 +125,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     }
     if let PlanTarget::All { left_out } = &plan.target {
         // The threads that have loaded the programs may still be on their way out.
-        super::whole::leave_out(&made.tasks, left_out);
+        super::system_wide::leave_out(&made.tasks, left_out);
     }
     let (mut links, mut slow_links) = (Vec::new(), Vec::new());
     for (attach, program) in &loaded {
@@ -418,7 +419,7 @@ fn take_down(probes: &mut [AttachedProbe], slow_links: &[Link]) {
 impl Loaded {
     /// Loads the iterator, where this kernel has one.
     pub fn add_iterator(&mut self, later: Later) {
-        self.iterator = notice::load(&later.btf, &later.maps, later.unknown).ok();
+        self.iterator = task_iterator::load(&later.btf, &later.maps, later.unknown).ok();
         self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
     }
 
@@ -536,7 +537,7 @@ impl Loaded {
     pub fn say(&self, classes: &[&'static events::Schema], merge: &mut crate::pipeline::merge::Merge) {
         let pid = sys::process::own_pid() as u32;
         for schema in classes {
-            merge.push(&notice::process(schema, sys::time::monotonic(), (pid, pid), &[], &[]));
+            merge.push(&own_events::process(schema, sys::time::monotonic(), (pid, pid), &[], &[]));
         }
     }
 

@@ -14,39 +14,42 @@ mod cost;
 mod descriptors;
 mod ending;
 mod filtered;
+mod in_flight;
+mod launch;
 pub mod load;
 mod missed;
-pub mod notice;
 mod orders;
 mod parallel;
 pub mod probes;
 mod refusal;
 pub mod ring_set;
+mod system_wide;
 mod tables;
 mod target;
-mod waiting;
-mod whole;
+mod task_ids;
+mod task_iterator;
 
 use crate::backend::stats::{LetGo, Report};
 use crate::backend::{Attached, Backend, Polled};
 use crate::control::{Order, State};
 use crate::error::{Error, Result};
+use crate::own_events;
 use crate::pipeline::merge::Merge;
 use crate::plan::{Plan, Target};
 use attach_pids::Attacher;
 use bpf::syscalls::state;
 use events::StreamId;
 use events::stream::Scope;
+use in_flight::Watch;
+use launch::{Failure, Waiting};
 use load::Loaded;
-use notice::Watch;
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 use sys::process;
 use sys::ptrace::{self, Change};
 use sys::{proc, time};
-use waiting::{Failure, Waiting};
-use whole::Survey;
+use system_wide::ProcScan;
 
 /// `BPF_NOEXIST`: the value must not be there yet.
 const NO_EXIST: u64 = 1;
@@ -60,8 +63,8 @@ impl Kernel {
             _ => None,
         };
         let mut merge = Merge::default();
-        let mut survey = match &plan.target {
-            Target::All { left_out } => Some(Survey::begin(plan, left_out, &mut merge)),
+        let mut proc_scan = match &plan.target {
+            Target::All { left_out } => Some(ProcScan::begin(plan, left_out, &mut merge)),
             _ => None,
         };
         // The kernel measures as long as the descriptor is held.
@@ -103,9 +106,9 @@ impl Kernel {
             }
             Target::All { left_out } => {
                 // Threads that began since the first time.
-                whole::leave_out(&loaded.tasks, left_out);
-                if let Some(survey) = &mut survey {
-                    survey.attached(left_out);
+                system_wide::leave_out(&loaded.tasks, left_out);
+                if let Some(proc_scan) = &mut proc_scan {
+                    proc_scan.attached(left_out);
                 }
                 loaded.begin();
             }
@@ -133,8 +136,8 @@ impl Kernel {
             failure,
             ended,
             watch: Watch::new(plan.notice_ms, plan.limits),
-            whole: survey.is_some(),
-            survey,
+            whole: proc_scan.is_some(),
+            proc_scan,
             attribution: missed::Attribution::of(plan),
             details: plan.fd_details,
             held: orders::Held::of(plan),
@@ -157,7 +160,7 @@ fn seed_fds(pid: i32, plan: &Plan, merge: &mut Merge) {
     for fd in fds::open_fds(pid) {
         if let Some((args, path, detail)) = fds::look(pid, fd, plan.fd_details, false) {
             let who = (pid as u32, pid as u32);
-            merge.push(&notice::process(&events::generated::P_FD, now, who, &args, &[&path, &detail]));
+            merge.push(&own_events::process(&events::generated::P_FD, now, who, &args, &[&path, &detail]));
         }
     }
 }
@@ -171,7 +174,7 @@ fn initial(flags: i32, tid: i32) -> [u8; state::SIZE as usize] {
 }
 
 /// The state of a thread that is in this call, or in none.
-fn in_call(tid: i32, call: Option<&notice::InFlight>) -> [u8; state::SIZE as usize] {
+fn in_call(tid: i32, call: Option<&in_flight::InFlight>) -> [u8; state::SIZE as usize] {
     let Some(call) = call else { return initial(0, tid) };
     let mut value = initial(call.flags, tid);
     let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
@@ -227,7 +230,7 @@ pub struct Kernel {
     end: Vec<&'static events::Schema>,
     /// Every thread is traced, until somebody says stop.
     whole: bool,
-    survey: Option<Survey>,
+    proc_scan: Option<ProcScan>,
     attribution: missed::Attribution,
     /// Descriptors get details.
     details: bool,
@@ -336,10 +339,10 @@ impl Kernel {
     fn run(&mut self, room: bool, each: Each<'_>) -> usize {
         let now = time::monotonic();
         let n = self.round(now, room, each);
-        if let Some(survey) = &mut self.survey
-            && !survey.step(&self.loaded, &mut self.merge)
+        if let Some(proc_scan) = &mut self.proc_scan
+            && !proc_scan.step(&self.loaded, &mut self.merge)
         {
-            self.survey = None;
+            self.proc_scan = None;
         }
         if let Some(iterator) = self.loaded.iterator.as_ref().filter(|_| !self.held.stopped) {
             self.watch.look(iterator, now, &mut self.merge);

@@ -1,7 +1,8 @@
 //! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
 
-use super::{Kernel, notice};
+use super::Kernel;
 use crate::control::{Order, State, Stream};
+use crate::own_events;
 use crate::plan::Plan;
 use crate::select::Calls;
 use bpf::capture_row::{FLAGS, ROW, WANTED};
@@ -97,7 +98,7 @@ impl Kernel {
     /// An event that says that the session was stopped or goes on.
     pub(super) fn mark(&mut self, schema: &'static Schema) {
         let own = sys::process::own_pid() as u32;
-        self.merge.push(&notice::process(schema, time::monotonic(), (own, own), &[], &[]));
+        self.merge.push(&own_events::process(schema, time::monotonic(), (own, own), &[], &[]));
     }
 
     fn switch(&self) {

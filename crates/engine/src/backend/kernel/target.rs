@@ -1,7 +1,7 @@
 //! What the programs must know: where this kernel's structs keep what they read, and the settings of the session.
 
 use super::refusal::refused;
-use super::{descriptors, notice, orders, tables};
+use super::{descriptors, orders, tables, task_ids};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Target as PlanTarget};
 use bpf::btf_offsets::{BtfOffsets, Credentials};
@@ -107,8 +107,8 @@ pub(super) fn offsets(btf: &KernelBtf, plan: &Plan, session: &Session, users: Op
         binprm_filename: of("linux_binprm", &["filename"])?,
         binprm_fdpath: of("linux_binprm", &["fdpath"])?,
         names: if plan.fd_names { descriptors::names(btf, plan.fd_details) } else { None },
-        ids: notice::offsets(btf).map_err(|e| refused("ids of tasks", &e))?,
-        namespace: notice::namespace(btf).map_err(|e| refused("ids of the pid namespace", &e))?,
+        ids: task_ids::offsets(btf).map_err(|e| refused("ids of tasks", &e))?,
+        namespace: task_ids::namespace(btf).map_err(|e| refused("ids of the pid namespace", &e))?,
         users,
     })
 }

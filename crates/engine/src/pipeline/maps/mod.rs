@@ -15,7 +15,7 @@
 mod files;
 mod watch;
 
-use crate::backend::kernel::notice;
+use crate::own_events;
 use events::Event;
 use events::generated::P_MAP;
 use files::BuildIds;
@@ -284,7 +284,7 @@ fn encode(m: &Mapping<'_>, time: u64, ids: &mut BuildIds) -> Vec<u8> {
         }
     };
     let numbers = [0, 0, m.addr, m.len, m.offset, m.prot.into(), m.flags.into(), dev, inode];
-    notice::process(&P_MAP, time, m.who, &numbers, &[m.path, id])
+    own_events::process(&P_MAP, time, m.who, &numbers, &[m.path, id])
 }
 
 /// The number of a device as stat(2) gives it (`gnu_dev_makedev`).

@@ -8,8 +8,9 @@
 //! A thread that is missed by both is known from the first call that it makes or ends: nothing is lost but the start of a call.
 
 use super::load::Loaded;
-use super::{NO_EXIST, in_call, notice, seed_fds};
+use super::{NO_EXIST, in_call, in_flight, seed_fds};
 use crate::capture::Limits;
+use crate::own_events;
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
 use crate::select::Calls;
@@ -39,7 +40,7 @@ pub fn leave_out(tasks: &Map, readers: &[i32]) {
 }
 
 /// What is left to look at after the programs are attached.
-pub struct Survey {
+pub struct ProcScan {
     /// Processes, the next one last.
     left: Vec<i32>,
     /// Threads whose names have been told.
@@ -52,15 +53,15 @@ fn tell(pid: i32, tid: i32, merge: &mut Merge) {
     let now = time::monotonic();
     if let Some(comm) = proc::comm(tid) {
         let (uid, gid) = crate::backend::ids(tid);
-        merge.push(&notice::process(&P_ATTACH, now, (pid as u32, tid as u32), &[0, uid, gid], &[&comm]));
+        merge.push(&own_events::process(&P_ATTACH, now, (pid as u32, tid as u32), &[0, uid, gid], &[&comm]));
     }
 }
 
-impl Survey {
+impl ProcScan {
     /// Tells of every thread there is, before any program is attached.
-    pub fn begin(plan: &Plan, left_out: &[i32], merge: &mut Merge) -> Survey {
+    pub fn begin(plan: &Plan, left_out: &[i32], merge: &mut Merge) -> ProcScan {
         let mut s =
-            Survey { left: Vec::new(), told: HashSet::new(), calls: plan.calls_at_attach(), limits: plan.limits };
+            ProcScan { left: Vec::new(), told: HashSet::new(), calls: plan.calls_at_attach(), limits: plan.limits };
         for pid in proc::processes() {
             if left_out.contains(&pid) || pid == process::own_pid() || proc::is_kernel_thread(pid) {
                 continue;
@@ -97,7 +98,7 @@ impl Survey {
     /// The call that a thread is in. It has a state already where it has made or ended a call since the programs were attached:
     /// then what was read here is of no use.
     fn look(&self, pid: i32, tid: i32, loaded: &Loaded, merge: &mut Merge) {
-        let Some(call) = notice::at_attach(pid, tid, self.limits) else { return };
+        let Some(call) = in_flight::at_attach(pid, tid, self.limits) else { return };
         let Ok(fd) = process::pidfd(tid, tid != pid) else { return };
         if loaded.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, Some(&call)), NO_EXIST).is_ok()
             && call.wanted(&self.calls)

@@ -8,99 +8,25 @@
 //! moment at which the program saw the call, and so stands before the call's end. Where iterators cannot be loaded there are no
 //! notices.
 
+use super::task_iterator::TaskIterator;
 use crate::capture::{self, Limits, Memory};
+use crate::own_events;
 use crate::pipeline::merge::Merge;
 use crate::select::Calls;
-use bpf::btf_offsets::Ids;
-use bpf::btf_offsets::Namespace;
-use bpf::syscalls::iterator::{self, HEAD, STATE, TRAILER};
-use bpf::syscalls::{Maps, state};
+use bpf::syscalls::iterator::{HEAD, STATE, TRAILER};
+use bpf::syscalls::state;
 use events::encode::{self, Fixed};
 use events::generated as g;
-use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU, Shape};
+use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
 use events::schema::Schema;
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use sys::bpf::map::Map;
-use sys::bpf::prog::{Program, ProgramSpec};
-use sys::bpf::{iter::read, link::Link};
-use sys::btf::{KernelBtf, Kind};
 use sys::{proc, time};
 
 const ARCH_X86_64: u64 = 0xc000_003e;
 const ARCH_I386: u64 = 0x4000_0003;
 /// How often calls are looked at, ns.
 const PERIOD: u64 = 100_000_000;
-
-/// The loaded iterator.
-pub struct TaskIterator {
-    window: Map,
-    link: Link,
-    /// Its instructions.
-    pub source: bpf::Program,
-    _program: Program,
-}
-
-/// Loads the iterator; an error means that this kernel has none to offer, or not to us.
-pub fn load(btf: &KernelBtf, maps: &Maps, unknown: bool) -> io::Result<TaskIterator> {
-    let at = offsets(btf)?;
-    let missing = || io::Error::from(io::ErrorKind::Unsupported);
-    let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
-    let window = Map::array("trapline_window", iterator::WINDOW, 1, 0)?;
-    let source = iterator::in_flight(maps, window.as_fd().as_raw_fd(), &at, unknown).map_err(io::Error::other)?;
-    let program = Program::load(&ProgramSpec::iterator("trapline_flight", &source.bytes(), id))
-        .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
-    let link = Link::iterator(&program, &[])?;
-    Ok(TaskIterator { window, link, source, _program: program })
-}
-
-/// Where a task's ids stand.
-pub fn offsets(btf: &KernelBtf) -> io::Result<Ids> {
-    let missing = || io::Error::from(io::ErrorKind::Unsupported);
-    let field = |root: &str, name: &str| btf.field_of(root, &[name]).map(|f| f.offset as i32).ok_or_else(missing);
-    let upid = btf.find(Kind::Struct, "upid").and_then(|id| btf.size(id)).ok_or_else(missing)?;
-    Ok(Ids {
-        thread_pid: field("task_struct", "thread_pid")?,
-        group_leader: field("task_struct", "group_leader")?,
-        level: field("pid", "level")?,
-        numbers: field("pid", "numbers")? + field("upid", "nr")?,
-        upid: upid as i32,
-    })
-}
-
-/// Where the ids of trapline's own pid namespace stand; none where that is the initial one.
-pub fn namespace(btf: &KernelBtf) -> io::Result<Option<Namespace>> {
-    if proc::pid_namespace().is_none() {
-        return Ok(None);
-    }
-    let missing = || io::Error::from(io::ErrorKind::Unsupported);
-    let at = offsets(btf)?;
-    let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
-    let program = iterator::level(&at).map_err(io::Error::other)?;
-    let program = Program::load(&ProgramSpec::iterator("trapline_level", &program.bytes(), id))
-        .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
-    let mut bytes = Vec::new();
-    read(&Link::iterator(&program, &[])?, &mut bytes)?;
-    let level = bytes.try_into().map(i32::from_le_bytes).map_err(|_| missing())?;
-    let short = |n: i32| i16::try_from(n).map_err(|_| missing());
-    Ok(Some(Namespace {
-        thread_pid: short(at.thread_pid)?,
-        group_leader: short(at.group_leader)?,
-        number: short(at.numbers + level * at.upid)?,
-    }))
-}
-
-impl TaskIterator {
-    /// The calls in flight that began after `after` and not after `until`.
-    fn calls(&self, after: u64, until: u64) -> io::Result<Vec<InFlight>> {
-        let window = [after.to_le_bytes(), until.to_le_bytes()].concat();
-        self.window.update(&0u32.to_le_bytes(), &window, 0)?;
-        let mut bytes = Vec::new();
-        read(&self.link, &mut bytes)?;
-        Ok(parse(&bytes))
-    }
-}
 
 /// A call that a thread is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -256,23 +182,8 @@ impl InFlight {
             call.clear();
             self.call(attach, false, &mut call);
         }
-        process(&g::P_INFLIGHT, self.now, (self.pid, self.tid), &[0, attach], &[&call])
+        own_events::process(&g::P_INFLIGHT, self.now, (self.pid, self.tid), &[0, attach], &[&call])
     }
-}
-
-/// A `process:` event with tails for its first arguments.
-pub fn process(schema: &'static Schema, time: u64, (pid, tid): (u32, u32), args: &[u64], tails: &[&[u8]]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let Some(layout) = Layout::by_id(schema.id) else { return out };
-    let cap = (0..tails.len()).fold(0, |cap, i| cap | 1 << (2 * i));
-    encode::fixed(&mut out, schema, layout, &Fixed { time, cap, tid, pid, ..Fixed::default() }, args);
-    for (spec, tail) in layout.tails.iter().zip(tails) {
-        match spec.shape {
-            Shape::Str => encode::str_tail(&mut out, tail),
-            _ => encode::bytes_tail(&mut out, tail),
-        }
-    }
-    out
 }
 
 /// The call that a thread is blocked in before it is traced.
@@ -327,11 +238,11 @@ impl Watch {
     }
 
     fn read(&self, iterator: &TaskIterator, after: u64, until: u64) -> io::Result<Vec<InFlight>> {
-        let mut calls = iterator.calls(after, until)?;
+        let mut calls = parse(&iterator.read(after, until)?);
         let read: Vec<bool> = calls.iter_mut().map(|c| c.complete(self.limits)).collect();
         if read.contains(&true) {
             // What was read counts only if the thread was in the call all the while.
-            let still: HashSet<_> = iterator.calls(after, until)?.iter().map(|c| (c.tid, c.start)).collect();
+            let still: HashSet<_> = parse(&iterator.read(after, until)?).iter().map(|c| (c.tid, c.start)).collect();
             for (call, read) in calls.iter_mut().zip(read) {
                 if read && !still.contains(&(call.tid, call.start)) {
                     call.strip();
@@ -347,7 +258,7 @@ impl Watch {
         let now = time::monotonic();
         for call in calls {
             merge.push(&InFlight { now, ..call.clone() }.notice(2));
-            merge.push(&process(&g::P_DETACH, now, (call.pid, call.tid), &[], &[]));
+            merge.push(&own_events::process(&g::P_DETACH, now, (call.pid, call.tid), &[], &[]));
         }
     }
 
@@ -363,7 +274,7 @@ impl Watch {
                 merge.push(&InFlight { now, ..call.clone() }.notice(2));
             }
             if let Some(pid) = call.map(|c| c.pid).or_else(|| proc::process_of(tid as i32).map(|p| p as u32)) {
-                merge.push(&process(&g::P_DETACH, now, (pid, tid), &[], &[]));
+                merge.push(&own_events::process(&g::P_DETACH, now, (pid, tid), &[], &[]));
             }
         }
     }

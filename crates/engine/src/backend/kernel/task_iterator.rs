@@ -1,0 +1,43 @@
+//! The task iterator: reads which calls threads are in (Linux 5.8).
+
+use super::task_ids;
+use bpf::syscalls::{Maps, iterator};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use sys::bpf::map::Map;
+use sys::bpf::prog::{Program, ProgramSpec};
+use sys::bpf::{iter::read, link::Link};
+use sys::btf::{KernelBtf, Kind};
+
+/// The loaded iterator.
+pub struct TaskIterator {
+    window: Map,
+    link: Link,
+    /// Its instructions.
+    pub source: bpf::Program,
+    _program: Program,
+}
+
+/// Loads the iterator; an error means that this kernel has none to offer, or not to us.
+pub fn load(btf: &KernelBtf, maps: &Maps, unknown: bool) -> io::Result<TaskIterator> {
+    let at = task_ids::offsets(btf)?;
+    let missing = || io::Error::from(io::ErrorKind::Unsupported);
+    let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
+    let window = Map::array("trapline_window", iterator::WINDOW, 1, 0)?;
+    let source = iterator::in_flight(maps, window.as_fd().as_raw_fd(), &at, unknown).map_err(io::Error::other)?;
+    let program = Program::load(&ProgramSpec::iterator("trapline_flight", &source.bytes(), id))
+        .map_err(|e| io::Error::new(e.error.kind(), e.to_string()))?;
+    let link = Link::iterator(&program, &[])?;
+    Ok(TaskIterator { window, link, source, _program: program })
+}
+
+impl TaskIterator {
+    /// Records of the calls in flight that began after `after` and not after `until`.
+    pub fn read(&self, after: u64, until: u64) -> io::Result<Vec<u8>> {
+        let window = [after.to_le_bytes(), until.to_le_bytes()].concat();
+        self.window.update(&0u32.to_le_bytes(), &window, 0)?;
+        let mut bytes = Vec::new();
+        read(&self.link, &mut bytes)?;
+        Ok(bytes)
+    }
+}
