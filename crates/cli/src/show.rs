@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use sys::time;
 use views::View;
 use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
-use views::sorted::Reorder;
+use views::reorder::Reorder;
 
 /// The views of a trace.
 pub struct Shown {

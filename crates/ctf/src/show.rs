@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
+use crate::generic::{Event, Item, Value};
 use crate::model::{Base, Metadata};
-use crate::read::{Event, Item, Value};
 
 /// Fields of a packet's context that say nothing of the event.
 const OF_THE_PACKET: &[&str] =

@@ -3,8 +3,8 @@
 use super::Error;
 use super::lexer::{Pos, Tok, clip};
 use super::parser::Parser;
+use crate::identifiers;
 use crate::model::{Base, ByteOrder, Encoding};
-use crate::words;
 
 /// What stands behind `=`.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +146,7 @@ impl Parser {
             return Ok(Value::Text(text));
         }
         if matches!(self.peek(), Tok::Word(_)) {
-            return Ok(Value::Path(self.words()?));
+            return Ok(Value::Path(self.identifiers()?));
         }
         Ok(Value::Number(self.integer()?))
     }
@@ -174,7 +174,7 @@ impl Parser {
     }
 
     /// `a.b.c`, each word as it is written.
-    pub fn words(&mut self) -> Result<Vec<String>, Error> {
+    pub fn identifiers(&mut self) -> Result<Vec<String>, Error> {
         let mut out = vec![self.word()?];
         while self.accept(".") || self.accept("->") {
             if out.len() >= 64 {
@@ -187,9 +187,9 @@ impl Parser {
 
     /// A path to a field: names without the underscore that keeps them apart from keywords.
     pub fn path(&mut self) -> Result<Vec<String>, Error> {
-        let written = self.words()?;
-        let scope = words::scope(&written).map_or(0, |(_, rest)| written.len() - rest.len());
-        let strip = |(i, w): (usize, String)| if i < scope { w } else { words::strip(&w).to_string() };
+        let written = self.identifiers()?;
+        let scope = identifiers::scope(&written).map_or(0, |(_, rest)| written.len() - rest.len());
+        let strip = |(i, w): (usize, String)| if i < scope { w } else { identifiers::strip(&w).to_string() };
         Ok(written.into_iter().enumerate().map(strip).collect())
     }
 

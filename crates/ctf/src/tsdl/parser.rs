@@ -4,8 +4,8 @@ use super::attributes::alignment;
 use super::lexer::{Pos, Tok, clip};
 use super::scope::{Scopes, check_depth, measure, name_cost};
 use super::{Error, MAX_DEPTH};
+use crate::identifiers;
 use crate::model::{ByteOrder, Encoding, Field, FloatType, IntType, Label, Path, StructType, Type};
-use crate::words;
 
 /// A place among the tokens, and the types known there.
 pub(super) struct Parser {
@@ -218,7 +218,7 @@ impl Parser {
                 let pos = self.pos();
                 let (name, ty) = self.declarator(ty.clone())?;
                 let (cost, depth) = measure(&ty);
-                let name = words::strip(&name).to_string();
+                let name = identifiers::strip(&name).to_string();
                 check_depth(depth).map_err(|m| Error::at(pos, m))?;
                 self.scopes.spend(cost + name_cost(&name)).map_err(|m| Error::at(pos, m))?;
                 if !names.insert(name.clone()) {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use ctf::read::{Item, Reader, Trace};
+use ctf::generic::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 
 use super::encode::{PacketSpec, packet};

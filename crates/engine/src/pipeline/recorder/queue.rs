@@ -1,7 +1,7 @@
 //! What lies between whoever brings the events and the writer thread.
 
 use super::StreamTotals;
-use ctf::packet::Sealed;
+use ctf::packet::Packet;
 use events::StreamId;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// What the writer thread has to do.
 pub enum Job {
     /// Store a packet.
-    Packet(Sealed),
+    Packet(Packet),
     /// Write what is in memory to a directory.
     Snapshot,
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::plan::{Class, Int, Kind, Labels, Length, NONE, Node, Place, PlanError, Role, StreamPlan};
+use crate::identifiers;
 use crate::model::{Clock, Encoding, EventClass, Field, IntType, StreamClass, StructType, Type};
 use crate::tsdl::clip;
-use crate::words;
 
 /// Deepest nesting that is read.
 const MAX_DEPTH: usize = crate::tsdl::MAX_DEPTH + 1;
@@ -213,7 +213,7 @@ impl<'m> Builder<'m> {
             return Err(format!("the tag `{}` is not an enumeration", clip(&tag.join("."))));
         };
         let by_name: HashMap<&str, usize> = options.iter().enumerate().map(|(i, f)| (f.name.as_str(), i)).collect();
-        let option = |label: &str| by_name.get(label).or_else(|| by_name.get(words::strip(label))).copied();
+        let option = |label: &str| by_name.get(label).or_else(|| by_name.get(identifiers::strip(label))).copied();
         let choices: Vec<_> = labels.ranges.iter().filter_map(|r| Some((r.0, r.1, option(&r.2)?))).collect();
         let nodes = options.iter().map(|f| self.field(f)).collect::<Result<Vec<u32>, String>>()?;
         let min = nodes.iter().map(|n| self.nodes[*n as usize].min).min().unwrap_or(0);
@@ -227,7 +227,7 @@ impl<'m> Builder<'m> {
         let before: usize = self.roots.iter().flatten().map(|root| self.members(*root)).sum();
         self.work(open + before + 16)?;
         let missing = || format!("there is no field `{}` before it", clip(&path.join(".")));
-        let start = match words::scope(path) {
+        let start = match identifiers::scope(path) {
             Some((scope, rest)) if scope == self.current => self.in_frame(0, rest),
             Some((scope, rest)) => self.roots[scope].map(|root| (root, rest)),
             None => {

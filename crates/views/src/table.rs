@@ -10,17 +10,17 @@ pub enum Align {
 }
 
 /// A table in the making.
-pub struct Grid {
+pub struct Table {
     head: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
     /// A row below a rule of its own.
     total: Option<Vec<String>>,
 }
 
-impl Grid {
+impl Table {
     /// An empty table with these headings.
-    pub fn new(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Grid {
-        Grid { head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(), rows: Vec::new(), total: None }
+    pub fn new(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Table {
+        Table { head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(), rows: Vec::new(), total: None }
     }
 
     /// Adds a row, one cell per column.
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_lines_that_are_too_long_are_squeezed() {
-        let mut g = Grid::new([("n", Align::Right), ("name", Align::Left)]);
+        let mut g = Table::new([("n", Align::Right), ("name", Align::Left)]);
         g.row(vec!["100".into(), "short".into()]);
         g.row(vec!["1".into(), "a-name-that-is-too-long".into()]);
         g.squeeze(1, 16, 8);
