@@ -272,6 +272,14 @@ fn create(path: &OsStr, append: bool) -> io::Result<File> {
     o.write(true).create(true).mode(0o600).open(path)
 }
 
+/// Prints one error line on stderr; a closed stderr changes nothing.
+pub fn complain(message: &str) {
+    let mut line = b"trapline: ".to_vec();
+    views::escape::line(message.as_bytes(), &mut line);
+    line.push(b'\n');
+    let _ = io::stderr().write_all(&line);
+}
+
 /// Prints what a command has to say; the status that it ends with.
 pub fn to_stdout(text: &[u8]) -> Result<u8> {
     print(io::stdout().write_all(text))

@@ -1,6 +1,6 @@
 //! What a trace says on stderr before it begins: the plan, the programs, and who is left out of it.
 
-use crate::run::Views;
+use crate::show::Views;
 use engine::backend::Attached;
 use engine::plan::{Plan, Target};
 use std::io::Write;

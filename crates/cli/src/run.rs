@@ -5,8 +5,7 @@ pub mod interrupts;
 mod orders;
 
 use crate::complain;
-use crate::output::Output;
-use crate::show::{Shown, ToOutput};
+use crate::show::{ToOutput, Views};
 use crate::stats::Stats;
 use crate::{filter, preface, target};
 use clap::ArgMatches;
@@ -29,9 +28,6 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use sys::ptrace::Change;
 use sys::{signal, time};
-
-/// Views and where they write to.
-pub type Views = Vec<(Shown, Output)>;
 
 /// A session under way.
 pub struct Run {

@@ -15,6 +15,9 @@ use views::View;
 use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
 use views::reorder::Reorder;
 
+/// Views and where they write to.
+pub type Views = Vec<(Shown, Output)>;
+
 /// The views of a trace.
 pub struct Shown {
     lines: Option<Box<dyn View>>,

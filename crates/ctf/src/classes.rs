@@ -314,6 +314,13 @@ pub fn packet_header() -> StructType {
     ])
 }
 
+/// Whether a trace with this metadata has packets that [`crate::packet`] reads, in this version of the format.
+pub(crate) fn has_packets(metadata: &Metadata, format: Format) -> bool {
+    let stream = metadata.stream(STREAM_CLASS);
+    metadata.packet_header.as_ref() == Some(&packet_header())
+        && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&packet_context(format)))
+}
+
 /// Which class of a trace is which of this program's: by id, `None` where the trace's class has another layout, or another name.
 pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
     let own: std::collections::HashMap<String, EventClass> =

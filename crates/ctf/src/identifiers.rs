@@ -79,3 +79,8 @@ pub(crate) fn scope<S: AsRef<str>>(path: &[S]) -> Option<(usize, &[S])> {
         (head.iter().map(AsRef::as_ref).eq(words.iter().copied()) && !rest.is_empty()).then_some((index, rest))
     })
 }
+
+/// An identifier as diagnostics show it: not longer than a line.
+pub(crate) fn clip(word: &str) -> String {
+    if word.chars().count() <= 60 { word.into() } else { word.chars().take(57).chain("...".chars()).collect() }
+}

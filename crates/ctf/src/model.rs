@@ -1,6 +1,9 @@
 //! What a trace's metadata says: types, event classes, stream classes, clocks. Versions of the format differ in how they print
 //! this, not in this.
 
+/// Deepest nesting of types that is read.
+pub const MAX_DEPTH: usize = 64;
+
 /// Order of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {

@@ -81,7 +81,7 @@ pub(crate) fn native_format(metadata: &Metadata) -> Result<Option<Format>, Unkno
         return Ok(None);
     }
     let format = Format::of(metadata)?;
-    Ok(format.describes(metadata).then_some(format))
+    Ok(classes::has_packets(metadata, format).then_some(format))
 }
 
 /// Opens the trace in `dir`. Nothing in it is changed, and no link in it is followed.

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::Error;
 use super::attributes::{Attribute, Value};
-use super::lexer::{Pos, Tok, clip};
+use super::lexer::{Pos, Tok};
 use super::parser::Parser;
 use crate::generic::plan::{Place, Plan};
-use crate::identifiers;
+use crate::identifiers::{self, clip};
 use crate::model::{ByteOrder, Clock, EnvValue, EventClass, Metadata, StreamClass, StructType, Type};
 
 /// Most clocks that are taken.

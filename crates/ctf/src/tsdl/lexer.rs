@@ -1,6 +1,7 @@
 //! Tokens of TSDL.
 
 use super::Error;
+use crate::identifiers::clip;
 
 /// A place in the text: line and column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +32,6 @@ impl Tok {
             Tok::End => "the end of the metadata".into(),
         }
     }
-}
-
-/// A word as diagnostics show it: not longer than a line.
-pub(crate) fn clip(word: &str) -> String {
-    if word.chars().count() <= 60 { word.into() } else { word.chars().take(57).chain("...".chars()).collect() }
 }
 
 /// Longest first.

@@ -20,16 +20,14 @@ mod scope;
 
 use std::borrow::Cow;
 
+pub use crate::model::MAX_DEPTH;
 use crate::model::Metadata;
 use lexer::Pos;
-pub(crate) use lexer::clip;
 
 /// Most bytes of metadata that are taken: 16 MiB.
 pub const MAX_TEXT: usize = 16 << 20;
 /// Most types, fields and labels after all aliases are replaced.
 pub const MAX_TYPES: usize = 1 << 19;
-/// Deepest nesting of types.
-pub const MAX_DEPTH: usize = 64;
 
 /// Most tokens that are taken.
 const MAX_TOKENS: usize = 4 << 20;

@@ -1,10 +1,10 @@
 //! Types: specifiers, declarators, declarations.
 
-use super::attributes::alignment;
-use super::lexer::{Pos, Tok, clip};
+use super::attributes::{Attribute, Value, alignment};
+use super::lexer::{Pos, Tok};
 use super::scope::{Scopes, check_depth, measure, name_cost};
 use super::{Error, MAX_DEPTH};
-use crate::identifiers;
+use crate::identifiers::{self, clip};
 use crate::model::{ByteOrder, Encoding, Field, FloatType, IntType, Label, Path, StructType, Type};
 
 /// A place among the tokens, and the types known there.
@@ -66,6 +66,80 @@ impl Parser {
         let word = word.clone();
         self.next();
         Ok(word)
+    }
+
+    /// What follows `=`.
+    pub fn value(&mut self) -> Result<Value, Error> {
+        if let Tok::Text(text) = self.peek() {
+            let mut text = text.clone();
+            self.next();
+            while let Tok::Text(more) = self.peek() {
+                text.push_str(more);
+                self.next();
+            }
+            return Ok(Value::Text(text));
+        }
+        if matches!(self.peek(), Tok::Word(_)) {
+            return Ok(Value::Path(self.identifiers()?));
+        }
+        Ok(Value::Number(self.integer()?))
+    }
+
+    /// An integer with its sign.
+    pub fn integer(&mut self) -> Result<i128, Error> {
+        let negative = self.accept("-");
+        if !negative {
+            self.accept("+");
+        }
+        match self.peek() {
+            Tok::Number(n) => {
+                let n = i128::from(*n);
+                if negative && n > 1 << 63 {
+                    return self.fail(format!("-{n} does not fit into 64 bits"));
+                }
+                self.next();
+                Ok(if negative { -n } else { n })
+            }
+            other => {
+                let message = format!("an integer is expected, not {}", other.describe());
+                self.fail(message)
+            }
+        }
+    }
+
+    /// `a.b.c`, each word as it is written.
+    pub fn identifiers(&mut self) -> Result<Vec<String>, Error> {
+        let mut out = vec![self.word()?];
+        while self.accept(".") || self.accept("->") {
+            if out.len() >= 64 {
+                return self.fail("a path of more than 64 names");
+            }
+            out.push(self.word()?);
+        }
+        Ok(out)
+    }
+
+    /// A path to a field: names without the underscore that keeps them apart from keywords.
+    pub fn path(&mut self) -> Result<Vec<String>, Error> {
+        let written = self.identifiers()?;
+        let scope = identifiers::scope(&written).map_or(0, |(_, rest)| written.len() - rest.len());
+        let strip = |(i, w): (usize, String)| if i < scope { w } else { identifiers::strip(&w).to_string() };
+        Ok(written.into_iter().enumerate().map(strip).collect())
+    }
+
+    /// `{ name = value; … }`
+    pub fn attributes(&mut self) -> Result<Vec<Attribute>, Error> {
+        self.expect("{")?;
+        let mut out = Vec::new();
+        while !self.accept("}") {
+            let name = self.word()?;
+            self.expect("=")?;
+            let pos = self.pos();
+            let value = self.value()?;
+            self.expect(";")?;
+            out.push(Attribute { name, value, pos });
+        }
+        Ok(out)
     }
 
     /// Whether a declaration of types begins here.

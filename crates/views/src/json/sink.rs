@@ -104,7 +104,8 @@ impl Sink for Values<'_> {
     }
 
     fn int(&mut self, v: u64, int: &Int) {
-        super::int::write(self, v, int);
+        let (opts, names, pid) = (self.opts, self.names, self.pid);
+        self.put(|out| super::int::write(out, v, int, opts, |fd| names.fd(pid, fd)));
     }
 
     fn text(&mut self, b: &[u8], cut: bool, _: Text) {
