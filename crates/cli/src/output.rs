@@ -1,5 +1,5 @@
-//! Where text goes: stderr, a file, a command, or a file per thread. The first failure is kept for whoever shows the
-//! events; what follows is dropped and counted.
+//! Where text goes: stderr, a file, a command, or a file per thread. The first failure is kept for the caller;
+//! what follows is dropped and counted.
 
 use engine::{Error, Result};
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ impl Output {
         }
     }
 
-    /// The same of events that are over: nobody runs on, and a reader that has seen enough is no failure.
+    /// For recorded events: no command runs on, and a reader that has seen enough is no failure.
     pub fn of_the_past(mut self) -> Output {
         self.live = false;
         self

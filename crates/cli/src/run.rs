@@ -1,5 +1,5 @@
-//! A session under way: events go from the backend to views and to a trace, signals to whom they are meant for, and the end is
-//! told as it was.
+//! A session under way: events go from the backend to views and to a trace, signals to their targets, and the end is
+//! reported.
 
 pub mod interrupts;
 mod orders;

@@ -54,7 +54,7 @@ impl Format {
         }
     }
 
-    /// Bytes of a packet in front of the first event.
+    /// Bytes of a packet before the first event.
     pub const fn head(self) -> usize {
         match self {
             Format::V1 => 88,

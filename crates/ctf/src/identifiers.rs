@@ -1,6 +1,6 @@
-//! Words of the metadata language: keywords, identifiers, and how names that clash with them are written.
+//! Identifiers of the metadata language: keywords, scopes, and how names that clash with them are written.
 
-/// Words that cannot name a field.
+/// Identifiers that cannot name a field.
 pub(crate) const KEYWORDS: &[&str] = &[
     "_Bool",
     "_Complex",

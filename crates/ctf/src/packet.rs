@@ -1,4 +1,4 @@
-//! Packets of trapline's own streams: how they are filled, and what stands in front of their events.
+//! Packets of trapline's own streams: how they are written, and the header before their events.
 //!
 //! ```text
 //!  0     4      20        24                   32      40    48        56       64   72          80
@@ -24,7 +24,7 @@ use events::stream::Scope;
 
 /// The magic number of every packet (CTF 1.8, 5.1).
 pub const MAGIC: u32 = 0xC1FC_1FC1;
-/// Bytes in front of the first event of a packet that is written.
+/// Bytes before the first event of a packet that is written.
 pub const HEADER: usize = Format::NOW.head();
 /// Where a packet is closed, bytes. A larger event has a packet for itself.
 pub const FULL: usize = 256 << 10;
@@ -42,7 +42,7 @@ pub fn sign(uuid: &[u8; 16]) -> [u8; SIGN] {
     sign
 }
 
-/// What is said of a packet.
+/// The header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Identity of the trace.
@@ -66,7 +66,7 @@ pub struct Info {
 /// The bytes are no packet of a trace of trapline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPacket {
-    /// Too short for what stands in front of the events.
+    /// Too short for a header.
     #[error("the file ends within the head of a packet")]
     Short,
     /// Another magic number.
@@ -141,7 +141,7 @@ impl Info {
 }
 
 /// Two empty packets in place of one that is empty and has the room: a count of lost events in the first packet of a stream has
-/// nothing that it could be compared with. `None` where there is no such room. `last` is what is said of the second one.
+/// nothing that it could be compared with. `None` where there is no such room. `last` is the header of the second one.
 pub fn split(first: &Info, last: &Info) -> Option<[u8; 2 * HEADER]> {
     let head = HEADER as u64;
     if (first.seq, first.content, first.size) != (0, head, 2 * head) {
@@ -165,14 +165,14 @@ pub struct Packet {
     pub events: u64,
 }
 
-/// Fills the packets of one stream.
+/// Writes the packets of one stream.
 #[derive(Debug)]
 pub struct PacketWriter {
     info: Info,
     full: usize,
     bytes: Vec<u8>,
     events: u64,
-    /// Events whose time was before that of the event in front of them, and was set to it.
+    /// Events whose time was before that of the event before them, and was set to it.
     clamped: u64,
 }
 
@@ -183,7 +183,7 @@ impl PacketWriter {
         PacketWriter { info, full: FULL, bytes: Vec::new(), events: 0, clamped: 0 }
     }
 
-    /// The same with packets that are full at `full` bytes, where little room is left for each.
+    /// Closes packets at `full` bytes, at most [`FULL`], where little room is left for each.
     pub fn full_at(mut self, full: usize) -> PacketWriter {
         self.full = full.min(FULL);
         self
@@ -215,8 +215,8 @@ impl PacketWriter {
         (!self.bytes.is_empty()).then_some(self.info.begin)
     }
 
-    /// Closes the packet, which may be empty. An empty one that is the first of its stream has room for a second head behind its
-    /// own ([`split`]).
+    /// Closes the packet, which may be empty. An empty one that is the first of its stream has room for a second
+    /// header after its own ([`split`]).
     pub fn close(&mut self) -> Packet {
         let first = self.bytes.is_empty() && self.info.seq == 0;
         if self.bytes.is_empty() {

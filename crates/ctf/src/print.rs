@@ -209,7 +209,7 @@ impl Printer<'_> {
         out + &"\t".repeat(depth) + "}"
     }
 
-    /// What stands before a field's name and what behind it.
+    /// The parts of a declaration before and after a field's name.
     fn ty(&mut self, ty: &Type, depth: usize) -> (String, String) {
         let spec = match ty {
             Type::Int(i) => self.int(i),

@@ -1,5 +1,5 @@
-//! Cuts off what a killed recording, a crash of the machine or a truncated copy has left behind the last whole packet of a stream, for
-//! readers that refuse such a file. The one thing that changes a trace that has been written.
+//! Cuts off what a killed recording, a crash of the machine or a truncated copy has left after the last whole packet of a
+//! stream, for readers that refuse a file with a truncated packet. The one thing that changes a trace that has been written.
 //!
 //! Only the ends of files are cut that are regular, belong to the caller and begin as the streams of this trace do. Nothing else is
 //! touched and nothing is recorded: what was lost is missing afterwards as it was before.
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Repaired {
     /// What was cut off.
     pub cuts: Vec<Truncated>,
-    /// Damage in front of other packets, which stays.
+    /// Damage before other packets, which stays.
     pub damage: Damages,
 }
 

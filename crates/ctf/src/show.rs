@@ -16,7 +16,7 @@ const OF_THE_PACKET: &[&str] =
 pub enum TimeFormat {
     /// `12:34:56.123456789`, so many seconds east of Greenwich.
     TimeOfDay(i32),
-    /// Seconds since the clock's zero, nine digits behind the point.
+    /// Seconds since the clock's zero, nine digits after the point.
     #[default]
     Seconds,
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Trace {
     /// Its directory.
     pub dir: PathBuf,
-    /// What it says of itself.
+    /// Its metadata.
     pub metadata: Metadata,
     /// Which class of it is which of this program's.
     pub known: Vec<Option<u16>>,
@@ -26,7 +26,7 @@ pub struct Trace {
     pub data: Data,
     /// What the recorder counted; `None` where the recording has not ended, or was killed.
     pub end: Option<End>,
-    /// Somebody is still writing it.
+    /// It is still being written.
     pub live: bool,
     /// Streams of which packets are missing that the recorder has written.
     pub missing: Vec<Missing>,
@@ -44,8 +44,8 @@ pub struct Missing {
 }
 
 impl Trace {
-    /// Whether the trace is all that was recorded: it has an end, and nothing of it is missing, truncated or damaged, as far as it has
-    /// been read.
+    /// Whether the trace is all that was recorded: it has an end, and nothing of it is missing, truncated or damaged, as
+    /// far as it has been read.
     pub fn is_whole(&self) -> bool {
         let data = &self.data;
         self.end.is_some()
@@ -97,7 +97,7 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
     let (Some(format), Some(uuid), false) = (format, metadata.uuid, known.is_empty()) else {
         return Ok(Found::Foreign);
     };
-    // Asked before the files are looked at: what was written in between is not a truncated packet. Held only while somebody looks.
+    // Asked before the files are looked at: what was written in between is not a truncated packet. Held only while it is looked at.
     let lock = lock_of(&folder);
     let locked = lock.as_ref().is_ok_and(|l| l.try_lock_shared().is_err());
     let mut data = Data::open(&folder, &uuid, format)?;
@@ -112,7 +112,7 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
     Ok(Found::Native(Box::new(trace)))
 }
 
-/// The lock of a trace, which whoever writes it holds.
+/// The lock of a trace, which its recorder holds.
 pub(crate) fn lock_of(folder: &Folder) -> io::Result<File> {
     folder.inner(OWN)?.read("lock")
 }
@@ -123,7 +123,7 @@ fn end_of(folder: &Folder, format: Format) -> Option<End> {
     End::parse(&String::from_utf8_lossy(&bytes), format)
 }
 
-/// Whether somebody is writing a trace in `dir` now.
+/// Whether a trace is being written in `dir` now.
 pub fn is_being_written(dir: &Path) -> bool {
     let lock = Folder::open(dir).and_then(|folder| lock_of(&folder));
     lock.is_ok_and(|l| l.try_lock_shared().is_err())

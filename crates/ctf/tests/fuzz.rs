@@ -56,7 +56,7 @@ fn read(dir: &Scratch, bytes: usize) -> (usize, usize) {
                 assert!(e.to_string().contains(": "), "{e}");
             }
         }
-        // One line of text, and JSON behind it.
+        // One line of text, and JSON after it.
         assert!(out.matches(char::is_control).eq(out.matches('\n').take(1)), "{out:?}");
         // Each event takes at least one bit, each packet one byte.
         items += 1;

@@ -33,7 +33,7 @@ fn me(parent: &Path) -> u32 {
     uid
 }
 
-/// The stream of the ptrace backend, behind those of two processors.
+/// The stream of the ptrace backend, after those of two processors.
 const STREAMS: [StreamId; 3] = [CPU_0, StreamId::cpu(1), StreamId::TRACER];
 const CPU_0: StreamId = StreamId::cpu(0);
 
@@ -125,7 +125,7 @@ fn write(dir: &Path, seeds: &[Seed], limit: Limit) -> Vec<Written> {
     write_and_count(dir, seeds, limit).0
 }
 
-/// The same, and how many events had to go for newer ones.
+/// Writes a trace; what is in it, and how many events were overwritten by newer ones.
 fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u64) {
     let mut dir = Dir::create(dir, me(dir)).expect("a directory");
     dir.describe("", 0).expect("metadata");

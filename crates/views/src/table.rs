@@ -1,6 +1,6 @@
 //! Aligned tables: a column is as wide as its widest cell. Cells are printable ASCII.
 
-/// Which side of its column a cell stands on.
+/// The side of its column that a cell is aligned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Text.
@@ -28,7 +28,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Sets the row that stands below the others and a rule.
+    /// Sets the last row, below the others and a rule.
     pub fn total(&mut self, cells: Vec<String>) {
         self.total = Some(cells);
     }
@@ -83,7 +83,7 @@ impl Table {
     }
 }
 
-/// An escaped name in at most `room` characters: its end behind `...` where it is longer. An escape sequence is kept whole or
+/// An escaped name in at most `room` characters: `...` and its end where it is longer. An escape sequence is kept whole or
 /// left out.
 pub fn shortened(name: &str, room: usize) -> String {
     if name.len() <= room {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The most names of probes that no schema describes.
 pub const MAX_FOREIGN: usize = 10_000;
 
-/// What is known of the trace as a whole. Empty strings and `None` stand for what is not known, and are not shown.
+/// What is known of the trace as a whole. What is not known is `None` or empty, and not shown.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The command that was traced.
@@ -39,13 +39,13 @@ pub struct Trace {
     pub live: bool,
     /// What was written and is not there any more.
     pub missing: Vec<Missing>,
-    /// Bytes behind the last whole packets.
+    /// Bytes after the last whole packets.
     pub truncated: u64,
     /// Events that could not be written, because the disk was full or worse.
     pub unwritten: u64,
     /// Events that went for newer ones (`--max-size`, `--flight`).
     pub overwritten: Option<u64>,
-    /// Events whose time was set to that of the event in front of them.
+    /// Events whose time was set to that of the event before them.
     pub clamped: Option<u64>,
 }
 
@@ -254,7 +254,7 @@ impl TraceStats {
         (self.foreign.values().fold(enabled, |n, c| n + c.events), own)
     }
 
-    /// Events that the recorder has written and that are not there: of the streams, or, where those do not tell, of all probes.
+    /// Events that the recorder has written and that are not there: of the streams, or, where those have no counts, of all probes.
     fn missing_events(&self) -> Option<u64> {
         let of_streams = self.trace.missing.iter().filter_map(|m| m.events).reduce(u64::saturating_add);
         let of_probes = self.own.iter().filter_map(Count::missing).reduce(u64::saturating_add);

@@ -207,7 +207,7 @@ fn orders_and_columns_have_names() {
         };
         let values: Vec<_> = v["rows"].as_array().expect("rows").iter().map(|r| r[&member].clone()).collect();
         if name == "name" {
-            // Calls without a schema stand behind the others.
+            // Calls without a schema come after the others.
             let named: Vec<&str> = values.iter().filter_map(|v| v.as_str()).filter(|n| !n.contains('0')).collect();
             assert!(named.iter().filter(|n| !n.contains('@')).is_sorted(), "{named:?}");
         } else {

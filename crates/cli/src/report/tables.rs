@@ -80,7 +80,7 @@ pub fn stats(trace: &Trace, clocks: Clocks, whole: bool, json: bool) -> Shown {
     }
 }
 
-/// What is said of the trace as a whole.
+/// The trace as a whole.
 fn about(trace: &Trace, clocks: Clocks) -> trace_stats::Trace {
     let env = |name: &str| trace.metadata.env_str(name).unwrap_or_default().to_string();
     let version = ["tracer_major", "tracer_minor", "tracer_patchlevel"]

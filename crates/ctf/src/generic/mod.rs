@@ -113,7 +113,7 @@ pub enum Item {
         stream: usize,
         /// End of the packet before the gap, in nanoseconds.
         from: Option<i64>,
-        /// Begin of the packet behind it.
+        /// Begin of the packet after it.
         to: Option<i64>,
         /// How many.
         count: u64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{Base, ByteOrder, Clock, Label};
 
-/// Stands for no slot, no role, no clock.
+/// No slot, no role, no clock.
 pub(super) const NONE: u32 = u32::MAX;
 /// Fields whose values steer the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

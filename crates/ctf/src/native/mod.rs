@@ -57,7 +57,7 @@ pub struct Place {
     pub file: u32,
     /// Offset in the file.
     pub at: u64,
-    /// What is said of it.
+    /// Its header.
     pub info: Info,
 }
 
@@ -87,7 +87,7 @@ pub struct Truncated {
     pub path: PathBuf,
     /// Where its last whole packet ends.
     pub at: u64,
-    /// Bytes behind it.
+    /// Bytes after it.
     pub rest: u64,
 }
 

@@ -251,7 +251,7 @@ impl<S: Store> Files<S> {
         self.failure.as_deref()
     }
 
-    /// Says in the head of each stream's last packet what of the stream was lost behind it: the head has its place on the disk,
+    /// Says in the head of each stream's last packet what of the stream was lost after it: the head has its place on the disk,
     /// however full that is. What a stream has lost that has no packet in a file is added to the first one that has: readers who
     /// know nothing of the end record would not learn of it otherwise.
     pub fn settle(&mut self) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Attributes: `name = value;` in braces, and what the values mean.
+//! Attributes, `name = value;`, and what their values mean.
 
 use super::Error;
 use super::lexer::Pos;

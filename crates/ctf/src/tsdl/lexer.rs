@@ -70,7 +70,7 @@ impl<'a> Lexer<'a> {
         Err(Error::at(self.pos, message))
     }
 
-    /// Takes so many bytes, which end between characters.
+    /// Takes the first `bytes` bytes, which end between characters.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (head, rest) = self.rest.split_at(bytes);
         for c in head.chars() {
@@ -194,7 +194,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// A byte by its digits, which begin behind so many bytes.
+    /// A byte by its digits, which begin after `skip` bytes.
     fn radix(&mut self, skip: usize, max: usize, radix: u32, out: &mut Vec<u8>) -> Result<(), Error> {
         let digits = self.rest[skip..].chars().take(max).take_while(|c| c.is_digit(radix)).count();
         match u8::from_str_radix(&self.rest[skip..skip + digits], radix) {

@@ -2,7 +2,7 @@
 //!
 //! Takes the text of any tracer: type aliases and typedefs, named structs, variants and enumerations, nested declarations,
 //! blocks in any order, and metadata that is wrapped into packets. What is read is bounded: [`MAX_TEXT`] bytes,
-//! [`MAX_TYPES`] types after aliases are replaced by what they stand for, [`MAX_DEPTH`] levels.
+//! [`MAX_TYPES`] types after aliases are replaced by their types, [`MAX_DEPTH`] levels.
 //!
 //! ```
 //! let text = "trace { byte_order = be; }; stream { event.header := struct { integer { size = 7; } id; }; }; event { name = x; };";

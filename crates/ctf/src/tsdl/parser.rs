@@ -1,4 +1,4 @@
-//! Types: specifiers, declarators, declarations.
+//! Types: specifiers, declarators, declarations; attributes, and the values in them.
 
 use super::attributes::{Attribute, Value, alignment};
 use super::lexer::{Pos, Tok};
@@ -107,7 +107,7 @@ impl Parser {
         }
     }
 
-    /// `a.b.c`, each word as it is written.
+    /// `a.b.c`, each identifier as it is written.
     pub fn identifiers(&mut self) -> Result<Vec<String>, Error> {
         let mut out = vec![self.word()?];
         while self.accept(".") || self.accept("->") {
@@ -234,7 +234,7 @@ impl Parser {
         Ok(ty)
     }
 
-    /// A name and the dimensions behind it.
+    /// A name and the dimensions after it.
     fn declarator(&mut self, ty: Type) -> Result<(String, Type), Error> {
         let name = self.word()?;
         Ok((name, self.dimensions(ty)?))
@@ -309,7 +309,7 @@ impl Parser {
         Ok(out)
     }
 
-    /// The name behind a keyword, if there is one that is not yet what follows the type.
+    /// The name after a keyword, if there is one.
     fn tag_name(&mut self) -> Option<String> {
         match self.peek() {
             Tok::Word(w) => {

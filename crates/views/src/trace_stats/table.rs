@@ -38,7 +38,7 @@ fn plain(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// What is said of the trace as a whole, a line each.
+/// The trace as a whole, a line for each fact.
 fn whole(t: &TraceStats, out: &mut Vec<u8>) {
     let trace = &t.trace;
     let mut line = |name: &str, value: String| {

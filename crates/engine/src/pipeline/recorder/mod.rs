@@ -31,7 +31,7 @@ pub use totals::{StreamTotals, Totals};
 pub use writer::least_size;
 use writer::{Target, Writer};
 
-/// Mappings are told of late, and each processor's for itself: they wait so long for older ones, ns.
+/// The kernel reports mappings late, and for each processor on its own: they wait this long for older ones, ns.
 const LATE: u64 = 100_000_000;
 /// Bytes of packets that may wait for the disk.
 const QUEUE: usize = 64 << 20;
@@ -67,7 +67,7 @@ pub struct Config {
     pub string: usize,
 }
 
-/// A handle for those who do not bring events: to ask for a snapshot, to tell of mappings, and for news.
+/// A handle for those who do not bring events: asks for snapshots, keeps mappings, and has the news.
 #[derive(Clone)]
 pub struct Monitor(Arc<Shared>);
 
@@ -192,7 +192,7 @@ impl Recorder {
         self.shared.queue().counts = lines;
     }
 
-    /// Says what was lost before it came here, which the trace tells at its end.
+    /// Sets what was lost before it came here, which the end record of the trace has.
     pub fn set_losses(&mut self, lost: &Losses) {
         self.dropped.clone_from(&lost.classes);
     }

@@ -53,7 +53,7 @@ pub struct Queue {
     pub done: bool,
     /// What the writer has done.
     pub written: Done,
-    /// What to tell the user, oldest first.
+    /// What to report to the user, oldest first.
     pub news: Vec<News>,
     /// Somebody has asked for a snapshot.
     pub snapshot_wanted: bool,

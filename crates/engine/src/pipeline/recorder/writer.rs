@@ -108,7 +108,7 @@ impl Writer {
         self.described = Some(text);
     }
 
-    /// Nothing more is written to files, for this reason, which the user is told once.
+    /// Nothing more is written to files, for this reason, which is reported once.
     pub fn fail(&mut self, why: io::Error) {
         if let Target::Disk(files) = &mut self.target
             && !files.failed()
@@ -209,7 +209,7 @@ impl Writer {
         if let Target::Disk(files) = &mut self.target {
             let mut end = End { more, failed: files.failure().map(str::to_string), ..End::default() };
             totals.describe(&mut end);
-            // What was told once of a full disk is not told again.
+            // A full disk is reported once.
             if let Err(e) = end_files(files, end)
                 && !files.failed()
             {
