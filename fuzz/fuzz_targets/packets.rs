@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use ctf::model::Metadata;
-use ctf::read::{Item, Reader, Trace};
+use ctf::generic::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 use libfuzzer_sys::fuzz_target;
 

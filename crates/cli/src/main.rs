@@ -19,16 +19,8 @@ mod strace_flags;
 mod target;
 mod trace;
 
-use std::io::Write;
+use output::complain;
 use std::process::ExitCode;
-
-/// Prints one error line on stderr; a closed stderr changes nothing.
-pub fn complain(message: &str) {
-    let mut line = b"trapline: ".to_vec();
-    views::escape::line(message.as_bytes(), &mut line);
-    line.push(b'\n');
-    let _ = std::io::stderr().write_all(&line);
-}
 
 fn main() -> ExitCode {
     let started = sys::time::monotonic();

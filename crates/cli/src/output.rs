@@ -1,5 +1,5 @@
-//! Where text goes: stderr, a file, a command, or a file per thread. The first failure is kept for whoever shows the
-//! events; what follows is dropped and counted.
+//! Where text goes: stderr, a file, a command, or a file per thread. The first failure is kept for the caller;
+//! what follows is dropped and counted.
 
 use engine::{Error, Result};
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ impl Output {
         }
     }
 
-    /// The same of events that are over: nobody runs on, and a reader that has seen enough is no failure.
+    /// For recorded events: no command runs on, and a reader that has seen enough is no failure.
     pub fn of_the_past(mut self) -> Output {
         self.live = false;
         self
@@ -270,6 +270,14 @@ fn create(path: &OsStr, append: bool) -> io::Result<File> {
     }
     // What a program reads and writes is nobody else's business.
     o.write(true).create(true).mode(0o600).open(path)
+}
+
+/// Prints one error line on stderr; a closed stderr changes nothing.
+pub fn complain(message: &str) {
+    let mut line = b"trapline: ".to_vec();
+    views::escape::line(message.as_bytes(), &mut line);
+    line.push(b'\n');
+    let _ = io::stderr().write_all(&line);
 }
 
 /// Prints what a command has to say; the status that it ends with.

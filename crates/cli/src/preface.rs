@@ -1,6 +1,6 @@
 //! What a trace says on stderr before it begins: the plan, the programs, and who is left out of it.
 
-use crate::run::Views;
+use crate::show::Views;
 use engine::backend::Attached;
 use engine::plan::{Plan, Target};
 use std::io::Write;
@@ -11,7 +11,7 @@ pub fn explain(plan: &Plan, why: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Finds those who read what will be written, so that they are left out; what is to be said of it, if anything.
+/// Finds those who read what will be written, so that they are left out; a message about it, if any.
 pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
     let Target::All { left_out } = target else { return None };
     let places: Vec<i32> = views.iter().flat_map(|(_, out)| out.descriptors()).collect();

@@ -1,7 +1,7 @@
 //! `trapline record`: events into a trace that lasts.
 
 use crate::output::Output;
-use crate::run::{Named, Run, Views};
+use crate::run::{Named, Run};
 use crate::{combinations, filter, show, target};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
@@ -58,7 +58,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     }
     combinations::say_without_effect(m, !wanted.is_empty());
     let clocks = show::Clocks::session(m);
-    let mut views = Views::new();
+    let mut views = show::Views::new();
     for view in &wanted {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
         let output = Output::view(file)?;

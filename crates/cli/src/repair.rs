@@ -1,4 +1,4 @@
-//! `trapline repair`: cuts torn ends off the streams of a trace, for readers that refuse them.
+//! `trapline repair`: cuts truncated packets off the ends of streams of a trace, for readers that refuse them.
 
 use clap::ArgMatches;
 use engine::{Error, Result};

@@ -1,12 +1,11 @@
-//! A session under way: events go from the backend to views and to a trace, signals to whom they are meant for, and the end is
-//! told as it was.
+//! A session under way: events go from the backend to views and to a trace, signals to their targets, and the end is
+//! reported.
 
 pub mod interrupts;
 mod orders;
 
 use crate::complain;
-use crate::output::Output;
-use crate::show::{Shown, ToOutput};
+use crate::show::{ToOutput, Views};
 use crate::stats::Stats;
 use crate::{filter, preface, target};
 use clap::ArgMatches;
@@ -29,9 +28,6 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use sys::ptrace::Change;
 use sys::{signal, time};
-
-/// Views and where they write to.
-pub type Views = Vec<(Shown, Output)>;
 
 /// A session under way.
 pub struct Run {

@@ -13,7 +13,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use sys::time;
 use views::View;
 use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
-use views::sorted::Reorder;
+use views::reorder::Reorder;
+
+/// Views and where they write to.
+pub type Views = Vec<(Shown, Output)>;
 
 /// The views of a trace.
 pub struct Shown {
@@ -172,7 +175,7 @@ impl Clocks {
         }
     }
 
-    /// The same, of a session with this command line.
+    /// The clocks of a live session with this command line.
     pub fn session(m: &ArgMatches) -> Clocks {
         Clocks { string: Some(string_limit(m)), ..Clocks::now() }
     }
@@ -281,7 +284,7 @@ pub fn filter(m: &ArgMatches) -> Result<(Selection, Vec<bool>)> {
     filter_of(m, m.get_many::<String>("expr").into_iter().flatten().cloned().collect())
 }
 
-/// The same with these expressions in place of those of `-e`.
+/// The filter with these expressions in place of those of `-e`, and the calls that are shown raw.
 pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<bool>)> {
     crate::combinations::exclusive(m)?;
     let mut f = Selection::all();

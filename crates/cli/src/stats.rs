@@ -44,7 +44,7 @@ impl Stats {
         stats
     }
 
-    /// The same of a trace that was kept.
+    /// The figures of a trace, as its recorder counted them.
     pub fn kept(t: &Totals, lost: &Losses, missed: &Missed, started: u64) -> Stats {
         let taken = t.taken.iter().enumerate().filter(|(_, n)| **n > 0);
         let counted = taken.filter_map(|(id, &seen)| {

@@ -1,6 +1,6 @@
-//! The event classes of trapline as CTF types: what [`events::layout::Layout`] says, in the words of the format.
+//! The event classes of trapline as CTF types: what [`events::layout::Layout`] says, in the terms of the format.
 //!
-//! Every number stands under its argument's name; the address of an argument that leads to memory is `NAME_ptr`, and what was
+//! Every number has its argument's name; the address of an argument that leads to memory is `NAME_ptr`, and what was
 //! read there is `NAME`, or `NAME` and `NAME_out` where it was read at entry and at exit. Counts of what follows are `NAME_length`
 //! and `NAME_count`. Spans ([`events::Extent`]) have `entry_time` (so called because there are arguments named `start`), `ret`,
 //! `cpu_entry` and `cpu_exit`; where an argument of a class made at run time has that name, an underscore follows.
@@ -95,7 +95,7 @@ fn memory(m: &Mem) -> Type {
     }
 }
 
-/// A struct in the order of its bytes, with explicit pads. Where fields share bytes (unions), the first one stands for them.
+/// A struct in the order of its bytes, with explicit pads. Where fields share bytes (unions), only the first one is kept.
 fn packed(s: &Struct) -> StructType {
     let mut order: Vec<_> = s.fields.iter().collect();
     order.sort_by_key(|f| f.offset);
@@ -279,7 +279,7 @@ fn time(name: &str) -> Field {
     field(name, Type::Int(IntType { align: 64, clock: Some(CLOCK.into()), ..IntType::unsigned(64) }))
 }
 
-/// What is said of each packet in this version of the format.
+/// The context of each packet in this version of the format.
 pub fn packet_context(format: Format) -> StructType {
     let mut context = vec![
         time("timestamp_begin"),
@@ -314,6 +314,13 @@ pub fn packet_header() -> StructType {
     ])
 }
 
+/// Whether a trace with this metadata has packets that [`crate::packet`] reads, in this version of the format.
+pub(crate) fn has_packets(metadata: &Metadata, format: Format) -> bool {
+    let stream = metadata.stream(STREAM_CLASS);
+    metadata.packet_header.as_ref() == Some(&packet_header())
+        && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&packet_context(format)))
+}
+
 /// Which class of a trace is which of this program's: by id, `None` where the trace's class has another layout, or another name.
 pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
     let own: std::collections::HashMap<String, EventClass> =
@@ -337,11 +344,11 @@ pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
     all
 }
 
-/// Makes the class of a probe that codegen does not know: what [`event_class`] has made of it tells its arguments, in order.
+/// Makes the class of a probe that codegen does not know: what [`event_class`] has made of it has its arguments, in order.
 fn made(class: &EventClass) -> Option<u16> {
     let fields = &class.fields.as_ref()?.fields;
     let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
-    // An argument has 64 bits: only the processors of a span have 16, and only capture bits are an array of so many bytes.
+    // An argument has 64 bits: only the processors of a span have 16, and only capture bits are an array of bytes.
     let wide = |f: &Field| matches!(&f.ty, Type::Int(i) if i.size == 64);
     let is_span = matches!(&fields.first()?.ty, Type::Int(i) if i.size == 16);
     let (extent, not_args) = if is_span { (Extent::Span, 2) } else { (Extent::Point, 0) };

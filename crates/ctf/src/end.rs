@@ -3,7 +3,7 @@
 //! ```text
 //! trapline 1
 //! overwritten 0                                   events that went for newer ones
-//! clamped 0                                       events whose time was set to that of the event in front of them
+//! clamped 0                                       events whose time was set to that of the event before them
 //! failed No space left on device                  why nothing more was written
 //! stream cpu_0 id 0 packets 3 events 120 discarded 4 taken 124 unwritten 4
 //! taken syscall:read 57                           events of a probe that the recorder took
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! It exists from the moment on at which the recording has ended. Traces of the first version have no `stream`, `unwritten`,
-//! `dropped` and `failed` lines. A line or a word that is not known is passed over. What a reader needs most stands first: where there is no
-//! room for all of it, the rest is left out by whole lines.
+//! `dropped` and `failed` lines. A line or a word that is not known is passed over. What a reader needs most comes first:
+//! where there is no room for all of it, the rest is left out by whole lines.
 
 use crate::format::Format;
 use events::StreamId;
@@ -33,7 +33,7 @@ pub const LINE: u64 = 224;
 pub struct End {
     /// Events that went for newer ones.
     pub overwritten: Option<u64>,
-    /// Events whose time was set to that of the event in front of them.
+    /// Events whose time was set to that of the event before them.
     pub clamped: Option<u64>,
     /// Why nothing more was written.
     pub failed: Option<String>,

@@ -214,7 +214,7 @@ impl Folder {
     }
 }
 
-/// What tells a file from all others.
+/// What identifies a file: device and inode.
 fn id(meta: &io::Result<Metadata>) -> Option<(u64, u64)> {
     meta.as_ref().ok().map(|m| (m.dev(), m.ino()))
 }

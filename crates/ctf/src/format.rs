@@ -5,7 +5,6 @@
 //! | 1 | absent | |
 //! | 2 | 2 | packets name their stream ([`StreamId`]); capture bits for more than six arguments |
 
-use crate::classes;
 use crate::model::Metadata;
 use events::StreamId;
 
@@ -55,7 +54,7 @@ impl Format {
         }
     }
 
-    /// Bytes of a packet in front of the first event.
+    /// Bytes of a packet before the first event.
     pub const fn head(self) -> usize {
         match self {
             Format::V1 => 88,
@@ -72,13 +71,6 @@ impl Format {
             (Format::V1, _) => StreamId::from_parts(0, u32::try_from(number >> 16).ok()?, number as u32 & 0xffff),
             (Format::V2, _) => StreamId::from_number(number),
         }
-    }
-
-    /// Whether the packets of a trace of this version are as [`crate::packet`] reads them.
-    pub fn describes(self, metadata: &Metadata) -> bool {
-        let stream = metadata.stream(classes::STREAM_CLASS);
-        metadata.packet_header.as_ref() == Some(&classes::packet_header())
-            && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&classes::packet_context(self)))
     }
 }
 

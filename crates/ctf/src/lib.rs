@@ -2,8 +2,8 @@
 //! data streams, which are packets of events.
 //!
 //! ```text
-//! events::Schema ─► classes ─► model ─► print ─► metadata (text)      metadata ─► tsdl ─► model ─► read: any CTF trace
-//! event bytes ─► packet::Writer ─► stream files                       own stream files ─► packet::Reader ─► the same bytes
+//! events::Schema ─► classes ─► model ─► print ─► metadata (text)      metadata ─► tsdl ─► model ─► generic: any CTF trace
+//! event bytes ─► packet::PacketWriter ─► stream files           stream files of trapline ─► native: the same bytes
 //! ```
 //!
 //! One model describes traces of trapline and of others. The events of trapline are read without the model: their bytes in the
@@ -13,16 +13,16 @@ pub mod classes;
 pub mod end;
 pub mod folder;
 pub mod format;
+pub mod generic;
+mod identifiers;
 pub mod labels;
 pub mod model;
-pub mod own;
+pub mod native;
 pub mod packet;
 pub mod print;
-pub mod read;
 pub mod repair;
 pub mod replace;
 pub mod show;
 pub mod store;
 pub mod trace;
 pub mod tsdl;
-mod words;

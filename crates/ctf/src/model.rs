@@ -1,6 +1,9 @@
 //! What a trace's metadata says: types, event classes, stream classes, clocks. Versions of the format differ in how they print
 //! this, not in this.
 
+/// Deepest nesting of types that is read.
+pub const MAX_DEPTH: usize = 64;
+
 /// Order of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
@@ -24,7 +27,7 @@ pub enum Base {
     Hexadecimal,
 }
 
-/// What the bytes of an integer or of a string stand for.
+/// The text encoding of an integer or string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Encoding {
     /// Numbers.
@@ -56,7 +59,7 @@ pub struct IntType {
 }
 
 impl IntType {
-    /// An unsigned little-endian integer of so many bits, aligned to bytes.
+    /// An unsigned little-endian integer of `size` bits, aligned to bytes.
     pub fn unsigned(size: u32) -> IntType {
         IntType {
             size,
@@ -68,15 +71,15 @@ impl IntType {
             clock: None,
         }
     }
-    /// The same with a sign.
+    /// A signed little-endian integer of `size` bits, aligned to bytes.
     pub fn signed(size: u32) -> IntType {
         IntType { signed: true, ..IntType::unsigned(size) }
     }
-    /// The same in hexadecimal.
+    /// Sets its base to hexadecimal.
     pub fn hex(self) -> IntType {
         IntType { base: Base::Hexadecimal, ..self }
     }
-    /// The same in octal.
+    /// Sets its base to octal.
     pub fn octal(self) -> IntType {
         IntType { base: Base::Octal, ..self }
     }
@@ -227,7 +230,7 @@ pub struct EventClass {
 pub struct StreamClass {
     /// Id within the trace.
     pub id: u64,
-    /// What stands behind the header of each packet.
+    /// What follows the header of each packet.
     pub packet_context: Option<StructType>,
     /// What each event begins with.
     pub event_header: Option<StructType>,

@@ -1,4 +1,4 @@
-//! Packets of trapline's own streams: how they are filled, and what stands in front of their events.
+//! Packets of trapline's own streams: how they are written, and the header before their events.
 //!
 //! ```text
 //!  0     4      20        24                   32      40    48        56       64   72          80
@@ -24,9 +24,9 @@ use events::stream::Scope;
 
 /// The magic number of every packet (CTF 1.8, 5.1).
 pub const MAGIC: u32 = 0xC1FC_1FC1;
-/// Bytes in front of the first event of a packet that is written.
+/// Bytes before the first event of a packet that is written.
 pub const HEADER: usize = Format::NOW.head();
-/// Where a packet is sealed, bytes. A larger event has a packet for itself.
+/// Where a packet is closed, bytes. A larger event has a packet for itself.
 pub const FULL: usize = 256 << 10;
 /// `cpu_id` of a stream that belongs to no processor.
 const NO_CPU: u32 = u32::MAX;
@@ -42,7 +42,7 @@ pub fn sign(uuid: &[u8; 16]) -> [u8; SIGN] {
     sign
 }
 
-/// What is said of a packet.
+/// The header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Identity of the trace.
@@ -66,7 +66,7 @@ pub struct Info {
 /// The bytes are no packet of a trace of trapline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPacket {
-    /// Too short for what stands in front of the events.
+    /// Too short for a header.
     #[error("the file ends within the head of a packet")]
     Short,
     /// Another magic number.
@@ -141,7 +141,7 @@ impl Info {
 }
 
 /// Two empty packets in place of one that is empty and has the room: a count of lost events in the first packet of a stream has
-/// nothing that it could be compared with. `None` where there is no such room. `last` is what is said of the second one.
+/// nothing that it could be compared with. `None` where there is no such room. `last` is the header of the second one.
 pub fn split(first: &Info, last: &Info) -> Option<[u8; 2 * HEADER]> {
     let head = HEADER as u64;
     if (first.seq, first.content, first.size) != (0, head, 2 * head) {
@@ -156,7 +156,7 @@ pub fn split(first: &Info, last: &Info) -> Option<[u8; 2 * HEADER]> {
 
 /// A whole packet, ready to be stored.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct Packet {
     /// Which stream it is of.
     pub stream: StreamId,
     /// Its bytes.
@@ -165,31 +165,31 @@ pub struct Sealed {
     pub events: u64,
 }
 
-/// Fills the packets of one stream.
+/// Writes the packets of one stream.
 #[derive(Debug)]
-pub struct Filler {
+pub struct PacketWriter {
     info: Info,
     full: usize,
     bytes: Vec<u8>,
     events: u64,
-    /// Events whose time was before that of the event in front of them, and was set to it.
+    /// Events whose time was before that of the event before them, and was set to it.
     clamped: u64,
 }
 
-impl Filler {
+impl PacketWriter {
     /// A stream without packets, whose clock shows `now` at the start.
-    pub fn new(uuid: [u8; 16], stream: StreamId, now: u64) -> Filler {
+    pub fn new(uuid: [u8; 16], stream: StreamId, now: u64) -> PacketWriter {
         let info = Info { uuid, stream, begin: now, end: now, content: 0, size: 0, seq: 0, discarded: 0 };
-        Filler { info, full: FULL, bytes: Vec::new(), events: 0, clamped: 0 }
+        PacketWriter { info, full: FULL, bytes: Vec::new(), events: 0, clamped: 0 }
     }
 
-    /// The same with packets that are full at `full` bytes, where little room is left for each.
-    pub fn full_at(mut self, full: usize) -> Filler {
+    /// Closes packets at `full` bytes, at most [`FULL`], where little room is left for each.
+    pub fn full_at(mut self, full: usize) -> PacketWriter {
         self.full = full.min(FULL);
         self
     }
 
-    /// Appends an event, and says whether the packet should be sealed now.
+    /// Appends an event, and says whether the packet should be closed now.
     pub fn push(&mut self, event: &[u8]) -> bool {
         let Some(time) = event.first_chunk::<8>().map(|b| u64::from_le_bytes(*b)) else { return false };
         if self.bytes.is_empty() {
@@ -210,14 +210,14 @@ impl Filler {
         self.bytes.len() >= self.full
     }
 
-    /// The time of the first event that is not sealed yet.
+    /// The time of the first event of the open packet.
     pub fn waiting_since(&self) -> Option<u64> {
         (!self.bytes.is_empty()).then_some(self.info.begin)
     }
 
-    /// Closes the packet, which may be empty. An empty one that is the first of its stream has room for a second head behind its
-    /// own ([`split`]).
-    pub fn seal(&mut self) -> Sealed {
+    /// Closes the packet, which may be empty. An empty one that is the first of its stream has room for a second
+    /// header after its own ([`split`]).
+    pub fn close(&mut self) -> Packet {
         let first = self.bytes.is_empty() && self.info.seq == 0;
         if self.bytes.is_empty() {
             self.bytes.resize(HEADER, 0);
@@ -229,7 +229,7 @@ impl Filler {
         self.info.size = bytes.len() as u64;
         self.info.write(&mut bytes);
         self.info.seq += 1;
-        Sealed { stream: self.info.stream, bytes, events: std::mem::take(&mut self.events) }
+        Packet { stream: self.info.stream, bytes, events: std::mem::take(&mut self.events) }
     }
 
     /// The clock has come to `now` without events.
@@ -284,7 +284,7 @@ pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl It
 }
 
 /// How many bytes the event at the front of `bytes` has, for events of the generated classes.
-pub fn own_length(bytes: &[u8]) -> Option<usize> {
+pub fn event_length(bytes: &[u8]) -> Option<usize> {
     events::Event::parse(bytes).ok().map(|e| e.bytes.len())
 }
 
@@ -306,17 +306,17 @@ mod tests {
 
     #[test]
     fn what_was_pushed_comes_out_of_packets_whose_times_hold() {
-        let mut f = Filler::new([3; 16], STREAM, 90);
-        let first = f.seal();
+        let mut f = PacketWriter::new([3; 16], STREAM, 90);
+        let first = f.close();
         let all: Vec<_> = (0..10_000u64).map(|i| event(100 + i * 3, i as usize % 90)).collect();
         let mut packets = vec![first];
         for e in &all {
             if f.push(e) {
-                packets.push(f.seal());
+                packets.push(f.close());
             }
         }
         f.set_discarded(7);
-        packets.push(f.seal());
+        packets.push(f.close());
         assert!(packets.len() > 2);
         let mut out = Vec::new();
         let mut end = 0;
@@ -339,7 +339,7 @@ mod tests {
     fn a_packet_says_which_stream_it_is_of() {
         let scopes = [Scope::Cpu(7), Scope::Thread(u32::MAX), Scope::Process(1), StreamId::MAPS.scope()];
         for stream in scopes.map(|s| StreamId::new(s, 3)).into_iter().chain([StreamId::TRACER]) {
-            let packet = Filler::new([3; 16], stream, 90).seal();
+            let packet = PacketWriter::new([3; 16], stream, 90).close();
             let head = Info::read(&packet.bytes, Format::NOW).unwrap();
             assert_eq!((packet.stream, head.stream), (stream, stream));
         }
@@ -347,8 +347,8 @@ mod tests {
 
     #[test]
     fn the_first_packet_of_a_stream_can_become_two() {
-        let mut f = Filler::new([3; 16], STREAM, 90);
-        let first = f.seal();
+        let mut f = PacketWriter::new([3; 16], STREAM, 90);
+        let first = f.close();
         let head = Info::read(&first.bytes, Format::NOW).unwrap();
         assert_eq!((first.bytes.len(), head.content, head.size), (2 * HEADER, HEADER as u64, 2 * HEADER as u64));
         let two = split(&head, &Info { discarded: 7, end: 100, ..head }).unwrap();
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!((a.seq, a.size, a.discarded, a.end), (0, HEADER as u64, 0, 90));
         assert_eq!((b.seq, b.size, b.discarded, b.begin, b.end), (1, HEADER as u64, 7, 90, 100));
         f.push(&event(95, 0));
-        for packet in [f.seal(), f.seal()] {
+        for packet in [f.close(), f.close()] {
             let head = Info::read(&packet.bytes, Format::NOW).unwrap();
             assert_eq!(split(&head, &head), None);
         }
@@ -364,11 +364,11 @@ mod tests {
 
     #[test]
     fn a_time_before_the_last_is_set_to_it_and_counted() {
-        let mut f = Filler::new([0; 16], STREAM, 0);
+        let mut f = PacketWriter::new([0; 16], STREAM, 0);
         for t in [10u64, 9, 12] {
             f.push(&event(t, 0));
         }
-        let p = f.seal();
+        let p = f.close();
         let times: Vec<u64> =
             events(&p.bytes, length).map(|e| u64::from_le_bytes(e.unwrap()[..8].try_into().unwrap())).collect();
         assert_eq!((times, f.clamped()), (vec![10u64, 10, 12], 1));
@@ -376,9 +376,9 @@ mod tests {
 
     #[test]
     fn hostile_heads_and_events_are_errors() {
-        let mut f = Filler::new([0; 16], STREAM, 0);
+        let mut f = PacketWriter::new([0; 16], STREAM, 0);
         f.push(&event(1, 3));
-        let good = f.seal().bytes;
+        let good = f.close().bytes;
         assert_eq!(Info::read(&good[..HEADER - 1], Format::NOW), Err(BadPacket::Short));
         let with = |at: usize, v: u64| {
             let mut b = good.clone();

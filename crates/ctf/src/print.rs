@@ -11,11 +11,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use crate::identifiers;
 use crate::model::{
     Base, ByteOrder, Clock, Encoding, EnvValue, EventClass, Field, FloatType, IntType, Label, Metadata, Path,
     StreamClass, StructType, Type,
 };
-use crate::words;
 
 /// The integer types that are declared already. Each is declared before its first use.
 #[derive(Clone, Debug)]
@@ -92,8 +92,8 @@ fn trace(aliases: &mut Aliases, metadata: &Metadata) -> String {
         out += "env {\n";
         for (name, value) in &metadata.env {
             let _ = match value {
-                EnvValue::Int(i) => writeln!(out, "\t{} = {i};", words::field_name(name)),
-                EnvValue::Str(s) => writeln!(out, "\t{} = {};", words::field_name(name), quoted(s)),
+                EnvValue::Int(i) => writeln!(out, "\t{} = {i};", identifiers::field_name(name)),
+                EnvValue::Str(s) => writeln!(out, "\t{} = {};", identifiers::field_name(name), quoted(s)),
             };
         }
         out += "};\n\n";
@@ -102,7 +102,7 @@ fn trace(aliases: &mut Aliases, metadata: &Metadata) -> String {
 }
 
 fn clock(c: &Clock) -> String {
-    let mut out = format!("clock {{\n\tname = {};\n", words::sanitize(&c.name));
+    let mut out = format!("clock {{\n\tname = {};\n", identifiers::sanitize(&c.name));
     if let Some(uuid) = &c.uuid {
         let _ = writeln!(out, "\tuuid = \"{}\";", uuid_text(uuid));
     }
@@ -204,12 +204,12 @@ impl Printer<'_> {
         for field in fields {
             let (spec, dimensions) = self.ty(&field.ty, depth + 1);
             let indent = "\t".repeat(depth + 1);
-            let _ = writeln!(out, "{indent}{spec} {}{dimensions};", words::field_name(&field.name));
+            let _ = writeln!(out, "{indent}{spec} {}{dimensions};", identifiers::field_name(&field.name));
         }
         out + &"\t".repeat(depth) + "}"
     }
 
-    /// What stands before a field's name and what behind it.
+    /// The parts of a declaration before and after a field's name.
     fn ty(&mut self, ty: &Type, depth: usize) -> (String, String) {
         let spec = match ty {
             Type::Int(i) => self.int(i),
@@ -281,7 +281,7 @@ fn integer(int: &IntType, trace: ByteOrder) -> String {
         let _ = write!(out, " byte_order = {};", order(int.order));
     }
     if let Some(clock) = &int.clock {
-        let _ = write!(out, " map = clock.{}.value;", words::sanitize(clock));
+        let _ = write!(out, " map = clock.{}.value;", identifiers::sanitize(clock));
     }
     out + " }"
 }
@@ -311,13 +311,14 @@ fn alias_name(int: &IntType, trace: ByteOrder) -> String {
         let _ = write!(out, "_{}", order(int.order));
     }
     if let Some(clock) = &int.clock {
-        let _ = write!(out, "_clock_{}", words::sanitize(clock));
+        let _ = write!(out, "_clock_{}", identifiers::sanitize(clock));
     }
     out
 }
 
 fn path(path: &Path) -> String {
-    let scope = words::scope(path).map_or(0, |(_, rest)| path.len() - rest.len());
-    let words = path.iter().enumerate().map(|(i, word)| if i < scope { word.clone() } else { words::field_name(word) });
+    let scope = identifiers::scope(path).map_or(0, |(_, rest)| path.len() - rest.len());
+    let words =
+        path.iter().enumerate().map(|(i, word)| if i < scope { word.clone() } else { identifiers::field_name(word) });
     words.collect::<Vec<_>>().join(".")
 }

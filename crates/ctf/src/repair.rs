@@ -1,12 +1,12 @@
-//! Cuts off what a killed recording, a crash of the machine or a torn copy has left behind the last whole packet of a stream, for
-//! readers that refuse such a file. The one thing that changes a trace that has been written.
+//! Cuts off what a killed recording, a crash of the machine or a truncated copy has left after the last whole packet of a
+//! stream, for readers that refuse a file with a truncated packet. The one thing that changes a trace that has been written.
 //!
 //! Only the ends of files are cut that are regular, belong to the caller and begin as the streams of this trace do. Nothing else is
 //! touched and nothing is recorded: what was lost is missing afterwards as it was before.
 
 use crate::folder::{Folder, reason};
-use crate::own::{Damages, Data, Torn};
-use crate::{read, trace};
+use crate::native::{Damages, Data, Truncated};
+use crate::{generic, trace};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -18,8 +18,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Repaired {
     /// What was cut off.
-    pub cuts: Vec<Torn>,
-    /// Damage in front of other packets, which stays.
+    pub cuts: Vec<Truncated>,
+    /// Damage before other packets, which stays.
     pub damage: Damages,
 }
 
@@ -36,18 +36,18 @@ pub fn repair(dir: &Path, owner: u32) -> Result<Repaired, String> {
     if folder.metadata("metadata").is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
         return Err("not a trace: it has no metadata".into());
     }
-    let metadata = read::read_metadata(&folder).map_err(|e| e.to_string())?;
-    let format = trace::own_format(&metadata).map_err(|e| e.to_string())?;
+    let metadata = generic::read_metadata(&folder).map_err(|e| e.to_string())?;
+    let format = trace::native_format(&metadata).map_err(|e| e.to_string())?;
     let (Some(uuid), Some(format)) = (metadata.uuid, format) else {
         return Err("not a trace of trapline".into());
     };
     let _lock = lock(&folder)?;
     let data = Data::open(&folder, &uuid, format).map_err(|e| e.to_string())?;
-    for torn in &data.torn {
-        let name = torn.path.file_name().unwrap_or_default();
-        cut(&folder, name, torn, owner).map_err(|e| format!("{}: {}", name.to_string_lossy(), reason(&e)))?;
+    for truncated in &data.truncated {
+        let name = truncated.path.file_name().unwrap_or_default();
+        cut(&folder, name, truncated, owner).map_err(|e| format!("{}: {}", name.to_string_lossy(), reason(&e)))?;
     }
-    Ok(Repaired { damage: data.damage(), cuts: data.torn })
+    Ok(Repaired { damage: data.damage(), cuts: data.truncated })
 }
 
 /// Keeps everybody else from writing; a copy without the recorder's own directory has no lock, and no writer.
@@ -66,15 +66,15 @@ fn lock(folder: &Folder) -> Result<Option<File>, String> {
     Err("a recording into it goes on".into())
 }
 
-fn cut(folder: &Folder, name: &OsStr, torn: &Torn, owner: u32) -> io::Result<()> {
+fn cut(folder: &Folder, name: &OsStr, truncated: &Truncated, owner: u32) -> io::Result<()> {
     let file = folder.modify(name)?;
     let meta = file.metadata()?;
     if meta.uid() != owner {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
-    if meta.len() != torn.at + torn.rest {
+    if meta.len() != truncated.at + truncated.rest {
         return Err(io::Error::other("it has changed meanwhile"));
     }
-    file.set_len(torn.at)?;
+    file.set_len(truncated.at)?;
     file.sync_all()
 }

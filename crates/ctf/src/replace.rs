@@ -6,7 +6,7 @@
 use crate::folder::{Folder, reason};
 use crate::packet::{SIGN, sign};
 use crate::store::OWN;
-use crate::{read, trace};
+use crate::{generic, trace};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -76,7 +76,7 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
 
 /// What every packet of the trace begins with; none where its metadata says that it is none of trapline's.
 fn sign_of(folder: &Folder) -> Option<[u8; SIGN]> {
-    let metadata = read::read_metadata(folder).ok().filter(|m| matches!(trace::own_format(m), Ok(Some(_))))?;
+    let metadata = generic::read_metadata(folder).ok().filter(|m| matches!(trace::native_format(m), Ok(Some(_))))?;
     metadata.uuid.as_ref().map(sign)
 }
 

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
+use crate::generic::{Event, Item, Value};
 use crate::model::{Base, Metadata};
-use crate::read::{Event, Item, Value};
 
 /// Fields of a packet's context that say nothing of the event.
 const OF_THE_PACKET: &[&str] =
@@ -16,7 +16,7 @@ const OF_THE_PACKET: &[&str] =
 pub enum TimeFormat {
     /// `12:34:56.123456789`, so many seconds east of Greenwich.
     TimeOfDay(i32),
-    /// Seconds since the clock's zero, nine digits behind the point.
+    /// Seconds since the clock's zero, nine digits after the point.
     #[default]
     Seconds,
 }

@@ -4,9 +4,9 @@ use crate::end::{self, End};
 use crate::folder::Folder;
 use crate::format::{Format, Unknown};
 use crate::model::Metadata;
-use crate::own::{Data, Error};
+use crate::native::{Data, Error};
 use crate::store::OWN;
-use crate::{classes, read};
+use crate::{classes, generic};
 use events::StreamId;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Trace {
     /// Its directory.
     pub dir: PathBuf,
-    /// What it says of itself.
+    /// Its metadata.
     pub metadata: Metadata,
     /// Which class of it is which of this program's.
     pub known: Vec<Option<u16>>,
@@ -26,7 +26,7 @@ pub struct Trace {
     pub data: Data,
     /// What the recorder counted; `None` where the recording has not ended, or was killed.
     pub end: Option<End>,
-    /// Somebody is still writing it.
+    /// It is still being written.
     pub live: bool,
     /// Streams of which packets are missing that the recorder has written.
     pub missing: Vec<Missing>,
@@ -44,13 +44,13 @@ pub struct Missing {
 }
 
 impl Trace {
-    /// Whether the trace is all that was recorded: it has an end, and nothing of it is missing, torn or damaged, as far as it has
-    /// been read.
+    /// Whether the trace is all that was recorded: it has an end, and nothing of it is missing, truncated or damaged, as
+    /// far as it has been read.
     pub fn is_whole(&self) -> bool {
         let data = &self.data;
         self.end.is_some()
             && self.missing.is_empty()
-            && data.torn.is_empty()
+            && data.truncated.is_empty()
             && data.unreadable.count == 0
             && data.damage().places == 0
     }
@@ -67,21 +67,21 @@ impl Trace {
 #[derive(Debug)]
 pub enum Found {
     /// A trace of trapline whose classes are this program's.
-    Own(Box<Trace>),
+    Native(Box<Trace>),
     /// A trace of another tracer, or of a trapline with other classes: to be read by what its metadata says.
-    Other,
+    Foreign,
 }
 
 /// The version of the format, if a trapline has written a trace with this metadata in packets as [`crate::packet`] reads them.
 ///
 /// # Errors
 /// A later version than is known.
-pub(crate) fn own_format(metadata: &Metadata) -> Result<Option<Format>, Unknown> {
+pub(crate) fn native_format(metadata: &Metadata) -> Result<Option<Format>, Unknown> {
     if metadata.env_str("tracer_name") != Some("trapline") {
         return Ok(None);
     }
     let format = Format::of(metadata)?;
-    Ok(format.describes(metadata).then_some(format))
+    Ok(classes::has_packets(metadata, format).then_some(format))
 }
 
 /// Opens the trace in `dir`. Nothing in it is changed, and no link in it is followed.
@@ -91,13 +91,13 @@ pub(crate) fn own_format(metadata: &Metadata) -> Result<Option<Format>, Unknown>
 pub fn open(dir: &Path) -> Result<Found, Error> {
     let failed = |path: &Path, error| Error::Io { path: path.into(), error };
     let folder = Folder::open(dir).map_err(|e| failed(dir, e))?;
-    let metadata = read::read_metadata(&folder)?;
-    let format = own_format(&metadata)?;
+    let metadata = generic::read_metadata(&folder)?;
+    let format = native_format(&metadata)?;
     let known = classes::known(&metadata);
     let (Some(format), Some(uuid), false) = (format, metadata.uuid, known.is_empty()) else {
-        return Ok(Found::Other);
+        return Ok(Found::Foreign);
     };
-    // Asked before the files are looked at: what was written in between is no torn end. Held only while somebody looks.
+    // Asked before the files are looked at: what was written in between is not a truncated packet. Held only while it is looked at.
     let lock = lock_of(&folder);
     let locked = lock.as_ref().is_ok_and(|l| l.try_lock_shared().is_err());
     let mut data = Data::open(&folder, &uuid, format)?;
@@ -109,10 +109,10 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
     let live = locked && end.is_none();
     let mut trace = Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new() };
     trace.missing = missing(&trace);
-    Ok(Found::Own(Box::new(trace)))
+    Ok(Found::Native(Box::new(trace)))
 }
 
-/// The lock of a trace, which whoever writes it holds.
+/// The lock of a trace, which its recorder holds.
 pub(crate) fn lock_of(folder: &Folder) -> io::Result<File> {
     folder.inner(OWN)?.read("lock")
 }
@@ -123,7 +123,7 @@ fn end_of(folder: &Folder, format: Format) -> Option<End> {
     End::parse(&String::from_utf8_lossy(&bytes), format)
 }
 
-/// Whether somebody is writing a trace in `dir` now.
+/// Whether a trace is being written in `dir` now.
 pub fn is_being_written(dir: &Path) -> bool {
     let lock = Folder::open(dir).and_then(|folder| lock_of(&folder));
     lock.is_ok_and(|l| l.try_lock_shared().is_err())

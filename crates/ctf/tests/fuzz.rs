@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use ctf::end::{self, End, StreamEnd};
 use ctf::format::{self, Format};
+use ctf::generic::{Item, Reader, Trace};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
-use ctf::packet::{Filler, Sealed};
-use ctf::read::{Item, Reader, Trace};
+use ctf::packet::{Packet, PacketWriter};
 use ctf::show::{Lines, TimeFormat};
 use ctf::trace::{self, Found};
 use events::StreamId;
@@ -56,7 +56,7 @@ fn read(dir: &Scratch, bytes: usize) -> (usize, usize) {
                 assert!(e.to_string().contains(": "), "{e}");
             }
         }
-        // One line of text, and JSON behind it.
+        // One line of text, and JSON after it.
         assert!(out.matches(char::is_control).eq(out.matches('\n').take(1)), "{out:?}");
         // Each event takes at least one bit, each packet one byte.
         items += 1;
@@ -274,14 +274,14 @@ fn own_event(time: u64) -> Vec<u8> {
 /// A stream of a trace of trapline: packets of five events.
 fn own_stream(cpu: u32) -> (Vec<u8>, StreamEnd) {
     let id = StreamId::cpu(cpu);
-    let mut filler = Filler::new(UUID, id, 10);
-    let mut packets: Vec<Sealed> = vec![filler.seal()];
+    let mut writer = PacketWriter::new(UUID, id, 10);
+    let mut packets: Vec<Packet> = vec![writer.close()];
     for n in 0..4 {
         for i in 0..5 {
-            filler.push(&own_event(100 + n * 10 + i));
+            writer.push(&own_event(100 + n * 10 + i));
         }
-        filler.set_discarded(n);
-        packets.push(filler.seal());
+        writer.set_discarded(n);
+        packets.push(writer.close());
     }
     let end = StreamEnd { packets: 5, events: 20, discarded: 3, taken: 20, ..StreamEnd::new(id.to_string(), id) };
     (packets.iter().flat_map(|p| p.bytes.clone()).collect(), end)
@@ -305,8 +305,8 @@ fn changed_traces_of_trapline() {
     ];
     files.iter().for_each(|(name, bytes)| dir.write(name, bytes));
     let open = || match trace::open(&dir) {
-        Ok(Found::Own(trace)) => Some(trace),
-        Ok(Found::Other) | Err(_) => None,
+        Ok(Found::Native(trace)) => Some(trace),
+        Ok(Found::Foreign) | Err(_) => None,
     };
     let read = |trace: &trace::Trace| {
         let mut events = trace.data.events(&trace.known, 0, u64::MAX);

@@ -3,8 +3,8 @@
 
 use ctf::folder::Folder;
 use ctf::format::Format;
-use ctf::own::Data;
-use ctf::packet::Filler;
+use ctf::native::Data;
+use ctf::packet::PacketWriter;
 use ctf::store::{Dir, Files, Limit};
 use events::encode::{self, Fixed};
 use events::layout::{Layout, Shape};
@@ -33,7 +33,7 @@ fn me(parent: &Path) -> u32 {
     uid
 }
 
-/// The stream of the ptrace backend, behind those of two processors.
+/// The stream of the ptrace backend, after those of two processors.
 const STREAMS: [StreamId; 3] = [CPU_0, StreamId::cpu(1), StreamId::TRACER];
 const CPU_0: StreamId = StreamId::cpu(0);
 
@@ -44,8 +44,8 @@ struct Seed {
     class: usize,
     /// Since the event before, ns; 0 makes equal times.
     later: u64,
-    /// The packet is sealed behind it.
-    seal: bool,
+    /// The packet is closed after it.
+    close: bool,
     cap: u16,
     args: [u64; 12],
     bytes: Vec<u8>,
@@ -54,11 +54,11 @@ struct Seed {
 fn seed() -> impl Strategy<Value = Seed> {
     let head = (0..STREAMS.len(), 0..g::SCHEMAS.len(), 0..4u64, prop::bool::weighted(0.2));
     let body = (any::<u16>(), prop::array::uniform12(any::<u64>()), prop::collection::vec(any::<u8>(), 0..60));
-    (head, body).prop_map(|((stream, class, later, seal), (cap, args, bytes))| Seed {
+    (head, body).prop_map(|((stream, class, later, close), (cap, args, bytes))| Seed {
         stream,
         class,
         later,
-        seal,
+        close,
         cap,
         args,
         bytes,
@@ -125,12 +125,12 @@ fn write(dir: &Path, seeds: &[Seed], limit: Limit) -> Vec<Written> {
     write_and_count(dir, seeds, limit).0
 }
 
-/// The same, and how many events had to go for newer ones.
+/// Writes a trace; what is in it, and how many events were overwritten by newer ones.
 fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u64) {
     let mut dir = Dir::create(dir, me(dir)).expect("a directory");
     dir.describe("", 0).expect("metadata");
     let mut files = Files::new(dir, limit);
-    let mut fillers = STREAMS.map(|s| Filler::new(UUID, s, 900));
+    let mut writers = STREAMS.map(|s| PacketWriter::new(UUID, s, 900));
     let mut all = Vec::new();
     let mut now = 1000;
     for seed in seeds {
@@ -142,14 +142,14 @@ fn write_and_count(dir: &Path, seeds: &[Seed], limit: Limit) -> (Vec<Written>, u
             "{}",
             g::SCHEMAS[seed.class].name
         );
-        let filler = &mut fillers[seed.stream];
-        if filler.push(&bytes) || seed.seal {
-            files.put(&filler.seal()).expect("a packet");
+        let writer = &mut writers[seed.stream];
+        if writer.push(&bytes) || seed.close {
+            files.put(&writer.close()).expect("a packet");
         }
         all.push((now, STREAMS[seed.stream], bytes));
     }
-    for f in &mut fillers {
-        files.put(&f.seal()).expect("a packet");
+    for f in &mut writers {
+        files.put(&f.close()).expect("a packet");
         assert_eq!(f.clamped(), 0);
     }
     all.sort_by_key(|e| (e.0, e.1));
@@ -182,7 +182,7 @@ proptest! {
         let limit = if parts { Limit::Files(1 << 20) } else { Limit::None };
         let all = write(&dir, &seeds, limit);
         let data = open(&dir);
-        prop_assert!(data.torn.is_empty());
+        prop_assert!(data.truncated.is_empty());
         prop_assert_eq!(read(&data, 0, u64::MAX), all);
     }
 
@@ -268,7 +268,7 @@ fn what_is_around_damage_is_read() {
     let packets = open(&dir).streams[0].packets.clone();
     let full: Vec<_> = packets.iter().filter(|p| p.info.content > ctf::packet::HEADER as u64).collect();
     assert!(full.len() > 2, "{packets:?}");
-    let without = |packet: &ctf::own::Place| {
+    let without = |packet: &ctf::native::Place| {
         let inside = |e: &Written| e.1 == CPU_0 && (packet.info.begin..=packet.info.end).contains(&e.0);
         all.iter().filter(|e| !inside(e)).cloned().collect::<Vec<_>>()
     };
@@ -288,15 +288,15 @@ fn what_is_around_damage_is_read() {
         assert!((one.at, one.path.clone()) == (place, path.clone()) && one.what.contains(what), "{one:?}");
         let end = packet.at + if from_head { packet.info.size } else { packet.info.content };
         assert_eq!(one.at + one.rest, end);
-        assert!(data.torn.is_empty());
+        assert!(data.truncated.is_empty());
     }
-    // A size that leads beyond the file does not make what follows a torn end.
+    // A size that leads beyond the file does not make what follows a truncated end.
     let mut bytes = whole.clone();
     let at = full[1].at as usize + 56;
     bytes[at..at + 8].copy_from_slice(&(8 * 2 * size).to_le_bytes());
     fs::write(&path, &bytes).expect("stream");
     let data = open(&dir);
-    assert_eq!((read(&data, 0, u64::MAX), data.torn.len()), (without(full[1]), 0));
+    assert_eq!((read(&data, 0, u64::MAX), data.truncated.len()), (without(full[1]), 0));
     assert_eq!(data.damage().places, 1);
     for zeros in [1, 100, 200_000] {
         let mut bytes = whole.clone();
@@ -304,8 +304,8 @@ fn what_is_around_damage_is_read() {
         fs::write(&path, &bytes).expect("stream");
         let data = open(&dir);
         assert_eq!(read(&data, 0, u64::MAX), all);
-        assert_eq!(data.torn, [ctf::own::Torn { path: path.clone(), at: size, rest: zeros as u64 }]);
-        assert_eq!(data.damage(), ctf::own::Damages::default());
+        assert_eq!(data.truncated, [ctf::native::Truncated { path: path.clone(), at: size, rest: zeros as u64 }]);
+        assert_eq!(data.damage(), ctf::native::Damages::default());
     }
 }
 
@@ -332,8 +332,8 @@ fn every_cut_leaves_the_whole_packets() {
         let end = left.last().map_or(0, |(at, size)| at + size);
         let found = data.streams.iter().find(|s| s.id == CPU_0).map_or(0, |s| s.packets.len());
         assert_eq!(found, left.len(), "cut at {cut}");
-        let torn: Vec<_> = data.torn.iter().map(|t| (t.at, t.rest)).collect();
-        assert_eq!(torn, if cut > end { vec![(end, cut - end)] } else { vec![] }, "cut at {cut}");
+        let truncated: Vec<_> = data.truncated.iter().map(|t| (t.at, t.rest)).collect();
+        assert_eq!(truncated, if cut > end { vec![(end, cut - end)] } else { vec![] }, "cut at {cut}");
         let events = read(&data, 0, u64::MAX);
         // Of the other streams everything, of this one a prefix.
         let others = |l: &[Written]| l.iter().filter(|e| e.1 != CPU_0).cloned().collect::<Vec<_>>();

@@ -125,7 +125,7 @@ fn recorder(dir: &Path) -> Recorder {
 }
 
 fn open(dir: &Path) -> Box<Trace> {
-    let Ok(Found::Own(trace)) = ctf::trace::open(dir) else { panic!("no trace of trapline's") };
+    let Ok(Found::Native(trace)) = ctf::trace::open(dir) else { panic!("no trace of trapline's") };
     trace
 }
 

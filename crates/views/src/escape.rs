@@ -40,7 +40,7 @@ pub fn hex_string(b: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a name that is shown without quotes (a path behind a descriptor, a command name) with everything but printable
+/// Appends a name that is shown without quotes (a path after a descriptor, a command name) with everything but printable
 /// ASCII escaped, and `<` and `>` too, which enclose it.
 pub fn name(b: &[u8], out: &mut Vec<u8>) {
     for (i, &c) in b.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! `--as json`: one JSON object per line and event. The schema is docs/JSON.md.
 //!
-//! Invariant: every line is one valid JSON object in UTF-8, whatever the event holds; members stand in a fixed order.
+//! Invariant: every line is one valid JSON object in UTF-8, whatever the event holds; members are in a fixed order.
 
 mod int;
 mod process;

@@ -130,7 +130,7 @@ impl Column {
         Column::Of(summary::Column::Name),
     ];
 
-    /// A list of columns, separated by commas; none where one is unknown or stands twice. The name is added as the last.
+    /// A list of columns, separated by commas; none where one is unknown or named twice. The name is added as the last.
     pub fn parse(list: &str) -> Option<Vec<Column>> {
         let mut columns = Vec::new();
         for name in list.split(',') {
@@ -240,27 +240,27 @@ impl Latency {
         }
     }
 
-    /// The same in this order.
+    /// Sets the order of the rows.
     pub fn order(self, order: Order) -> Latency {
         Latency { order, ..self }
     }
 
-    /// The same with these columns.
+    /// Sets the columns.
     pub fn columns(self, columns: Vec<Column>) -> Latency {
         Latency { columns, ..self }
     }
 
-    /// The same with a histogram for each row.
+    /// Sets whether each row has a histogram.
     pub fn histograms(self, histograms: bool) -> Latency {
         Latency { histograms, ..self }
     }
 
-    /// The same with lines of at most `width` characters: long names are shortened. [`usize::MAX`] for any length.
+    /// Sets the longest line, in characters: longer names are shortened. [`usize::MAX`] for any length.
     pub fn width(self, width: usize) -> Latency {
         Latency { width, ..self }
     }
 
-    /// The same with at most so many rows.
+    /// Sets the most rows.
     pub fn max_rows(self, max_rows: usize) -> Latency {
         Latency { max_rows, ..self }
     }

@@ -4,16 +4,16 @@
 //! collector knows. It never asks the system.
 
 pub mod escape;
-mod grid;
 pub mod json;
 pub mod latency;
 pub mod names;
 pub mod options;
 pub mod record;
-pub mod sorted;
+pub mod reorder;
 pub mod summary;
+mod table;
 pub mod text;
-pub mod totals;
+pub mod trace_stats;
 mod units;
 
 use events::Event;

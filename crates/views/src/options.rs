@@ -24,7 +24,7 @@ pub enum HexStrings {
     All,
 }
 
-/// Timestamps in front of a line (`-t -tt -ttt -r`).
+/// Timestamps at the start of a line (`-t -tt -ttt -r`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Stamp {
     /// None.
@@ -52,7 +52,7 @@ pub enum FdNames {
     Full,
 }
 
-/// Who is named in front of a line.
+/// Who is named at the start of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Prefix {
     /// `PID  ` on every line (`-o FILE`).
@@ -69,7 +69,7 @@ pub enum Prefix {
 pub struct Options {
     /// Timestamp.
     pub stamp: Stamp,
-    /// Time in the call behind the line (`-T`).
+    /// Time in the call at the end of the line (`-T`).
     pub duration: bool,
     /// Verbose fields and environments (`-v`).
     pub verbose: bool,
@@ -79,9 +79,9 @@ pub struct Options {
     pub hex_strings: HexStrings,
     /// Names of descriptors.
     pub fd_names: FdNames,
-    /// Command names behind pids (`--decode-pids=comm`).
+    /// Command names after pids (`--decode-pids=comm`).
     pub comm: bool,
-    /// Call numbers in front of names (`-n`).
+    /// Call numbers before names (`-n`).
     pub numbers: bool,
     /// Argument names and types (`--types`).
     pub types: bool,

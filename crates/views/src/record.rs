@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Invariant: every line is printable ASCII without a control character; fields are separated by one space, and a field that
-//! is not known is `-`. An event's lines stand together.
+//! is not known is `-`. An event's lines follow each other.
 
 mod dump;
 
@@ -63,7 +63,7 @@ impl Record {
                 continue;
             }
             let Some(tail) = ev.tail(i, at_exit) else { continue };
-            // One state stands for both moments: where both were read it is that of entry.
+            // One state is shown for both moments: where both were read it is that of entry.
             let second = at_exit && dir.reads_in();
             self.label.clear();
             self.label.extend_from_slice(arg.name.as_bytes());
@@ -104,7 +104,7 @@ fn hex(out: &mut Vec<u8>, v: u64) {
     }
 }
 
-/// A number behind a space, `-` where it is not known.
+/// A number after a space, `-` where it is not known.
 fn field(out: &mut Vec<u8>, n: Option<impl itoa::Integer>) {
     space(out);
     known(out, n);
@@ -153,7 +153,7 @@ fn number(ev: &Event<'_>) -> Option<u32> {
     if is_raw(ev) { Some(ev.value_of("nr") as u32) } else { ev.schema.x86_64 }
 }
 
-/// The six argument registers, as far as the event holds them, each behind `separator`.
+/// The six argument registers, as far as the event holds them, each after `separator`.
 fn registers(ev: &Event<'_>, separator: u8, out: &mut Vec<u8>) {
     let first = if is_raw(ev) { 2 } else { 0 };
     for i in first..first + 6 {

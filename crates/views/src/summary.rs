@@ -94,7 +94,7 @@ impl Column {
         })
     }
 
-    /// A list of columns, separated by commas; none where one is unknown or stands twice. The name is added as the last.
+    /// A list of columns, separated by commas; none where one is unknown or named twice. The name is added as the last.
     pub fn parse(list: &str) -> Option<Vec<Column>> {
         let mut columns = Vec::new();
         for name in list.split(',') {
@@ -171,7 +171,7 @@ impl Summary {
         }
     }
 
-    /// The same with these columns.
+    /// Sets the columns.
     pub fn columns(self, columns: Vec<Column>) -> Summary {
         Summary { columns, ..self }
     }

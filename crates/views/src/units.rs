@@ -12,7 +12,7 @@ pub fn duration(ns: u64) -> String {
         _ => (86_400_000_000_000, "d"),
     };
     let whole = ns as f64 / unit as f64;
-    // What rounds to 10.0 or 100 has one digit less behind the point.
+    // What rounds to 10.0 or 100 has one digit less after the point.
     let places = if whole < 9.995 {
         2
     } else if whole < 99.95 {

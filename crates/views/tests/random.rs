@@ -14,7 +14,7 @@ use views::options::{FdNames, Xlat};
 use views::record::Record;
 use views::summary::{Sort, Summary};
 use views::text::Text;
-use views::totals::{Totals, Trace};
+use views::trace_stats::{Trace, TraceStats};
 use views::{Options, View};
 
 /// Knows a name for every descriptor, and none that one would want.
@@ -176,9 +176,9 @@ fn check(bytes: &[u8], bits: u8) {
     assert!(text.is_ascii() && text.lines().all(|l| l.len() <= 100), "{text}");
     let counted = ev.is_syscall() && ev.caps() & CAP_NO_RESULT == 0;
     assert_eq!(view.to_json()["total"]["calls"], u64::from(counted));
-    let mut totals = Totals::new(Trace { realtime_offset: Some(ev.ret()), ..Trace::default() });
-    assert!(shown(&mut totals, &ev, names).is_ascii());
-    assert_eq!(totals.to_json()["probes"][0]["bytes"], ev.bytes.len());
+    let mut stats = TraceStats::new(Trace { realtime_offset: Some(ev.ret()), ..Trace::default() });
+    assert!(shown(&mut stats, &ev, names).is_ascii());
+    assert_eq!(stats.to_json()["probes"][0]["bytes"], ev.bytes.len());
 }
 
 /// The event and the end, as text without control characters.

@@ -1,4 +1,4 @@
-//! Golden tests of the tables that a report ends with: latencies and totals. `UPDATE_EXPECT=1` writes them anew.
+//! Golden tests of the tables that a report ends with: latencies and trace statistics. `UPDATE_EXPECT=1` writes them anew.
 //!
 //! Invariant: as in `golden.rs`; besides, text is printable ASCII, and no line is wider than was asked for.
 
@@ -12,7 +12,7 @@ use expect_test::expect_file;
 use serde_json::json;
 use views::View;
 use views::latency::{By, Column, Latency, Order};
-use views::totals::{Missing, Stream, Totals, Trace};
+use views::trace_stats::{Missing, Stream, Trace, TraceStats};
 
 /// Knows some descriptors of process 7, and hostile names.
 struct Known(Vec<(i32, FdName)>);
@@ -182,7 +182,7 @@ fn names_take_no_more_than_their_share() {
 /// Every example in the document is what a table showed.
 #[test]
 fn examples_of_the_document_are_real() {
-    let goldens = [include_str!("golden/latency_call.txt"), include_str!("golden/totals.txt")];
+    let goldens = [include_str!("golden/latency_call.txt"), include_str!("golden/trace_stats.txt")];
     let document = include_str!("../../../docs/REPORT.md");
     let examples: Vec<&str> = document.split("```").skip(1).step_by(2).flat_map(|block| block.trim().lines()).collect();
     assert!(examples.len() >= 9);
@@ -207,7 +207,7 @@ fn orders_and_columns_have_names() {
         };
         let values: Vec<_> = v["rows"].as_array().expect("rows").iter().map(|r| r[&member].clone()).collect();
         if name == "name" {
-            // Calls without a schema stand behind the others.
+            // Calls without a schema come after the others.
             let named: Vec<&str> = values.iter().filter_map(|v| v.as_str()).filter(|n| !n.contains('0')).collect();
             assert!(named.iter().filter(|n| !n.contains('@')).is_sorted(), "{named:?}");
         } else {
@@ -237,8 +237,8 @@ fn trace() -> Trace {
     }
 }
 
-fn totals(trace: Trace) -> Totals {
-    let mut t = Totals::new(trace);
+fn trace_stats(trace: Trace) -> TraceStats {
+    let mut t = TraceStats::new(trace);
     let stream = |name: &str, packets: u64| Stream {
         name: name.into(),
         packets,
@@ -256,35 +256,35 @@ fn totals(trace: Trace) -> Totals {
 }
 
 #[test]
-fn totals_of_a_whole_trace() {
-    let mut t = totals(trace());
+fn trace_stats_of_a_whole_trace() {
+    let mut t = trace_stats(trace());
     t.foreign("sched_switch\n", 48, 5_000);
     assert!(t.taken("syscall:read", 110) && t.taken("syscall:close", 2) && !t.taken("syscall:nothing", 1));
-    expect_file!["golden/totals.txt"].assert_eq(&end(&mut t));
+    expect_file!["golden/trace_stats.txt"].assert_eq(&end(&mut t));
     let mut out = Vec::new();
     t.write_json(&mut out);
     let text = String::from_utf8(out).expect("UTF-8");
     assert!(!text.trim_end().chars().any(char::is_control));
     let back: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
     assert_eq!(back, t.to_json());
-    expect_file!["golden/totals_json.txt"].assert_eq(&(serde_json::to_string_pretty(&back).expect("JSON") + "\n"));
+    expect_file!["golden/trace_stats_json.txt"].assert_eq(&(serde_json::to_string_pretty(&back).expect("JSON") + "\n"));
 }
 
 #[test]
-fn totals_of_a_trace_without_an_end() {
-    let cut = Trace { ended: false, torn: 4096, overwritten: None, clamped: None, span: None, ..trace() };
-    expect_file!["golden/totals_cut.txt"].assert_eq(&end(&mut totals(cut)));
+fn trace_stats_of_a_trace_without_an_end() {
+    let cut = Trace { ended: false, truncated: 4096, overwritten: None, clamped: None, span: None, ..trace() };
+    expect_file!["golden/trace_stats_cut.txt"].assert_eq(&end(&mut trace_stats(cut)));
 }
 
 #[test]
-fn totals_of_a_trace_that_is_not_all_there() {
-    let lines = |t: &mut Totals| {
+fn trace_stats_of_a_trace_that_is_not_all_there() {
+    let lines = |t: &mut TraceStats| {
         end(t).lines().filter(|l| l.starts_with("end ") || l.starts_with("missing ")).collect::<String>()
     };
     let with = |change: fn(&mut Trace)| {
         let mut all = trace();
         change(&mut all);
-        totals(all)
+        trace_stats(all)
     };
     // What the streams say.
     let gone = |stream: &str, events| Missing { stream: stream.into(), packets: 2, events };
@@ -292,7 +292,7 @@ fn totals_of_a_trace_that_is_not_all_there() {
     assert_eq!((lines(&mut t), t.to_json()["complete"].clone()), ("end         complete".into(), json!(true)));
     let mut all = trace();
     all.missing = vec![gone("cpu0", Some(90)), gone("tr\nacer", None)];
-    let mut t = totals(all);
+    let mut t = trace_stats(all);
     assert_eq!(
         lines(&mut t),
         "end         incomplete: not all that was recorded is there\
@@ -307,28 +307,28 @@ fn totals_of_a_trace_that_is_not_all_there() {
         (3, 2, "incomplete: not all that was recorded is there|missing     1 events"),
         (4, 2, "complete"),
     ] {
-        let mut t = totals(Trace { overwritten: Some(overwritten), unwritten, ..trace() });
+        let mut t = trace_stats(Trace { overwritten: Some(overwritten), unwritten, ..trace() });
         assert!(t.taken("syscall:read", 110));
         assert_eq!(lines(&mut t), format!("end         {}", words.replace('|', "")));
     }
-    assert!(lines(&mut with(|t| t.torn = 1)).contains("incomplete"));
+    assert!(lines(&mut with(|t| t.truncated = 1)).contains("incomplete"));
     assert!(lines(&mut with(|t| (t.live, t.ended) = (true, false))).contains("the recording goes on"));
 }
 
 #[test]
-fn totals_of_nothing() {
-    let mut t = Totals::new(Trace { ended: true, ..Trace::default() });
+fn trace_stats_of_nothing() {
+    let mut t = TraceStats::new(Trace { ended: true, ..Trace::default() });
     assert_eq!(end(&mut t), "end         complete\nevents      0\nbookkeeping 0\ndiscarded   0\n");
     assert_eq!(t.to_json()["first_ns"], json!(null));
 }
 
 #[test]
 fn probes_of_other_tracers_are_bounded() {
-    let mut t = Totals::new(Trace::default());
-    (0..views::totals::MAX_FOREIGN as u64 + 5).for_each(|i| t.foreign(&format!("p{i}"), 1, i));
+    let mut t = TraceStats::new(Trace::default());
+    (0..views::trace_stats::MAX_FOREIGN as u64 + 5).for_each(|i| t.foreign(&format!("p{i}"), 1, i));
     t.foreign("p0", 1, 0);
     let probes = t.to_json()["probes"].as_array().cloned().expect("probes");
-    assert_eq!(probes.len(), views::totals::MAX_FOREIGN + 1);
+    assert_eq!(probes.len(), views::trace_stats::MAX_FOREIGN + 1);
     assert_eq!(probes.last().map(|p| (p["name"].clone(), p["events"].clone())), Some((json!("(others)"), json!(5))));
     assert_eq!(probes[0]["events"], 2);
 }

@@ -1,6 +1,6 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
-mod other;
+mod foreign;
 mod progress;
 mod tables;
 mod whole;
@@ -9,9 +9,8 @@ mod window;
 use crate::complain;
 use crate::filter;
 use crate::output::Output;
-use crate::run::Views;
 use crate::run::interrupts::Interrupts;
-use crate::show::{self, Clocks, ToOutput};
+use crate::show::{self, Clocks, ToOutput, Views};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
@@ -46,11 +45,11 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     let _ = sys::process::raise_file_limit();
     let (dir, several) = the_trace(dir)?;
     if several {
-        return other::run(m, &dir);
+        return foreign::run(m, &dir);
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
-        Found::Own(trace) => own(m, &trace),
-        Found::Other => other::run(m, &dir),
+        Found::Native(trace) => native(m, &trace),
+        Found::Foreign => foreign::run(m, &dir),
     }
 }
 
@@ -81,7 +80,7 @@ fn the_trace(dir: PathBuf) -> Result<(PathBuf, bool)> {
     if ctf::trace::is_being_written(&dir) {
         return Err(failed("the recording has just begun".into(), "nothing is written yet: try again"));
     }
-    let found = ctf::read::find(&dir).unwrap_or_default();
+    let found = ctf::generic::find(&dir).unwrap_or_default();
     let snapshots: Vec<_> =
         found.iter().filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("snapshot-"))).collect();
     match snapshots.as_slice() {
@@ -97,17 +96,17 @@ fn the_trace(dir: PathBuf) -> Result<(PathBuf, bool)> {
     }
 }
 
-fn unreadable(dir: &Path, e: &ctf::own::Error) -> Error {
+fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
     let todo = match e {
-        ctf::own::Error::Io { error, .. } => remedy(error),
-        ctf::own::Error::Metadata(ctf::read::Error::Io { source, .. }) => remedy(source),
-        ctf::own::Error::Format(_) => "use the trapline that has written it, or a later one",
+        ctf::native::Error::Io { error, .. } => remedy(error),
+        ctf::native::Error::Metadata(ctf::generic::Error::Io { source, .. }) => remedy(source),
+        ctf::native::Error::Format(_) => "use the trapline that has written it, or a later one",
         _ => "the trace is damaged, or is none",
     };
     Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
 
-fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
+fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let (mut selection, raw) = filter_of(m, trace)?;
     selection.pids = pids(m)?;
     let clocks = clocks_of(trace);
@@ -183,8 +182,8 @@ fn own(m: &ArgMatches, trace: &Trace) -> Result<u8> {
 /// A trace of trapline as it is now.
 fn reopened(dir: &Path) -> Result<Box<Trace>> {
     match ctf::trace::open(dir).map_err(|e| unreadable(dir, &e))? {
-        Found::Own(trace) => Ok(trace),
-        Found::Other => Err(Error::failed(dir.display().to_string(), "it is another trace now", "show that one")),
+        Found::Native(trace) => Ok(trace),
+        Found::Foreign => Err(Error::failed(dir.display().to_string(), "it is another trace now", "show that one")),
     }
 }
 

@@ -12,7 +12,7 @@ use events::names::Names;
 use std::collections::{BTreeMap, HashMap};
 use views::View;
 use views::latency::{By, Column, Latency, Order};
-use views::totals::{self, Totals};
+use views::trace_stats::{self, TraceStats};
 
 /// A table as one object of JSON at the end.
 struct AsJson<V> {
@@ -64,7 +64,7 @@ pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Sho
 
 /// `--as stats`, `--as stats-json`; `whole`: all events will be counted.
 pub fn stats(trace: &Trace, clocks: Clocks, whole: bool, json: bool) -> Shown {
-    let mut view = Totals::new(about(trace, clocks));
+    let mut view = TraceStats::new(about(trace, clocks));
     streams(trace).into_iter().for_each(|s| view.stream(s));
     for (name, n) in trace.end.iter().filter(|_| whole).flat_map(|e| &e.taken) {
         view.taken(name, *n);
@@ -74,25 +74,25 @@ pub fn stats(trace: &Trace, clocks: Clocks, whole: bool, json: bool) -> Shown {
     }
     enablings(trace).into_iter().for_each(|e| view.enabling(e));
     if json {
-        Shown::table(Box::new(AsJson { table: view, write: Totals::write_json }))
+        Shown::table(Box::new(AsJson { table: view, write: TraceStats::write_json }))
     } else {
         Shown::table(Box::new(view))
     }
 }
 
-/// What is said of the trace as a whole.
-fn about(trace: &Trace, clocks: Clocks) -> totals::Trace {
+/// The trace as a whole.
+fn about(trace: &Trace, clocks: Clocks) -> trace_stats::Trace {
     let env = |name: &str| trace.metadata.env_str(name).unwrap_or_default().to_string();
     let version = ["tracer_major", "tracer_minor", "tracer_patchlevel"]
         .map(|n| trace.metadata.env_int(n).unwrap_or(0).to_string())
         .join(".");
-    let missing = trace.missing.iter().map(|m| totals::Missing {
+    let missing = trace.missing.iter().map(|m| trace_stats::Missing {
         stream: m.stream.clone(),
         packets: m.packets,
         events: m.events,
     });
     let end = trace.end.as_ref();
-    totals::Trace {
+    trace_stats::Trace {
         command: env("command"),
         backend: env("backend"),
         host: env("hostname"),
@@ -105,7 +105,7 @@ fn about(trace: &Trace, clocks: Clocks) -> totals::Trace {
         live: trace.live,
         // What a recording that goes on has not written yet is not missing.
         missing: missing.filter(|_| !trace.live).collect(),
-        torn: trace.data.torn.iter().filter(|_| !trace.live).map(|t| t.rest).sum(),
+        truncated: trace.data.truncated.iter().filter(|_| !trace.live).map(|t| t.rest).sum(),
         unwritten: end.map_or(0, |e| e.unwritten()),
         overwritten: end.and_then(|e| e.overwritten),
         clamped: end.and_then(|e| e.clamped),
@@ -113,15 +113,15 @@ fn about(trace: &Trace, clocks: Clocks) -> totals::Trace {
 }
 
 /// What is in each stream; and those of which nothing is there, though the recorder has counted something.
-fn streams(trace: &Trace) -> Vec<totals::Stream> {
+fn streams(trace: &Trace) -> Vec<trace_stats::Stream> {
     let counted: HashMap<StreamId, &StreamEnd> = trace.end.iter().flat_map(|e| &e.streams).map(|s| (s.id, s)).collect();
     let said = |id: StreamId| counted.get(&id).copied();
-    let mut all: Vec<totals::Stream> = Vec::new();
+    let mut all: Vec<trace_stats::Stream> = Vec::new();
     for s in &trace.data.streams {
         let full = s.packets.iter().filter(|p| trace.data.has_events(&p.info));
         let (first, last) = (full.clone().map(|p| p.info.begin).min(), full.map(|p| p.info.end).max());
         let (packets, said) = (s.packets.len() as u64, said(s.id));
-        all.push(totals::Stream {
+        all.push(trace_stats::Stream {
             name: s.name.clone(),
             packets,
             events: said.filter(|e| e.packets == packets).map(|e| e.events),
@@ -132,23 +132,23 @@ fn streams(trace: &Trace) -> Vec<totals::Stream> {
     }
     let none = |id: StreamId| trace.data.streams.binary_search_by_key(&id, |s| s.id).is_err();
     let gone = trace.end.iter().flat_map(|e| &e.streams).filter(|s| none(s.id));
-    all.extend(gone.map(|s| totals::Stream {
+    all.extend(gone.map(|s| trace_stats::Stream {
         name: s.name.clone(),
         discarded: s.discarded,
-        ..totals::Stream::default()
+        ..trace_stats::Stream::default()
     }));
     all
 }
 
 /// What the programs have counted of each enabling, and the recorder in its streams.
-fn enablings(trace: &Trace) -> Vec<totals::Enabling> {
+fn enablings(trace: &Trace) -> Vec<trace_stats::Enabling> {
     let Some(end) = &trace.end else { return Vec::new() };
     let mut kept: BTreeMap<u16, u64> = BTreeMap::new();
     for s in &end.streams {
         let sum = kept.entry(s.id.enabling()).or_default();
         *sum = sum.saturating_add(s.taken.saturating_sub(s.unwritten));
     }
-    let lines = end.more.iter().filter_map(|l| l.strip_prefix("enabling ").and_then(totals::Enabling::parse));
+    let lines = end.more.iter().filter_map(|l| l.strip_prefix("enabling ").and_then(trace_stats::Enabling::parse));
     let counted = |nth: u16| (!kept.is_empty()).then(|| kept.get(&nth).copied().unwrap_or(0));
-    (1u16..).zip(lines).map(|(nth, e)| totals::Enabling { kept: counted(nth), ..e }).collect()
+    (1u16..).zip(lines).map(|(nth, e)| trace_stats::Enabling { kept: counted(nth), ..e }).collect()
 }

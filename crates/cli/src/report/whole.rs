@@ -45,10 +45,10 @@ fn lines_of_loss(trace: &Trace, read: Option<u64>) -> Vec<String> {
     if trace.live {
         return lines;
     }
-    let torn: u64 = trace.data.torn.iter().map(|t| t.rest).sum();
-    if torn > 0 {
+    let truncated: u64 = trace.data.truncated.iter().map(|t| t.rest).sum();
+    if truncated > 0 {
         let todo = "'trapline repair' cuts them off, for other readers";
-        lines.push(format!("{torn} bytes of packets that are not whole were left out ({todo})"));
+        lines.push(format!("{truncated} bytes of packets that are not whole were left out ({todo})"));
     }
     if trace.data.unreadable.count > 0 {
         lines.push(format!("cannot be read: {}", trace.data.unreadable));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The same of a snapshot and of the end, which write to disk.
+/// How long an answer to `snapshot` and `destroy` may take, which write to disk.
 const LONG: Duration = Duration::from_secs(120);
 /// The most bytes of an answer.
 const MOST: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! Recordings that were killed, torn, are still going on, or had no room left: what is on disk can be read.
+//! Recordings that were killed, truncated, are still going on, or had no room left: what is on disk can be read.
 
 use crate::babeltrace;
 use crate::lab::{self, Running, User, each_user};
@@ -84,10 +84,10 @@ fn whatever_is_killed_whole_packets_can_be_read() {
             assert!(again.stdout == first.stdout && again.stderr == first.stderr, "{}", again.stderr);
             assert_eq!(again.code(), first.code());
             assert!(kept == lab::contents(&trace) && before == bytes_in(&trace), "a report has changed the trace");
-            let torn = first.stderr.contains("not whole");
+            let truncated = first.stderr.contains("not whole");
             let repaired = repair(user, &trace);
             assert_eq!(repaired.code(), 0, "{}", repaired.stderr);
-            assert_eq!(repaired.out().contains("cut off"), torn, "{}", repaired.out());
+            assert_eq!(repaired.out().contains("cut off"), truncated, "{}", repaired.out());
             let last = report(user, &trace, &[]);
             assert!(last.stdout == first.stdout && !last.stderr.contains("not whole"), "{}", last.stderr);
             assert_eq!((last.code(), last.stderr.contains(MISSING)), (first.code(), killed), "{}", last.stderr);
@@ -124,7 +124,7 @@ fn ends(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn a_torn_packet_is_missing_wherever_it_ends_until_it_is_there_again() {
+fn a_truncated_packet_is_missing_wherever_it_ends_until_it_is_there_again() {
     each_user(|user| {
         let r = long(user);
         let (file, end) = (r.trace.join("tracer"), r.trace.join(".trapline/end"));

@@ -13,8 +13,8 @@ fn recorded(user: User) -> Recorded {
     r
 }
 
-/// Makes the end of a stream torn.
-fn tear(file: &Path) {
+/// Truncates the last packet of a stream.
+fn truncate(file: &Path) {
     let file = fs::OpenOptions::new().write(true).open(file).expect("a stream");
     let size = file.metadata().expect("a stream").len();
     file.set_len(size - 3).expect("cut");
@@ -34,7 +34,7 @@ fn refused(user: User, dir: &Path, words: &[&str]) {
 fn what_is_no_trace_of_ones_own_is_refused() {
     each_user(|user| {
         let r = recorded(user);
-        tear(&r.trace.join("tracer"));
+        truncate(&r.trace.join("tracer"));
         let link = r.dir.join("link");
         symlink(&r.trace, &link).expect("link");
         refused(user, &link, &["a symbolic link, which is not followed"]);
@@ -68,14 +68,14 @@ fn the_traces_of_others_are_refused() {
     }
     for (owner, other) in [(User::Me, User::Nobody), (User::Nobody, User::Me)] {
         let r = recorded(owner);
-        tear(&r.trace.join("tracer"));
+        truncate(&r.trace.join("tracer"));
         assert_eq!(lab::run(lab::as_user(owner, &["chmod", "-R", "a+rwX", "trace"]).current_dir(&r.dir)).code(), 0);
         refused(other, &r.trace, &["it belongs to another user"]);
         assert_eq!(repair(owner, &r.trace).code(), 0);
     }
     // A single file of somebody else's.
     let r = recorded(User::Me);
-    tear(&r.trace.join("tracer"));
+    truncate(&r.trace.join("tracer"));
     assert_eq!(lab::run(lab::as_user(User::Me, &["chown", "nobody", "trace/tracer"]).current_dir(&r.dir)).code(), 0);
     refused(User::Me, &r.trace, &["tracer: it belongs to another user"]);
 }
@@ -84,9 +84,9 @@ fn the_traces_of_others_are_refused() {
 fn only_files_of_the_trace_are_cut_and_never_through_a_link() {
     each_user(|user| {
         let (r, other) = (recorded(user), recorded(user));
-        tear(&other.trace.join("tracer"));
-        tear(&r.trace.join("tracer"));
-        // A torn stream of another trace, behind a link and as a file.
+        truncate(&other.trace.join("tracer"));
+        truncate(&r.trace.join("tracer"));
+        // A truncated stream of another trace, behind a link and as a file.
         symlink(other.trace.join("tracer"), r.trace.join("cpu_7")).expect("link");
         fs::copy(other.trace.join("tracer"), r.trace.join("cpu_8")).expect("copy");
         let (theirs, foreign) = (contents(&other.trace), fs::read(r.trace.join("cpu_8")).expect("a file"));

@@ -58,7 +58,7 @@ fn whatever_is_in_the_directory_is_left_alone() {
         let all = text(user, &r.trace, &[]);
         let outside = r.dir.join("outside");
         fs::write(&outside, "a file that is somewhere else and shorter than a packet").expect("a file");
-        // What earlier versions took for torn streams, and emptied.
+        // What earlier versions took for truncated streams, and emptied.
         fs::write(r.trace.join("notes.txt"), "thirty-five bytes that are nobody's.").expect("a note");
         fs::write(r.trace.join("zeros"), [0; 500]).expect("zeros");
         symlink(&outside, r.trace.join("a_link")).expect("a link");

@@ -6,7 +6,7 @@
 use super::Store;
 use crate::end::{LINE, StreamEnd};
 use crate::format::Format;
-use crate::packet::{self, HEADER, Info, Sealed};
+use crate::packet::{self, HEADER, Info, Packet};
 use events::StreamId;
 use std::collections::BTreeMap;
 use std::io;
@@ -103,7 +103,7 @@ impl<S: Store> Files<S> {
 
     /// Stores a packet in the file of its stream. After the first failure nothing more is written, so that the trace has no hole;
     /// the failure is returned once.
-    pub fn put(&mut self, packet: &Sealed) -> io::Result<()> {
+    pub fn put(&mut self, packet: &Packet) -> io::Result<()> {
         let result = if self.failed() { Ok(false) } else { self.try_put(packet) };
         if let Err(e) = &result {
             self.fail(e);
@@ -122,7 +122,7 @@ impl<S: Store> Files<S> {
     }
 
     /// Whether the packet is in a file now: it is not where it is larger than what may be kept.
-    fn try_put(&mut self, packet: &Sealed) -> io::Result<bool> {
+    fn try_put(&mut self, packet: &Packet) -> io::Result<bool> {
         let (id, size) = (packet.stream, packet.bytes.len() as u64);
         self.puts += 1;
         let new = !self.streams.contains_key(&id);
@@ -251,7 +251,7 @@ impl<S: Store> Files<S> {
         self.failure.as_deref()
     }
 
-    /// Says in the head of each stream's last packet what of the stream was lost behind it: the head has its place on the disk,
+    /// Says in the head of each stream's last packet what of the stream was lost after it: the head has its place on the disk,
     /// however full that is. What a stream has lost that has no packet in a file is added to the first one that has: readers who
     /// know nothing of the end record would not learn of it otherwise.
     pub fn settle(&mut self) -> io::Result<()> {
@@ -304,7 +304,7 @@ impl<S: Store> Files<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Filler;
+    use crate::packet::PacketWriter;
 
     /// Files in memory, and a disk that is full after so many bytes.
     #[derive(Default)]
@@ -349,8 +349,8 @@ mod tests {
         }
     }
 
-    fn packet(cpu: u32, n: usize, events: u64) -> Sealed {
-        Sealed { stream: StreamId::cpu(cpu), bytes: vec![1; n], events }
+    fn packet(cpu: u32, n: usize, events: u64) -> Packet {
+        Packet { stream: StreamId::cpu(cpu), bytes: vec![1; n], events }
     }
 
     #[test]
@@ -383,12 +383,12 @@ mod tests {
     }
 
     /// A packet of `events` events of a stream that has lost `discarded` so far.
-    fn sealed(filler: &mut Filler, events: u64, discarded: u64) -> Sealed {
+    fn filled(writer: &mut PacketWriter, events: u64, discarded: u64) -> Packet {
         for i in 0..events {
-            filler.push(&[&(1000 + i).to_le_bytes()[..], &[0; 24]].concat());
+            writer.push(&[&(1000 + i).to_le_bytes()[..], &[0; 24]].concat());
         }
-        filler.set_discarded(discarded);
-        filler.seal()
+        writer.set_discarded(discarded);
+        writer.close()
     }
 
     /// Number, lost events and end of each packet of a file.
@@ -405,14 +405,15 @@ mod tests {
     #[test]
     fn what_a_full_disk_has_cost_is_in_the_heads_that_are_there() {
         let mut f = Files::new(Memory { room: Some(600), ..Memory::default() }, Limit::None);
-        let mut fillers: Vec<Filler> = (0..3).map(|i| Filler::new([1; 16], StreamId::cpu(i), 500)).collect();
+        let mut writers: Vec<PacketWriter> =
+            (0..3).map(|i| PacketWriter::new([1; 16], StreamId::cpu(i), 500)).collect();
         // One with a full packet, one with an empty one, one that comes too late.
-        f.put(&sealed(&mut fillers[0], 0, 0)).unwrap();
-        f.put(&sealed(&mut fillers[1], 0, 0)).unwrap();
-        f.put(&sealed(&mut fillers[0], 3, 2)).unwrap();
-        assert!(f.put(&sealed(&mut fillers[0], 10, 4)).is_err());
-        f.put(&sealed(&mut fillers[1], 7, 1)).unwrap();
-        f.put(&sealed(&mut fillers[2], 5, 6)).unwrap();
+        f.put(&filled(&mut writers[0], 0, 0)).unwrap();
+        f.put(&filled(&mut writers[1], 0, 0)).unwrap();
+        f.put(&filled(&mut writers[0], 3, 2)).unwrap();
+        assert!(f.put(&filled(&mut writers[0], 10, 4)).is_err());
+        f.put(&filled(&mut writers[1], 7, 1)).unwrap();
+        f.put(&filled(&mut writers[2], 5, 6)).unwrap();
         f.settle().unwrap();
         // Its own 4 and 10, and the third one's 6 and 5.
         assert_eq!(heads(&f, "cpu_0"), [(0, 0, 500), (1, 4 + 10 + 6 + 5, 1009)]);

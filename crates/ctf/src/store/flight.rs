@@ -1,13 +1,13 @@
 //! A flight recorder: the last packets, in memory.
 
-use crate::packet::Sealed;
+use crate::packet::Packet;
 use events::StreamId;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The last packets of all streams.
 #[derive(Debug, Default)]
 pub struct Flight {
-    packets: VecDeque<Sealed>,
+    packets: VecDeque<Packet>,
     /// Packets that came before the first of them.
     before: u64,
     bytes: u64,
@@ -25,7 +25,7 @@ impl Flight {
     }
 
     /// Keeps a packet; the oldest ones go where there is no room.
-    pub fn put(&mut self, packet: Sealed) {
+    pub fn put(&mut self, packet: Packet) {
         self.bytes += packet.bytes.len() as u64;
         self.packets.push_back(packet);
         while self.bytes > self.max
@@ -40,7 +40,7 @@ impl Flight {
     }
 
     /// What is kept, oldest first, each with its number among all packets that came.
-    pub fn packets(&self) -> impl Iterator<Item = (u64, &Sealed)> {
+    pub fn packets(&self) -> impl Iterator<Item = (u64, &Packet)> {
         (self.before..).zip(&self.packets)
     }
 
@@ -64,8 +64,8 @@ impl Flight {
 mod tests {
     use super::*;
 
-    fn packet(cpu: u32, n: usize, events: u64) -> Sealed {
-        Sealed { stream: StreamId::cpu(cpu), bytes: vec![1; n], events }
+    fn packet(cpu: u32, n: usize, events: u64) -> Packet {
+        Packet { stream: StreamId::cpu(cpu), bytes: vec![1; n], events }
     }
 
     #[test]

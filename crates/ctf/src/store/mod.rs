@@ -6,7 +6,7 @@
 //! DIR/.trapline/labels.json  names of flags
 //! DIR/.trapline/end.new    room for the end record, taken when the recording begins
 //! DIR/.trapline/end        there once the recording has ended: what was counted
-//! DIR/.trapline/lock       locked while somebody writes
+//! DIR/.trapline/lock       locked while the trace is written
 //! ```
 //!
 //! A packet that cannot be written whole is taken back, so that what is in the directory can always be read. Every file is new,
@@ -25,7 +25,7 @@ use std::io;
 pub trait Store {
     /// An open file.
     type File;
-    /// Makes room for what will be said of a new stream at the end.
+    /// Makes room for the line of a new stream in the end record.
     fn begin(&mut self) -> io::Result<()>;
     /// Makes a file that only its owner can read.
     fn create(&mut self, name: &str) -> io::Result<Self::File>;

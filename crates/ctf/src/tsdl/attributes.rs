@@ -1,12 +1,11 @@
-//! Attributes: `name = value;` in braces, and what the values mean.
+//! Attributes, `name = value;`, and what their values mean.
 
 use super::Error;
-use super::lexer::{Pos, Tok, clip};
-use super::parser::Parser;
+use super::lexer::Pos;
+use crate::identifiers::clip;
 use crate::model::{Base, ByteOrder, Encoding};
-use crate::words;
 
-/// What stands behind `=`.
+/// What follows `=`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Number(i128),
@@ -131,80 +130,4 @@ impl Attribute {
 /// Whether it is an alignment that is taken.
 pub(super) fn alignment(n: i128) -> bool {
     (1..=65536).contains(&n) && (n as u32).is_power_of_two()
-}
-
-impl Parser {
-    /// What stands behind `=`.
-    pub fn value(&mut self) -> Result<Value, Error> {
-        if let Tok::Text(text) = self.peek() {
-            let mut text = text.clone();
-            self.next();
-            while let Tok::Text(more) = self.peek() {
-                text.push_str(more);
-                self.next();
-            }
-            return Ok(Value::Text(text));
-        }
-        if matches!(self.peek(), Tok::Word(_)) {
-            return Ok(Value::Path(self.words()?));
-        }
-        Ok(Value::Number(self.integer()?))
-    }
-
-    /// An integer with its sign.
-    pub fn integer(&mut self) -> Result<i128, Error> {
-        let negative = self.accept("-");
-        if !negative {
-            self.accept("+");
-        }
-        match self.peek() {
-            Tok::Number(n) => {
-                let n = i128::from(*n);
-                if negative && n > 1 << 63 {
-                    return self.fail(format!("-{n} does not fit into 64 bits"));
-                }
-                self.next();
-                Ok(if negative { -n } else { n })
-            }
-            other => {
-                let message = format!("an integer is expected, not {}", other.describe());
-                self.fail(message)
-            }
-        }
-    }
-
-    /// `a.b.c`, each word as it is written.
-    pub fn words(&mut self) -> Result<Vec<String>, Error> {
-        let mut out = vec![self.word()?];
-        while self.accept(".") || self.accept("->") {
-            if out.len() >= 64 {
-                return self.fail("a path of more than 64 names");
-            }
-            out.push(self.word()?);
-        }
-        Ok(out)
-    }
-
-    /// A path to a field: names without the underscore that keeps them apart from keywords.
-    pub fn path(&mut self) -> Result<Vec<String>, Error> {
-        let written = self.words()?;
-        let scope = words::scope(&written).map_or(0, |(_, rest)| written.len() - rest.len());
-        let strip = |(i, w): (usize, String)| if i < scope { w } else { words::strip(&w).to_string() };
-        Ok(written.into_iter().enumerate().map(strip).collect())
-    }
-
-    /// `{ name = value; … }`
-    pub fn attributes(&mut self) -> Result<Vec<Attribute>, Error> {
-        self.expect("{")?;
-        let mut out = Vec::new();
-        while !self.accept("}") {
-            let name = self.word()?;
-            self.expect("=")?;
-            let pos = self.pos();
-            let value = self.value()?;
-            self.expect(";")?;
-            out.push(Attribute { name, value, pos });
-        }
-        Ok(out)
-    }
 }

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::Error;
 use super::attributes::{Attribute, Value};
-use super::lexer::{Pos, Tok, clip};
+use super::lexer::{Pos, Tok};
 use super::parser::Parser;
+use crate::generic::plan::{Place, Plan};
+use crate::identifiers::{self, clip};
 use crate::model::{ByteOrder, Clock, EnvValue, EventClass, Metadata, StreamClass, StructType, Type};
-use crate::read::plan::{Place, Plan};
-use crate::words;
 
 /// Most clocks that are taken.
 const MAX_CLOCKS: usize = 64;
@@ -136,7 +136,7 @@ impl Blocks {
                 continue;
             }
             let pos = p.pos();
-            let name = p.words()?.join(".");
+            let name = p.identifiers()?.join(".");
             if p.accept(":=") {
                 let Type::Struct(ty) = p.specifier(false)? else {
                     return Err(Error::at(pos, format!("`{}` is a struct", clip(&name))));
@@ -184,7 +184,7 @@ impl Blocks {
                 Value::Text(s) => EnvValue::Str(s),
                 Value::Path(p) => EnvValue::Str(p.join(".")),
             };
-            self.env.push((words::strip(&a.name).to_string(), value));
+            self.env.push((identifiers::strip(&a.name).to_string(), value));
         }
         Ok(())
     }

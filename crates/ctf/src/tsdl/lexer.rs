@@ -1,6 +1,7 @@
 //! Tokens of TSDL.
 
 use super::Error;
+use crate::identifiers::clip;
 
 /// A place in the text: line and column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +32,6 @@ impl Tok {
             Tok::End => "the end of the metadata".into(),
         }
     }
-}
-
-/// A word as diagnostics show it: not longer than a line.
-pub(crate) fn clip(word: &str) -> String {
-    if word.chars().count() <= 60 { word.into() } else { word.chars().take(57).chain("...".chars()).collect() }
 }
 
 /// Longest first.
@@ -74,7 +70,7 @@ impl<'a> Lexer<'a> {
         Err(Error::at(self.pos, message))
     }
 
-    /// Takes so many bytes, which end between characters.
+    /// Takes the first `bytes` bytes, which end between characters.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (head, rest) = self.rest.split_at(bytes);
         for c in head.chars() {
@@ -198,7 +194,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// A byte by its digits, which begin behind so many bytes.
+    /// A byte by its digits, which begin after `skip` bytes.
     fn radix(&mut self, skip: usize, max: usize, radix: u32, out: &mut Vec<u8>) -> Result<(), Error> {
         let digits = self.rest[skip..].chars().take(max).take_while(|c| c.is_digit(radix)).count();
         match u8::from_str_radix(&self.rest[skip..skip + digits], radix) {

@@ -2,7 +2,7 @@
 //!
 //! Takes the text of any tracer: type aliases and typedefs, named structs, variants and enumerations, nested declarations,
 //! blocks in any order, and metadata that is wrapped into packets. What is read is bounded: [`MAX_TEXT`] bytes,
-//! [`MAX_TYPES`] types after aliases are replaced by what they stand for, [`MAX_DEPTH`] levels.
+//! [`MAX_TYPES`] types after aliases are replaced by their types, [`MAX_DEPTH`] levels.
 //!
 //! ```
 //! let text = "trace { byte_order = be; }; stream { event.header := struct { integer { size = 7; } id; }; }; event { name = x; };";
@@ -20,16 +20,14 @@ mod scope;
 
 use std::borrow::Cow;
 
+pub use crate::model::MAX_DEPTH;
 use crate::model::Metadata;
 use lexer::Pos;
-pub(crate) use lexer::clip;
 
 /// Most bytes of metadata that are taken: 16 MiB.
 pub const MAX_TEXT: usize = 16 << 20;
 /// Most types, fields and labels after all aliases are replaced.
 pub const MAX_TYPES: usize = 1 << 19;
-/// Deepest nesting of types.
-pub const MAX_DEPTH: usize = 64;
 
 /// Most tokens that are taken.
 const MAX_TOKENS: usize = 4 << 20;

@@ -1,11 +1,11 @@
-//! Types: specifiers, declarators, declarations.
+//! Types: specifiers, declarators, declarations; attributes, and the values in them.
 
-use super::attributes::alignment;
-use super::lexer::{Pos, Tok, clip};
+use super::attributes::{Attribute, Value, alignment};
+use super::lexer::{Pos, Tok};
 use super::scope::{Scopes, check_depth, measure, name_cost};
 use super::{Error, MAX_DEPTH};
+use crate::identifiers::{self, clip};
 use crate::model::{ByteOrder, Encoding, Field, FloatType, IntType, Label, Path, StructType, Type};
-use crate::words;
 
 /// A place among the tokens, and the types known there.
 pub(super) struct Parser {
@@ -66,6 +66,80 @@ impl Parser {
         let word = word.clone();
         self.next();
         Ok(word)
+    }
+
+    /// What follows `=`.
+    pub fn value(&mut self) -> Result<Value, Error> {
+        if let Tok::Text(text) = self.peek() {
+            let mut text = text.clone();
+            self.next();
+            while let Tok::Text(more) = self.peek() {
+                text.push_str(more);
+                self.next();
+            }
+            return Ok(Value::Text(text));
+        }
+        if matches!(self.peek(), Tok::Word(_)) {
+            return Ok(Value::Path(self.identifiers()?));
+        }
+        Ok(Value::Number(self.integer()?))
+    }
+
+    /// An integer with its sign.
+    pub fn integer(&mut self) -> Result<i128, Error> {
+        let negative = self.accept("-");
+        if !negative {
+            self.accept("+");
+        }
+        match self.peek() {
+            Tok::Number(n) => {
+                let n = i128::from(*n);
+                if negative && n > 1 << 63 {
+                    return self.fail(format!("-{n} does not fit into 64 bits"));
+                }
+                self.next();
+                Ok(if negative { -n } else { n })
+            }
+            other => {
+                let message = format!("an integer is expected, not {}", other.describe());
+                self.fail(message)
+            }
+        }
+    }
+
+    /// `a.b.c`, each identifier as it is written.
+    pub fn identifiers(&mut self) -> Result<Vec<String>, Error> {
+        let mut out = vec![self.word()?];
+        while self.accept(".") || self.accept("->") {
+            if out.len() >= 64 {
+                return self.fail("a path of more than 64 names");
+            }
+            out.push(self.word()?);
+        }
+        Ok(out)
+    }
+
+    /// A path to a field: names without the underscore that keeps them apart from keywords.
+    pub fn path(&mut self) -> Result<Vec<String>, Error> {
+        let written = self.identifiers()?;
+        let scope = identifiers::scope(&written).map_or(0, |(_, rest)| written.len() - rest.len());
+        let strip = |(i, w): (usize, String)| if i < scope { w } else { identifiers::strip(&w).to_string() };
+        Ok(written.into_iter().enumerate().map(strip).collect())
+    }
+
+    /// `{ name = value; … }`
+    pub fn attributes(&mut self) -> Result<Vec<Attribute>, Error> {
+        self.expect("{")?;
+        let mut out = Vec::new();
+        while !self.accept("}") {
+            let name = self.word()?;
+            self.expect("=")?;
+            let pos = self.pos();
+            let value = self.value()?;
+            self.expect(";")?;
+            out.push(Attribute { name, value, pos });
+        }
+        Ok(out)
     }
 
     /// Whether a declaration of types begins here.
@@ -160,7 +234,7 @@ impl Parser {
         Ok(ty)
     }
 
-    /// A name and the dimensions behind it.
+    /// A name and the dimensions after it.
     fn declarator(&mut self, ty: Type) -> Result<(String, Type), Error> {
         let name = self.word()?;
         Ok((name, self.dimensions(ty)?))
@@ -218,7 +292,7 @@ impl Parser {
                 let pos = self.pos();
                 let (name, ty) = self.declarator(ty.clone())?;
                 let (cost, depth) = measure(&ty);
-                let name = words::strip(&name).to_string();
+                let name = identifiers::strip(&name).to_string();
                 check_depth(depth).map_err(|m| Error::at(pos, m))?;
                 self.scopes.spend(cost + name_cost(&name)).map_err(|m| Error::at(pos, m))?;
                 if !names.insert(name.clone()) {
@@ -235,7 +309,7 @@ impl Parser {
         Ok(out)
     }
 
-    /// The name behind a keyword, if there is one that is not yet what follows the type.
+    /// The name after a keyword, if there is one.
     fn tag_name(&mut self) -> Option<String> {
         match self.peek() {
             Tok::Word(w) => {

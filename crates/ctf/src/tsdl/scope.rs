@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{MAX_DEPTH, MAX_TYPES};
+use crate::identifiers::clip;
 use crate::model::{Field, Type};
 
 /// A type that has a name.
@@ -37,13 +38,13 @@ impl Scopes {
         self.spend(cost)?;
         check_depth(depth)?;
         let fresh = self.stack.last_mut().is_some_and(|s| s.insert(name.clone(), Entry { ty, cost, depth }).is_none());
-        if fresh { Ok(()) } else { Err(format!("`{}` is declared twice", super::lexer::clip(&name))) }
+        if fresh { Ok(()) } else { Err(format!("`{}` is declared twice", clip(&name))) }
     }
 
     /// The type of that name.
     pub fn find(&mut self, name: &str) -> Result<Type, String> {
         let Some(entry) = self.stack.iter().rev().find_map(|scope| scope.get(name)) else {
-            return Err(format!("there is no type `{}`", super::lexer::clip(name)));
+            return Err(format!("there is no type `{}`", clip(name)));
         };
         let (ty, cost, depth) = (&entry.ty, entry.cost, entry.depth + self.stack.len());
         check_depth(depth)?;

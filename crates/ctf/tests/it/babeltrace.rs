@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use ctf::read::{Item, Reader, Trace};
+use ctf::generic::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 
 use super::encode::{PacketSpec, packet};
@@ -46,7 +46,7 @@ fn compare(name: &str, metadata: &str, streams: &[usize], spec: PacketSpec) {
             let mut file = Vec::new();
             for sequence in 0..3 {
                 let begin = spec.begin + sequence * spec.events * spec.step;
-                // babeltrace2 2.0.4 shows an empty string as what stood in the same field of the event before: none are empty.
+                // babeltrace2 2.0.4 shows an empty string as what was in the same field of the event before: none are empty.
                 let seed = seed * 100 + sequence;
                 let spec = PacketSpec { stream: *stream, seed, begin, sequence, least: 1, ..spec };
                 let (bytes, written) = packet(&model, spec);
@@ -57,7 +57,7 @@ fn compare(name: &str, metadata: &str, streams: &[usize], spec: PacketSpec) {
         }
         let (mut lines, mut errors) = theirs(&dir);
         assert_eq!(errors, "");
-        // The same by what our printer makes of the metadata.
+        // Events read with the metadata that our printer makes.
         assert_eq!(ours(&dir).lines().count(), count);
         for _ in 0..2 {
             let (ours, theirs) = (ours(&dir), &lines);

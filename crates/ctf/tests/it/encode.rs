@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ctf::generic::Value;
 use ctf::model::{ByteOrder, Encoding, Field, IntType, Metadata, StreamClass, StructType, Type};
-use ctf::read::Value;
 use testkit::Random;
 
 /// Bits, one after the other.

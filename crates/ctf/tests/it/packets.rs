@@ -1,6 +1,6 @@
 //! Packets that are missing, cut, empty or wrong.
 
-use ctf::read::{Item, Reader, Trace};
+use ctf::generic::{Item, Reader, Trace};
 use ctf::show::{Lines, TimeFormat};
 use expect_test::{Expect, expect};
 

@@ -1,10 +1,10 @@
 //! What is printed is parsed to the same, what is written is read to the same, for random metadata.
 
+use ctf::generic::{Event, Item, Reader, Trace};
 use ctf::model::{
     Base, ByteOrder, Clock, Encoding, EnvValue, EventClass, Field, FloatType, IntType, Label, Metadata, StreamClass,
     StructType, Type,
 };
-use ctf::read::{Event, Item, Reader, Trace};
 use proptest::prelude::*;
 
 use super::encode::{PacketSpec, Written, packet};

@@ -2,9 +2,9 @@
 //! too, by babeltrace2 as well, and a later one is refused.
 
 use ctf::format::{Format, KEY};
+use ctf::generic::{Item, Reader, Trace};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
-use ctf::packet::Filler;
-use ctf::read::{Item, Reader, Trace};
+use ctf::packet::PacketWriter;
 use ctf::show::{Lines, TimeFormat};
 use ctf::trace::{self, Found};
 use events::dynamic::{self, Field, READ};
@@ -25,10 +25,10 @@ fn first(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/traces/first").join(name)
 }
 
-fn own(dir: &Path) -> Box<trace::Trace> {
+fn native(dir: &Path) -> Box<trace::Trace> {
     match trace::open(dir).expect("a trace") {
-        Found::Own(trace) => trace,
-        Found::Other => panic!("{}: not taken for a trace of this program", dir.display()),
+        Found::Native(trace) => trace,
+        Found::Foreign => panic!("{}: not taken for a trace of this program", dir.display()),
     }
 }
 
@@ -45,7 +45,7 @@ fn events(trace: &trace::Trace) -> Vec<(StreamId, Vec<u8>)> {
 #[test]
 fn traces_of_the_first_format_are_read_as_this_programs_events() {
     for (name, count) in FIRST {
-        let trace = own(&first(name));
+        let trace = native(&first(name));
         let all = events(&trace);
         assert_eq!((all.len() as u64, trace.data.damage().places, trace.missing.len()), (count, 0, 0), "{name}");
         for (stream, bytes) in &all {
@@ -68,7 +68,7 @@ fn traces_of_the_first_format_are_read_as_this_programs_events() {
 
 #[test]
 fn captures_of_the_first_format_are_whole_from_the_seventh_on() {
-    let all = events(&own(&first("captures")));
+    let all = events(&native(&first("captures")));
     let worked = all.iter().map(|(stream, bytes)| (stream, Event::parse(bytes).expect("an event")));
     let (stream, mapped) = worked.clone().find(|(_, e)| e.schema.name == "mmap").expect("mmap");
     assert_eq!((stream.scope(), stream.enabling(), mapped.cap(6), mapped.bytes_of("comm")), {
@@ -142,17 +142,17 @@ fn written(dir: &Scratch) -> Vec<(StreamId, Vec<u8>)> {
     ];
     let mut all = Vec::new();
     for (i, id) in streams.into_iter().enumerate() {
-        let mut filler = Filler::new([5; 16], id, 1000);
-        let mut bytes = filler.seal().bytes;
+        let mut writer = PacketWriter::new([5; 16], id, 1000);
+        let mut bytes = writer.close().bytes;
         let time = 2000 + 10 * i as u64;
         let fixed = Fixed { time, start: 1500, ret: -2, cpu_in: 1, cpu_out: 0, tid: 7, pid: 6, ..Fixed::default() };
         let mut n = Vec::new();
         encode::fixed(&mut n, point(), &Layout::of(point()), &Fixed { time: time + 1, ..fixed }, &[i as u64]);
         for event in [span(fixed), n] {
-            filler.push(&event);
+            writer.push(&event);
             all.push((id, event));
         }
-        bytes.extend(filler.seal().bytes);
+        bytes.extend(writer.close().bytes);
         dir.write(&id.to_string(), &bytes);
     }
     all
@@ -162,7 +162,7 @@ fn written(dir: &Scratch) -> Vec<(StreamId, Vec<u8>)> {
 fn spans_and_streams_of_every_scope_are_read_back() {
     let dir = Scratch::new("scopes");
     let all = written(&dir);
-    let trace = own(&dir);
+    let trace = native(&dir);
     assert_eq!((events(&trace), trace.data.damage().places), (all, 0));
     let (_, bytes) = &events(&trace)[0];
     let ev = Event::parse(bytes).expect("a span");
@@ -221,9 +221,9 @@ fn a_later_format_is_refused_in_one_line() {
         written(&dir);
         dir.write("metadata", metadata(&[function(), point()], version).as_bytes());
         match trace::open(&dir) {
-            Ok(Found::Own(_)) => assert!(readable, "{version}"),
+            Ok(Found::Native(_)) => assert!(readable, "{version}"),
             // Packets that are not those of the first format.
-            Ok(Found::Other) => assert_eq!(version, 1),
+            Ok(Found::Foreign) => assert_eq!(version, 1),
             Err(e) => {
                 let said = format!("its format has version {version}, and this trapline reads up to 2");
                 assert_eq!((e.to_string(), version == 1), (said, false));

@@ -1,57 +1,63 @@
 //! Integers as JSON, by the way they are shown.
 
-use super::sink::Values;
 use super::write;
 use crate::names as constants;
-use crate::options::{FdNames, Xlat};
+use crate::options::{FdNames, Options, Xlat};
 use events::generated::flags;
-use events::names::AT_FDCWD;
+use events::names::{AT_FDCWD, FdName};
 use events::{Fmt, Int, Table};
 
 /// Writes `v` as `int` says: a number, a name, an array of names, or an object of parts.
-pub fn write(sink: &mut Values<'_>, v: u64, int: &Int) {
+/// `name_of` has the names of descriptors.
+pub fn write<'n>(
+    out: &mut Vec<u8>,
+    v: u64,
+    int: &Int,
+    opts: &Options,
+    name_of: impl FnOnce(i32) -> Option<&'n FdName>,
+) {
     let v = int.fit(v);
     let unsigned = Int { signed: false, ..*int }.fit(v);
-    let raw = sink.opts.xlat == Xlat::Raw;
+    let raw = opts.xlat == Xlat::Raw;
     match int.fmt {
-        Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time | Fmt::ClockTicks => sink.put(|out| decimal(out, v, int.signed)),
-        Fmt::Hex => sink.put(|out| write::hex(out, unsigned)),
-        Fmt::Addr => sink.put(|out| write::addr(out, unsigned)),
-        Fmt::Oct => sink.put(|out| write::octal(out, unsigned)),
-        Fmt::ModeType => sink.put(|out| mode(out, unsigned)),
-        Fmt::Flags(t) if !raw => sink.put(|out| names(out, t, unsigned)),
-        Fmt::Enum(t) if !raw => sink.put(|out| name_or(out, constants::enumerated(t, v, int.size), v, int.signed)),
-        Fmt::Signal if !raw => sink.put(|out| name_or(out, constants::signal(unsigned), v, true)),
-        Fmt::IoctlCmd if !raw => sink.put(|out| name_or(out, flags::T_IOCTL.name_of(unsigned), unsigned, false)),
-        Fmt::Flags(_) | Fmt::Enum(_) | Fmt::Signal | Fmt::IoctlCmd => sink.put(|out| decimal(out, v, int.signed)),
-        Fmt::Fd => descriptor(sink, v as i32, false),
-        Fmt::Dirfd => descriptor(sink, v as i32, true),
-        Fmt::Uid => sink.put(|out| match unsigned == (Int { signed: false, ..*int }).fit(u64::MAX) {
+        Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time | Fmt::ClockTicks => decimal(out, v, int.signed),
+        Fmt::Hex => write::hex(out, unsigned),
+        Fmt::Addr => write::addr(out, unsigned),
+        Fmt::Oct => write::octal(out, unsigned),
+        Fmt::ModeType => mode(out, unsigned),
+        Fmt::Flags(t) if !raw => names(out, t, unsigned),
+        Fmt::Enum(t) if !raw => name_or(out, constants::enumerated(t, v, int.size), v, int.signed),
+        Fmt::Signal if !raw => name_or(out, constants::signal(unsigned), v, true),
+        Fmt::IoctlCmd if !raw => name_or(out, flags::T_IOCTL.name_of(unsigned), unsigned, false),
+        Fmt::Flags(_) | Fmt::Enum(_) | Fmt::Signal | Fmt::IoctlCmd => decimal(out, v, int.signed),
+        Fmt::Fd => descriptor(out, v as i32, false, opts.fd_names, name_of),
+        Fmt::Dirfd => descriptor(out, v as i32, true, opts.fd_names, name_of),
+        Fmt::Uid => match unsigned == (Int { signed: false, ..*int }).fit(u64::MAX) {
             true => out.extend_from_slice(b"-1"),
             false => write::number(out, unsigned),
-        }),
-        Fmt::Dev => sink.put(|out| device(out, unsigned)),
-        Fmt::Rlim => sink.put(|out| {
+        },
+        Fmt::Dev => device(out, unsigned),
+        Fmt::Rlim => {
             let infinite = (unsigned == u64::MAX).then_some("RLIM64_INFINITY");
             name_or(out, infinite, unsigned, false);
-        }),
-        Fmt::Handler => sink.put(|out| match unsigned {
+        }
+        Fmt::Handler => match unsigned {
             0 => write::string(out, "SIG_DFL"),
             1 => write::string(out, "SIG_IGN"),
             u64::MAX => write::string(out, "SIG_ERR"),
             a => write::hex(out, a),
-        }),
-        Fmt::Be16 => sink.put(|out| write::number(out, (unsigned as u16).swap_bytes())),
-        Fmt::Be32 => sink.put(|out| write::number(out, (unsigned as u32).swap_bytes())),
-        Fmt::Inet4 => sink.put(|out| write::string(out, &events::sockaddr::inet4_text(unsigned))),
-        Fmt::EpollData => sink.put(|out| {
+        },
+        Fmt::Be16 => write::number(out, (unsigned as u16).swap_bytes()),
+        Fmt::Be32 => write::number(out, (unsigned as u32).swap_bytes()),
+        Fmt::Inet4 => write::string(out, &events::sockaddr::inet4_text(unsigned)),
+        Fmt::EpollData => {
             out.extend_from_slice(b"{\"u32\":");
             write::number(out, unsigned as u32);
             write::key(out, "u64");
             write::number(out, unsigned);
             out.push(b'}');
-        }),
-        Fmt::WaitStatus => sink.put(|out| wait_status(out, unsigned as u32)),
+        }
+        Fmt::WaitStatus => wait_status(out, unsigned as u32),
     }
 }
 
@@ -119,7 +125,7 @@ fn device(out: &mut Vec<u8>, v: u64) {
     out.push(b'}');
 }
 
-/// What `wait4` stores (`include/uapi/linux/wait.h`; the event of a traced process stands above the low 16 bits).
+/// What `wait4` stores (`include/uapi/linux/wait.h`; the event of a traced process is above the low 16 bits).
 fn wait_status(out: &mut Vec<u8>, v: u32) {
     let signal = |out: &mut Vec<u8>, n: u32| name_or(out, constants::signal(n.into()), n.into(), false);
     if v == 0xffff {
@@ -150,23 +156,26 @@ fn wait_status(out: &mut Vec<u8>, v: u32) {
 }
 
 /// A descriptor: its number, or number and name where names are asked for and known.
-fn descriptor(sink: &mut Values<'_>, fd: i32, cwd: bool) {
-    let (pid, known, wanted) = (sink.pid, sink.names, sink.opts.fd_names);
-    let number = move |out: &mut Vec<u8>| match cwd && fd == AT_FDCWD {
+fn descriptor<'n>(
+    out: &mut Vec<u8>,
+    fd: i32,
+    cwd: bool,
+    wanted: FdNames,
+    name_of: impl FnOnce(i32) -> Option<&'n FdName>,
+) {
+    let number = |out: &mut Vec<u8>| match cwd && fd == AT_FDCWD {
         true => write::string(out, "AT_FDCWD"),
         false => write::number(out, fd),
     };
-    let name = if wanted == FdNames::No { None } else { known.fd(pid, fd) };
-    sink.put(|out| {
-        let Some(name) = name else { return number(out) };
-        out.extend_from_slice(b"{\"fd\":");
-        number(out);
-        write::key(out, "path");
-        write::bytes(out, &name.path, false);
-        if wanted == FdNames::Full && !name.detail.is_empty() {
-            write::key(out, "detail");
-            write::bytes(out, &name.detail, false);
-        }
-        out.push(b'}');
-    });
+    let name = if wanted == FdNames::No { None } else { name_of(fd) };
+    let Some(name) = name else { return number(out) };
+    out.extend_from_slice(b"{\"fd\":");
+    number(out);
+    write::key(out, "path");
+    write::bytes(out, &name.path, false);
+    if wanted == FdNames::Full && !name.detail.is_empty() {
+        write::key(out, "detail");
+        write::bytes(out, &name.detail, false);
+    }
+    out.push(b'}');
 }

@@ -1,7 +1,7 @@
 //! The values of an event as JSON, written as the walk meets them.
 //!
 //! Invariant: between two calls of a [`Sink`] method the buffer holds a valid prefix of a line. What can only be known after a
-//! value has been written (that another one follows it, that a list was cut) is put in front of it afterwards; so the start of
+//! value has been written (that another one follows it, that a list was cut) is inserted before it afterwards; so the start of
 //! the last value and of every open group is kept.
 
 use super::write;
@@ -26,7 +26,7 @@ pub struct Values<'a> {
     last: usize,
     /// Depth at which a value at exit is awaited.
     awaited: Option<usize>,
-    /// The outermost array holds one number, which stands for it.
+    /// The outermost array holds one number, which is written instead of it.
     single: bool,
     /// A field without a name awaits its value.
     nameless: bool,
@@ -45,7 +45,7 @@ impl<'a> Values<'a> {
         Values { out, opts, names, pid, stack, last: 0, awaited: None, single: false, nameless: false }
     }
 
-    /// Starts a value that stands by itself. With `single`, an array of one number is written as the number.
+    /// Starts a value that is in no group. With `single`, an array of one number is written as the number.
     pub fn value(&mut self, single: bool) {
         self.stack.clear();
         self.awaited = None;
@@ -60,7 +60,7 @@ impl<'a> Values<'a> {
         self.done(start);
     }
 
-    /// Where the next value starts, behind the key that a field without a name still needs.
+    /// Where the next value starts, after the key that a field without a name still needs.
     fn start(&mut self) -> usize {
         if std::mem::take(&mut self.nameless) {
             write::key(self.out, "value");
@@ -104,7 +104,8 @@ impl Sink for Values<'_> {
     }
 
     fn int(&mut self, v: u64, int: &Int) {
-        super::int::write(self, v, int);
+        let (opts, names, pid) = (self.opts, self.names, self.pid);
+        self.put(|out| super::int::write(out, v, int, opts, |fd| names.fd(pid, fd)));
     }
 
     fn text(&mut self, b: &[u8], cut: bool, _: Text) {

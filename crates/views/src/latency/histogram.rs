@@ -26,7 +26,7 @@ fn octave(ns: u64) -> usize {
     1 + 10 * unit + (ns / UNITS[unit].0).ilog2() as usize
 }
 
-/// The shortest duration of an octave; the largest u64 for the one behind the last.
+/// The shortest duration of an octave; the largest u64 for the one after the last.
 fn starts(octave: usize) -> u64 {
     match octave {
         0 => 0,

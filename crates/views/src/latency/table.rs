@@ -3,8 +3,8 @@
 //! Invariant: printable ASCII, whatever the names are; no line is wider than was asked for unless its numbers are.
 
 use super::{Column, Latency, Stats};
-use crate::grid::{Align, Grid, shortened};
 use crate::summary::Column as Of;
+use crate::table::{Align, Table, shortened};
 use crate::units::duration;
 
 /// Names are never shortened to less.
@@ -34,14 +34,14 @@ pub fn write(view: &Latency, out: &mut Vec<u8>) {
 }
 
 fn table(view: &Latency, rows: &[(String, &Stats)], total: &Stats, out: &mut Vec<u8>) {
-    let mut grid = Grid::new(view.columns.iter().map(|&c| heading(c, view.by.name())));
+    let mut table = Table::new(view.columns.iter().map(|&c| heading(c, view.by.name())));
     let cells = |name: &str, s: &Stats| view.columns.iter().map(|&c| cell(c, name, s, total)).collect();
-    rows.iter().for_each(|(name, s)| grid.row(cells(name, s)));
-    grid.total(cells("total", total));
+    rows.iter().for_each(|(name, s)| table.row(cells(name, s)));
+    table.total(cells("total", total));
     if let Some(i) = view.columns.iter().position(|c| *c == Column::Of(Of::Name)) {
-        grid.squeeze(i, view.width, LEAST_NAME);
+        table.squeeze(i, view.width, LEAST_NAME);
     }
-    grid.write(out);
+    table.write(out);
 }
 
 fn heading(c: Column, name: &str) -> (String, Align) {

@@ -1,6 +1,6 @@
 //! The table of a summary, in the columns of strace 6.1.
 //!
-//! Invariant: a column is as wide as its widest cell, and never narrower than strace's; numbers stand to the right.
+//! Invariant: a column is as wide as its widest cell, and never narrower than strace's; numbers are aligned to the right.
 
 use super::{Column, Row, Stats};
 
@@ -63,7 +63,7 @@ fn cell(c: Column, name: &str, s: &Stats, percent: f64) -> String {
     }
 }
 
-/// Cells to the right of their columns, names to the left; the last name without spaces behind it.
+/// Cells to the right of their columns, names to the left; the last name without spaces after it.
 fn line(row: &[String], columns: &[Column], widths: &[usize], out: &mut Vec<u8>) {
     for (i, (text, &w)) in row.iter().zip(widths).enumerate() {
         if i > 0 {

@@ -34,7 +34,7 @@ pub struct Text {
     last: Option<u64>,
 }
 
-/// Colours, by what they stand for.
+/// Colours, by what they mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colour {
     Name,

@@ -47,7 +47,7 @@ fn digits(n: u64, bits: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// ` /* 0.02 s */` behind a number of clock ticks (100 a second, USER_HZ), nothing behind 0.
+/// ` /* 0.02 s */` after a number of clock ticks (100 a second, USER_HZ), nothing after 0.
 pub fn ticks(n: u64, out: &mut Vec<u8>) {
     if n > 0 {
         out.extend_from_slice(format!(" /* {}.{:02} s */", n / 100, n % 100).as_bytes());

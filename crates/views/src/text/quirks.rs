@@ -5,7 +5,7 @@ use events::Event;
 use events::generated::structs;
 use events::walk::{self, Phase};
 
-/// Calls whose in+out arguments are shown as they were at entry, with what came back behind the result.
+/// Calls whose in+out arguments are shown as they were at entry, with what came back after the result.
 fn splits(name: &str) -> bool {
     matches!(name, "poll" | "ppoll" | "select" | "pselect6")
 }

@@ -1,4 +1,4 @@
-//! What stands behind the ` = `.
+//! What follows the ` = `.
 
 use super::number::{dec, hex, octal, signed};
 use super::sink::TextSink;

@@ -62,7 +62,7 @@ pub fn c_type(a: &Arg) -> String {
     }
 }
 
-/// Writes `type name: ` in front of an argument.
+/// Writes `type name: ` before an argument.
 pub fn declare(a: &Arg, out: &mut Vec<u8>) {
     let t = c_type(a);
     out.extend_from_slice(t.as_bytes());

@@ -97,7 +97,7 @@ impl Call {
         self.put(name, Side::Schema, Data::Bytes(b.to_vec()))
     }
 
-    /// The same, under the name that reads better for buffers.
+    /// [`Call::str`] under the name that reads better for buffers.
     pub fn bytes(self, name: &str, b: &[u8]) -> Call {
         self.str(name, b)
     }

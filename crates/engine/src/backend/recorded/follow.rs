@@ -48,8 +48,8 @@ impl Following {
         let damaged =
             |why: String| Error::failed(self.dir.display().to_string(), why, "all that came before was shown");
         match ctf::trace::open(&self.dir).map_err(|e| damaged(e.to_string()))? {
-            Found::Own(trace) => Ok(trace),
-            Found::Other => Err(damaged("it is another trace now".into())),
+            Found::Native(trace) => Ok(trace),
+            Found::Foreign => Err(damaged("it is another trace now".into())),
         }
     }
 }

@@ -5,7 +5,7 @@ mod follow;
 use super::stats::Report;
 use super::{Backend, Polled};
 use crate::control::{Order, State};
-use ctf::own::Merged;
+use ctf::native::Merged;
 use ctf::trace::Trace;
 use events::StreamId;
 use std::sync::Arc;

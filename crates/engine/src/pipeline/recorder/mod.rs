@@ -1,11 +1,11 @@
 //! Keeps events as a trace on disk, or the last ones in memory.
 //!
 //! ```text
-//! events, in order of time ─► a Filler per stream ─► sealed packets ─► queue (bounded) ─► writer thread ─► Files | Flight
+//! events, in order of time ─► a PacketWriter per stream ─► packets ─► queue (bounded) ─► writer thread ─► Files | Flight
 //! ```
 //!
 //! Whoever brings the events never waits for the disk: the queue is bounded, and [`Recorder::has_room`] says when to leave
-//! events where they are. Packets are sealed when they are full, and after half a second in any case, so that little is lost
+//! events where they are. Packets are closed when they are full, and after half a second in any case, so that little is lost
 //! when trapline is killed. Where no thread can be started, nothing is written, and every event is counted as unwritten.
 
 mod metadata;
@@ -17,7 +17,7 @@ use crate::backend::stats::Losses;
 use crate::error::{Error, Result};
 use crate::pipeline::filter::RecorderFilter;
 use ctf::folder::reason;
-use ctf::packet::{self, Filler};
+use ctf::packet::{self, PacketWriter};
 use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};
 use events::StreamId;
 pub use queue::News;
@@ -31,11 +31,11 @@ pub use totals::{StreamTotals, Totals};
 pub use writer::least_size;
 use writer::{Target, Writer};
 
-/// Mappings are told of late, and each processor's for itself: they wait so long for older ones, ns.
+/// The kernel reports mappings late, and for each processor on its own: they wait this long for older ones, ns.
 const LATE: u64 = 100_000_000;
 /// Bytes of packets that may wait for the disk.
 const QUEUE: usize = 64 << 20;
-/// A packet is sealed after this, ns, full or not: with what the writer takes, less than a second is lost with a process.
+/// A packet is closed after this, ns, full or not: with what the writer takes, less than a second is lost with a process.
 const AGE: u64 = 500_000_000;
 /// How often packets are looked at for their age, ns.
 const TICK: u64 = 20_000_000;
@@ -67,7 +67,7 @@ pub struct Config {
     pub string: usize,
 }
 
-/// A handle for those who do not bring events: to ask for a snapshot, to tell of mappings, and for news.
+/// A handle for those who do not bring events: asks for snapshots, keeps mappings, and has the news.
 #[derive(Clone)]
 pub struct Monitor(Arc<Shared>);
 
@@ -92,7 +92,7 @@ impl Monitor {
 
 /// A stream on its way.
 struct Stream {
-    filler: Filler,
+    packets: PacketWriter,
     /// Events that were taken.
     taken: u64,
 }
@@ -192,7 +192,7 @@ impl Recorder {
         self.shared.queue().counts = lines;
     }
 
-    /// Says what was lost before it came here, which the trace tells at its end.
+    /// Sets what was lost before it came here, which the end record of the trace has.
     pub fn set_losses(&mut self, lost: &Losses) {
         self.dropped.clone_from(&lost.classes);
     }
@@ -224,40 +224,40 @@ impl Recorder {
         match self.streams.get(&stream) {
             None => self.begin(stream),
             // Not only at ticks, which come late where somebody keeps the caller busy.
-            Some(s) if is_old(&s.filler, time) => self.seal(stream),
+            Some(s) if is_old(&s.packets, time) => self.close(stream),
             Some(_) => {}
         }
         let Some(s) = self.streams.get_mut(&stream) else { return };
         s.taken += 1;
-        if s.filler.push(event) {
-            self.seal(stream);
+        if s.packets.push(event) {
+            self.close(stream);
         }
     }
 
     /// The first packet of a stream is empty, so that what is lost in the second is known.
     fn begin(&mut self, stream: StreamId) {
-        let filler = Filler::new(self.uuid, stream, self.began).full_at(self.packet);
-        self.streams.insert(stream, Stream { filler, taken: 0 });
-        self.seal(stream);
+        let packets = PacketWriter::new(self.uuid, stream, self.began).full_at(self.packet);
+        self.streams.insert(stream, Stream { packets, taken: 0 });
+        self.close(stream);
     }
 
-    fn seal(&mut self, stream: StreamId) {
+    fn close(&mut self, stream: StreamId) {
         self.launch();
         let Some(s) = self.streams.get_mut(&stream) else { return };
-        let sealed = s.filler.seal();
+        let packet = s.packets.close();
         if let Outlet::Inline(writer) = &mut self.outlet {
-            if let Some(buffer) = writer.store(sealed) {
-                s.filler.reuse(buffer);
+            if let Some(buffer) = writer.store(packet) {
+                s.packets.reuse(buffer);
             }
             return;
         }
         let mut queue = self.shared.queue();
         if let Some(spare) = queue.spare.pop() {
-            s.filler.reuse(spare);
+            s.packets.reuse(spare);
         }
-        queue.bytes += sealed.bytes.len();
+        queue.bytes += packet.bytes.len();
         self.full = queue.bytes >= QUEUE;
-        queue.jobs.push_back(Job::Packet(sealed));
+        queue.jobs.push_back(Job::Packet(packet));
         drop(queue);
         self.shared.ready.notify_one();
     }
@@ -290,7 +290,7 @@ impl Recorder {
         };
     }
 
-    /// Now and then, at `now`: seals what has waited for long. `discarded` says how many events each stream has lost so far;
+    /// Now and then, at `now`: closes what has waited for long. `discarded` says how many events each stream has lost so far;
     /// of [`StreamId::MAPS`] that is known here.
     pub fn tick(&mut self, now: u64, discarded: impl Fn(StreamId) -> u64) {
         let wanted = self.next_tick <= now && std::mem::take(&mut self.shared.queue().snapshot_wanted);
@@ -303,10 +303,10 @@ impl Recorder {
         for stream in &streams {
             let Some(s) = self.streams.get_mut(stream) else { continue };
             if *stream != StreamId::MAPS {
-                s.filler.set_discarded(discarded(*stream));
+                s.packets.set_discarded(discarded(*stream));
             }
-            if is_old(&s.filler, now) || wanted && s.filler.waiting_since().is_some() {
-                self.seal(*stream);
+            if is_old(&s.packets, now) || wanted && s.packets.waiting_since().is_some() {
+                self.close(*stream);
             }
         }
         if wanted {
@@ -342,7 +342,7 @@ impl Recorder {
             self.begin(stream);
         }
         if let Some(s) = self.streams.get_mut(&stream) {
-            s.filler.set_discarded(n);
+            s.packets.set_discarded(n);
         }
     }
 
@@ -368,11 +368,11 @@ impl Recorder {
     /// What was counted on this side.
     fn counted(&self) -> Totals {
         let of =
-            |s: &Stream| StreamTotals { taken: s.taken, discarded: s.filler.discarded(), ..StreamTotals::default() };
+            |s: &Stream| StreamTotals { taken: s.taken, discarded: s.packets.discarded(), ..StreamTotals::default() };
         Totals {
             taken: self.taken.clone(),
             streams: self.streams.iter().map(|(id, s)| (*id, of(s))).collect(),
-            clamped: self.streams.values().map(|s| s.filler.clamped()).sum(),
+            clamped: self.streams.values().map(|s| s.packets.clamped()).sum(),
             first_event: self.first_event,
             dropped: self.dropped.clone(),
             ..Totals::default()
@@ -385,11 +385,11 @@ impl Recorder {
         let now = time::monotonic();
         let streams: Vec<StreamId> = self.streams.keys().copied().collect();
         for stream in streams {
-            self.seal(stream);
+            self.close(stream);
             // What was lost after the last event shows in a packet that reaches up to now.
-            if let Some(s) = self.streams.get_mut(&stream).filter(|s| s.filler.discarded() > 0) {
-                s.filler.advance(now);
-                self.seal(stream);
+            if let Some(s) = self.streams.get_mut(&stream).filter(|s| s.packets.discarded() > 0) {
+                s.packets.advance(now);
+                self.close(stream);
             }
         }
         let mut totals = self.counted();
@@ -412,9 +412,9 @@ impl Recorder {
     }
 }
 
-/// Whether a packet has waited for so long at `now` that it should be sealed.
-fn is_old(filler: &Filler, now: u64) -> bool {
-    filler.waiting_since().is_some_and(|t| now.saturating_sub(t) > AGE)
+/// Whether a packet has waited for so long at `now` that it should be closed.
+fn is_old(packets: &PacketWriter, now: u64) -> bool {
+    packets.waiting_since().is_some_and(|t| now.saturating_sub(t) > AGE)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What lies between whoever brings the events and the writer thread.
 
 use super::StreamTotals;
-use ctf::packet::Sealed;
+use ctf::packet::Packet;
 use events::StreamId;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// What the writer thread has to do.
 pub enum Job {
     /// Store a packet.
-    Packet(Sealed),
+    Packet(Packet),
     /// Write what is in memory to a directory.
     Snapshot,
 }
@@ -53,7 +53,7 @@ pub struct Queue {
     pub done: bool,
     /// What the writer has done.
     pub written: Done,
-    /// What to tell the user, oldest first.
+    /// What to report to the user, oldest first.
     pub news: Vec<News>,
     /// Somebody has asked for a snapshot.
     pub snapshot_wanted: bool,

@@ -54,13 +54,13 @@ fn call(time: u64) -> Vec<u8> {
 
 fn opened(dir: &Scratch) -> Trace {
     match ctf::trace::open(dir).expect("a trace") {
-        Found::Own(trace) => *trace,
-        Found::Other => panic!("not a trace of trapline"),
+        Found::Native(trace) => *trace,
+        Found::Foreign => panic!("not a trace of trapline"),
     }
 }
 
 /// Events of stream 0 that have left the recorder: a writer without a thread counts them at once.
-fn sealed(r: &Recorder) -> u64 {
+fn closed(r: &Recorder) -> u64 {
     r.so_far().streams.get(&StreamId::cpu(0)).map_or(0, |s| s.unwritten)
 }
 
@@ -72,14 +72,14 @@ fn no_event_waits_for_longer_than_its_age() {
     // Without a tick: somebody keeps the caller busy.
     r.event(StreamId::cpu(0), &call(t));
     r.event(StreamId::cpu(0), &call(t + AGE));
-    assert_eq!(sealed(&r), 0);
+    assert_eq!(closed(&r), 0);
     r.event(StreamId::cpu(0), &call(t + AGE + 1));
-    assert_eq!(sealed(&r), 2);
+    assert_eq!(closed(&r), 2);
     // Without an event.
     r.tick(t + 2 * AGE + 1, |_| 0);
-    assert_eq!(sealed(&r), 2);
+    assert_eq!(closed(&r), 2);
     r.tick(t + 2 * AGE + 2 + TICK, |_| 0);
-    assert_eq!(sealed(&r), 3);
+    assert_eq!(closed(&r), 3);
     // What a crash costs is less than the second that the documentation promises.
     const { assert!(AGE + TICK + LATE < 1_000_000_000) };
 }

@@ -40,13 +40,13 @@ pub struct Totals {
     pub unwritten: Vec<u64>,
     /// By stream.
     pub streams: BTreeMap<StreamId, StreamTotals>,
-    /// Records of mappings that the kernel could not write because nobody had read the earlier ones.
+    /// Records of mappings that the kernel could not write because the earlier ones had not been read.
     pub lost_mappings: u64,
     /// Events that found a ring full, by class id, as far as that is known: not those of probes, which their enablings count.
     pub dropped: Vec<(u16, u64)>,
     /// Events that went for newer ones (`--max-size`, `--flight`).
     pub overwritten: u64,
-    /// Events whose time was set to that of the event in front of them.
+    /// Events whose time was set to that of the event before them.
     pub clamped: u64,
     /// Bytes on disk.
     pub bytes: u64,

@@ -6,7 +6,7 @@ use super::metadata;
 use super::queue::{Done, Job, News, Shared};
 use super::totals::{StreamTotals, Totals};
 use ctf::end::{End, LINE};
-use ctf::packet::{self, Sealed};
+use ctf::packet::{self, Packet};
 use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};
 use events::Class;
 use std::io;
@@ -108,7 +108,7 @@ impl Writer {
         self.described = Some(text);
     }
 
-    /// Nothing more is written to files, for this reason, which the user is told once.
+    /// Nothing more is written to files, for this reason, which is reported once.
     pub fn fail(&mut self, why: io::Error) {
         if let Target::Disk(files) = &mut self.target
             && !files.failed()
@@ -120,7 +120,7 @@ impl Writer {
     }
 
     /// Stores a packet, or counts its events as unwritten; gives its buffer back where it is free.
-    pub fn store(&mut self, packet: Sealed) -> Option<Vec<u8>> {
+    pub fn store(&mut self, packet: Packet) -> Option<Vec<u8>> {
         let spare = match &mut self.target {
             Target::Disk(files) => {
                 let result = files.put(&packet);
@@ -209,7 +209,7 @@ impl Writer {
         if let Target::Disk(files) = &mut self.target {
             let mut end = End { more, failed: files.failure().map(str::to_string), ..End::default() };
             totals.describe(&mut end);
-            // What was told once of a full disk is not told again.
+            // A full disk is reported once.
             if let Err(e) = end_files(files, end)
                 && !files.failed()
             {
@@ -253,8 +253,8 @@ fn is_bookkeeping(class: u16) -> bool {
 }
 
 /// Counts the events of a packet by class.
-fn count(packet: &Sealed, by_class: &mut Vec<u64>) {
-    for e in packet::events(&packet.bytes, packet::own_length).flatten() {
+fn count(packet: &Packet, by_class: &mut Vec<u64>) {
+    for e in packet::events(&packet.bytes, packet::event_length).flatten() {
         let id = u16::from_le_bytes([e[8], e[9]]);
         if usize::from(id) >= by_class.len() {
             by_class.resize(usize::from(id) + 1, 0);

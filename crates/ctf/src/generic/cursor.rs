@@ -16,7 +16,7 @@ pub(super) struct Fault {
     pub message: Option<String>,
 }
 
-/// What reading leaves behind for what is read next: lengths, tags, times.
+/// What has been read and is needed for what is read next: lengths, tags, times.
 #[derive(Debug)]
 pub(super) struct State {
     slots: Vec<i128>,
@@ -90,7 +90,7 @@ pub(super) struct Cursor<'a> {
     pub data: &'a [u8],
     /// In bits from the start of the packet.
     pub at: u64,
-    /// Where what may be read ends, in bits; not behind the data.
+    /// Where what may be read ends, in bits; not after the data.
     pub end: u64,
 }
 

@@ -11,7 +11,7 @@ mod merge;
 
 use crate::folder::reason;
 use crate::format::{Format, Unknown};
-use crate::packet::{Info, SIGN, own_length};
+use crate::packet::{Info, SIGN, event_length};
 use events::StreamId;
 pub use merge::Merged;
 use std::ffi::OsStr;
@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// The metadata cannot be read, or says something that it may not say.
     #[error(transparent)]
-    Metadata(#[from] crate::read::Error),
+    Metadata(#[from] crate::generic::Error),
     /// A later trapline has written it.
     #[error(transparent)]
     Format(#[from] Unknown),
@@ -57,7 +57,7 @@ pub struct Place {
     pub file: u32,
     /// Offset in the file.
     pub at: u64,
-    /// What is said of it.
+    /// Its header.
     pub info: Info,
 }
 
@@ -82,12 +82,12 @@ impl Stream {
 
 /// A file whose last packet is not whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Torn {
+pub struct Truncated {
     /// The file.
     pub path: PathBuf,
     /// Where its last whole packet ends.
     pub at: u64,
-    /// Bytes behind it.
+    /// Bytes after it.
     pub rest: u64,
 }
 
@@ -156,7 +156,7 @@ pub struct Data {
     /// Streams, in their order.
     pub streams: Vec<Stream>,
     /// Files that end within a packet, or with zeros that were never written.
-    pub torn: Vec<Torn>,
+    pub truncated: Vec<Truncated>,
     /// What is in the directory and no stream of the trace: it was left alone.
     pub others: Names,
     /// Files that could not be read.
@@ -259,7 +259,7 @@ fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Resul
         Some(own) => bytes[at + 8..at + 10].copy_from_slice(&own.to_le_bytes()),
         None => return Err(format!("an event of class {id}, which the metadata does not have")),
     }
-    let Some(n) = own_length(&bytes[at..]) else {
+    let Some(n) = event_length(&bytes[at..]) else {
         return Err(format!("an event of class {id} that is not whole"));
     };
     let mut time = [0; 8];

@@ -6,8 +6,8 @@
 //!   waits for its end;
 //! - any other call ends within [`WINDOW`] of its start, or the backend has no notices.
 //!
-//! At most [`MOST`] events and [`MOST_BYTES`] wait. Beyond that the earliest goes, and what belongs in front of it stands
-//! behind it.
+//! At most [`MOST`] events and [`MOST_BYTES`] wait. Beyond that the earliest is shown, and an earlier one that comes later
+//! is shown after it.
 
 use events::Event;
 use std::cmp::Reverse;

@@ -2,14 +2,14 @@
 //!
 //! Invariant: printable ASCII, whatever the names in the trace are. Times are seconds since the first event.
 
-use super::{Count, Totals};
+use super::{Count, TraceStats};
 use crate::escape;
-use crate::grid::{Align, Grid};
+use crate::table::{Align, Table};
 use crate::text::number;
 use crate::units::seconds;
 
 /// Appends everything.
-pub fn write(t: &Totals, out: &mut Vec<u8>) {
+pub fn write(t: &TraceStats, out: &mut Vec<u8>) {
     let probes = t.probes();
     let mut total = Count::default();
     probes.iter().for_each(|(_, c)| total.join(c));
@@ -38,8 +38,8 @@ fn plain(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// What is said of the trace as a whole, a line each.
-fn whole(t: &Totals, out: &mut Vec<u8>) {
+/// The trace as a whole, a line for each fact.
+fn whole(t: &TraceStats, out: &mut Vec<u8>) {
     let trace = &t.trace;
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
@@ -66,8 +66,8 @@ fn whole(t: &Totals, out: &mut Vec<u8>) {
     };
     line("end", ending(t).to_owned());
     line("missing", missing(t));
-    if trace.torn > 0 {
-        line("torn", format!("{} bytes behind the last whole packets", trace.torn));
+    if trace.truncated > 0 {
+        line("torn", format!("{} bytes behind the last whole packets", trace.truncated));
     }
     let (events, own) = t.events();
     line("events", events.to_string());
@@ -80,7 +80,7 @@ fn whole(t: &Totals, out: &mut Vec<u8>) {
     line("clamped", at_end(trace.clamped));
 }
 
-fn ending(t: &Totals) -> &'static str {
+fn ending(t: &TraceStats) -> &'static str {
     match (t.trace.live, t.trace.ended) {
         (true, _) => "not yet: the recording goes on",
         (false, false) => "missing: the recording was cut off",
@@ -90,7 +90,7 @@ fn ending(t: &Totals) -> &'static str {
 }
 
 /// What was written and is not there, by stream; empty for nothing.
-fn missing(t: &Totals) -> String {
+fn missing(t: &TraceStats) -> String {
     const SHOWN: usize = 4;
     let of = |m: &super::Missing| {
         let events = m.events.map(|n| format!(" with {n} events")).unwrap_or_default();
@@ -124,28 +124,28 @@ fn ends(span: Option<(u64, u64)>, start: u64) -> [String; 2] {
     }
 }
 
-fn enablings(t: &Totals, out: &mut Vec<u8>) {
+fn enablings(t: &TraceStats, out: &mut Vec<u8>) {
     let numbers = ["seen", "recorded", "dropped", "filtered", "missed"].map(|h| (h, Align::Right));
-    let mut grid = Grid::new(numbers.into_iter().chain([("enabling", Align::Left)]));
+    let mut table = Table::new(numbers.into_iter().chain([("enabling", Align::Left)]));
     for e in &t.enablings {
         let mut cells: Vec<String> =
             [e.seen, e.recorded(), e.dropped, e.filtered, e.missed].iter().map(u64::to_string).collect();
         cells.push(plain(&e.name));
-        grid.row(cells);
+        table.row(cells);
     }
-    grid.write(out);
+    table.write(out);
 }
 
-fn streams(t: &Totals, start: u64, out: &mut Vec<u8>) {
+fn streams(t: &TraceStats, start: u64, out: &mut Vec<u8>) {
     let numbers = ["packets", "events", "bytes", "discarded", "first", "last"].map(|h| (h, Align::Right));
-    let mut grid = Grid::new([("stream", Align::Left)].into_iter().chain(numbers));
+    let mut table = Table::new([("stream", Align::Left)].into_iter().chain(numbers));
     for s in &t.streams {
         let events = s.events.map_or_else(|| "-".to_owned(), |n| n.to_string());
         let [first, last] = ends(s.span, start);
         let (packets, bytes) = (s.packets.to_string(), s.bytes.to_string());
-        grid.row(vec![plain(&s.name), packets, events, bytes, s.discarded.to_string(), first, last]);
+        table.row(vec![plain(&s.name), packets, events, bytes, s.discarded.to_string(), first, last]);
     }
-    grid.write(out);
+    table.write(out);
 }
 
 fn table(probes: &[(String, Count)], total: &Count, start: u64, out: &mut Vec<u8>) {
@@ -156,7 +156,7 @@ fn table(probes: &[(String, Count)], total: &Count, start: u64, out: &mut Vec<u8
     head.extend(dropped.then_some("dropped"));
     head.extend(["first", "last"]);
     let numbers = head.into_iter().map(|h| (h, Align::Right));
-    let mut grid = Grid::new(numbers.chain([("probe", Align::Left)]));
+    let mut table = Table::new(numbers.chain([("probe", Align::Left)]));
     let cells = |name: &str, c: &Count| {
         let share = 100.0 * c.bytes as f64 / total.bytes.max(1) as f64;
         let avg = c.bytes.checked_div(c.events).map_or_else(|| "-".to_owned(), |n| n.to_string());
@@ -168,7 +168,7 @@ fn table(probes: &[(String, Count)], total: &Count, start: u64, out: &mut Vec<u8
         cells.push(plain(name));
         cells
     };
-    probes.iter().for_each(|(name, c)| grid.row(cells(name, c)));
-    grid.total(cells("total", total));
-    grid.write(out);
+    probes.iter().for_each(|(name, c)| table.row(cells(name, c)));
+    table.total(cells("total", total));
+    table.write(out);
 }

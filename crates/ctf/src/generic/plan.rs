@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::build::{Builder, HEADER_ROLES};
-use crate::model::{Base, ByteOrder, Clock, Label, Metadata};
+use crate::model::{Base, ByteOrder, Clock, Label};
 
-/// Stands for no slot, no role, no clock.
+/// No slot, no role, no clock.
 pub(super) const NONE: u32 = u32::MAX;
 /// Fields whose values steer the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,30 +162,6 @@ pub struct PlanError {
 }
 
 impl Plan {
-    /// Makes the metadata ready.
-    ///
-    /// # Errors
-    /// Lengths and tags that are not found before their use or have the wrong type, and sizes that cannot be.
-    pub fn new(metadata: &Metadata) -> Result<Plan, PlanError> {
-        let mut b = Builder::new(&metadata.clocks);
-        let fail = |place| move |message| PlanError { place, message };
-        let packet_header = b.root(0, metadata.packet_header.as_ref()).map_err(fail(Place::Trace))?;
-        b.roles(packet_header, HEADER_ROLES);
-        let mut streams = HashMap::new();
-        for (i, class) in metadata.streams.iter().enumerate() {
-            let stream = b.stream(i, class)?;
-            streams.insert(class.id, Arc::new(stream));
-        }
-        Ok(Plan {
-            nodes: b.nodes,
-            slots: b.slots as usize,
-            packet_header,
-            streams,
-            clocks: metadata.clocks.clone(),
-            uuid: metadata.uuid,
-        })
-    }
-
     pub(super) fn node(&self, index: u32) -> &Node {
         &self.nodes[index as usize]
     }

@@ -1,6 +1,6 @@
 //! Aligned tables: a column is as wide as its widest cell. Cells are printable ASCII.
 
-/// Which side of its column a cell stands on.
+/// The side of its column that a cell is aligned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Text.
@@ -10,17 +10,17 @@ pub enum Align {
 }
 
 /// A table in the making.
-pub struct Grid {
+pub struct Table {
     head: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
     /// A row below a rule of its own.
     total: Option<Vec<String>>,
 }
 
-impl Grid {
+impl Table {
     /// An empty table with these headings.
-    pub fn new(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Grid {
-        Grid { head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(), rows: Vec::new(), total: None }
+    pub fn new(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Table {
+        Table { head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(), rows: Vec::new(), total: None }
     }
 
     /// Adds a row, one cell per column.
@@ -28,7 +28,7 @@ impl Grid {
         self.rows.push(cells);
     }
 
-    /// Sets the row that stands below the others and a rule.
+    /// Sets the last row, below the others and a rule.
     pub fn total(&mut self, cells: Vec<String>) {
         self.total = Some(cells);
     }
@@ -83,7 +83,7 @@ impl Grid {
     }
 }
 
-/// An escaped name in at most `room` characters: its end behind `...` where it is longer. An escape sequence is kept whole or
+/// An escaped name in at most `room` characters: `...` and its end where it is longer. An escape sequence is kept whole or
 /// left out.
 pub fn shortened(name: &str, room: usize) -> String {
     if name.len() <= room {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_lines_that_are_too_long_are_squeezed() {
-        let mut g = Grid::new([("n", Align::Right), ("name", Align::Left)]);
+        let mut g = Table::new([("n", Align::Right), ("name", Align::Left)]);
         g.row(vec!["100".into(), "short".into()]);
         g.row(vec!["1".into(), "a-name-that-is-too-long".into()]);
         g.squeeze(1, 16, 8);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The most names of probes that no schema describes.
 pub const MAX_FOREIGN: usize = 10_000;
 
-/// What is known of the trace as a whole. Empty strings and `None` stand for what is not known, and are not shown.
+/// What is known of the trace as a whole. What is not known is `None` or empty, and not shown.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The command that was traced.
@@ -39,13 +39,13 @@ pub struct Trace {
     pub live: bool,
     /// What was written and is not there any more.
     pub missing: Vec<Missing>,
-    /// Bytes behind the last whole packets.
-    pub torn: u64,
+    /// Bytes after the last whole packets.
+    pub truncated: u64,
     /// Events that could not be written, because the disk was full or worse.
     pub unwritten: u64,
     /// Events that went for newer ones (`--max-size`, `--flight`).
     pub overwritten: Option<u64>,
-    /// Events whose time was set to that of the event in front of them.
+    /// Events whose time was set to that of the event before them.
     pub clamped: Option<u64>,
 }
 
@@ -148,7 +148,7 @@ fn joined(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
 }
 
 /// The view: silent until the end.
-pub struct Totals {
+pub struct TraceStats {
     trace: Trace,
     enablings: Vec<Enabling>,
     streams: Vec<Stream>,
@@ -159,10 +159,10 @@ pub struct Totals {
     others: Count,
 }
 
-impl Totals {
+impl TraceStats {
     /// Nothing counted yet.
-    pub fn new(trace: Trace) -> Totals {
-        Totals {
+    pub fn new(trace: Trace) -> TraceStats {
+        TraceStats {
             trace,
             enablings: Vec::new(),
             streams: Vec::new(),
@@ -254,7 +254,7 @@ impl Totals {
         (self.foreign.values().fold(enabled, |n, c| n + c.events), own)
     }
 
-    /// Events that the recorder has written and that are not there: of the streams, or, where those do not tell, of all probes.
+    /// Events that the recorder has written and that are not there: of the streams, or, where those have no counts, of all probes.
     fn missing_events(&self) -> Option<u64> {
         let of_streams = self.trace.missing.iter().filter_map(|m| m.events).reduce(u64::saturating_add);
         let of_probes = self.own.iter().filter_map(Count::missing).reduce(u64::saturating_add);
@@ -265,7 +265,7 @@ impl Totals {
     /// Whether the trace is all that was written.
     fn is_whole(&self) -> bool {
         let t = &self.trace;
-        t.ended && t.missing.is_empty() && t.torn == 0 && self.missing_events().is_none_or(|n| n == 0)
+        t.ended && t.missing.is_empty() && t.truncated == 0 && self.missing_events().is_none_or(|n| n == 0)
     }
 
     fn discarded(&self) -> u64 {
@@ -312,7 +312,7 @@ impl Totals {
             "live": t.live,
             "missing": t.missing.iter().map(missing).collect::<Vec<_>>(),
             "missing_events": self.missing_events(),
-            "torn_bytes": t.torn,
+            "torn_bytes": t.truncated,
             "events": self.events().0,
             "bookkeeping": self.events().1,
             "discarded": self.discarded(),
@@ -324,7 +324,7 @@ impl Totals {
         })
     }
 
-    /// Appends [`Totals::to_json`] on one line that is safe to look at on a terminal.
+    /// Appends [`TraceStats::to_json`] on one line that is safe to look at on a terminal.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         json::value(out, &self.to_json());
         out.push(b'\n');
@@ -335,7 +335,7 @@ fn probe_name(s: &events::Schema) -> String {
     s.probe().into_owned()
 }
 
-impl View for Totals {
+impl View for TraceStats {
     fn event(&mut self, ev: &Event<'_>, _: &dyn Names, _: &mut Vec<u8>) {
         self.count(usize::from(ev.schema.id)).add(ev.bytes.len() as u64, ev.time());
     }

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::plan::{Class, Int, Kind, Labels, Length, NONE, Node, Place, PlanError, Role, StreamPlan};
-use crate::model::{Clock, Encoding, EventClass, Field, IntType, StreamClass, StructType, Type};
-use crate::tsdl::clip;
-use crate::words;
+use super::plan::{Class, Int, Kind, Labels, Length, NONE, Node, Place, Plan, PlanError, Role, StreamPlan};
+use crate::identifiers::{self, clip};
+use crate::model::{Clock, Encoding, EventClass, Field, IntType, Metadata, StreamClass, StructType, Type};
 
-/// Deepest nesting that is read.
-const MAX_DEPTH: usize = crate::tsdl::MAX_DEPTH + 1;
+/// Deepest nesting that is read: that of fields, and the struct that they are in.
+const MAX_DEPTH: usize = crate::model::MAX_DEPTH + 1;
 
-pub(super) const HEADER_ROLES: &[(&str, Role)] =
+const HEADER_ROLES: &[(&str, Role)] =
     &[("magic", Role::Magic), ("stream_id", Role::StreamId), ("stream_instance_id", Role::StreamInstance)];
 const CONTEXT_ROLES: &[(&str, Role)] = &[
     ("timestamp_begin", Role::Begin),
@@ -22,8 +21,34 @@ const CONTEXT_ROLES: &[(&str, Role)] = &[
     ("packet_seq_num", Role::Sequence),
 ];
 
+impl Plan {
+    /// Makes the metadata ready.
+    ///
+    /// # Errors
+    /// Lengths and tags that are not found before their use or have the wrong type, and sizes that cannot be.
+    pub fn new(metadata: &Metadata) -> Result<Plan, PlanError> {
+        let mut b = Builder::new(&metadata.clocks);
+        let fail = |place| move |message| PlanError { place, message };
+        let packet_header = b.root(0, metadata.packet_header.as_ref()).map_err(fail(Place::Trace))?;
+        b.roles(packet_header, HEADER_ROLES);
+        let mut streams = HashMap::new();
+        for (i, class) in metadata.streams.iter().enumerate() {
+            let stream = b.stream(i, class)?;
+            streams.insert(class.id, Arc::new(stream));
+        }
+        Ok(Plan {
+            nodes: b.nodes,
+            slots: b.slots as usize,
+            packet_header,
+            streams,
+            clocks: metadata.clocks.clone(),
+            uuid: metadata.uuid,
+        })
+    }
+}
+
 /// Nodes being made, and what their paths can refer to.
-pub(super) struct Builder<'m> {
+struct Builder<'m> {
     pub nodes: Vec<Node>,
     pub slots: u32,
     roots: [Option<u32>; 6],
@@ -213,7 +238,7 @@ impl<'m> Builder<'m> {
             return Err(format!("the tag `{}` is not an enumeration", clip(&tag.join("."))));
         };
         let by_name: HashMap<&str, usize> = options.iter().enumerate().map(|(i, f)| (f.name.as_str(), i)).collect();
-        let option = |label: &str| by_name.get(label).or_else(|| by_name.get(words::strip(label))).copied();
+        let option = |label: &str| by_name.get(label).or_else(|| by_name.get(identifiers::strip(label))).copied();
         let choices: Vec<_> = labels.ranges.iter().filter_map(|r| Some((r.0, r.1, option(&r.2)?))).collect();
         let nodes = options.iter().map(|f| self.field(f)).collect::<Result<Vec<u32>, String>>()?;
         let min = nodes.iter().map(|n| self.nodes[*n as usize].min).min().unwrap_or(0);
@@ -227,7 +252,7 @@ impl<'m> Builder<'m> {
         let before: usize = self.roots.iter().flatten().map(|root| self.members(*root)).sum();
         self.work(open + before + 16)?;
         let missing = || format!("there is no field `{}` before it", clip(&path.join(".")));
-        let start = match words::scope(path) {
+        let start = match identifiers::scope(path) {
             Some((scope, rest)) if scope == self.current => self.in_frame(0, rest),
             Some((scope, rest)) => self.roots[scope].map(|root| (root, rest)),
             None => {

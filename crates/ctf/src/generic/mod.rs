@@ -1,15 +1,15 @@
 //! Reads traces of any tracer: packets of events, merged by time.
 //!
 //! ```no_run
-//! let traces = ctf::read::find("trace".as_ref())?;
-//! let traces = traces.iter().map(|dir| ctf::read::Trace::open(dir)).collect::<Result<Vec<_>, _>>()?;
-//! for item in ctf::read::Reader::new(traces) {
+//! let traces = ctf::generic::find("trace".as_ref())?;
+//! let traces = traces.iter().map(|dir| ctf::generic::Trace::open(dir)).collect::<Result<Vec<_>, _>>()?;
+//! for item in ctf::generic::Reader::new(traces) {
 //!     match item? {
-//!         ctf::read::Item::Event(event) => println!("{:?} {}", event.time, event.class.name),
+//!         ctf::generic::Item::Event(event) => println!("{:?} {}", event.time, event.class.name),
 //!         other => eprintln!("{other:?}"),
 //!     }
 //! }
-//! # Ok::<(), ctf::read::Error>(())
+//! # Ok::<(), ctf::generic::Error>(())
 //! ```
 //!
 //! Files are read packet by packet, so memory depends on the size of packets, which is at most [`MAX_PACKET`] per stream, and not
@@ -113,7 +113,7 @@ pub enum Item {
         stream: usize,
         /// End of the packet before the gap, in nanoseconds.
         from: Option<i64>,
-        /// Begin of the packet behind it.
+        /// Begin of the packet after it.
         to: Option<i64>,
         /// How many.
         count: u64,

@@ -1,9 +1,9 @@
 //! Finds the packets of a trace: which files of the directory are its streams, and where packets begin in them.
 //!
-//! Only heads are read. Damage is passed over up to the next head; what a file ends with and is no whole packet is torn. Whatever
-//! the directory holds, looking at it ends, waits for nothing, and changes nothing.
+//! Only heads are read. Damage is passed over up to the next head; a file that does not end with a whole packet is truncated.
+//! Whatever the directory holds, looking at it ends, waits for nothing, and changes nothing.
 
-use super::{Damage, Data, Error, Names, Place, Stream, Torn};
+use super::{Damage, Data, Error, Names, Place, Stream, Truncated};
 use crate::folder::Folder;
 use crate::format::Format;
 use crate::packet::{Info, SIGN, sign};
@@ -29,7 +29,7 @@ impl Data {
             format,
             sign: sign(uuid),
             streams: Vec::new(),
-            torn: Vec::new(),
+            truncated: Vec::new(),
             others: Names::default(),
             unreadable: Names::default(),
             doubled: 0,
@@ -126,7 +126,7 @@ impl Data {
             let next = self.next_head(file, at + 1, size)?;
             let cut = !whole || own && matches!(Info::read(&head, self.format), Ok(i) if i.size <= MAX_PACKET);
             if next.is_none() && (cut || zeros(file, at, size)?) {
-                self.torn.push(Torn { path: path.into(), at, rest: size - at });
+                self.truncated.push(Truncated { path: path.into(), at, rest: size - at });
                 return Ok(());
             }
             let next = next.unwrap_or(size);
@@ -145,7 +145,7 @@ impl Data {
         self.streams[at].packets.push(place);
     }
 
-    /// Where, at `from` or behind, the next whole packet of this trace begins.
+    /// Where, at `from` or after it, the next whole packet of this trace begins.
     fn next_head(&self, file: &File, from: u64, size: u64) -> io::Result<Option<u64>> {
         let mut from = from;
         // It is near as a rule; what is read for nothing stays in proportion.

@@ -1,6 +1,6 @@
-//! Words of the metadata language: keywords, identifiers, and how names that clash with them are written.
+//! Identifiers of the metadata language: keywords, scopes, and how names that clash with them are written.
 
-/// Words that cannot name a field.
+/// Identifiers that cannot name a field.
 pub(crate) const KEYWORDS: &[&str] = &[
     "_Bool",
     "_Complex",
@@ -78,4 +78,9 @@ pub(crate) fn scope<S: AsRef<str>>(path: &[S]) -> Option<(usize, &[S])> {
         let (head, rest) = path.split_at_checked(words.len())?;
         (head.iter().map(AsRef::as_ref).eq(words.iter().copied()) && !rest.is_empty()).then_some((index, rest))
     })
+}
+
+/// An identifier as diagnostics show it: not longer than a line.
+pub(crate) fn clip(word: &str) -> String {
+    if word.chars().count() <= 60 { word.into() } else { word.chars().take(57).chain("...".chars()).collect() }
 }

@@ -5,7 +5,7 @@ use crate::complain;
 use crate::output::Output;
 use crate::show::Clocks;
 use clap::ArgMatches;
-use ctf::read::{Error as ReadError, Item, Reader, Trace, find};
+use ctf::generic::{Error as ReadError, Item, Reader, Trace, find};
 use ctf::show::{Lines, TimeFormat};
 use engine::{Error, Result};
 use std::path::Path;
