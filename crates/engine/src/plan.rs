@@ -42,7 +42,7 @@ pub enum Target {
     Pids(Vec<i32>),
     /// Every process of the machine but trapline's own.
     All {
-        /// Processes that are left out too: they read what trapline writes (see [`crate::readers`]).
+        /// Processes that are left out too: they read what trapline writes (see [`crate::output_readers`]).
         left_out: Vec<i32>,
     },
 }
