@@ -2,7 +2,8 @@
 
 use crate::show::Views;
 use engine::backend::Attached;
-use engine::plan::{Plan, Target};
+use engine::plan::Plan;
+use engine::target::Target;
 use std::io::Write;
 
 /// `--explain`: the plan; `why` its backend.

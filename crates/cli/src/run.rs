@@ -12,13 +12,14 @@ use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
 use engine::backend::stats::Report;
-use engine::pipeline::filter::{EventFilter, Filtered, RecorderFilter, Tally};
+use engine::pipeline::filter::{EventFilter, Filtered, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::{Pump, Sink};
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
 use engine::pipeline::selection::Selection;
-use engine::plan::{Plan, Target};
+use engine::plan::Plan;
 use engine::probe_diagnostics::{self, Reach};
+use engine::target::Target;
 use engine::{Error, Result};
 use events::Schema;
 use interrupts::{Interrupts, Wish};
@@ -62,9 +63,9 @@ impl Run {
         mut keep: Option<Recorder>,
         named: Option<Named>,
     ) -> Result<Run> {
-        selection.filters.extend(EventFilter::shown(&plan));
+        selection.filters.extend(plan.shown_filter());
         let mut tally = selection.filters.first().map(EventFilter::tally);
-        if let (Some(keep), Some(filter)) = (&mut keep, RecorderFilter::of(&plan)) {
+        if let (Some(keep), Some(filter)) = (&mut keep, plan.recorder_filter()) {
             tally = Some(filter.tally());
             keep.set_filter(Some(filter));
         }

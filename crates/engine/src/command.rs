@@ -1,7 +1,7 @@
 //! Finds the command that is to be started, as execvp(3) would.
 
 use crate::error::{Error, Result};
-use crate::plan::Command;
+use crate::target::Command;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

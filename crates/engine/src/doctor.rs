@@ -1,6 +1,6 @@
 //! What this machine allows, and why not.
 
-use crate::plan::{self, Backend};
+use crate::plan::Backend;
 use crate::rights;
 use std::io;
 use sys::bpf::probe::{self, Features};
@@ -167,7 +167,7 @@ fn kernel_backend(found: &Features) -> Finding {
     };
     match (rights::kernel_backend(), needed.iter().find_map(|r| r.as_ref().err())) {
         (Err(why), _) => finding(what, false, why),
-        (_, Some(e)) => finding(what, false, plan::refusal(e)),
+        (_, Some(e)) => finding(what, false, rights::refusal(e)),
         _ => finding(what, true, all),
     }
 }

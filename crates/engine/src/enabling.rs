@@ -7,13 +7,14 @@
 //! A bare name is a system call, as in strace; those of one session are carried out together ([`crate::select::Calls`]). Any
 //! other probe is an [`Enabling`] with programs, rings and counters of its own.
 
+use crate::captures::Captures;
 use crate::error::{Error, Result};
 use crate::pipeline::filter::Expression;
-use crate::plan::{CallCaptures, Target};
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::quoting;
 use crate::rights::{self, Sight};
 use crate::select::Calls;
+use crate::target::Target;
 use bpf::capture_row::Frames;
 use events::Schema;
 use events::dynamic;
@@ -21,39 +22,6 @@ use events::types::{Fmt, Int, StrKind, Type};
 use lang::filter::ir::{Leaf, Subject};
 use lang::{Diagnostic, Filter, Parsed};
 use std::collections::{HashMap, HashSet};
-
-/// What events capture beside the probe's arguments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Captures {
-    /// Frames of the kernel's stack; 0: none.
-    pub kstack: u8,
-    /// Frames of the process's stack; 0: none.
-    pub ustack: u8,
-    /// The thread's name.
-    pub comm: bool,
-}
-
-impl Captures {
-    /// Names and types of what is captured, in their order in an event.
-    fn fields(self) -> Vec<(&'static str, Type)> {
-        let stack = Type::Ptr { elem: dynamic::ADDRESS, len: Some(dynamic::READ) };
-        let all = [
-            ("comm", Type::Str(StrKind::Text), self.comm),
-            ("kstack", stack, self.kstack > 0),
-            ("ustack", stack, self.ustack > 0),
-        ];
-        all.into_iter().filter(|(.., wanted)| *wanted).map(|(name, ty, _)| (name, ty)).collect()
-    }
-
-    /// What either asks for.
-    pub fn join(self, other: Captures) -> Captures {
-        Captures {
-            kstack: self.kstack.max(other.kstack),
-            ustack: self.ustack.max(other.ustack),
-            comm: self.comm || other.comm,
-        }
-    }
-}
 
 /// Frames of a stack where no number is given.
 const FRAMES: u8 = 32;
@@ -193,6 +161,15 @@ impl Source {
     fn hidden(&self) -> Source {
         Source::Hidden { text: !matches!(self, Source::Number(_) | Source::Hidden { text: false }) }
     }
+}
+
+/// What is captured beside the arguments of a call.
+#[derive(Clone, Debug)]
+pub struct CallCaptures {
+    /// The class of its events: the call's, with captures.
+    pub schema: &'static Schema,
+    /// Frames of its stacks.
+    pub frames: Frames,
 }
 
 /// A probe that is enabled.

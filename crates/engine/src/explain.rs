@@ -1,8 +1,9 @@
 //! What a plan does and what it loses, in words: `--explain`.
 
 use crate::backend::kernel::{attach, load, ring_set};
-use crate::plan::{Backend, OnFull, Plan, Target};
+use crate::plan::{Backend, OnFull, Plan};
 use crate::select::Calls;
+use crate::target::Target;
 
 impl Plan {
     /// What will be done and what is lost, a line each; `why` this backend.

@@ -6,6 +6,7 @@
 
 pub mod backend;
 pub mod capture;
+pub mod captures;
 pub mod command;
 pub mod control;
 pub mod danger;
@@ -19,11 +20,13 @@ pub mod output_readers;
 pub mod own_events;
 pub mod pipeline;
 pub mod plan;
+mod plan_filters;
 pub mod probe_diagnostics;
 pub mod provider;
 pub mod quoting;
 pub mod returns;
 pub mod rights;
 pub mod select;
+pub mod target;
 
 pub use error::{Error, Result};

@@ -1,17 +1,16 @@
 //! What a session does: targets, selection, limits, and which backend carries it out.
 
 use crate::capture::Limits;
-use crate::enabling::Enabling;
+use crate::enabling::{CallCaptures, Enabling};
 use crate::error::{Error, Result};
 use crate::pipeline::filter::Expression;
 use crate::pipeline::threads;
 use crate::rights;
-use crate::select::Calls;
+use crate::select::{Calls, FD_CALLS, for_descriptors};
+use crate::target::Target;
 use bpf::capture_row::Frames;
 use events::Schema;
-use std::ffi::CString;
 use std::sync::Arc;
-use sys::process::{Identity, Image};
 
 /// What a full ring does to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,40 +30,6 @@ pub enum Backend {
     Ptrace,
     /// eBPF: a fraction of the cost, needs privilege.
     Kernel,
-}
-
-/// Whose events.
-#[derive(Debug)]
-pub enum Target {
-    /// A command that the session starts.
-    Command(Command),
-    /// Processes that run already.
-    Pids(Vec<i32>),
-    /// Every process of the machine but trapline's own.
-    All {
-        /// Processes that are left out too: they read what trapline writes (see [`crate::output_readers`]).
-        left_out: Vec<i32>,
-    },
-}
-
-/// A command to start.
-#[derive(Debug)]
-pub struct Command {
-    /// What to execute.
-    pub image: Image,
-    /// Its path, for messages.
-    pub path: CString,
-    /// Who it runs as, where that is not the caller.
-    pub user: Option<Identity>,
-}
-
-/// What is captured beside the arguments of a call.
-#[derive(Clone, Debug)]
-pub struct CallCaptures {
-    /// The class of its events: the call's, with captures.
-    pub schema: &'static Schema,
-    /// Frames of its stacks.
-    pub frames: Frames,
 }
 
 /// The plan of a session.
@@ -106,70 +71,6 @@ pub struct Plan {
     pub notice_ms: u32,
     /// Only calls that pass this (`--where`).
     pub filter: Option<Arc<Expression>>,
-}
-
-/// Calls whose events the descriptor table needs, whether they are shown or not.
-const FD_CALLS: &[&str] = &[
-    "open",
-    "openat",
-    "openat2",
-    "creat",
-    "close",
-    "close_range",
-    "dup",
-    "dup2",
-    "dup3",
-    "fcntl",
-    "pipe",
-    "pipe2",
-    "socket",
-    "socketpair",
-    "accept",
-    "accept4",
-    "connect",
-    "bind",
-    "listen",
-    "recvmsg",
-    "recvmmsg",
-    "epoll_create",
-    "epoll_create1",
-    "eventfd",
-    "eventfd2",
-    "signalfd",
-    "signalfd4",
-    "timerfd_create",
-    "inotify_init",
-    "inotify_init1",
-    "fanotify_init",
-    "memfd_create",
-    "memfd_secret",
-    "userfaultfd",
-    "perf_event_open",
-    "bpf",
-    "io_uring_setup",
-    "pidfd_open",
-    "pidfd_getfd",
-    "open_by_handle_at",
-    "open_tree",
-    "fsopen",
-    "fsmount",
-    "fspick",
-    "landlock_create_ruleset",
-    "mq_open",
-    "chdir",
-    "fchdir",
-    "execve",
-    "execveat",
-    "clone",
-    "clone3",
-    "fork",
-    "vfork",
-    "unshare",
-];
-
-/// Whether the table of descriptors needs a call.
-pub fn for_descriptors(s: &Schema) -> bool {
-    s.class == events::Class::Syscall && FD_CALLS.contains(&s.name)
 }
 
 impl Plan {
@@ -314,19 +215,5 @@ impl Backend {
                 ),
             ],
         }
-    }
-}
-
-/// Why the kernel backend cannot be used, and what would change it.
-pub fn refusal(e: &std::io::Error) -> String {
-    match e.kind() {
-        std::io::ErrorKind::PermissionDenied => {
-            "bpf(2) is refused (run as root, or: setcap cap_bpf,cap_perfmon+ep trapline)".into()
-        }
-        std::io::ErrorKind::NotFound => {
-            "this kernel has no type information, /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)".into()
-        }
-        std::io::ErrorKind::Unsupported => "this kernel has no bpf(2)".into(),
-        _ => format!("bpf(2): {e}"),
     }
 }

@@ -3,8 +3,9 @@
 use crate::backend::stats::Counts;
 use crate::enabling::Enabling;
 use crate::pipeline::maps::Maps;
-use crate::plan::{Plan, Target};
+use crate::plan::Plan;
 use crate::provider::LeftOut;
+use crate::target::Target;
 use events::Event;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -152,7 +153,8 @@ fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::enabling::{Captures, Request, enable};
+    use crate::captures::Captures;
+    use crate::enabling::{Request, enable};
 
     #[test]
     fn what_is_known_is_said() {

@@ -14,8 +14,9 @@
 use crate::danger::Danger;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::plan::{Plan, Target};
+use crate::plan::Plan;
 use crate::provider::file_point::FilePoint;
+use crate::target::Target;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -13,9 +13,9 @@
 //!
 //! What is not named here is refused: a new provider, a new tracepoint, a new argument.
 
-use crate::enabling::Captures;
+use crate::captures::Captures;
 use crate::error::{Error, Result};
-use crate::plan::{Plan, Target};
+use crate::target::Target;
 use lang::Filter;
 use lang::filter::ir::{Leaf, Value};
 use std::io;
@@ -169,12 +169,12 @@ fn shut_out(root: bool, paranoid: Option<i32>) -> std::result::Result<(), String
 /// change it.
 pub fn kernel_backend_is_usable() -> std::result::Result<(), String> {
     kernel_backend()?;
-    sys::bpf::probe::usable().map_err(|e: io::Error| crate::plan::refusal(&e))
+    sys::bpf::probe::usable().map_err(|e: io::Error| refusal(&e))
 }
 
 /// Refuses targets that the real user could not trace with ptrace(2). Asked again when they are attached to: one may have become
 /// another program meanwhile, and from then on the programs see to it.
-pub fn of_targets(plan: &Plan) -> Result<()> {
+pub fn of_targets(target: &Target) -> Result<()> {
     if is_root() {
         return Ok(());
     }
@@ -182,7 +182,7 @@ pub fn of_targets(plan: &Plan) -> Result<()> {
     if let Err(why) = kernel_backend() {
         return Err(Error::failed("--backend kernel", why, "use --backend ptrace"));
     }
-    match &plan.target {
+    match target {
         Target::Command(_) => Ok(()),
         Target::All { .. } => Err(Error::failed(
             "-a",
@@ -201,6 +201,20 @@ pub fn of_targets(plan: &Plan) -> Result<()> {
                 Err(e) => Err(Error::failed("-p", e.to_string(), "use --backend ptrace")),
             }
         }
+    }
+}
+
+/// Why the kernel backend cannot be used, and what would change it.
+pub fn refusal(e: &std::io::Error) -> String {
+    match e.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "bpf(2) is refused (run as root, or: setcap cap_bpf,cap_perfmon+ep trapline)".into()
+        }
+        std::io::ErrorKind::NotFound => {
+            "this kernel has no type information, /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)".into()
+        }
+        std::io::ErrorKind::Unsupported => "this kernel has no bpf(2)".into(),
+        _ => format!("bpf(2): {e}"),
     }
 }
 

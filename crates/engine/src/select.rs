@@ -297,6 +297,70 @@ impl Outcomes {
     }
 }
 
+/// Calls whose events the descriptor table needs, whether they are shown or not.
+pub const FD_CALLS: &[&str] = &[
+    "open",
+    "openat",
+    "openat2",
+    "creat",
+    "close",
+    "close_range",
+    "dup",
+    "dup2",
+    "dup3",
+    "fcntl",
+    "pipe",
+    "pipe2",
+    "socket",
+    "socketpair",
+    "accept",
+    "accept4",
+    "connect",
+    "bind",
+    "listen",
+    "recvmsg",
+    "recvmmsg",
+    "epoll_create",
+    "epoll_create1",
+    "eventfd",
+    "eventfd2",
+    "signalfd",
+    "signalfd4",
+    "timerfd_create",
+    "inotify_init",
+    "inotify_init1",
+    "fanotify_init",
+    "memfd_create",
+    "memfd_secret",
+    "userfaultfd",
+    "perf_event_open",
+    "bpf",
+    "io_uring_setup",
+    "pidfd_open",
+    "pidfd_getfd",
+    "open_by_handle_at",
+    "open_tree",
+    "fsopen",
+    "fsmount",
+    "fspick",
+    "landlock_create_ruleset",
+    "mq_open",
+    "chdir",
+    "fchdir",
+    "execve",
+    "execveat",
+    "clone",
+    "clone3",
+    "fork",
+    "vfork",
+    "unshare",
+];
+
+/// Whether the table of descriptors needs a call.
+pub fn for_descriptors(s: &Schema) -> bool {
+    s.class == events::Class::Syscall && FD_CALLS.contains(&s.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

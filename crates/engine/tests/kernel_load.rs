@@ -2,9 +2,11 @@
 
 use engine::backend::kernel::load::{load, load_filtered};
 use engine::capture::Limits;
-use engine::enabling::{Captures, call_captures};
-use engine::plan::{Backend, OnFull, Plan, Target};
+use engine::captures::Captures;
+use engine::enabling::call_captures;
+use engine::plan::{Backend, OnFull, Plan};
 use engine::select::Calls;
+use engine::target::Target;
 use testkit::skip;
 
 fn plan(calls: Calls, string: usize) -> Plan {

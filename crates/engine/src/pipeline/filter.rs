@@ -11,7 +11,6 @@
 //! is shown where the filter can be decided before the call is carried out.
 
 use crate::pipeline::threads::Threads;
-use crate::plan::{Plan, for_descriptors};
 use crate::select::Calls;
 use events::generated as g;
 use events::names::Names;
@@ -303,12 +302,6 @@ impl EventFilter {
         EventFilter { filter, looks, tally, known: Mutex::default() }
     }
 
-    /// For the events of a session that are shown; none where nothing is filtered.
-    pub fn shown(plan: &Plan) -> Option<EventFilter> {
-        let filter = Arc::clone(plan.filter.as_ref()?);
-        Some(EventFilter::new(filter, |s| plan.calls.contains(s) && !plan.filters_in_kernel(s)))
-    }
-
     /// What it has held back, also later.
     pub fn tally(&self) -> Arc<Tally> {
         Arc::clone(&self.tally)
@@ -353,13 +346,9 @@ pub struct RecorderFilter {
 }
 
 impl RecorderFilter {
-    /// Of a session; none where nothing is filtered. Calls that the table of descriptors needs are kept, whether they pass
-    /// or not: who reads the trace asks the filter again.
-    pub fn of(plan: &Plan) -> Option<RecorderFilter> {
-        let filter = Arc::clone(plan.filter.as_ref()?);
-        let looks =
-            |s: &Schema| plan.calls.contains(s) && !plan.filters_in_kernel(s) && !(plan.fd_names && for_descriptors(s));
-        Some(RecorderFilter { filter: EventFilter::new(filter, looks), threads: Threads::default() })
+    /// Asks `filter` about the classes that `looks` names; all others pass.
+    pub fn new(filter: Arc<Expression>, looks: impl Fn(&Schema) -> bool) -> RecorderFilter {
+        RecorderFilter { filter: EventFilter::new(filter, looks), threads: Threads::default() }
     }
 
     /// What it has held back, also later.
@@ -376,21 +365,4 @@ impl RecorderFilter {
         self.threads.after(&ev);
         passes
     }
-}
-
-/// The filters that the programs of the kernel backend carry out, as [`bpf::syscalls::Session::filters`] wants them. A call that is seen
-/// and not filtered there has one that is always true.
-pub fn in_programs(plan: &Plan) -> Vec<(u32, Filter)> {
-    let Some(filter) = &plan.filter else { return Vec::new() };
-    let seen = plan.seen_calls();
-    let Ok(always) = lang::filter::parse("true", &[]) else { return Vec::new() };
-    let mut filters = Vec::new();
-    let mut some = false;
-    for nr in 0..g::X86_64.len() as u32 {
-        let Some(s) = schema::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else { continue };
-        let own = filter.of(s).filter(|_| plan.filters_in_kernel(s)).cloned();
-        some |= own.is_some();
-        filters.extend(own.or_else(|| always.check(s).ok()).map(|f| (nr, f)));
-    }
-    if some { filters } else { Vec::new() }
 }

@@ -66,7 +66,7 @@ impl<'a> Attacher<'a> {
                 fresh.into_iter().map(|tid| (tid, time::monotonic(), proc::comm(tid).unwrap_or_default())).collect();
             let mut say = |tid, at, comm: &Vec<u8>, call: Option<in_flight::InFlight>| {
                 settled = 0;
-                let ((uid, gid), who) = (crate::backend::ids(tid), (pid as u32, tid as u32));
+                let ((uid, gid), who) = (crate::backend::ids::ids(tid), (pid as u32, tid as u32));
                 merge.push(&own_events::process(&events::generated::P_ATTACH, at, who, &[0, uid, gid], &[comm]));
                 if let Some(call) = call.filter(|c| c.wanted(&seen)) {
                     merge.push(&call.notice(1));

@@ -12,8 +12,9 @@ use crate::backend::stats::{Counts, Losses, Passed, Spent, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::own_events;
-use crate::plan::{Plan, Target as PlanTarget};
+use crate::plan::Plan;
 use crate::provider::kernel_name;
+use crate::target::Target as PlanTarget;
 use bpf::scratch;
 use bpf::syscalls::{self, Maps, Session, Source, state};
 use bpf::{BtfOffsets, frame::Generated};
@@ -65,7 +66,7 @@ pub struct Loaded {
 /// Most of the time goes into the verifier, which takes several programs at once: what waits for nothing runs in threads. They
 /// have all ended when this returns.
 pub fn load(plan: &Plan) -> Result<Loaded> {
-    load_filtered(plan, crate::pipeline::filter::in_programs(plan))
+    load_filtered(plan, plan.program_filters())
 }
 
 /// The same with filters of the selected calls, as [`Session::filters`] wants them.
@@ -93,7 +94,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
     let made = made.map_err(|e| refused("BPF maps", &e))?;
     if let PlanTarget::All { left_out } = &plan.target {
-        super::system_wide::leave_out(&made.tasks, left_out);
+        super::left_out::leave_out(&made.tasks, left_out);
     }
     let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
     let users = if all.any(|f| f.needs().uid || f.needs().gid) { users(&btf) } else { None };
@@ -125,7 +126,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     }
     if let PlanTarget::All { left_out } = &plan.target {
         // The threads that have loaded the programs may still be on their way out.
-        super::system_wide::leave_out(&made.tasks, left_out);
+        super::left_out::leave_out(&made.tasks, left_out);
     }
     let (mut links, mut slow_links) = (Vec::new(), Vec::new());
     for (attach, program) in &loaded {

@@ -16,6 +16,7 @@ mod ending;
 mod filtered;
 mod in_flight;
 mod launch;
+mod left_out;
 pub mod load;
 mod missed;
 mod orders;
@@ -35,7 +36,8 @@ use crate::control::{Order, State};
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::pipeline::merge::Merge;
-use crate::plan::{Plan, Target};
+use crate::plan::Plan;
+use crate::target::Target;
 use attach_pids::Attacher;
 use bpf::syscalls::state;
 use events::StreamId;
@@ -69,11 +71,7 @@ impl Kernel {
         };
         // The kernel measures as long as the descriptor is held.
         let measuring = if plan.measure { sys::bpf::info::enable_stats().ok() } else { None };
-        let filters = if plan.call_filters.is_empty() {
-            crate::pipeline::filter::in_programs(plan)
-        } else {
-            plan.call_filters.clone()
-        };
+        let filters = if plan.call_filters.is_empty() { plan.program_filters() } else { plan.call_filters.clone() };
         let (mut loaded, later) = load::begin(plan, filters)?;
         let mut later = Some(later);
         let own = |name: &str| {
@@ -101,12 +99,12 @@ impl Kernel {
                     attacher.attach(pid, &mut alive, &mut merge)?;
                 }
                 // What has become another program since it was asked is seen by the programs from now on, and was not before.
-                crate::rights::of_targets(plan)?;
+                crate::rights::of_targets(&plan.target)?;
                 loaded.begin();
             }
             Target::All { left_out } => {
                 // Threads that began since the first time.
-                system_wide::leave_out(&loaded.tasks, left_out);
+                left_out::leave_out(&loaded.tasks, left_out);
                 if let Some(proc_scan) = &mut proc_scan {
                     proc_scan.attached(left_out);
                 }

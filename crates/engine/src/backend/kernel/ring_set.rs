@@ -113,8 +113,9 @@ pub fn make(probes: &[Enabling], cpus: u32, buffer: usize) -> io::Result<Vec<Rin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::enabling::{Captures, Request, enable};
-    use crate::plan::Target;
+    use crate::captures::Captures;
+    use crate::enabling::{Request, enable};
+    use crate::target::Target;
 
     fn enabled(of: &[String]) -> Vec<Enabling> {
         let requests: Vec<Request> = of.iter().map(|text| Request::parse(text).unwrap()).collect();

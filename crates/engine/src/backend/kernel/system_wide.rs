@@ -14,30 +14,13 @@ use crate::own_events;
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
 use crate::select::Calls;
-use bpf::syscalls::state;
 use events::generated::P_ATTACH;
 use std::collections::HashSet;
 use std::os::fd::AsRawFd;
-use sys::bpf::map::Map;
 use sys::{proc, process, time};
 
 /// Processes that are looked at between two rounds of draining.
 const AT_ONCE: usize = 32;
-
-/// Marks every thread of trapline, of its descendants and of `readers` as left out. A thread that begins later inherits the mark.
-pub fn leave_out(tasks: &Map, readers: &[i32]) {
-    let own: Vec<i32> = std::iter::once(process::own_pid()).chain(proc::descendants(process::own_pid())).collect();
-    for (pids, mark) in [(readers, state::LEFT_OUT), (&own[..], state::OWN)] {
-        for &pid in pids {
-            for tid in proc::threads(pid).unwrap_or_default() {
-                // One that is gone needs no mark.
-                if let Ok(fd) = process::pidfd(tid, tid != pid) {
-                    let _ = tasks.update(&fd.as_raw_fd().to_le_bytes(), &super::initial(mark, tid), 0);
-                }
-            }
-        }
-    }
-}
 
 /// What is left to look at after the programs are attached.
 pub struct ProcScan {
@@ -52,7 +35,7 @@ pub struct ProcScan {
 fn tell(pid: i32, tid: i32, merge: &mut Merge) {
     let now = time::monotonic();
     if let Some(comm) = proc::comm(tid) {
-        let (uid, gid) = crate::backend::ids(tid);
+        let (uid, gid) = crate::backend::ids::ids(tid);
         merge.push(&own_events::process(&P_ATTACH, now, (pid as u32, tid as u32), &[0, uid, gid], &[&comm]));
     }
 }

@@ -3,7 +3,8 @@
 use super::refusal::refused;
 use super::{descriptors, orders, tables, task_ids};
 use crate::error::{Error, Result};
-use crate::plan::{Plan, Target as PlanTarget};
+use crate::plan::Plan;
+use crate::target::Target as PlanTarget;
 use bpf::btf_offsets::{BtfOffsets, Credentials};
 use bpf::syscalls::{Rights, Session};
 use std::io;

@@ -13,7 +13,7 @@
 
 use super::emit::{Emitter, End};
 use super::thread::{Pending, Thread};
-use crate::backend::ids;
+use crate::backend::ids::ids;
 use crate::capture::{self, Limits};
 use events::generated as g;
 use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};

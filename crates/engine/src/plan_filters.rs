@@ -1,0 +1,45 @@
+//! Where the filter of a session is asked: in the kernel's programs, on the way to the views, on the way to the recorder.
+
+use crate::pipeline::filter::{EventFilter, RecorderFilter};
+use crate::plan::Plan;
+use crate::select::for_descriptors;
+use events::generated as g;
+use events::{Schema, schema};
+use lang::Filter;
+use std::sync::Arc;
+
+impl Plan {
+    /// For the events of the session that are shown; none where nothing is filtered.
+    pub fn shown_filter(&self) -> Option<EventFilter> {
+        let filter = Arc::clone(self.filter.as_ref()?);
+        Some(EventFilter::new(filter, |s| self.calls.contains(s) && !self.filters_in_kernel(s)))
+    }
+
+    /// For those that are kept; none where nothing is filtered. Calls that the table of descriptors needs are kept, whether they pass or
+    /// not: who reads the trace asks the filter again.
+    pub fn recorder_filter(&self) -> Option<RecorderFilter> {
+        let filter = Arc::clone(self.filter.as_ref()?);
+        let looks =
+            |s: &Schema| self.calls.contains(s) && !self.filters_in_kernel(s) && !(self.fd_names && for_descriptors(s));
+        Some(RecorderFilter::new(filter, looks))
+    }
+
+    /// The filters that the programs of the kernel backend carry out, as [`bpf::syscalls::Session::filters`] wants them. A call that is seen
+    /// and not filtered there has one that is always true.
+    pub fn program_filters(&self) -> Vec<(u32, Filter)> {
+        let Some(filter) = &self.filter else { return Vec::new() };
+        let seen = self.seen_calls();
+        let Ok(always) = lang::filter::parse("true", &[]) else { return Vec::new() };
+        let mut filters = Vec::new();
+        let mut some = false;
+        for nr in 0..g::X86_64.len() as u32 {
+            let Some(s) = schema::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
+                continue;
+            };
+            let own = filter.of(s).filter(|_| self.filters_in_kernel(s)).cloned();
+            some |= own.is_some();
+            filters.extend(own.or_else(|| always.check(s).ok()).map(|f| (nr, f)));
+        }
+        if some { filters } else { Vec::new() }
+    }
+}
