@@ -92,7 +92,8 @@ $B mount -t tracefs tracefs sys/kernel/tracing
 $B ifconfig lo 127.0.0.1 up
 for d in proc sys dev; do $B umount -l /$d; done
 export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-exec $B switch_root /new /bin/sh "$($B sed -n 's/.*trapline_vm=\([^ ]*\).*/\1/p' /new/proc/cmdline)"
+$B cp /run.sh run/trapline-vm
+exec $B switch_root /new /bin/sh /run/trapline-vm
 "#;
 
 /// Runs the chore.
@@ -143,7 +144,10 @@ pub fn try_out(to: &Path) -> Result<Tally> {
         }
         Some(status) => bail!("the tests ended with status {status}"),
         None if ended.in_time => bail!("the machine ended before the tests"),
-        None => cannot(&format!("the tests took longer than {} s", BUDGET.as_secs())),
+        None => {
+            let why = format!("the tests took longer than {} s", BUDGET.as_secs());
+            skips::add(to, &format!("{TIER}:time"), "vm", &why).map(|()| Tally::default())
+        }
     }
 }
 
@@ -192,10 +196,8 @@ fn boot(package: &Path, tests: &[&str], limit: Option<Duration>) -> Result<Ended
     fs::create_dir_all(&dir)?;
     let kernel = dir.join("kernel");
     succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&kernel))?;
-    let initramfs = initramfs(&dir, &kernel)?;
-    let script = dir.join("run.sh");
-    fs::write(&script, script_of(&test_binary()?, tests))?;
-    let mut ended = watch(qemu(&kernel, &initramfs, &script)?, limit)?;
+    let initramfs = initramfs(&dir, &kernel, &script_of(&test_binary()?, tests))?;
+    let mut ended = watch(qemu(&kernel, &initramfs)?, limit)?;
     let left_out = SLOW.iter().filter(|slow| tests.iter().any(|t| slow.contains(t)));
     ended.skips.extend(left_out.map(|test| skipped("vm:speed", test, "the emulated machine is slow")));
     Ok(ended)
@@ -295,7 +297,7 @@ fn find(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     later.iter().find_map(|d| find(d, wanted))
 }
 
-fn initramfs(dir: &Path, kernel: &Path) -> Result<PathBuf> {
+fn initramfs(dir: &Path, kernel: &Path, script: &str) -> Result<PathBuf> {
     let tree = dir.join("initramfs");
     for sub in ["bin", "proc", "sys", "dev", "host", "rw", "new", "modules"] {
         fs::create_dir_all(tree.join(sub))?;
@@ -315,6 +317,7 @@ fn initramfs(dir: &Path, kernel: &Path) -> Result<PathBuf> {
     }
     fs::write(tree.join("modules/order"), order)?;
     fs::write(tree.join("init"), INIT)?;
+    fs::write(tree.join("run.sh"), script)?;
     succeed(Command::new("chmod").arg("755").arg(tree.join("init")))?;
     let names = succeed(Command::new("find").arg(".").current_dir(&tree))?;
     let mut cpio = Command::new("cpio");
@@ -353,13 +356,13 @@ fn script_of(binary: &str, tests: &[&str]) -> String {
     )
 }
 
-fn qemu(kernel: &Path, initramfs: &Path, script: &Path) -> Result<std::process::Child> {
+fn qemu(kernel: &Path, initramfs: &Path) -> Result<std::process::Child> {
     let image = find(&kernel.join("boot"), &|f| f.starts_with("vmlinuz")).context("the package has no vmlinuz")?;
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args(["-accel", "tcg,thread=single", "-cpu", "max,la57=off", "-smp", "2", "-m", "4G"]);
     qemu.args(["-nographic", "-no-reboot"]);
     qemu.arg("-kernel").arg(image).arg("-initrd").arg(initramfs).arg("-append");
-    qemu.arg(format!("console=ttyS0 quiet panic=-1 edd=off trapline_vm={}", script.display()));
+    qemu.arg("console=ttyS0 quiet panic=-1 edd=off");
     qemu.args(["-fsdev", "local,id=host,path=/,security_model=none,multidevs=remap,readonly=on"]);
     qemu.args(["-device", "virtio-9p-pci,fsdev=host,mount_tag=host"]);
     qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("qemu-system-x86_64")

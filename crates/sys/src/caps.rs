@@ -3,7 +3,7 @@
 //! Capabilities belong to threads: what is dropped before a thread is started, it never has. Processes forked before keep
 //! theirs.
 
-use crate::check;
+use crate::check::check;
 use std::io;
 
 /// Kill anybody's processes.

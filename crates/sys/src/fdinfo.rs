@@ -2,7 +2,7 @@
 //!
 //! A socket is looked at through pidfd_getfd(2), which asks for the rights of ptrace: the copy is closed at once. Linux 5.6.
 
-use crate::check;
+use crate::check::check;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

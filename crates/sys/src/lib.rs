@@ -6,6 +6,7 @@
 pub mod bpf;
 pub mod btf;
 pub mod caps;
+mod check;
 pub mod fdinfo;
 mod mapping;
 pub mod maps;
@@ -24,10 +25,3 @@ pub mod span;
 pub mod time;
 pub mod tracefs;
 pub mod users;
-
-use std::io;
-
-/// Turns the -1 of a libc call into the error of `errno`.
-fn check(ret: libc::c_long) -> io::Result<libc::c_long> {
-    if ret == -1 { Err(io::Error::last_os_error()) } else { Ok(ret) }
-}

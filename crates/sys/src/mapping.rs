@@ -54,3 +54,9 @@ impl Drop for Mapping {
         unsafe { libc::munmap(self.base.cast(), self.len) };
     }
 }
+
+/// The machine's page size.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: no arguments that matter.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}

@@ -1,6 +1,6 @@
 //! Reading another process's memory with process_vm_readv(2).
 
-use crate::check;
+use crate::check::check;
 use std::io;
 
 /// Bytes of a page of the machine.

@@ -1,6 +1,6 @@
 //! The share of the processors that the calling thread gets.
 
-use crate::check;
+use crate::check::check;
 use std::io;
 
 /// The highest priority of a thread that shares its processor with others (setpriority(2)): it gets most of it, and never all.

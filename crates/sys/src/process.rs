@@ -1,6 +1,6 @@
 //! Making processes: fork, exec, sessions, descriptors.
 
-use crate::check;
+use crate::check::check;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -307,7 +307,7 @@ pub fn wait_readable(fd: &impl AsFd, time: Duration) -> io::Result<bool> {
     let time = libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
     // SAFETY: one entry and a time, both ours; no mask.
     let ready = unsafe { libc::ppoll(&mut fds, 1, &time, std::ptr::null()) };
-    match crate::check(ready.into()) {
+    match crate::check::check(ready.into()) {
         Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(false),
         other => other.map(|n| n > 0),
     }

@@ -1,6 +1,6 @@
 //! ptrace(2): attach, resume, inspect, and wait.
 
-use crate::check;
+use crate::check::check;
 use std::io;
 
 /// Options of a seized thread (`include/uapi/linux/ptrace.h`).

@@ -4,7 +4,7 @@
 //! (Linux 5.11, `kernel/seccomp.c`, seccomp_cache_prepare) and their cost is next to nothing.
 //! **A filter outlives its tracer, and RET_TRACE without a tracer fails the call with ENOSYS.**
 
-use crate::check;
+use crate::check::check;
 use crate::ptrace::ARCH_X86_64;
 use std::io;
 

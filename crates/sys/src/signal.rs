@@ -1,6 +1,6 @@
 //! Signals: dispositions, handlers that only count, timers that only interrupt.
 
-use crate::check;
+use crate::check::check;
 use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

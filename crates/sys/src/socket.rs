@@ -1,6 +1,6 @@
 //! Unix stream sockets that only their owner can reach: directories checked, names taken safely, peers known.
 
-use crate::check;
+use crate::check::check;
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io;

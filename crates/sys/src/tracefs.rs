@@ -4,7 +4,7 @@
 //! (fsopen(2), Linux 5.2): an instance that no path leads to, which goes with the descriptor. Everything is opened below one
 //! descriptor, which is found once and closes at exec.
 
-use crate::check;
+use crate::check::check;
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::fmt;

@@ -3,7 +3,8 @@
 //! A map that holds one value per CPU is read and written as one block: the values of all possible CPUs in a row, each
 //! padded to 8 bytes. Task storage is keyed by a pidfd.
 
-use super::{Attr, Command, at, call, call_fd, page_size};
+use super::{Attr, Command, at, call, call_fd};
+use crate::mapping::page_size;
 use crate::mapping::{Mapping, Mode};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

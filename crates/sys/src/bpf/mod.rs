@@ -191,7 +191,7 @@ pub(crate) unsafe fn call(command: Command, attr: &mut Attr) -> io::Result<i32> 
     }
     // SAFETY: the block is ours and as long as said; the addresses in it are the caller's promise.
     let ret = unsafe { libc::syscall(libc::SYS_bpf, command as u32, attr.0.as_mut_ptr(), ATTR_SIZE) };
-    crate::check(ret).map(|r| r as i32)
+    crate::check::check(ret).map(|r| r as i32)
 }
 
 /// As [`call`], for commands that return a descriptor.
@@ -207,13 +207,7 @@ pub(crate) unsafe fn call_fd(command: Command, attr: &mut Attr) -> io::Result<Ow
 pub fn raise_memory_limit() -> io::Result<()> {
     let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: a valid structure.
-    crate::check(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &all) }.into()).map(drop)
-}
-
-/// The machine's page size.
-pub(crate) fn page_size() -> usize {
-    // SAFETY: no arguments that matter.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+    crate::check::check(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &all) }.into()).map(drop)
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ fn load(spec: &ProgramSpec) -> io::Result<Program> {
 }
 
 fn ring() -> io::Result<()> {
-    let map = Map::ring("trapline_probe", super::page_size() as u32)?;
+    let map = Map::ring("trapline_probe", crate::mapping::page_size() as u32)?;
     Ring::new(&map).map(drop)
 }
 

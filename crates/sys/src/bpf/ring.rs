@@ -13,7 +13,7 @@
 //! `each` has returned. The positions and each length are checked by [`crate::span`]; a ring that says nonsense is given up.
 
 use super::map::{Map, MapKind};
-use super::page_size;
+use crate::mapping::page_size;
 use crate::mapping::{Mapping, Mode};
 use crate::span::{self, Nonsense};
 use std::io;

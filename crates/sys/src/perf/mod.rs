@@ -12,7 +12,7 @@ pub mod attach;
 pub mod record;
 pub mod ring;
 
-use crate::check;
+use crate::check::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};

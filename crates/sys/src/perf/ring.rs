@@ -13,8 +13,7 @@
 
 use super::Event;
 use super::record::HEADER;
-use crate::bpf::page_size;
-use crate::mapping::{Mapping, Mode};
+use crate::mapping::{Mapping, Mode, page_size};
 use crate::span::{self, Nonsense};
 use std::io;
 use std::os::fd::AsFd;

@@ -1,6 +1,6 @@
 //! The memory that both sides map: its layout, and the words by which they meet.
 
-use crate::check;
+use crate::check::check;
 use crate::mapping::{Mapping, Mode};
 use crate::ring::control::Page;
 use crate::span::{self, Nonsense, Span};
