@@ -358,10 +358,16 @@ pub fn row_with(schema: &Schema, wanted: bool, limits: Limits, frames: Frames) -
     let at_entry = u16::from(reads_at_entry(schema)) * AT_ENTRY;
     put(FLAGS, (u16::from(wanted) * WANTED) | at_entry | descriptors(schema));
     for i in 0..6 {
-        put(ARGS + 2 * i as i16, if i < schema.own_args() { layout.args[i].0 } else { layout.fixed as u16 });
+        put(
+            ARGS + 2 * i as i16,
+            if i < events::registry::own_args(schema) { layout.args[i].0 } else { layout.fixed as u16 },
+        );
     }
     for i in 0..CAPTURES {
-        let place = layout.args.get(schema.own_args() + i).filter(|_| schema.own_args() + i < schema.args.len());
+        let place = layout
+            .args
+            .get(events::registry::own_args(schema) + i)
+            .filter(|_| events::registry::own_args(schema) + i < schema.args.len());
         put(CAPTURED + 2 * i as i16, place.map_or(layout.fixed as u16, |(at, _)| *at));
     }
     r[FIXED as usize] = layout.fixed as u8;
@@ -369,7 +375,7 @@ pub fn row_with(schema: &Schema, wanted: bool, limits: Limits, frames: Frames) -
     let mut nested = [0; 2];
     for (n, t) in layout.tails.iter().take(MAX_OPS as usize).enumerate() {
         let arg = &schema.args[usize::from(t.arg)];
-        let mut op = match usize::from(t.arg) < schema.own_args() {
+        let mut op = match usize::from(t.arg) < events::registry::own_args(schema) {
             true => op_for(schema, t.arg, &arg.ty, t.shape, limits),
             false => capture_op(t.arg, arg.name, frames),
         };
@@ -432,7 +438,7 @@ mod tests {
     /// The program stores every argument as 8 bytes, in the order of the arguments, and then times, result and processors.
     #[test]
     fn nothing_that_is_stored_earlier_stands_behind_a_narrow_argument() {
-        for s in events::schema::syscalls().filter(|s| s.name != "raw" && s.args.len() <= 6) {
+        for s in events::registry::syscalls().filter(|s| s.name != "raw" && s.args.len() <= 6) {
             let l = Layout::of(s);
             for (i, (at, _)) in l.args.iter().enumerate().take(s.args.len()).filter(|(_, (_, width))| *width == 4) {
                 let behind = |(_, (other, _)): &(usize, &(u16, u8))| *other == at + 4;
@@ -444,7 +450,7 @@ mod tests {
 
     #[test]
     fn every_tail_has_an_op() {
-        for s in events::schema::syscalls().filter(|s| s.name != "raw") {
+        for s in events::registry::syscalls().filter(|s| s.name != "raw") {
             let r = row(s, true, Limits { string: 32, verbose: false });
             let l = Layout::of(s);
             let ins = l.tails.iter().filter(|t| !t.out).count();

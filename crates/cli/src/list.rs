@@ -6,7 +6,8 @@ use engine::provider::{self, Probe, glob};
 use engine::rights;
 use engine::select::Calls;
 use engine::{Error, Result};
-use events::schema::{Ret, Schema, syscalls};
+use events::registry::syscalls;
+use events::schema::{Ret, Schema};
 
 /// Prints the probes that match: `PROVIDER:REST`, or system calls where no provider is named.
 pub fn run(m: &ArgMatches) -> Result<u8> {

@@ -247,7 +247,7 @@ impl Run {
             n * u64::from(s.is_some_and(|s| s.class == events::Class::Probe || self.pump.selection.calls.contains(s)))
         };
         match kept {
-            Some(totals) => (0..).zip(&totals.taken).map(|(id, n)| of(events::schema::by_id(id), *n)).sum(),
+            Some(totals) => (0..).zip(&totals.taken).map(|(id, n)| of(events::registry::by_id(id), *n)).sum(),
             None => {
                 let seen: u64 = self.pump.counters().map(|(s, n)| of(Some(s), n.seen)).sum();
                 seen.saturating_sub(self.tally.as_ref().map_or(0, |t| t.total().total()))

@@ -50,7 +50,7 @@ impl Stats {
         let counted = taken.filter_map(|(id, &seen)| {
             let dropped = t.unwritten.get(id).copied().unwrap_or(0);
             let counters = Counters { seen, recorded: seen - dropped, dropped, filtered: 0 };
-            events::schema::by_id(id as u16).map(|schema| (schema, counters))
+            events::registry::by_id(id as u16).map(|schema| (schema, counters))
         });
         let first = t.first_event.map(|t| t.saturating_sub(started));
         let mut stats = Stats::of(counted.collect(), first, lost, missed);
@@ -67,7 +67,7 @@ impl Stats {
     ) -> Stats {
         // All events of a class may be lost, or missed.
         for (id, _) in missed.classes.iter().chain(&lost.classes) {
-            if let Some(schema) = events::schema::by_id(*id).filter(|s| !counted.iter().any(|(c, _)| c.id == s.id)) {
+            if let Some(schema) = events::registry::by_id(*id).filter(|s| !counted.iter().any(|(c, _)| c.id == s.id)) {
                 counted.push((schema, Counters::default()));
             }
         }
@@ -136,7 +136,7 @@ impl Stats {
     /// Adds calls that were held back before anybody counted them as seen, and what `--where` has held back in all.
     pub fn add_filtered(&mut self, unseen: &Filtered, all: Option<(&Expression, &Filtered)>) {
         for (id, n) in &unseen.classes {
-            let Some(schema) = events::schema::by_id(*id) else { continue };
+            let Some(schema) = events::registry::by_id(*id) else { continue };
             let probe = self
                 .probes
                 .entry(schema.probe().into_owned())

@@ -379,7 +379,7 @@ fn made(class: &EventClass) -> Option<u16> {
 
 /// Makes the class of a call with captures: its fields are those of the call, and for each capture an address and what was read.
 fn captured(base: u16, class: &EventClass) -> Option<u16> {
-    let base = events::schema::by_id(base).filter(|s| s.class == Class::Syscall)?;
+    let base = events::registry::by_id(base).filter(|s| s.class == Class::Syscall)?;
     let fields = &class.fields.as_ref()?.fields;
     let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
     let mut captures = Vec::new();
@@ -431,7 +431,7 @@ mod tests {
         let stack = T::Ptr { elem: ADDRESS, len: Some(READ) };
         let fields = [("comm", T::Str(StrKind::Text)), ("kstack", stack), ("ustack", stack)];
         let fields = fields.map(|(name, ty)| Field { name: name.into(), ty });
-        for base in events::schema::syscalls() {
+        for base in events::registry::syscalls() {
             for wanted in [&fields[..], &fields[..1], &fields[2..]] {
                 let schema = with_captures(base, wanted).unwrap();
                 assert_eq!(captured(base.id, &event_class(schema)), Some(schema.id), "{}", base.name);
@@ -562,7 +562,7 @@ mod tests {
         let known = known(&metadata);
         assert_eq!(known[900], Some(read as u16));
         assert_eq!((known[read], known[write]), (None, None));
-        let close = events::schema::by_name("close").unwrap().id;
+        let close = events::registry::by_name("close").unwrap().id;
         assert_eq!(known[usize::from(close)], Some(close));
     }
 }

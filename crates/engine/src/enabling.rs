@@ -395,7 +395,7 @@ pub fn call_captures(requests: &[Request], more: Captures, seen: &Calls) -> Resu
         }
     }
     let mut all = Vec::new();
-    for call in events::schema::syscalls().filter(|s| s.name != "raw" && seen.contains(s)) {
+    for call in events::registry::syscalls().filter(|s| s.name != "raw" && seen.contains(s)) {
         let own = of_calls.iter().filter(|(calls, _)| calls.contains(call));
         let captures = own.fold(Captures::default(), |sum, (_, captures)| sum.join(*captures));
         if captures == Captures::default() {
@@ -429,7 +429,7 @@ pub fn call_filters(requests: &[Request], seen: &Calls) -> Result<Vec<(u32, Filt
     for (set, text) in &sets {
         let Some(text) = text else { continue };
         let selected: Vec<&Schema> =
-            events::schema::syscalls().filter(|s| s.name != "raw" && set.contains(s)).collect();
+            events::registry::syscalls().filter(|s| s.name != "raw" && set.contains(s)).collect();
         let typed = lang::filter::parse(text, &[]).and_then(|parsed| parsed.check_all(&selected));
         let typed = typed.map_err(|d| mistake(selected.first().map_or("", |s| s.name), text, &d))?;
         for (s, filter) in selected.iter().zip(typed) {
@@ -446,7 +446,7 @@ pub fn call_filters(requests: &[Request], seen: &Calls) -> Result<Vec<(u32, Filt
     let always = lang::filter::parse("true", &[]).map_err(|d| mistake("", "true", &d))?;
     let mut filters = Vec::new();
     for nr in 0..events::generated::X86_64.len() as u32 {
-        let Some(s) = events::schema::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
+        let Some(s) = events::registry::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
             continue;
         };
         let own = by_class.get(&s.id).cloned();

@@ -78,7 +78,7 @@ impl Plan {
     pub fn seen_calls(&self) -> Calls {
         let mut calls = self.calls.clone();
         let mut also = |names: &[&str]| {
-            names.iter().filter_map(|name| events::schema::by_name(name)).for_each(|s| calls.insert(s));
+            names.iter().filter_map(|name| events::registry::by_name(name)).for_each(|s| calls.insert(s));
         };
         if self.fd_names {
             also(FD_CALLS);

@@ -4,7 +4,7 @@ use crate::pipeline::filter::{EventFilter, RecorderFilter};
 use crate::plan::Plan;
 use crate::select::for_descriptors;
 use events::generated as g;
-use events::{Schema, schema};
+use events::{Schema, registry};
 use lang::Filter;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Plan {
         let mut filters = Vec::new();
         let mut some = false;
         for nr in 0..g::X86_64.len() as u32 {
-            let Some(s) = schema::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
+            let Some(s) = registry::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
                 continue;
             };
             let own = filter.of(s).filter(|_| self.filters_in_kernel(s)).cloned();

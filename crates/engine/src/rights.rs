@@ -260,7 +260,7 @@ mod tests {
         assert!(!with("uprobe:/bin/sh:main", 1, 0, false) && !with("profile:hz:99", 4, 0, false));
         assert!(with("interval:ms:2", 0, 0, false));
         assert!(!with("interval:ms:2", 0, 1, false) && !with("interval:ms:2", 0, 0, true));
-        let schema = events::schema::by_name("getppid").unwrap();
+        let schema = events::registry::by_name("getppid").unwrap();
         let filter = |text: &str| lang::filter::parse(text, &[]).unwrap().check(schema).unwrap();
         for text in ["pid == 1", "nsecs > 1 && tid == 1", "comm == \"x\"", "uid == 0 || gid == 0"] {
             assert!(of_filter("interval:ms:2", Sight::Anonymous, &filter(text)).is_err(), "{text}");

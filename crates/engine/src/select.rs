@@ -5,7 +5,8 @@
 
 use crate::error::{Error, Result};
 use crate::near::nearest;
-use events::schema::{self, Schema, Sets};
+use events::registry;
+use events::schema::{Schema, Sets};
 
 /// A set of calls. Calls that no table knows belong to it only when it is everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Calls {
     }
     /// Whether every call belongs to it.
     pub fn is_all(&self) -> bool {
-        self.unknown && schema::syscalls().all(|s| self.bits[usize::from(s.id)])
+        self.unknown && registry::syscalls().all(|s| self.bits[usize::from(s.id)])
     }
     /// Adds one.
     pub fn insert(&mut self, s: &Schema) {
@@ -46,7 +47,7 @@ impl Calls {
     }
     /// How many.
     pub fn len(&self) -> usize {
-        schema::syscalls().filter(|s| s.name != "raw" && self.contains(s)).count()
+        registry::syscalls().filter(|s| s.name != "raw" && self.contains(s)).count()
     }
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
@@ -54,7 +55,7 @@ impl Calls {
     }
     /// Their names.
     pub fn names(&self) -> Vec<&'static str> {
-        schema::syscalls().filter(|s| s.name != "raw" && self.contains(s)).map(|s| s.name).collect()
+        registry::syscalls().filter(|s| s.name != "raw" && self.contains(s)).map(|s| s.name).collect()
     }
     /// For each x86_64 number, whether it belongs to the set.
     pub fn by_number(&self) -> Vec<bool> {
@@ -113,7 +114,7 @@ impl Calls {
 
     fn add_where(&mut self, want: impl Fn(&Schema) -> bool) -> bool {
         let mut found = false;
-        for s in schema::syscalls().filter(|s| s.name != "raw" && want(s)) {
+        for s in registry::syscalls().filter(|s| s.name != "raw" && want(s)) {
             self.bits[usize::from(s.id)] = true;
             found = true;
         }
@@ -184,7 +185,7 @@ fn unknown_call(name: &str) -> Error {
         let todo = format!("use 'trapline record -e {name}'");
         return Error::usage(format!("-e {name}"), "a probe, and trace shows system calls", todo);
     }
-    let near = nearest(name, schema::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
+    let near = nearest(name, registry::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
     Error::usage(format!("-e {name}"), "no such system call", format!("did you mean {}?", near.join(", ")))
 }
 
@@ -367,7 +368,7 @@ mod tests {
 
     fn names(set: &str) -> Vec<&'static str> {
         let c = Calls::parse(set).unwrap();
-        schema::syscalls().filter(|s| s.name != "raw" && c.contains(s)).map(|s| s.name).collect()
+        registry::syscalls().filter(|s| s.name != "raw" && c.contains(s)).map(|s| s.name).collect()
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use engine::capture::{Call, Limits, Memory, tails};
 use events::encode::{self, Fixed};
 use events::event::{Cap, Event};
-use events::layout::Layout;
-use events::schema::by_name;
+use events::registry::by_name;
 use std::collections::BTreeMap;
 
 /// Memory made of pieces; everything else is unmapped.
@@ -32,7 +31,7 @@ impl Memory for Fake {
 /// The event of a call over a memory, with strings of at most `string` bytes.
 fn event(name: &str, args: &[u64], ret: i64, mem: &mut Fake, string: usize) -> Vec<u8> {
     let schema = by_name(name).unwrap();
-    let layout = Layout::by_id(schema.id).unwrap();
+    let layout = events::registry::layout(schema.id).unwrap();
     let limits = Limits { string, text: 0, verbose: false };
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let caps = tails(&Call { schema, layout, args, result: None }, mem, limits, 0, &mut before);
@@ -103,7 +102,7 @@ fn hostile_lengths_are_bounded() {
 #[test]
 fn every_call_survives_any_arguments() {
     let mut mem = Fake::default().with(0, &vec![0xff; 1 << 16]).with(0x7fff_0000, &vec![0; 4096]);
-    for s in events::schema::syscalls() {
+    for s in events::registry::syscalls() {
         for v in [0, 1, 8, 0xfff0, 0x7fff_0000, u64::MAX, i64::MIN as u64] {
             for ret in [0, 1, 4096, -1, -512, i64::MAX] {
                 let raw = event(s.name, &[v; 8], ret, &mut mem, 64);

@@ -3,13 +3,13 @@
 use engine::pipeline::fdtable::FdTable;
 use events::encode::{self, Fixed};
 use events::event::Event;
-use events::layout::{Layout, Shape};
+use events::layout::Shape;
 use events::names::{AT_FDCWD, Names};
-use events::{Schema, generated as g, schema};
+use events::{Schema, generated as g, registry};
 
 /// An event of process `pid` with string tails filled from `strings` in order.
 fn event(s: &'static Schema, pid: u32, args: &[u64], ret: i64, strings: &[&[u8]]) -> Vec<u8> {
-    let l = Layout::by_id(s.id).unwrap();
+    let l = events::registry::layout(s.id).unwrap();
     let mut out = Vec::new();
     let f = Fixed { pid, tid: pid, ret, cap: 0b01_0101_0101, ..Fixed::default() };
     encode::fixed(&mut out, s, l, &f, args);
@@ -45,7 +45,7 @@ impl Table {
         self.feed(&event(&g::P_FD, pid, &[0, 0, fd as u64, flags], 0, &[path, b""]));
     }
     fn call(&mut self, pid: u32, name: &str, args: &[u64], ret: i64, strings: &[&[u8]]) {
-        self.feed(&event(schema::by_name(name).unwrap(), pid, args, ret, strings));
+        self.feed(&event(registry::by_name(name).unwrap(), pid, args, ret, strings));
     }
     fn fork(&mut self, pid: u32, child: u32, flags: u64) {
         self.feed(&event(&g::P_FORK, pid, &[0, child.into(), child.into(), flags], 0, &[b""]));
@@ -123,7 +123,7 @@ fn arguments_have_old_names_and_results_new_ones() {
     let mut t = Table::new();
     t.fd(1, 3, b"/new", 0);
     t.fd(1, 9, b"/old", 0);
-    let raw = event(schema::by_name("dup2").unwrap(), 1, &[3, 9], 9, &[]);
+    let raw = event(registry::by_name("dup2").unwrap(), 1, &[3, 9], 9, &[]);
     let ev = Event::parse(&raw).unwrap();
     t.0.before(&ev);
     assert_eq!(t.0.fd(1, 9).map(|n| &n.path[..]), Some(&b"/old"[..]));

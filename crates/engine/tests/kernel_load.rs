@@ -71,7 +71,7 @@ fn the_verifier_takes_the_programs() {
 fn filters(text: &str) -> Vec<(u32, lang::Filter)> {
     let parsed = lang::filter::parse(text, &[]).unwrap_or_else(|e| panic!("{}", e.block("", text)));
     let numbers = 0..events::generated::X86_64.len() as u32;
-    numbers.filter_map(|nr| Some((nr, parsed.check(events::schema::by_number(nr.into())?).ok()?))).collect()
+    numbers.filter_map(|nr| Some((nr, parsed.check(events::registry::by_number(nr.into())?).ok()?))).collect()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use bpf::syscalls::{self, Maps, Session, Source, state};
 use engine::capture::{Call, Limits, Memory, tails};
 use events::Event;
 use events::encode::{self, Fixed};
-use events::layout::{CAP_START_UNKNOWN, Layout};
+use events::layout::CAP_START_UNKNOWN;
 use events::schema::Schema;
 use events::types::{Len, LenFrom, Switch, Type};
 use lang::Verdict;
@@ -100,7 +100,7 @@ impl Memory for User<'_> {
 
 /// What the backends that read memory from user space make of a call.
 fn captured(schema: &'static Schema, args: &[u64; 6], ret: i64, memory: &[u8]) -> Vec<u8> {
-    let layout = Layout::by_id(schema.id).expect("a layout");
+    let layout = events::registry::layout(schema.id).expect("a layout");
     let limits = Limits { string: STRING as usize, text: 0, verbose: false };
     let args = &args[..schema.args.len().min(6)];
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -336,7 +336,7 @@ fn the_programs_capture_what_the_other_backends_do() {
     let mut different: BTreeMap<&str, (u64, String)> = BTreeMap::new();
     let mut compared = 0;
     for nr in 0..events::generated::X86_64.len() as u32 {
-        let Some(schema) = events::schema::by_number(nr.into()) else { continue };
+        let Some(schema) = events::registry::by_number(nr.into()) else { continue };
         if OTHERWISE.iter().any(|(name, _)| *name == schema.name) {
             continue;
         }
@@ -396,7 +396,7 @@ fn filters(event: &Event<'_>) -> Vec<String> {
 /// The filters of this call and of some near it, as one program may have them.
 fn with_neighbours(text: &str, nr: u32) -> Vec<(u32, lang::Filter)> {
     let parsed = lang::filter::parse(text, &[]).unwrap_or_else(|e| panic!("{}", e.block("", text)));
-    let filter = |nr: u32| parsed.check(events::schema::by_number(nr.into())?).ok();
+    let filter = |nr: u32| parsed.check(events::registry::by_number(nr.into())?).ok();
     (nr.saturating_sub(3)..nr + 4).filter_map(|nr| Some((nr, filter(nr)?))).collect()
 }
 
@@ -405,7 +405,7 @@ fn filters_decide_as_the_evaluator_does() {
     let mut random = Random::new(0x7261_706c_696e_6502);
     let [mut passed, mut rejected] = [0; 2];
     for nr in 0..events::generated::X86_64.len() as u32 {
-        let Some(schema) = events::schema::by_number(nr.into()) else { continue };
+        let Some(schema) = events::registry::by_number(nr.into()) else { continue };
         let (memory, args, ret) = (random.memory(), std::array::from_fn(|_| random.argument()), random.result());
         let bytes = match filtered(schema, nr, &args, ret, &memory, (None, Vec::new())).1.pop() {
             Some(bytes) if schema.name != "rt_sigreturn" => bytes,
@@ -445,7 +445,7 @@ fn filters_decide_as_the_evaluator_does() {
 
 #[test]
 fn filters_know_the_ids_of_the_session_s_namespace() {
-    let close = events::schema::by_name("close").unwrap();
+    let close = events::registry::by_name("close").unwrap();
     let inner = Some(Namespace { thread_pid: 40, group_leader: 48, number: 0 });
     for (text, namespace, passes) in [
         ("pid == 20 && tid == 21", None, true),
@@ -466,7 +466,7 @@ fn filters_know_the_ids_of_the_session_s_namespace() {
 
 /// A machine whose task is in a call of close that began at 1000.
 fn in_close(flags: i32) -> Machine {
-    let mut m = machine(events::schema::by_name("close").unwrap(), 3, &[]);
+    let mut m = machine(events::registry::by_name("close").unwrap(), 3, &[]);
     m.time = 5000;
     let mut value = vec![0; state::SIZE as usize];
     let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
@@ -519,7 +519,7 @@ fn a_call_that_does_not_return_has_no_result() {
 /// On a whole machine: what a thread makes of its returns from calls, each a number, a result and whether it was entered; with
 /// these flags in its task storage before.
 fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
-    let schema = events::schema::by_name("getppid").expect("a row");
+    let schema = events::registry::by_name("getppid").expect("a row");
     let nr = schema.x86_64.expect("a number");
     let offsets = BtfOffsets { thread_status: 8, task_signal: 32, signal_exec: 8, ..BtfOffsets::default() };
     let session = Session { system_wide: true, ..Session::default() };
@@ -600,14 +600,14 @@ fn arrays_of_messages_are_captured_message_by_message() {
         ("sendmmsg", 307, 5, 5),
         ("sendmmsg", 307, 5, 1),
     ] {
-        let schema = events::schema::by_name(name).expect("a call");
+        let schema = events::registry::by_name(name).expect("a call");
         let (args, memory) = ([3, BASE, n, 0, 0, 0], messages(n));
         let (want, have) = (captured(schema, &args, ret, &memory), traced(schema, nr, &args, ret, &memory));
         assert_eq!(difference(schema, &want, &have, |_| true), None, "{name} = {ret}");
         assert!(ret <= 0 || have.len() > 120 * ret as usize, "{name}: {} bytes", have.len());
     }
     // What there is no room for is cut, behind a whole message.
-    let schema = events::schema::by_name("recvmmsg").expect("a call");
+    let schema = events::registry::by_name("recvmmsg").expect("a call");
     let (args, memory) = ([3, BASE, 100, 0, 0, 0], messages(100));
     let (want, have) = (captured(schema, &args, 100, &memory), traced(schema, 299, &args, 100, &memory));
     let (want, have) = (Event::parse(&want).expect("an event"), Event::parse(&have).expect("an event"));
@@ -667,7 +667,7 @@ fn a_session_that_is_stopped_holds_calls_back() {
 fn a_session_that_can_be_stopped_records_every_call_as_any_other_does() {
     let mut random = Random::new(0x7261_706c_696e_6503);
     for nr in 0..events::generated::X86_64.len() as u32 {
-        let Some(schema) = events::schema::by_number(nr.into()) else { continue };
+        let Some(schema) = events::registry::by_number(nr.into()) else { continue };
         for round in 0..4 {
             let (memory, args) = (random.memory(), std::array::from_fn(|_| random.argument()));
             let ret = if round == 0 { 5000 } else { random.result() };
@@ -702,7 +702,7 @@ fn a_session_that_can_be_stopped_records_every_call_as_any_other_does() {
 fn a_call_that_became_wanted_too_late_to_be_read_is_not_shown() {
     let limits = RowLimits { string: STRING, verbose: false };
     for (name, events) in [("execve", 0), ("close", 1)] {
-        let schema = events::schema::by_name(name).expect("a row");
+        let schema = events::registry::by_name(name).expect("a row");
         let nr = schema.x86_64.expect("a number");
         let (offsets, session) = (offsets(None), Session { switch: Some(0), ..Session::default() });
         let mut m = machine(schema, nr, &[0; 64]);

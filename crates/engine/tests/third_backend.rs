@@ -37,7 +37,7 @@ impl Backend for Fake {
         if !room || self.left == 0 || self.stopped {
             return Polled { events: 0, ended: self.left == 0 || self.stopped };
         }
-        let schema = events::schema::by_name("getppid").expect("a call");
+        let schema = events::registry::by_name("getppid").expect("a call");
         let fixed = Fixed { time: 1000 - self.left, start: 900, ret: 42, tid: 7, pid: 7, ..Fixed::default() };
         let mut event = Vec::new();
         encode::fixed(&mut event, schema, &Layout::of(schema), &fixed, &[]);

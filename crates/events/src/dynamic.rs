@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn a_call_with_captures_is_the_call() {
-        let open = crate::schema::by_name("openat").unwrap();
+        let open = crate::registry::by_name("openat").unwrap();
         let fields = [
             Field { name: "comm".into(), ty: Type::Str(StrKind::Text) },
             Field { name: "ustack".into(), ty: Type::Ptr { elem: ADDRESS, len: Some(READ) } },
         ];
         let s = with_captures(open, &fields).unwrap();
         assert!(std::ptr::eq(s, with_captures(open, &fields).unwrap()) && s.id != open.id);
-        assert_eq!((s.base, s.own_args(), s.args.len()), (open.id, 4, 6));
+        assert_eq!((s.base, crate::registry::own_args(s), s.args.len()), (open.id, 4, 6));
         assert_eq!((s.name, s.class, s.probe().as_ref()), ("openat", Class::Syscall, "syscall:openat"));
         let mut bytes = Vec::new();
         let fixed = Fixed { time: 7, tid: 2, pid: 1, cap: 1 << 2 | 1 << 8 | 1 << 10, ret: 3, ..Fixed::default() };
@@ -194,7 +194,7 @@ mod tests {
     fn every_call_has_room_for_captures() {
         let stack = Type::Ptr { elem: ADDRESS, len: Some(READ) };
         let fields = ["comm", "kstack", "ustack"].map(|name| Field { name: name.into(), ty: stack });
-        for call in crate::schema::syscalls() {
+        for call in crate::registry::syscalls() {
             let s = with_captures(call, &fields).unwrap();
             // What the programs of calls have room for: see bpf::capture_row.
             assert!(Layout::of(s).fixed < 128 && Layout::of(s).tails.len() <= 16, "{}", call.name);

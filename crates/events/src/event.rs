@@ -1,48 +1,9 @@
 //! Reading events: a view over the bytes that [`crate::encode`] wrote.
 
+pub use crate::cap::{Cap, Malformed};
 use crate::layout::{self, Layout, Shape};
 use crate::message::Cursor;
 use crate::schema::{Class, FIRST_CAPS, MAX_ARGS, Schema};
-
-/// The bytes are not an event of their class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
-
-impl std::fmt::Display for Malformed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("malformed event")
-    }
-}
-impl std::error::Error for Malformed {}
-
-/// What became of a read from the target's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cap {
-    /// Not tried.
-    None,
-    /// All of it was read.
-    Whole,
-    /// Only a part of it was asked for.
-    Cut,
-    /// The memory could not be read.
-    Fault,
-}
-
-impl Cap {
-    /// From the lowest two bits.
-    pub fn from_bits(b: u8) -> Cap {
-        match b & 3 {
-            0 => Cap::None,
-            1 => Cap::Whole,
-            2 => Cap::Cut,
-            _ => Cap::Fault,
-        }
-    }
-    /// As two bits.
-    pub fn bits(self) -> u8 {
-        self as u8
-    }
-}
 
 /// A tail's bytes, without its length prefix for all but the nested shapes.
 #[derive(Clone, Copy, Debug)]
@@ -72,8 +33,8 @@ impl<'a> Event<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Event<'a>, Malformed> {
         let id = bytes.get(layout::ID..layout::ID + 2).ok_or(Malformed)?;
         let id = u16::from_le_bytes([id[0], id[1]]);
-        let schema = crate::schema::by_id(id).ok_or(Malformed)?;
-        let layout = Layout::by_id(id).ok_or(Malformed)?;
+        let schema = crate::registry::by_id(id).ok_or(Malformed)?;
+        let layout = crate::registry::layout(id).ok_or(Malformed)?;
         Event::with(bytes, schema, layout)
     }
 

@@ -24,7 +24,6 @@
 
 use crate::schema::{Class, Dir, MAX_ARGS, Schema};
 use crate::types::{StrKind, Type};
-use std::sync::LazyLock;
 
 /// Offset of the class id.
 pub const ID: usize = 8;
@@ -187,15 +186,5 @@ impl Layout {
             }
         }
         l
-    }
-
-    /// The layout of the class `id`, computed once.
-    pub fn by_id(id: u16) -> Option<&'static Layout> {
-        static ALL: LazyLock<Vec<Layout>> =
-            LazyLock::new(|| crate::generated::SCHEMAS.iter().map(|s| Layout::of(s)).collect());
-        match ALL.get(usize::from(id)) {
-            Some(l) => Some(l),
-            None => crate::dynamic::by_id(id).map(|(_, l)| l),
-        }
     }
 }

@@ -11,6 +11,7 @@
 //! Pure: nothing here reads a file, a clock or another process. Every stage of trapline reads the schemas of this crate
 //! and nothing else; no stage knows a system call by name unless it is one of the few named overrides.
 
+pub mod cap;
 pub mod dynamic;
 pub mod encode;
 pub mod errno;
@@ -18,9 +19,12 @@ pub mod event;
 #[rustfmt::skip]
 pub mod generated;
 pub mod layout;
+pub mod memory;
 pub mod message;
 pub mod names;
+pub mod registry;
 pub mod schema;
+pub mod sink;
 pub mod sockaddr;
 pub mod stream;
 pub mod types;

@@ -7,7 +7,7 @@
 //!                       u16 length, name bytes, iov, u16 length, control bytes }
 //! ```
 
-use crate::event::{Cap, Malformed};
+use crate::cap::{Cap, Malformed};
 
 /// Bytes of `struct msghdr` on 64-bit Linux (`include/linux/socket.h`, struct user_msghdr).
 pub const MSGHDR: usize = 56;

@@ -1,30 +1,7 @@
 //! Schemas: what a probe's event carries.
 
+pub use crate::types::Dir;
 use crate::types::{Cond, Int, Type};
-
-/// When an argument's memory is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dir {
-    /// At entry (and every scalar).
-    In,
-    /// At exit.
-    Out,
-    /// At both.
-    InOut,
-    /// At exit, and only when the call was interrupted (the remaining time of a sleep).
-    OutIntr,
-}
-
-impl Dir {
-    /// Read at entry.
-    pub fn reads_in(self) -> bool {
-        matches!(self, Dir::In | Dir::InOut)
-    }
-    /// Read at exit.
-    pub fn reads_out(self) -> bool {
-        !matches!(self, Dir::In)
-    }
-}
 
 /// An argument of a call, or a field of a `process:` event.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,11 +107,6 @@ impl Schema {
         self.extent == Extent::Span
     }
 
-    /// How many of its arguments are of the call or probe itself; captures come after them.
-    pub fn own_args(&self) -> usize {
-        if self.base == self.id { self.args.len() } else { by_id(self.base).map_or(0, |s| s.args.len()) }
-    }
-
     /// Index of the argument `name`.
     pub fn arg(&self, name: &str) -> Option<usize> {
         self.args.iter().position(|a| a.name == name)
@@ -185,28 +157,4 @@ impl Schema {
             _ => v,
         }
     }
-}
-
-/// The schema of an event's header id.
-pub fn by_id(id: u16) -> Option<&'static Schema> {
-    match crate::generated::SCHEMAS.get(usize::from(id)) {
-        Some(s) => Some(s),
-        None => crate::dynamic::by_id(id).map(|(s, _)| s),
-    }
-}
-
-/// The schema of a call by its number on x86_64.
-pub fn by_number(nr: u64) -> Option<&'static Schema> {
-    let id = *crate::generated::X86_64.get(usize::try_from(nr).ok()?)?;
-    if id == u16::MAX { None } else { by_id(id) }
-}
-
-/// The schema of a call by its name.
-pub fn by_name(name: &str) -> Option<&'static Schema> {
-    syscalls().find(|s| s.name == name)
-}
-
-/// All calls.
-pub fn syscalls() -> impl Iterator<Item = &'static Schema> {
-    crate::generated::SCHEMAS.iter().copied().filter(|s| s.class == Class::Syscall)
 }

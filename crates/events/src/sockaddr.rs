@@ -1,8 +1,9 @@
 //! Socket addresses and control messages, by family (`include/uapi/linux/{un,in,in6,netlink,if_packet}.h`, 6.18).
 
 use crate::generated::flags;
+use crate::memory::{self, DEC};
+use crate::sink::{Group, Sink, Text};
 use crate::types::{Fmt, Int};
-use crate::walk::{DEC, Group, Sink, Text};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 const AF_UNIX: u16 = 1;
@@ -134,7 +135,7 @@ fn control_data(level: u32, kind: u32, data: &[u8], sink: &mut dyn Sink) {
             sink.close(Group::Array, false);
         }
         (1, 2) if data.len() >= 12 => {
-            crate::walk::structure(&crate::generated::structs::S_UCRED, data, sink);
+            memory::structure(&crate::generated::structs::S_UCRED, data, sink);
         }
         _ => sink.text(data, false, Text::Buf),
     }

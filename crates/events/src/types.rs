@@ -339,6 +339,30 @@ pub enum Type {
     },
 }
 
+/// When an argument's memory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dir {
+    /// At entry (and every scalar).
+    In,
+    /// At exit.
+    Out,
+    /// At both.
+    InOut,
+    /// At exit, and only when the call was interrupted (the remaining time of a sleep).
+    OutIntr,
+}
+
+impl Dir {
+    /// Read at entry.
+    pub fn reads_in(self) -> bool {
+        matches!(self, Dir::In | Dir::InOut)
+    }
+    /// Read at exit.
+    pub fn reads_out(self) -> bool {
+        !matches!(self, Dir::In)
+    }
+}
+
 /// Types chosen by the value of another argument.
 #[derive(Debug, PartialEq)]
 pub struct Switch {
@@ -363,7 +387,7 @@ pub struct Case {
 #[derive(Debug, PartialEq)]
 pub struct CaseTypes {
     /// One per argument; none: the argument is not shown.
-    pub args: &'static [Option<(Type, super::schema::Dir)>],
+    pub args: &'static [Option<(Type, Dir)>],
     /// The result's type where it differs.
     pub ret: Option<Int>,
 }

@@ -50,11 +50,11 @@ fn ids_are_indexes_and_numbers_lead_back() {
     for (i, s) in g::SCHEMAS.iter().enumerate() {
         assert_eq!(usize::from(s.id), i);
         if let Some(nr) = s.x86_64 {
-            assert_eq!(events::schema::by_number(nr.into()).map(|s| s.name), Some(s.name));
+            assert_eq!(events::registry::by_number(nr.into()).map(|s| s.name), Some(s.name));
         }
     }
-    assert_eq!(events::schema::by_number(u64::MAX), None);
-    assert!(events::schema::syscalls().count() > 380);
+    assert_eq!(events::registry::by_number(u64::MAX), None);
+    assert!(events::registry::syscalls().count() > 380);
 }
 
 fn tail(shape: Shape, bytes: &[u8], out: &mut Vec<u8>) {

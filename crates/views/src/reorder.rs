@@ -133,14 +133,14 @@ fn announced(ev: &Event<'_>) -> Option<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use events::Schema;
     use events::encode::{self, Fixed};
     use events::generated::{P_EXIT, P_INFLIGHT};
-    use events::{Layout, Schema};
 
     const MS: u64 = 1_000_000;
 
     fn encode(schema: &'static Schema, f: Fixed, args: &[u64], inner: &[u8]) -> Vec<u8> {
-        let layout = Layout::by_id(schema.id).unwrap();
+        let layout = events::registry::layout(schema.id).unwrap();
         let mut out = Vec::new();
         encode::fixed(&mut out, schema, layout, &f, args);
         for spec in &layout.tails {
@@ -154,7 +154,7 @@ mod tests {
 
     fn call(tid: u32, start: u64, end: u64) -> Vec<u8> {
         let f = Fixed { time: end * MS, start: start * MS, tid, pid: tid, ..Fixed::default() };
-        encode(events::schema::by_name("getpid").unwrap(), f, &[], &[])
+        encode(events::registry::by_name("getpid").unwrap(), f, &[], &[])
     }
 
     fn notice(tid: u32, start: u64, at: u64, attach: u64) -> Vec<u8> {

@@ -225,7 +225,7 @@ impl TraceStats {
             .enumerate()
             .filter(|(_, c)| c.events > 0 || c.taken.is_some_and(|t| t > 0) || c.dropped.is_some_and(|t| t > 0));
         let mut all: Vec<(String, Count)> =
-            own.filter_map(|(id, c)| Some((probe_name(events::schema::by_id(id as u16)?), *c))).collect();
+            own.filter_map(|(id, c)| Some((probe_name(events::registry::by_id(id as u16)?), *c))).collect();
         all.extend(self.foreign.iter().map(|(name, c)| (name.clone(), *c)));
         all.sort_by(|a, b| (b.1.bytes, b.1.events, &a.0).cmp(&(a.1.bytes, a.1.events, &b.0)));
         if self.others.events > 0 {
@@ -244,7 +244,7 @@ impl TraceStats {
     /// Events of enabled probes, and trapline's own.
     fn events(&self) -> (u64, u64) {
         let is_own = |id: usize| {
-            let schema = u16::try_from(id).ok().and_then(events::schema::by_id);
+            let schema = u16::try_from(id).ok().and_then(events::registry::by_id);
             schema.is_some_and(|s| s.class == events::Class::Process)
         };
         let (mut enabled, mut own) = (self.others.events, 0);

@@ -3,7 +3,7 @@
 //! Two sources: bytes that are random but for the class id, and events of every class with random arguments and tails.
 
 use events::event::Cap;
-use events::layout::{CAP_NO_RESULT, Layout, Shape};
+use events::layout::{CAP_NO_RESULT, Shape};
 use events::names::{FdName, Names};
 use events::schema::{Class, MAX_ARGS, Schema};
 use events::{Event, Type, encode};
@@ -72,7 +72,7 @@ fn event(dice: &mut Dice<'_>) -> Vec<u8> {
 }
 
 fn event_of(schema: &Schema, dice: &mut Dice<'_>) -> Vec<u8> {
-    let layout = Layout::by_id(schema.id).expect("a generated schema has a layout");
+    let layout = events::registry::layout(schema.id).expect("a generated schema has a layout");
     let mut args = [0; MAX_ARGS];
     for (i, v) in args.iter_mut().enumerate().take(schema.args.len()) {
         *v = dice.argument(schema, i);

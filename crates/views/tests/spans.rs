@@ -130,7 +130,7 @@ fn text_shows_the_largest_times_and_durations() {
 #[test]
 fn the_summary_has_all_digits_of_a_duration() {
     let (schema, columns) =
-        (events::schema::by_name("getpid").unwrap(), views::summary::Column::parse("total-time,name"));
+        (events::registry::by_name("getpid").unwrap(), views::summary::Column::parse("total-time,name"));
     let mut view = views::summary::Summary::new(views::summary::Sort::Time).columns(columns.unwrap());
     let mut bytes = Vec::new();
     // More than the 53 bits of a double, by one microsecond.

@@ -18,7 +18,7 @@ use crate::frame::{Emitter, Session, field, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::{self, front};
-use events::layout::{Layout, Shape};
+use events::layout::Shape;
 use lang::Filter;
 use lang::filter::ir::{Leaf, Subject, Value};
 
@@ -78,7 +78,7 @@ pub fn decide_at_entry(e: &Emitter<'_>) -> bool {
 
 /// How many of the parts that are evaluated first have equal values at the entry and at the end of a call.
 fn early(filter: &Filter) -> usize {
-    let name = events::schema::by_id(filter.schema()).map_or("", |s| s.name);
+    let name = events::registry::by_id(filter.schema()).map_or("", |s| s.name);
     let becomes_another = name.starts_with("execve");
     let renames = becomes_another || name == "prctl" || name.contains("write");
     let changes_user = becomes_another || name.starts_with("set") && name.contains("id");
@@ -166,8 +166,8 @@ fn groups<'f>(e: &mut Emitter<'_>, filters: &'f [(u32, Filter)]) -> (Vec<Group<'
 
 /// execve and execveat: the name of the program is the first of the tails of entry.
 fn kept(filter: &Filter) -> Option<u8> {
-    let schema = events::schema::by_id(filter.schema())?;
-    let first = Layout::by_id(schema.id)?.tails.first().copied()?;
+    let schema = events::registry::by_id(filter.schema())?;
+    let first = events::registry::layout(schema.id)?.tails.first().copied()?;
     let asked = filter.needs().strings.iter().any(|s| s.arg == first.arg);
     let execve = matches!(schema.name, "execve" | "execveat");
     (execve && asked && first.shape == Shape::Str && !first.out).then_some(first.arg)

@@ -8,7 +8,6 @@ use crate::interp::{Access, Machine};
 use crate::scratch;
 use ::events::Event;
 use ::events::generated as g;
-use ::events::layout::Layout;
 
 const TASKS: i32 = 3;
 const SCRATCHES: i32 = 4;
@@ -402,7 +401,7 @@ fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
     let files = w.object(&[fdt]);
     w.put(task, FILES, files);
     let regs = w.object(&[0; 21]);
-    let layout = Layout::by_id(g::P_FD.id).expect("a layout");
+    let layout = events::registry::layout(g::P_FD.id).expect("a layout");
     for (fd, bits, cloexec, components) in [
         (0u64, raw::WHOLE, 0, &b"file\0sub\0mnt\0"[..]),
         (1, raw::WHOLE | raw::UNLINKED, 1, b"gone\0sub\0mnt\0"),
@@ -464,7 +463,7 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
         ROWS,
         &3u32.to_le_bytes(),
         &capture_row::row(
-            ::events::schema::by_name("close").expect("close"),
+            ::events::registry::by_name("close").expect("close"),
             true,
             Limits { string: 32, verbose: false }
         )
@@ -481,7 +480,7 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
         ("exit", g::P_EXIT.id, exit(&maps, &offsets, &session), vec![task]),
         (
             "sys_exit",
-            ::events::schema::by_name("close").expect("close").id,
+            ::events::registry::by_name("close").expect("close").id,
             sys_exit(&maps, &offsets, &session, Source::All),
             vec![regs, 0],
         ),

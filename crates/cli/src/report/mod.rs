@@ -302,7 +302,7 @@ fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
 
 /// The classes of selected probes other than calls that are in a trace; what a session says of its own begin and end is not filtered.
 fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
-    let known = trace.known.iter().flatten().filter_map(|id| events::schema::by_id(*id));
+    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
     let filtered =
         |s: &&Schema| s.class == Class::Probe && !matches!(s.name, "begin" | "end") && selection.is_selected(s);
     known.filter(filtered).collect()

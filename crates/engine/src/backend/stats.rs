@@ -56,7 +56,7 @@ impl Losses {
 
     /// Events of trapline's own bookkeeping (`process:*`), which are none of the enabled probes.
     pub fn bookkeeping(&self) -> u64 {
-        let own = |id: u16| events::schema::by_id(id).is_some_and(|s| s.class == Class::Process);
+        let own = |id: u16| events::registry::by_id(id).is_some_and(|s| s.class == Class::Process);
         self.classes.iter().filter(|(id, _)| own(*id)).map(|(_, n)| n).sum()
     }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn bookkeeping_is_told_from_events() {
-        let read = events::schema::by_name("read").unwrap().id;
+        let read = events::registry::by_name("read").unwrap().id;
         let lost = Losses { total: 10, classes: vec![(read, 4), (g::P_EXIT.id, 2), (g::P_FORK.id, 1)] };
         assert_eq!((lost.events(), lost.bookkeeping(), lost.of(read), lost.of(g::P_EXEC.id)), (7, 3, 4, 0));
     }

@@ -15,7 +15,7 @@ use crate::select::Calls;
 use events::generated as g;
 use events::names::Names;
 use events::schema::Ret;
-use events::{Class, Event, Schema, schema};
+use events::{Class, Event, Schema, registry};
 use lang::{Code, Context, Diagnostic, Filter, Missing, Verdict};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,7 +89,7 @@ impl Expression {
         probes: &[&'static Schema],
     ) -> Result<Expression, Diagnostic> {
         let parsed = lang::filter::parse(text, params)?;
-        let all = || schema::syscalls().filter(|s| s.name != "raw" && calls.contains(s));
+        let all = || registry::syscalls().filter(|s| s.name != "raw" && calls.contains(s));
         let some_return = all().any(|s| s.ret != Ret::Never);
         let lacks = |s: &Schema| parsed.check(s).is_err_and(|d| d.code == Code::NotAvailable);
         let calls_that_return = all().filter(|s| s.ret != Ret::Never || !some_return || !lacks(s));
@@ -298,7 +298,7 @@ impl EventFilter {
     /// Asks `filter` about the classes that `looks` names; all others pass.
     pub fn new(filter: Arc<Expression>, looks: impl Fn(&Schema) -> bool) -> EventFilter {
         let tally = Arc::new(Tally::of(&filter));
-        let looks = (0..filter.filters.len()).map(|id| schema::by_id(id as u16).is_some_and(&looks)).collect();
+        let looks = (0..filter.filters.len()).map(|id| registry::by_id(id as u16).is_some_and(&looks)).collect();
         EventFilter { filter, looks, tally, known: Mutex::default() }
     }
 

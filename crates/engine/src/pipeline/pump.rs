@@ -236,7 +236,7 @@ impl<'b> Pump<'b> {
 
     /// Counters per event class.
     pub fn counters(&self) -> impl Iterator<Item = (&'static Schema, Counters)> + '_ {
-        self.counters.iter().filter_map(|(id, c)| Some((events::schema::by_id(*id)?, *c)))
+        self.counters.iter().filter_map(|(id, c)| Some((events::registry::by_id(*id)?, *c)))
     }
 
     /// Time of the first event of an enabled probe, ns of the monotonic clock.

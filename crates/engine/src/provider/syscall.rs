@@ -3,7 +3,8 @@
 
 use super::tracepoint::Tracepoint;
 use super::{ArgInfo, ArgLocation, ArgType, Encoding, Probe, Provider, Ready, Refusal, glob, word};
-use events::schema::{Arg, Ret, Schema, by_name, syscalls};
+use events::registry::{by_name, syscalls};
+use events::schema::{Arg, Ret, Schema};
 use events::types::{Fmt, Int, Type};
 
 /// The provider.

@@ -6,7 +6,7 @@ use events::encode::{self, Fixed};
 use events::generated::{C_CLOSE, C_EXIT_GROUP, C_KILL, C_OPENAT, C_READ, P_EXIT};
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
 use events::types::Type;
-use events::{Cap, Class, schema};
+use events::{Cap, Class, registry};
 use expect_test::{Expect, expect};
 
 fn mistake(text: &str, schema: &Schema, params: &[String]) -> Diagnostic {
@@ -290,17 +290,17 @@ fn not_every_probe_has_every_value() {
 #[test]
 fn a_type_that_differs_names_its_probe() {
     // A string here, an address there.
-    let (chdir, write) = (schema::by_name("chdir").unwrap(), schema::by_name("write").unwrap());
+    let (chdir, write) = (registry::by_name("chdir").unwrap(), registry::by_name("write").unwrap());
     let string = chdir.args.iter().find(|a| matches!(a.ty, Type::Str(_))).unwrap().name;
     let text = format!("comm == \"x\" && probe != \"y\" && args.{string} == \"/\"");
     assert_eq!(parse(&text, &[]).unwrap().check_all(&[chdir, write]).unwrap_err().code, Code::NotInProbe);
     let named = |name: &'static str| {
         let of = |string: bool| {
-            schema::syscalls().find(|s| s.arg(name).is_some_and(|i| matches!(s.args[i].ty, Type::Str(_)) == string))
+            registry::syscalls().find(|s| s.arg(name).is_some_and(|i| matches!(s.args[i].ty, Type::Str(_)) == string))
         };
         Some((of(true)?, of(false)?))
     };
-    let names = schema::syscalls().flat_map(|s| s.args).map(|a| a.name);
+    let names = registry::syscalls().flat_map(|s| s.args).map(|a| a.name);
     let (name, (a, b)) = names.filter_map(|n| Some((n, named(n)?))).next().unwrap();
     let text = format!("args.{name} == \"x\"");
     let e = parse(&text, &[]).unwrap().check_all(&[a, b]).unwrap_err();
@@ -357,7 +357,7 @@ fn names_take_the_type_of_their_neighbour() {
 #[test]
 fn every_flag_of_every_argument_can_be_named() {
     use events::types::Fmt;
-    for schema in schema::syscalls() {
+    for schema in registry::syscalls() {
         for arg in schema.args {
             let Type::Int(int) = arg.ty else { continue };
             let (Fmt::Flags(table) | Fmt::Enum(table)) = int.fmt else { continue };
@@ -438,7 +438,7 @@ fn needs_and_order() {
     assert_eq!(n.strings, [NeededString { arg: 1, bytes: 12, at_exit: false }]);
     assert!(f("pid == 1 && uid == 0 && startswith(args.filename, \"/etc\")").needs().at_entry());
     assert!(f("dur > 1ms").needs().start);
-    let readlink = schema::by_name("getcwd").unwrap();
+    let readlink = registry::by_name("getcwd").unwrap();
     let buf = readlink.args.iter().find(|a| matches!(a.ty, Type::Str(_)));
     if let Some(buf) = buf {
         let text = format!("args.{} == \"/\"", buf.name);

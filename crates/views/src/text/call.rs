@@ -110,7 +110,7 @@ fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     if opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
         return registers(ev, sink.out);
     }
-    let own = ev.schema.own_args();
+    let own = events::registry::own_args(ev.schema);
     let mut any = quirks::arguments(ev, sink);
     if !any {
         for i in 0..own {
@@ -160,7 +160,7 @@ fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut T
 fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     let mut any = false;
     let values = ev.args();
-    for i in 0..ev.schema.own_args() {
+    for i in 0..events::registry::own_args(ev.schema) {
         match ev.schema.resolve(i, &values[..ev.schema.args.len()]) {
             Some((events::Type::Int(_), _)) | None | Some((_, Dir::In | Dir::InOut)) => {}
             // What leads nowhere is known already.
@@ -178,7 +178,7 @@ fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
 
 /// Every argument as its register, for `-e raw=`.
 fn registers(ev: &Event<'_>, out: &mut Vec<u8>) {
-    for i in 0..ev.schema.own_args() {
+    for i in 0..events::registry::own_args(ev.schema) {
         if i > 0 {
             out.extend_from_slice(b", ");
         }

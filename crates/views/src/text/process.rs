@@ -117,7 +117,7 @@ fn details(ev: &Event<'_>, sig: u64, code: i64, out: &mut Vec<u8>) {
         (SYS, c) if c > 0 => {
             addr("si_call_addr", v("addr"), out);
             out.extend_from_slice(b", si_syscall=");
-            match events::schema::by_number(v("nr")) {
+            match events::registry::by_number(v("nr")) {
                 Some(s) => {
                     out.extend_from_slice(b"__NR_");
                     out.extend_from_slice(s.name.as_bytes());

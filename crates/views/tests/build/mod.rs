@@ -10,7 +10,7 @@ pub mod memory;
 
 use events::encode::{self, Fixed};
 use events::event::Cap;
-use events::layout::{Layout, Shape};
+use events::layout::Shape;
 use events::schema::{Class, MAX_ARGS, Schema};
 use events::{Mem, Type};
 pub use memory::{Iov, Message, Side};
@@ -41,7 +41,7 @@ pub struct Call {
 impl Call {
     /// A system call by name.
     pub fn new(name: &str) -> Call {
-        Call::of(events::schema::by_name(name).unwrap_or_else(|| panic!("no call {name}")))
+        Call::of(events::registry::by_name(name).unwrap_or_else(|| panic!("no call {name}")))
     }
 
     /// A `process:` event by name.
@@ -201,7 +201,7 @@ impl Call {
 
     /// The event's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let layout = Layout::by_id(self.schema.id).expect("a generated schema has a layout");
+        let layout = events::registry::layout(self.schema.id).expect("a generated schema has a layout");
         let mut out = Vec::new();
         encode::fixed(&mut out, self.schema, layout, &self.fixed, &self.args[..self.schema.args.len()]);
         for spec in &layout.tails {

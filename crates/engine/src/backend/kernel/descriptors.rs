@@ -8,7 +8,6 @@ use crate::own_events;
 use bpf::btf_offsets::{Names, Sockets};
 use bpf::syscalls::raw::{self, socket as at};
 use events::generated::P_FD;
-use events::layout::Layout;
 use sys::btf::KernelBtf;
 
 /// Magic numbers of file systems whose files have made-up names (`include/uapi/linux/magic.h`, and of their own sources).
@@ -103,7 +102,7 @@ pub fn is_raw(event: &[u8]) -> bool {
 
 /// The `process:fd` event of a record; none where its name cannot be told.
 pub fn event(record: &[u8], details: bool) -> Option<Vec<u8>> {
-    let layout = Layout::by_id(P_FD.id)?;
+    let layout = events::registry::layout(P_FD.id)?;
     let word = |at: usize| Some(u32::from_le_bytes(record.get(at..at + 4)?.try_into().ok()?));
     let time = u64::from_le_bytes(record.get(..8)?.try_into().ok()?);
     let who = (word(16)?, word(12)?);
@@ -230,7 +229,7 @@ mod tests {
     use events::Event;
 
     fn record(bits: u16, magic: u64, components: &[&str]) -> Vec<u8> {
-        let layout = Layout::by_id(P_FD.id).expect("a layout");
+        let layout = events::registry::layout(P_FD.id).expect("a layout");
         let args = [0, 0, 7, 3];
         let fixed = events::encode::Fixed { time: 5, tid: 21, pid: 20, ..Default::default() };
         let mut out = Vec::new();

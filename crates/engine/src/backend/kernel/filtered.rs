@@ -7,7 +7,7 @@ use crate::pipeline::filter::Filtered;
 pub fn count(loaded: &Loaded) -> Filtered {
     let (parts, unknown) = loaded.filtered();
     let used = parts.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
-    let class = |(nr, n): (u64, u64)| Some((events::schema::by_number(nr)?.id, n));
+    let class = |(nr, n): (u64, u64)| Some((events::registry::by_number(nr)?.id, n));
     let classes = loaded.filtered_calls().into_iter().filter_map(class).collect();
     Filtered { parts: parts[..used].to_vec(), unknown, classes }
 }

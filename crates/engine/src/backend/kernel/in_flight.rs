@@ -17,7 +17,7 @@ use bpf::syscalls::iterator::{HEAD, STATE, TRAILER};
 use bpf::syscalls::state;
 use events::encode::{self, Fixed};
 use events::generated as g;
-use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
+use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, NO_CPU};
 use events::schema::Schema;
 use std::collections::HashSet;
 use std::io;
@@ -100,7 +100,7 @@ impl InFlight {
     /// What it is, and its arguments as that has them.
     fn class(&self) -> (&'static Schema, [u64; 8]) {
         let mut args = [0; 8];
-        match events::schema::by_number(self.nr).filter(|_| !self.compat()) {
+        match events::registry::by_number(self.nr).filter(|_| !self.compat()) {
             Some(s) => {
                 args[..6].copy_from_slice(&self.args);
                 (s, args)
@@ -133,7 +133,9 @@ impl InFlight {
 
     fn complete_from(&mut self, mem: &mut impl Memory, limits: Limits) -> bool {
         let (schema, args) = self.class();
-        let Some(layout) = Layout::by_id(schema.id).filter(|l| l.tails.iter().any(|t| !t.out)) else { return false };
+        let Some(layout) = events::registry::layout(schema.id).filter(|l| l.tails.iter().any(|t| !t.out)) else {
+            return false;
+        };
         if !self.tails.is_empty() {
             return false;
         }
@@ -151,7 +153,7 @@ impl InFlight {
     /// Appends the call's event without a result.
     fn call(&self, attach: u64, tails: bool, out: &mut Vec<u8>) {
         let (schema, args) = self.class();
-        let Some(layout) = Layout::by_id(schema.id) else { return };
+        let Some(layout) = events::registry::layout(schema.id) else { return };
         let unknown = attach == 1 || self.flags & state::ATTACHED != 0;
         let more = if unknown { CAP_START_UNKNOWN } else { 0 } | if self.compat() { CAP_32BIT } else { 0 };
         let whole = tails && !self.tails.is_empty();

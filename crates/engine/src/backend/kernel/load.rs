@@ -366,7 +366,7 @@ fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
         return None;
     }
     let mut ids = Vec::new();
-    for s in events::schema::syscalls().filter(|s| seen.contains(s)) {
+    for s in events::registry::syscalls().filter(|s| seen.contains(s)) {
         // The mask of rt_sigreturn is found through registers, which these tracepoints do not show.
         if s.name == "rt_sigreturn" {
             return None;

@@ -15,7 +15,7 @@ impl Attribution {
     /// For the calls of a plan.
     pub fn of(plan: &Plan) -> Attribution {
         let seen = plan.seen_calls();
-        let mut calls = events::schema::syscalls().filter(|s| seen.contains(s));
+        let mut calls = events::registry::syscalls().filter(|s| seen.contains(s));
         let only = calls.next().filter(|_| seen.len() == 1 && !seen.has_unknown());
         Attribution { call: only.map(|s| s.id) }
     }

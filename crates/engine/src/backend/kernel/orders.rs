@@ -45,7 +45,7 @@ pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
 pub fn select(rows: &Values, calls: &Calls) {
     let bit = u64::from(WANTED) << (8 * FLAGS);
     for nr in 0..X86_64.len() {
-        let (Some(row), Some(schema)) = (rows.word(nr * ROW), events::schema::by_number(nr as u64)) else { continue };
+        let (Some(row), Some(schema)) = (rows.word(nr * ROW), events::registry::by_number(nr as u64)) else { continue };
         if calls.contains(schema) {
             row.fetch_or(bit, Ordering::Relaxed);
         } else {

@@ -3,7 +3,7 @@
 use crate::backend::ptrace::thread::Pending;
 use crate::plan::OnFull;
 use events::encode::{self, Fixed};
-use events::layout::{CAP_32BIT, Layout};
+use events::layout::CAP_32BIT;
 use events::schema::Schema;
 use std::time::Duration;
 use sys::ring::control::Ptracer;
@@ -97,7 +97,7 @@ impl Emitter {
         if self.silent || self.held && is_of_signals(schema) {
             return;
         }
-        let Some(layout) = Layout::by_id(schema.id) else { return };
+        let Some(layout) = events::registry::layout(schema.id) else { return };
         let mut cap = 0;
         for i in 0..strings.len() {
             cap |= 1 << (2 * i);

@@ -87,7 +87,7 @@ struct Birth {
 /// The schema of calls that no table knows.
 pub static RAW: LazyLock<(&'static events::Schema, &'static Layout)> = LazyLock::new(|| {
     let s = &g::C_RAW;
-    (s, Layout::by_id(s.id).unwrap_or_else(|| unreachable!("raw is a generated schema")))
+    (s, events::registry::layout(s.id).unwrap_or_else(|| unreachable!("raw is a generated schema")))
 });
 
 impl Tracer {
@@ -428,14 +428,14 @@ impl Tracer {
 
     fn entry(&mut self, t: &mut Thread, arch: u32, nr: u64, regs: [u64; 6]) -> Pending {
         let native = arch == ptrace::ARCH_X86_64;
-        let known = if native { events::schema::by_number(nr) } else { None };
+        let known = if native { events::registry::by_number(nr) } else { None };
         let wanted = match known {
             _ if self.job.takes_orders => self.control().wants(known.map(|_| nr)),
             Some(_) => self.job.calls.get(nr as usize).copied().unwrap_or(self.job.unknown),
             None => self.job.unknown,
         };
         let mut args = [0; 8];
-        let (schema, layout) = match known.and_then(|s| Some((s, Layout::by_id(s.id)?))) {
+        let (schema, layout) = match known.and_then(|s| Some((s, events::registry::layout(s.id)?))) {
             Some(found) => {
                 args[..6].copy_from_slice(&regs);
                 found

@@ -218,7 +218,8 @@ impl Recorder {
             self.taken.resize(usize::from(id) + 1, 0);
         }
         self.taken[usize::from(id)] += 1;
-        if self.first_event.is_none() && events::schema::by_id(id).is_some_and(|s| s.class != events::Class::Process) {
+        if self.first_event.is_none() && events::registry::by_id(id).is_some_and(|s| s.class != events::Class::Process)
+        {
             self.first_event = Some(time);
         }
         match self.streams.get(&stream) {

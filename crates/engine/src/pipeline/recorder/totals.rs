@@ -65,7 +65,7 @@ impl Totals {
 
     /// Writes into a record what was counted of classes.
     pub fn describe(&self, end: &mut End) {
-        let name = |id: u16| Some(events::schema::by_id(id)?.probe().into_owned());
+        let name = |id: u16| Some(events::registry::by_id(id)?.probe().into_owned());
         let named = |counts: &[u64]| -> Vec<(String, u64)> {
             let some = (0u16..).zip(counts).filter(|(_, n)| **n > 0);
             some.filter_map(|(id, n)| Some((name(id)?, *n))).collect()

@@ -249,7 +249,7 @@ fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, saved: &mut Sav
 
 /// Whether a class of events is trapline's own (`process:…`), and not that of an enabled probe.
 fn is_bookkeeping(class: u16) -> bool {
-    events::schema::by_id(class).is_none_or(|s| s.class == Class::Process)
+    events::registry::by_id(class).is_none_or(|s| s.class == Class::Process)
 }
 
 /// Counts the events of a packet by class.
