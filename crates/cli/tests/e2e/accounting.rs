@@ -78,6 +78,8 @@ fn calls_add_up_with_any_buffer_and_either_backend() {
         let backend = if round % 2 == 0 && possible() { "kernel" } else { "ptrace" };
         let (size, threads) = (4096 << random.below(6), 1 + random.below(4));
         let n = if backend == "kernel" { 500 + random.below(8000) } else { 200 + random.below(800) };
+        // One of them is sure to be too small.
+        let (size, n) = if round == 0 { (4096, if backend == "kernel" { 50_000 } else { 2000 }) } else { (size, n) };
         let (size, threads, n) = (size.to_string(), threads.to_string(), n.to_string());
         let filter =
             ["getppid", "getppid,write,mmap", "all", "openat,getppid,close,read,brk"][random.below(4) as usize];
@@ -106,7 +108,9 @@ fn probes_add_up_with_any_buffer() {
     let mut lost = 0;
     for round in 0..rounds() {
         let (size, threads) = (4096 << random.below(6), 1 + random.below(4));
-        let (size, threads, n) = (size.to_string(), threads.to_string(), (500 + random.below(4000)).to_string());
+        // One of them is sure to be too small.
+        let (size, n) = if round == 0 { (4096, 20_000) } else { (size, 500 + random.below(4000)) };
+        let (size, threads, n) = (size.to_string(), threads.to_string(), n.to_string());
         let about = format!("round {round}: --buffer {size}, {threads} threads, {n} times");
         let filters = ["", " /args.arg0 % 3 == 0/", " comm ustack=4"];
         let entry_and = format!("{entry}{}", filters[random.below(3) as usize]);

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Runs a scenario with both backends: ptrace for each user, the kernel's as root.
 fn each_backend(scenario: impl Fn(User, &str)) {
@@ -337,9 +338,12 @@ fn what_runs_already_runs_on_when_its_session_ends() {
         let pid = p.child.id().to_string();
         let running = attach(&room, backend, "m", "getppid,read", &["--paused", "-p", &pid]);
         p.make("ppid", 9);
+        let started = Instant::now();
         room.does(&["start", "m"]);
         p.make("ppid", 8);
         room.does(&["stop", "m"]);
+        // A call that was in flight for longer is announced.
+        let calm = started.elapsed() < Duration::from_millis(200);
         p.make("ppid", 9);
         assert!(room.does(&["destroy", "m"]).ends_with(" 0 dropped\n"));
         assert_eq!(running.end().code(), 0);
@@ -348,11 +352,9 @@ fn what_runs_already_runs_on_when_its_session_ends() {
         assert_eq!(p.end().code(), 0);
         // The read that it was in at the start was found, and left, while nothing was recorded; so was the one at the
         // end.
-        assert_eq!(
-            room.counts("m.trace", ["getppid", "inflight", "paused", "resumed"]),
-            [8, 0, 2, 1],
-            "{user:?} {backend}"
-        );
+        let [made, inflight, paused, resumed] = room.counts("m.trace", ["getppid", "inflight", "paused", "resumed"]);
+        assert_eq!([made, paused, resumed], [8, 2, 1], "{user:?} {backend}");
+        assert!(!calm || inflight == 0, "{user:?} {backend}: {inflight}");
     };
     each_attacher(|user| scenario(user, "ptrace"));
     if possible() {
