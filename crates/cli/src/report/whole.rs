@@ -34,7 +34,7 @@ fn lines_of_state(trace: &Trace) -> Vec<String> {
         lines.push(format!("no streams of this trace, and left alone: {others}"));
     }
     if trace.data.doubled > 0 {
-        lines.push(format!("{} packets stand there twice, in copies of files, and were read once", trace.data.doubled));
+        lines.push(format!("{} packets are there twice, in copies of files, and were read once", trace.data.doubled));
     }
     lines
 }

@@ -40,7 +40,7 @@ pub fn lost_in_all(stats: &Value) -> u64 {
     number(stats, "dropped") + number(stats, "bookkeeping_dropped")
 }
 
-/// The same, in the words of a report.
+/// The counters in the words of a report.
 pub fn lost_in_words(stats: &Value) -> String {
     match (number(stats, "dropped"), number(stats, "bookkeeping_dropped")) {
         (n, 0) => format!("{n} events"),

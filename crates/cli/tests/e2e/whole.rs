@@ -180,7 +180,7 @@ fn a_stream_that_is_there_twice_is_read_once() {
         }
         let out = r.report(&[]);
         assert!(out.out() == all && out.code() == 0, "{}", out.stderr);
-        assert!(out.stderr.contains("stand there twice"), "{}", out.stderr);
+        assert!(out.stderr.contains("are there twice"), "{}", out.stderr);
     });
 }
 

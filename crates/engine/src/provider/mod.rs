@@ -184,7 +184,7 @@ pub trait Provider: Sync {
     /// `details` asks for them, which may take longer.
     fn list(&self, pattern: &str, details: bool) -> std::result::Result<Vec<Probe>, Refusal>;
 
-    /// The same probes with their attach points; a probe whose sites have the arguments in different locations is there several times.
+    /// The probes that a pattern matches, with their attach points; a probe whose sites have the arguments in different locations is there several times.
     fn ready(&self, pattern: &str) -> std::result::Result<Vec<Ready>, Refusal>;
 
     /// The probes that match, with one attach point for all, where there are so many that each by itself would cost too much, and where

@@ -69,7 +69,7 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
     load_filtered(plan, plan.program_filters())
 }
 
-/// The same with filters of the selected calls, as [`Session::filters`] wants them.
+/// Loads with filters of the selected calls, as [`Session::filters`] wants them.
 pub fn load_filtered(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<Loaded> {
     let (mut loaded, later) = begin(plan, filters)?;
     loaded.add_iterator(later);
