@@ -145,14 +145,24 @@ fn session() -> Command {
         .subcommand(named(Command::new("stop").about("Record no events for now; the target runs on")))
         .subcommand(named(Command::new("status").about("State, buffers and counters")).arg(json()))
         .subcommand(
-            named(Command::new("set").about("Record these calls from now on, and no others")).arg(
-                Arg::new("expr")
-                    .short('e')
-                    .value_name("SET")
-                    .action(ArgAction::Append)
-                    .required(true)
-                    .help("Names of calls, %group, /regex/, all, with commas; ! negates"),
-            ),
+            named(Command::new("set").about("Change what it records from now on"))
+                .arg(
+                    Arg::new("expr")
+                        .short('e')
+                        .value_name("[+-]PROBE")
+                        .action(ArgAction::Append)
+                        .allow_hyphen_values(true)
+                        .required_unless_present("attach")
+                        .help("+PROBE: this too, with filter and captures as in record; -PROBE: this no more; SET: these calls and no others"),
+                )
+                .arg(
+                    Arg::new("attach")
+                        .short('p')
+                        .value_name("[-]PID")
+                        .action(ArgAction::Append)
+                        .allow_hyphen_values(true)
+                        .help("Trace this process too; -PID: no more"),
+                ),
         )
         .subcommand(named(Command::new("snapshot").about("Of --flight: write what is in memory, and go on")))
         .subcommand(named(Command::new("destroy").about("End it; what is traced runs on")))

@@ -15,6 +15,7 @@ use engine::rights;
 use engine::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
@@ -35,9 +36,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         call_captures.retain(|c| selection.calls.contains(c.schema));
         enabling::narrow(&mut probes, expression)?;
     }
+    engine::returns::guard(&mut probes, &target, m.get_flag("force"))?;
     let (mut plan, mut why) = target::plan(m, target, &selection)?;
-    (plan.call_captures, plan.probes) = (call_captures, probes);
-    engine::returns::guard(&mut plan, m.get_flag("force"))?;
+    (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
     plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
     if selection.expression.is_some() && !plan.call_filters.is_empty() {
         return Err(Error::usage("--where", "calls have a filter in an -e too", "give one of them"));
@@ -104,7 +105,7 @@ fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
             return Err(Error::usage(option, "a recording is one trace, and a new one", "leave it out"));
         }
     }
-    if m.get_flag("force") && !m.contains_id("output") && !plan.probes.iter().any(replaces_returns) {
+    if m.get_flag("force") && !m.contains_id("output") && !plan.probes.iter().any(|e| replaces_returns(e)) {
         return Err(Error::usage("--force", "there is no trace to replace", "name one: -o DIR"));
     }
     Ok(())
@@ -160,7 +161,7 @@ fn calls_of(requests: &[Request]) -> Vec<String> {
 }
 
 /// `--kstack`, `--ustack`, `--comm`: for all enablings.
-fn captures(m: &ArgMatches) -> Result<Captures> {
+pub fn captures(m: &ArgMatches) -> Result<Captures> {
     let frames = |name: &str| -> Result<u8> {
         let Some(n) = m.get_one::<String>(name) else { return Ok(0) };
         let bad = || Error::usage(format!("--{name}={n}"), "not a number of frames", "1 to 127");

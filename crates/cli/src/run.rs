@@ -3,6 +3,7 @@
 
 pub mod interrupts;
 mod orders;
+mod set;
 
 use crate::complain;
 use crate::show::{ToOutput, Views};

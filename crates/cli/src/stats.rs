@@ -182,6 +182,7 @@ impl Stats {
                 "filtered": n.filtered,
                 "missed": n.missed,
                 "entered": n.entered,
+                "enabled": !n.disabled,
                 "filter": parts.map(|(p, n)| json!({ "part": p.text, "rejected": n })).collect::<Vec<_>>(),
             }));
         }

@@ -1,21 +1,51 @@
-//! What can be asked of a session while it runs: stop, start, other calls, in what state it is.
+//! Orders to a session that runs: stop, start, other calls, probes and processes, and the question for its state.
 //!
 //! ```text
-//! front end ── Order ──► ControlChannel ──► reading thread (kernel), between two rounds ── State ──► front end
+//! front end ── Order ──► Preparer ──► ControlChannel ──► drain thread (kernel), between two rounds ── State ──► front end
 //!                  └──► words that the ptracer reads at its next stop (ptrace)
 //! ```
+//!
+//! A [`Preparer`] stays with the front end: it loads and attaches programs, which takes time and capabilities that the drain thread
+//! does not have.
 //!
 //! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could hold
 //! events back.
 
 use crate::backend::stats::{Counts, Losses, Missed};
+use crate::enabling::Enabling;
+use crate::error::{Error, Result};
 use crate::pipeline::recorder::Totals;
 use crate::select::Calls;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// A probe that is to be enabled.
+pub struct Addition {
+    /// It.
+    pub enabling: Arc<Enabling>,
+    /// What the backend's [`Preparer`] has made of it.
+    pub prepared: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Addition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Addition").field("enabling", &self.enabling).finish_non_exhaustive()
+    }
+}
+
+/// Prepares orders, outside of the drain thread.
+pub trait Preparer: Send {
+    /// Does the part of an order that takes time or capabilities.
+    ///
+    /// # Errors
+    /// The order cannot be carried out.
+    fn prepare(&mut self, order: Order) -> Result<Order>;
+}
+
 /// What is asked for.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Order {
     /// Calls, signals and probes are not recorded from now on; who is whose child is.
     Stop,
@@ -23,6 +53,14 @@ pub enum Order {
     Start,
     /// These calls are recorded from now on, and no others.
     Select(Calls),
+    /// This probe, which is no call, is recorded too from now on.
+    Enable(Addition),
+    /// The probe with this number, among those that are attached, is not recorded any more.
+    Disable(usize),
+    /// This process, with all its threads and with what it starts, is traced from now on.
+    Attach(i32),
+    /// It is not traced any more.
+    Detach(i32),
     /// What state the session is in.
     Status,
 }
@@ -55,7 +93,7 @@ pub struct State {
     pub enablings: Vec<(String, Counts)>,
 }
 
-/// Where the front end leaves an order for the thread that reads the rings, and waits for the answer.
+/// Where the front end leaves an order for the drain thread, and waits for the answer.
 #[derive(Default)]
 pub struct ControlChannel {
     pending: Mutex<Pending>,
@@ -65,7 +103,7 @@ pub struct ControlChannel {
 #[derive(Default)]
 struct Pending {
     order: Option<Order>,
-    answer: Option<State>,
+    answer: Option<Result<State>>,
     closed: bool,
 }
 
@@ -74,8 +112,11 @@ impl ControlChannel {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has an order carried out; none where the session has ended, or has not answered in time.
-    pub fn ask(&self, order: Order, patience: Duration) -> Option<State> {
+    /// Has an order carried out.
+    ///
+    /// # Errors
+    /// It cannot be carried out; the session has ended, or has not answered in time.
+    pub fn ask(&self, order: Order, patience: Duration) -> Result<State> {
         let until = Instant::now() + patience;
         let mut pending = self.pending();
         pending.answer = None;
@@ -85,21 +126,21 @@ impl ControlChannel {
             let Some(left) = left else {
                 // Whoever asks next must not get this answer.
                 pending.order = None;
-                return None;
+                return Err(ended());
             };
             pending = self.answered.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        pending.answer.take()
+        pending.answer.take().unwrap_or_else(|| Err(ended()))
     }
 
-    /// The order that waits, if any. The reading thread only.
+    /// The order that waits, if any. The drain thread only.
     pub fn take(&self) -> Option<Order> {
         self.pending().order.take()
     }
 
     /// Answers it.
-    pub fn answer(&self, state: State) {
-        self.pending().answer = Some(state);
+    pub fn answer(&self, answer: Result<State>) {
+        self.pending().answer = Some(answer);
         self.answered.notify_all();
     }
 
@@ -110,32 +151,41 @@ impl ControlChannel {
     }
 }
 
+/// The session takes no more orders.
+pub fn ended() -> Error {
+    Error::failed("the session", "it is ending, or too busy to answer", "see 'trapline session list'")
+}
+
+/// The backend cannot carry this order out.
+pub fn unable(what: impl Into<String>, backend: &str) -> Error {
+    Error::failed(what, format!("the {backend} backend cannot do that"), "record another session beside this one")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn an_order_is_answered_or_given_up() {
         let channel = Arc::new(ControlChannel::default());
-        assert!(channel.ask(Order::Status, Duration::from_millis(1)).is_none(), "nobody is there");
+        assert!(channel.ask(Order::Status, Duration::from_millis(1)).is_err(), "nobody is there");
         assert!(channel.take().is_none(), "an order that was given up is not carried out");
         let carrier = Arc::clone(&channel);
         let thread = std::thread::spawn(move || {
             loop {
                 match carrier.take() {
                     Some(Order::Status) => {
-                        return carrier
-                            .answer(State { losses: Losses { total: 7, classes: Vec::new() }, ..State::default() });
+                        let losses = Losses { total: 7, classes: Vec::new() };
+                        return carrier.answer(Ok(State { losses, ..State::default() }));
                     }
                     Some(other) => panic!("{other:?}"),
                     None => std::thread::yield_now(),
                 }
             }
         });
-        assert_eq!(channel.ask(Order::Status, Duration::from_secs(30)).map(|s| s.losses.total), Some(7));
+        assert_eq!(channel.ask(Order::Status, Duration::from_secs(30)).unwrap().losses.total, 7);
         thread.join().unwrap();
         channel.close();
-        assert!(channel.ask(Order::Stop, Duration::from_secs(30)).is_none());
+        assert!(channel.ask(Order::Stop, Duration::from_secs(30)).is_err());
     }
 }

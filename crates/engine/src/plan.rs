@@ -40,7 +40,7 @@ pub struct Plan {
     /// The calls whose events are wanted.
     pub calls: Calls,
     /// Probes other than calls: for the kernel backend.
-    pub probes: Vec<Enabling>,
+    pub probes: Vec<Arc<Enabling>>,
     /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
     pub call_filters: Vec<(u32, lang::Filter)>,
     /// Calls that have captures beside their arguments, for the kernel backend.
@@ -112,7 +112,7 @@ impl Plan {
     /// Whether events may have addresses of code, which only mean something beside what was mapped where. A selection of calls has
     /// none, and to watch mappings makes the start wait for a grace period of RCU.
     pub fn has_addresses(&self) -> bool {
-        self.calls.is_all() || !self.probes.is_empty() || !self.call_captures.is_empty()
+        self.named || self.calls.is_all() || !self.probes.is_empty() || !self.call_captures.is_empty()
     }
 
     /// Whether a filter is put on the command: only one that trapline starts, and only where some calls run free.

@@ -14,7 +14,6 @@
 use crate::danger::Danger;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::plan::Plan;
 use crate::provider::file_point::FilePoint;
 use crate::target::Target;
 use std::ffi::OsStr;
@@ -25,13 +24,13 @@ use std::path::Path;
 ///
 /// # Errors
 /// The first that may, and why.
-pub fn guard(plan: &mut Plan, force: bool) -> Result<()> {
-    if !plan.probes.iter().any(replaces_returns) {
+pub fn guard(probes: &mut [Enabling], target: &Target, force: bool) -> Result<()> {
+    if !probes.iter().any(replaces_returns) {
         return Ok(());
     }
-    let of_target = of_target(&plan.target);
-    let all = matches!(plan.target, Target::All { .. });
-    for enabling in plan.probes.iter_mut().filter(|e| replaces_returns(e)) {
+    let of_target = of_target(target);
+    let all = matches!(target, Target::All { .. });
+    for enabling in probes.iter_mut().filter(|e| replaces_returns(e)) {
         let Some(point) = enabling.point.as_ref().and_then(|p| p.in_file()) else { continue };
         let of_users = |path: &Path| if all { of_users(path) } else { of_target.clone() };
         let Some(why) = danger_of(point, of_users) else { continue };

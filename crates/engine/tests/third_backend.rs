@@ -4,7 +4,7 @@ use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::backend::stats::{Losses, Report};
 use engine::backend::{Backend, Polled};
-use engine::control::{Order, State};
+use engine::control::{self, Order, State};
 use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::recorder::{Config, Recorder};
 use engine::pipeline::selection::Selection;
@@ -48,8 +48,8 @@ impl Backend for Fake {
 
     fn wait(&mut self, _timeout: Duration) {}
 
-    fn control(&mut self, _order: Order) -> Option<State> {
-        None
+    fn control(&mut self, _order: Order) -> Result<State> {
+        Err(control::ended())
     }
 
     fn stop(&mut self) {

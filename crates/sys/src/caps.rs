@@ -33,6 +33,10 @@ pub const BPF: u64 = 1 << 39;
 /// Not: the rings (mapped already), `PERFMON` (only loading and attaching ask for it; detaching does not), `SYS_ADMIN`.
 pub const AFTER_ATTACH: u64 = BPF | SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
 
+/// What attaching programs takes beside [`AFTER_ATTACH`]. `SYS_ADMIN`: to open tracefs where it is not mounted, and the types of
+/// modules.
+pub const TO_ATTACH: u64 = PERFMON | SYS_ADMIN;
+
 /// What helps a tracer by ptrace, if it has it: looking into processes and files of others.
 pub const FOR_PTRACE: u64 = SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
 
@@ -71,12 +75,38 @@ pub fn effective() -> io::Result<u64> {
 /// Gives up every capability that is not in `keep`, of the calling thread and for good (an execve of root aside). Ambient
 /// ones go with the permitted ones.
 pub fn drop_to(keep: u64) -> io::Result<()> {
+    set_aside(keep, 0)
+}
+
+/// Gives up every capability that is neither in `keep` nor in `aside`; those in `aside` have no effect until [`with`] is called.
+pub fn set_aside(keep: u64, aside: u64) -> io::Result<()> {
     let mut data = get()?;
-    for (d, keep) in data.iter_mut().zip([keep as u32, (keep >> 32) as u32]) {
-        d.permitted &= keep;
+    let halves = |set: u64| [set as u32, (set >> 32) as u32];
+    for ((d, keep), aside) in data.iter_mut().zip(halves(keep)).zip(halves(aside)) {
+        d.permitted &= keep | aside;
         d.effective &= keep;
         d.inheritable &= keep;
     }
+    set(&data)
+}
+
+/// Calls `act` with these capabilities in effect, as far as the calling thread has them.
+pub fn with<T>(capabilities: u64, act: impl FnOnce() -> T) -> T {
+    let before = get().ok();
+    if let Some(mut data) = before {
+        for (d, more) in data.iter_mut().zip([capabilities as u32, (capabilities >> 32) as u32]) {
+            d.effective |= d.permitted & more;
+        }
+        let _ = set(&data);
+    }
+    let result = act();
+    if let Some(data) = before {
+        let _ = set(&data);
+    }
+    result
+}
+
+fn set(data: &[Data; 2]) -> io::Result<()> {
     let mut header = Header { version: VERSION_3, pid: 0 };
     // SAFETY: version 3 reads two structures; both addresses are valid for the call.
     check(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, data.as_ptr()) }).map(drop)

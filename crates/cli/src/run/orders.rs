@@ -4,10 +4,9 @@ use super::{Run, Wish};
 use crate::session::{Request, Server};
 use crate::stats::Stats;
 use clap::ArgMatches;
-use engine::control::{Order, State};
-use engine::enabling;
+use engine::captures::Captures;
+use engine::control::{Order, State, ended};
 use engine::plan::Plan;
-use engine::select::Calls;
 use engine::target::Target;
 use engine::{Error, Result};
 use serde_json::{Value, json};
@@ -19,7 +18,16 @@ pub struct Named {
     server: Server,
     stopped: bool,
     began: u64,
+    /// The command, or `-a`; empty for processes.
     target: String,
+    /// Processes that were attached to.
+    pids: Vec<i32>,
+    /// What all its probes capture.
+    pub captures: Captures,
+    /// Return probes are set that may break the program.
+    pub force: bool,
+    /// The numbers of the probes that were taken away, among those that are attached.
+    pub disabled: Vec<usize>,
     /// Where the trace goes.
     dir: Option<String>,
     flight: bool,
@@ -47,7 +55,7 @@ impl Named {
         };
         let target = match &plan.target {
             Target::Command(_) => words("command").join(" "),
-            Target::Pids(pids) => format!("-p {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
+            Target::Pids(_) => String::new(),
             Target::All { .. } => "-a".into(),
         };
         Ok(Some(Named {
@@ -55,12 +63,31 @@ impl Named {
             stopped: plan.paused,
             began: time::monotonic(),
             target,
+            pids: if let Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() },
+            captures: crate::record::captures(m)?,
+            force: m.get_flag("force"),
+            disabled: Vec::new(),
             dir: words("output").pop(),
             flight: m.contains_id("flight"),
             snapshots: Vec::new(),
             farewells: Vec::new(),
             destroyed: false,
         }))
+    }
+}
+
+impl Named {
+    /// A process was added to the targets, or taken away.
+    pub fn retarget(&mut self, pid: i32, gone: bool) {
+        self.pids.retain(|p| *p != pid);
+        self.pids.extend((!gone).then_some(pid));
+    }
+
+    /// What is traced, as the command line would say it.
+    fn target(&self) -> String {
+        let pids = self.pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
+        let pids = if pids.is_empty() { pids } else { format!("-p {pids}") };
+        [self.target.as_str(), &pids].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -71,10 +98,6 @@ enum Answer {
     Snapshot,
     /// When the session has ended.
     Farewell,
-}
-
-fn ended() -> Error {
-    Error::failed("the session", "it is ending, or too busy to answer", "see 'trapline session list'")
 }
 
 impl Run {
@@ -100,7 +123,7 @@ impl Run {
         }
         match request {
             Request::Status => return self.state().map(Answer::Now),
-            Request::Set(texts) => self.select(&texts)?,
+            Request::Set { texts, pids } => self.set(&texts, &pids)?,
             Request::Start if !named.stopped => {
                 return Err(Error::failed("start", "already running", "stop holds events back"));
             }
@@ -116,7 +139,7 @@ impl Run {
             }
             Request::Start | Request::Stop => {
                 let stop = request == Request::Stop;
-                self.pump.source.control(if stop { Order::Stop } else { Order::Start }).ok_or_else(ended)?;
+                self.pump.source.control(if stop { Order::Stop } else { Order::Start })?;
                 self.named.iter_mut().for_each(|n| n.stopped = stop);
             }
             Request::Snapshot if !named.flight => {
@@ -135,33 +158,9 @@ impl Run {
         Ok(Answer::Now(json!({})))
     }
 
-    /// `set`: other calls.
-    fn select(&mut self, texts: &[String]) -> Result<()> {
-        if let Some(probe) = texts.iter().flat_map(|t| t.split(',')).find(|n| enabling::is_probe(n.trim())) {
-            return Err(Error::failed(
-                format!("-e {probe}"),
-                "only calls can be changed while a session runs: other probes are attached at its start, before it \
-                 gives its capabilities up",
-                "record another session beside this one",
-            ));
-        }
-        let texts: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
-        let mut calls = Calls::none();
-        for text in &texts {
-            calls.join(&Calls::parse(text)?);
-        }
-        if calls.is_empty() && self.plan.probes.is_empty() {
-            return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
-        }
-        self.plan.calls = calls.clone();
-        self.pump.selection.calls = calls;
-        self.pump.source.control(Order::Select(self.plan.seen_calls())).ok_or_else(ended)?;
-        Ok(())
-    }
-
     /// The state of the session, as `status` shows it.
     fn state(&mut self) -> Result<Value> {
-        let state = self.pump.source.control(Order::Status).ok_or_else(ended)?;
+        let state = self.pump.source.control(Order::Status)?;
         let Some(named) = &self.named else { return Err(ended()) };
         let mut v = self.counted(&state, named.began);
         let calls = &self.plan.calls;
@@ -178,7 +177,7 @@ impl Run {
             ("name", json!(named.server.name())),
             ("state", json!(if named.stopped { "stopped" } else { "running" })),
             ("pid", json!(sys::process::own_pid())),
-            ("target", json!(named.target)),
+            ("target", json!(named.target())),
             ("dir", json!(named.dir)),
             ("elapsed_ns", json!(time::monotonic().saturating_sub(named.began))),
             ("calls", json!(some)),

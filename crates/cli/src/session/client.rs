@@ -26,7 +26,8 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     let mut request = json!({"v": VERSION, "do": what});
     if what == "set" {
         let texts: Vec<&String> = m.get_many::<String>("expr").into_iter().flatten().collect();
-        request["expr"] = json!(texts);
+        let pids: Vec<&str> = m.get_many::<String>("attach").into_iter().flatten().flat_map(|p| p.split(',')).collect();
+        (request["expr"], request["pids"]) = (json!(texts), json!(pids));
     }
     let patience = if matches!(what, "snapshot" | "destroy") { LONG } else { PATIENCE };
     let answer = match ask(&find(name)?, name, &request, patience)? {

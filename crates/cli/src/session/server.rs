@@ -27,8 +27,13 @@ pub enum Request {
     Stop,
     /// `status`, and `list` of each session.
     Status,
-    /// `set`: expressions as `-e` takes them.
-    Set(Vec<String>),
+    /// `set`: what `-e` and `-p` say.
+    Set {
+        /// Of `-e`.
+        texts: Vec<String>,
+        /// Of `-p`.
+        pids: Vec<String>,
+    },
     /// `snapshot`
     Snapshot,
     /// `destroy`
@@ -49,9 +54,16 @@ impl Request {
             "snapshot" => Request::Snapshot,
             "destroy" => Request::Destroy,
             "set" => {
-                let list = v["expr"].as_array().ok_or("no expressions")?;
-                let texts: Option<Vec<String>> = list.iter().map(|e| e.as_str().map(str::to_string)).collect();
-                Request::Set(texts.ok_or("an expression that is no string")?)
+                let list = |key: &str| -> Option<Vec<String>> {
+                    let list = v.get(key).map_or(Some(&[][..]), |l| l.as_array().map(Vec::as_slice))?;
+                    list.iter().map(|e| e.as_str().map(str::to_string)).collect()
+                };
+                let texts = list("expr").ok_or("no list of expressions")?;
+                let pids = list("pids").ok_or("no list of processes")?;
+                if texts.is_empty() && pids.is_empty() {
+                    return Err("nothing to set");
+                }
+                Request::Set { texts, pids }
             }
             _ => return Err("an unknown request"),
         })
@@ -263,7 +275,7 @@ mod tests {
         assert_eq!(read(r#"{"v":1,"do":"stop"}"#), Ok(Request::Stop));
         assert_eq!(
             read(r#"{"v":1,"do":"set","expr":["read,write"],"x":0}"#),
-            Ok(Request::Set(vec!["read,write".into()]))
+            Ok(Request::Set { texts: vec!["read,write".into()], pids: Vec::new() })
         );
         let deep = "[".repeat(60_000);
         for bad in [
@@ -280,6 +292,8 @@ mod tests {
             r#"{"v":1,"do":"fly"}"#,
             r#"{"v":1,"do":"set"}"#,
             r#"{"v":1,"do":"set","expr":[1]}"#,
+            r#"{"v":1,"do":"set","pids":["1",2]}"#,
+            r#"{"v":1,"do":"set","expr":"read"}"#,
             &deep,
         ] {
             assert!(read(bad).is_err(), "{bad:.40}");

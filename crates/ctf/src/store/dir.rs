@@ -59,6 +59,15 @@ impl Dir {
         Ok(())
     }
 
+    /// Writes the metadata anew: it has further classes, whose packets follow. `more`: room that the end record needs for them.
+    pub fn describe_again(&mut self, metadata: &str, more: u64) -> io::Result<()> {
+        self.own.create("metadata")?.write_all(metadata.as_bytes())?;
+        self.own.rename("metadata", &self.folder, "metadata")?;
+        self.described = crate::labels::json().len() as u64 + metadata.len() as u64;
+        let _ = self.reserve(more);
+        Ok(())
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()

@@ -1,8 +1,8 @@
 //! What all backends have in common.
 
 use super::stats::Report;
-use crate::control::{Order, State};
-use crate::error::Error;
+use crate::control::{Order, Preparer, State};
+use crate::error::{Error, Result};
 use crate::pipeline::recorder::Recorder;
 use crate::plan::Plan;
 use events::StreamId;
@@ -42,8 +42,16 @@ pub trait Backend: Send {
     /// Sleeps until there may be events, or for `timeout`.
     fn wait(&mut self, timeout: Duration);
 
-    /// Carries an order out, and says how the session is then; none where it takes none.
-    fn control(&mut self, order: Order) -> Option<State>;
+    /// Carries an order out, and returns the state of the session then.
+    ///
+    /// # Errors
+    /// It cannot be carried out, or the session has ended.
+    fn control(&mut self, order: Order) -> Result<State>;
+
+    /// What prepares orders where the backend runs in a thread of its own; once.
+    fn take_preparer(&mut self) -> Option<Box<dyn Preparer>> {
+        None
+    }
 
     /// Asks for the end: running processes are let go. [`Backend::poll`] brings what is left.
     fn stop(&mut self);

@@ -115,6 +115,8 @@ pub struct Counts {
     pub refused: Vec<String>,
     /// The number of its streams, from 1; none where it shares them with others.
     pub streams: Option<u32>,
+    /// It was disabled while the session ran.
+    pub disabled: bool,
     /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
     pub cost: (u64, u64),
 }

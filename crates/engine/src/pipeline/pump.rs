@@ -150,6 +150,14 @@ impl<'b> Pump<'b> {
         (self.maps, self.monitor) = (maps, monitor);
     }
 
+    /// What a process that is attached to later maps joins the events too, where mappings are watched.
+    pub fn watch_process(&mut self, pid: i32) {
+        if self.monitor.is_some() {
+            // What cannot be looked at cannot be attached to either, which is reported then.
+            let _ = sys::caps::with(sys::caps::TO_ATTACH, || self.maps.watch_pid(pid));
+        }
+    }
+
     /// Sleeps if nothing came the last time, then moves what is there.
     pub fn turn(&mut self) -> Turn {
         if self.idle > 0 {

@@ -3,7 +3,7 @@
 use super::recorder::{Recorder, Totals};
 use crate::backend::stats::Report;
 use crate::backend::{Attached, Backend, Polled};
-use crate::control::{Order, State};
+use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use std::time::Duration;
@@ -47,13 +47,25 @@ impl<'b> Source<'b> {
         self.backend.wait(timeout);
     }
 
-    /// Has an order carried out; none where the session has ended, or is too busy to answer.
-    pub fn control(&mut self, order: Order) -> Option<State> {
+    /// Has an order carried out.
+    ///
+    /// # Errors
+    /// It cannot be carried out; the session has ended, or is too busy to answer.
+    pub fn control(&mut self, order: Order) -> Result<State> {
+        if let (Some(recorder), Order::Enable(addition)) = (&mut self.recorder, &order) {
+            // Before the first of their events.
+            recorder.add_classes(addition.enabling.classes());
+        }
         let mut state = self.backend.control(order)?;
         if let Some(recorder) = &self.recorder {
             state.kept = Some(recorder.so_far());
         }
-        Some(state)
+        Ok(state)
+    }
+
+    /// What prepares orders; once.
+    pub fn take_preparer(&mut self) -> Option<Box<dyn Preparer>> {
+        self.backend.take_preparer()
     }
 
     /// Asks for the end: running processes are let go.

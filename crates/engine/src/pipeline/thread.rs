@@ -9,7 +9,7 @@ use super::recorder::Recorder;
 use super::source::Source;
 use crate::backend::stats::Report;
 use crate::backend::{Attached, Backend, Polled};
-use crate::control::{ControlChannel, Order, State};
+use crate::control::{ControlChannel, Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use events::StreamId;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use sys::priority::Urgency;
 use sys::ptrace::Change;
 
-/// What both threads see. Legend: (r) written by the reading thread, (f) by the front end.
+/// What both threads see. Legend: (r) written by the drain thread, (f) by the front end.
 #[derive(Default)]
 struct Shared {
     /// (r) appends chunks of events and says when no more will come, (f) takes them.
@@ -52,6 +52,7 @@ pub struct Threaded {
     command: Option<i32>,
     attached: Attached,
     failure: Option<Error>,
+    preparer: Option<Box<dyn Preparer>>,
     ended: bool,
 }
 
@@ -63,16 +64,20 @@ impl Threaded {
     pub fn start(mut source: Source<'static>, plan: &Plan, live: bool) -> Result<Threaded> {
         let shared = Arc::new(Shared::default());
         let (name, command, attached) = (source.name(), source.command(), source.take_attached());
-        let failure = source.failure(plan);
+        let (failure, preparer) = (source.failure(plan), source.take_preparer());
         let reader = Reader { source, shared: Arc::clone(&shared), live };
         // Nobody joins it: what it still takes down when it has finished goes on beside the views, or ends with the process.
         std::thread::Builder::new()
             .name("trapline-drain".into())
             .spawn(move || reader.run())
             .map_err(|e| Error::failed("drain thread", e.to_string(), "free some processes"))?;
-        // Capabilities belong to threads: the new one has given its own up.
-        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
-        Ok(Threaded { shared, name, command, attached, failure, ended: false })
+        // Capabilities belong to threads: the new one has given its own up. Probes that are added later need those to attach, which are
+        // not in effect until then.
+        let _ = match preparer {
+            Some(_) => sys::caps::set_aside(sys::caps::AFTER_ATTACH, sys::caps::TO_ATTACH),
+            None => sys::caps::drop_to(sys::caps::AFTER_ATTACH),
+        };
+        Ok(Threaded { shared, name, command, attached, failure, preparer, ended: false })
     }
 }
 
@@ -104,7 +109,11 @@ impl Backend for Threaded {
         self.shared.backlog.wait(timeout);
     }
 
-    fn control(&mut self, order: Order) -> Option<State> {
+    fn control(&mut self, order: Order) -> Result<State> {
+        let order = match &mut self.preparer {
+            Some(preparer) => preparer.prepare(order)?,
+            None => order,
+        };
         self.shared.control.ask(order, Duration::from_secs(5))
     }
 
@@ -170,10 +179,8 @@ impl Reader {
         let mut idle = 0u32;
         loop {
             if let Some(order) = self.shared.control.take() {
-                match self.source.control(order) {
-                    Some(state) => self.shared.control.answer(state),
-                    None => self.shared.control.close(),
-                }
+                let answer = self.source.control(order);
+                self.shared.control.answer(answer);
             }
             if self.shared.stop.load(Ordering::Acquire) {
                 self.source.stop();

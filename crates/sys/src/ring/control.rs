@@ -19,6 +19,15 @@ pub(super) struct Page {
     unknown: AtomicU32,
     /// (f) A bit for each number of a call that is wanted.
     wanted: [AtomicU64; NUMBERS / 64],
+    /// (f) How many requests of [`FrontEnd::change_targets`] there were.
+    requests: AtomicU32,
+    /// (f) The process of the last one; negative: to let go of.
+    requested: AtomicI32,
+    /// (p) How many of them are done.
+    done: AtomicU32,
+    /// (p) What the last one has failed with, 0 for nothing, and who traces that process already, 0 for nobody.
+    refusal: AtomicI32,
+    refused_by: AtomicI32,
     /// (p) The command's process id, 0 before it is known.
     command: AtomicI32,
     /// (p) The command's wait status; valid when `command_ended` is 1.
@@ -86,6 +95,18 @@ impl<'r> FrontEnd<'r> {
         self.0.unknown.store(unknown.into(), Ordering::Relaxed);
     }
 
+    /// Orders the ptracer to attach to a process, or, where `pid` is negative, to let go of one. Only after the one before is done.
+    pub fn change_targets(self, pid: i32) {
+        self.0.requested.store(pid, Ordering::Relaxed);
+        self.0.requests.fetch_add(1, Ordering::Release);
+    }
+
+    /// How that went, once it is done: an error number, 0 for none, and the process that traces it already, 0 for nobody.
+    pub fn targets_changed(self) -> Option<(i32, i32)> {
+        let done = self.0.done.load(Ordering::Acquire) == self.0.requests.load(Ordering::Relaxed);
+        done.then(|| (self.0.refusal.load(Ordering::Relaxed), self.0.refused_by.load(Ordering::Relaxed)))
+    }
+
     /// The command's process id, once it is known.
     pub fn command(self) -> Option<i32> {
         Some(self.0.command.load(Ordering::Acquire)).filter(|&pid| pid != 0)
@@ -142,6 +163,19 @@ impl<'r> Ptracer<'r> {
     /// Whether everything is to be let go.
     pub fn must_stop(self) -> bool {
         self.0.stop.load(Ordering::Acquire) != 0
+    }
+
+    /// A process to attach to, or, where negative, to let go of.
+    pub fn change_of_targets(self) -> Option<i32> {
+        let wanted = self.0.requests.load(Ordering::Acquire) != self.0.done.load(Ordering::Relaxed);
+        wanted.then(|| self.0.requested.load(Ordering::Relaxed))
+    }
+
+    /// Reports how that went: an error number, 0 for none, and the process that traces it already, 0 for nobody.
+    pub fn targets_changed(self, errno: i32, tracer: i32) {
+        self.0.refusal.store(errno, Ordering::Relaxed);
+        self.0.refused_by.store(tracer, Ordering::Relaxed);
+        self.0.done.store(self.0.requests.load(Ordering::Relaxed), Ordering::Release);
     }
 
     /// Whether calls and signals are held back.

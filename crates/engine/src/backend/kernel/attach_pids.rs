@@ -7,13 +7,13 @@
 //!
 //! Ids among the seeds are those of the initial pid namespace: from within another one, threads without pidfds are out of reach.
 
-use super::load::{Later, Loaded};
+use super::load::Later;
 use super::{NO_EXIST, in_call, in_flight};
+use crate::capture::Limits;
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::pipeline::merge::Merge;
-use crate::plan::Plan;
-
+use crate::select::Calls;
 use bpf::syscalls::{Maps, iterator, state};
 use std::collections::HashSet;
 use std::io;
@@ -26,27 +26,25 @@ use sys::{proc, process, time};
 
 /// Attaches to one process after the other.
 pub struct Attacher<'a> {
-    plan: &'a Plan,
-    loaded: &'a Loaded,
-    later: &'a Later,
-    adopter: Option<Adopter>,
+    /// Task storage.
+    pub tasks: &'a Map,
+    /// A thread's call in flight is reported where it is one of these.
+    pub seen: &'a Calls,
+    /// Of what is read of it.
+    pub limits: Limits,
+    /// For threads that have no pidfd.
+    pub adopter: Option<&'a Adopter>,
 }
 
-impl<'a> Attacher<'a> {
-    /// With programs that are attached.
-    pub fn new(plan: &'a Plan, loaded: &'a Loaded, later: &'a Later) -> Attacher<'a> {
-        Attacher { plan, loaded, later, adopter: None }
-    }
-
+impl Attacher<'_> {
     /// Traces every thread of a process: says so of all of them, and then which call each is blocked in.
-    pub fn attach(&mut self, pid: i32, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
+    pub fn attach(&self, pid: i32, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
         const EEXIST: i32 = 17;
         // What task storage says of a thread that is gone (bpf_pid_task_storage_update_elem of kernel/bpf/bpf_task_storage.c, 6.1).
         const ENOENT: i32 = 2;
         const EINVAL: i32 = 22;
         let mistake = |e: io::Error| Error::failed(format!("-p {pid}"), e.to_string(), "use --backend ptrace");
         let gone = || Error::failed(format!("-p {pid}"), "no such process", "see 'ps -e'");
-        let seen = self.plan.calls_at_attach();
         // What a traced thread creates is traced from its birth. So when a round finds nobody untraced, all are, but for what a thread
         // made that ended before its turn came, which the next round finds. A process that makes threads all the time has new
         // ones in each round.
@@ -68,14 +66,14 @@ impl<'a> Attacher<'a> {
                 settled = 0;
                 let ((uid, gid), who) = (crate::backend::ids::ids(tid), (pid as u32, tid as u32));
                 merge.push(&own_events::process(&events::generated::P_ATTACH, at, who, &[0, uid, gid], &[comm]));
-                if let Some(call) = call.filter(|c| c.wanted(&seen)) {
+                if let Some(call) = call.filter(|c| c.wanted(self.seen)) {
                     merge.push(&call.notice(1));
                 }
             };
             let mut unnamed = Vec::new();
             for (tid, at, comm) in found {
                 // Its time is before that of any end of the call.
-                let call = in_flight::at_attach(pid, tid, self.plan.limits);
+                let call = in_flight::at_attach(pid, tid, self.limits);
                 let fd = match process::pidfd(tid, tid != pid) {
                     Ok(fd) => fd,
                     Err(e) if tid != pid && e.raw_os_error() == Some(EINVAL) => {
@@ -84,20 +82,17 @@ impl<'a> Attacher<'a> {
                     }
                     Err(_) => continue,
                 };
-                match self.loaded.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, call.as_ref()), NO_EXIST) {
+                match self.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, call.as_ref()), NO_EXIST) {
                     Ok(()) => say(tid, at, &comm, call),
                     // A thread that began after its creator was attached to; or one that is gone.
                     Err(e) if matches!(e.raw_os_error(), Some(EEXIST | ENOENT)) => continue,
                     Err(e) => return Err(mistake(e)),
                 }
             }
-            if !unnamed.is_empty() && proc::pid_namespace().is_none() {
-                if self.adopter.is_none() {
-                    self.adopter = Some(Adopter::load(&self.later.btf, &self.later.maps).map_err(mistake)?);
-                }
+            if let Some(adopter) = self.adopter.filter(|_| !unnamed.is_empty() && proc::pid_namespace().is_none()) {
                 let states: Vec<_> =
                     unnamed.iter().map(|(tid, _, _, call)| (*tid, in_call(*tid, call.as_ref()))).collect();
-                let fates = self.adopter.as_ref().map_or(Ok(Vec::new()), |a| a.adopt(&states)).map_err(mistake)?;
+                let fates = adopter.adopt(&states).map_err(mistake)?;
                 for ((tid, at, comm, call), fate) in unnamed.into_iter().zip(fates) {
                     match fate {
                         iterator::TAKEN => say(tid, at, &comm, call),
@@ -115,15 +110,26 @@ impl<'a> Attacher<'a> {
 /// Threads per turn of the iterator.
 const AT_ONCE: u32 = 64;
 
-/// The loaded iterator.
-struct Adopter {
+/// An iterator over tasks that gives some of them their states.
+pub struct Adopter {
     seeds: Map,
     link: Link,
     _program: Program,
 }
 
 impl Adopter {
-    /// Loads it; an error means that this kernel has none to offer, or not to us.
+    /// Loads it where this kernel needs it: from Linux 6.9 on threads have pidfds.
+    ///
+    /// # Errors
+    /// This kernel has no such iterator, or not for this user.
+    pub fn where_needed(later: &Later) -> Result<Option<Adopter>> {
+        if sys::bpf::probe::thread_pidfd().is_ok() || proc::pid_namespace().is_some() {
+            return Ok(None);
+        }
+        let cannot = |e: io::Error| Error::failed("-p", e.to_string(), "use --backend ptrace");
+        Adopter::load(&later.btf, &later.maps).map(Some).map_err(cannot)
+    }
+
     fn load(btf: &KernelBtf, maps: &Maps) -> io::Result<Adopter> {
         let missing = || io::Error::from(io::ErrorKind::Unsupported);
         let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;

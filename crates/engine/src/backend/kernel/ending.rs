@@ -36,7 +36,7 @@ impl Kernel {
     /// Whether all traced threads have reached their end. The counters know of ends whose events found a ring full.
     pub(super) fn all_ended(&self) -> bool {
         let (begun, ended, _) = self.loaded.threads();
-        !self.whole && (self.alive.is_empty() || ended >= self.attached + begun)
+        !self.whole && (self.alive.is_empty() || ended as i64 >= self.attached + begun as i64)
     }
 
     /// Forgets threads that have ended before the programs could count it.

@@ -256,9 +256,8 @@ impl Watch {
 
     /// The same where every thread is traced: those that are in a call.
     pub fn leave_all(&self, iterator: Option<&TaskIterator>, merge: &mut Merge) {
-        let calls = iterator.and_then(|i| self.read(i, 0, u64::MAX).ok()).unwrap_or_default();
         let now = time::monotonic();
-        for call in calls {
+        for call in self.calls(iterator) {
             merge.push(&InFlight { now, ..call.clone() }.notice(2));
             merge.push(&own_events::process(&g::P_DETACH, now, (call.pid, call.tid), &[], &[]));
         }
@@ -266,18 +265,27 @@ impl Watch {
 
     /// The last words about the threads that are let go: the calls that they are in, and that they are no longer traced.
     pub fn leave(&self, iterator: Option<&TaskIterator>, threads: &HashSet<u32>, merge: &mut Merge) {
-        let calls = iterator.and_then(|i| self.read(i, 0, u64::MAX).ok()).unwrap_or_default();
-        let mut threads: Vec<u32> = threads.iter().copied().collect();
-        threads.sort_unstable();
-        let now = time::monotonic();
-        for tid in threads {
-            let call = calls.iter().find(|c| c.tid == tid);
-            if let Some(call) = call {
-                merge.push(&InFlight { now, ..call.clone() }.notice(2));
-            }
-            if let Some(pid) = call.map(|c| c.pid).or_else(|| proc::process_of(tid as i32).map(|p| p as u32)) {
-                merge.push(&own_events::process(&g::P_DETACH, now, (pid, tid), &[], &[]));
-            }
+        leave(&self.calls(iterator), threads, merge);
+    }
+
+    /// The calls that traced threads are in; none without an iterator.
+    pub fn calls(&self, iterator: Option<&TaskIterator>) -> Vec<InFlight> {
+        iterator.and_then(|i| self.read(i, 0, u64::MAX).ok()).unwrap_or_default()
+    }
+}
+
+/// The last events of threads that are let go: those of `calls` that they are in, and that they are no longer traced.
+pub fn leave(calls: &[InFlight], threads: &HashSet<u32>, merge: &mut Merge) {
+    let mut threads: Vec<u32> = threads.iter().copied().collect();
+    threads.sort_unstable();
+    let now = time::monotonic();
+    for tid in threads {
+        let call = calls.iter().find(|c| c.tid == tid);
+        if let Some(call) = call {
+            merge.push(&InFlight { now, ..call.clone() }.notice(2));
+        }
+        if let Some(pid) = call.map(|c| c.pid).or_else(|| proc::process_of(tid as i32).map(|p| p as u32)) {
+            merge.push(&own_events::process(&g::P_DETACH, now, (pid, tid), &[], &[]));
         }
     }
 }

@@ -65,7 +65,7 @@ impl Waiting {
         mut self,
         plan: &Plan,
         loaded: &mut Loaded,
-        later: &mut Option<Later>,
+        later: &Later,
         merge: &mut Merge,
     ) -> Result<(Option<Failure>, Option<OwnedFd>)> {
         let traced = process::pidfd(self.pid, false).and_then(|fd| {
@@ -80,9 +80,7 @@ impl Waiting {
         if let Some(gate) = self.gate.take() {
             let _ = process::write_byte(&gate, 1);
         }
-        if let Some(later) = later.take() {
-            loaded.add_iterator(later);
-        }
+        loaded.add_iterator(later);
         let failed = match process::read_byte(&self.report) {
             Ok(Some(at)) => {
                 let mut errno = [0u8; 4];

@@ -23,6 +23,7 @@ use events::stream::Scope;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
@@ -32,7 +33,7 @@ use sys::btf::{KernelBtf, Kind};
 /// The kernel's side of a session. Dropping it detaches everything.
 pub struct Loaded {
     /// Task storage: who is traced.
-    pub tasks: Map,
+    pub tasks: Arc<Map>,
     /// A ring per CPU.
     pub rings: Vec<Ring>,
     /// What was taken out of each.
@@ -57,8 +58,8 @@ pub struct Loaded {
     programs: Vec<Program>,
     /// How many runs of each the kernel had left out when the session began.
     missed_before: Vec<u64>,
-    // Kept for the programs.
-    _maps: Vec<Map>,
+    /// Kept for the programs.
+    pub(super) maps: Arc<Vec<Map>>,
 }
 
 /// Loads everything for `plan`.
@@ -72,15 +73,16 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
 /// Loads with filters of the selected calls, as [`Session::filters`] wants them.
 pub fn load_filtered(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<Loaded> {
     let (mut loaded, later) = begin(plan, filters)?;
-    loaded.add_iterator(later);
+    loaded.add_iterator(&later);
     Ok(loaded)
 }
 
-/// What the iterator is made from.
+/// What the programs that follow are made from: the iterator, and the probes that are added to a session that runs.
 pub struct Later {
     pub(super) btf: KernelBtf,
     pub(super) maps: Maps,
-    unknown: bool,
+    pub(super) offsets: BtfOffsets,
+    pub(super) session: Session,
 }
 
 /// The same but for [`Loaded::iterator`], which can wait until the command runs.
@@ -97,7 +99,8 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         super::left_out::leave_out(&made.tasks, left_out);
     }
     let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
-    let users = if all.any(|f| f.needs().uid || f.needs().gid) { users(&btf) } else { None };
+    let asks_user = all.any(|f| f.needs().uid || f.needs().gid);
+    let users = if asks_user || plan.named { users(&btf) } else { None };
     let single = single_calls(plan);
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
     let session = session(plan, filters, captures);
@@ -164,7 +167,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         };
         Box::new(load) as Job<Result<Option<AttachedProbe>>>
     };
-    let numbered = plan.probes.iter().zip(ring_set::numbers(&plan.probes));
+    let numbered = plan.probes.iter().map(Arc::as_ref).zip(ring_set::numbers(&plan.probes));
     let mut refusal = None;
     for probe in parallel::run_waiting(numbered.map(job).collect()) {
         match probe {
@@ -178,9 +181,8 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     let MapSet { tasks, counters, cpus, others, ring_maps } = made;
-    let unknown = session.unknown;
     let loaded = Loaded {
-        tasks,
+        tasks: Arc::new(tasks),
         passed: vec![Passed::default(); rings.len()],
         rings,
         probes,
@@ -195,9 +197,9 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         sources,
         missed_before: Vec::new(),
         programs: loaded.into_iter().map(|(_, p)| p).collect(),
-        _maps: others.into_iter().chain(ring_maps).collect(),
+        maps: Arc::new(others.into_iter().chain(ring_maps).collect()),
     };
-    Ok((loaded, Later { btf, maps, unknown }))
+    Ok((loaded, Later { btf, maps, offsets, session }))
 }
 
 /// Frames at the top of a stack that a program takes at a raw tracepoint: a function that is called back, the program, bpf_trace_run and
@@ -289,8 +291,8 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
 
 /// Whether tasks may have events after they have announced their end: those of probes in the kernel.
 fn sees_threads_go(plan: &Plan) -> bool {
-    let in_kernel = |e: &Enabling| e.point.as_ref().is_some_and(|p| p.file().is_none());
-    !matches!(plan.target, PlanTarget::All { .. }) && plan.probes.iter().any(in_kernel)
+    let in_kernel = |e: &Arc<Enabling>| e.point.as_ref().is_some_and(|p| p.file().is_none());
+    !matches!(plan.target, PlanTarget::All { .. }) && (plan.named || plan.probes.iter().any(in_kernel))
 }
 
 /// What programs are made from.
@@ -419,8 +421,8 @@ fn take_down(probes: &mut [AttachedProbe], slow_links: &[Link]) {
 
 impl Loaded {
     /// Loads the iterator, where this kernel has one.
-    pub fn add_iterator(&mut self, later: Later) {
-        self.iterator = task_iterator::load(&later.btf, &later.maps, later.unknown).ok();
+    pub fn add_iterator(&mut self, later: &Later) {
+        self.iterator = task_iterator::load(&later.btf, &later.maps, later.session.unknown).ok();
         self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
     }
 
@@ -456,12 +458,12 @@ impl Loaded {
         /// The kernel's limit of a ring.
         const MOST: u64 = 1 << 30;
         let share = self.sets.len().next_power_of_two() as u64;
-        let calls = self.rings.iter().zip(&self.passed).map(|ring| (ring, 1));
-        let probes = self.sets.iter().flat_map(|s| s.rings.iter().zip(&s.passed)).map(|ring| (ring, share));
+        let calls = self.passed.iter().map(|passed| (passed, 1));
+        let probes = self.sets.iter().flat_map(|s| &s.passed).map(|passed| (passed, share));
         let mut all = 0;
-        for (((ring, passed), share), stream) in calls.chain(probes).zip(self.streams()) {
+        for ((passed, share), stream) in calls.chain(probes).zip(self.streams()) {
             let dropped = self.dropped_on(stream);
-            if dropped > 0 {
+            if let Some(ring) = self.ring_of(stream).filter(|_| dropped > 0) {
                 all = all.max(large_enough(ring.size() as u64, *passed, dropped)?.checked_mul(share)?);
             }
         }
@@ -499,7 +501,7 @@ impl Loaded {
         let cpus = (0..self.rings.len() as u32).map(StreamId::cpu);
         let probes = (1..)
             .zip(&self.sets)
-            .flat_map(|(nth, s)| (0..s.rings.len() as u32).map(move |cpu| StreamId::new(Scope::Cpu(cpu), nth)));
+            .flat_map(|(nth, s)| (0..s.passed.len() as u32).map(move |cpu| StreamId::new(Scope::Cpu(cpu), nth)));
         cpus.chain(probes).collect()
     }
 

@@ -17,6 +17,7 @@ mod filtered;
 mod in_flight;
 mod launch;
 mod left_out;
+mod live;
 pub mod load;
 mod missed;
 mod orders;
@@ -32,20 +33,22 @@ mod task_iterator;
 
 use crate::backend::stats::{LetGo, Report};
 use crate::backend::{Attached, Backend, Polled};
-use crate::control::{Order, State};
+use crate::control::{self, Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
 use crate::target::Target;
-use attach_pids::Attacher;
+use attach_pids::{Adopter, Attacher};
 use bpf::syscalls::state;
 use events::StreamId;
 use events::stream::Scope;
 use in_flight::Watch;
 use launch::{Failure, Waiting};
+use live::Live;
 use load::Loaded;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 use sys::process;
@@ -73,7 +76,6 @@ impl Kernel {
         let measuring = if plan.measure { sys::bpf::info::enable_stats().ok() } else { None };
         let filters = if plan.call_filters.is_empty() { plan.program_filters() } else { plan.call_filters.clone() };
         let (mut loaded, later) = load::begin(plan, filters)?;
-        let mut later = Some(later);
         let own = |name: &str| {
             let enabled = plan.probes.iter().filter(|e| e.point.is_none() && e.name == name);
             enabled.map(|e| e.schema).collect::<Vec<_>>()
@@ -86,13 +88,15 @@ impl Kernel {
             Target::Command(_) => {
                 let Some(waiting) = waiting else { unreachable!("forked above") };
                 let pid = waiting.pid;
-                (failure, ended) = waiting.start(plan, &mut loaded, &mut later, &mut merge)?;
+                (failure, ended) = waiting.start(plan, &mut loaded, &later, &mut merge)?;
                 alive.insert(pid as u32);
                 command = Some(pid);
             }
             Target::Pids(pids) => {
-                let Some(later) = &later else { unreachable!("taken by commands only") };
-                let mut attacher = Attacher::new(plan, &loaded, later);
+                let seen = &plan.calls_at_attach();
+                let adopter = Adopter::where_needed(&later)?;
+                let attacher =
+                    Attacher { tasks: &loaded.tasks, seen, limits: plan.limits, adopter: adopter.as_ref() };
                 for &pid in pids {
                     let pid = proc::process_of(pid).unwrap_or(pid);
                     seed_fds(pid, plan, &mut merge);
@@ -111,11 +115,22 @@ impl Kernel {
                 loaded.begin();
             }
         }
-        if let Some(later) = later {
-            loaded.add_iterator(later);
+        if loaded.iterator.is_none() {
+            loaded.add_iterator(&later);
         }
-        // Before the reading thread starts, because capabilities belong to threads. It needs one more for a moment.
-        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH | sys::caps::SYS_NICE);
+        // Before the drain thread starts, because capabilities belong to threads. It needs one more for a moment.
+        let keep = sys::caps::AFTER_ATTACH | sys::caps::SYS_NICE;
+        let _ = sys::caps::drop_to(if plan.named { keep | sys::caps::TO_ATTACH } else { keep });
+        // Where it cannot be loaded, no more processes with several threads can be attached to.
+        let adopter = if plan.named { Adopter::where_needed(&later).ok().flatten() } else { None };
+        let live = plan.named.then(|| Live {
+            later,
+            tasks: Arc::clone(&loaded.tasks),
+            _maps: Arc::clone(&loaded.maps),
+            cpus: loaded.rings.len() as u32,
+            buffer: plan.buffer,
+            sets: loaded.sets.len(),
+        });
         let fell_back = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
         Ok(Kernel {
             attached_now: Attached { programs: std::mem::take(&mut loaded.sources), fell_back },
@@ -123,7 +138,9 @@ impl Kernel {
             loaded,
             measuring,
             merge,
-            attached: alive.len() as u64,
+            attached: alive.len() as i64,
+            adopter,
+            live,
             alive,
             leaving: HashSet::new(),
             restricted: !crate::rights::is_root(),
@@ -208,8 +225,12 @@ pub struct Kernel {
     merge: Merge,
     /// Traced threads; empty on a whole machine.
     alive: HashSet<u32>,
-    /// How many of them there were at the start.
-    attached: u64,
+    /// How many were attached to, less those that were let go.
+    attached: i64,
+    /// For threads without pidfds that are attached to later.
+    adopter: Option<Adopter>,
+    /// Makes the probes that are added later; goes to the front end.
+    live: Option<Live>,
     /// Threads that have reached their end and may still have events.
     leaving: HashSet<u32>,
     /// Some programs are let go.
@@ -285,8 +306,12 @@ impl Backend for Kernel {
         }
     }
 
-    fn control(&mut self, order: Order) -> Option<State> {
-        (self.phase != Phase::Detached).then(|| self.obey(order))
+    fn control(&mut self, order: Order) -> Result<State> {
+        if self.phase == Phase::Detached { Err(control::ended()) } else { self.obey(order) }
+    }
+
+    fn take_preparer(&mut self) -> Option<Box<dyn Preparer>> {
+        self.live.take().map(|live| Box::new(live) as Box<dyn Preparer>)
     }
 
     fn stop(&mut self) {
@@ -346,6 +371,7 @@ impl Kernel {
             self.watch.look(iterator, now, &mut self.merge);
         }
         self.idle = if n > 0 { 0 } else { self.idle + 1 };
+        self.free_rings();
         // An end that was dropped, or happened before the attach was complete, is not waited for forever.
         if n == 0 && self.idle.is_multiple_of(64) {
             self.forget_ended();

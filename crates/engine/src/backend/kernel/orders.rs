@@ -1,7 +1,9 @@
 //! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
 
-use super::Kernel;
+use super::attach_pids::Attacher;
+use super::{Kernel, in_flight};
 use crate::control::{Order, State, Stream};
+use crate::error::{Error, Result};
 use crate::own_events;
 use crate::plan::Plan;
 use crate::select::Calls;
@@ -10,7 +12,11 @@ use bpf::scratch::{self, Shape};
 use bpf::syscalls::session_switch::{NO_UNKNOWN, STOPPED};
 use events::generated::{P_PAUSED, P_RESUMED, X86_64};
 use events::{Schema, StreamId};
+use crate::capture::Limits;
+use crate::target::Target;
+use std::collections::HashSet;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use sys::bpf::map::{Map, Values};
 use sys::time;
@@ -59,18 +65,24 @@ pub struct Held {
     /// Nothing is recorded.
     pub stopped: bool,
     calls: Calls,
+    limits: Limits,
 }
 
 impl Held {
     /// What a plan begins with.
     pub fn of(plan: &Plan) -> Held {
-        Held { stopped: plan.named && plan.paused, calls: plan.seen_calls() }
+        Held { stopped: plan.named && plan.paused, calls: plan.seen_calls(), limits: plan.limits }
+    }
+
+    /// What the switch says.
+    pub(super) fn word(&self) -> u64 {
+        word(self.stopped, &self.calls)
     }
 }
 
 impl Kernel {
     /// Carries an order out.
-    pub(super) fn obey(&mut self, order: Order) -> State {
+    pub(super) fn obey(&mut self, order: Order) -> Result<State> {
         match order {
             Order::Status => {}
             Order::Stop => {
@@ -91,8 +103,75 @@ impl Kernel {
                 self.held.calls = calls;
                 self.switch();
             }
+            Order::Enable(addition) => self.join(addition),
+            Order::Disable(nth) => self.leave(nth),
+            Order::Attach(pid) => self.attach(pid)?,
+            Order::Detach(pid) => self.let_go_of(pid)?,
         }
-        self.state()
+        Ok(self.state())
+    }
+
+    /// Traces a process that runs.
+    fn attach(&mut self, pid: i32) -> Result<()> {
+        let targets = Target::Pids(vec![pid]);
+        crate::rights::of_targets(&targets)?;
+        let none = Calls::none();
+        let attacher = Attacher {
+            tasks: &self.loaded.tasks,
+            seen: if self.held.stopped { &none } else { &self.held.calls },
+            limits: self.held.limits,
+            adopter: self.adopter.as_ref(),
+        };
+        let mut alive = HashSet::new();
+        let attached = attacher.attach(pid, &mut alive, &mut self.merge);
+        alive.retain(|tid| !self.alive.contains(tid));
+        self.attached += alive.len() as i64;
+        self.alive.extend(alive);
+        // What has become another program since it was asked was not seen by the programs then.
+        let checked = attached.and_then(|()| crate::rights::of_targets(&targets));
+        if checked.is_err() {
+            let _ = self.let_go_of(pid);
+        }
+        checked
+    }
+
+    /// Traces a process no more.
+    fn let_go_of(&mut self, pid: i32) -> Result<()> {
+        const ESRCH: i32 = 3;
+        let cannot = |why: String, todo: &str| Error::failed(format!("-p -{pid}"), why, todo);
+        let own: HashSet<u32> = sys::proc::threads(pid).unwrap_or_default().into_iter().map(|t| t as u32).collect();
+        if self.alive.iter().all(|tid| own.contains(tid)) {
+            return Err(cannot("no other process is traced".into(), "to end the session: trapline session destroy"));
+        }
+        let mut some = false;
+        loop {
+            let threads = sys::proc::threads(pid).unwrap_or_default();
+            let iterator = self.loaded.iterator.as_ref().filter(|_| !self.held.stopped);
+            let calls = self.watch.calls(iterator);
+            let mut gone = HashSet::new();
+            for tid in threads {
+                let fd = match sys::process::pidfd(tid, tid != pid) {
+                    Ok(fd) => fd,
+                    Err(e) if e.raw_os_error() == Some(ESRCH) => continue,
+                    Err(e) => return Err(cannot(format!("thread {tid}: {e}"), "Linux 6.9 can let go of single threads")),
+                };
+                match self.loaded.tasks.delete(&fd.as_raw_fd().to_le_bytes()) {
+                    Ok(true) => drop(gone.insert(tid as u32)),
+                    Ok(false) => {}
+                    Err(e) if e.raw_os_error() == Some(ESRCH) => {}
+                    Err(e) => return Err(cannot(e.to_string(), "try again")),
+                }
+            }
+            // What a thread that is not traced creates is not traced either: when a round finds nobody, nobody is left.
+            if gone.is_empty() {
+                let none = || cannot("it is not traced".into(), "see 'trapline session status'");
+                return if some { Ok(()) } else { Err(none()) };
+            }
+            some = true;
+            in_flight::leave(&calls, &gone, &mut self.merge);
+            self.attached -= gone.len() as i64;
+            self.alive.retain(|tid| !gone.contains(tid));
+        }
     }
 
     /// An event that says that the session was stopped or goes on.

@@ -15,6 +15,7 @@ use bpf::syscalls::{Maps, Session};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 use sys::bpf::link::Link;
 use sys::bpf::map::{MMAPABLE, Map, Values};
 use sys::bpf::prog::Program;
@@ -45,7 +46,13 @@ pub struct AttachedProbe {
     cpus: u32,
     links: Vec<Link>,
     slow: bool,
-    program: Program,
+    /// None once it is unloaded.
+    program: Option<Program>,
+    /// Runs that the kernel has skipped, and what the program has cost, when it was unloaded.
+    last: sys::bpf::info::ProgramInfo,
+    disabled: bool,
+    /// Closes the links, where the probe was disabled.
+    detaching: Option<JoinHandle<()>>,
     /// Its entries are counted, for returns.
     has_entries: bool,
 }
@@ -130,7 +137,10 @@ impl AttachedProbe {
             cpus,
             links,
             slow: found.slow,
-            program: found.program,
+            program: Some(found.program),
+            last: Default::default(),
+            disabled: false,
+            detaching: None,
             has_entries: before.is_some(),
         }))
     }
@@ -152,9 +162,34 @@ impl AttachedProbe {
         &self.links
     }
 
-    /// The session begins: what the kernel has left out before is not of it.
+    /// The session begins: what the kernel has skipped before is not of it.
     pub fn begin(&mut self) {
-        self.missed_before = sys::bpf::info::program(&self.program).map_or(0, |p| p.recursion_misses);
+        self.missed_before = self.info().recursion_misses;
+    }
+
+    /// Nothing more is recorded or counted; the program is detached by a thread, because that may wait for a grace period of RCU.
+    pub fn disable(&mut self) {
+        self.stop();
+        self.disabled = true;
+        let links = std::mem::take(&mut self.links);
+        // Where no thread can be started, the links are closed here.
+        self.detaching = std::thread::Builder::new().name("trapline-detach".into()).spawn(move || drop(links)).ok();
+    }
+
+    /// Whether the program of a disabled probe runs no more, and is still loaded.
+    pub fn is_detached(&self) -> bool {
+        let detached = self.detaching.as_ref().is_none_or(JoinHandle::is_finished);
+        self.disabled && detached && self.program.is_some()
+    }
+
+    /// Frees the program of a detached probe.
+    pub fn unload(&mut self) {
+        self.last = self.info();
+        self.program = None;
+    }
+
+    fn info(&self) -> sys::bpf::info::ProgramInfo {
+        self.program.as_ref().map_or_else(|| self.last.clone(), |p| sys::bpf::info::program(p).unwrap_or_default())
     }
 
     /// Sets what is held back.
@@ -165,7 +200,7 @@ impl AttachedProbe {
     /// What was counted so far; `set` is that of its rings.
     pub fn counts(&self, set: &RingSet) -> Counts {
         let parts: Vec<u64> = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).collect();
-        let program = sys::bpf::info::program(&self.program).unwrap_or_default();
+        let program = self.info();
         Counts {
             seen: self.seen(),
             recorded: set.recorded(&self.classes),
@@ -176,6 +211,7 @@ impl AttachedProbe {
             entered: self.has_entries.then(|| self.sum(scratch::ENTERED)),
             refused: self.refused.clone(),
             streams: Some(self.rings.0 as u32 + 1).filter(|_| self.rings.1),
+            disabled: self.disabled,
             cost: (program.run_count, program.run_time_ns),
         }
     }

@@ -8,6 +8,7 @@ use crate::enabling::Enabling;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 use sys::bpf::map::Map;
 use sys::bpf::ring::Ring;
 
@@ -18,7 +19,7 @@ pub const OWN: usize = 256;
 const SMALLEST: usize = 256 << 10;
 
 /// Bytes of the rings of each of `n` sets, per CPU: a share of what was asked for.
-fn share(buffer: usize, n: usize) -> usize {
+pub fn share(buffer: usize, n: usize) -> usize {
     (buffer / n.next_power_of_two().max(1)).max(buffer.min(SMALLEST))
 }
 
@@ -34,7 +35,8 @@ pub struct RingSet {
 }
 
 impl RingSet {
-    fn new(cpus: u32, size: usize, shared: bool) -> io::Result<RingSet> {
+    /// Rings of `size` bytes; `shared`: by enablings of different classes.
+    pub fn new(cpus: u32, size: usize, shared: bool) -> io::Result<RingSet> {
         let size = size.max(4096) as u32;
         let maps: Vec<Map> = (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>()?;
         let rings = maps.iter().map(Ring::new).collect::<io::Result<_>>()?;
@@ -63,6 +65,17 @@ impl RingSet {
         n
     }
 
+    /// Whether nothing is in the rings.
+    pub fn is_drained(&self) -> bool {
+        !self.rings.is_empty() && self.rings.iter().all(|r| r.available() == 0)
+    }
+
+    /// Gives the memory of the rings back; what was counted stays.
+    pub fn free(&mut self) {
+        self.rings.clear();
+        self.maps.clear();
+    }
+
     /// Events of an enabling that were taken out.
     pub fn recorded(&self, classes: &[u16]) -> u64 {
         match &self.by_class {
@@ -73,11 +86,11 @@ impl RingSet {
 }
 
 /// Which set each of these enablings uses. Those of the session's own beginning and end use none, whatever their number.
-pub fn numbers(probes: &[Enabling]) -> Vec<usize> {
+pub fn numbers(probes: &[Arc<Enabling>]) -> Vec<usize> {
     let shared = are_shared(probes);
     let mut before = 0;
     let mut taken: HashMap<u16, usize> = HashMap::new();
-    let number = |e: &Enabling| {
+    let number = |e: &Arc<Enabling>| {
         if e.point.is_none() {
             return 0;
         }
@@ -93,19 +106,19 @@ pub fn numbers(probes: &[Enabling]) -> Vec<usize> {
 }
 
 /// Whether enablings share sets.
-pub fn are_shared(probes: &[Enabling]) -> bool {
+pub fn are_shared(probes: &[Arc<Enabling>]) -> bool {
     probes.len() > OWN
 }
 
 /// How many sets these enablings use, and how large each ring is.
-pub fn sizes(probes: &[Enabling], buffer: usize) -> (usize, usize) {
+pub fn sizes(probes: &[Arc<Enabling>], buffer: usize) -> (usize, usize) {
     let used = probes.iter().zip(numbers(probes)).filter(|(e, _)| e.point.is_some());
     let n = used.map(|(_, number)| number + 1).max().unwrap_or(0);
     (n, share(buffer, n))
 }
 
 /// The sets of these enablings.
-pub fn make(probes: &[Enabling], cpus: u32, buffer: usize) -> io::Result<Vec<RingSet>> {
+pub fn make(probes: &[Arc<Enabling>], cpus: u32, buffer: usize) -> io::Result<Vec<RingSet>> {
     let (n, size) = sizes(probes, buffer);
     (0..n).map(|_| RingSet::new(cpus, size, are_shared(probes))).collect()
 }
@@ -117,9 +130,10 @@ mod tests {
     use crate::enabling::{Request, enable};
     use crate::target::Target;
 
-    fn enabled(of: &[String]) -> Vec<Enabling> {
+    fn enabled(of: &[String]) -> Vec<Arc<Enabling>> {
         let requests: Vec<Request> = of.iter().map(|text| Request::parse(text).unwrap()).collect();
-        enable(&requests, Captures::default(), &Target::Pids(Vec::new())).unwrap()
+        let enabled = enable(&requests, Captures::default(), &Target::Pids(Vec::new())).unwrap();
+        enabled.into_iter().map(Arc::new).collect()
     }
 
     #[test]

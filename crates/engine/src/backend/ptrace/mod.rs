@@ -19,7 +19,7 @@ mod tracer;
 
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Polled};
-use crate::control::{Order, State, Stream};
+use crate::control::{self as orders, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::target::{Command, Target};
@@ -46,6 +46,7 @@ mod failed {
 }
 
 const USR1: i32 = 10;
+const EINVAL: i32 = 22;
 
 /// A running session, seen from the front end.
 pub struct Session {
@@ -53,6 +54,8 @@ pub struct Session {
     ptracer: i32,
     reaped: Option<i32>,
     scratch: Vec<u8>,
+    /// Events that were taken out of the ring while the ptracer was waited for.
+    waiting: Vec<Vec<u8>>,
 }
 
 impl Session {
@@ -73,7 +76,7 @@ impl Session {
             0
         })
         .map_err(|e| cannot("fork", e))?;
-        Ok(Session { ring, ptracer, reaped: None, scratch: Vec::new() })
+        Ok(Session { ring, ptracer, reaped: None, scratch: Vec::new(), waiting: Vec::new() })
     }
 
     /// Whether no more events will come.
@@ -102,6 +105,33 @@ impl Session {
         self.ring.control().dropped() + u64::from(self.ring.is_given_up())
     }
 
+    fn state(&self) -> State {
+        let name = StreamId::TRACER.to_string();
+        let stream = Stream { name, used: self.ring.used(), size: self.ring.size(), dropped: self.dropped() };
+        State { streams: vec![stream], losses: self.losses(), ..State::default() }
+    }
+
+    /// Has the ptracer attach to a process, or let go of one (negative), and waits for that. The ring is emptied meanwhile, because the
+    /// ptracer may wait for room in it.
+    fn change_targets(&mut self, pid: i32) -> Result<State> {
+        const PATIENCE: Duration = Duration::from_secs(4);
+        self.ring.control().change_targets(pid);
+        let until = std::time::Instant::now() + PATIENCE;
+        loop {
+            self.wake();
+            let Session { ring, scratch, waiting, .. } = self;
+            ring.drain(scratch, |event| waiting.push(event.to_vec()));
+            if let Some((errno, tracer)) = self.ring.control().targets_changed() {
+                let what = || format!("-p {pid}");
+                return if errno == 0 { Ok(self.state()) } else { Err(attach_error(what(), errno, tracer)) };
+            }
+            if self.finished() || std::time::Instant::now() >= until {
+                return Err(orders::ended());
+            }
+            self.ring.wait_for_frames(Duration::from_millis(2));
+        }
+    }
+
     fn losses(&self) -> Losses {
         Losses { total: self.dropped(), classes: self.ring.control().dropped_by_class() }
     }
@@ -119,7 +149,9 @@ impl Backend for Session {
         if !room {
             return Polled::default();
         }
-        let events = self.ring.drain(&mut self.scratch, |event| each(StreamId::TRACER, event));
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.iter().for_each(|event| each(StreamId::TRACER, event));
+        let events = self.ring.drain(&mut self.scratch, |event| each(StreamId::TRACER, event)) + waiting.len();
         if self.ring.is_given_up() && !self.ring.control().has_stopped() {
             self.stop();
         }
@@ -131,10 +163,14 @@ impl Backend for Session {
     }
 
     /// The ptracer looks at its words at each stop, and now.
-    fn control(&mut self, order: Order) -> Option<State> {
+    fn control(&mut self, order: Order) -> Result<State> {
         let control = self.ring.control();
         match &order {
             Order::Status => {}
+            Order::Enable(addition) => return Err(orders::unable(&*addition.enabling.name, "ptrace")),
+            Order::Disable(_) => return Err(orders::unable("the probe", "ptrace")),
+            Order::Attach(pid) => return self.change_targets(*pid),
+            Order::Detach(pid) => return self.change_targets(-*pid),
             Order::Stop => control.hold(true),
             Order::Start => control.hold(false),
             Order::Select(calls) => control.select(&calls.by_number(), calls.has_unknown()),
@@ -142,9 +178,7 @@ impl Backend for Session {
         if !matches!(order, Order::Status) {
             self.wake();
         }
-        let name = StreamId::TRACER.to_string();
-        let stream = Stream { name, used: self.ring.used(), size: self.ring.size(), dropped: self.dropped() };
-        Some(State { streams: vec![stream], losses: self.losses(), ..State::default() })
+        Ok(self.state())
     }
 
     fn stop(&mut self) {
@@ -214,6 +248,8 @@ fn as_an_ordinary_program() {
 
 /// Stands for an errno: the process is a zombie.
 const ZOMBIE: i32 = 10_000;
+/// Stands for an errno: no other process is traced.
+const ALONE: i32 = 10_001;
 
 /// Explains why a process cannot be attached to; `tracer` traces it already.
 fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
@@ -221,6 +257,9 @@ fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
     const ESRCH: i32 = 3;
     if errno == ZOMBIE {
         return Error::failed(what, "the process has ended", "its parent has not collected it yet");
+    }
+    if errno == ALONE {
+        return Error::failed(what, "no other process is traced", "to end the session: trapline session destroy");
     }
     if matches!(errno, ESRCH | ENOENT) {
         return Error::failed(what, "no such process", "see 'ps -e'");
@@ -247,10 +286,16 @@ fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
 }
 
 fn fail(control: Ptracer<'_>, at: u32, pid: i32, e: &io::Error) {
-    let tracer = if at == failed::ATTACH { proc::tracer_of(pid).unwrap_or(0) } else { 0 };
-    let zombie = at == failed::ATTACH && proc::status_field(pid, "State").is_some_and(|s| s.starts_with('Z'));
-    let errno = if zombie { ZOMBIE } else { e.raw_os_error().unwrap_or(22) };
+    let attaches = at == failed::ATTACH;
+    let (errno, tracer) = if attaches { refusal(pid, e) } else { (e.raw_os_error().unwrap_or(EINVAL), 0) };
     control.fail(control::Failure { at, errno, pid, tracer });
+}
+
+/// Why a process cannot be attached to: an error number or [`ZOMBIE`], and who traces it already, 0 for nobody.
+fn refusal(pid: i32, e: &io::Error) -> (i32, i32) {
+    let zombie = proc::status_field(pid, "State").is_some_and(|s| s.starts_with('Z'));
+    let errno = if zombie { ZOMBIE } else { e.raw_os_error().unwrap_or(EINVAL) };
+    (errno, proc::tracer_of(pid).unwrap_or(0))
 }
 
 /// The life of the ptracer process.

@@ -46,6 +46,8 @@ pub struct Thread {
     pub held: Option<(i32, i32)>,
     /// Nobody has told of it in time: it was told of without its maker.
     pub adopted: bool,
+    /// Its process is let go of: so is it, at its next stop.
+    pub leaving: bool,
     /// The stop before could not be looked at, and its call is counted as lost.
     pub unread: bool,
     /// Its process and parent are known.
@@ -68,6 +70,7 @@ impl Thread {
             starting: false,
             held: None,
             adopted: false,
+            leaving: false,
             unread: false,
             known: false,
             rseq: None,

@@ -289,6 +289,7 @@ impl Tracer {
             Change::Exited(code) => self.ended(s, [code as u64, 0, 0]),
             Change::Killed(sig, core) => self.ended(s, [0, sig as u64, core.into()]),
             Change::Stopped(sig, ev) => match self.mode {
+                Mode::Tracing if self.threads.get(&s.tid).is_some_and(|t| t.leaving) => self.leaving(s.tid, sig, ev),
                 Mode::Tracing => self.stopped(s.tid, sig, ev),
                 Mode::Resuming => resume_blindly(s.tid, sig, ev),
                 Mode::Detaching => {
@@ -466,6 +467,49 @@ impl Tracer {
     fn heed(&mut self) {
         if self.job.takes_orders {
             self.out.hold(self.control().is_held());
+            if let Some(pid) = self.control().change_of_targets() {
+                let changed = if pid > 0 { self.add(pid) } else { self.release(-pid) };
+                let (errno, tracer) = changed.map_or_else(|e| super::refusal(pid.abs(), &e), |()| (0, 0));
+                self.control().targets_changed(errno, tracer);
+            }
+        }
+    }
+
+    /// Attaches to a process while others are traced.
+    fn add(&mut self, pid: i32) -> io::Result<()> {
+        let pid = proc::process_of(pid).unwrap_or(pid);
+        self.seize_process(pid).inspect_err(|_| {
+            let _ = self.release(pid);
+        })
+    }
+
+    /// Lets go of a process: each of its threads at its next stop.
+    fn release(&mut self, pid: i32) -> io::Result<()> {
+        if self.threads.values().all(|t| t.pid == pid || t.leaving) {
+            return Err(io::Error::from_raw_os_error(super::ALONE));
+        }
+        let mut some = false;
+        for t in self.threads.values_mut().filter(|t| t.pid == pid) {
+            (t.leaving, some) = (true, true);
+            let _ = ptrace::interrupt(t.tid);
+        }
+        if some { Ok(()) } else { Err(io::Error::from_raw_os_error(3)) }
+    }
+
+    /// A stop of a thread that is to be let go: the one that was asked for ends its tracing; any other is dealt with first.
+    fn leaving(&mut self, tid: i32, sig: i32, ev: i32) {
+        if ev != event::STOP {
+            self.stopped(tid, sig, ev);
+            let _ = ptrace::interrupt(tid);
+            return;
+        }
+        let Some(t) = self.threads.get(&tid) else { return };
+        if let Some(p) = t.pending.as_ref().filter(|p| p.wanted && !self.out.held) {
+            self.out.in_flight((t.pid, tid), p, 2);
+        }
+        self.out.process(&g::P_DETACH, (t.pid, tid), &[], &[]);
+        if ptrace::detach(tid, 0).is_ok() {
+            self.threads.remove(&tid);
         }
     }
 
@@ -559,8 +603,9 @@ impl Tracer {
         if let Some(end) = early {
             return self.tell_end((pid, child), end);
         }
+        let leaving = self.job.takes_orders && self.threads.values().any(|t| t.pid == pid && t.leaving);
         let t = self.threads.entry(child).or_insert_with(|| Thread::new(child, pid));
-        (t.pid, t.known, t.rseq) = (pid, true, rseq);
+        (t.pid, t.known, t.rseq, t.leaving) = (pid, true, rseq, leaving);
         match t.held.take() {
             Some((sig, ev)) if self.mode == Mode::Tracing => self.stopped(child, sig, ev),
             Some((sig, ev)) => resume_blindly(child, sig, ev),

@@ -5,7 +5,7 @@
 use super::Progress;
 use crate::backend::stats::Report;
 use crate::backend::{Backend, Polled};
-use crate::control::{Order, State};
+use crate::control::{self, Order, State};
 use crate::error::{Error, Result};
 use ctf::trace::{Found, Trace};
 use events::StreamId;
@@ -94,8 +94,8 @@ impl Backend for Following {
         std::thread::sleep(timeout);
     }
 
-    fn control(&mut self, _order: Order) -> Option<State> {
-        None
+    fn control(&mut self, _order: Order) -> Result<State> {
+        Err(control::ended())
     }
 
     fn stop(&mut self) {

@@ -4,7 +4,8 @@ mod follow;
 
 use super::stats::Report;
 use super::{Backend, Polled};
-use crate::control::{Order, State};
+use crate::control::{self, Order, State};
+use crate::error::Result;
 use ctf::native::Merged;
 use ctf::trace::Trace;
 use events::StreamId;
@@ -84,8 +85,8 @@ impl Backend for Recorded<'_> {
     /// What is recorded is there.
     fn wait(&mut self, _timeout: Duration) {}
 
-    fn control(&mut self, _order: Order) -> Option<State> {
-        None
+    fn control(&mut self, _order: Order) -> Result<State> {
+        Err(control::ended())
     }
 
     fn stop(&mut self) {

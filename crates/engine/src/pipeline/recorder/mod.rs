@@ -197,6 +197,19 @@ impl Recorder {
         self.dropped.clone_from(&lost.classes);
     }
 
+    /// Events of these classes will come too.
+    pub fn add_classes(&mut self, classes: &[&'static events::Schema]) {
+        match &mut self.outlet {
+            Outlet::Waiting(writer) | Outlet::Inline(writer) => writer.add_classes(classes),
+            Outlet::Thread(_) => {
+                // Before the first packet that has any of their events.
+                self.shared.queue().jobs.push_back(Job::Classes(classes.to_vec()));
+                self.shared.ready.notify_one();
+            }
+            Outlet::Lost => {}
+        }
+    }
+
     /// A handle for the front end.
     pub fn monitor(&self) -> Monitor {
         Monitor(Arc::clone(&self.shared))

@@ -2,7 +2,7 @@
 
 use super::StreamTotals;
 use ctf::packet::Packet;
-use events::StreamId;
+use events::{Schema, StreamId};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
@@ -12,6 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub enum Job {
     /// Store a packet.
     Packet(Packet),
+    /// Describe classes of events that packets will have from now on.
+    Classes(Vec<&'static Schema>),
     /// Write what is in memory to a directory.
     Snapshot,
 }

@@ -8,7 +8,7 @@ use super::totals::{StreamTotals, Totals};
 use ctf::end::{End, LINE};
 use ctf::packet::{self, Packet};
 use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};
-use events::Class;
+use events::{Class, Schema};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -88,6 +88,7 @@ impl Writer {
                         queue.spare.push(spare);
                     }
                 }
+                Job::Classes(classes) => self.add_classes(&classes),
                 Job::Snapshot => self.snapshot(),
             }
         }
@@ -102,6 +103,27 @@ impl Writer {
         let text = metadata::text(&self.config, self.uuid);
         if let Target::Disk(files) = &mut self.target
             && let Err(e) = files.store().describe(&text, room(&self.config))
+        {
+            self.fail(e);
+        }
+        self.described = Some(text);
+    }
+
+    /// Describes further classes: packets that have their events come later.
+    pub fn add_classes(&mut self, classes: &[&'static Schema]) {
+        let before = room(&self.config);
+        for class in classes {
+            if !self.config.classes.iter().any(|c| c.id == class.id) {
+                self.config.classes.push(class);
+            }
+        }
+        if self.described.is_none() {
+            return;
+        }
+        let text = metadata::text(&self.config, self.uuid);
+        if let Target::Disk(files) = &mut self.target
+            && !files.failed()
+            && let Err(e) = files.store().describe_again(&text, room(&self.config) - before)
         {
             self.fail(e);
         }
