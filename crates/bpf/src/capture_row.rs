@@ -63,6 +63,9 @@ pub const CHANGES_CWD: u16 = 64;
 /// More is known of the first argument, a socket, than before.
 pub const CHANGES_FD: u16 = 128;
 
+/// The filter of the call is not evaluated by the programs any more. Above the number of [`MAKES_PAIR`]'s argument.
+pub const UNFILTERED: u16 = 1 << 15;
+
 /// What an op does. 0 ends the list.
 pub mod kind {
     /// C string, up to `max` bytes.

@@ -7,6 +7,7 @@ use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
 use engine::captures::Captures;
 use engine::enabling::{self, Request};
+use engine::pipeline::call_enablings::CallEnabling;
 use engine::pipeline::filter::Expression;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::plan::{Backend, Plan};
@@ -39,8 +40,8 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     engine::returns::guard(&mut probes, &target, m.get_flag("force"))?;
     let (mut plan, mut why) = target::plan(m, target, &selection)?;
     (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
-    plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
-    if selection.expression.is_some() && !plan.call_filters.is_empty() {
+    plan.call_enablings = enabling::call_enablings(&requests, 0)?;
+    if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
         return Err(Error::usage("--where", "calls have a filter in an -e too", "give one of them"));
     }
     plan.measure = m.get_flag("cost");
@@ -49,7 +50,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         let todo = "name a probe or a call; -e none records signals and ends alone";
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
     }
-    only_in_kernel(m, &requests, &mut plan, &mut why)?;
+    only_in_kernel(m, &mut plan, &mut why)?;
+    plan.limits.text = plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
+    plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
     only_of_recordings(m, &plan)?;
     // Before anything is made: a name that is taken must leave nothing behind.
     let named = Named::open(m, &mut plan)?;
@@ -112,16 +115,14 @@ fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
 }
 
 /// Takes the kernel backend where only that can do what is asked.
-fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &mut String) -> Result<()> {
-    let filtered = requests.iter().find(|r| r.filter.is_some());
-    let what = match (plan.probes.first(), filtered, plan.call_captures.first()) {
+fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<()> {
+    let what = match (plan.probes.first(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
-        (Some(first), ..) => (first.name.clone(), "only the kernel backend has this probe"),
-        (None, Some(r), _) => (r.names.join(","), "only the kernel backend has filters in -e"),
-        (None, None, Some(c)) => {
+        (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
+        (None, Some(c)) => {
             (c.schema.name.to_string(), "only the kernel backend captures stacks and names of threads")
         }
-        (None, None, None) => return Ok(()),
+        (None, None) => return Ok(()),
     };
     let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));
     let option = |name: &str, value: &str| m.get_one::<String>(name).is_some_and(|v| v == value);

@@ -218,6 +218,7 @@ impl Run {
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };
         stats.add_filtered(unseen, self.pump.selection.expression.as_deref().map(|w| (w, &filtered)));
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
+        stats.add_calls(&self.plan, &report.calls);
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
         stats.add_cost(report.cost.as_ref());
         self.tell(m, &stats, &report, why.as_deref());

@@ -2,7 +2,7 @@
 //!
 //! `missed` of a probe is what its program tells; where one program stands for many calls, only the total has it.
 
-use engine::backend::stats::{Cost, Counts, Losses, Missed, Spent};
+use engine::backend::stats::{CallCounts, Cost, Counts, Losses, Missed, Spent};
 use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::pump::{Counters, Pump};
 use engine::pipeline::recorder::Totals;
@@ -150,6 +150,28 @@ impl Stats {
             let parts = filter.parts().iter().enumerate();
             (parts.map(|(i, part)| json!({ "part": part, "rejected": rejected(i) })).collect(), counts.unknown)
         });
+    }
+
+    /// Adds what was counted of enablings of calls, where each has counters of its own.
+    pub fn add_calls(&mut self, plan: &Plan, counts: &[(u32, CallCounts)]) {
+        for (id, n) in counts {
+            let (enabled, former) = (plan.call_enablings.iter(), plan.former_calls.iter());
+            let all = enabled.map(|e| (e, true)).chain(former.map(|e| (e, false)));
+            let Some((e, enabled)) = all.into_iter().find(|(e, _)| e.id == *id) else { continue };
+            let rejected = n.asked - n.passed + n.held_back;
+            let part = e.filter.iter().map(|text| json!({ "part": text, "rejected": rejected }));
+            self.enablings.push(json!({
+                "probe": e.names,
+                "seen": n.asked + n.dropped + n.held_back,
+                "recorded": n.passed,
+                "dropped": n.dropped,
+                "filtered": rejected,
+                "missed": 0,
+                "entered": null,
+                "enabled": enabled,
+                "filter": part.collect::<Vec<_>>(),
+            }));
+        }
     }
 
     /// Adds what the programs have counted of enablings; `counts` are those of the ones that have a program, in their order. What was

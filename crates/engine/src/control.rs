@@ -11,9 +11,11 @@
 //! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could hold
 //! events back.
 
-use crate::backend::stats::{Counts, Losses, Missed};
+use crate::backend::stats::{CallCounts, Counts, Losses, Missed};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::pipeline::call_enablings::CallEnabling;
+use crate::pipeline::filter::Filtered;
 use crate::pipeline::recorder::Totals;
 use crate::select::Calls;
 use std::any::Any;
@@ -53,6 +55,8 @@ pub enum Order {
     Start,
     /// These calls are recorded from now on, and no others.
     Select(Calls),
+    /// These are the enablings of calls from now on, and the filters of these calls are evaluated outside of the backend.
+    Filter(Vec<CallEnabling>, Calls),
     /// This probe, which is no call, is recorded too from now on.
     Enable(Addition),
     /// The probe with this number, among those that are attached, is not recorded any more.
@@ -89,6 +93,10 @@ pub struct State {
     pub losses: Losses,
     /// Missed runs: the kernel skipped the program because it was already running on that CPU.
     pub missed: Missed,
+    /// What filters have held back.
+    pub filtered: Filtered,
+    /// What was counted of enablings of calls, by number, where it is counted for each.
+    pub calls: Vec<(u32, CallCounts)>,
     /// What was counted of each enabling of a probe other than a call.
     pub enablings: Vec<(String, Counts)>,
 }

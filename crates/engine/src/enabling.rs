@@ -9,6 +9,7 @@
 
 use crate::captures::Captures;
 use crate::error::{Error, Result};
+use crate::pipeline::call_enablings::CallEnabling;
 use crate::pipeline::filter::Expression;
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::quoting;
@@ -22,6 +23,7 @@ use events::types::{Fmt, Int, StrKind, Type};
 use lang::filter::ir::{Leaf, Subject};
 use lang::{Diagnostic, Filter, Parsed};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Frames of a stack where no number is given.
 const FRAMES: u8 = 32;
@@ -412,45 +414,65 @@ pub fn call_captures(requests: &[Request], more: Captures, seen: &Calls) -> Resu
     Ok(all)
 }
 
-/// The filters of calls, by number, as the programs want them: of every call that is `seen`, those without a filter have one that
-/// is always true. Empty where no request has a filter for calls.
+/// The enablings of calls that requests ask for, numbered from `first`.
 ///
 /// # Errors
-/// A filter that suits none of its calls; a call with two filters.
-pub fn call_filters(requests: &[Request], seen: &Calls) -> Result<Vec<(u32, Filter)>> {
-    let mut sets = Vec::new();
+/// A filter that suits none of its calls; a call that is enabled twice with the same filter, which would count it twice.
+pub fn call_enablings(requests: &[Request], first: u32) -> Result<Vec<CallEnabling>> {
+    let mut all: Vec<CallEnabling> = Vec::new();
     for request in requests {
         let names: Vec<&str> = request.names.iter().filter(|n| !is_probe(n)).map(String::as_str).collect();
-        if !names.is_empty() {
-            sets.push((Calls::parse(&names.join(","))?, request.filter.as_deref()));
+        if names.is_empty() {
+            continue;
         }
-    }
-    let mut by_class: HashMap<u16, Filter> = HashMap::new();
-    for (set, text) in &sets {
-        let Some(text) = text else { continue };
+        let names = names.join(",");
+        let calls = Calls::parse(&names)?;
         let selected: Vec<&Schema> =
-            events::registry::syscalls().filter(|s| s.name != "raw" && set.contains(s)).collect();
-        let typed = lang::filter::parse(text, &[]).and_then(|parsed| parsed.check_all(&selected));
-        let typed = typed.map_err(|d| mistake(selected.first().map_or("", |s| s.name), text, &d))?;
-        for (s, filter) in selected.iter().zip(typed) {
-            if sets.iter().filter(|(other, _)| other.contains(s)).count() > 1 {
-                let why = "enabled twice, and one of the two has a filter";
-                return Err(Error::usage(format!("-e syscall:{}", s.name), why, "put both into one: /A || B/"));
+            events::registry::syscalls().filter(|s| s.name != "raw" && calls.contains(s)).collect();
+        let mut typed = HashMap::new();
+        if let Some(text) = &request.filter {
+            let filters = lang::filter::parse(text, &[]).and_then(|parsed| parsed.check_all(&selected));
+            let filters = filters.map_err(|d| mistake(selected.first().map_or("", |s| s.name), text, &d))?;
+            typed.extend(selected.iter().map(|s| s.id).zip(filters));
+            let other = all.iter().filter(|e| e.filter == request.filter);
+            if let Some(s) = other.flat_map(|e| selected.iter().filter(|s| e.calls.contains(s))).next() {
+                let why = "enabled twice with the same filter";
+                return Err(Error::usage(format!("-e syscall:{}", s.name), why, "name it once, or with another filter"));
             }
-            by_class.insert(s.id, filter);
         }
+        let (id, filter) = (first + all.len() as u32, request.filter.clone());
+        all.push(CallEnabling { id, names, filter, calls, typed: Arc::new(typed) });
     }
-    if by_class.is_empty() {
+    Ok(all)
+}
+
+/// The filters of calls, by number, as the programs want them: what one of the call's enablings wants passes. Of the calls that are
+/// `seen`, those that an enabling without a filter has, or none, have one that is always true. Empty where nothing is filtered.
+///
+/// # Errors
+/// Never, unless `true` is no filter.
+pub fn call_filters(enablings: &[CallEnabling], seen: &Calls) -> Result<Vec<(u32, Filter)>> {
+    if enablings.iter().all(|e| e.filter.is_none()) {
         return Ok(Vec::new());
     }
     let always = lang::filter::parse("true", &[]).map_err(|d| mistake("", "true", &d))?;
+    let wanted = |s: &Schema| -> Option<Filter> {
+        let of: Vec<&CallEnabling> = enablings.iter().filter(|e| e.calls.contains(s)).collect();
+        match of[..] {
+            [only] => only.typed.get(&s.id).cloned(),
+            _ => {
+                let texts: Option<Vec<String>> = of.iter().map(|e| Some(format!("({})", e.filter.as_ref()?))).collect();
+                let text = texts.filter(|t| !t.is_empty())?.join(" || ");
+                lang::filter::parse(&text, &[]).and_then(|parsed| parsed.check(s)).ok()
+            }
+        }
+    };
     let mut filters = Vec::new();
     for nr in 0..events::generated::X86_64.len() as u32 {
         let Some(s) = events::registry::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
             continue;
         };
-        let own = by_class.get(&s.id).cloned();
-        filters.extend(own.or_else(|| always.check(s).ok()).map(|f| (nr, f)));
+        filters.extend(wanted(s).or_else(|| always.check(s).ok()).map(|f| (nr, f)));
     }
     Ok(filters)
 }

@@ -3,6 +3,7 @@
 use crate::capture::Limits;
 use crate::enabling::{CallCaptures, Enabling};
 use crate::error::{Error, Result};
+use crate::pipeline::call_enablings::{self, CallEnabling};
 use crate::pipeline::filter::Expression;
 use crate::pipeline::threads;
 use crate::rights;
@@ -41,6 +42,12 @@ pub struct Plan {
     pub calls: Calls,
     /// Probes other than calls: for the kernel backend.
     pub probes: Vec<Arc<Enabling>>,
+    /// Calls as they were enabled, each with its filter.
+    pub call_enablings: Vec<CallEnabling>,
+    /// Those that are enabled no more.
+    pub former_calls: Vec<CallEnabling>,
+    /// They are others than at the start: the filters in the programs are not theirs.
+    pub refiltered: bool,
     /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
     pub call_filters: Vec<(u32, lang::Filter)>,
     /// Calls that have captures beside their arguments, for the kernel backend.
@@ -88,7 +95,17 @@ impl Plan {
             also(if filter.asks_comm() { threads::NAME_CALLS } else { &[] });
             also(if filter.asks_ids() { threads::ID_CALLS } else { &[] });
         }
+        if !self.evaluated_calls().is_empty() {
+            let any = |asks: fn(&CallEnabling) -> bool| self.call_enablings.iter().any(asks);
+            also(if any(CallEnabling::asks_comm) { threads::NAME_CALLS } else { &[] });
+            also(if any(CallEnabling::asks_ids) { threads::ID_CALLS } else { &[] });
+        }
         calls
+    }
+
+    /// The calls whose filters are evaluated outside of the backend.
+    pub fn evaluated_calls(&self) -> Calls {
+        call_enablings::evaluated(&self.call_enablings, self.refiltered || self.backend != Backend::Kernel)
     }
 
     /// The class of a call's events, and the frames of its stacks.

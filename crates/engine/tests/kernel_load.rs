@@ -13,6 +13,9 @@ fn plan(calls: Calls, string: usize) -> Plan {
     Plan {
         probes: Vec::new(),
         call_filters: Vec::new(),
+        call_enablings: Vec::new(),
+        former_calls: Vec::new(),
+        refiltered: false,
         call_captures: Vec::new(),
         measure: false,
         target: Target::Pids(vec![]),

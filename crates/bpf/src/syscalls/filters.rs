@@ -126,6 +126,11 @@ fn emit(e: &mut Emitter<'_>, outcome: Outcome, out: Label) {
     let session = e.session;
     let Some(parts) = session.filters.iter().map(|(_, f)| f.parts().len()).max() else { return };
     let pass = e.new_label();
+    if session.switch.is_some() {
+        e.note("is it filtered elsewhere?");
+        e.load_row(Size::H, R1, capture_row::FLAGS);
+        e.jump_if(Cond::Set, R1, i32::from(capture_row::UNFILTERED), pass);
+    }
     let exits = Exits { rejected: (0..parts).map(|_| e.new_label()).collect(), unknown: e.new_label() };
     let (groups, runs) = groups(e, &session.filters);
     if let [_, _, ..] = runs[..] {

@@ -26,6 +26,8 @@ pub struct Named {
     pub captures: Captures,
     /// Return probes are set that may break the program.
     pub force: bool,
+    /// The number of the next enabling of calls.
+    pub next_enabling: u32,
     /// The numbers of the probes that were taken away, among those that are attached.
     pub disabled: Vec<usize>,
     /// Where the trace goes.
@@ -66,6 +68,7 @@ impl Named {
             pids: if let Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() },
             captures: crate::record::captures(m)?,
             force: m.get_flag("force"),
+            next_enabling: plan.call_enablings.len() as u32,
             disabled: Vec::new(),
             dir: words("output").pop(),
             flight: m.contains_id("flight"),
@@ -195,6 +198,8 @@ impl Run {
             None => Stats::gather(&self.pump, &state.losses, &state.missed, began),
             Some(kept) => Stats::kept(kept, &state.losses, &state.missed, began),
         };
+        stats.add_filtered(&state.filtered, None);
+        stats.add_calls(&self.plan, &state.calls);
         stats.add_enablings(&self.plan, state.enablings.iter().map(|(_, n)| n), state.kept.as_ref());
         serde_json::from_str(&stats.to_json(self.pump.source.name())).unwrap_or_default()
     }

@@ -9,6 +9,7 @@ use super::Run;
 use engine::control::{Addition, Order};
 use engine::enabling::{self, Enabling, Request};
 use engine::near::nearest;
+use engine::pipeline::call_enablings::CallEnabling;
 use engine::provider::glob;
 use engine::select::Calls;
 use engine::target::Target;
@@ -41,7 +42,7 @@ impl Run {
         if !pids.is_empty() && matches!(self.plan.target, Target::All { .. }) {
             return Err(Error::usage("-p", "the session is of the whole machine", "leave it out"));
         }
-        let mut calls: Option<Calls> = None;
+        let mut calls = None;
         let (mut added, mut removed) = (Vec::new(), Vec::new());
         for text in texts.iter().filter(|t| !t.trim().is_empty()) {
             let (change, rest) = change(text);
@@ -66,7 +67,8 @@ impl Run {
             }
         }
         let left = self.enabled_probes().filter(|(nth, _)| !removed.contains(nth)).count() + added.len();
-        if left == 0 && calls.as_ref().unwrap_or(&self.plan.calls).is_empty() {
+        let wanted = calls.as_ref().map_or_else(|| self.plan.calls.clone(), |all| union(all));
+        if left == 0 && wanted.is_empty() {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }
         for (gone, pid) in pids {
@@ -79,26 +81,93 @@ impl Run {
             self.disable(nth)?;
         }
         if let Some(calls) = calls {
-            self.plan.calls = calls.clone();
-            self.pump.selection.calls = calls;
-            self.pump.source.control(Order::Select(self.plan.seen_calls()))?;
+            self.enable_calls(calls, wanted)?;
         }
         Ok(())
     }
 
-    fn change_calls(&self, change: Change, request: &Request, names: &str, calls: &mut Option<Calls>) -> Result<()> {
-        let named = Calls::parse(names)?;
-        if request.filter.is_some() || request.captures != Default::default() {
-            let what = "the filters and captures of calls are part of their programs, which are loaded at the start";
-            return Err(Error::usage(format!("-e {names}"), what, "record another session beside this one"));
+    fn enable_calls(&mut self, enablings: Vec<CallEnabling>, wanted: Calls) -> Result<()> {
+        let had_filters = self.plan.call_enablings.iter().any(|e| e.filter.is_some());
+        if had_filters || self.plan.refiltered || enablings.iter().any(|e| e.filter.is_some()) {
+            self.plan.refiltered = true;
+            let all = std::mem::replace(&mut self.plan.call_enablings, enablings.clone());
+            let gone = all.into_iter().filter(|e| !enablings.iter().any(|now| now.id == e.id));
+            self.plan.former_calls.extend(gone);
+            let mut evaluated = self.plan.evaluated_calls();
+            // The programs have filters of these that are not theirs any more.
+            for (nr, _) in &self.plan.call_filters {
+                events::registry::by_number(u64::from(*nr)).iter().for_each(|s| evaluated.insert(s));
+            }
+            self.pump.source.control(Order::Filter(enablings.clone(), evaluated))?;
         }
-        match change {
-            // Several without a sign add up.
-            Change::Replace => calls.get_or_insert_with(Calls::none).join(&named),
-            Change::Add => calls.get_or_insert_with(|| self.plan.calls.clone()).join(&named),
-            Change::Remove => calls.get_or_insert_with(|| self.plan.calls.clone()).remove(&named),
-        }
+        (self.plan.call_enablings, self.plan.calls) = (enablings, wanted.clone());
+        self.pump.selection.calls = wanted;
+        self.pump.source.control(Order::Select(self.plan.seen_calls()))?;
         Ok(())
+    }
+
+    /// The enablings of calls as they are, each call in one of them at least.
+    fn call_enablings(&self) -> Vec<CallEnabling> {
+        let mut all = self.plan.call_enablings.clone();
+        let mut others = self.plan.calls.clone();
+        others.remove(&union(&all));
+        if !others.is_empty() {
+            let names = if others.is_all() { "all".into() } else { others.names().join(",") };
+            all.push(CallEnabling { id: u32::MAX, names, filter: None, calls: others, typed: Default::default() });
+        }
+        all
+    }
+
+    fn change_calls(
+        &mut self,
+        change: Change,
+        request: &Request,
+        names: &str,
+        calls: &mut Option<Vec<CallEnabling>>,
+    ) -> Result<()> {
+        let what = |sign: &str| format!("-e {sign}{names}");
+        if request.captures != Default::default() || !request.strings.is_empty() {
+            let why = "what calls capture is part of their programs, which are loaded at the start";
+            return Err(Error::usage(what(""), why, "record another session beside this one"));
+        }
+        // Several without a sign add up.
+        let replaced = calls.is_none() && change == Change::Replace;
+        let mut all = calls.take().unwrap_or_else(|| if replaced { Vec::new() } else { self.call_enablings() });
+        let named = Calls::parse(names)?;
+        if change == Change::Remove {
+            let is_it = |e: &CallEnabling| request.filter.is_none() || e.filter == request.filter;
+            if !all.iter().any(|e| is_it(e) && !shared(&e.calls, &named).is_empty()) {
+                let todo = "see 'trapline session status'";
+                return Err(Error::failed(what("-"), "no such call is enabled", todo));
+            }
+            all.iter_mut().filter(|e| is_it(e)).for_each(|e| e.calls.remove(&named));
+            all.retain(|e| !e.calls.is_empty());
+        } else {
+            all.extend(self.new_calls(request, names, &all)?);
+        }
+        *calls = Some(all);
+        Ok(())
+    }
+
+    /// What a request enables of calls that is not enabled.
+    fn new_calls(&mut self, request: &Request, names: &str, known: &[CallEnabling]) -> Result<Option<CallEnabling>> {
+        let Some(named) = &mut self.named else { return Ok(None) };
+        let of_calls = Request { names: vec![names.to_string()], filter: request.filter.clone(), ..Request::default() };
+        let fresh = enabling::call_enablings(std::slice::from_ref(&of_calls), named.next_enabling)?;
+        let Some(mut fresh) = fresh.into_iter().next() else { return Ok(None) };
+        named.next_enabling += 1;
+        if fresh.filter.is_some() && self.plan.filter.is_some() {
+            return Err(Error::usage(format!("-e {names}"), "the session has a --where", "leave the filter out"));
+        }
+        let (wants, has) = (fresh.text_bytes(), self.plan.limits.string.max(self.plan.limits.text));
+        if wants > has {
+            let why = format!("its filter compares {wants} bytes of a string, and the session captures {has}");
+            return Err(Error::failed(format!("-e {names}"), why, "record with -s SIZE"));
+        }
+        for enabling in known.iter().filter(|e| e.filter == fresh.filter) {
+            fresh.calls.remove(&enabling.calls);
+        }
+        Ok(Some(fresh).filter(|e| !e.calls.is_empty()))
     }
 
     /// What a request enables, with the filter of `--where`.
@@ -176,6 +245,21 @@ impl Run {
         self.named.iter_mut().for_each(|n| n.retarget(pid, gone));
         Ok(())
     }
+}
+
+/// The calls of all of them.
+fn union(all: &[CallEnabling]) -> Calls {
+    let mut calls = Calls::none();
+    all.iter().for_each(|e| calls.join(&e.calls));
+    calls
+}
+
+/// The calls of both.
+fn shared(a: &Calls, b: &Calls) -> Calls {
+    let (mut rest, mut both) = (a.clone(), a.clone());
+    rest.remove(b);
+    both.remove(&rest);
+    both
 }
 
 /// A process, and whether it is to be let go of.

@@ -31,12 +31,17 @@ pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'
         )),
         plan::Backend::Kernel => {
             crate::rights::of_targets(&plan.target)?;
-            let source = Source::new(Box::new(kernel::Kernel::start(plan)?), keep);
-            Ok(Source::new(Box::new(Threaded::start(source, plan, live)?), None))
+            let mut source = Source::new(Box::new(kernel::Kernel::start(plan)?), keep);
+            source.set_call_enablings(&plan.call_enablings, &plan.evaluated_calls());
+            Ok(Source::of_thread(Box::new(Threaded::start(source, plan, live)?)))
         }
         _ if matches!(plan.target, Target::All { .. }) => {
             Err(Error::usage("-a", "the whole machine needs the kernel backend", "leave --backend out, or use -p PID"))
         }
-        plan::Backend::Auto | plan::Backend::Ptrace => Ok(Source::new(Box::new(ptrace::Session::start(plan)?), keep)),
+        plan::Backend::Auto | plan::Backend::Ptrace => {
+            let mut source = Source::new(Box::new(ptrace::Session::start(plan)?), keep);
+            source.set_call_enablings(&plan.call_enablings, &plan.evaluated_calls());
+            Ok(source)
+        }
     }
 }

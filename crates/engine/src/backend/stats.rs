@@ -15,6 +15,8 @@ pub struct Report {
     pub missed: Missed,
     /// What filters in the kernel have held back.
     pub filtered: Filtered,
+    /// What was counted of enablings of calls, by number, where it is counted for each.
+    pub calls: Vec<(u32, CallCounts)>,
     /// What was counted of each enabling of a probe other than a call, in the plan's order.
     pub enablings: Vec<(String, Counts)>,
     /// These counts as lines that are kept with a trace.
@@ -33,6 +35,19 @@ pub struct Report {
     pub unreadable: bool,
     /// What went wrong on the way, and what that has cost.
     pub trouble: Vec<String>,
+}
+
+/// What an enabling of calls has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCounts {
+    /// Events that came.
+    pub asked: u64,
+    /// Of these, events that have passed its filter.
+    pub passed: u64,
+    /// Events of its calls that were lost before they came.
+    pub dropped: u64,
+    /// Events of its calls that the backend has held back: no enabling of theirs wanted them.
+    pub held_back: u64,
 }
 
 /// Programs whose tasks are not shown to the session's user: names of the first ones, and how many.

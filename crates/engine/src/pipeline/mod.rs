@@ -5,6 +5,7 @@
 //! ```
 
 pub mod backlog;
+pub mod call_enablings;
 pub mod fdtable;
 pub mod filter;
 pub mod maps;

@@ -1,11 +1,14 @@
 //! Where events come from: a backend, and what keeps them on their way.
 
+use super::call_enablings::{CallEnabling, CallEnablings};
+use super::filter::Filtered;
 use super::recorder::{Recorder, Totals};
-use crate::backend::stats::Report;
+use crate::backend::stats::{Losses, Report};
 use crate::backend::{Attached, Backend, Polled};
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
+use crate::select::Calls;
 use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
@@ -14,12 +17,19 @@ use sys::time;
 pub struct Source<'b> {
     backend: Box<dyn Backend + 'b>,
     recorder: Option<Recorder>,
+    /// None where they are on the other side of a thread.
+    calls: Option<CallEnablings>,
 }
 
 impl<'b> Source<'b> {
     /// Events of `backend` are kept by `recorder`, where there is one.
     pub fn new(backend: Box<dyn Backend + 'b>, recorder: Option<Recorder>) -> Source<'b> {
-        Source { backend, recorder }
+        Source { backend, recorder, calls: Some(CallEnablings::default()) }
+    }
+
+    /// Another source, which runs in a thread.
+    pub fn of_thread(backend: Box<dyn Backend + 'b>) -> Source<'b> {
+        Source { backend, recorder: None, calls: None }
     }
 
     /// The backend's name.
@@ -31,12 +41,20 @@ impl<'b> Source<'b> {
     /// where they are do: who is slower than the target makes it wait, or lets its rings fill up and count.
     pub fn poll(&mut self, room: bool, mut each: impl FnMut(&[u8])) -> Polled {
         let now = time::monotonic();
-        let Source { backend, recorder } = self;
-        let Some(keep) = recorder else { return backend.poll(room, &mut |_, event| each(event)) };
+        let Source { backend, recorder, calls } = self;
+        let Some(keep) = recorder else {
+            return backend.poll(room, &mut |_, event| {
+                if calls.as_mut().is_none_or(|c| c.passes(event)) {
+                    each(event);
+                }
+            });
+        };
         let room = room && keep.has_room();
         let polled = backend.poll(room, &mut |stream, event| {
-            keep.event(stream, event);
-            each(event);
+            if calls.as_mut().is_none_or(|c| c.passes(event)) {
+                keep.event(stream, event);
+                each(event);
+            }
         });
         keep.tick(now, |stream| backend.dropped_on(stream));
         polled
@@ -56,11 +74,26 @@ impl<'b> Source<'b> {
             // Before the first of their events.
             recorder.add_classes(addition.enabling.classes());
         }
+        if let (Some(calls), Order::Filter(enablings, evaluated)) = (&mut self.calls, &order) {
+            let state = self.backend.control(Order::Status)?;
+            calls.set(enablings.clone(), evaluated.clone(), &state.losses, &state.filtered);
+        }
         let mut state = self.backend.control(order)?;
+        if let Some(calls) = &self.calls {
+            state.calls = calls.counts(&state.losses, &state.filtered);
+            state.filtered.add(calls.filtered());
+        }
         if let Some(recorder) = &self.recorder {
             state.kept = Some(recorder.so_far());
         }
         Ok(state)
+    }
+
+    /// Each enabling of a call has its own filter, from the start.
+    pub fn set_call_enablings(&mut self, all: &[CallEnabling], evaluated: &Calls) {
+        self.calls.iter_mut().for_each(|calls| {
+            calls.set(all.to_vec(), evaluated.clone(), &Losses::default(), &Filtered::default());
+        });
     }
 
     /// What prepares orders; once.
@@ -101,6 +134,10 @@ impl<'b> Source<'b> {
     /// What is known at the end. The recorder is given what it says of losses.
     pub fn report(&mut self) -> Report {
         let mut report = self.backend.report();
+        if let Some(calls) = &self.calls {
+            report.calls = calls.counts(&report.losses, &report.filtered);
+            report.filtered.add(calls.filtered());
+        }
         // A source behind a thread has said so already.
         if let Some((_, first)) = sys::span::given_up()
             && !report.trouble.iter().any(|said| said == first)

@@ -1,13 +1,13 @@
 //! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
 
 use super::attach_pids::Attacher;
-use super::{Kernel, in_flight};
+use super::{Kernel, filtered, in_flight};
 use crate::control::{Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::plan::Plan;
 use crate::select::Calls;
-use bpf::capture_row::{FLAGS, ROW, WANTED};
+use bpf::capture_row::{FLAGS, ROW, UNFILTERED, WANTED};
 use bpf::scratch::{self, Shape};
 use bpf::syscalls::session_switch::{NO_UNKNOWN, STOPPED};
 use events::generated::{P_PAUSED, P_RESUMED, X86_64};
@@ -49,7 +49,12 @@ pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
 
 /// Says in the rows which calls are wanted.
 pub fn select(rows: &Values, calls: &Calls) {
-    let bit = u64::from(WANTED) << (8 * FLAGS);
+    mark(rows, calls, WANTED);
+}
+
+/// Sets a flag in the rows of these calls, and clears it in all others.
+fn mark(rows: &Values, calls: &Calls, flag: u16) {
+    let bit = u64::from(flag) << (8 * FLAGS);
     for nr in 0..X86_64.len() {
         let (Some(row), Some(schema)) = (rows.word(nr * ROW), events::registry::by_number(nr as u64)) else { continue };
         if calls.contains(schema) {
@@ -102,6 +107,11 @@ impl Kernel {
                 }
                 self.held.calls = calls;
                 self.switch();
+            }
+            Order::Filter(_, evaluated) => {
+                if let Some(rows) = &self.loaded.rows_of_calls {
+                    mark(rows, &evaluated, UNFILTERED);
+                }
             }
             Order::Enable(addition) => self.join(addition),
             Order::Disable(nth) => self.leave(nth),
@@ -195,6 +205,8 @@ impl Kernel {
             streams: streams.collect(),
             kept: None,
             losses: self.loaded.losses(),
+            filtered: filtered::count(&self.loaded),
+            calls: Vec::new(),
             missed,
             enablings: self.loaded.probe_counts(),
         }

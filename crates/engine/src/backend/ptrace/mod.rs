@@ -166,7 +166,7 @@ impl Backend for Session {
     fn control(&mut self, order: Order) -> Result<State> {
         let control = self.ring.control();
         match &order {
-            Order::Status => {}
+            Order::Status | Order::Filter(..) => {}
             Order::Enable(addition) => return Err(orders::unable(&*addition.enabling.name, "ptrace")),
             Order::Disable(_) => return Err(orders::unable("the probe", "ptrace")),
             Order::Attach(pid) => return self.change_targets(*pid),
