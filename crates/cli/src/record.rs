@@ -51,7 +51,8 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
     }
     only_in_kernel(m, &mut plan, &mut why)?;
-    plan.limits.text = plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
+    plan.limits.text =
+        plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
     plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
     only_of_recordings(m, &plan)?;
     // Before anything is made: a name that is taken must leave nothing behind.
@@ -119,9 +120,7 @@ fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<(
     let what = match (plan.probes.first(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
         (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
-        (None, Some(c)) => {
-            (c.schema.name.to_string(), "only the kernel backend captures stacks and names of threads")
-        }
+        (None, Some(c)) => (c.schema.name.to_string(), "only the kernel backend captures stacks and names of threads"),
         (None, None) => return Ok(()),
     };
     let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));

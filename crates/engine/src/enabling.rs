@@ -437,7 +437,11 @@ pub fn call_enablings(requests: &[Request], first: u32) -> Result<Vec<CallEnabli
             let other = all.iter().filter(|e| e.filter == request.filter);
             if let Some(s) = other.flat_map(|e| selected.iter().filter(|s| e.calls.contains(s))).next() {
                 let why = "enabled twice with the same filter";
-                return Err(Error::usage(format!("-e syscall:{}", s.name), why, "name it once, or with another filter"));
+                return Err(Error::usage(
+                    format!("-e syscall:{}", s.name),
+                    why,
+                    "name it once, or with another filter",
+                ));
             }
         }
         let (id, filter) = (first + all.len() as u32, request.filter.clone());

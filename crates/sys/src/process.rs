@@ -232,38 +232,25 @@ pub fn ruid() -> u32 {
 /// setuid bit of trapline's helps. A process that is gone is not refused.
 ///
 /// Reading `/proc/PID/task/TID/syscall` asks PTRACE_MODE_ATTACH_FSCREDS (`proc_pid_syscall`, `fs/proc/base.c`); the question is put
-/// by a child that has given up everything: see [`fork`] for what that needs.
+/// by a thread that has given up everything: the kernel keeps ids and capabilities for each thread.
 pub fn first_refused(pids: &[i32]) -> io::Result<Option<i32>> {
-    let (answer, to_parent) = pipe()?;
-    let (child, answer) = fork(answer, move || {
-        for byte in refused_to_real_user(pids).to_le_bytes() {
-            let _ = write_byte(&to_parent, byte);
-        }
-        0
-    })?;
-    let mut bytes = [0; 4];
-    let mut whole = true;
-    for b in &mut bytes {
-        match read_byte(&answer)? {
-            Some(read) => *b = read,
-            None => whole = false,
-        }
-    }
-    // Its status is of no interest.
-    let _ = crate::ptrace::wait_for(child, true);
-    match i32::from_le_bytes(bytes) {
-        _ if !whole => Err(io::ErrorKind::UnexpectedEof.into()),
+    let pids = pids.to_vec();
+    let asked = std::thread::Builder::new().spawn(move || refused_to_real_user(&pids))?;
+    match asked.join().unwrap_or(-1) {
         0 => Ok(None),
         -1 => Err(io::ErrorKind::PermissionDenied.into()),
         pid => Ok(Some(pid)),
     }
 }
 
-/// Gives up everything, and returns the first process that is refused then: 0 for none, -1 where it cannot be given up.
+/// Has the calling thread give up everything, and returns the first process that is refused then: 0 for none, -1 where it cannot be given up.
 fn refused_to_real_user(pids: &[i32]) -> i32 {
     let (uid, gid) = (ruid(), rgid());
-    // SAFETY: plain integers. With an effective id of root first the ids go, and with them capabilities.
-    let become_real = unsafe { libc::setresgid(gid, gid, gid) == 0 && libc::setresuid(uid, uid, uid) == 0 };
+    // SAFETY: plain integers. With an effective id of root first the ids go, and with them capabilities. The calls of libc would
+    // change all threads.
+    let become_real = unsafe {
+        libc::syscall(libc::SYS_setresgid, gid, gid, gid) == 0 && libc::syscall(libc::SYS_setresuid, uid, uid, uid) == 0
+    };
     if !become_real || crate::caps::drop_to(0).is_err() {
         return -1;
     }

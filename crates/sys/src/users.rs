@@ -31,6 +31,27 @@ pub fn lookup(name: &str) -> Option<Identity> {
     Some(Identity { uid, gid, groups: groups(&name, gid, 256)? })
 }
 
+/// The name of a user, or the number where the database has none.
+pub fn name(uid: u32) -> String {
+    let record = if cfg!(target_feature = "crt-static") {
+        None
+    } else {
+        record(|r, buf, found| {
+            // SAFETY: a record, a buffer with its length, and where to put the record's address.
+            unsafe { libc::getpwuid_r(uid, r, buf.as_mut_ptr().cast(), buf.len(), found) }
+        })
+    };
+    let in_file = || {
+        let all = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let mut lines = all.lines().map(|line| line.split(':'));
+        lines.find_map(|mut line| {
+            Some((line.next()?, line.nth(1)?)).filter(|l| l.1 == uid.to_string()).map(|l| l.0.to_string())
+        })
+    };
+    let name = record.map(|r| r.0.to_string_lossy().into_owned());
+    name.or_else(in_file).unwrap_or_else(|| uid.to_string())
+}
+
 /// Name, user and group of the record that `ask` finds: one of getpwnam_r(3), getpwuid_r(3), called with a record, room for its
 /// strings, and where to put the record's address.
 fn record(

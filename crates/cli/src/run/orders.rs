@@ -179,6 +179,7 @@ impl Run {
         for (key, value) in [
             ("name", json!(named.server.name())),
             ("state", json!(if named.stopped { "stopped" } else { "running" })),
+            ("user", json!(sys::users::name(sys::process::ruid()))),
             ("pid", json!(sys::process::own_pid())),
             ("target", json!(named.target())),
             ("dir", json!(named.dir)),

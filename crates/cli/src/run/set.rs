@@ -44,11 +44,14 @@ impl Run {
         }
         let mut calls = None;
         let (mut added, mut removed) = (Vec::new(), Vec::new());
-        for text in texts.iter().filter(|t| !t.trim().is_empty()) {
+        for text in texts {
             let (change, rest) = change(text);
             let request = Request::parse(rest)?;
-            let (probes, names): (Vec<String>, Vec<String>) =
-                request.names.iter().cloned().partition(|n| enabling::is_probe(n));
+            let (probes, names): (Vec<String>, Vec<String>) = request
+                .names
+                .iter()
+                .cloned()
+                .partition(|n| enabling::is_probe(n) || change == Change::Remove && self.enabled(n, None).is_ok());
             if !names.is_empty() {
                 self.change_calls(change, &request, &names.join(","), &mut calls)?;
             }

@@ -64,9 +64,20 @@ fn find(name: &str) -> Result<PathBuf> {
     if !super::is_name(name) {
         return Err(Error::usage(what, "not a name", "letters, digits, '.', '_' and '-', at most 64"));
     }
-    let places = Place::all()?;
-    let path = places.iter().map(|p| p.socket(name)).find(|p| p.symlink_metadata().is_ok());
-    path.ok_or_else(|| unknown(&what, name, &places))
+    let is_there = |p: &PathBuf| p.symlink_metadata().is_ok();
+    if let Some(own) = Place::all()?.iter().map(|p| p.socket(name)).find(is_there) {
+        return Ok(own);
+    }
+    let places = Place::visible()?;
+    let mut of_others: Vec<PathBuf> = places.iter().map(|p| p.socket(name)).filter(is_there).collect();
+    match of_others.len() {
+        0 => Err(unknown(&what, name, &places)),
+        1 => Ok(of_others.remove(0)),
+        n => {
+            let paths = of_others.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
+            Err(Error::failed(what, format!("{n} users have one of that name"), format!("give its path: {paths}")))
+        }
+    }
 }
 
 fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
@@ -146,7 +157,7 @@ fn forget(name: &str) {
 /// `trapline session list`
 fn list(as_json: bool) -> Result<u8> {
     let mut found = Vec::new();
-    for place in Place::all()? {
+    for place in Place::visible()? {
         for name in place.names() {
             let request = json!({"v": VERSION, "do": "status"});
             match ask(&place.socket(&name), &name, &request, Duration::from_secs(2)) {

@@ -55,6 +55,33 @@ impl Place {
         }
     }
 
+    /// The directories that the user may look into: those of all users for root, else the user's own. Of a user with an
+    /// XDG_RUNTIME_DIR elsewhere, root does not know.
+    pub fn visible() -> Result<Vec<Place>> {
+        let mut found = Place::all()?;
+        if sys::process::euid() != 0 {
+            return Ok(found);
+        }
+        let entries = |dir: &str| std::fs::read_dir(dir).into_iter().flatten().flatten().collect::<Vec<_>>();
+        let uid = |text: &str| text.parse::<u32>().ok();
+        let runtime = entries("/run/user")
+            .into_iter()
+            .map(|e| (e.path().join("trapline"), uid(&e.file_name().to_string_lossy())));
+        let tmp = entries("/tmp").into_iter().map(|e| {
+            let name = e.file_name().to_string_lossy().into_owned();
+            (e.path(), name.strip_prefix("trapline-").and_then(uid))
+        });
+        for (path, uid) in runtime.chain(tmp) {
+            if let Some(uid) = uid
+                && !found.iter().any(|p| p.path == path)
+                && let Ok(dir) = socket::private_dir(&path, uid)
+            {
+                found.push(Place { path, dir });
+            }
+        }
+        Ok(found)
+    }
+
     /// The socket of a session.
     pub fn socket(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}{SUFFIX}"))

@@ -36,15 +36,17 @@ fn headed(names: &[&str]) -> Vec<Vec<String>> {
 
 /// The sessions, a line each.
 pub fn list(all: &[Value]) -> String {
-    let mut rows = headed(&["NAME", "PID", "STATE", "BACKEND", "TARGET"]);
-    rows.extend(all.iter().map(|s| ["name", "pid", "state", "backend", "target"].map(|k| text(&s[k])).to_vec()));
-    columns(&rows, 5)
+    let mut rows = headed(&["NAME", "USER", "PID", "STATE", "BACKEND", "TARGET"]);
+    rows.extend(
+        all.iter().map(|s| ["name", "user", "pid", "state", "backend", "target"].map(|k| text(&s[k])).to_vec()),
+    );
+    columns(&rows, 6)
 }
 
 /// A session: what it is, its rings, its probes.
 pub fn status(s: &Value) -> String {
     let since = s["elapsed_ns"].as_u64().unwrap_or(0) as f64 / 1e9;
-    let mut rows: Vec<Vec<String>> = ["name", "state", "pid", "target", "backend", "dir"]
+    let mut rows: Vec<Vec<String>> = ["name", "user", "state", "pid", "target", "backend", "dir"]
         .iter()
         .map(|k| vec![k.to_string(), text(&s[*k])])
         .collect();
@@ -64,10 +66,24 @@ pub fn status(s: &Value) -> String {
     out += &format!("\n{}", columns(&rows, 1));
 
     let keys = ["seen", "recorded", "dropped", "filtered", "missed"];
-    let mut rows = headed(&["PROBE", "SEEN", "RECORDED", "DROPPED", "FILTERED", "SKIPPED"]);
+    let mut rows = headed(&["PROBE", "SEEN", "RECORDED", "DROPPED", "FILTERED", "MISSED"]);
     for (name, counts) in s["probes"].as_object().into_iter().flatten() {
         let name = text(&Value::String(name.clone()));
         rows.push(std::iter::once(name).chain(keys.map(|k| text(&counts[k]))).collect());
     }
-    out + &format!("\n{}", columns(&rows, 1))
+    out += &format!("\n{}", columns(&rows, 1));
+
+    let mut rows = headed(&["ENABLING", "STATE", "SEEN", "RECORDED", "DROPPED", "FILTERED", "MISSED"]);
+    for e in s["enablings"].as_array().into_iter().flatten() {
+        let filter: Vec<String> =
+            e["filter"].as_array().into_iter().flatten().map(|part| text(&part["part"])).collect();
+        let filter = if filter.is_empty() { String::new() } else { format!(" /{}/", filter.join(" && ")) };
+        let state = if e["enabled"] == Value::Bool(false) { "removed" } else { "enabled" };
+        let counts = keys.map(|k| text(&e[k]));
+        rows.push([text(&e["probe"]) + &filter, state.into()].into_iter().chain(counts).collect());
+    }
+    if rows.len() > 1 {
+        out += &format!("\n{}", columns(&rows, 2));
+    }
+    out
 }

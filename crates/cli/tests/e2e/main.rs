@@ -38,6 +38,7 @@ mod returns;
 mod rights;
 mod selection;
 mod session_access;
+mod session_set;
 mod sessions;
 mod signals;
 mod terminal;

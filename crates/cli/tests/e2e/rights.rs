@@ -16,7 +16,7 @@ use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 static PARANOID: RwLock<()> = RwLock::new(());
 
 /// Holds the switch as it is, where it does not shut out all but root anyway.
-fn as_it_is() -> Option<RwLockReadGuard<'static, ()>> {
+pub fn as_it_is() -> Option<RwLockReadGuard<'static, ()>> {
     let held = PARANOID.read().unwrap_or_else(PoisonError::into_inner);
     if lab::paranoid() > 2 {
         lab::skip("kernel:sysctl", "kernel.perf_event_paranoid shuts out all but root");
@@ -27,7 +27,7 @@ fn as_it_is() -> Option<RwLockReadGuard<'static, ()>> {
 
 /// A copy of trapline that has the capabilities of the kernel backend from its file, made once: it cannot be written while a test
 /// runs it.
-fn with_capabilities() -> Option<String> {
+pub fn with_capabilities() -> Option<String> {
     static COPY: OnceLock<Option<String>> = OnceLock::new();
     COPY.get_or_init(capable_copy).clone()
 }

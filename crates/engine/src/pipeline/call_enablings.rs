@@ -9,8 +9,8 @@
 //! counted here only where others have to be.
 
 use super::filter::Filtered;
-use crate::backend::stats::{CallCounts, Losses};
 use super::threads::Threads;
+use crate::backend::stats::{CallCounts, Losses};
 use crate::select::Calls;
 use events::names::Names;
 use events::{Class, Event, Schema};

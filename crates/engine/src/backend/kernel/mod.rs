@@ -48,8 +48,8 @@ use launch::{Failure, Waiting};
 use live::Live;
 use load::Loaded;
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 use sys::process;
 use sys::ptrace::{self, Change};
@@ -95,8 +95,7 @@ impl Kernel {
             Target::Pids(pids) => {
                 let seen = &plan.calls_at_attach();
                 let adopter = Adopter::where_needed(&later)?;
-                let attacher =
-                    Attacher { tasks: &loaded.tasks, seen, limits: plan.limits, adopter: adopter.as_ref() };
+                let attacher = Attacher { tasks: &loaded.tasks, seen, limits: plan.limits, adopter: adopter.as_ref() };
                 for &pid in pids {
                     let pid = proc::process_of(pid).unwrap_or(pid);
                     seed_fds(pid, plan, &mut merge);

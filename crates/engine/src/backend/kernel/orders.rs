@@ -2,18 +2,18 @@
 
 use super::attach_pids::Attacher;
 use super::{Kernel, filtered, in_flight};
+use crate::capture::Limits;
 use crate::control::{Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::plan::Plan;
 use crate::select::Calls;
+use crate::target::Target;
 use bpf::capture_row::{FLAGS, ROW, UNFILTERED, WANTED};
 use bpf::scratch::{self, Shape};
 use bpf::syscalls::session_switch::{NO_UNKNOWN, STOPPED};
 use events::generated::{P_PAUSED, P_RESUMED, X86_64};
 use events::{Schema, StreamId};
-use crate::capture::Limits;
-use crate::target::Target;
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -150,6 +150,7 @@ impl Kernel {
         const ESRCH: i32 = 3;
         let cannot = |why: String, todo: &str| Error::failed(format!("-p -{pid}"), why, todo);
         let own: HashSet<u32> = sys::proc::threads(pid).unwrap_or_default().into_iter().map(|t| t as u32).collect();
+        self.forget_ended();
         if self.alive.iter().all(|tid| own.contains(tid)) {
             return Err(cannot("no other process is traced".into(), "to end the session: trapline session destroy"));
         }
@@ -163,7 +164,9 @@ impl Kernel {
                 let fd = match sys::process::pidfd(tid, tid != pid) {
                     Ok(fd) => fd,
                     Err(e) if e.raw_os_error() == Some(ESRCH) => continue,
-                    Err(e) => return Err(cannot(format!("thread {tid}: {e}"), "Linux 6.9 can let go of single threads")),
+                    Err(e) => {
+                        return Err(cannot(format!("thread {tid}: {e}"), "Linux 6.9 can let go of single threads"));
+                    }
                 };
                 match self.loaded.tasks.delete(&fd.as_raw_fd().to_le_bytes()) {
                     Ok(true) => drop(gone.insert(tid as u32)),
