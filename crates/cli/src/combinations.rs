@@ -64,26 +64,31 @@ pub fn exclusive(m: &ArgMatches) -> Result<()> {
             (has("successful-only") || has("failed-only")) && asks_status(m),
             "-e status=",
             "given together with -z or -Z",
-            "-e status= alone says it all",
+            "-e status= alone is enough",
         ),
         (
             has("summary-only") && has("summary"),
             "-c",
             "given together with -C",
-            "-c shows the table alone, -C behind the calls",
+            "-c shows only the table, -C after the calls",
         ),
-        (has("summary-only") && !shows_text(m), "--as", "there are no lines beside -c", "use -C for both"),
+        (has("summary-only") && !shows_text(m), "--as", "-c shows no lines", "use -C for both"),
         (
             has("relative-timestamps") && has("time"),
             "-r",
             "given together with -t",
             "a line has one time: leave one of them out",
         ),
-        (per_thread(m) && output_is_command(m), "-ff", "there is one command to write to", "use -f, or -o FILE"),
+        (
+            per_thread(m) && output_is_command(m),
+            "-ff",
+            "the output is one command, not a file per thread",
+            "use -f, or -o FILE",
+        ),
         (
             per_thread(m) && has("output") && TABLES.iter().any(|t| has(t.1)),
             "-ff",
-            "the table is of all threads",
+            "the table is for all threads together",
             "leave out -ff, or the table",
         ),
         (has("no-follow") && has("follow"), "--no-follow", "given together with -f", "leave one of them out"),
@@ -109,11 +114,11 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     let table = TABLES.iter().any(|t| given(m, t.1));
     if !lines {
         let all = [OF_TEXT, OF_TABLE, TABLES, &[("--sort", "sort")]].concat();
-        note(&all, "on a trace: 'trapline report' has it, or --as VIEW");
+        note(&all, "on a trace: give it to 'trapline report', or add --as VIEW");
         return;
     }
     if given(m, "summary-only") {
-        note(&[OF_TEXT, &[("--sort", "sort")]].concat(), "with -c, which shows the table alone");
+        note(&[OF_TEXT, &[("--sort", "sort")]].concat(), "with -c, which shows only the table");
     } else if let Some(kind) = views(m).first().filter(|_| !shows_text(m)) {
         note(OF_TEXT, &format!("with --as {kind}"));
     }

@@ -62,7 +62,7 @@ pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) 
         .map(|(n, part)| (*n, format!("by '{part}'")))
         .collect();
     if filtered.unknown > 0 {
-        reasons.push((filtered.unknown, "because they lack a value that it names".into()));
+        reasons.push((filtered.unknown, "because they lack a value that the filter names".into()));
     }
     let why = match reasons.as_slice() {
         [(_, only)] if total == 1 => only.clone(),

@@ -21,7 +21,7 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
             }
             for p in provider::all().iter().filter(|p| pattern.split(':').next() == Some(p.name())) {
                 if let Some(why) = p.unusable() {
-                    crate::complain(&format!("{}: {why}: its probes cannot be switched on here", p.name()));
+                    crate::complain(&format!("{}: {why}: its probes cannot be enabled here", p.name()));
                 }
             }
         }

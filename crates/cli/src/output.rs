@@ -220,8 +220,8 @@ impl Output {
             return;
         }
         let todo = match self.live {
-            true => "what is traced runs on; the rest is counted as dropped",
-            false => "choose a place with room",
+            true => "the target continues; the rest is counted as dropped",
+            false => "choose a place with enough space",
         };
         self.trouble = Some(Error::failed(&self.name, without_number(e), todo));
     }
@@ -290,7 +290,7 @@ pub fn print(printed: io::Result<()>) -> Result<u8> {
     match printed.and_then(|()| io::stdout().flush()) {
         Ok(()) => Ok(0),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(e) => Err(Error::failed("stdout", without_number(&e), "choose a place with room")),
+        Err(e) => Err(Error::failed("stdout", without_number(&e), "choose a place with enough space")),
     }
 }
 

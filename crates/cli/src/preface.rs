@@ -20,7 +20,8 @@ pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
     *left_out = found.pids;
     if found.unknown {
         return Some(
-            "who reads this output is not known: what it does with each line is shown too (-o FILE avoids it)".into(),
+            "the reader of this output is not known: what it does with each line is shown too (-o FILE avoids this)"
+                .into(),
         );
     }
     let named = |pid: &i32| {

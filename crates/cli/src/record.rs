@@ -40,13 +40,13 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     engine::returns::guard(&mut plan, m.get_flag("force"))?;
     plan.call_filters = enabling::call_filters(&requests, &plan.seen_calls())?;
     if selection.expression.is_some() && !plan.call_filters.is_empty() {
-        return Err(Error::usage("--where", "calls have a filter in an -e too", "give one of them"));
+        return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
     }
     plan.measure = m.get_flag("cost");
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
     if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
-        let todo = "name a probe or a call; -e none records signals and ends alone";
-        return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
+        let todo = "name a probe or a call; -e none records only signals and exits";
+        return Err(Error::usage(format!("-e {}", asked.join(",")), "it enables nothing", todo));
     }
     only_in_kernel(m, &requests, &mut plan, &mut why)?;
     only_of_recordings(m, &plan)?;
@@ -70,7 +70,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         None => {
             for option in ["max-size", "flight"] {
                 if m.contains_id(option) {
-                    return Err(Error::usage(format!("--{option}"), "there is no trace to keep", "name one: -o DIR"));
+                    return Err(Error::usage(format!("--{option}"), "no trace is written", "name one: -o DIR"));
                 }
             }
             None
@@ -101,7 +101,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
     for (option, given) in [("-A", m.get_flag("output-append-mode")), ("-ff", m.get_count("follow") > 1)] {
         if given {
-            return Err(Error::usage(option, "a recording is one trace, and a new one", "leave it out"));
+            return Err(Error::usage(option, "a recording is always one new trace", "leave it out"));
         }
     }
     if m.get_flag("force") && !m.contains_id("output") && !plan.probes.iter().any(replaces_returns) {
@@ -128,7 +128,7 @@ fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &m
         return refuse("leave out --backend ptrace".into());
     }
     if option("on-full", "block") {
-        return refuse("leave out --on-full block: what finds no room is dropped and counted".into());
+        return refuse("leave out --on-full block: events that do not fit are dropped and counted".into());
     }
     if let Err(why) = rights::kernel_backend_is_usable() {
         return refuse(why);
@@ -194,13 +194,13 @@ fn config(
         string: show::string_limit(m),
     };
     if config.flight.is_some_and(|n| n < MIN_FLIGHT) {
-        return Err(too_little(m, "flight", MIN_FLIGHT, "too little to keep events in"));
+        return Err(too_little(m, "flight", MIN_FLIGHT, "too small to hold events"));
     }
     // It depends on how many classes of events the trace has.
     if let Some(max) = config.max_size {
         let least = least_size(&config).next_multiple_of(64 << 10);
         if max < least {
-            return Err(too_little(m, "max-size", least, "too little: it bounds all files of the trace"));
+            return Err(too_little(m, "max-size", least, "too small: it limits all files of the trace together"));
         }
     }
     Ok(config)

@@ -152,18 +152,21 @@ impl Run {
         for news in news {
             let snapshot = match &news {
                 News::Snapshot(path, n) => Ok(json!({"dir": path.to_string_lossy(), "events": n})),
-                News::Failed(path, e) | News::NoSnapshot(path, e) => {
-                    Err(Error::failed(path.display().to_string(), e.to_string(), "see the recording trapline"))
-                }
+                News::Failed(path, e) | News::NoSnapshot(path, e) => Err(Error::failed(
+                    path.display().to_string(),
+                    e.to_string(),
+                    "see the messages of the recording trapline",
+                )),
             };
             self.tell_snapshot(&snapshot);
             complain(&match news {
                 News::Failed(path, e) => {
-                    let what = "what is there can be read; the command runs on; the rest is counted as dropped";
+                    let what =
+                        "what was written can be read; the command continues; later events are counted as dropped";
                     format!("{}: {} ({what})", path.display(), reason(&e))
                 }
                 News::NoSnapshot(path, e) => {
-                    let what = "no whole snapshot was written; the recording goes on, and the command";
+                    let what = "no complete snapshot was written; the recording and the command continue";
                     format!("{}: {} ({what})", path.display(), reason(&e))
                 }
                 News::Snapshot(path, n) => format!("{}: {n} events", path.display()),
@@ -269,7 +272,7 @@ impl Run {
         if *n > 0 && m.get_count("quiet") == 0 {
             let others = if *n as usize > names.len() { " and others" } else { "" };
             complain(&format!(
-                "{}{others}: not shown, because it has rights that uid {} has not, or may not be read by it (run trapline as root)",
+                "{}{others}: not shown, because it has rights that uid {} lacks, or a file that this user may not read (run trapline as root)",
                 names.join(", "),
                 sys::process::ruid()
             ));
@@ -277,7 +280,7 @@ impl Run {
         let n = report.cut_off;
         if n > 0 {
             complain(&format!(
-                "{n} threads took too long to end: what they did last is missing (--duration has no such limit)"
+                "{n} threads took too long to end: their last events are missing (--duration has no such limit)"
             ));
         }
         if m.get_count("quiet") == 0 {
@@ -310,8 +313,8 @@ impl Run {
         match (&self.plan.target, self.pump.source.command_status()) {
             _ if report.unreadable => Err(Error::failed(
                 "the trace",
-                "it ends here, because its events cannot be read any more",
-                "what is traced runs on; somebody has written to trapline's memory, or trapline is at fault",
+                "it ends here, because its events can no longer be read",
+                "the target continues; another process wrote to trapline's memory, or this is a bug in trapline",
             )),
             // What could not be written has been said.
             (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => Ok(125),
@@ -322,7 +325,7 @@ impl Run {
             _ if self.stopping => self.ends_by.map_or(Ok(130), die_of),
             _ => Err(Error::failed(
                 "the tracer process was killed",
-                if self.plan.filters() { "the command was killed with it" } else { "the target runs on untraced" },
+                if self.plan.filters() { "the command was killed with it" } else { "the target continues untraced" },
                 "--no-seccomp lets a command survive its tracer",
             )),
         }

@@ -188,7 +188,7 @@ pub fn views(m: &ArgMatches, output: &Output, raw: Vec<bool>, kind: Option<&str>
     if order.is_some() && opts.stamp == Stamp::Relative {
         return Err(Error::usage(
             "--sort start",
-            "-r tells the time since the line before",
+            "-r shows the time since the line before",
             "use -ttt, or leave -r out",
         ));
     }

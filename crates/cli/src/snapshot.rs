@@ -11,7 +11,7 @@ pub const SIGNAL: i32 = 12;
 pub fn run(m: &ArgMatches) -> Result<u8> {
     let text = m.get_one::<String>("pid").map(String::as_str).unwrap_or_default();
     let Some(pid) = text.parse::<i32>().ok().filter(|p| *p > 0) else {
-        return Err(Error::usage(text, "not a process id", "the one of a 'trapline record --flight'"));
+        return Err(Error::usage(text, "not a process id", "give that of a 'trapline record --flight'"));
     };
     let refuse = |why: &str| Error::failed(format!("process {pid}"), why, "name a 'trapline record --flight -o DIR'");
     // Anybody else would die of the signal.

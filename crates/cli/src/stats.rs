@@ -223,7 +223,7 @@ impl Stats {
     pub fn more(&self) -> String {
         let mut more = String::new();
         if self.bookkeeping_dropped > 0 {
-            more += &format!(", {} of its own dropped", self.bookkeeping_dropped);
+            more += &format!(", {} of trapline's own dropped", self.bookkeeping_dropped);
         }
         if self.missed > 0 {
             more += &format!(", {} missed", self.missed);

@@ -151,8 +151,8 @@ fn refuse_kernel_threads(pids: &[i32]) -> Result<()> {
         None => Ok(()),
         Some(pid) => Err(Error::failed(
             format!("-p {pid}"),
-            "a thread of the kernel, which makes no system calls",
-            "name a process; 'trapline list tracepoint:' shows what can be recorded of the kernel",
+            "a kernel thread, which makes no system calls",
+            "name a process; 'trapline list tracepoint:' shows what can be recorded in the kernel",
         )),
     }
 }

@@ -104,7 +104,7 @@ impl Folder {
         if self.held {
             Ok(self)
         } else {
-            Err(io::Error::other("/proc is not mounted, without which it cannot be held"))
+            Err(io::Error::other("/proc is not mounted, and writing to a trace needs it"))
         }
     }
 

@@ -67,13 +67,13 @@ pub struct Info {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPacket {
     /// Too short for a header.
-    #[error("the file ends within the head of a packet")]
+    #[error("the file ends within a packet header")]
     Short,
     /// Another magic number.
     #[error("not a packet: its magic number is {0:#x}")]
     Magic(u32),
     /// There is no such stream.
-    #[error("a packet of the stream {0:#x}, which cannot be")]
+    #[error("a packet of stream {0:#x}, which cannot exist")]
     Stream(u64),
     /// The sizes contradict each other.
     #[error("a packet of {packet} bits has {content} bits of content")]

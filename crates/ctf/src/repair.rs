@@ -63,7 +63,7 @@ fn lock(folder: &Folder) -> Result<Option<File>, String> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    Err("a recording into it goes on".into())
+    Err("it is still being recorded".into())
 }
 
 fn cut(folder: &Folder, name: &OsStr, truncated: &Truncated, owner: u32) -> io::Result<()> {
@@ -73,7 +73,7 @@ fn cut(folder: &Folder, name: &OsStr, truncated: &Truncated, owner: u32) -> io::
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     if meta.len() != truncated.at + truncated.rest {
-        return Err(io::Error::other("it has changed meanwhile"));
+        return Err(io::Error::other("it has changed in the meantime"));
     }
     file.set_len(truncated.at)?;
     file.sync_all()

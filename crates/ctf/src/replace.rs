@@ -44,7 +44,7 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
     let alone = |name: &OsStr| format!("it is not a trace of trapline alone: {} is in it", name.to_string_lossy());
     folder.check_owner(owner).map_err(words)?;
     if trace::lock_of(folder).is_ok_and(|l| l.try_lock_shared().is_err()) {
-        return Err("a recording into it goes on".into());
+        return Err("it is still being recorded".into());
     }
     let sign = sign_of(folder);
     let mut found = Contents::default();

@@ -33,7 +33,7 @@ impl Danger {
     fn outcome(&self) -> &'static str {
         match self.means {
             Means::Exception(_) | Means::Unknown => "an exception that leaves it would abort the program",
-            Means::ThreadEnd(_) => "a thread that ends in it would leave out the cleanup of its callers",
+            Means::ThreadEnd(_) => "a thread that ends in it would skip the cleanup of its callers",
             Means::OtherStack(_) | Means::Go => "a switch of stacks in it would kill the program",
         }
     }

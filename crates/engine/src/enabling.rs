@@ -48,7 +48,7 @@ impl Request {
         if !quoting::is_closed(&rest[..blank.unwrap_or(rest.len())]) {
             return Err(Error::usage(
                 format!("-e {text}"),
-                "a quote in it has no end",
+                "a quote in it is not closed",
                 "PROVIDER:\"NAME, WITH BLANKS\"",
             ));
         }
@@ -57,7 +57,7 @@ impl Request {
             let behind = &rest[from + 2..];
             let to = behind.rfind('/').filter(|to| behind[to + 1..].is_empty() || behind[to + 1..].starts_with(' '));
             let Some(to) = to else {
-                return Err(Error::usage(format!("-e {text}"), "its filter has no end", "PROBE /FILTER/ kstack"));
+                return Err(Error::usage(format!("-e {text}"), "its filter is not closed", "PROBE /FILTER/ kstack"));
             };
             request.filter = Some(behind[..to].trim().to_string());
             request.captures(text, &behind[to + 1..])?;
@@ -268,7 +268,7 @@ pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<V
             }
             for ready in ready {
                 if ready.point.is_address() && matches!(target, Target::All { .. }) {
-                    let why = "an address is that of one program, and -a is for all";
+                    let why = "an address belongs to one process, and -a traces all of them";
                     return Err(Error::usage(format!("-e {name}"), why, "use -p PID, or a command"));
                 }
                 all.push(of(ready, wanted)?);

@@ -138,7 +138,7 @@ impl Backend {
     /// The backend that is taken, and why. `on_full`: what was asked for, if anything; `attaches`: to processes that run already.
     pub fn taken(self, on_full: Option<OnFull>, attaches: bool) -> (Backend, String) {
         if self != Backend::Auto {
-            return (self, "as asked for".into());
+            return (self, "as requested".into());
         }
         let ptrace = |why: String| (Backend::Ptrace, format!("auto: {why}"));
         if on_full == Some(OnFull::Block) {
@@ -166,7 +166,7 @@ impl Backend {
             Backend::Ptrace => {
                 Err(Error::usage("-a --backend ptrace", "the whole machine needs the kernel backend", todo))
             }
-            Backend::Kernel => Ok((self, "as asked for".into())),
+            Backend::Kernel => Ok((self, "as requested".into())),
             Backend::Auto => match rights::kernel_backend_is_usable() {
                 Ok(()) => Ok((Backend::Kernel, "auto: the whole machine".into())),
                 Err(why) => Err(Error::failed(
@@ -199,7 +199,7 @@ impl Backend {
                 ),
                 ("long buffers", "cut after 4000 bytes, whatever -s says"),
                 ("arrays of messages", "recvmmsg and sendmmsg show the first 6 KiB of them"),
-                ("waiting", "the target is never made to wait: a full buffer drops and counts"),
+                ("events on a full buffer", "they are dropped and counted; the target never waits"),
             ],
             Backend::Auto | Backend::Ptrace => &[
                 ("time", "two stops per call: a call takes some 50 times as long"),

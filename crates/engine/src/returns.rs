@@ -47,7 +47,7 @@ pub fn guard(plan: &mut Plan, force: bool) -> Result<()> {
 fn danger_of(point: &FilePoint, others: impl Fn(&Path) -> Option<Danger>) -> Option<String> {
     let path = point.path()?;
     if point.looks_at_return() {
-        return Some("it looks at its return address, which is replaced, and so would do something else".into());
+        return Some("it reads its return address, which the probe replaces, and would behave differently".into());
     }
     let danger = Danger::of_file(path).or_else(|| others(path))?;
     match point.unproven_returns() {

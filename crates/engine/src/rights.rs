@@ -89,16 +89,16 @@ pub fn note(probe: &str) -> Option<&'static str> {
         None if probe.starts_with("watchpoint:") => {
             Some("for root only: it takes one of the four debug registers of every processor from everybody")
         }
-        None => Some("for root only: it tells of the kernel or of other users' tasks"),
-        Some(Sight::Anonymous) => Some("for root only: in which task"),
-        Some(Sight::Only(names)) if names != ["*"] => Some("for root only: what it tells of other tasks"),
+        None => Some("for root only: it shows the kernel or other users' tasks"),
+        Some(Sight::Anonymous) => Some("for root only: the task in which it fires"),
+        Some(Sight::Only(names)) if names != ["*"] => Some("for root only: what it shows of other tasks"),
         Some(_) => None,
     }
 }
 
 fn refuse(probe: &str, what: &str, todo: &str) -> Error {
     let user = process::ruid();
-    Error::failed(format!("-e {probe}"), format!("{what} for root, and uid {user} has started trapline"), todo)
+    Error::failed(format!("-e {probe}"), format!("{what} for root only, and uid {user} started trapline"), todo)
 }
 
 /// What whoever has started trapline may see of a probe that is enabled with these captures.
@@ -116,7 +116,7 @@ fn ordinary(probe: &str, captures: Captures) -> Result<Sight> {
     let sight = of_ordinary(probe).ok_or_else(|| {
         let provider = probe.split(':').next().unwrap_or_default();
         let what = match provider {
-            "tracepoint" => "what this tracepoint tells of the kernel or of other tasks is",
+            "tracepoint" => "what this tracepoint shows of the kernel or of other tasks is",
             // Whoever has them all keeps everybody else's debugger from its own.
             "watchpoint" => "the debug registers of all processors are",
             _ => "functions and data of the kernel are",
@@ -127,7 +127,7 @@ fn ordinary(probe: &str, captures: Captures) -> Result<Sight> {
         return Err(refuse(probe, "stacks of the kernel are", "leave out kstack, or run trapline as root"));
     }
     if sight == Sight::Anonymous && captures != Captures::default() {
-        let what = "it ticks in whatever task is there, and what that is doing is";
+        let what = "it fires in any task, and what that task does is";
         return Err(refuse(probe, what, "leave out ustack and comm, or use profile: for your own tasks"));
     }
     Ok(sight)
@@ -141,7 +141,9 @@ pub fn of_filter(probe: &str, sight: Sight, filter: &Filter) -> Result<()> {
         part.cond.values(&mut |leaf| who |= matches!(leaf, Leaf::Value(Value::Pid | Value::Tid)));
     }
     match sight {
-        Sight::Anonymous if who => Err(refuse(probe, "in which task it ticks is", "leave that out of the filter")),
+        Sight::Anonymous if who => {
+            Err(refuse(probe, "the task in which it fires is", "leave the task out of the filter"))
+        }
         _ => Ok(()),
     }
 }
@@ -159,7 +161,7 @@ pub fn kernel_backend() -> std::result::Result<(), String> {
 fn shut_out(root: bool, paranoid: Option<i32>) -> std::result::Result<(), String> {
     match paranoid {
         Some(n) if n >= SHUT_OUT && !root => {
-            Err(format!("kernel.perf_event_paranoid is {n}, which shuts out all but root (sysctl, or run as root)"))
+            Err(format!("kernel.perf_event_paranoid is {n}, which allows only root (sysctl, or run as root)"))
         }
         _ => Ok(()),
     }
@@ -186,7 +188,7 @@ pub fn of_targets(target: &Target) -> Result<()> {
         Target::Command(_) => Ok(()),
         Target::All { .. } => Err(Error::failed(
             "-a",
-            format!("the whole machine is for root, and uid {user} has started trapline"),
+            format!("the whole machine is for root only, and uid {user} started trapline"),
             "run trapline as root; -p shows your own processes",
         )),
         Target::Pids(pids) => {

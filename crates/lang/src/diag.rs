@@ -58,12 +58,12 @@ codes! {
     Syntax = 6 "Something else was expected here.";
     UnknownName = 7 "Neither a value nor a constant.";
     Ambiguous = 8 "The name has several values, and nothing says which is meant.";
-    Type = 9 "A number where a string is wanted, or the other way round.";
+    Type = 9 "A number where a string is expected, or the other way round.";
     Parameter = 10 "A positional parameter was not given.";
     Function = 11 "An unknown function, or arguments that it does not take.";
     NotAvailable = 12 "The probe does not have this value.";
-    Never = 13 "The operation can never do what it says.";
-    Parentheses = 14 "C's precedence takes this otherwise than it looks.";
+    Never = 13 "The operation can never be valid, or never be true.";
+    Parentheses = 14 "C's operator precedence gives this a meaning that is probably not intended.";
     NotAFilter = 15 "Part of the probe language, but not of a filter.";
 }
 

@@ -35,9 +35,9 @@ impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Means::Exception(by) => write!(f, "can raise exceptions ({by})"),
-            Means::ThreadEnd(by) => write!(f, "can end threads in the midst of functions ({by})"),
+            Means::ThreadEnd(by) => write!(f, "can end threads in the middle of functions ({by})"),
             Means::OtherStack(by) => write!(f, "can switch stacks ({by})"),
-            Means::Go => f.write_str("is of Go, which moves its stacks"),
+            Means::Go => f.write_str("is a Go program, whose stacks move"),
             Means::Unknown => f.write_str("is stripped and may raise exceptions"),
         }
     }

@@ -31,7 +31,7 @@ pub fn private_dir(path: &Path, uid: u32) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     if meta.mode() & 0o077 != 0 {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may enter it"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users may access it"));
     }
     Ok(dir)
 }

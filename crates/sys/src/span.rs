@@ -118,7 +118,7 @@ static FIRST: OnceLock<String> = OnceLock::new();
 
 /// Notes that `ring` is not read any more. To be called once for each.
 pub fn give_up(ring: &str, why: Nonsense) {
-    FIRST.get_or_init(|| format!("{ring} says nonsense ({why}): nothing more is read of it"));
+    FIRST.get_or_init(|| format!("{ring} has invalid contents ({why}): it is no longer read"));
     GIVEN_UP.fetch_add(1, Ordering::Release);
 }
 

@@ -57,9 +57,9 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
 fn remedy(e: &io::Error) -> &'static str {
     match e.kind() {
         io::ErrorKind::NotFound => "name a trace: the DIR of 'trapline record -o DIR'",
-        io::ErrorKind::NotADirectory => "a trace is a directory: name that one",
+        io::ErrorKind::NotADirectory => "a trace is a directory: name the directory",
         io::ErrorKind::PermissionDenied => "read it as its owner, or as root",
-        _ => "the trace is damaged, or is none",
+        _ => "the trace is damaged, or this is not a trace",
     }
 }
 
@@ -100,8 +100,8 @@ fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
     let todo = match e {
         ctf::native::Error::Io { error, .. } => remedy(error),
         ctf::native::Error::Metadata(ctf::generic::Error::Io { source, .. }) => remedy(source),
-        ctf::native::Error::Format(_) => "use the trapline that has written it, or a later one",
-        _ => "the trace is damaged, or is none",
+        ctf::native::Error::Format(_) => "use the trapline that wrote it, or a later one",
+        _ => "the trace is damaged, or this is not a trace",
     };
     Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
@@ -121,8 +121,8 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let output = Output::view(file)?.of_the_past();
         let shown = match kind {
             "stats" | "stats-json" if follow => {
-                let todo = "leave --follow out: it is of what is there";
-                return Err(Error::usage(format!("--as {kind}"), "does not go on with a recording", todo));
+                let todo = "leave out --follow, to count what is written so far";
+                return Err(Error::usage(format!("--as {kind}"), "does not follow a recording", todo));
             }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
             kind => match tables::latency(m, kind, &output)? {
@@ -347,8 +347,8 @@ fn nothing_shown(
     let used: Vec<&str> = selections.iter().filter(|(_, ids)| given(ids)).map(|(name, _)| *name).collect();
     let why = match (read, used.is_empty()) {
         (0, _) if given(&["from", "to"]) => "no event lies between --from and --to".into(),
-        (0, _) => "there are no events in it".into(),
-        (n, false) => format!("none of the {n} events that were looked at is selected by {}", used.join(", ")),
+        (0, _) => "it has no events".into(),
+        (n, false) => format!("none of the {n} events that were read is selected by {}", used.join(", ")),
         (n, true) => format!("its {n} events are trapline's own, which --as json --mappings shows"),
     };
     Some(format!("{}: nothing to show: {why}", trace.dir.display()))
@@ -362,7 +362,7 @@ fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let file = first.path.file_name().unwrap_or_default().to_string_lossy();
     let why =
         format!("{} bytes in {places} are damaged; the first, {file} at byte {}: {}", all.bytes, first.at, first.what);
-    Err(Error::failed(trace.dir.display().to_string(), why, "all else was shown"))
+    Err(Error::failed(trace.dir.display().to_string(), why, "everything else was shown"))
 }
 
 /// Whether a view or the filter asks for names of descriptors or threads.

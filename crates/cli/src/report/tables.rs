@@ -35,7 +35,7 @@ pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Sho
     if !matches!(kind, "text" | "json") {
         return Err(Error::usage(
             format!("--latency --as {kind}"),
-            "not a view of a table of latencies",
+            "not available for a table of latencies",
             "text or json",
         ));
     }

@@ -25,16 +25,16 @@ pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
 fn lines_of_state(trace: &Trace) -> Vec<String> {
     let mut lines = Vec::new();
     if trace.live {
-        lines.push("the recording goes on (shown is what has been written so far)".into());
+        lines.push("the recording is still running (this is what has been written so far)".into());
     } else if trace.end.is_none() {
-        lines.push("the end is missing: the recording was killed (shown is what there is)".into());
+        lines.push("the end is missing: the recording was killed (this is what was written)".into());
     }
     let others = &trace.data.others;
     if others.count > 0 {
-        lines.push(format!("no streams of this trace, and left alone: {others}"));
+        lines.push(format!("ignored, because they are not part of this trace: {others}"));
     }
     if trace.data.doubled > 0 {
-        lines.push(format!("{} packets are there twice, in copies of files, and were read once", trace.data.doubled));
+        lines.push(format!("{} packets are there twice, in copies of files; each was read once", trace.data.doubled));
     }
     lines
 }
@@ -47,21 +47,21 @@ fn lines_of_loss(trace: &Trace, read: Option<u64>) -> Vec<String> {
     }
     let truncated: u64 = trace.data.truncated.iter().map(|t| t.rest).sum();
     if truncated > 0 {
-        let todo = "'trapline repair' cuts them off, for other readers";
-        lines.push(format!("{truncated} bytes of packets that are not whole were left out ({todo})"));
+        let todo = "'trapline repair' removes them, for other readers";
+        lines.push(format!("{truncated} bytes of incomplete packets were skipped ({todo})"));
     }
     if trace.data.unreadable.count > 0 {
         lines.push(format!("cannot be read: {}", trace.data.unreadable));
     }
     if !trace.missing.is_empty() {
-        lines.push(format!("missing: {} (copy the trace anew, if there is more of it)", words(&trace.missing)));
+        lines.push(format!("missing: {} (if the original has more, copy the trace again)", words(&trace.missing)));
     } else if let (Some(wanted), Some(read), 0) =
         (trace.end.as_ref().and_then(|e| e.events()), read, trace.data.damage().places)
         && read < wanted
     {
         // Only a record of the first version does not say it by stream.
         lines.push(format!(
-            "missing: {} of {wanted} events (copy the trace anew, if there is more of it)",
+            "missing: {} of {wanted} events (if the original has more, copy the trace again)",
             wanted - read
         ));
     }
@@ -119,7 +119,7 @@ fn lines_of_recording(trace: &Trace) -> Vec<String> {
     }
     let old = trace.end.as_ref().and_then(|e| e.overwritten).unwrap_or(0);
     if old > 0 {
-        lines.push(format!("{old} older events had to go for newer ones"));
+        lines.push(format!("{old} older events were overwritten by newer ones"));
     }
     lines
 }

@@ -72,7 +72,7 @@ fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
     let names: Vec<String> = places.iter().flat_map(Place::names).collect();
     let near = engine::near::nearest(name, names.iter().map(String::as_str));
     let todo = if near.is_empty() {
-        "there is none: trapline record --name NAME".to_string()
+        "no session is running: start one with 'trapline record --name NAME'".to_string()
     } else {
         format!("did you mean {}?", near.join(", "))
     };
@@ -116,7 +116,7 @@ fn ask(path: &Path, name: &str, request: &Value, patience: Duration) -> Result<R
     if line.is_empty() {
         return Err(ended());
     }
-    let strange = || Error::failed(what(), "its answer makes no sense", "is it a trapline of another version?");
+    let strange = || Error::failed(what(), "its answer is not understood", "is it a trapline of another version?");
     let reply: Value = serde_json::from_str(&line).map_err(|_| strange())?;
     match (reply["ok"].as_bool(), reply["error"].as_str()) {
         (Some(true), _) => Ok(Reply::Yes(reply["answer"].clone())),

@@ -145,7 +145,7 @@ fn a_truncated_packet_is_missing_wherever_it_ends_until_it_is_there_again() {
             assert!(text_of_all.as_bytes().starts_with(&out.stdout), "cut at {cut}");
             assert!(out.stdout.len() > text_of_all.len() / 4);
             assert!(fs::read(&file).expect("the stream") == whole[..cut], "cut at {cut}: it was written to");
-            let said = format!("{} bytes of packets that are not whole were left out", cut - kept);
+            let said = format!("{} bytes of incomplete packets were skipped", cut - kept);
             assert_eq!(out.stderr.contains(&said), cut > kept, "cut at {cut}: {}", out.stderr);
             let gone = ends.iter().filter(|e| **e > kept).count();
             let said = format!("missing: {gone} packet{} of tracer with ", if gone == 1 { "" } else { "s" });
@@ -201,7 +201,7 @@ fn what_is_around_damage_is_shown() {
         fs::write(&file, &bytes).expect("the stream");
         let out = r.report(&[]);
         assert_eq!((out.code(), out.out() == all), (125, true), "{}", out.stderr);
-        assert!(out.stderr.contains("5000 bytes of packets that are not whole were left out"), "{}", out.stderr);
+        assert!(out.stderr.contains("5000 bytes of incomplete packets were skipped"), "{}", out.stderr);
         assert!(fs::read(&file).expect("the stream") == bytes, "it was written to");
         let repaired = repair(user, &r.trace);
         assert_eq!(repaired.code(), 0, "{}", repaired.stderr);
@@ -311,7 +311,7 @@ fn a_full_disk_ends_the_trace_but_not_the_command() {
         assert_eq!(fs::read_to_string(dir.join("status")).expect("status"), "5\n", "{}", out.stderr);
         let said: Vec<&str> = out.stderr.lines().filter(|l| l.contains("No space left on device")).collect();
         assert_eq!((said.len(), out.stderr.lines().count()), (1, 2), "{}", out.stderr);
-        assert!(said[0].contains("small/trace") && said[0].contains("the command runs on"), "{}", said[0]);
+        assert!(said[0].contains("small/trace") && said[0].contains("the command continues"), "{}", said[0]);
         assert!(!lab::dir().join("small").exists());
         let r = finished(user, dir, out);
         let dropped = number(&r.stats, "dropped");
@@ -359,7 +359,7 @@ fn a_writer_that_cannot_start_ends_the_trace_but_not_the_command() {
     assert_eq!((r.outcome.code(), r.outcome.stderr.lines().count()), (0, 2), "{}", r.outcome.stderr);
     let said = "trapline: trace: cannot start a thread: Resource temporarily unavailable (";
     assert!(
-        r.outcome.stderr.starts_with(said) && r.outcome.stderr.contains("the command runs on"),
+        r.outcome.stderr.starts_with(said) && r.outcome.stderr.contains("the command continues"),
         "{}",
         r.outcome.stderr
     );

@@ -89,7 +89,7 @@ fn without_a_filter_the_command_outlives_its_tracer() {
             let out = c.running.end();
             assert_eq!(out.code(), 125, "{options:?} {}", out.stderr);
             assert!(
-                out.stderr.contains("tracer process was killed") && out.stderr.contains("runs on untraced"),
+                out.stderr.contains("tracer process was killed") && out.stderr.contains("continues untraced"),
                 "{}",
                 out.stderr
             );

@@ -62,7 +62,7 @@ fn explain_says_what_the_kernel_backend_loses() {
         "per CPU",
         "dropped and counted",
         "attach: ",
-        "lost: waiting: ",
+        "lost: events on a full buffer: ",
         "nothing is left",
     ] {
         assert!(all.contains(part), "no '{part}' in: {all}");

@@ -117,7 +117,7 @@ fn a_recording_that_goes_on_is_refused() {
         lab::until("packets", || dir.join("trace/tracer").exists());
         let out = repair(user, &dir.join("trace"));
         assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{}", out.stderr);
-        assert!(out.stderr.contains("a recording into it goes on"), "{}", out.stderr);
+        assert!(out.stderr.contains("it is still being recorded"), "{}", out.stderr);
         fs::write(dir.join("go"), "").expect("go");
         assert_eq!(running.end().code(), 0);
         assert_eq!(repair(user, &dir.join("trace")).code(), 0);

@@ -403,10 +403,7 @@ impl Stream {
             }
             Ok(event) => {
                 let name = event.class.name.escape_debug().to_string();
-                self.fail(
-                    start + before / 8,
-                    format!("event `{name}` takes no space, so nobody knows how many there are"),
-                )
+                self.fail(start + before / 8, format!("event `{name}` takes no space, so its events cannot be counted"))
             }
             Err(Fault { message: None, .. }) if cut => {
                 packet.end = packet.at;

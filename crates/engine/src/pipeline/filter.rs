@@ -125,7 +125,7 @@ impl Expression {
         let (names, some, all) = self.lacking.as_ref()?;
         let what = if self.filters.len() == g::SCHEMAS.len() { "calls" } else { "probes" };
         let have = if *some == 1 { "1 has".to_string() } else { format!("{some} have") };
-        Some(format!("--where: of {all} selected {what} {have} {names}: the others are left out"))
+        Some(format!("--where: of {all} selected {what} {have} {names}: the others are skipped"))
     }
 
     /// Whether something that happens to a thread beside its calls may be of a thread that the filter has something of.

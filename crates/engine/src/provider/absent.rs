@@ -20,14 +20,16 @@ pub fn refusal(provider: &str, file: &ElfFile, name: &str) -> Refusal {
             return from_elsewhere(provider, file, &symbol);
         }
         if let Some(why) = inlined(file, name) {
-            return Refusal::Wrong(format!("no such probe: {why}"), "set it on what that is inlined into".into());
+            return Refusal::Wrong(
+                format!("no such probe: {why}"),
+                "set it on the function that it is inlined into".into(),
+            );
         }
     }
     let near = near(file, name);
     if file.elf.is_stripped() {
         let n = file.elf.functions().len();
-        let why =
-            format!("no such probe: the file is stripped, and only {n} functions that others may call have names");
+        let why = format!("no such probe: the file is stripped, and only its {n} exported functions have names");
         let names: Vec<String> = near.iter().map(|n| format!("{prefix}:{}", quote(n))).collect();
         let todo = if names.is_empty() {
             "use a file with symbols".into()

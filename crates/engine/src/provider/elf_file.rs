@@ -86,7 +86,7 @@ fn in_path(name: &str) -> Option<PathBuf> {
 /// The library of this name, with or without its version.
 fn library(name: &str) -> Result<PathBuf, Refusal> {
     let Some(cache) = ld_cache() else {
-        let why = format!("{name}: no program in PATH, and this system has no {LD_CACHE} that knows libraries");
+        let why = format!("{name}: not a program in PATH, and this system has no {LD_CACHE} to find libraries in");
         return Err(Refusal::Closed(why, "name its path".into()));
     };
     match cache.named(name)[..] {
@@ -96,7 +96,7 @@ fn library(name: &str) -> Result<PathBuf, Refusal> {
             names.sort_unstable();
             names.dedup();
             let near = nearest(name, names.into_iter());
-            let why = format!("{name}: neither a program in PATH nor a library that {LD_CACHE} knows");
+            let why = format!("{name}: neither a program in PATH nor a library in {LD_CACHE}");
             Err(Refusal::Closed(why, format!("name its path, or did you mean {}?", near.join(", "))))
         }
         ref several => {

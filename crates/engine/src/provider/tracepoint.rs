@@ -150,9 +150,9 @@ fn from_types(category: &str, name: &str, details: bool, why: &io::Error) -> Res
     };
     // Whether a tracepoint belongs to the category is not known; one name can mean one only.
     if category != "*" && is_pattern(name) {
-        return Err(closed("categories of tracepoints are told by tracefs"));
+        return Err(closed("only tracefs has the categories of tracepoints"));
     }
-    let btf = KernelBtf::kernel().map_err(|_| closed("tracefs cannot be read and the kernel's types neither"))?;
+    let btf = KernelBtf::kernel().map_err(|_| closed("neither tracefs nor the kernel's types can be read"))?;
     let all = kernel_types::tracepoints(&btf);
     let callers = if details { kernel_types::callers(&btf) } else { HashMap::new() };
     let matching = all.iter().filter(|t| glob(name.as_bytes(), t.0.as_bytes()));

@@ -115,8 +115,11 @@ impl Uprobe {
                 address: f.address,
                 size: f.size,
             };
-            let note =
-                if f.indirect { "a place only chooses the function, at load time: calls do not reach it" } else { "" };
+            let note = if f.indirect {
+                "this code only selects the function, at load time: calls do not reach it"
+            } else {
+                ""
+            };
             let name = format!("{prefix}{}{suffix}", quote(name));
             join(&mut found, Probe { name, note: note.into(), sites: vec![site], ..Probe::default() });
             functions.resize_with(found.len(), Vec::new);
@@ -141,9 +144,9 @@ impl Uprobe {
             notes.extend((!probe.note.is_empty()).then(|| std::mem::take(&mut probe.note)));
             let harmless = |f: &&Function| places.is_closed(f.address, f.size);
             if self.at_return && functions.iter().any(|f| places.takes_return_address(f.address, f.size)) {
-                notes.push("wants --force: it looks at its return address".into());
+                notes.push("needs --force: it reads its return address".into());
             } else if let Some(danger) = danger.as_ref().filter(|_| !functions.iter().all(harmless)) {
-                notes.push(format!("wants --force: {} {}", danger.path.display(), danger.means));
+                notes.push(format!("needs --force: {} {}", danger.path.display(), danger.means));
             }
             probe.note = notes.join(", ");
         }
@@ -182,11 +185,11 @@ impl Uprobe {
         }
         all.retain(|p| !p.sites.is_empty());
         let left_out =
-            [("no instruction begins where the file says that they are", misplaced), (PART, parts), (READER, readers)];
+            [("no instruction begins at the places that the file gives", misplaced), (PART, parts), (READER, readers)];
         let mut left_out = left_out.into_iter().filter(|(_, names)| !names.is_empty());
         match (all.is_empty(), left_out.next()) {
             (true, Some((why, _))) => {
-                Err(Refusal::Wrong(format!("nothing of it can be probed: {why}"), "name others".into()))
+                Err(Refusal::Wrong(format!("none of them can be probed: {why}"), "name others".into()))
             }
             (_, first) => Ok(first.into_iter().chain(left_out).map(|(why, probes)| LeftOut { why, probes }).collect()),
         }
@@ -195,7 +198,7 @@ impl Uprobe {
 
 /// What is said of a part that the compiler has split off a function, and of functions like setjmp.
 const PART: &str = "parts of functions are jumped to, and have no return address";
-const READER: &str = "they look at their return addresses, which return probes replace";
+const READER: &str = "they read their return addresses, which return probes replace";
 
 /// Those functions in which an instruction begins at an offset: of one that is named by itself, it must.
 fn at_offset<'e>(file: &ElfFile, all: Vec<Named<'e>>, offset: u64, tolerant: bool) -> Result<Vec<Named<'e>>, Refusal> {

@@ -97,7 +97,7 @@ fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<
         }
     }
     all.retain(|p| !p.sites.is_empty());
-    let why = "no instruction begins where the file says that they are";
+    let why = "no instruction begins at the places that the file gives";
     match (all.is_empty(), misplaced.is_empty()) {
         (true, _) => Err(Refusal::Wrong(why.into(), "the file's notes are damaged".into())),
         (false, true) => Ok(Vec::new()),

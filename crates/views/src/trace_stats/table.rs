@@ -67,7 +67,7 @@ fn whole(t: &TraceStats, out: &mut Vec<u8>) {
     line("end", ending(t).to_owned());
     line("missing", missing(t));
     if trace.truncated > 0 {
-        line("torn", format!("{} bytes behind the last whole packets", trace.truncated));
+        line("torn", format!("{} bytes after the last whole packets", trace.truncated));
     }
     let (events, own) = t.events();
     line("events", events.to_string());

@@ -29,7 +29,7 @@ pub fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
         if kept.is_ok() { format!("please report it with {}", path.display()) } else { "please report it".into() };
     Error::failed(
         format!("BPF program {}", e.name),
-        format!("the kernel's verifier rejects it, which is a mistake of trapline's: {last}"),
+        format!("the kernel's verifier rejects it, which is a bug in trapline: {last}"),
         format!("{where_}; --backend ptrace works meanwhile"),
     )
 }
