@@ -105,7 +105,7 @@ impl Run {
                 return Err(Error::failed("start", "already running", "stop holds events back"));
             }
             Request::Stop if named.stopped => {
-                return Err(Error::failed("stop", "already stopped", "start goes on"));
+                return Err(Error::failed("stop", "already stopped", "start resumes it"));
             }
             Request::Start if self.plan.calls.is_empty() && self.plan.probes.is_empty() => {
                 return Err(Error::failed(
