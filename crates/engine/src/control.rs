@@ -1,12 +1,12 @@
-//! What can be asked of a session while it runs: stop, start, other calls, in what state it is.
+//! The orders that a running session takes: stop, start, select other calls, report its state.
 //!
 //! ```text
-//! front end ── Order ──► ControlChannel ──► reading thread (kernel), between two rounds ── State ──► front end
+//! front end ── Order ──► ControlChannel ──► drain thread (kernel), between two rounds ── State ──► front end
 //!                  └──► words that the ptracer reads at its next stop (ptrace)
 //! ```
 //!
-//! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could hold
-//! events back.
+//! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could make
+//! programs skip events.
 
 use crate::backend::stats::{Counts, Losses, Missed};
 use crate::pipeline::recorder::Totals;
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub enum Order {
-    /// Calls, signals and probes are not recorded from now on; who is whose child is.
+    /// Stop: calls, signals and probes are not recorded from now on, but forks, execs and exits are.
     Stop,
-    /// They are again.
+    /// Start: they are recorded again.
     Start,
-    /// These calls are recorded from now on, and no others.
+    /// Select: these calls are recorded from now on, and no others.
     Select(Calls),
-    /// What state the session is in.
+    /// Status: report the state of the session.
     Status,
 }
 
@@ -36,7 +36,7 @@ pub struct Stream {
     pub used: u64,
     /// Bytes of room.
     pub size: u64,
-    /// Events that found it full.
+    /// Events that were dropped because it was full.
     pub dropped: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct State {
     pub enablings: Vec<(String, Counts)>,
 }
 
-/// Where the front end leaves an order for the thread that reads the rings, and waits for the answer.
+/// Where the front end leaves an order for the drain thread, and waits for the answer.
 #[derive(Default)]
 pub struct ControlChannel {
     pending: Mutex<Pending>,
@@ -74,7 +74,7 @@ impl ControlChannel {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has an order carried out; none where the session has ended, or has not answered in time.
+    /// Leaves an order and waits for the answer; `None` if the session has ended, or has not answered in time.
     pub fn ask(&self, order: Order, patience: Duration) -> Option<State> {
         let until = Instant::now() + patience;
         let mut pending = self.pending();
@@ -92,12 +92,12 @@ impl ControlChannel {
         pending.answer.take()
     }
 
-    /// The order that waits, if any. The reading thread only.
+    /// The waiting order, if any. Only the drain thread calls this.
     pub fn take(&self) -> Option<Order> {
         self.pending().order.take()
     }
 
-    /// Answers it.
+    /// Answers the order.
     pub fn answer(&self, state: State) {
         self.pending().answer = Some(state);
         self.answered.notify_all();

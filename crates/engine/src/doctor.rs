@@ -1,4 +1,4 @@
-//! What this machine allows, and why not.
+//! What works on this machine, and why the rest does not.
 
 use crate::plan::Backend;
 use crate::rights;
@@ -10,11 +10,11 @@ use sys::{caps, proc, process, seccomp};
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was examined.
     pub what: String,
     /// Whether it works.
     pub ok: bool,
-    /// What that means, and what would change it.
+    /// What the result means, and what would change it.
     pub detail: String,
 }
 
@@ -22,7 +22,7 @@ fn finding(what: &str, ok: bool, detail: impl Into<String>) -> Finding {
     Finding { what: what.into(), ok, detail: detail.into() }
 }
 
-/// Looks at the machine.
+/// Examines the machine.
 pub fn examine() -> Vec<Finding> {
     let root = process::euid() == 0;
     let held = caps::effective().unwrap_or(0);
@@ -89,7 +89,7 @@ fn capabilities(held: u64) -> Finding {
     finding("capabilities for bpf(2)", may_bpf(held), detail)
 }
 
-/// The kernel's switches: they matter to those without the capabilities, and one of them to all but root.
+/// The kernel's settings (sysctl): they matter to users without the capabilities, and one of them to all but root.
 fn switches(capable: bool) -> [Finding; 2] {
     let bpf = proc_number("unprivileged_bpf_disabled");
     let perf = proc_number("perf_event_paranoid");

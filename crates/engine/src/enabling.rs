@@ -138,7 +138,7 @@ pub enum Source {
     Text {
         /// The argument.
         address: Number,
-        /// Of the process.
+        /// The address is in the process, not in the kernel.
         of_process: bool,
     },
     /// The characters at a location.
@@ -149,7 +149,7 @@ pub enum Source {
     KernelStack(u8),
     /// Return addresses in the process: so many at most.
     UserStack(u8),
-    /// It is not shown to whoever has started the session: 0, or an empty string.
+    /// Hidden from the user who started the session: 0, or an empty string.
     Hidden {
         /// It is a string.
         text: bool,
@@ -157,13 +157,13 @@ pub enum Source {
 }
 
 impl Source {
-    /// What is shown of it to whoever may not see it.
+    /// What a user who may not see it gets instead.
     fn hidden(&self) -> Source {
         Source::Hidden { text: !matches!(self, Source::Number(_) | Source::Hidden { text: false }) }
     }
 }
 
-/// What is captured beside the arguments of a call.
+/// What is captured in addition to the arguments of a call.
 #[derive(Clone, Debug)]
 pub struct CallCaptures {
     /// The class of its events: the call's, with captures.
@@ -192,7 +192,7 @@ pub struct Enabling {
     pub missing: Vec<String>,
     /// Its events do not say in which task they happened.
     pub anonymous: bool,
-    /// How it may harm the program, though that was forced ([`crate::returns`]).
+    /// How it may harm the program, which the user accepted with `--force` ([`crate::returns`]).
     pub danger: Option<String>,
 }
 
@@ -278,8 +278,8 @@ pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<V
     Ok(all)
 }
 
-/// Gives enablings the filter of `--where` beside their own: both must hold. Those that lack what it names are left out. What a session
-/// says of its own begin and end is not filtered.
+/// Adds the filter of `--where` to each enabling's own: both must hold. Enablings that lack what it names are removed. What a session
+/// reports about its own begin and end is not filtered.
 ///
 /// # Errors
 /// A filter that asks for what the session's user may not see, or that differs among probes which share a program.
@@ -382,7 +382,7 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
     })
 }
 
-/// What is captured beside the arguments of calls; `more` by all of them.
+/// What is captured in addition to the arguments of calls; `more` is captured by all of them.
 ///
 /// # Errors
 /// A capture that is for root; too many classes.
@@ -482,7 +482,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
         let Some(nth) = known.filter(|_| strings_are_users) else {
             return Err(no_string(&probe.name, &name, known.is_some(), &types));
         };
-        // What is a string already is captured as it is.
+        // An argument that is already a string is captured as it is.
         if let Type::Int(_) = types[nth].ty {
             types.push(dynamic::Field { name: format!("str_{name}"), ty: Type::Str(StrKind::Text) });
             fields.push(match &fields[nth] {
@@ -540,7 +540,7 @@ fn reads_addresses(filter: &Filter, schema: &Schema) -> bool {
     reads
 }
 
-/// Why there is no string behind an argument.
+/// Why an argument cannot be read as a string.
 fn no_string(probe: &str, argument: &str, known: bool, all: &[dynamic::Field]) -> Error {
     let what = format!("-e {probe}: str({argument})");
     if known {

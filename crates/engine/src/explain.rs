@@ -6,7 +6,7 @@ use crate::select::Calls;
 use crate::target::Target;
 
 impl Plan {
-    /// What will be done and what is lost, a line each; `why` this backend.
+    /// What will be done and what is lost, one line each. `why`: the reason for this backend.
     pub fn explain(&self, why: &str) -> Vec<String> {
         let mut out = vec![format!("backend: {} ({why})", self.backend.name())];
         let seen = self.seen_calls();
@@ -35,7 +35,7 @@ impl Plan {
         out
     }
 
-    /// Each probe other than a call: how it is attached, what its events have, which of them are wanted, what is lost.
+    /// Each probe other than a call: how it is attached, the fields of its events, its filter, what is lost.
     fn explain_probes(&self, out: &mut Vec<String>) {
         for e in &self.probes {
             let Some(point) = &e.point else {
@@ -91,7 +91,7 @@ impl Plan {
     }
 }
 
-/// How the kernel backend attaches, and what of it was found missing by trying.
+/// How the kernel backend attaches, and which features this kernel lacks, found by trying.
 fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
     if let Target::All { left_out } = &plan.target {
         out.push("processes: all of the machine, except trapline's own and those that read its output".into());

@@ -100,7 +100,7 @@ impl Enabling {
         self.kept.unwrap_or(self.seen.saturating_sub(self.dropped).saturating_sub(self.filtered))
     }
 
-    /// From `SEEN DROPPED FILTERED SKIPPED NAME`.
+    /// From `SEEN DROPPED FILTERED MISSED NAME`.
     pub fn parse(text: &str) -> Option<Enabling> {
         let mut words = text.splitn(5, ' ');
         let mut number = || words.next()?.parse().ok();

@@ -38,10 +38,10 @@ impl<'a> Attacher<'a> {
         Attacher { plan, loaded, later, adopter: None }
     }
 
-    /// Traces every thread of a process: says so of all of them, and then which call each is blocked in.
+    /// Traces every thread of a process: reports an attach event for each, and then the call that it is blocked in.
     pub fn attach(&mut self, pid: i32, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
         const EEXIST: i32 = 17;
-        // What task storage says of a thread that is gone (bpf_pid_task_storage_update_elem of kernel/bpf/bpf_task_storage.c, 6.1).
+        // The error of task storage for a thread that is gone (bpf_pid_task_storage_update_elem of kernel/bpf/bpf_task_storage.c, 6.1).
         const ENOENT: i32 = 2;
         const EINVAL: i32 = 22;
         let mistake = |e: io::Error| Error::failed(format!("-p {pid}"), e.to_string(), "use --backend ptrace");
@@ -123,7 +123,7 @@ struct Adopter {
 }
 
 impl Adopter {
-    /// Loads it; an error means that this kernel has none to offer, or not to us.
+    /// Loads it. An error means that this kernel has no task iterator, or does not allow trapline to use it.
     fn load(btf: &KernelBtf, maps: &Maps) -> io::Result<Adopter> {
         let missing = || io::Error::from(io::ErrorKind::Unsupported);
         let id = btf.find(Kind::Func, "bpf_iter_task").ok_or_else(missing)?;
@@ -137,7 +137,7 @@ impl Adopter {
         Ok(Adopter { seeds, link, _program: program })
     }
 
-    /// Gives threads their states, and says of each [`iterator::TAKEN`], [`iterator::HAD_ONE`], or 0: it was not met, or storage was refused.
+    /// Gives threads their states. Returns for each [`iterator::TAKEN`], [`iterator::HAD_ONE`], or 0: it was not found, or storage was refused.
     fn adopt(&self, threads: &[(i32, [u8; state::SIZE as usize])]) -> io::Result<Vec<i32>> {
         let mut fates = Vec::with_capacity(threads.len());
         for some in threads.chunks(AT_ONCE as usize) {

@@ -14,7 +14,7 @@ use sys::{process, time};
 
 /// How long a thread that has ended may take to switch for the last time, ns.
 const LAST_SWITCH: u64 = 50_000_000;
-/// How long nothing may happen before threads that have not ended are given up, ns: a process that frees much memory goes on having
+/// After this time without any event, threads that have not ended are given up, ns. A process that frees much memory still has
 /// events.
 const PATIENCE: u64 = 10_000_000_000;
 

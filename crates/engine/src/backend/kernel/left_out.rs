@@ -1,4 +1,4 @@
-//! Who is left out of a session of the whole machine.
+//! Marks the threads that a session of the whole machine does not trace.
 
 use bpf::syscalls::state;
 use std::os::fd::AsRawFd;

@@ -114,7 +114,7 @@ impl Kernel {
         if let Some(later) = later {
             loaded.add_iterator(later);
         }
-        // Before the reading thread starts, because capabilities belong to threads. It needs one more for a moment.
+        // Before the drain thread starts, because capabilities belong to threads. It needs one more for a moment.
         let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH | sys::caps::SYS_NICE);
         let fell_back = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
         Ok(Kernel {
@@ -148,7 +148,7 @@ impl Kernel {
     }
 }
 
-/// Says what the descriptors of a process are, where names are wanted.
+/// Reports what the descriptors of a process are, where names are wanted.
 fn seed_fds(pid: i32, plan: &Plan, merge: &mut Merge) {
     use crate::backend::ptrace::fds;
     if !plan.fd_names {
@@ -185,7 +185,7 @@ fn in_call(tid: i32, call: Option<&in_flight::InFlight>) -> [u8; state::SIZE as 
     value
 }
 
-/// How far a session is.
+/// The phase of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing was polled yet.
@@ -212,7 +212,7 @@ pub struct Kernel {
     attached: u64,
     /// Threads that have reached their end and may still have events.
     leaving: HashSet<u32>,
-    /// Some programs are let go.
+    /// Tasks that execute some programs are released.
     restricted: bool,
     /// The name of the program that was executed last.
     executed: Vec<u8>,
@@ -353,7 +353,7 @@ impl Kernel {
         n
     }
 
-    /// Takes the end of the command over, if it has ended: until then its last thread is not gone.
+    /// Reads the end of the command, if it has ended: until then its last thread is not gone.
     fn collect_command(&mut self) {
         if self.status.is_none()
             && (self.ended.is_none() || self.phase != Phase::Running)
@@ -446,7 +446,7 @@ enum Follows<'e> {
     LetGo,
 }
 
-/// Takes down the name of a program that is let go.
+/// Notes the name of a program that is released.
 fn note_let_go(let_go: &mut LetGo, comm: &[u8]) {
     const NAMED: usize = 4;
     let name = String::from_utf8_lossy(comm).into_owned();

@@ -1,4 +1,4 @@
-//! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
+//! Orders to a running session: the switch that makes programs skip events, and the rows of the calls that are wanted.
 
 use super::Kernel;
 use crate::control::{Order, State, Stream};
@@ -41,7 +41,7 @@ pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
     }
 }
 
-/// Says in the rows which calls are wanted.
+/// Sets in the rows which calls are wanted.
 pub fn select(rows: &Values, calls: &Calls) {
     let bit = u64::from(WANTED) << (8 * FLAGS);
     for nr in 0..X86_64.len() {
@@ -95,7 +95,7 @@ impl Kernel {
         self.state()
     }
 
-    /// An event that says that the session was stopped or goes on.
+    /// The event that reports that the session was stopped or resumed.
     pub(super) fn mark(&mut self, schema: &'static Schema) {
         let own = sys::process::own_pid() as u32;
         self.merge.push(&own_events::process(schema, time::monotonic(), (own, own), &[], &[]));
