@@ -1,5 +1,5 @@
-//! Options that do not go together: those that exclude each other are an error, those that have no effect beside others a note, so
-//! that nothing of a command line is ignored in silence.
+//! Options that do not go together: those that exclude each other are an error; those that have no effect with the others get a note, so
+//! that no option is ignored silently.
 
 use crate::complain;
 use clap::ArgMatches;
@@ -8,7 +8,7 @@ use engine::{Error, Result};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// How an option is written, and what it is called in the table of [`crate::args`].
+/// An option as it is written, and its name in the table of [`crate::args`].
 type Name = (&'static str, &'static str);
 
 /// Options of lines of text.
@@ -24,7 +24,7 @@ const OF_TEXT: &[Name] = &[
 ];
 /// Options of the table.
 const OF_TABLE: &[Name] = &[("-S", "summary-sort-by"), ("-U", "summary-columns"), ("-w", "summary-wall-clock")];
-/// What asks for the table.
+/// Options that ask for the table.
 const TABLES: &[Name] = &[("-c", "summary-only"), ("-C", "summary")];
 
 fn given(m: &ArgMatches, name: &str) -> bool {
@@ -44,7 +44,7 @@ fn views(m: &ArgMatches) -> Vec<&String> {
     m.try_get_many::<String>("as").ok().flatten().into_iter().flatten().collect()
 }
 
-/// Whether text is shown, which also is where a table goes to.
+/// Whether text is shown; a table goes there too.
 fn shows_text(m: &ArgMatches) -> bool {
     let kinds = views(m);
     kinds.is_empty() || kinds.iter().any(|k| !k.starts_with("json") && !k.starts_with("record"))
@@ -101,7 +101,7 @@ pub fn exclusive(m: &ArgMatches) -> Result<()> {
     }
 }
 
-/// Says which options have no effect beside the others. `lines`: there is a view that shows events.
+/// Reports which options have no effect in combination with the others. `lines`: there is a view that shows events.
 pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     if given(m, "quiet") {
         return;
@@ -127,7 +127,7 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     }
 }
 
-/// Says which options of output have no effect without a file.
+/// Reports which output options have no effect without a file.
 pub fn say_without_file(m: &ArgMatches) {
     if given(m, "quiet") || given(m, "output") && !output_is_command(m) {
         return;

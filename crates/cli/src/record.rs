@@ -1,4 +1,4 @@
-//! `trapline record`: events into a trace that lasts.
+//! `trapline record`: saves events to a trace on disk.
 
 use crate::output::Output;
 use crate::run::{Named, Run};
@@ -50,7 +50,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     }
     only_in_kernel(m, &requests, &mut plan, &mut why)?;
     only_of_recordings(m, &plan)?;
-    // Before anything is made: a name that is taken must leave nothing behind.
+    // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(m, &mut plan)?;
     let dir = m.get_one::<OsString>("output").map(PathBuf::from);
     let mut wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
@@ -79,7 +79,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
             plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && named.is_none();
             plan.fd_details |= plan.fd_names;
-            // Two enablings of a probe have one class, unless they take different things along.
+            // Two enablings of a probe have one class, unless they capture different things.
             let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
             classes.extend(plan.call_captures.iter().map(|c| c.schema));
             classes.sort_by_key(|s| s.id);
@@ -97,7 +97,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     Run::through(m, plan, &why, selection, views, keep, named)?.finish(m, started)
 }
 
-/// Refuses options that mean something without a trace only, or with one only.
+/// Refuses options that make sense only without a trace, or only with one.
 fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
     for (option, given) in [("-A", m.get_flag("output-append-mode")), ("-ff", m.get_count("follow") > 1)] {
         if given {
@@ -110,7 +110,7 @@ fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Takes the kernel backend where only that can do what is asked.
+/// Selects the kernel backend where only that can do what is asked.
 fn only_in_kernel(m: &ArgMatches, requests: &[Request], plan: &mut Plan, why: &mut String) -> Result<()> {
     let filtered = requests.iter().find(|r| r.filter.is_some());
     let what = match (plan.probes.first(), filtered, plan.call_captures.first()) {
@@ -149,7 +149,7 @@ fn expressions(m: &ArgMatches) -> impl Iterator<Item = &String> {
     m.get_many::<String>("expr").into_iter().flatten()
 }
 
-/// What of the requests is about calls, as `-e` of trace has it. Without any request, all calls; with other probes alone, none.
+/// The calls in the requests, in the form of `-e` of trace. Without any request, all calls; with other probes alone, none.
 fn calls_of(requests: &[Request]) -> Vec<String> {
     if requests.is_empty() {
         return Vec::new();

@@ -40,11 +40,11 @@ pub struct Run {
     ends_by: Option<i32>,
     /// `--duration`: when the session ends, ns of the monotonic clock.
     until: Option<u64>,
-    /// It has ended then.
+    /// It has ended at that time.
     in_time: bool,
-    /// Of the recorder, where events are kept.
+    /// The recorder's handle, if there is a recorder.
     monitor: Option<Monitor>,
-    /// What `--where` holds back outside of the kernel.
+    /// What `--where` rejects outside of the kernel.
     tally: Option<Arc<Tally>>,
     /// Whether the files of probes are mapped.
     reach: Option<Reach>,
@@ -53,7 +53,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Carries the plan out to its end.
+    /// Runs the session to its end.
     pub fn through(
         m: &ArgMatches,
         mut plan: Plan,
@@ -79,8 +79,8 @@ impl Run {
         }
         let monitor = keep.as_ref().map(Recorder::monitor);
         let maps = if monitor.is_some() && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
-        // From before the start: the command may send signals, or be sent some, before trapline is back from it, and who
-        // attaches may be interrupted in the midst of it.
+        // From before the start: the command may send or receive signals before trapline returns from starting it, and
+        // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
         let mut source = backend::start(&plan, keep, !views.is_empty())?;
@@ -196,7 +196,7 @@ impl Run {
         }
     }
 
-    /// Says how it went, and passes the command's status on.
+    /// Reports how the session went, and passes the command's status on.
     pub fn finish(mut self, m: &ArgMatches, started: u64) -> Result<u8> {
         let failure = self.pump.source.failure(&self.plan);
         self.pump.end_sinks();
@@ -216,7 +216,7 @@ impl Run {
             None => Stats::gather(&self.pump, &report.losses, &report.missed, started),
             Some(totals) => Stats::kept(totals, &report.losses, &report.missed, started),
         };
-        // The pump has counted what it has seen, a recorder what it has taken.
+        // The pump counts the events that reached it; a recorder counts those that it took.
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };
         stats.add_filtered(unseen, self.pump.selection.expression.as_deref().map(|w| (w, &filtered)));
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
@@ -227,7 +227,7 @@ impl Run {
         self.status(&report)
     }
 
-    /// Adds what `--where` has held back of probes other than calls: their programs count it with their own filters.
+    /// Adds what `--where` rejected of probes other than calls: their programs count it with their own filters.
     fn add_of_probes(&self, report: &Report, filtered: &mut Filtered) {
         let Some(expression) = &self.pump.selection.expression else { return };
         let attached = self.plan.probes.iter().filter(|e| e.point.is_some());
@@ -316,7 +316,7 @@ impl Run {
                 "it ends here, because its events can no longer be read",
                 "the target continues; another process wrote to trapline's memory, or this is a bug in trapline",
             )),
-            // What could not be written has been said.
+            // The write error has already been reported.
             (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => Ok(125),
             (Target::Pids(_) | Target::All { .. }, _) if !report.killed => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
@@ -332,7 +332,7 @@ impl Run {
     }
 }
 
-/// Ends trapline by a signal, or where that does not kill with the status that a shell makes of it.
+/// Ends trapline by a signal; if the signal does not kill, with the status that a shell would report.
 fn die_of(sig: i32) -> Result<u8> {
     signal::die_of(sig);
     Ok((128 + sig) as u8)
@@ -343,7 +343,7 @@ fn maps_of(target: &Target) -> Maps {
     let mut maps = Maps::new();
     match target {
         Target::Command(_) => maps.watch_children(),
-        // What cannot be looked at cannot be attached to either, and that is said then.
+        // A process that cannot be read cannot be attached to either, and the attach reports that.
         Target::Pids(pids) => pids.iter().for_each(|p| drop(maps.watch_pid(*p))),
         Target::All { .. } => maps.watch_all(),
     }

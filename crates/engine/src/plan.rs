@@ -43,7 +43,7 @@ pub struct Plan {
     pub probes: Vec<Enabling>,
     /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
     pub call_filters: Vec<(u32, lang::Filter)>,
-    /// Calls that have captures beside their arguments, for the kernel backend.
+    /// Calls that have captures in addition to their arguments, for the kernel backend.
     pub call_captures: Vec<CallCaptures>,
     /// The kernel is to measure what programs cost, which costs them some more.
     pub measure: bool,
@@ -53,7 +53,7 @@ pub struct Plan {
     pub limits: Limits,
     /// Names of descriptors are needed (`-y`, `-P`).
     pub fd_names: bool,
-    /// So are the ends of sockets and device numbers (`-yy`).
+    /// The ends of sockets and device numbers are needed too (`-yy`).
     pub fd_details: bool,
     /// A seccomp filter may be put on the command.
     pub seccomp: bool,
@@ -63,9 +63,9 @@ pub struct Plan {
     pub buffer: usize,
     /// Backend asked for.
     pub backend: Backend,
-    /// The session takes orders while it runs ([`crate::control`]): nothing is left out that an order may ask for.
+    /// The session takes orders while it runs ([`crate::control`]): everything is traced that an order may ask for.
     pub named: bool,
-    /// It begins stopped. Only named ones can.
+    /// The session begins stopped. Only named sessions can.
     pub paused: bool,
     /// Calls longer than this get a notice, in ms; 0 for never.
     pub notice_ms: u32,
@@ -97,7 +97,7 @@ impl Plan {
         with.map_or((call, Frames::default()), |c| (c.schema, c.frames))
     }
 
-    /// The calls that are told of where a thread is found in them at the start: none of a session that begins stopped.
+    /// The calls that are reported if a thread is in one of them at the start: none for a session that begins stopped.
     pub fn calls_at_attach(&self) -> Calls {
         if self.paused { Calls::none() } else { self.seen_calls() }
     }
@@ -115,7 +115,7 @@ impl Plan {
         self.calls.is_all() || !self.probes.is_empty() || !self.call_captures.is_empty()
     }
 
-    /// Whether a filter is put on the command: only one that trapline starts, and only where some calls run free.
+    /// Whether a seccomp filter is put on the command: only if trapline starts it, and only if some calls are not traced.
     pub fn filters(&self) -> bool {
         self.seccomp
             && !self.named
@@ -158,7 +158,7 @@ impl Backend {
         (Backend::Kernel, "auto: bpf(2) may be used".into())
     }
 
-    /// The same for the whole machine (`-a`), which only the kernel backend can see. Errors: another one was asked for, or this one
+    /// The backend for the whole machine (`-a`), which only the kernel backend can see. Errors: another one was asked for, or this one
     /// cannot be used.
     pub fn taken_for_all(self) -> Result<(Backend, String)> {
         let todo = "use -p PID; strace's -a COLUMN is --columns";
@@ -178,17 +178,17 @@ impl Backend {
         }
     }
 
-    /// What a full ring does where nothing was asked for.
+    /// What a full ring does by default.
     pub fn on_full(self) -> OnFull {
         if self == Backend::Kernel { OnFull::Drop } else { OnFull::Block }
     }
 
-    /// Bytes of the ring (of each CPU, with the kernel backend) where nothing was asked for.
+    /// Bytes of the ring (of each CPU, with the kernel backend) by default.
     pub fn buffer(self) -> usize {
         if self == Backend::Kernel { 4 << 20 } else { 1 << 20 }
     }
 
-    /// What it does not show or costs: what, and how.
+    /// What it does not show, and what it costs: each as a name and a description.
     pub fn lost(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Backend::Kernel => &[

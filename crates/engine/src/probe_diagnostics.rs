@@ -1,4 +1,4 @@
-//! Why did it not fire? What can be known of an enabling that has recorded nothing.
+//! Why did it not fire? Explains an enabling that has recorded nothing, as far as its counters and the target's mappings show.
 
 use crate::backend::stats::Counts;
 use crate::enabling::Enabling;
@@ -24,7 +24,7 @@ pub struct Reach {
 struct File {
     /// As the probe has it.
     path: PathBuf,
-    /// Without links.
+    /// Its path with all links resolved.
     real: PathBuf,
     mapped: bool,
 }
@@ -39,7 +39,7 @@ impl Reach {
         }
         let mut maps = Maps::new();
         match &plan.target {
-            // Whatever the caller starts from now on.
+            // Watches whatever the caller starts from now on.
             Target::Command(_) => maps.watch_command(0),
             Target::Pids(pids) => pids.iter().for_each(|pid| drop(maps.watch_pid(*pid))),
             Target::All { .. } => return None,
@@ -88,7 +88,7 @@ impl Reach {
 pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach: Option<&Reach>) -> Vec<String> {
     let attached = plan.probes.iter().filter(|e| e.point.is_some());
     let late = matches!(plan.target, Target::Pids(_));
-    // What was lost stands in front: of many lines, not all are shown.
+    // What was lost comes first: of many lines, not all are shown.
     let (mut lost, mut silent) = (Vec::new(), Vec::new());
     for (e, n) in attached.zip(counts) {
         if !n.refused.is_empty() {

@@ -252,7 +252,7 @@ pub struct Outcomes {
     pub failed: bool,
     /// It did not return.
     pub unfinished: bool,
-    /// Nobody was there to see its end.
+    /// Its end was not observed (a detach).
     pub detached: bool,
 }
 
@@ -280,7 +280,7 @@ impl Outcomes {
                 "failed" => o.failed = true,
                 "unfinished" => o.unfinished = true,
                 "detached" => o.detached = true,
-                // Linux has no call whose result cannot be had.
+                // Linux has no call whose result is unavailable.
                 "unavailable" => {}
                 _ => {
                     let all = ["successful", "failed", "unfinished", "detached", "unavailable"];

@@ -187,9 +187,9 @@ fn reopened(dir: &Path) -> Result<Box<Trace>> {
     }
 }
 
-/// What came of showing a trace.
+/// The outcome of showing a trace.
 struct Outcome {
-    /// All events were looked at; else nobody wanted to see more.
+    /// All events were read; else the output wanted no more.
     all: bool,
     /// Something was written.
     written: bool,
@@ -197,7 +197,7 @@ struct Outcome {
     trouble: Option<Error>,
 }
 
-/// Shows the events one after the other, with what is known of descriptors and processes where `names` are wanted.
+/// Shows the events one after the other, with names of descriptors and processes where `names` are wanted.
 fn in_order(
     source: Source<'_>,
     selection: Selection,
@@ -300,7 +300,7 @@ fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
     (calls, named.then_some(probes))
 }
 
-/// The classes of selected probes other than calls that are in a trace; what a session says of its own begin and end is not filtered.
+/// The classes of selected probes other than calls that are in a trace; `begin` and `end` of the session are not filtered.
 fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
     let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
     let filtered =
@@ -318,7 +318,7 @@ fn clocks_of(trace: &Trace) -> Clocks {
     }
 }
 
-/// Why there is nothing to see, where that is so. `read` is how many events were looked at.
+/// Why nothing was shown, if so. `read` is how many events were read.
 fn nothing_shown(
     m: &ArgMatches,
     trace: &Trace,
@@ -326,7 +326,7 @@ fn nothing_shown(
     written: bool,
     read: Option<u64>,
 ) -> Option<String> {
-    // The first sieve is the command line's.
+    // The first filter is the command line's.
     if let Some(tally) = selection.expression.as_ref().and(selection.filters.first()).map(EventFilter::tally)
         && let Some(why) = filter::nothing_matched(selection, &tally.total(), tally.passed())
     {
@@ -354,7 +354,7 @@ fn nothing_shown(
     Some(format!("{}: nothing to show: {why}", trace.dir.display()))
 }
 
-/// Says what could not be read; else the status is `status`.
+/// Reports what could not be read; else returns `status`.
 fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let all = trace.data.damage();
     let Some(first) = &all.first else { return Ok(status) };
@@ -374,7 +374,7 @@ fn needs_names(m: &ArgMatches, selection: &Selection) -> bool {
         || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
 }
 
-/// `--where`, and what the recording has kept in spite of its own: calls that names of descriptors need.
+/// Applies `--where`, and the recording's own filter again: a recording also has rejected calls that names of descriptors need.
 fn filters_of(trace: &Trace, selection: &mut Selection) {
     if let Some(own) = &selection.expression {
         let probes = |s: &Schema| s.class == Class::Probe && selection.is_selected(s);

@@ -1,5 +1,5 @@
-//! What a report says of the trace itself: whether it goes on, what was lost while it was recorded, what is missing of it. It says so
-//! every time, and exits with 125 where not all is there that was recorded.
+//! What a report prints about the trace itself: whether it is still running, what was lost during the recording, what is missing. It does so
+//! every time, and exits with 125 if recorded events are missing.
 
 use crate::complain;
 use clap::ArgMatches;
@@ -9,7 +9,7 @@ use ctf::trace::{Missing, Trace};
 /// The exit status of a report that is not of a whole trace.
 pub const INCOMPLETE: u8 = 125;
 
-/// Says what is to be said, unless it is not wanted; the exit status. `read` is how many events the whole trace had, where all of it
+/// Prints these lines, unless `-q` is given. Returns the exit status. `read` is how many events the whole trace had, if all of it
 /// was read.
 pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
     let lost = lines_of_loss(trace, read);
@@ -39,7 +39,7 @@ fn lines_of_state(trace: &Trace) -> Vec<String> {
     lines
 }
 
-/// What the recorder has written and is not there. Of a recording that goes on nothing can be said.
+/// What the recorder wrote and is missing. Nothing is known while the recording is running.
 fn lines_of_loss(trace: &Trace, read: Option<u64>) -> Vec<String> {
     let mut lines = Vec::new();
     if trace.live {
@@ -59,7 +59,7 @@ fn lines_of_loss(trace: &Trace, read: Option<u64>) -> Vec<String> {
         (trace.end.as_ref().and_then(|e| e.events()), read, trace.data.damage().places)
         && read < wanted
     {
-        // Only a record of the first version does not say it by stream.
+        // Only an end record of version 1 does not list it by stream.
         lines.push(format!(
             "missing: {} of {wanted} events (if the original has more, copy the trace again)",
             wanted - read

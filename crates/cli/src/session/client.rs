@@ -79,10 +79,10 @@ fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
     Error::failed(what, "no such session", todo)
 }
 
-/// What a session says to a request.
+/// A session's reply to a request.
 enum Reply {
     Yes(Value),
-    /// Its error line, and the exit status that goes with it.
+    /// Its error line and exit status.
     No(String, u8),
 }
 
@@ -131,7 +131,7 @@ fn silent(name: &str) -> Error {
     Error::failed(format!("session {name}"), "it does not answer", "is it stopped (SIGSTOP), or very busy?")
 }
 
-/// Removes what a session that was killed has left.
+/// Removes the socket of a killed session.
 fn forget(name: &str) {
     for place in Place::all().unwrap_or_default() {
         if super::is_name(name)

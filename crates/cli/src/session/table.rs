@@ -64,7 +64,7 @@ pub fn status(s: &Value) -> String {
     out += &format!("\n{}", columns(&rows, 1));
 
     let keys = ["seen", "recorded", "dropped", "filtered", "missed"];
-    let mut rows = headed(&["PROBE", "SEEN", "RECORDED", "DROPPED", "FILTERED", "SKIPPED"]);
+    let mut rows = headed(&["PROBE", "SEEN", "RECORDED", "DROPPED", "FILTERED", "MISSED"]);
     for (name, counts) in s["probes"].as_object().into_iter().flatten() {
         let name = text(&Value::String(name.clone()));
         rows.push(std::iter::once(name).chain(keys.map(|k| text(&counts[k]))).collect());

@@ -77,7 +77,7 @@ pub trait Backend: Send {
     /// The counters at the end.
     fn report(&mut self) -> Report;
 
-    /// The recorder's totals, where the recorder runs in the backend's thread.
+    /// The recorder that kept the events, where it ran in the backend's thread.
     fn take_recorder(&mut self) -> Option<Recorder> {
         None
     }

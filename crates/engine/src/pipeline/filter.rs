@@ -177,7 +177,7 @@ impl Expression {
         filter.matches(ev, &Context { comm: names.comm(ev.tid()), uid, gid })
     }
 
-    /// Whether the notice of a running call passes: it does if the values that are known before the call runs decide the filter so.
+    /// Whether the notice of a running call passes: only if the filter needs nothing but values that are known before the call runs.
     pub fn passes_notice(&self, call: &Event<'_>, names: &dyn Names) -> bool {
         self.of(call.schema).is_some_and(|f| f.needs().at_entry()) && self.verdict(call, names).passes()
     }

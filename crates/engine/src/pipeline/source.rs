@@ -1,4 +1,4 @@
-//! Where events come from: a backend, and what keeps them on their way.
+//! Where events come from: a backend, and the recorder that its events pass.
 
 use super::recorder::{Recorder, Totals};
 use crate::backend::stats::Report;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
 
-/// A backend and its recorder. Recording copies bytes; an event is not looked at.
+/// A backend and its recorder. Recording copies bytes and does not decode events.
 pub struct Source<'b> {
     backend: Box<dyn Backend + 'b>,
     recorder: Option<Recorder>,
@@ -27,8 +27,8 @@ impl<'b> Source<'b> {
         self.backend.name()
     }
 
-    /// Keeps the events that are there and hands them over. Without `room`, or where the recorder has none, events that can wait
-    /// where they are do: who is slower than the target makes it wait, or lets its rings fill up and count.
+    /// Records the available events and delivers them. Without `room`, or where the recorder has none, events that can wait
+    /// where they are do: a slow reader makes the target wait, or lets its rings fill up and count.
     pub fn poll(&mut self, room: bool, mut each: impl FnMut(&[u8])) -> Polled {
         let now = time::monotonic();
         let Source { backend, recorder } = self;
@@ -47,7 +47,7 @@ impl<'b> Source<'b> {
         self.backend.wait(timeout);
     }
 
-    /// Has an order carried out; none where the session has ended, or is too busy to answer.
+    /// Sends an order and waits for the answer; `None` where the session has ended, or is too busy to answer.
     pub fn control(&mut self, order: Order) -> Option<State> {
         let mut state = self.backend.control(order)?;
         if let Some(recorder) = &self.recorder {
@@ -56,7 +56,7 @@ impl<'b> Source<'b> {
         Some(state)
     }
 
-    /// Asks for the end: running processes are let go.
+    /// Asks for the end: running processes are released.
     pub fn stop(&mut self) {
         self.backend.stop();
     }
@@ -81,15 +81,15 @@ impl<'b> Source<'b> {
         self.backend.take_attached()
     }
 
-    /// The thread that stores what is kept begins now, with the priority that the calling thread may give it.
+    /// Starts the writer thread now, with the priority that the calling thread may give it.
     pub fn start_writer(&mut self) {
         self.recorder.iter_mut().for_each(Recorder::start_writer);
     }
 
-    /// What is known at the end. The recorder is given what it says of losses.
+    /// The counters at the end. The recorder gets the counts of losses in them.
     pub fn report(&mut self) -> Report {
         let mut report = self.backend.report();
-        // A source behind a thread has said so already.
+        // A source in a thread of its own has already done that.
         if let Some((_, first)) = sys::span::given_up()
             && !report.trouble.iter().any(|said| said == first)
         {
@@ -105,12 +105,12 @@ impl<'b> Source<'b> {
         report
     }
 
-    /// What has kept the events; once.
+    /// The recorder; once.
     pub fn take_recorder(&mut self) -> Option<Recorder> {
         self.recorder.take().or_else(|| self.backend.take_recorder())
     }
 
-    /// Ends the recording, after [`Source::report`]: what it has kept in all.
+    /// Ends the recording, after [`Source::report`]. Returns its totals.
     pub fn finish(&mut self) -> Result<Option<Totals>> {
         self.take_recorder().map(Recorder::finish).transpose()
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use symbols::demangle;
 use symbols::dwarf::{Debug, Inlined};
 
-/// What to say of a function that a file does not have; `provider` is whose probe it would be.
+/// The refusal for a function that a file does not have; `provider` is the provider of the probe.
 pub fn refusal(provider: &str, file: &ElfFile, name: &str) -> Refusal {
     let prefix = format!("{provider}:{}", quote(&file.path.to_string_lossy()));
     if !is_pattern(name) {
@@ -43,7 +43,7 @@ pub fn refusal(provider: &str, file: &ElfFile, name: &str) -> Refusal {
 
 /// The names that come nearest.
 fn near(file: &ElfFile, name: &str) -> Vec<String> {
-    // Much longer ones are not meant, and take long to compare.
+    // Much longer names are unlikely to be meant, and take long to compare.
     let all: Vec<String> = names::all(&file.elf).filter(|n| n.len() <= 2 * name.len() + 8).collect();
     let mut near: Vec<String> = nearest(name, all.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
     near.dedup();
@@ -57,7 +57,7 @@ fn imported(file: &ElfFile, name: &str) -> Option<String> {
     file.elf.imports().iter().find(is).cloned()
 }
 
-/// Of what a file imports: the library that has it.
+/// The library that has a symbol that a file imports.
 fn from_elsewhere(provider: &str, file: &ElfFile, symbol: &str) -> Refusal {
     match modules::of_file(&file.path).into_iter().skip(1).find(|m| !m.elf.function(symbol).is_empty()) {
         Some(m) => {

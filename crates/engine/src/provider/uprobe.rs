@@ -131,7 +131,7 @@ impl Uprobe {
         Ok(found)
     }
 
-    /// Adds arguments, and what else is to be known of each.
+    /// Adds arguments and remarks to each probe.
     fn describe_all(&self, file: &ElfFile, found: &mut [Probe], functions: &[Vec<&Function>], inside: bool) {
         let raw: &File = &file.file;
         let debug = Debug::open(&file.elf, raw).filter(|_| !inside);
@@ -152,7 +152,7 @@ impl Uprobe {
         }
     }
 
-    /// Takes out what is no function to be probed, whatever its symbol says: of one that is named by itself, that is an error.
+    /// Removes what cannot be probed, whatever its symbol claims. If it was named by itself, that is an error.
     fn sort_out(&self, file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<LeftOut>, Refusal> {
         let raw: &File = &file.file;
         let places = Places::new(&file.elf, raw);
@@ -196,11 +196,11 @@ impl Uprobe {
     }
 }
 
-/// What is said of a part that the compiler has split off a function, and of functions like setjmp.
+/// The reason for refusing a part that the compiler has split off a function, and functions like setjmp.
 const PART: &str = "parts of functions are jumped to, and have no return address";
 const READER: &str = "they read their return addresses, which return probes replace";
 
-/// Those functions in which an instruction begins at an offset: of one that is named by itself, it must.
+/// The functions in which an instruction begins at an offset. If a function was named by itself, anything else is an error.
 fn at_offset<'e>(file: &ElfFile, all: Vec<Named<'e>>, offset: u64, tolerant: bool) -> Result<Vec<Named<'e>>, Refusal> {
     let raw: &File = &file.file;
     let places = Places::new(&file.elf, raw);

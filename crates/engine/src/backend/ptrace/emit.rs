@@ -37,7 +37,7 @@ impl Emitter {
         self.ring.control()
     }
 
-    /// Stops writing: later events are discarded.
+    /// Marks the end of the events in the ring.
     pub fn finish(&self) {
         self.ring.finish();
     }

@@ -112,7 +112,7 @@ impl Backend for Session {
         "ptrace"
     }
 
-    /// Wakes a ptracer that waits for room in a ring that is no longer read.
+    /// Delivers events. Also releases a ptracer that waits for room in a ring that is no longer read.
     fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         let ended = self.finished();
         // A disk that is slower than the command makes the command wait, or the ring fill up and count.

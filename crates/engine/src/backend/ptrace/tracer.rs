@@ -105,7 +105,7 @@ impl Tracer {
         self.out.control()
     }
 
-    /// Stops writing events.
+    /// Marks the end of the events in the ring.
     pub fn finish(&self) {
         self.out.finish();
     }
