@@ -32,7 +32,7 @@ const LOOP: [[u8; 8]; 10] = [
 /// Where its function is.
 const LOOPED: u32 = 8;
 
-/// What was tried.
+/// The results.
 #[derive(Debug)]
 pub struct Features {
     /// PROG_LOAD of a tracing program.
@@ -53,7 +53,7 @@ pub struct Features {
     pub thread_pidfd: io::Result<()>,
 }
 
-/// Whether a tracing program can be loaded, tasks can carry storage and the kernel's types can be read: what most often is refused
+/// Whether a tracing program can be loaded, tasks can carry storage and the kernel's types can be read: which is what is most often refused
 /// or missing. Takes a tenth of a millisecond.
 pub fn usable() -> io::Result<()> {
     loops()?;
