@@ -3,7 +3,7 @@
 //! Not here: how labels are resolved and dead code goes (see `link`), and the rules of a program (see [`crate::check`]).
 //!
 //! Invariant: no emitter fails or panics. The first mistake (a label bound twice, a raw jump) is kept, and
-//! [`Assembler::finish`] reports it; so a generator need not look at every emit.
+//! [`Assembler::finish`] reports it; so a generator need not check every emit.
 
 use crate::helper::Helper;
 use crate::insn::*;
@@ -206,7 +206,7 @@ impl<E> Assembler<E> {
     pub fn imm64(&mut self, dst: Reg, value: u64) {
         self.wide(dst, 0, value as u32 as i32, (value >> 32) as u32 as i32, None);
     }
-    /// `dst = value`, in one slot where that can say it.
+    /// `dst = value`, in one slot if the value fits.
     pub fn constant(&mut self, dst: Reg, value: u64) {
         match i32::try_from(value as i64) {
             Ok(imm) => self.mov(dst, imm),

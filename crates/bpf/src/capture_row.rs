@@ -85,7 +85,7 @@ pub mod kind {
     pub const MSG: u8 = 9;
     /// Pointer and size of a signal set, and the set.
     pub const SIGPACK: u8 = 10;
-    /// What the op in the map of switches says, chosen by another argument.
+    /// The op in the map of switches that another argument selects.
     pub const SWITCH: u8 = 11;
     /// An empty tail of 1 byte.
     pub const EMPTY1: u8 = 12;
@@ -306,7 +306,7 @@ fn reads_at_entry(schema: &Schema) -> bool {
     never || schema.args.iter().any(|a| changed(a) || matches!(a.ty, Type::Switch { .. }))
 }
 
-/// What a call does to the table of descriptors, as far as its schema says. Descriptors that fcntl copies follow from the event
+/// What a call does to the table of descriptors, as far as its schema shows. Descriptors that fcntl copies follow from the event
 /// alone.
 fn descriptors(schema: &Schema) -> u16 {
     let made = |int: &Int| matches!(int.fmt, Fmt::Fd | Fmt::Dirfd);

@@ -46,7 +46,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
     if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
         let todo = "name a probe or a call; -e none records only signals and exits";
-        return Err(Error::usage(format!("-e {}", asked.join(",")), "it enables nothing", todo));
+        return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
     }
     only_in_kernel(m, &requests, &mut plan, &mut why)?;
     only_of_recordings(m, &plan)?;

@@ -32,7 +32,7 @@ const SYMBOLS: &[&str] = &[
     "]", "{", "}", ";", "@", "$",
 ];
 
-/// Units behind a number beside those of [durations](crate::duration): binary multiples, and C's suffixes.
+/// Units after a number in addition to those of [durations](crate::duration): binary multiples, and C's suffixes.
 const UNITS: &[(&str, u64)] = &[
     ("k", 1 << 10),
     ("K", 1 << 10),
@@ -71,7 +71,7 @@ pub fn lex(text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
     }
 }
 
-/// The number that a whole text is, with a sign before it perhaps.
+/// The number, if the whole text is one; it may have a sign.
 pub(crate) fn whole_number(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.len() > MAX_TEXT || !digits.starts_with(|c: char| c.is_ascii_digit()) {
@@ -248,7 +248,7 @@ fn split_number(word: &str) -> Option<(String, u32, &str)> {
     };
     let n = body.find(|c: char| c != '_' && !c.is_digit(radix)).unwrap_or(body.len());
     let (digits, rest) = body.split_at(n);
-    // 089 is neither octal nor decimal; separators stand between digits.
+    // 089 is neither octal nor decimal; separators must be between digits.
     let fine = !rest.starts_with(|c: char| c.is_ascii_digit()) && !digits.ends_with('_') && !digits.starts_with('_');
     fine.then(|| (digits.replace('_', ""), radix, rest))
 }

@@ -1,6 +1,6 @@
 //! Tokens to a tree: precedence climbing, with C's precedence and associativity.
 //!
-//! Not here: what names mean, and types (see [`crate::filter`]).
+//! It does not resolve names or check types (see [`crate::filter`]).
 //!
 //! Invariant: recursion is at most [`MAX_NESTING`] deep, and no tree is higher than [`MAX_HEIGHT`]. Chains of `&&` and of `||`
 //! are one node each, so that long lists of alternatives are not deep.
@@ -20,7 +20,7 @@ const ALL: u8 = 2;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The expression that the whole of `text` is; `params` are what `$1`, `$2`, … stand for.
+/// Parses the whole of `text` as an expression; `params` are the values of `$1`, `$2`, ….
 pub fn parse(text: &str, params: &[String]) -> Result<Expr> {
     let mut p = Parser { text, params, tokens: lex(text)?, at: 0, depth: 0 };
     match p.peek() {

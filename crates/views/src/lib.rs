@@ -1,4 +1,4 @@
-//! Views: decoded events in, something to look at out. One view per file; pure: bytes are appended to a buffer.
+//! Views: decoded events in, readable output out. One view per file; pure: bytes are appended to a buffer.
 //!
 //! A view reads an event through [`events::Event`] and [`events::walk`], and asks [`events::names::Names`] for what the
 //! collector knows. It never asks the system.

@@ -20,7 +20,7 @@ const LARGE: u64 = 10_000_000;
 const FEW: usize = 5;
 /// Rings for traces whose making is not what is measured.
 const ROOMY: &[&str] = &["--buffer", "64M"];
-/// Runs that lost events, because somebody else had the processors, before that is an error.
+/// How many runs may lose events, because other processes had the CPUs, before that is an error.
 const LOSSY: usize = 5;
 const MB: f64 = 1e6;
 
@@ -172,7 +172,7 @@ impl Bench {
         Ok((text, figure, self.same(&trace)?))
     }
 
-    /// What babeltrace2 says of the trace.
+    /// What babeltrace2 prints about the trace.
     fn same(&self, trace: &str) -> Result<String> {
         let numbers: serde_json::Value = serde_json::from_str(&fs::read_to_string(self.path("stats.json"))?)?;
         let number = |name: &str| numbers[name].as_u64().unwrap_or(0);

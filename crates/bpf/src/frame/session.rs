@@ -44,7 +44,7 @@ pub struct Session {
     /// Every process is traced but those whose task storage says [`state::LEFT_OUT`] or [`state::OWN`]; else only those with task
     /// storage are.
     pub system_wide: bool,
-    /// The rights that tasks may have, where the session is not root's: a task that executes a program with other rights is let go.
+    /// The rights that tasks may have, where the session is not root's: a task that executes a program with other rights is released.
     pub only: Option<Rights>,
 }
 

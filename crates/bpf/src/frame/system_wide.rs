@@ -1,4 +1,4 @@
-//! System-wide sessions: every task gets a state when it is created or at its first call, and some tasks are left out.
+//! System-wide sessions: every task gets a state when it is created or at its first call, and some tasks are not traced.
 //!
 //! ```text
 //! state of a task   none       nothing is known of it: what its first return to user space ends began before the start
@@ -34,7 +34,7 @@ impl Emitter<'_> {
         self.leave_out(out);
     }
 
-    /// Goes to `out` for tasks that are left out.
+    /// Jumps to `out` for tasks that are not traced.
     pub(crate) fn leave_out(&mut self, out: Label) {
         let session = self.session;
         if session.system_wide {

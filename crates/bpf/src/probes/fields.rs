@@ -38,7 +38,7 @@ pub enum Value {
     },
 }
 
-/// What is read beside a field's number.
+/// What is read in addition to a field's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// The string of the process at the address that the number is.

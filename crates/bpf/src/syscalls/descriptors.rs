@@ -140,7 +140,7 @@ fn passed(e: &mut Emitter<'_>, none: Label) {
     e.alu(Alu::Lsh, R2, 2);
     e.call(Helper::ProbeReadUser);
     e.jump_if(Cond::Slt, R0, 0, none);
-    // All words are stored; their number says how many are descriptors.
+    // All words are stored; their count is the number of descriptors.
     for i in 0..MAX_FDS as i16 {
         e.load_event(Size::W, R1, 4 * i);
         e.spill(FDS + 8 * i, R1);

@@ -138,7 +138,7 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated
     e.finish()
 }
 
-/// Bytes of a seed: a state, and a u64 that says what became of it.
+/// Bytes of a seed: a state, and a u64 with the outcome.
 pub const SEED: u32 = state::SIZE + 8;
 /// The task had a state of its own.
 pub const HAD_ONE: i32 = 1;

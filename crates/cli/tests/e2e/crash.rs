@@ -84,12 +84,12 @@ fn whatever_is_killed_whole_packets_can_be_read() {
             assert!(again.stdout == first.stdout && again.stderr == first.stderr, "{}", again.stderr);
             assert_eq!(again.code(), first.code());
             assert!(kept == lab::contents(&trace) && before == bytes_in(&trace), "a report has changed the trace");
-            let truncated = first.stderr.contains("not whole");
+            let truncated = first.stderr.contains("incomplete packets");
             let repaired = repair(user, &trace);
             assert_eq!(repaired.code(), 0, "{}", repaired.stderr);
-            assert_eq!(repaired.out().contains("cut off"), truncated, "{}", repaired.out());
+            assert_eq!(repaired.out().contains("removed"), truncated, "{}", repaired.out());
             let last = report(user, &trace, &[]);
-            assert!(last.stdout == first.stdout && !last.stderr.contains("not whole"), "{}", last.stderr);
+            assert!(last.stdout == first.stdout && !last.stderr.contains("incomplete packets"), "{}", last.stderr);
             assert_eq!((last.code(), last.stderr.contains(MISSING)), (first.code(), killed), "{}", last.stderr);
             if killed {
                 babeltrace::check_rest(user, &trace);
@@ -158,7 +158,11 @@ fn a_truncated_packet_is_missing_wherever_it_ends_until_it_is_there_again() {
                 assert_eq!(babeltrace::check_rest(user, &r.trace), left as u64);
                 let again = r.report(&[]);
                 assert_eq!((again.code(), again.stdout == out.stdout), (125, true), "{}", again.stderr);
-                assert!(again.stderr.contains(&said) && !again.stderr.contains("not whole"), "{}", again.stderr);
+                assert!(
+                    again.stderr.contains(&said) && !again.stderr.contains("incomplete packets"),
+                    "{}",
+                    again.stderr
+                );
             }
         }
         fs::write(&file, &whole).expect("the stream");
@@ -205,7 +209,7 @@ fn what_is_around_damage_is_shown() {
         assert!(fs::read(&file).expect("the stream") == bytes, "it was written to");
         let repaired = repair(user, &r.trace);
         assert_eq!(repaired.code(), 0, "{}", repaired.stderr);
-        assert!(repaired.out().contains("tracer: cut off 5000 bytes"), "{}", repaired.out());
+        assert!(repaired.out().contains("tracer: removed 5000 bytes"), "{}", repaired.out());
         assert!(fs::read(&file).expect("the stream") == whole);
         assert_eq!(text(user, &r.trace, &[]), all);
         babeltrace::check_all(user, &r.trace);
@@ -228,7 +232,7 @@ fn a_trace_that_cannot_be_written_is_shown_as_it_is() {
     fs::OpenOptions::new().write(true).open(&file).and_then(|f| f.set_len(cut)).expect("cut");
     let out = report(User::Nobody, &r.trace, &[]);
     assert_eq!(out.code(), 125, "{}", out.stderr);
-    assert!(out.stderr.contains("not whole"), "{}", out.stderr);
+    assert!(out.stderr.contains("incomplete packets"), "{}", out.stderr);
     assert!(all.as_bytes().starts_with(&out.stdout) && !out.stdout.is_empty());
     assert!(r.report(&[]).stdout == out.stdout);
     assert_eq!(fs::metadata(&file).expect("the stream").len(), cut, "it was written to");
@@ -263,7 +267,7 @@ fn a_recording_that_goes_on_can_be_reported() {
             let options: &[&str] = if round % 3 == 0 { &["-y"] } else { &[] };
             let out = report(user, &trace, options);
             assert_eq!(out.code(), 0, "{}", out.stderr);
-            assert!(out.stderr.contains("the recording goes on"), "{}", out.stderr);
+            assert!(out.stderr.contains("the recording is still running"), "{}", out.stderr);
             assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
             if options.is_empty() {
                 reports.push(out.stdout);
@@ -272,7 +276,7 @@ fn a_recording_that_goes_on_can_be_reported() {
         let force = ["record", "--force", "-o", "trace", "echo", "ran"];
         let out = lab::run(lab::trapline(user, &force).current_dir(&dir));
         assert_eq!((out.code(), out.out().as_str(), out.stderr.lines().count()), (125, "", 1), "{}", out.stderr);
-        assert!(out.stderr.contains("goes on"), "{}", out.stderr);
+        assert!(out.stderr.contains("still being recorded"), "{}", out.stderr);
         fs::write(dir.join("go"), "").expect("go");
         let r = finished(user, dir.clone(), running.end());
         assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);

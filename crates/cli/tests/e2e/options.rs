@@ -58,7 +58,7 @@ fn explain_says_what_the_kernel_backend_loses() {
     };
     let all = explained(&[]);
     for part in [
-        "backend: kernel (as asked for)",
+        "backend: kernel (as requested)",
         "per CPU",
         "dropped and counted",
         "attach: ",

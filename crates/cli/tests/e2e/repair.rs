@@ -92,7 +92,7 @@ fn only_files_of_the_trace_are_cut_and_never_through_a_link() {
         let (theirs, foreign) = (contents(&other.trace), fs::read(r.trace.join("cpu_8")).expect("a file"));
         let out = repair(user, &r.trace);
         assert_eq!((out.code(), out.out().lines().count()), (0, 1), "{} {}", out.out(), out.stderr);
-        assert!(out.out().starts_with("tracer: cut off "), "{}", out.out());
+        assert!(out.out().starts_with("tracer: removed "), "{}", out.out());
         assert!(theirs == contents(&other.trace) && foreign == fs::read(r.trace.join("cpu_8")).expect("a file"));
         assert_eq!(repair(user, &r.trace).out(), "nothing to repair: every stream ends with a whole packet\n");
     });

@@ -230,7 +230,7 @@ fn traces_of_other_tracers_are_opened_with_the_same_care() {
         let before = contents(&dir);
         let out = report(user, &dir, &[]);
         assert_eq!((out.code(), out.out()), (0, all), "{}", out.stderr);
-        assert!(out.stderr.contains("left alone: a_link, fifo\n"), "{}", out.stderr);
+        assert!(out.stderr.contains("part of this trace: a_link, fifo\n"), "{}", out.stderr);
         assert!(before == contents(&dir));
     });
 }

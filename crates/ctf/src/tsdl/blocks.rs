@@ -57,7 +57,7 @@ struct Blocks {
     events: Vec<Event>,
 }
 
-/// The metadata that the tokens say.
+/// The metadata in the tokens.
 pub(super) fn metadata(tokens: Vec<(Tok, Pos)>) -> Result<Metadata, Error> {
     let order = byte_order(&tokens)?;
     let mut blocks = Blocks {

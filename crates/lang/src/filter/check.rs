@@ -137,7 +137,7 @@ impl Checker<'_> {
     }
 
     fn binary(&self, e: &Expr, op: Binary, a: &Expr, b: &Expr, outer: Option<Beside>) -> Result<Typed> {
-        // What a name beside an argument means, the argument's type says.
+        // The type of an argument determines what a name next to it means.
         let beside = self.beside(a).or_else(|| self.beside(b)).or(outer.filter(|_| !op.is_comparison()));
         let (a_typed, b_typed) = (self.typed(a, beside)?, self.typed(b, beside)?);
         if let Some(cmp) = comparison(op) {
@@ -204,7 +204,7 @@ impl Checker<'_> {
             "nsecs" => value(Value::Nsecs),
             "cpu" if probe => value(Value::Cpu),
             "cpu" => of_spans(Value::Cpu),
-            // The return of a function has it among what it carries.
+            // A return probe has it among its arguments.
             "retval" if probe && self.schema.arg(name).is_some() => self.field(span, name),
             "retval" if self.schema.is_span() && self.schema.ret == Ret::Never => {
                 Err(Diagnostic::new(Code::NotAvailable, span, format!("{} never returns", self.probe())))
@@ -280,7 +280,7 @@ impl Checker<'_> {
         match (function, list) {
             ("str", [s]) => match self.typed(s, None)? {
                 Typed::Str(s) => Ok(Typed::Str(s)),
-                // Of a function's argument or result, only whoever writes the filter knows that it is an address.
+                // Only the author of the filter knows that a function's argument or result is an address.
                 Typed::Int(Int::Value(Value::Arg(a))) if self.schema.class == Class::Probe => {
                     Ok(Typed::Str(Str::Subject(Subject::Arg(a.index))))
                 }
@@ -330,7 +330,7 @@ fn wrong_type(at: &Expr, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::Type, at.span, message)
 }
 
-/// Strings were seen to before.
+/// Strings have been handled before.
 fn number(t: Typed) -> Int {
     match t {
         Typed::Int(i) => i,

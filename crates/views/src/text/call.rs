@@ -122,7 +122,7 @@ fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     }
 }
 
-/// What was captured beside the arguments, by its name.
+/// What was captured in addition to the arguments, by its name.
 fn captured(ev: &Event<'_>, i: usize, any: &mut bool, sink: &mut TextSink<'_>) {
     if *any {
         sink.raw(", ");
