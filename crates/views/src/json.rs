@@ -28,7 +28,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// A view that heeds `verbose`, `xlat` (numbers for names when raw), `raw`, `fd_names`, `comm` and `numbers`.
+    /// A view that uses the options `verbose`, `xlat` (numbers for names when raw), `raw`, `fd_names`, `comm` and `numbers`.
     pub fn new(opts: Options) -> Json {
         Json { opts, stack: Vec::new() }
     }

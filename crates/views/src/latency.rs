@@ -26,7 +26,7 @@ pub const MAX_ROWS: usize = 10_000;
 /// The most bytes of paths in all rows together.
 pub const MAX_NAMES: usize = 8 << 20;
 
-/// What a row is of.
+/// The subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum By {
     /// A call.
@@ -41,7 +41,7 @@ pub enum By {
 }
 
 impl By {
-    /// What the user calls it.
+    /// The subject for the user's word.
     pub fn parse(name: &str) -> Option<By> {
         Some(match name {
             "call" => By::Call,
@@ -93,7 +93,7 @@ impl Quantile {
 /// What the rows are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the rows of a summary; [`Sort::Nothing`] is the order of first occurrence.
+    /// The orders of a summary; [`Sort::Nothing`] is the order of first occurrence.
     Of(Sort),
     /// The longest first.
     Quantile(Quantile),
@@ -109,7 +109,7 @@ impl Order {
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// As that of a summary, but for the units of times.
+    /// A column of a summary, with other units of times.
     Of(summary::Column),
     /// A quantile.
     Quantile(Quantile),

@@ -1,4 +1,4 @@
-//! What of a session its programs must know: maps, whose events, which of them, and where the programs are attached.
+//! The part of a session that its programs must know: maps, whose events, which of them, and where the programs are attached.
 
 #[cfg(doc)]
 use super::{session_switch, state};

@@ -108,9 +108,9 @@ pub struct Plan<'a> {
     pub schema: &'a Schema,
     /// Its arguments, in order.
     pub fields: Vec<Field>,
-    /// Whose events are wanted.
+    /// The tasks whose events are wanted.
     pub whose: Whose,
-    /// Which of them: typed for the class.
+    /// Its filter, typed for the class.
     pub filter: Option<lang::Filter>,
     /// Its events are of several classes with equal fields: the cookie of the place that was reached is the number of the class.
     pub by_cookie: bool,

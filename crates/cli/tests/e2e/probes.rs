@@ -78,7 +78,7 @@ pub fn refused(user: User, words: &[&str]) -> (i32, String) {
     (out.code(), out.stderr)
 }
 
-/// Whether trapline has attached everything: then it starts the thread that empties the rings.
+/// Whether trapline has attached everything: then it starts the drain thread.
 fn drains(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut names = tasks.map(|t| std::fs::read_to_string(t.path().join("comm")).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Events that are no calls, each with a type of its own.
+//! Events that are not calls, each with a type of its own.
 
 use super::sink::Values;
 use super::{arguments, call_name, head, int, moment, result, span, start, who, write};
@@ -27,7 +27,7 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
     v.out.push(b'}');
 }
 
-/// Writes the line of a probe that is no call, without its newline.
+/// Writes the line of a probe that is not a call, without its newline.
 pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
     head(v, "probe");
     write::key(v.out, "name");

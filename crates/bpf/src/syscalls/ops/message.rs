@@ -1,4 +1,4 @@
-//! Ops of messages, and of a signal set that a pointer leads to.
+//! Ops of messages, and of a signal set that a pointer points to.
 //!
 //! Invariant: each op appends exactly one tail, the empty one where anything fails.
 
@@ -160,7 +160,7 @@ fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     e.result(R2);
     e.bind(valid);
     e.spill(LEFT, R2);
-    // Only a message that was to be received and was not is of no interest.
+    // Only a message that was not received is skipped.
     e.jump_if(Cond::Sge, R2, 0, received);
     e.jump_if(Cond::Eq, R2, ENDLESS, received);
     e.store(Size::B, R1, MSG_CAPS, HEADER_ONLY);

@@ -56,7 +56,7 @@ pub fn run(e: &mut Emitter<'_>, nested: Nested, drop: Label) {
     e.bind(none);
 }
 
-/// Says which ops `run` runs: from number r1 up to (not including) number r2.
+/// Sets which ops `run` runs: from number r1 up to (not including) number r2.
 pub fn choose(e: &mut Emitter<'_>) {
     e.spill(FROM, R1);
     e.spill(TO, R2);

@@ -58,7 +58,7 @@ pub(crate) fn leave(e: &mut Emitter<'_>, enough: i32) {
     e.exit();
 }
 
-/// Bounds `END`, equally for every way that leads here: through memory, because the verifier would otherwise keep what it knows
+/// Bounds `END`, equally for every path to this point: through memory, because the verifier would otherwise keep what it knows
 /// of it on each of them, and check all that follows once for each.
 pub(crate) fn forget_range(e: &mut Emitter<'_>, drop: Label) {
     e.words(R1);
