@@ -97,7 +97,7 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
     let (Some(format), Some(uuid), false) = (format, metadata.uuid, known.is_empty()) else {
         return Ok(Found::Foreign);
     };
-    // Asked before the files are looked at: what was written in between is not a truncated packet. Held only while it is looked at.
+    // Tested before the files are read: what is written in between is not a truncated packet. The lock is held only for the test.
     let lock = lock_of(&folder);
     let locked = lock.as_ref().is_ok_and(|l| l.try_lock_shared().is_err());
     let mut data = Data::open(&folder, &uuid, format)?;

@@ -83,7 +83,7 @@ pub fn tails(call: &Call<'_>, mem: &mut impl Memory, limits: Limits, mut caps: u
             out.truncate(at);
             encode::empty_tail(out, spec.shape);
         }
-        // The entry's verdict stands for inout arguments; a fault at exit shows as an empty tail.
+        // For inout arguments the capture bits of the entry count; a fault at exit shows as an empty tail.
         if i < 6 && caps >> (2 * i) & 3 == 0 {
             caps |= u16::from(cap.bits()) << (2 * i);
         }

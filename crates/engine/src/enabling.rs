@@ -52,7 +52,7 @@ impl Request {
                 "PROVIDER:\"NAME, WITH BLANKS\"",
             ));
         }
-        // A filter stands between slashes that have a blank outside, so that paths can be told from it.
+        // A filter is between slashes with a blank outside, which distinguishes it from a path.
         if let Some(from) = quoting::find(rest, |rest| rest.starts_with(" /")) {
             let behind = &rest[from + 2..];
             let to = behind.rfind('/').filter(|to| behind[to + 1..].is_empty() || behind[to + 1..].starts_with(' '));

@@ -25,7 +25,7 @@ pub trait Names {
     }
 }
 
-/// The descriptor that stands for the working directory (`include/uapi/linux/fcntl.h`).
+/// The descriptor that means the working directory (`include/uapi/linux/fcntl.h`).
 pub const AT_FDCWD: i32 = -100;
 
 /// Knows nothing.

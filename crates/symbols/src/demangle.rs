@@ -106,7 +106,7 @@ pub fn identifier(text: &str) -> Option<&str> {
     usable.max_by_key(|w| w.len())
 }
 
-/// Words of demangled names that are abbreviated in mangled ones, or stand for no identifier.
+/// Words of demangled names that are abbreviated in mangled ones, or are not identifiers.
 #[rustfmt::skip]
 const WITHOUT_IDENTIFIER: &[&str] = &[
     // Itanium C++ ABI 5.1: types, substitutions, operators, special names.

@@ -284,7 +284,7 @@ impl Elf {
         self.offset(address, |_| true)
     }
 
-    /// The same, if the byte can be executed.
+    /// Where the byte at `address` lies in the file, if it can be executed.
     pub fn code_offset(&self, address: u64) -> Option<u64> {
         self.offset(address, |l| l.code)
     }

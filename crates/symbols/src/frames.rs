@@ -1,4 +1,4 @@
-//! Where functions begin and end by what the compiler tells unwinders (`.eh_frame`): stripped files have it too, and it cannot name
+//! Where functions begin and end by the compiler's tables for unwinders (`.eh_frame`): stripped files have it too, and it cannot name
 //! a label within a function.
 
 use crate::{Elf, ReadAt};

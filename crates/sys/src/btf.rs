@@ -47,7 +47,7 @@ pub struct Field {
 pub struct Prototype {
     /// Type of the result, 0 for void.
     pub returns: u32,
-    /// Name and type of each parameter. A last one of type 0 without a name stands for `...`.
+    /// Name and type of each parameter. A last one of type 0 without a name means `...`.
     pub params: Vec<(String, u32)>,
 }
 

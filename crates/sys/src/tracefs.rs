@@ -163,7 +163,7 @@ pub fn fields(category: &str, name: &str) -> io::Result<Vec<Field>> {
     Ok(fields.filter(|f| !f.name.starts_with("common_")).collect())
 }
 
-/// `__data_loc char[] filename; offset:8; size:4; signed:0;`, with tabs for the blanks behind semicolons.
+/// `__data_loc char[] filename; offset:8; size:4; signed:0;`, with tabs for the blanks after semicolons.
 fn parse(line: &str) -> Option<Field> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?;

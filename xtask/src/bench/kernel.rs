@@ -206,7 +206,7 @@ impl Bench {
     }
 
     /// From the start of the tracer to its end. With few calls selected, another process closes tracepoints for a tenth of a second
-    /// behind the end, which slows down whatever runs then: that is measured by itself.
+    /// after the end, which slows down whatever runs then: that is measured by itself.
     fn start(&self) -> Result<String> {
         let trapline = self.trapline.to_string_lossy();
         let kernel = [&*trapline, "trace", "--backend", "kernel", "-o", "/dev/null", "true"];

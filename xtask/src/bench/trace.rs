@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Blocks that dd copies, each with a read and a write.
 const COUNT: u64 = 1_000_000;
-/// The same for a trace that is large.
+/// Blocks for a large trace.
 const LARGE: u64 = 10_000_000;
 /// Runs of what takes long.
 const FEW: usize = 5;
@@ -68,7 +68,7 @@ impl Bench {
         Ok((own, events))
     }
 
-    /// The same, with the number of those dropped.
+    /// Records dd into a new trace; dd's own time, and the numbers of events recorded and dropped.
     fn record_with(&self, dir: &str, count: u64, options: &[&str]) -> Result<(Duration, u64, u64)> {
         let (trace, numbers) = (self.path(dir), self.path("stats.json"));
         let _ = fs::remove_dir_all(&trace);

@@ -151,7 +151,7 @@ fn list(as_json: bool) -> Result<u8> {
             match ask(&place.socket(&name), &name, &request, Duration::from_secs(2)) {
                 Ok(Reply::Yes(answer)) => found.push(answer),
                 Ok(Reply::No(error, _)) => crate::complain(&error),
-                // It has just ended, or its socket was left behind and is gone now.
+                // It has just ended, or it was killed and its socket is removed now.
                 Err(_) if !place.socket(&name).exists() => {}
                 Err(e) => crate::complain(&e.to_string()),
             }

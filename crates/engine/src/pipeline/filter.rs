@@ -24,9 +24,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A filter, typed for each call and each other probe that is selected.
 #[derive(Debug)]
 pub struct Expression {
-    /// As it was given.
+    /// The text of the expression.
     pub text: String,
-    /// What `$1`, `$2`, … stand for.
+    /// The values of `$1`, `$2`, ….
     pub params: Vec<String>,
     /// The filter of each class. No event of a selected class without one passes.
     filters: Vec<Option<Filter>>,

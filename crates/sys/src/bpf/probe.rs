@@ -19,7 +19,7 @@ const NOTHING: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0]
 /// Calls bpf_loop with the function at 8, once.
 const LOOP: [[u8; 8]; 10] = [
     [0xb7, 1, 0, 0, 1, 0, 0, 0],    // r1 = 1
-    [0x18, 0x42, 0, 0, 6, 0, 0, 0], // r2 = the function that many instructions behind the next one
+    [0x18, 0x42, 0, 0, 6, 0, 0, 0], // r2 = the function that many instructions after the next one
     [0; 8],
     [0xb7, 3, 0, 0, 0, 0, 0, 0],   // r3 = 0
     [0xb7, 4, 0, 0, 0, 0, 0, 0],   // r4 = 0

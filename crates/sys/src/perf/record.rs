@@ -79,7 +79,7 @@ pub struct Sample {
     pub addr: u64,
     /// Who and when.
     pub stamp: Stamp,
-    /// Events that it stands for.
+    /// Events that it represents.
     pub period: u64,
 }
 

@@ -185,7 +185,7 @@ impl Raw<'_> {
         let (local, peer) = self.addresses(domain);
         let mut text = events::sockaddr::describe_socket(domain, kind, protocol, &local, &peer);
         if !text.is_empty() && !text.contains(':') {
-            // No end is known yet: the inode tells sockets apart.
+            // No end is known yet: the inode identifies the socket.
             text = format!("{text}:[{}]", self.number(raw::INODE, 8));
         }
         text

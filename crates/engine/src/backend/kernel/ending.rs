@@ -1,7 +1,7 @@
 //! The end of a session whose targets have all ended: what they still do on their way out.
 //!
 //! ```text
-//! sched_process_exit ─► memory is freed, the parent is told, the last switch ─► sched_process_free
+//! sched_process_exit ─► memory is freed, the parent is notified, last switch ─► sched_process_free
 //! (the event of the end)     events of tracepoints, clocks, counters             a traced thread is gone
 //! ```
 //!

@@ -560,7 +560,7 @@ impl Loaded {
         told.map(|p| Spent { name: p.name, runs: p.run_count, ns: p.run_time_ns }).collect()
     }
 
-    /// Traces the task behind a pidfd, starting in this state.
+    /// Traces the task of a pidfd, starting in this state.
     pub fn trace(&self, pidfd: &impl AsRawFd, value: &[u8; state::SIZE as usize]) -> io::Result<()> {
         self.tasks.update(&pidfd.as_raw_fd().to_le_bytes(), value, 0)
     }

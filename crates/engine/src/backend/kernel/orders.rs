@@ -24,7 +24,7 @@ fn word(stopped: bool, calls: &Calls) -> u64 {
     (if stopped { STOPPED } else { 0 }) | if calls.has_unknown() { 0 } else { NO_UNKNOWN }
 }
 
-/// Sets the switch in the scratch buffers of all processors, before a program looks at it.
+/// Sets the switch in the scratch buffers of all processors, before a program reads it.
 pub fn begin(buffers: &Map, shape: Shape, switch: Option<u64>) -> io::Result<()> {
     if let Some(switch) = switch {
         set(&buffers.mmap()?, shape, buffers.entries(), switch);

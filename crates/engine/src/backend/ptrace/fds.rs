@@ -43,7 +43,7 @@ fn detail(pid: i32, fd: i32, path: &[u8]) -> Vec<u8> {
         let Ok(s) = fdinfo::socket(pid, fd) else { return Vec::new() };
         let mut text = events::sockaddr::describe_socket(s.domain, s.kind, s.protocol, &s.local, &s.peer).into_bytes();
         if !text.is_empty() && !text.contains(&b':') {
-            // No end is known yet: the inode tells sockets apart.
+            // No end is known yet: the inode identifies the socket.
             text.push(b':');
             text.extend_from_slice(&path[b"socket:".len()..]);
         }

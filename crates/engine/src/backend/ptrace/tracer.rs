@@ -681,7 +681,7 @@ fn siginfo_args(sig: i32, raw: &[u8; 128]) -> [u64; 12] {
 }
 
 /// Prepares the calling process for its life as a tracer: own session, deaf to the terminal, no descriptor of the front
-/// end's, told when the front end dies.
+/// end's, notified when the front end dies.
 pub fn become_tracer() -> io::Result<()> {
     let _ = sys::process::new_session();
     for sig in [1, 2, 3, 13, 15, 20, 21, 22] {

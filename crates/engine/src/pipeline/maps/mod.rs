@@ -146,7 +146,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Takes notice of an event of the trace: without the kernel's own records, processes are looked at when they execute a
+    /// Takes notice of an event of the trace: without the kernel's own records, processes are read when they execute a
     /// program or map code.
     pub fn note(&mut self, ev: &Event<'_>) {
         if !self.refused {
