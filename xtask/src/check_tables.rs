@@ -32,7 +32,7 @@ pub fn run(args: &[String]) -> Result<()> {
     check(std::env::var_os(skips::VARIABLE).as_deref().map(Path::new))
 }
 
-/// Compares, or says in the file `skips` that it cannot.
+/// Compares, or notes in the file `skips` that it cannot.
 pub fn check(skips: Option<&Path>) -> Result<()> {
     let kernel = match kernel() {
         Ok(kernel) => kernel,
@@ -80,7 +80,7 @@ fn formats(dir: &Path) -> io::Result<BTreeMap<String, usize>> {
     Ok(calls)
 }
 
-/// The number of arguments in a format file: the fields behind `__syscall_nr`, without the copies of strings that
+/// The number of arguments in a format file: the fields after `__syscall_nr`, without the copies of strings that
 /// newer kernels append.
 fn arguments(format: &str) -> usize {
     let own = format.split_once("__syscall_nr;").map_or("", |(_, own)| own);

@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: everything that must hold before a change goes in, the tests last.
 //!
-//! Each step says in one line how long it took. The first one that fails ends the run and names the command that
+//! Each step prints in one line how long it took. The first one that fails ends the run and names the command that
 //! repeats it.
 
 use crate::skips::Skips;

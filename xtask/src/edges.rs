@@ -58,7 +58,7 @@ pub fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// `--no-deps`: the packages of other platforms, which nobody has downloaded, are of no interest.
+/// `--no-deps`: the packages of other platforms are not needed and not downloaded.
 fn metadata() -> Result<Value> {
     let out = Command::new(crate::test::cargo())
         .args(["metadata", "--format-version", "1", "--offline", "--locked", "--no-deps"])
@@ -116,7 +116,7 @@ fn lints(package: &Package, text: &str) -> Option<String> {
     (!fine).then(|| format!("crate '{}' may contain unsafe code: wants [lints] workspace = true", package.name))
 }
 
-/// Whether a line stands in a section of a TOML text, blanks aside.
+/// Whether a line is in a section of a TOML text, blanks aside.
 fn has(toml: &str, section: &str, line: &str) -> bool {
     let mut here = false;
     toml.lines().map(|l| l.split('#').next().unwrap_or_default().split_whitespace().collect::<String>()).any(|l| {

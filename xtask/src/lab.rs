@@ -34,7 +34,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Who runs a command: we ourselves, or the ordinary user nobody.
+/// The user that runs a command: the current one, or the ordinary user nobody.
 #[derive(Clone, Copy)]
 pub enum User {
     Same,
@@ -67,12 +67,12 @@ fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
 }
 
-/// Builds trapline for release and says where it is.
+/// Builds trapline for release and returns its path.
 pub fn build_trapline() -> Result<PathBuf> {
     build(&["-p", "trapline"], "trapline")
 }
 
-/// The same of an example of a package.
+/// Builds an example of a package and returns its path.
 pub fn build_example(package: &str, name: &str) -> Result<PathBuf> {
     build(&["-p", package, "--example", name], &format!("examples/{name}"))
 }

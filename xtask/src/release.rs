@@ -79,7 +79,7 @@ fn run_in(dir: &Path, argv: &[&str]) -> Result<Output> {
     out.with_context(|| format!("cannot run {}", argv[0]))
 }
 
-/// Runs it, and looks whether it said what it should, on stdout or stderr.
+/// Runs it, and checks its output on stdout or stderr.
 fn says(dir: &Path, argv: &[&str], words: &[&str]) -> Result<()> {
     let out = run_in(dir, argv)?;
     let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
@@ -115,7 +115,7 @@ pub fn try_out(file: &Path) -> Result<()> {
     without_libraries(dir)
 }
 
-/// In a directory that has nothing but the file: as root, or in a user namespace of its own. Where neither is allowed, that is said.
+/// In a directory that has nothing but the file: as root, or in a user namespace of its own. Where neither is allowed, that is reported.
 fn without_libraries(dir: &Path) -> Result<()> {
     let empty = dir.join("empty");
     fs::create_dir(&empty)?;

@@ -1,4 +1,4 @@
-//! The file in which tests say that they cannot run here: one line `TIER\tTEST\tWHY` each, appended by the tests
+//! The file in which tests note that they cannot run here: one line `TIER\tTEST\tWHY` each, appended by the tests
 //! themselves. A tier is what the machine must offer (`root`, `unprivileged`, `package: strace`, `kernel`, …).
 
 use crate::lab::Scratch;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "TRAPLINE_SKIPS";
-/// The environment variable that names the tiers which must run, separated by commas: `kernel` stands for all of `kernel:…`, and
+/// The environment variable that names the tiers which must run, separated by commas: `kernel` means all of `kernel:…`, and
 /// `-kernel:pmu` takes one of them out.
 pub const REQUIRED: &str = "TRAPLINE_REQUIRE_TIERS";
 
@@ -40,7 +40,7 @@ impl Skips {
         &self.path
     }
 
-    /// What stands in the file by now, sorted and without duplicates.
+    /// The current contents of the file, sorted and without duplicates.
     pub fn read(&self) -> Result<BTreeSet<Skip>> {
         let bytes = fs::read(&self.path).with_context(|| format!("cannot read {}", self.path.display()))?;
         parse(&String::from_utf8_lossy(&bytes))

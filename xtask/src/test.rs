@@ -1,6 +1,6 @@
-//! `cargo xtask test [-- CARGO TEST ARGUMENTS]`: runs all tests, says what could not run here, and sums up.
+//! `cargo xtask test [-- CARGO TEST ARGUMENTS]`: runs all tests, reports what could not run here, and sums up.
 //!
-//! The last line is always `N passed, M failed, K skipped`. A test that said that it skipped (part of) its work counts
+//! The last line is always `N passed, M failed, K skipped`. A test that noted that it skipped (part of) its work counts
 //! as skipped, not as passed, and so does a test that cargo ignored.
 
 use crate::skips::{self, Skips};
@@ -19,7 +19,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds `test result: ok. 3 passed; 0 failed; 1 ignored; …`; no other line says anything.
+    /// Adds `test result: ok. 3 passed; 0 failed; 1 ignored; …`; other lines are ignored.
     pub fn add_result(&mut self, line: &str) {
         let Some((_, result)) = line.split_once("test result: ").and_then(|(_, r)| r.split_once(". ")) else { return };
         for part in result.split(';') {
@@ -34,7 +34,7 @@ impl Tally {
         }
     }
 
-    /// The counts, where `n` tests have said that they skipped their work.
+    /// The counts, where `n` tests have noted that they skipped their work.
     pub fn without(mut self, n: usize) -> Tally {
         self.passed = self.passed.saturating_sub(n);
         self
@@ -69,7 +69,7 @@ pub struct Outcome {
     pub trouble: Option<String>,
 }
 
-/// The error of a chore that has said on its own what went wrong.
+/// The error of a task that has already printed what went wrong.
 #[derive(Debug)]
 pub struct Told;
 

@@ -9,7 +9,7 @@
 //! the tests, they are those of the kernel backend ([`TESTS`]); `--short` are those that CI runs ([`SHORT`]), within [`BUDGET`].
 //!
 //! The machine is emulated, with one thread for all its CPUs: with several, qemu 7.2 misses that the kernel has patched its own
-//! code, and the kernel hangs. It is some ten times as slow as this one: tests that depend on speed ([`SLOW`]) are left out, and count
+//! code, and the kernel hangs. It is some ten times as slow as this one: tests that depend on speed ([`SLOW`]) are skipped, and count
 //! as skipped.
 
 use crate::root;

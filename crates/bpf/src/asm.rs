@@ -1,9 +1,9 @@
 //! The assembler: emitters of instructions, labels, and notes for the disassembly.
 //!
-//! Not here: how labels are resolved and dead code goes (see `link`), and the rules of a program (see [`crate::check`]).
+//! Not here: resolving labels and removing dead code (see `link`), and the rules of a program (see [`crate::check`]).
 //!
 //! Invariant: no emitter fails or panics. The first mistake (a label bound twice, a raw jump) is kept, and
-//! [`Assembler::finish`] reports it; so a generator need not look at every emit.
+//! [`Assembler::finish`] reports it; so a generator need not check every emit.
 
 use crate::helper::Helper;
 use crate::insn::*;
@@ -44,7 +44,7 @@ impl Operand {
     }
 }
 
-/// Emits instructions one after the other. `E` is what else its user's code can find wrong: see [`Assembler::fail`].
+/// Emits instructions one after the other. `E` is the error type of its user's code: see [`Assembler::fail`].
 #[derive(Clone, Debug)]
 pub struct Assembler<E = Infallible> {
     items: Vec<Item>,
@@ -91,7 +91,7 @@ impl<E> Assembler<E> {
         label
     }
 
-    /// Says what the next instruction is for. Two notes before one instruction are joined.
+    /// Adds a note that explains the next instruction. Two notes before one instruction are joined.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.note = Some(match self.note.take() {
@@ -117,7 +117,7 @@ impl<E> Assembler<E> {
         }
     }
 
-    /// Says that the generator has no code; [`Assembler::finish`] then fails with this error.
+    /// Records that the generator cannot make the code; [`Assembler::finish`] then fails with this error.
     pub fn fail(&mut self, e: E) {
         self.mistake(AsmError::Generator(e));
     }
@@ -134,7 +134,7 @@ impl<E> Assembler<E> {
         self.push(Insn { opcode, dst, src, off, imm }, None, None);
     }
 
-    /// Any instruction of one slot that does not say where to go next (exit may).
+    /// Any instruction of one slot that is not a jump (exit is allowed).
     pub fn raw(&mut self, insn: Insn) {
         if insn.is_wide() || insn.names_function() || matches!(insn.flow(), Flow::Goto | Flow::Branch) {
             return self.mistake(AsmError::Raw(insn));
@@ -206,7 +206,7 @@ impl<E> Assembler<E> {
     pub fn imm64(&mut self, dst: Reg, value: u64) {
         self.wide(dst, 0, value as u32 as i32, (value >> 32) as u32 as i32, None);
     }
-    /// `dst = value`, in one slot where that can say it.
+    /// `dst = value`, in one slot if the value fits.
     pub fn constant(&mut self, dst: Reg, value: u64) {
         match i32::try_from(value as i64) {
             Ok(imm) => self.mov(dst, imm),

@@ -1,6 +1,6 @@
 //! Offsets of fields in the kernel's structs, from the kernel's type information (BTF).
 
-/// What the kernel's structs look like. What a session does not need is 0 or none.
+/// The layout of the kernel's structs. An offset that a session does not need is 0 or `None`.
 #[derive(Clone, Debug, Default)]
 pub struct BtfOffsets {
     /// Offset of `tgid` in `struct task_struct`.
@@ -45,7 +45,7 @@ pub struct BtfOffsets {
     pub users: Option<[i16; 3]>,
     /// The rights of a task, where the session may not see every task ([`crate::frame::Session::only`]).
     pub credentials: Credentials,
-    /// The tracepoint `sched_process_exit` has two arguments (Linux 6.16), like `sys_exit`: a program of both may look at the
+    /// The tracepoint `sched_process_exit` has two arguments (Linux 6.16), like `sys_exit`: a program of both may read the
     /// second, which is the result of a call. Else it is read from the registers, which costs a helper.
     pub end_has_two: bool,
 }
@@ -91,7 +91,7 @@ pub struct Ids {
     pub upid: i32,
 }
 
-/// Offsets of what descriptors are, by structure.
+/// Offsets of the fields that describe descriptors, by structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// `task_struct.files`, `files_struct.fdt`.

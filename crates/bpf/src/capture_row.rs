@@ -60,13 +60,13 @@ pub const PAIR_SHIFT: u16 = 8;
 pub const MAKES_RIGHTS: u16 = 32;
 /// The working directory changes.
 pub const CHANGES_CWD: u16 = 64;
-/// More is known of the first argument, a socket, than before.
+/// The first argument, a socket, may have new ends.
 pub const CHANGES_FD: u16 = 128;
 
 /// The filter of the call is not evaluated by the programs any more. Above the number of [`MAKES_PAIR`]'s argument.
 pub const UNFILTERED: u16 = 1 << 15;
 
-/// What an op does. 0 ends the list.
+/// The kinds of ops. 0 ends the list.
 pub mod kind {
     /// C string, up to `max` bytes.
     pub const STR: u8 = 1;
@@ -88,7 +88,7 @@ pub mod kind {
     pub const MSG: u8 = 9;
     /// Pointer and size of a signal set, and the set.
     pub const SIGPACK: u8 = 10;
-    /// What the op in the map of switches says, chosen by another argument.
+    /// The op in the map of switches that another argument selects.
     pub const SWITCH: u8 = 11;
     /// An empty tail of 1 byte.
     pub const EMPTY1: u8 = 12;
@@ -187,7 +187,7 @@ impl Op {
     }
 }
 
-/// How much is captured.
+/// Limits on captures.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of strings and buffers, at most [`MAX_STRING`].
@@ -210,7 +210,7 @@ fn set_len(op: &mut Op, len: &Len, schema: &Schema) {
         LenFrom::Const(n) => (op.length, op.n) = (length::CONST, n.min(65535) as u16),
         LenFrom::Ret => {
             op.length = length::RET;
-            // A size of 0 asks how much there would be, and nothing is stored.
+            // A size of 0 asks for the length only, and nothing is stored.
             let size = ["size", "gidsetsize"].iter().find_map(|n| schema.arg(n));
             op.guard = size.map_or(255, |i| i as u8);
         }
@@ -309,7 +309,7 @@ fn reads_at_entry(schema: &Schema) -> bool {
     never || schema.args.iter().any(|a| changed(a) || matches!(a.ty, Type::Switch { .. }))
 }
 
-/// What a call does to the table of descriptors, as far as its schema says. Descriptors that fcntl copies follow from the event
+/// What a call does to the table of descriptors, as far as its schema shows. Descriptors that fcntl copies follow from the event
 /// alone.
 fn descriptors(schema: &Schema) -> u16 {
     let made = |int: &Int| matches!(int.fmt, Fmt::Fd | Fmt::Dirfd);
@@ -411,7 +411,7 @@ pub fn kinds(row: &[u8; ROW]) -> u32 {
     })
 }
 
-/// The op of a switch's argument at entry or `exit`: what `ty` wants, or the empty tail where it wants nothing then.
+/// The op of a switch's argument at entry or `exit`: the one for `ty`, or the empty tail where `ty` is not read then.
 pub fn switch_op(schema: &Schema, arg: u8, ty: &Type, dir: Dir, exit: bool, limits: Limits) -> Op {
     let now = if exit { dir.reads_out() } else { dir.reads_in() };
     let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };

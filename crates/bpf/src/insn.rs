@@ -32,7 +32,7 @@ pub const IMM: u8 = 0x00;
 pub const MEM: u8 = 0x60;
 /// Mode of [`LDX`]: memory, sign-extended (6.6).
 pub const MEMSX: u8 = 0x80;
-/// Mode of [`STX`]: atomic; `imm` says which.
+/// Mode of [`STX`]: atomic; `imm` is the operation.
 pub const ATOMIC: u8 = 0xc0;
 
 /// The second operand is `imm`.

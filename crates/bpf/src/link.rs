@@ -25,7 +25,7 @@ pub enum AsmError<E = Infallible> {
     Unbound(Label),
     /// A label is bound after the last instruction, and live code goes there.
     BoundAtEnd(Label),
-    /// From slot `from` to slot `to` is more than 16 bits can say.
+    /// The distance from slot `from` to slot `to` does not fit in 16 bits.
     TooFar {
         /// Slot of the jump.
         from: usize,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each enabling has maps of its own: a scratch buffer, because one program can interrupt another on the same processor, and
-//! rings, so that a flood of one enabling's events costs no other any.
+//! rings, so that a flood of one enabling's events drops none of another.
 
 mod fields;
 mod filter;

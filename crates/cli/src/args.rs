@@ -41,13 +41,13 @@ pub fn command() -> Command {
         .subcommand(session())
         .subcommand(
             Command::new("snapshot")
-                .about("Make a 'record --flight' write what it has to DIR/snapshot-N, and go on")
-                .arg(Arg::new("pid").value_name("PID").required(true).help("Of the recording trapline")),
+                .about("Write the flight buffer of a 'record --flight' to DIR/snapshot-N; the recording continues")
+                .arg(Arg::new("pid").value_name("PID").required(true).help("Process id of the recording trapline")),
         )
         .subcommand(
             Command::new("list")
                 .about("List system calls and other probes, with the names and types of their arguments")
-                .arg(flag("verbose", 'v', "Arguments, types, numbers, groups and places"))
+                .arg(flag("verbose", 'v', "Show arguments, types, numbers, groups and places"))
                 .arg(
                     Arg::new("pattern")
                         .value_name("PATTERN")
@@ -55,7 +55,7 @@ pub fn command() -> Command {
                 )
                 .after_help(list_help()),
         )
-        .subcommand(Command::new("doctor").about("Say what this machine allows, and why not"))
+        .subcommand(Command::new("doctor").about("Show what works on this machine, and why the rest does not"))
         .subcommand(Command::new("man").about("Print the man page (roff)"))
         .subcommand(
             Command::new("completions")
@@ -75,8 +75,8 @@ fn trace() -> Command {
         .about("Show the system calls of a command or of running processes, as they happen")
         .override_usage("trapline trace [OPTIONS] [--] COMMAND [ARG]...\n       trapline trace [OPTIONS] -p PID...\n       trapline trace [OPTIONS] -a")
         .after_help(
-            "Options and output are strace's; children are followed. -a is the whole machine, \
-             so strace's -a COLUMN is --columns. See 'trapline man'.",
+            "Options and output follow strace; children are traced too. -a is the whole machine, \
+             so strace's -a COLUMN is --columns here. See 'trapline man'.",
         )
         .args(target_args())
         .args(selection_args())
@@ -96,54 +96,54 @@ fn traced_command() -> Arg {
 
 fn record() -> Command {
     Command::new("record")
-        .about("Keep the events of a command or of running processes as a trace")
+        .about("Record the events of a command or of running processes to a trace")
         .override_usage("trapline record [OPTIONS] [-o DIR] [--] COMMAND [ARG]...\n       trapline record [OPTIONS] [-o DIR] -p PID...")
         .after_help(
             "The trace is a directory in the Common Trace Format, which babeltrace2 and Trace Compass read too. \
-             'trapline report DIR' shows it, with all options of trace. Without -o the view goes to stdout and no trace is kept.",
+             'trapline report DIR' shows it, with all options of trace. Without -o, the view goes to stdout and no trace is written.",
         )
         .args(target_args())
         .args(selection_args())
         .args(format_args())
         .args(session_args())
-        .mut_arg("output", |a| a.value_name("DIR").help("Keep the trace in DIR (mode 0700), which must not exist, or be empty and yours"))
+        .mut_arg("output", |a| a.value_name("DIR").help("Write the trace to DIR (mode 0700), which must not exist yet, or be empty and yours"))
         .mut_arg("output-append-mode", |a| a.hide(true))
-        .mut_arg("as", |_| as_views("Show it meanwhile, on stdout or in FILE: text, json or record"))
+        .mut_arg("as", |_| as_views("Also show the events, on stdout or in FILE: text, json or record"))
         .mut_arg("expr", |_| {
             Arg::new("expr").short('e').value_name("PROBE[,PROBE]… [/FILTER/] [CAPTURE]…").action(ArgAction::Append).help(
                 "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
                  and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
-        .arg(frames("kstack", "Take the kernel's stack along, at most N frames"))
-        .arg(frames("ustack", "Take the process's stack along, at most N frames"))
-        .arg(long_flag("comm", "Take the thread's name along"))
-        .arg(long_flag("cost", "Let the kernel measure each program: in --stats and in the last line (costs some more)"))
-        .arg(long_flag("force", "Replace a trace that is in DIR; set return probes that may break the program"))
-        .arg(value("max-size", "SIZE", "Keep at most SIZE on disk, all files together: the oldest packets go, and are counted"))
+        .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 32]"))
+        .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 32]"))
+        .arg(long_flag("comm", "Record the thread's name with each event"))
+        .arg(long_flag("cost", "Measure each program in the kernel: shown in --stats and after the last line (costs some more)"))
+        .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
+        .arg(value("max-size", "SIZE", "Limit the trace to SIZE on disk, all files together: the oldest packets are deleted and counted"))
         .arg(
-            value("flight", "SIZE", "Keep only the last SIZE, in memory; written at the end, on SIGUSR2, or by 'trapline snapshot'")
+            value("flight", "SIZE", "Keep the last SIZE of events in memory; write them at the end, on SIGUSR2, or for 'trapline snapshot'")
                 .conflicts_with("max-size"),
         )
-        .arg(value("name", "NAME", "Make it a session that 'trapline session' can stop, start, change and end"))
-        .arg(long_flag("paused", "Begin stopped: 'trapline session start NAME' goes on").requires("name"))
+        .arg(value("name", "NAME", "Name the session, so that 'trapline session' can stop, start, change and end it"))
+        .arg(long_flag("paused", "Start stopped: record nothing until 'trapline session start NAME'").requires("name"))
         .arg(traced_command())
 }
 
 fn session() -> Command {
     let named = |c: Command| {
         let name = Arg::new("session").value_name("NAME").required(true);
-        c.arg(name.help("Of 'record --name'; as root also the path of a socket"))
+        c.arg(name.help("Name given to 'record --name'; root can also give the path of a socket"))
     };
-    let json = || long_flag("json", "As JSON");
+    let json = || long_flag("json", "Print JSON");
     Command::new("session")
-        .about("Stop, start, change and end recordings that run: those with a name")
+        .about("Stop, start, change and end running recordings that have a name")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Command::new("list").about("Your sessions").arg(json()))
-        .subcommand(named(Command::new("start").about("Record again")))
-        .subcommand(named(Command::new("stop").about("Record no events for now; the target runs on")))
-        .subcommand(named(Command::new("status").about("State, buffers and counters")).arg(json()))
+        .subcommand(Command::new("list").about("List your sessions").arg(json()))
+        .subcommand(named(Command::new("start").about("Record events again")))
+        .subcommand(named(Command::new("stop").about("Record no events for now; the target continues")))
+        .subcommand(named(Command::new("status").about("Show state, buffers and counters")).arg(json()))
         .subcommand(
             named(Command::new("set").about("Change what it records from now on"))
                 .arg(
@@ -164,17 +164,19 @@ fn session() -> Command {
                         .help("Trace this process too; -PID: no more"),
                 ),
         )
-        .subcommand(named(Command::new("snapshot").about("Of --flight: write what is in memory, and go on")))
-        .subcommand(named(Command::new("destroy").about("End it; what is traced runs on")))
+        .subcommand(named(
+            Command::new("snapshot").about("With --flight: write the events in memory to disk, and continue"),
+        ))
+        .subcommand(named(Command::new("destroy").about("End the session; the target continues")))
 }
 
 fn report() -> Command {
     Command::new("report")
-        .about("Show a trace that was recorded, here or elsewhere")
+        .about("Show a recorded trace, of this machine or another")
         .override_usage("trapline report [OPTIONS] DIR")
         .after_help(
-            "What it prints is what 'trapline trace -o FILE' with the same options would have written. Any trace in the \
-             Common Trace Format 1.8 can be shown, with fewer options.",
+            "It prints what 'trapline trace -o FILE' would have written with the same options. It shows any trace in the \
+             Common Trace Format 1.8, with fewer options.",
         )
         .arg(
             Arg::new("dir")
@@ -196,21 +198,21 @@ fn report() -> Command {
         )
         .arg(
             Arg::new("follow-recording").long("follow").action(ArgAction::SetTrue).help(
-                "Of a recording that goes on, show what comes too, a second or two later, until it ends, or Ctrl-C",
+                "Follow a running recording: show new events, a second or two later, until it ends or Ctrl-C",
             ),
         )
-        .arg(long_flag("mappings", "Show what processes mapped too (json and record)"))
-        .arg(long_flag("hist", "With --latency: a histogram for each row"))
+        .arg(long_flag("mappings", "Also show the files that processes mapped (json and record)"))
+        .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
-        .arg(value("from", "TIME", "Only from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
-        .arg(value("to", "TIME", "Only up to TIME"))
-        .arg(count("quiet", 'q', "Nothing on stderr about what is missing, and no progress bar"))
+        .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
+        .arg(value("to", "TIME", "Only events up to TIME"))
+        .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and show no progress bar"))
 }
 
 fn repair() -> Command {
     Command::new("repair")
-        .about("Cut torn ends off the streams of a trace of yours, for readers that refuse them")
-        .after_help("'trapline report' needs no repair. What was lost stays lost, and a report goes on to say so.")
+        .about("Remove incomplete packets from the ends of your trace's streams, for readers that refuse them")
+        .after_help("'trapline report' needs no repair. Lost events stay lost, and reports still say so.")
         .arg(
             Arg::new("dir")
                 .value_name("DIR")
@@ -238,10 +240,10 @@ fn target_args() -> Vec<Arg> {
         Arg::new("all")
             .short('a')
             .action(ArgAction::SetTrue)
-            .help("The whole machine, as root, until Ctrl-C (needs the kernel backend)"),
+            .help("Trace the whole machine until Ctrl-C (needs root and the kernel backend)"),
         count("follow", 'f', "Follow children (the default); -ff with -o: one file per thread, FILE.TID"),
-        long_flag("no-follow", "Trace the first thread of the command only"),
-        value("env", "VAR[=VAL]", "Set a variable of the command, or remove it")
+        long_flag("no-follow", "Trace only the first thread of the command"),
+        value("env", "VAR[=VAL]", "Set an environment variable of the command, or remove it")
             .short('E')
             .action(ArgAction::Append)
             .value_parser(value_parser!(OsString)),
@@ -252,8 +254,8 @@ fn target_args() -> Vec<Arg> {
 fn selection_args() -> Vec<Arg> {
     vec![
         Arg::new("expr").short('e').value_name("EXPR").action(ArgAction::Append).help(
-            "What to show: names, %group, /regex/, all, none, with commas; ! negates; \
-             trace=, signal=, status=, raw= say what the set is of",
+            "What to show: names, %group, /regex/, all or none, separated by commas; ! negates; \
+             a prefix trace= [default], signal=, status= or raw= sets what is selected",
         ),
         value("trace", "SET", "Same as -e trace=SET").action(ArgAction::Append),
         value("signal", "SET", "Same as -e signal=SET").action(ArgAction::Append),
@@ -267,7 +269,7 @@ fn selection_args() -> Vec<Arg> {
             "EXPR",
             "Only calls for which EXPR holds, for instance 'retval < 0 && dur > 1ms' (docs/FILTERS.md)",
         ),
-        value("param", "VALUE", "What $1 of --where stands for; the second one: $2, and so on")
+        value("param", "VALUE", "Value of $1 in --where; a second --param is $2, and so on")
             .action(ArgAction::Append)
             .allow_hyphen_values(true),
         flag("successful-only", 'z', "Only calls that succeed"),
@@ -277,14 +279,14 @@ fn selection_args() -> Vec<Arg> {
 
 fn format_args() -> Vec<Arg> {
     vec![
-        value("string-limit", "SIZE", "Bytes shown of strings and buffers [default: 32]")
+        value("string-limit", "SIZE", "Show at most SIZE bytes of strings and buffers [default: 32]")
             .short('s')
             .value_parser(value_parser!(u32)),
         count("time", 't', "Time of day; -tt: microseconds; -ttt: seconds since the epoch"),
         flag("relative-timestamps", 'r', "Time since the line before"),
         flag("syscall-times", 'T', "Time spent in each call"),
-        count("fd", 'y', "Paths behind descriptors; -yy: ends of sockets and device numbers too"),
-        value("decode-pids", "WHAT", "comm: command names behind pids")
+        count("fd", 'y', "Paths of descriptors; -yy: socket addresses and device numbers too"),
+        value("decode-pids", "WHAT", "comm: command names after pids")
             .value_parser(PossibleValuesParser::new(["comm"])),
         flag("syscall-number", 'n', "Call numbers"),
         count("hex", 'x', "Strings that are not ASCII in hexadecimal; -xx: all strings"),
@@ -292,12 +294,12 @@ fn format_args() -> Vec<Arg> {
             .short('X')
             .value_parser(PossibleValuesParser::new(["abbrev", "raw", "verbose"])),
         flag("no-abbrev", 'v', "All fields of structs, all variables of environments"),
-        flag("stack-trace", 'k', "Stacks (not yet)"),
+        flag("stack-trace", 'k', "Stacks (not supported yet)"),
         long_flag("types", "Argument names and types"),
         value("columns", "N", "Column of the result [default: 40]").value_parser(value_parser!(u16)),
         flag("summary-only", 'c', "Count calls, errors and time, and show only the table"),
         flag("summary", 'C', "Show the table after the calls"),
-        flag("summary-wall-clock", 'w', "The table is always by wall clock: accepted"),
+        flag("summary-wall-clock", 'w', "Accepted without effect: times in the table are always wall clock"),
         value("summary-sort-by", "KEY", "Order of the table: time, calls, errors, name, min, max, avg, nothing")
             .short('S'),
         value("summary-columns", "LIST", "Columns of the table, as strace's -U").short('U'),
@@ -306,7 +308,7 @@ fn format_args() -> Vec<Arg> {
         value(
             "sort",
             "ORDER",
-            "end: as calls end [default]; start: as they start, what follows a running call waits for it",
+            "end: in the order in which calls end [default]; start: in which they start (lines wait for a running call)",
         )
         .value_parser(PossibleValuesParser::new(["end", "start"])),
         value("color", "WHEN", "auto, always, never")
@@ -322,27 +324,31 @@ fn session_args() -> Vec<Arg> {
             .value_parser(value_parser!(OsString)),
         flag("output-append-mode", 'A', "Append to FILE"),
         count("quiet", 'q', "No summary line at the end"),
-        value("stats", "FILE", "Write counters as JSON").value_parser(value_parser!(OsString)),
+        value("stats", "FILE", "Write counters to FILE as JSON").value_parser(value_parser!(OsString)),
         value(
             "explain",
             "WHAT",
-            "Say on stderr what will be done, how, and what is lost; =programs: and what runs in the kernel",
+            "Print on stderr what will be traced, how, and what is lost; =programs: also the programs in the kernel",
         )
         .num_args(0..=1)
         .require_equals(true)
         .default_missing_value("plan")
         .value_parser(PossibleValuesParser::new(["plan", "programs"])),
-        value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); what is traced runs on"),
+        value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); the target continues"),
         value(
             "backend",
             "NAME",
             "kernel (eBPF: needs privilege), ptrace, or auto: kernel where it may be used [default: auto]",
         )
         .value_parser(PossibleValuesParser::new(["auto", "ptrace", "kernel", "agent"])),
-        value("on-full", "WHAT", "Full buffer: block the command (ptrace's default) or drop and count (kernel's)")
-            .value_parser(PossibleValuesParser::new(["block", "drop"])),
+        value(
+            "on-full",
+            "WHAT",
+            "Full buffer: block the command (ptrace's default), or drop and count events (kernel's)",
+        )
+        .value_parser(PossibleValuesParser::new(["block", "drop"])),
         value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; kernel: 4M per CPU]"),
-        long_flag("no-seccomp", "No seccomp filter: slower, but the command survives the death of the tracer"),
+        long_flag("no-seccomp", "Use no seccomp filter: slower, but the command survives if the tracer is killed"),
         Arg::new("seccomp-bpf").long("seccomp-bpf").action(ArgAction::SetTrue).hide(true),
     ]
 }
@@ -389,10 +395,10 @@ pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
             let near = near.map(|n| n + " ").unwrap_or_default();
             format!("{what}: no such command ({near}to trace it: trapline trace -- {what})")
         }
-        ErrorKind::InvalidValue if given.is_empty() => format!("{what}: wants a value (see --help)"),
+        ErrorKind::InvalidValue if given.is_empty() => format!("{what}: needs a value (see --help)"),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let hint = near.or_else(|| get(ContextKind::ValidValue).map(|v| format!("one of {v}")));
-            format!("{what}: not '{given}' ({})", hint.unwrap_or_else(|| "a number is wanted".into()))
+            format!("{what}: not '{given}' ({})", hint.unwrap_or_else(|| "a number is expected".into()))
         }
         _ => {
             let text = e.to_string();

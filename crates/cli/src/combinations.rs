@@ -1,5 +1,5 @@
-//! Options that do not go together: those that exclude each other are an error, those that have no effect beside others a note, so
-//! that nothing of a command line is ignored in silence.
+//! Options that do not go together: those that exclude each other are an error; those that have no effect with the others get a note, so
+//! that no option is ignored silently.
 
 use crate::complain;
 use clap::ArgMatches;
@@ -8,7 +8,7 @@ use engine::{Error, Result};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// How an option is written, and what it is called in the table of [`crate::args`].
+/// An option as it is written, and its name in the table of [`crate::args`].
 type Name = (&'static str, &'static str);
 
 /// Options of lines of text.
@@ -24,7 +24,7 @@ const OF_TEXT: &[Name] = &[
 ];
 /// Options of the table.
 const OF_TABLE: &[Name] = &[("-S", "summary-sort-by"), ("-U", "summary-columns"), ("-w", "summary-wall-clock")];
-/// What asks for the table.
+/// Options that ask for the table.
 const TABLES: &[Name] = &[("-c", "summary-only"), ("-C", "summary")];
 
 fn given(m: &ArgMatches, name: &str) -> bool {
@@ -44,7 +44,7 @@ fn views(m: &ArgMatches) -> Vec<&String> {
     m.try_get_many::<String>("as").ok().flatten().into_iter().flatten().collect()
 }
 
-/// Whether text is shown, which also is where a table goes to.
+/// Whether text is shown; a table goes there too.
 fn shows_text(m: &ArgMatches) -> bool {
     let kinds = views(m);
     kinds.is_empty() || kinds.iter().any(|k| !k.starts_with("json") && !k.starts_with("record"))
@@ -64,26 +64,31 @@ pub fn exclusive(m: &ArgMatches) -> Result<()> {
             (has("successful-only") || has("failed-only")) && asks_status(m),
             "-e status=",
             "given together with -z or -Z",
-            "-e status= alone says it all",
+            "-e status= alone is enough",
         ),
         (
             has("summary-only") && has("summary"),
             "-c",
             "given together with -C",
-            "-c shows the table alone, -C behind the calls",
+            "-c shows only the table, -C after the calls",
         ),
-        (has("summary-only") && !shows_text(m), "--as", "there are no lines beside -c", "use -C for both"),
+        (has("summary-only") && !shows_text(m), "--as", "-c shows no lines", "use -C for both"),
         (
             has("relative-timestamps") && has("time"),
             "-r",
             "given together with -t",
             "a line has one time: leave one of them out",
         ),
-        (per_thread(m) && output_is_command(m), "-ff", "there is one command to write to", "use -f, or -o FILE"),
+        (
+            per_thread(m) && output_is_command(m),
+            "-ff",
+            "the output is one command, not a file per thread",
+            "use -f, or -o FILE",
+        ),
         (
             per_thread(m) && has("output") && TABLES.iter().any(|t| has(t.1)),
             "-ff",
-            "the table is of all threads",
+            "the table is for all threads together",
             "leave out -ff, or the table",
         ),
         (has("no-follow") && has("follow"), "--no-follow", "given together with -f", "leave one of them out"),
@@ -96,7 +101,7 @@ pub fn exclusive(m: &ArgMatches) -> Result<()> {
     }
 }
 
-/// Says which options have no effect beside the others. `lines`: there is a view that shows events.
+/// Reports which options have no effect in combination with the others. `lines`: there is a view that shows events.
 pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     if given(m, "quiet") {
         return;
@@ -109,11 +114,11 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     let table = TABLES.iter().any(|t| given(m, t.1));
     if !lines {
         let all = [OF_TEXT, OF_TABLE, TABLES, &[("--sort", "sort")]].concat();
-        note(&all, "on a trace: 'trapline report' has it, or --as VIEW");
+        note(&all, "on a trace: give it to 'trapline report', or add --as VIEW");
         return;
     }
     if given(m, "summary-only") {
-        note(&[OF_TEXT, &[("--sort", "sort")]].concat(), "with -c, which shows the table alone");
+        note(&[OF_TEXT, &[("--sort", "sort")]].concat(), "with -c, which shows only the table");
     } else if let Some(kind) = views(m).first().filter(|_| !shows_text(m)) {
         note(OF_TEXT, &format!("with --as {kind}"));
     }
@@ -122,7 +127,7 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     }
 }
 
-/// Says which options of output have no effect without a file.
+/// Reports which output options have no effect without a file.
 pub fn say_without_file(m: &ArgMatches) {
     if given(m, "quiet") || given(m, "output") && !output_is_command(m) {
         return;

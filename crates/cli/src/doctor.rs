@@ -1,4 +1,4 @@
-//! `trapline doctor`: what this machine allows, and why not.
+//! `trapline doctor`: what works on this machine, and why the rest does not.
 
 use engine::Result;
 

@@ -10,7 +10,7 @@ use events::Schema;
 use std::io::Write;
 use std::sync::Arc;
 
-/// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it has been said.
+/// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it is reported here.
 pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Expression>>> {
     let Some(text) = m.get_one::<String>("where") else {
         return match m.contains_id("param") {
@@ -33,8 +33,8 @@ pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Resul
     }
 }
 
-/// Gives the selection a filter, typed for its calls and for the classes of other probes: calls that lack what it names need not be
-/// looked at.
+/// Gives the selection a filter, typed for its calls and for the classes of other probes: calls that lack what it names need not
+/// be traced.
 pub fn apply(m: &ArgMatches, to: &mut Selection, probes: &[&'static Schema]) -> Result<()> {
     to.expression = parse(m, &to.calls, probes)?;
     if let Some(filter) = &to.expression {
@@ -43,7 +43,7 @@ pub fn apply(m: &ArgMatches, to: &mut Selection, probes: &[&'static Schema]) -> 
     Ok(())
 }
 
-/// Why nothing was recorded, if it is the filter's doing or there was nothing: `passed` of the selected calls passed it.
+/// Why nothing was recorded, if the filter rejected everything or no call was made: `passed` of the selected calls passed it.
 pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) -> Option<String> {
     let parts = selection.expression.as_ref()?.parts();
     let total = filtered.total();
@@ -62,7 +62,7 @@ pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) 
         .map(|(n, part)| (*n, format!("by '{part}'")))
         .collect();
     if filtered.unknown > 0 {
-        reasons.push((filtered.unknown, "because they lack a value that it names".into()));
+        reasons.push((filtered.unknown, "because they lack a value that the filter names".into()));
     }
     let why = match reasons.as_slice() {
         [(_, only)] if total == 1 => only.clone(),

@@ -21,7 +21,7 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
             }
             for p in provider::all().iter().filter(|p| pattern.split(':').next() == Some(p.name())) {
                 if let Some(why) = p.unusable() {
-                    crate::complain(&format!("{}: {why}: its probes cannot be switched on here", p.name()));
+                    crate::complain(&format!("{}: {why}: its probes cannot be enabled here", p.name()));
                 }
             }
         }
@@ -30,7 +30,7 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     crate::output::to_stdout(out.as_bytes())
 }
 
-/// What stands for a provider in a pattern. System calls have views and sets of their own, and need no provider: none.
+/// The provider in a pattern; `None` for system calls, which are listed without a provider.
 fn provider_of(pattern: &str) -> Option<&str> {
     if pattern.starts_with(['%', '/', '!']) {
         return None;
@@ -41,7 +41,7 @@ fn provider_of(pattern: &str) -> Option<&str> {
     }
 }
 
-/// A probe; its name may hold what a file says.
+/// Prints a probe. Its name may come from a file, so it is escaped.
 fn probe(p: &Probe, verbose: bool, out: &mut String) {
     let mut text = p.name.clone();
     if verbose {

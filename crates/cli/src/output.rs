@@ -86,13 +86,13 @@ impl Output {
         }
     }
 
-    /// For recorded events: no command runs on, and a reader that has seen enough is no failure.
+    /// For recorded events: no command is running, and a reader that has seen enough is not a failure.
     pub fn of_the_past(mut self) -> Output {
         self.live = false;
         self
     }
 
-    /// Why something could not be written; once. A reader that has seen enough is no trouble.
+    /// Why something could not be written; once. A reader that has seen enough is not a failure.
     pub fn take_trouble(&mut self) -> Option<Error> {
         self.trouble.take()
     }
@@ -102,7 +102,7 @@ impl Output {
         !matches!(self.target, Target::Stderr)
     }
 
-    /// Whether a person reads along.
+    /// Whether a person reads the output: it goes to a terminal.
     pub fn is_terminal(&self) -> bool {
         match self.target {
             Target::Stderr => sys::process::is_terminal(&io::stderr()),
@@ -117,7 +117,7 @@ impl Output {
             Target::Stderr => vec![2],
             Target::Stdout => vec![1],
             Target::File(f) => vec![f.as_raw_fd()],
-            // What the command makes of it has the places that trapline has.
+            // The command inherits trapline's own outputs.
             Target::Pipe(_) => vec![1, 2],
             Target::PerThread { .. } => vec![],
         }
@@ -160,7 +160,7 @@ impl Output {
     /// Writes lines of several events that nobody counts.
     pub fn write_lines(&mut self, text: &[u8]) {
         if self.buf.is_empty() && text.len() >= FULL {
-            // Much at once is not copied first.
+            // A large write is not copied into the buffer first.
             let res = self.put(text);
             return self.settle(res);
         }
@@ -220,8 +220,8 @@ impl Output {
             return;
         }
         let todo = match self.live {
-            true => "what is traced runs on; the rest is counted as dropped",
-            false => "choose a place with room",
+            true => "the target continues; the rest is counted as dropped",
+            false => "choose a place with enough space",
         };
         self.trouble = Some(Error::failed(&self.name, without_number(e), todo));
     }
@@ -268,7 +268,7 @@ fn create(path: &OsStr, append: bool) -> io::Result<File> {
     } else {
         o.truncate(true);
     }
-    // What a program reads and writes is nobody else's business.
+    // What a program reads and writes may be secret: only the owner may read the file.
     o.write(true).create(true).mode(0o600).open(path)
 }
 
@@ -285,12 +285,12 @@ pub fn to_stdout(text: &[u8]) -> Result<u8> {
     print(io::stdout().write_all(text))
 }
 
-/// Looks whether what was printed has arrived. A reader that has seen enough (`| head`) is no failure.
+/// Checks that the output was written. A reader that has seen enough (`| head`) is not a failure.
 pub fn print(printed: io::Result<()>) -> Result<u8> {
     match printed.and_then(|()| io::stdout().flush()) {
         Ok(()) => Ok(0),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(e) => Err(Error::failed("stdout", without_number(&e), "choose a place with room")),
+        Err(e) => Err(Error::failed("stdout", without_number(&e), "choose a place with enough space")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a trace says on stderr before it begins: the plan, the programs, and who is left out of it.
+//! What trapline prints on stderr before a trace begins: the plan, the programs, and the processes that are not traced.
 
 use crate::show::Views;
 use engine::backend::Attached;
@@ -12,7 +12,7 @@ pub fn explain(plan: &Plan, why: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Finds those who read what will be written, so that they are left out; a message about it, if any.
+/// Finds the readers of the output, so that they are not traced. Returns a message about it, if any.
 pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
     let Target::All { left_out } = target else { return None };
     let places: Vec<i32> = views.iter().flat_map(|(_, out)| out.descriptors()).collect();
@@ -20,7 +20,8 @@ pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
     *left_out = found.pids;
     if found.unknown {
         return Some(
-            "who reads this output is not known: what it does with each line is shown too (-o FILE avoids it)".into(),
+            "the reader of this output is not known: what it does with each line is shown too (-o FILE avoids this)"
+                .into(),
         );
     }
     let named = |pid: &i32| {
@@ -32,7 +33,7 @@ pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
         .then(|| format!("not shown, because they read this output: {} (-o FILE shows them)", names.join(", ")))
 }
 
-/// `--explain`: what turned out when the probes were attached.
+/// `--explain`: what was found when the probes were attached.
 pub fn explain_attached(attached: &Attached) {
     let line =
         |name| format!("trapline: probe: {name}: the kernel refused the first way, so it is attached in the second\n");

@@ -1,4 +1,4 @@
-//! `trapline record`: events into a trace that lasts.
+//! `trapline record`: saves events to a trace on disk.
 
 use crate::output::Output;
 use crate::run::{Named, Run};
@@ -42,20 +42,20 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
     plan.call_enablings = enabling::call_enablings(&requests, 0)?;
     if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
-        return Err(Error::usage("--where", "calls have a filter in an -e too", "give one of them"));
+        return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
     }
     plan.measure = m.get_flag("cost");
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
     if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
-        let todo = "name a probe or a call; -e none records signals and ends alone";
-        return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled by it", todo));
+        let todo = "name a probe or a call; -e none records only signals and exits";
+        return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
     }
     only_in_kernel(m, &mut plan, &mut why)?;
     plan.limits.text =
         plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
     plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
     only_of_recordings(m, &plan)?;
-    // Before anything is made: a name that is taken must leave nothing behind.
+    // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(m, &mut plan)?;
     let dir = m.get_one::<OsString>("output").map(PathBuf::from);
     let mut wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
@@ -75,7 +75,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         None => {
             for option in ["max-size", "flight"] {
                 if m.contains_id(option) {
-                    return Err(Error::usage(format!("--{option}"), "there is no trace to keep", "name one: -o DIR"));
+                    return Err(Error::usage(format!("--{option}"), "no trace is written", "name one: -o DIR"));
                 }
             }
             None
@@ -84,7 +84,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
             plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && named.is_none();
             plan.fd_details |= plan.fd_names;
-            // Two enablings of a probe have one class, unless they take different things along.
+            // Two enablings of a probe have one class, unless they capture different things.
             let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
             classes.extend(plan.call_captures.iter().map(|c| c.schema));
             classes.sort_by_key(|s| s.id);
@@ -102,11 +102,11 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     Run::through(m, plan, &why, selection, views, keep, named)?.finish(m, started)
 }
 
-/// Refuses options that mean something without a trace only, or with one only.
+/// Refuses options that make sense only without a trace, or only with one.
 fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
     for (option, given) in [("-A", m.get_flag("output-append-mode")), ("-ff", m.get_count("follow") > 1)] {
         if given {
-            return Err(Error::usage(option, "a recording is one trace, and a new one", "leave it out"));
+            return Err(Error::usage(option, "a recording is always one new trace", "leave it out"));
         }
     }
     if m.get_flag("force") && !m.contains_id("output") && !plan.probes.iter().any(|e| replaces_returns(e)) {
@@ -115,7 +115,7 @@ fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Takes the kernel backend where only that can do what is asked.
+/// Selects the kernel backend where only that can do what is asked.
 fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<()> {
     let what = match (plan.probes.first(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
@@ -129,7 +129,7 @@ fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<(
         return refuse("leave out --backend ptrace".into());
     }
     if option("on-full", "block") {
-        return refuse("leave out --on-full block: what finds no room is dropped and counted".into());
+        return refuse("leave out --on-full block: events that do not fit are dropped and counted".into());
     }
     if let Err(why) = rights::kernel_backend_is_usable() {
         return refuse(why);
@@ -150,7 +150,7 @@ fn expressions(m: &ArgMatches) -> impl Iterator<Item = &String> {
     m.get_many::<String>("expr").into_iter().flatten()
 }
 
-/// What of the requests is about calls, as `-e` of trace has it. Without any request, all calls; with other probes alone, none.
+/// The calls in the requests, in the form of `-e` of trace. Without any request, all calls; with other probes alone, none.
 fn calls_of(requests: &[Request]) -> Vec<String> {
     if requests.is_empty() {
         return Vec::new();
@@ -195,13 +195,13 @@ fn config(
         string: show::string_limit(m),
     };
     if config.flight.is_some_and(|n| n < MIN_FLIGHT) {
-        return Err(too_little(m, "flight", MIN_FLIGHT, "too little to keep events in"));
+        return Err(too_little(m, "flight", MIN_FLIGHT, "too small to hold events"));
     }
     // It depends on how many classes of events the trace has.
     if let Some(max) = config.max_size {
         let least = least_size(&config).next_multiple_of(64 << 10);
         if max < least {
-            return Err(too_little(m, "max-size", least, "too little: it bounds all files of the trace"));
+            return Err(too_little(m, "max-size", least, "too small: it limits all files of the trace together"));
         }
     }
     Ok(config)

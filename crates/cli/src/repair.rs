@@ -16,7 +16,7 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     let mut text = String::new();
     for cut in &done.cuts {
         let name = cut.path.file_name().unwrap_or_default().to_string_lossy();
-        text += &format!("{name}: cut off {} bytes behind its last whole packet, at byte {}\n", cut.rest, cut.at);
+        text += &format!("{name}: removed {} bytes after its last whole packet, at byte {}\n", cut.rest, cut.at);
     }
     if done.cuts.is_empty() {
         text += "nothing to repair: every stream ends with a whole packet\n";
@@ -30,8 +30,8 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     match done.damage.places {
         0 => Ok(0),
         n => Err(failed(
-            format!("{n} places in the middle are damaged and stay"),
-            "'trapline report' shows what is around them",
+            format!("{n} places in the middle are damaged and were not repaired"),
+            "'trapline report' shows the events around them",
         )),
     }
 }

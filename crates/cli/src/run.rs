@@ -41,11 +41,11 @@ pub struct Run {
     ends_by: Option<i32>,
     /// `--duration`: when the session ends, ns of the monotonic clock.
     until: Option<u64>,
-    /// It has ended then.
+    /// It has ended at that time.
     in_time: bool,
-    /// Of the recorder, where events are kept.
+    /// The recorder's handle, if there is a recorder.
     monitor: Option<Monitor>,
-    /// What `--where` holds back outside of the kernel.
+    /// What `--where` rejects outside of the kernel.
     tally: Option<Arc<Tally>>,
     /// Whether the files of probes are mapped.
     reach: Option<Reach>,
@@ -54,7 +54,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Carries the plan out to its end.
+    /// Runs the session to its end.
     pub fn through(
         m: &ArgMatches,
         mut plan: Plan,
@@ -80,8 +80,8 @@ impl Run {
         }
         let monitor = keep.as_ref().map(Recorder::monitor);
         let maps = if monitor.is_some() && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
-        // From before the start: the command may send signals, or be sent some, before trapline is back from it, and who
-        // attaches may be interrupted in the midst of it.
+        // From before the start: the command may send or receive signals before trapline returns from starting it, and
+        // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
         let mut source = backend::start(&plan, keep, !views.is_empty())?;
@@ -153,18 +153,21 @@ impl Run {
         for news in news {
             let snapshot = match &news {
                 News::Snapshot(path, n) => Ok(json!({"dir": path.to_string_lossy(), "events": n})),
-                News::Failed(path, e) | News::NoSnapshot(path, e) => {
-                    Err(Error::failed(path.display().to_string(), e.to_string(), "see the recording trapline"))
-                }
+                News::Failed(path, e) | News::NoSnapshot(path, e) => Err(Error::failed(
+                    path.display().to_string(),
+                    e.to_string(),
+                    "see the messages of the recording trapline",
+                )),
             };
             self.tell_snapshot(&snapshot);
             complain(&match news {
                 News::Failed(path, e) => {
-                    let what = "what is there can be read; the command runs on; the rest is counted as dropped";
+                    let what =
+                        "what was written can be read; the command continues; later events are counted as dropped";
                     format!("{}: {} ({what})", path.display(), reason(&e))
                 }
                 News::NoSnapshot(path, e) => {
-                    let what = "no whole snapshot was written; the recording goes on, and the command";
+                    let what = "no complete snapshot was written; the recording and the command continue";
                     format!("{}: {} ({what})", path.display(), reason(&e))
                 }
                 News::Snapshot(path, n) => format!("{}: {n} events", path.display()),
@@ -194,7 +197,7 @@ impl Run {
         }
     }
 
-    /// Says how it went, and passes the command's status on.
+    /// Reports how the session went, and passes the command's status on.
     pub fn finish(mut self, m: &ArgMatches, started: u64) -> Result<u8> {
         let failure = self.pump.source.failure(&self.plan);
         self.pump.end_sinks();
@@ -214,7 +217,7 @@ impl Run {
             None => Stats::gather(&self.pump, &report.losses, &report.missed, started),
             Some(totals) => Stats::kept(totals, &report.losses, &report.missed, started),
         };
-        // The pump has counted what it has seen, a recorder what it has taken.
+        // The pump counts the events that reached it; a recorder counts those that it took.
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };
         stats.add_filtered(unseen, self.pump.selection.expression.as_deref().map(|w| (w, &filtered)));
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
@@ -226,7 +229,7 @@ impl Run {
         self.status(&report)
     }
 
-    /// Adds what `--where` has held back of probes other than calls: their programs count it with their own filters.
+    /// Adds what `--where` rejected of probes other than calls: their programs count it with their own filters.
     fn add_of_probes(&self, report: &Report, filtered: &mut Filtered) {
         let Some(expression) = &self.pump.selection.expression else { return };
         let attached = self.plan.probes.iter().filter(|e| e.point.is_some());
@@ -271,7 +274,7 @@ impl Run {
         if *n > 0 && m.get_count("quiet") == 0 {
             let others = if *n as usize > names.len() { " and others" } else { "" };
             complain(&format!(
-                "{}{others}: not shown, because it has rights that uid {} has not, or may not be read by it (run trapline as root)",
+                "{}{others}: not shown, because it has rights that uid {} lacks, or a file that this user may not read (run trapline as root)",
                 names.join(", "),
                 sys::process::ruid()
             ));
@@ -279,7 +282,7 @@ impl Run {
         let n = report.cut_off;
         if n > 0 {
             complain(&format!(
-                "{n} threads took too long to end: what they did last is missing (--duration has no such limit)"
+                "{n} threads took too long to end: their last events are missing (--duration has no such limit)"
             ));
         }
         if m.get_count("quiet") == 0 {
@@ -312,10 +315,10 @@ impl Run {
         match (&self.plan.target, self.pump.source.command_status()) {
             _ if report.unreadable => Err(Error::failed(
                 "the trace",
-                "it ends here, because its events cannot be read any more",
-                "what is traced runs on; somebody has written to trapline's memory, or trapline is at fault",
+                "it ends here, because its events can no longer be read",
+                "the target continues; another process wrote to trapline's memory, or this is a bug in trapline",
             )),
-            // What could not be written has been said.
+            // The write error has already been reported.
             (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => Ok(125),
             (Target::Pids(_) | Target::All { .. }, _) if !report.killed => Ok(0),
             (_, Some(Change::Exited(code))) => Ok(code as u8),
@@ -324,14 +327,14 @@ impl Run {
             _ if self.stopping => self.ends_by.map_or(Ok(130), die_of),
             _ => Err(Error::failed(
                 "the tracer process was killed",
-                if self.plan.filters() { "the command was killed with it" } else { "the target runs on untraced" },
+                if self.plan.filters() { "the command was killed with it" } else { "the target continues untraced" },
                 "--no-seccomp lets a command survive its tracer",
             )),
         }
     }
 }
 
-/// Ends trapline by a signal, or where that does not kill with the status that a shell makes of it.
+/// Ends trapline by a signal; if the signal does not kill, with the status that a shell would report.
 fn die_of(sig: i32) -> Result<u8> {
     signal::die_of(sig);
     Ok((128 + sig) as u8)
@@ -342,7 +345,7 @@ fn maps_of(target: &Target) -> Maps {
     let mut maps = Maps::new();
     match target {
         Target::Command(_) => maps.watch_children(),
-        // What cannot be looked at cannot be attached to either, and that is said then.
+        // A process that cannot be read cannot be attached to either, and the attach reports that.
         Target::Pids(pids) => pids.iter().for_each(|p| drop(maps.watch_pid(*p))),
         Target::All { .. } => maps.watch_all(),
     }

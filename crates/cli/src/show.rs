@@ -1,4 +1,4 @@
-//! What the command line says of views: the filter, the options, and the views themselves.
+//! Views from the command line: the filter, the options, and the views themselves.
 
 use crate::output::Output;
 use clap::ArgMatches;
@@ -80,7 +80,7 @@ impl Shown {
             t.end(out.buffer());
         }
     }
-    /// Says that there are several threads from the start.
+    /// Expects several threads from the start.
     pub fn expect_several(&mut self) {
         if let Some(v) = &mut self.lines {
             v.expect_several();
@@ -145,7 +145,7 @@ impl Sink for ToOutput {
     }
 }
 
-/// Writes the lines whose turn it is. An event is done when its line is out: it may be lost until then.
+/// Writes the lines whose turn it is. Until its line is written, an event may still be lost.
 fn release(order: &mut Reorder, out: &mut Output) {
     while let Some(held) = order.pop() {
         out.buffer().extend_from_slice(&held.text);
@@ -153,14 +153,14 @@ fn release(order: &mut Reorder, out: &mut Output) {
     }
 }
 
-/// What the session says of its events: what timestamps are made of, and how much of a string was asked for.
+/// What views must know of the session: its clocks, and how much of a string was asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
     /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns.
     pub realtime_offset: i64,
     /// Local time zone: seconds to add to UTC.
     pub utc_offset: i64,
-    /// Bytes shown of a string, where a filter has had more of it captured.
+    /// Bytes shown of a string, where more was captured for a filter.
     pub string: Option<usize>,
 }
 
@@ -188,7 +188,7 @@ pub fn views(m: &ArgMatches, output: &Output, raw: Vec<bool>, kind: Option<&str>
     if order.is_some() && opts.stamp == Stamp::Relative {
         return Err(Error::usage(
             "--sort start",
-            "-r tells the time since the line before",
+            "-r shows the time since the line before",
             "use -ttt, or leave -r out",
         ));
     }

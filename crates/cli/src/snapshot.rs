@@ -1,20 +1,20 @@
-//! `trapline snapshot PID`: a flight recorder writes what it has.
+//! `trapline snapshot PID`: makes a flight recorder write its events.
 
 use clap::ArgMatches;
 use engine::{Error, Result};
 use sys::{proc, signal};
 
-/// What a flight recorder takes for the wish.
+/// The signal that requests a snapshot.
 pub const SIGNAL: i32 = 12;
 
 /// Runs the command.
 pub fn run(m: &ArgMatches) -> Result<u8> {
     let text = m.get_one::<String>("pid").map(String::as_str).unwrap_or_default();
     let Some(pid) = text.parse::<i32>().ok().filter(|p| *p > 0) else {
-        return Err(Error::usage(text, "not a process id", "the one of a 'trapline record --flight'"));
+        return Err(Error::usage(text, "not a process id", "give that of a 'trapline record --flight'"));
     };
     let refuse = |why: &str| Error::failed(format!("process {pid}"), why, "name a 'trapline record --flight -o DIR'");
-    // Anybody else would die of the signal.
+    // The signal would kill any other process.
     let caught = proc::status_field(pid, "SigCgt").ok_or_else(|| refuse("no such process"))?;
     let caught = u64::from_str_radix(caught.trim(), 16).unwrap_or(0);
     if proc::comm(pid).as_deref() != Some(b"trapline") || caught >> (SIGNAL - 1) & 1 == 0 {

@@ -1,6 +1,6 @@
 //! `--stats FILE`: counters as one JSON object.
 //!
-//! `missed` of a probe is what its program tells; where one program stands for many calls, only the total has it.
+//! `missed` of a probe comes from its program; where one program serves many calls, only the total has it.
 
 use engine::backend::stats::{CallCounts, Cost, Counts, Losses, Missed, Spent};
 use engine::pipeline::filter::{Expression, Filtered};
@@ -25,9 +25,9 @@ pub struct Stats {
     pub missed: u64,
     /// From the start of trapline to the first event, ns.
     pub first_event_ns: Option<u64>,
-    /// Events that went for newer ones.
+    /// Events that were overwritten by newer ones.
     pub overwritten: u64,
-    /// Calls that `--where` has held back, by part, and those that lack what it names.
+    /// Calls that `--where` rejected, by part, and those that lack what it names.
     filter: Option<(Value, u64)>,
     probes: Map<String, Value>,
     /// Of probes other than calls, each as it was enabled.
@@ -116,7 +116,7 @@ impl Stats {
                 "filtered": n.filtered,
                 "missed": missed,
             });
-            // Classes of one name differ in what is taken along.
+            // Classes of one name differ in their captures.
             match self.probes.get_mut(&name) {
                 None => drop(self.probes.insert(name, counts)),
                 Some(known) => add(
@@ -133,7 +133,7 @@ impl Stats {
         }
     }
 
-    /// Adds calls that were held back before anybody counted them as seen, and what `--where` has held back in all.
+    /// Adds calls that were rejected before they were counted as seen, and all that `--where` rejected.
     pub fn add_filtered(&mut self, unseen: &Filtered, all: Option<(&Expression, &Filtered)>) {
         for (id, n) in &unseen.classes {
             let Some(schema) = events::registry::by_id(*id) else { continue };
@@ -242,11 +242,11 @@ impl Stats {
         lines
     }
 
-    /// What else belongs into the last line.
+    /// The rest of the last line.
     pub fn more(&self) -> String {
         let mut more = String::new();
         if self.bookkeeping_dropped > 0 {
-            more += &format!(", {} of its own dropped", self.bookkeeping_dropped);
+            more += &format!(", {} of trapline's own dropped", self.bookkeeping_dropped);
         }
         if self.missed > 0 {
             more += &format!(", {} missed", self.missed);

@@ -1,6 +1,6 @@
 //! strace's options that trapline does not have, and what to use instead.
 
-/// What stands in for strace's option `flag`.
+/// What to use instead of strace's option `flag`.
 pub fn equivalent(flag: &str) -> Option<&'static str> {
     let name = flag.split(['=', ' ']).next().unwrap_or(flag);
     Some(match name {

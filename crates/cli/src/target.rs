@@ -1,4 +1,4 @@
-//! What the command line says of targets, backends and limits: the plan.
+//! Targets, backends and limits from the command line: the plan.
 
 use clap::ArgMatches;
 use engine::capture::Limits;
@@ -102,7 +102,7 @@ pub fn bytes(option: &str, s: &str) -> Result<u64> {
     n.checked_mul(unit).filter(|&b| b > 0).ok_or_else(bad)
 }
 
-/// Whose events are wanted.
+/// The target that the command line names.
 pub fn target(m: &ArgMatches) -> Result<Target> {
     let mut pids = Vec::new();
     for list in m.get_many::<String>("attach").into_iter().flatten() {
@@ -148,14 +148,14 @@ pub fn target(m: &ArgMatches) -> Result<Target> {
     }
 }
 
-/// A thread of the kernel is in no call, whatever `/proc` says of it, and never makes one.
+/// Refuses kernel threads: they never make a system call, whatever `/proc` reports.
 fn refuse_kernel_threads(pids: &[i32]) -> Result<()> {
     match pids.iter().find(|pid| sys::proc::is_kernel_thread(**pid)) {
         None => Ok(()),
         Some(pid) => Err(Error::failed(
             format!("-p {pid}"),
-            "a thread of the kernel, which makes no system calls",
-            "name a process; 'trapline list tracepoint:' shows what can be recorded of the kernel",
+            "a kernel thread, which makes no system calls",
+            "name a process; 'trapline list tracepoint:' shows what can be recorded in the kernel",
         )),
     }
 }

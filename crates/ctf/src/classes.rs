@@ -1,4 +1,4 @@
-//! The event classes of trapline as CTF types: what [`events::layout::Layout`] says, in the terms of the format.
+//! The event classes of trapline as CTF types: [`events::layout::Layout`] in the terms of the format.
 //!
 //! Every number has its argument's name; the address of an argument that leads to memory is `NAME_ptr`, and what was
 //! read there is `NAME`, or `NAME` and `NAME_out` where it was read at entry and at exit. Counts of what follows are `NAME_length`
@@ -183,7 +183,7 @@ fn tail(schema: &Schema, spec: &TailSpec, name: &str, out: &mut Vec<Field>) {
     }
 }
 
-/// Without the underscore that keeps a name apart from a keyword: readers leave it out too.
+/// The name without the underscore that distinguishes it from a keyword: readers remove it too.
 fn plain(name: &str) -> &str {
     name.trim_start_matches('_')
 }
@@ -321,7 +321,7 @@ pub(crate) fn has_packets(metadata: &Metadata, format: Format) -> bool {
         && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&packet_context(format)))
 }
 
-/// Which class of a trace is which of this program's: by id, `None` where the trace's class has another layout, or another name.
+/// Maps the classes of a trace to those of this program: by id, `None` where the trace's class has another layout, or another name.
 pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
     let own: std::collections::HashMap<String, EventClass> =
         stream_class().events.into_iter().map(|e| (e.name.clone(), e)).collect();
@@ -386,7 +386,7 @@ fn captured(base: u16, class: &EventClass) -> Option<u16> {
     for f in fields {
         let own = |name: &str| base.args.iter().any(|a| plain(a.name) == name);
         let Some(name) = f.name.strip_suffix("_ptr").filter(|name| !own(name)) else { continue };
-        // An argument may be called so, too.
+        // An argument may have this name too.
         let Some(read) = find(name) else { continue };
         let ty = pointed(read, find(&format!("{name}_count")).is_some())?;
         captures.push(events::dynamic::Field { name: name.into(), ty });
@@ -395,7 +395,7 @@ fn captured(base: u16, class: &EventClass) -> Option<u16> {
     (event_class(schema).fields == class.fields).then_some(schema.id)
 }
 
-/// What an address leads to, by the type of what was read there.
+/// The type of a captured address, by the type of the memory that was read there.
 fn pointed(ty: &Type, counted: bool) -> Option<events::types::Type> {
     use events::types::{StrKind, Type as T};
     Some(match ty {

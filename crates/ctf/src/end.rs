@@ -2,19 +2,19 @@
 //!
 //! ```text
 //! trapline 1
-//! overwritten 0                                   events that went for newer ones
+//! overwritten 0                                   events that were overwritten by newer ones
 //! clamped 0                                       events whose time was set to that of the event before them
 //! failed No space left on device                  why nothing more was written
 //! stream cpu_0 id 0 packets 3 events 120 discarded 4 taken 124 unwritten 4
 //! taken syscall:read 57                           events of a probe that the recorder took
 //! unwritten syscall:read 4                        those of them that could not be written
-//! dropped syscall:read 9                          events of a probe that found a ring full, so that the recorder never had them
+//! dropped syscall:read 9                          events of a probe that found a ring full and never reached the recorder
 //! enabling 9 0 0 0 uprobe:./small:twice           what a program in the kernel counted
 //! ```
 //!
-//! It exists from the moment on at which the recording has ended. Traces of the first version have no `stream`, `unwritten`,
-//! `dropped` and `failed` lines. A line or a word that is not known is passed over. What a reader needs most comes first:
-//! where there is no room for all of it, the rest is left out by whole lines.
+//! It is written when the recording ends. Traces of version 1 have no `stream`, `unwritten`,
+//! `dropped` and `failed` lines. Unknown lines and words are skipped. What a reader needs most comes first:
+//! where there is no room for all of it, the last lines are omitted.
 
 use crate::format::Format;
 use events::StreamId;
@@ -31,7 +31,7 @@ pub const LINE: u64 = 224;
 /// What a recorder counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// Events that went for newer ones.
+    /// Events that were overwritten by newer ones.
     pub overwritten: Option<u64>,
     /// Events whose time was set to that of the event before them.
     pub clamped: Option<u64>,
@@ -54,7 +54,7 @@ pub struct End {
 pub struct StreamEnd {
     /// The name of its file, without the number of a part.
     pub name: String,
-    /// Which stream: written as its number.
+    /// The stream, written as its number.
     pub id: StreamId,
     /// Packets that are in its files.
     pub packets: u64,
@@ -84,7 +84,7 @@ impl End {
         lines.iter().map(|l| l.replace('\n', "?") + "\n").collect()
     }
 
-    /// Reads a record of a trace of this version of the format; `None` where it is none.
+    /// Reads a record of a trace of this version of the format; `None` if the text is not a record.
     pub fn parse(text: &str, format: Format) -> Option<End> {
         let mut lines = text.lines();
         lines.next().filter(|l| *l == FIRST)?;
@@ -106,7 +106,7 @@ impl End {
         Some(end)
     }
 
-    /// Events that must be in the files; `None` where the record does not say it.
+    /// Events that must be in the files; `None` where the record does not have the number.
     pub fn events(&self) -> Option<u64> {
         let sum = |all: &[(String, u64)]| all.iter().fold(0u64, |n, (_, m)| n.saturating_add(*m));
         if !self.streams.is_empty() {

@@ -31,7 +31,7 @@ const O_NONBLOCK: i32 = 0o4_000;
 /// An open directory.
 #[derive(Debug)]
 pub struct Folder {
-    /// As the user has named it: for messages only.
+    /// The path that the user gave: for messages only.
     path: PathBuf,
     /// Where names are looked up: below `/proc/self/fd`, or below `path` where there is no `/proc`.
     base: PathBuf,
@@ -41,7 +41,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a directory that the user has named, which may be a symbolic link to one.
+    /// Opens a directory that the user gave, which may be a symbolic link to one.
     ///
     /// # Errors
     /// What open(2) says.
@@ -96,7 +96,7 @@ impl Folder {
         }
     }
 
-    /// Refuses where names cannot be looked up through the descriptor: reading may go by the path, writing may not.
+    /// Fails where names cannot be looked up through the descriptor: reading may use the path instead, writing may not.
     ///
     /// # Errors
     /// There is no `/proc`.
@@ -104,11 +104,11 @@ impl Folder {
         if self.held {
             Ok(self)
         } else {
-            Err(io::Error::other("/proc is not mounted, without which it cannot be held"))
+            Err(io::Error::other("/proc is not mounted, and writing to a trace needs it"))
         }
     }
 
-    /// Where it is, as the user has named it.
+    /// The path that the user gave.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -133,7 +133,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// What is known of a name, of a symbolic link itself.
+    /// The metadata of a name; of a symbolic link, its own.
     ///
     /// # Errors
     /// What lstat(2) says.
@@ -219,7 +219,7 @@ fn id(meta: &io::Result<Metadata>) -> Option<(u64, u64)> {
     meta.as_ref().ok().map(|m| (m.dev(), m.ino()))
 }
 
-/// Opens a regular file of which only the last part of the path may be anybody's: it is not followed where it is a link.
+/// Opens a regular file whose name may be hostile: a symbolic link in the last part of the path is not followed.
 ///
 /// # Errors
 /// A symbolic link, or anything else that is no regular file; what open(2) says.

@@ -25,9 +25,9 @@ pub struct Unknown(pub i64);
 /// Where the environment of a trace has the version.
 pub const KEY: &str = "trace_format";
 
-/// The stream of what processes have mapped, in version 1.
+/// The number of the stream of mappings, in version 1.
 const MAPS: u64 = u32::MAX as u64 - 1;
-/// The stream of what trapline writes itself, in version 1.
+/// The number of the stream of trapline's own events, in version 1.
 const TRACER: u64 = u32::MAX as u64;
 
 impl Format {
@@ -45,7 +45,7 @@ impl Format {
     /// The version of a trace of trapline.
     ///
     /// # Errors
-    /// One that is not known.
+    /// A version that this trapline does not know.
     pub fn of(metadata: &Metadata) -> Result<Format, Unknown> {
         match metadata.env_int(KEY) {
             None | Some(1) => Ok(Format::V1),
@@ -62,7 +62,7 @@ impl Format {
         }
     }
 
-    /// The stream with this number; none where there cannot be one. In version 1 the lower 16 bits are the processor, the upper 16
+    /// The stream with this number; `None` where the number is invalid. In version 1 the lower 16 bits are the processor, the upper 16
     /// the enabling.
     pub fn stream(self, number: u64) -> Option<StreamId> {
         match (self, number) {

@@ -1,4 +1,4 @@
-//! Names for the values of flags, which CTF cannot say well: an enumeration shows an OR of two as unknown.
+//! Names for the values of flags, which CTF cannot express well: an enumeration shows an OR of two as unknown.
 //!
 //! `DIR/.trapline/labels.json`: `{"fields": {"syscall:openat": {"flags": "open"}, …}, "tables": {"open": {"kind": "flags",
 //! "values": [["O_RDWR", 2, 3], …]}, …}}`. A value is a name, a number, and the bits that are compared. Readers of other

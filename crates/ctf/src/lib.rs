@@ -1,4 +1,4 @@
-//! Traces in the Common Trace Format (CTF) 1.8: a directory with a text file `metadata`, which says what the bytes mean, and
+//! Traces in the Common Trace Format (CTF) 1.8: a directory with a text file `metadata`, which describes the bytes, and
 //! data streams, which are packets of events.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! What a trace's metadata says: types, event classes, stream classes, clocks. Versions of the format differ in how they print
+//! The contents of a trace's metadata: types, event classes, stream classes, clocks. Versions of the format differ in how they print
 //! this, not in this.
 
 /// Deepest nesting of types that is read.
@@ -129,7 +129,7 @@ pub enum Type {
     Struct(StructType),
     /// So many elements.
     Array(Box<Type>, u64),
-    /// As many elements as the field of that path says.
+    /// As many elements as the value of the field at that path.
     Sequence(Box<Type>, Path),
     /// One of several types: the one whose name is the label of the enumeration at that path.
     Variant(Path, Vec<Field>),

@@ -11,7 +11,7 @@
 //!  └───┴─────┴────────┴──┴────────┴────────
 //! ```
 //!
-//! In the first version of the format 4 reserved bytes and the events follow `cpu`, and the instance says which stream it is
+//! In the first version of the format 4 reserved bytes and the events follow `cpu`, and the instance is the number of the stream
 //! ([`crate::format::Format::stream`]).
 //!
 //! Little-endian; times in ns of the monotonic clock, sizes in bits. Events start on 8 bytes. Within a stream no event is older
@@ -63,24 +63,24 @@ pub struct Info {
     pub discarded: u64,
 }
 
-/// The bytes are no packet of a trace of trapline.
+/// Why bytes are not a packet of a trace of trapline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPacket {
     /// Too short for a header.
-    #[error("the file ends within the head of a packet")]
+    #[error("the file ends within a packet header")]
     Short,
-    /// Another magic number.
+    /// The magic number is another one.
     #[error("not a packet: its magic number is {0:#x}")]
     Magic(u32),
-    /// There is no such stream.
-    #[error("a packet of the stream {0:#x}, which cannot be")]
+    /// The stream's number is invalid.
+    #[error("a packet of stream {0:#x}, which cannot exist")]
     Stream(u64),
     /// The sizes contradict each other.
     #[error("a packet of {packet} bits has {content} bits of content")]
     Size {
-        /// Its content, bits.
+        /// The size of its content, bits.
         content: u64,
-        /// Itself, bits.
+        /// The size of the packet, bits.
         packet: u64,
     },
 }
@@ -189,7 +189,7 @@ impl PacketWriter {
         self
     }
 
-    /// Appends an event, and says whether the packet should be closed now.
+    /// Appends an event. Returns whether the packet should be closed now.
     pub fn push(&mut self, event: &[u8]) -> bool {
         let Some(time) = event.first_chunk::<8>().map(|b| u64::from_le_bytes(*b)) else { return false };
         if self.bytes.is_empty() {
@@ -232,7 +232,7 @@ impl PacketWriter {
         Packet { stream: self.info.stream, bytes, events: std::mem::take(&mut self.events) }
     }
 
-    /// The clock has come to `now` without events.
+    /// Notes that the time is `now`, without an event.
     pub fn advance(&mut self, now: u64) {
         if self.bytes.is_empty() {
             self.info.end = self.info.end.max(now);
@@ -244,7 +244,7 @@ impl PacketWriter {
         self.info.discarded
     }
 
-    /// So many events of this stream were lost so far.
+    /// Sets how many events of this stream were lost so far.
     pub fn set_discarded(&mut self, n: u64) {
         self.info.discarded = self.info.discarded.max(n);
     }

@@ -286,7 +286,7 @@ fn integer(int: &IntType, trace: ByteOrder) -> String {
     out + " }"
 }
 
-/// A name that says all of an integer type, so that equal names are equal types.
+/// A name that contains all properties of an integer type, so that equal names are equal types.
 fn alias_name(int: &IntType, trace: ByteOrder) -> String {
     let letters = match (int.base, int.signed) {
         (Base::Decimal, false) => "u",

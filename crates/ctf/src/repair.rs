@@ -1,8 +1,8 @@
-//! Cuts off what a killed recording, a crash of the machine or a truncated copy has left after the last whole packet of a
-//! stream, for readers that refuse a file with a truncated packet. The one thing that changes a trace that has been written.
+//! Removes what a killed recording, a crash of the machine or a truncated copy has left after the last whole packet of a
+//! stream, for readers that refuse a file with a truncated packet. Nothing else changes a trace that has been written.
 //!
-//! Only the ends of files are cut that are regular, belong to the caller and begin as the streams of this trace do. Nothing else is
-//! touched and nothing is recorded: what was lost is missing afterwards as it was before.
+//! Only regular files that belong to the caller and begin like the streams of this trace are truncated. Nothing else is
+//! changed: what was lost is reported as missing after a repair too.
 
 use crate::folder::{Folder, reason};
 use crate::native::{Damages, Data, Truncated};
@@ -23,13 +23,13 @@ pub struct Repaired {
     pub damage: Damages,
 }
 
-/// How often the lock is tried: whoever reads the trace holds it for a moment.
+/// How often the lock is tried: a reader of the trace holds it for a moment.
 const TRIES: u32 = 20;
 
 /// Repairs the trace in `dir`, which must belong to the user `owner`.
 ///
 /// # Errors
-/// In words: what `dir` is instead, who else owns it, that a recording goes on, what could not be read or cut.
+/// A message: `dir` is not a trace, belongs to another user, is still being recorded, or could not be read or truncated.
 pub fn repair(dir: &Path, owner: u32) -> Result<Repaired, String> {
     let folder = Folder::open_itself(dir).and_then(Folder::writable).map_err(|e| reason(&e))?;
     folder.check_owner(owner).map_err(|e| reason(&e))?;
@@ -50,7 +50,7 @@ pub fn repair(dir: &Path, owner: u32) -> Result<Repaired, String> {
     Ok(Repaired { damage: data.damage(), cuts: data.truncated })
 }
 
-/// Keeps everybody else from writing; a copy without the recorder's own directory has no lock, and no writer.
+/// Locks out all other writers; a copy without the recorder's own directory has no lock, and no writer.
 fn lock(folder: &Folder) -> Result<Option<File>, String> {
     let lock = match trace::lock_of(folder) {
         Ok(lock) => lock,
@@ -63,7 +63,7 @@ fn lock(folder: &Folder) -> Result<Option<File>, String> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    Err("a recording into it goes on".into())
+    Err("it is still being recorded".into())
 }
 
 fn cut(folder: &Folder, name: &OsStr, truncated: &Truncated, owner: u32) -> io::Result<()> {
@@ -73,7 +73,7 @@ fn cut(folder: &Folder, name: &OsStr, truncated: &Truncated, owner: u32) -> io::
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     if meta.len() != truncated.at + truncated.rest {
-        return Err(io::Error::other("it has changed meanwhile"));
+        return Err(io::Error::other("it has changed in the meantime"));
     }
     file.set_len(truncated.at)?;
     file.sync_all()

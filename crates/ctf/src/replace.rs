@@ -1,7 +1,7 @@
 //! Removes a trace of trapline from a directory, to make room for another one.
 //!
-//! First everything is looked at, then it is removed: the directory must hold what a recorder writes and nothing else. No link is
-//! followed, and none is removed: where there is one, all stays.
+//! Everything is checked before anything is removed: the directory must hold what a recorder writes and nothing else. No link is
+//! followed, and none is removed: if there is one, nothing is removed.
 
 use crate::folder::{Folder, reason};
 use crate::packet::{SIGN, sign};
@@ -19,7 +19,7 @@ const OWN_FILES: [&str; 5] = ["lock", "end", "end.new", "metadata", "labels.json
 /// does not exist, or is empty, is left as it is.
 ///
 /// # Errors
-/// In words: what is in it beside a trace, who else owns it, that a recording goes on, what could not be removed.
+/// A message: there are other files in it, it belongs to another user, is still being recorded, or could not be removed.
 pub fn clear(dir: &Path, owner: u32) -> Result<(), String> {
     let folder = match Folder::open_itself(dir).and_then(Folder::writable) {
         Ok(folder) => folder,
@@ -44,7 +44,7 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
     let alone = |name: &OsStr| format!("it is not a trace of trapline alone: {} is in it", name.to_string_lossy());
     folder.check_owner(owner).map_err(words)?;
     if trace::lock_of(folder).is_ok_and(|l| l.try_lock_shared().is_err()) {
-        return Err("a recording into it goes on".into());
+        return Err("it is still being recorded".into());
     }
     let sign = sign_of(folder);
     let mut found = Contents::default();
@@ -74,7 +74,7 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
     Ok(found)
 }
 
-/// What every packet of the trace begins with; none where its metadata says that it is none of trapline's.
+/// The bytes that every packet of the trace begins with; `None` if its metadata is not from trapline.
 fn sign_of(folder: &Folder) -> Option<[u8; SIGN]> {
     let metadata = generic::read_metadata(folder).ok().filter(|m| matches!(trace::native_format(m), Ok(Some(_))))?;
     metadata.uuid.as_ref().map(sign)

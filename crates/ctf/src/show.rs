@@ -7,7 +7,7 @@ use std::fmt::Write;
 use crate::generic::{Event, Item, Value};
 use crate::model::{Base, Metadata};
 
-/// Fields of a packet's context that say nothing of the event.
+/// Fields of a packet's context that are not about the event.
 const OF_THE_PACKET: &[&str] =
     &["timestamp_begin", "timestamp_end", "content_size", "packet_size", "events_discarded", "packet_seq_num"];
 
@@ -110,7 +110,7 @@ impl Lines {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// `host:program:(pid) `, as far as the environment says it.
+/// `host:program:(pid) `, as far as the environment has them.
 fn origin(out: &mut String, metadata: &Metadata) {
     let before = out.len();
     for name in ["hostname", "procname"] {
@@ -242,7 +242,7 @@ fn elements<T>(out: &mut String, all: impl Iterator<Item = T>, mut one: impl FnM
 
 /// Appends an event as an object of JSON, without a newline: `time` in nanoseconds, `name`, `packet`, `context` and `fields`.
 /// Text that is not UTF-8 and arrays of bytes are `{"bytes":"00ff"}`, enumerations `{"value":1,"labels":["A"]}`, variants an
-/// object with the chosen option, numbers that JSON cannot say strings.
+/// object with the chosen option, numbers that JSON cannot represent are strings.
 pub fn json(out: &mut String, metadata: &Metadata, event: &Event) {
     out.push('{');
     if let Some(time) = event.time {

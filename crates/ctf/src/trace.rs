@@ -20,7 +20,7 @@ pub struct Trace {
     pub dir: PathBuf,
     /// Its metadata.
     pub metadata: Metadata,
-    /// Which class of it is which of this program's.
+    /// The class of this program for each of its classes.
     pub known: Vec<Option<u16>>,
     /// Its packets.
     pub data: Data,
@@ -39,7 +39,7 @@ pub struct Missing {
     pub stream: String,
     /// Packets.
     pub packets: u64,
-    /// Events in them, where the recorder has said how many there were.
+    /// Events in them, where the recorder has counted them.
     pub events: Option<u64>,
 }
 
@@ -55,8 +55,8 @@ impl Trace {
             && data.damage().places == 0
     }
 
-    /// Events that were lost before they could be stored, over all streams: what the packets say, or the end record, which knows of
-    /// streams and packets that are not there.
+    /// Events that were lost before they could be stored, over all streams: the counters of the packets, or of the end record, which includes
+    /// streams and packets that are missing.
     pub fn discarded(&self) -> u64 {
         let said = self.end.iter().flat_map(|e| &e.streams).fold(0u64, |n, s| n.saturating_add(s.discarded));
         self.data.discarded().max(said)
@@ -68,7 +68,7 @@ impl Trace {
 pub enum Found {
     /// A trace of trapline whose classes are this program's.
     Native(Box<Trace>),
-    /// A trace of another tracer, or of a trapline with other classes: to be read by what its metadata says.
+    /// A trace of another tracer, or of a trapline with other classes: to be read by its metadata.
     Foreign,
 }
 
@@ -97,13 +97,13 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
     let (Some(format), Some(uuid), false) = (format, metadata.uuid, known.is_empty()) else {
         return Ok(Found::Foreign);
     };
-    // Asked before the files are looked at: what was written in between is not a truncated packet. Held only while it is looked at.
+    // Tested before the files are read: what is written in between is not a truncated packet. The lock is held only for the test.
     let lock = lock_of(&folder);
     let locked = lock.as_ref().is_ok_and(|l| l.try_lock_shared().is_err());
     let mut data = Data::open(&folder, &uuid, format)?;
     let end = end_of(&folder, format);
     if locked && end.is_some() {
-        // Whoever has written the end writes no more; but something may have come before it, after the files were looked at.
+        // After the end record nothing more is written, but packets may have been written before it, after the files were read.
         data = Data::open(&folder, &uuid, format)?;
     }
     let live = locked && end.is_none();

@@ -25,7 +25,7 @@ pub trait Memory {
     fn read(&mut self, addr: u64, buf: &mut [u8]) -> usize;
 }
 
-/// How much is read.
+/// Limits on what is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a string or buffer (`-s`).
@@ -69,7 +69,7 @@ pub fn tails(call: &Call<'_>, mem: &mut impl Memory, limits: Limits, mut caps: u
     for spec in call.layout.tails.iter().filter(|t| t.out == exit) {
         let i = usize::from(spec.arg);
         let wanted = call.schema.resolve(i, call.args).filter(|(ty, dir)| {
-            // Of a scatter read that failed, where it would have gone is still of interest.
+            // Of a scatter read that failed, the addresses are still of interest.
             let always = exit && matches!(ty, Type::Iov(_) | Type::Msghdr) && dir.reads_out();
             always || wants(*dir, call.result)
         });
@@ -83,7 +83,7 @@ pub fn tails(call: &Call<'_>, mem: &mut impl Memory, limits: Limits, mut caps: u
             out.truncate(at);
             encode::empty_tail(out, spec.shape);
         }
-        // The entry's verdict stands for inout arguments; a fault at exit shows as an empty tail.
+        // For inout arguments the capture bits of the entry count; a fault at exit shows as an empty tail.
         if i < 6 && caps >> (2 * i) & 3 == 0 {
             caps |= u16::from(cap.bits()) << (2 * i);
         }

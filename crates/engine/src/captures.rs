@@ -1,9 +1,9 @@
-//! What events have beside the probe's arguments: stacks and names.
+//! What events have in addition to the probe's arguments: stacks and thread names.
 
 use events::dynamic;
 use events::types::{StrKind, Type};
 
-/// What events capture beside the probe's arguments.
+/// What events capture in addition to the probe's arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// Frames of the kernel's stack; 0: none.
@@ -26,7 +26,7 @@ impl Captures {
         all.into_iter().filter(|(.., wanted)| *wanted).map(|(name, ty, _)| (name, ty)).collect()
     }
 
-    /// What either asks for.
+    /// The union of both: the larger number of frames of each stack.
     pub fn join(self, other: Captures) -> Captures {
         Captures {
             kstack: self.kstack.max(other.kstack),

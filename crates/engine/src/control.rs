@@ -1,4 +1,4 @@
-//! Orders to a session that runs: stop, start, other calls, probes and processes, and the question for its state.
+//! The orders that a running session takes: stop, start, select other calls, probes and processes, report its state.
 //!
 //! ```text
 //! front end ── Order ──► Preparer ──► ControlChannel ──► drain thread (kernel), between two rounds ── State ──► front end
@@ -8,8 +8,8 @@
 //! A [`Preparer`] stays with the front end: it loads and attaches programs, which takes time and capabilities that the drain thread
 //! does not have.
 //!
-//! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could hold
-//! events back.
+//! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could make
+//! programs skip events.
 
 use crate::backend::stats::{CallCounts, Counts, Losses, Missed};
 use crate::enabling::Enabling;
@@ -49,23 +49,23 @@ pub trait Preparer: Send {
 /// What is asked for.
 #[derive(Debug)]
 pub enum Order {
-    /// Calls, signals and probes are not recorded from now on; who is whose child is.
+    /// Stop: calls, signals and probes are not recorded from now on, but forks, execs and exits are.
     Stop,
-    /// They are again.
+    /// Start: they are recorded again.
     Start,
-    /// These calls are recorded from now on, and no others.
+    /// Select: these calls are recorded from now on, and no others.
     Select(Calls),
-    /// These are the enablings of calls from now on, and the filters of these calls are evaluated outside of the backend.
+    /// Filter: these are the enablings of calls from now on; the filters of the second set of calls are evaluated outside of the backend.
     Filter(Vec<CallEnabling>, Calls),
-    /// This probe, which is no call, is recorded too from now on.
+    /// Enable: this probe, which is not a call, is recorded too from now on.
     Enable(Addition),
-    /// The probe with this number, among those that are attached, is not recorded any more.
+    /// Disable: the probe with this number, among the attached ones, is no longer recorded.
     Disable(usize),
-    /// This process, with all its threads and with what it starts, is traced from now on.
+    /// Attach: this process, with all its threads and the processes that it starts, is traced from now on.
     Attach(i32),
-    /// It is not traced any more.
+    /// Detach: this process is no longer traced.
     Detach(i32),
-    /// What state the session is in.
+    /// Status: report the state of the session.
     Status,
 }
 
@@ -78,7 +78,7 @@ pub struct Stream {
     pub used: u64,
     /// Bytes of room.
     pub size: u64,
-    /// Events that found it full.
+    /// Events that were dropped because it was full.
     pub dropped: u64,
 }
 
@@ -120,7 +120,7 @@ impl ControlChannel {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has an order carried out.
+    /// Leaves an order and waits for the answer.
     ///
     /// # Errors
     /// It cannot be carried out; the session has ended, or has not answered in time.
@@ -141,12 +141,12 @@ impl ControlChannel {
         pending.answer.take().unwrap_or_else(|| Err(ended()))
     }
 
-    /// The order that waits, if any. The drain thread only.
+    /// The waiting order, if any. Only the drain thread calls this.
     pub fn take(&self) -> Option<Order> {
         self.pending().order.take()
     }
 
-    /// Answers it.
+    /// Answers the order.
     pub fn answer(&self, answer: Result<State>) {
         self.pending().answer = Some(answer);
         self.answered.notify_all();

@@ -1,4 +1,4 @@
-//! What can leave functions otherwise than by returning, in the files that make up a program.
+//! What can leave functions without returning, in the files that make up a program.
 
 use crate::modules::{self, Module};
 use std::path::{Path, PathBuf};
@@ -14,26 +14,26 @@ pub struct Danger {
 }
 
 impl Danger {
-    /// Of the first of some files that has means to.
+    /// The danger in the first of some files that has one.
     fn among(modules: impl Iterator<Item = Module>) -> Option<Danger> {
         modules.into_iter().find_map(|m| Some(Danger { means: m.means()?, path: m.path }))
     }
 
-    /// Of a file and what it is linked with.
+    /// The danger in a file and the libraries that it is linked with.
     pub fn of_file(path: &Path) -> Option<Danger> {
         Danger::among(modules::of_file(path).into_iter())
     }
 
-    /// Of what a process has mapped.
+    /// The danger in the files that a process has mapped.
     pub fn of_process(pid: i32) -> Option<Danger> {
         Danger::among(modules::of_process(pid).into_iter())
     }
 
-    /// What would happen to the program.
+    /// What a return probe would do to the program.
     fn outcome(&self) -> &'static str {
         match self.means {
             Means::Exception(_) | Means::Unknown => "an exception that leaves it would abort the program",
-            Means::ThreadEnd(_) => "a thread that ends in it would leave out the cleanup of its callers",
+            Means::ThreadEnd(_) => "a thread that ends in it would skip the cleanup of its callers",
             Means::OtherStack(_) | Means::Go => "a switch of stacks in it would kill the program",
         }
     }

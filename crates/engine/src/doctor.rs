@@ -1,4 +1,4 @@
-//! What this machine allows, and why not.
+//! What works on this machine, and why the rest does not.
 
 use crate::plan::Backend;
 use crate::rights;
@@ -10,11 +10,11 @@ use sys::{caps, proc, process, seccomp};
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was examined.
     pub what: String,
     /// Whether it works.
     pub ok: bool,
-    /// What that means, and what would change it.
+    /// What the result means, and what would change it.
     pub detail: String,
 }
 
@@ -22,7 +22,7 @@ fn finding(what: &str, ok: bool, detail: impl Into<String>) -> Finding {
     Finding { what: what.into(), ok, detail: detail.into() }
 }
 
-/// Looks at the machine.
+/// Examines the machine.
 pub fn examine() -> Vec<Finding> {
     let root = process::euid() == 0;
     let held = caps::effective().unwrap_or(0);
@@ -40,7 +40,7 @@ pub fn examine() -> Vec<Finding> {
         "seccomp filter",
         filter,
         if filter {
-            "calls that are not selected run free (trace -e …)"
+            "calls that are not selected run without a stop (trace -e …)"
         } else {
             "this kernel has no RET_TRACE: every call stops, selected or not"
         },
@@ -51,7 +51,7 @@ pub fn examine() -> Vec<Finding> {
         if can_ptrace {
             "all of /proc can be read"
         } else {
-            "only your own processes can be looked at (run as root for all)"
+            "only your own processes can be read (run as root for all)"
         },
     ));
     let found = probe::features();
@@ -81,7 +81,7 @@ fn capabilities(held: u64) -> Finding {
     let said = |(name, bit): (&str, u64)| format!("{name} {}", if held & bit != 0 { "yes" } else { "no" });
     let mut detail = all.map(said).join(", ");
     if !may_bpf(held) {
-        detail += " (run as root; or setcap cap_bpf,cap_perfmon+ep on trapline: whoever may run it sees what ptrace would let him see)";
+        detail += " (run as root; or setcap cap_bpf,cap_perfmon+ep on trapline: users who may run it see what ptrace would let them see)";
     } else if process::ruid() != 0 {
         detail += "; not for root: your own tasks as far as ptrace would allow it, no -a; setuid programs and those that you may not \
                    read are let go; no stacks, functions or addresses of the kernel, and few tracepoints";
@@ -89,7 +89,7 @@ fn capabilities(held: u64) -> Finding {
     finding("capabilities for bpf(2)", may_bpf(held), detail)
 }
 
-/// The kernel's switches: they matter to those without the capabilities, and one of them to all but root.
+/// The kernel's settings (sysctl): they matter to users without the capabilities, and one of them to all but root.
 fn switches(capable: bool) -> [Finding; 2] {
     let bpf = proc_number("unprivileged_bpf_disabled");
     let perf = proc_number("perf_event_paranoid");
@@ -97,22 +97,18 @@ fn switches(capable: bool) -> [Finding; 2] {
     let told = |value: Option<i64>, bars: bool, what: &str| {
         let value = value.map_or("not there".to_string(), |v| v.to_string());
         match (capable, bars) {
-            (true, _) => format!("{value}: of no matter with these capabilities"),
+            (true, _) => format!("{value}: has no effect with these capabilities"),
             (false, true) => format!("{value}: {what}"),
-            (false, false) => format!("{value}: tracing programs need the capabilities even so"),
+            (false, false) => format!("{value}: tracing programs need the capabilities anyway"),
         }
     };
     let (no_bpf, no_perf) = (bpf.is_some_and(|v| v > 0), perf.is_some_and(|v| v > -1));
     [
-        finding(
-            "kernel.unprivileged_bpf_disabled",
-            capable || !no_bpf,
-            told(bpf, no_bpf, "bpf(2) is for CAP_BPF only"),
-        ),
+        finding("kernel.unprivileged_bpf_disabled", capable || !no_bpf, told(bpf, no_bpf, "bpf(2) needs CAP_BPF")),
         finding(
             "kernel.perf_event_paranoid",
             shut_out.is_ok() && (capable || !no_perf),
-            shut_out.err().unwrap_or_else(|| told(perf, no_perf, "tracepoints are for CAP_PERFMON only")),
+            shut_out.err().unwrap_or_else(|| told(perf, no_perf, "tracepoints need CAP_PERFMON")),
         ),
     ]
 }
@@ -140,18 +136,18 @@ fn bpf(found: &Features) -> Vec<Finding> {
             "pidfds of threads",
             &found.thread_pidfd,
             "-p reaches every thread",
-            "-p of the kernel backend reaches every thread from the initial pid namespace only, else first threads (Linux 6.9)",
+            "-p of the kernel backend reaches every thread only in the initial pid namespace, elsewhere only first threads (needs Linux 6.9)",
         ),
     ]
 }
 
 fn tracefs() -> Finding {
-    let without = "all calls' tracepoints are used for a few calls, too";
+    let without = "even a few selected calls use the tracepoints of all calls";
     match sys::tracefs::place() {
         Ok(Place::Mounted(dir)) => finding("tracefs", true, format!("{dir} can be read: tracepoints of single calls")),
         Ok(place) => finding("tracefs", true, format!("{place}: tracepoints of single calls")),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            finding("tracefs", false, format!("only root may look: {without}"))
+            finding("tracefs", false, format!("only root may read it: {without}"))
         }
         Err(e) => finding("tracefs", false, format!("{e} (mount -t tracefs tracefs /sys/kernel/tracing): {without}")),
     }

@@ -50,16 +50,16 @@ impl Request {
         if !quoting::is_closed(&rest[..blank.unwrap_or(rest.len())]) {
             return Err(Error::usage(
                 format!("-e {text}"),
-                "a quote in it has no end",
+                "a quote in it is not closed",
                 "PROVIDER:\"NAME, WITH BLANKS\"",
             ));
         }
-        // A filter stands between slashes that have a blank outside, so that paths can be told from it.
+        // A filter is between slashes with a blank outside, which distinguishes it from a path.
         if let Some(from) = quoting::find(rest, |rest| rest.starts_with(" /")) {
             let behind = &rest[from + 2..];
             let to = behind.rfind('/').filter(|to| behind[to + 1..].is_empty() || behind[to + 1..].starts_with(' '));
             let Some(to) = to else {
-                return Err(Error::usage(format!("-e {text}"), "its filter has no end", "PROBE /FILTER/ kstack"));
+                return Err(Error::usage(format!("-e {text}"), "its filter is not closed", "PROBE /FILTER/ kstack"));
             };
             request.filter = Some(behind[..to].trim().to_string());
             request.captures(text, &behind[to + 1..])?;
@@ -140,7 +140,7 @@ pub enum Source {
     Text {
         /// The argument.
         address: Number,
-        /// Of the process.
+        /// The address is in the process, not in the kernel.
         of_process: bool,
     },
     /// The characters at a location.
@@ -151,7 +151,7 @@ pub enum Source {
     KernelStack(u8),
     /// Return addresses in the process: so many at most.
     UserStack(u8),
-    /// It is not shown to whoever has started the session: 0, or an empty string.
+    /// Hidden from the user who started the session: 0, or an empty string.
     Hidden {
         /// It is a string.
         text: bool,
@@ -159,13 +159,13 @@ pub enum Source {
 }
 
 impl Source {
-    /// What is shown of it to whoever may not see it.
+    /// What a user who may not see it gets instead.
     fn hidden(&self) -> Source {
         Source::Hidden { text: !matches!(self, Source::Number(_) | Source::Hidden { text: false }) }
     }
 }
 
-/// What is captured beside the arguments of a call.
+/// What is captured in addition to the arguments of a call.
 #[derive(Clone, Debug)]
 pub struct CallCaptures {
     /// The class of its events: the call's, with captures.
@@ -194,7 +194,7 @@ pub struct Enabling {
     pub missing: Vec<String>,
     /// Its events do not say in which task they happened.
     pub anonymous: bool,
-    /// How it may harm the program, though that was forced ([`crate::returns`]).
+    /// How it may harm the program, which the user accepted with `--force` ([`crate::returns`]).
     pub danger: Option<String>,
 }
 
@@ -270,7 +270,7 @@ pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<V
             }
             for ready in ready {
                 if ready.point.is_address() && matches!(target, Target::All { .. }) {
-                    let why = "an address is that of one program, and -a is for all";
+                    let why = "an address belongs to one process, and -a traces all of them";
                     return Err(Error::usage(format!("-e {name}"), why, "use -p PID, or a command"));
                 }
                 all.push(of(ready, wanted)?);
@@ -280,8 +280,8 @@ pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<V
     Ok(all)
 }
 
-/// Gives enablings the filter of `--where` beside their own: both must hold. Those that lack what it names are left out. What a session
-/// says of its own begin and end is not filtered.
+/// Adds the filter of `--where` to each enabling's own: both must hold. Enablings that lack what it names are removed. What a session
+/// reports about its own begin and end is not filtered.
 ///
 /// # Errors
 /// A filter that asks for what the session's user may not see, or that differs among probes which share a program.
@@ -384,7 +384,7 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
     })
 }
 
-/// What is captured beside the arguments of calls; `more` by all of them.
+/// What is captured in addition to the arguments of calls; `more` is captured by all of them.
 ///
 /// # Errors
 /// A capture that is for root; too many classes.
@@ -508,7 +508,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
         let Some(nth) = known.filter(|_| strings_are_users) else {
             return Err(no_string(&probe.name, &name, known.is_some(), &types));
         };
-        // What is a string already is captured as it is.
+        // An argument that is already a string is captured as it is.
         if let Type::Int(_) = types[nth].ty {
             types.push(dynamic::Field { name: format!("str_{name}"), ty: Type::Str(StrKind::Text) });
             fields.push(match &fields[nth] {
@@ -566,7 +566,7 @@ fn reads_addresses(filter: &Filter, schema: &Schema) -> bool {
     reads
 }
 
-/// Why there is no string behind an argument.
+/// Why an argument cannot be read as a string.
 fn no_string(probe: &str, argument: &str, known: bool, all: &[dynamic::Field]) -> Error {
     let what = format!("-e {probe}: str({argument})");
     if known {

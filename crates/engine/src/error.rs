@@ -31,8 +31,8 @@ pub enum Error {
         /// What the user can do.
         todo: String,
     },
-    /// A mistake on the command line that has been told already. Exit status 2.
-    #[error("said already")]
+    /// A mistake on the command line that has already been reported. Exit status 2.
+    #[error("already reported")]
     Said,
     /// Anything else. Exit status 125.
     #[error("{what}: {why} ({todo})")]
@@ -57,7 +57,7 @@ impl Error {
     /// An operation that failed.
     pub fn failed(what: impl Into<String>, why: impl Into<String>, todo: impl Into<String>) -> Error {
         let (why, todo) = (why.into(), todo.into());
-        // EMFILE: whatever was to be opened, the remedy is one.
+        // EMFILE: the remedy does not depend on what was to be opened.
         if why.contains("Too many open files") {
             let todo = "raise the limit: ulimit -n 1024".into();
             return Error::Failed { what: what.into(), why: "too many open files".into(), todo };

@@ -6,7 +6,7 @@ use crate::select::Calls;
 use crate::target::Target;
 
 impl Plan {
-    /// What will be done and what is lost, a line each; `why` this backend.
+    /// What will be done and what is lost, one line each. `why`: the reason for this backend.
     pub fn explain(&self, why: &str) -> Vec<String> {
         let mut out = vec![format!("backend: {} ({why})", self.backend.name())];
         let seen = self.seen_calls();
@@ -17,7 +17,7 @@ impl Plan {
             } else {
                 "by trapline, after the call was read"
             };
-            out.push(format!("filter: {} part(s), looked at {place}", filter.parts().len()));
+            out.push(format!("filter: {} part(s), evaluated {place}", filter.parts().len()));
         }
         match self.backend {
             Backend::Kernel => explain_kernel(self, &mut out),
@@ -35,7 +35,7 @@ impl Plan {
         out
     }
 
-    /// Each probe other than a call: how it is attached, what its events have, which of them are wanted, what is lost.
+    /// Each probe other than a call: how it is attached, the fields of its events, its filter, what is lost.
     fn explain_probes(&self, out: &mut Vec<String>) {
         for e in &self.probes {
             let Some(point) = &e.point else {
@@ -53,18 +53,18 @@ impl Plan {
             }
             out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
             out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
-            out.extend(e.danger.iter().map(|danger| format!("  danger, which --force takes: {danger}")));
+            out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
         }
         if self.probes.iter().any(|e| e.point.is_some()) {
             let (_, size) = ring_set::sizes(&self.probes, self.buffer);
-            let whose = if ring_set::are_shared(&self.probes) { "which they share" } else { "for each its own" };
+            let whose = if ring_set::are_shared(&self.probes) { "shared by all" } else { "one for each" };
             out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
         }
     }
 
     fn explain_ptrace(&self, seen: &Calls, out: &mut Vec<String>) {
         if self.filters() {
-            out.push("seccomp: a filter lets all other calls run free; if the tracer process is killed, the command is killed with it (--no-seccomp avoids both)".into());
+            out.push("seccomp: a filter lets all other calls run without a stop; if the tracer process is killed, the command is killed with it (--no-seccomp avoids both)".into());
             if sys::process::euid() != 0 {
                 out.push("  the filter sets no_new_privs: setuid programs run without their privilege, as under any tracer of yours".into());
             }
@@ -91,10 +91,10 @@ impl Plan {
     }
 }
 
-/// How the kernel backend attaches, and what of it was found missing by trying.
+/// How the kernel backend attaches, and which features this kernel lacks, found by trying.
 fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
     if let Target::All { left_out } = &plan.target {
-        out.push("processes: all of the machine but trapline's own and those that read what it writes".into());
+        out.push("processes: all of the machine, except trapline's own and those that read its output".into());
         let named = |pid: &i32| {
             let comm = sys::proc::comm(*pid).unwrap_or_default();
             format!("{pid} ({})", String::from_utf8_lossy(&comm))
@@ -107,7 +107,7 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
     out.push(format!("attach: {}", how_calls_are_seen(plan)));
     out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
     out.push(match sys::priority::may_raise() {
-        true => "drain: the threads that empty the rings and write the trace have a real-time priority; nothing that they or the command start has it".into(),
+        true => "drain: the threads that empty the rings and write the trace have a real-time priority; nothing that they or the command start inherits it".into(),
         false => "drain: at the usual priority, because CAP_SYS_NICE is missing: a busy machine may make the rings overflow".into(),
     });
     if sys::process::ruid() != 0 {
@@ -136,7 +136,7 @@ fn how_calls_are_seen(plan: &Plan) -> String {
     }
     match sys::tracefs::place() {
         Ok(place) if load::has_single_calls(plan) => {
-            format!("each call through its own tracepoints, so that the other calls run free (tracefs: {place})")
+            format!("each call through its own tracepoints, so that other calls run no program (tracefs: {place})")
         }
         Ok(_) => "all calls pass typed tracepoints (up to four selected ones have tracepoints of their own)".into(),
         Err(e) => format!("all calls pass typed tracepoints, because those of single calls need tracefs: {e}"),

@@ -1,4 +1,4 @@
-//! Sessions: what is asked for becomes a [`plan::Plan`], a [`backend`] carries it out, the [`pipeline`] brings the events.
+//! Sessions: a request becomes a [`plan::Plan`], a [`backend`] carries it out, and the [`pipeline`] delivers the events.
 //!
 //! ```text
 //! command line ─► select, plan ─► backend: ptrace, kernel, recorded ─► pipeline: recorder, world, filter ─► sinks

@@ -54,7 +54,7 @@ impl Module {
     }
 }
 
-/// A program or a library and everything that it is linked with, itself first. Libraries that are not found are left out: without
+/// A program or a library and everything that it is linked with, itself first. Libraries that are not found are skipped: without
 /// them it would not start.
 pub fn of_file(path: &Path) -> Vec<Module> {
     let Some(first) = Module::open(path).or_else(|| Module::open(&interpreter(path)?)) else { return Vec::new() };
@@ -79,7 +79,7 @@ pub fn of_process(pid: i32) -> Vec<Module> {
     mapped(pid, |_| true)
 }
 
-/// Of what a process has mapped with executable pages, that whose path is wanted.
+/// The files that a process has mapped with executable pages and whose path is wanted.
 fn mapped(pid: i32, wanted: impl Fn(&Path) -> bool) -> Vec<Module> {
     let mut seen = HashSet::new();
     let mut all = Vec::new();
@@ -109,7 +109,7 @@ pub fn mapped_library(pid: i32, name: &str) -> Option<PathBuf> {
     Some(if here { found.path.clone() } else { inside() })
 }
 
-/// What is named behind `#!`.
+/// The interpreter that is named after `#!`.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
     sys::maps::open_regular(path).ok()?.take(256).read_to_end(&mut line).ok()?;

@@ -1,4 +1,4 @@
-//! Names that come nearest to one that nobody knows.
+//! The known names nearest to an unknown one.
 
 /// The up to three names that differ least from `name`.
 pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

@@ -1,4 +1,4 @@
-//! Who reads what trapline writes: the owner of the terminal's other end, or who reads the pipe. On a whole machine their calls
+//! The processes that read trapline's output: the owner of the terminal's other end, or the readers of the pipe. With `-a`, their calls
 //! would be shown, written, read and shown again, without end.
 //!
 //! ```text
@@ -8,27 +8,27 @@
 use std::collections::HashSet;
 use sys::{proc, process};
 
-/// Where bytes go that somebody else reads.
+/// A destination that another process reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Sink {
     /// A pseudoterminal, by its number.
     Terminal(u32),
     /// A pipe, as `/proc/PID/fd` names it.
     Pipe(Vec<u8>),
-    /// A socket: its other end is not told.
+    /// A socket: its other end is not known.
     Socket,
 }
 
-/// Whom to leave out.
+/// The processes not to trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Readers {
     /// Processes that read what is written, or what they make of it.
     pub pids: Vec<i32>,
-    /// Something is written to where nobody could be found who reads it.
+    /// The reader of some output could not be found.
     pub unknown: bool,
 }
 
-/// Who reads these descriptors of the calling process.
+/// The processes that read from these descriptors of the calling process.
 pub fn of(fds: &[i32]) -> Readers {
     let own = process::own_pid();
     let mut next: Vec<Sink> = fds.iter().filter_map(|fd| sink(own, *fd)).collect();
@@ -136,7 +136,7 @@ mod tests {
         assert!(found.pids.contains(&(child.id() as i32)) && !found.unknown, "{found:?}");
         drop(end);
         child.wait().unwrap();
-        // Nobody else has the reading end of this one.
+        // No other process has the reading end of this one.
         let (read, write) = sys::process::pipe().unwrap();
         assert_eq!(of(&[write.as_raw_fd()]), Readers { pids: vec![], unknown: true });
         drop(read);

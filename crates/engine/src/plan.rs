@@ -50,7 +50,7 @@ pub struct Plan {
     pub refiltered: bool,
     /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
     pub call_filters: Vec<(u32, lang::Filter)>,
-    /// Calls that have captures beside their arguments, for the kernel backend.
+    /// Calls that have captures in addition to their arguments, for the kernel backend.
     pub call_captures: Vec<CallCaptures>,
     /// The kernel is to measure what programs cost, which costs them some more.
     pub measure: bool,
@@ -60,7 +60,7 @@ pub struct Plan {
     pub limits: Limits,
     /// Names of descriptors are needed (`-y`, `-P`).
     pub fd_names: bool,
-    /// So are the ends of sockets and device numbers (`-yy`).
+    /// The ends of sockets and device numbers are needed too (`-yy`).
     pub fd_details: bool,
     /// A seccomp filter may be put on the command.
     pub seccomp: bool,
@@ -70,9 +70,9 @@ pub struct Plan {
     pub buffer: usize,
     /// Backend asked for.
     pub backend: Backend,
-    /// The session takes orders while it runs ([`crate::control`]): nothing is left out that an order may ask for.
+    /// The session takes orders while it runs ([`crate::control`]): everything is traced that an order may ask for.
     pub named: bool,
-    /// It begins stopped. Only named ones can.
+    /// The session begins stopped. Only named sessions can.
     pub paused: bool,
     /// Calls longer than this get a notice, in ms; 0 for never.
     pub notice_ms: u32,
@@ -114,7 +114,7 @@ impl Plan {
         with.map_or((call, Frames::default()), |c| (c.schema, c.frames))
     }
 
-    /// The calls that are told of where a thread is found in them at the start: none of a session that begins stopped.
+    /// The calls that are reported if a thread is in one of them at the start: none for a session that begins stopped.
     pub fn calls_at_attach(&self) -> Calls {
         if self.paused { Calls::none() } else { self.seen_calls() }
     }
@@ -132,7 +132,7 @@ impl Plan {
         self.named || self.calls.is_all() || !self.probes.is_empty() || !self.call_captures.is_empty()
     }
 
-    /// Whether a filter is put on the command: only one that trapline starts, and only where some calls run free.
+    /// Whether a seccomp filter is put on the command: only if trapline starts it, and only if some calls are not traced.
     pub fn filters(&self) -> bool {
         self.seccomp
             && !self.named
@@ -155,7 +155,7 @@ impl Backend {
     /// The backend that is taken, and why. `on_full`: what was asked for, if anything; `attaches`: to processes that run already.
     pub fn taken(self, on_full: Option<OnFull>, attaches: bool) -> (Backend, String) {
         if self != Backend::Auto {
-            return (self, "as asked for".into());
+            return (self, "as requested".into());
         }
         let ptrace = |why: String| (Backend::Ptrace, format!("auto: {why}"));
         if on_full == Some(OnFull::Block) {
@@ -175,7 +175,7 @@ impl Backend {
         (Backend::Kernel, "auto: bpf(2) may be used".into())
     }
 
-    /// The same for the whole machine (`-a`), which only the kernel backend can see. Errors: another one was asked for, or this one
+    /// The backend for the whole machine (`-a`), which only the kernel backend can see. Errors: another one was asked for, or this one
     /// cannot be used.
     pub fn taken_for_all(self) -> Result<(Backend, String)> {
         let todo = "use -p PID; strace's -a COLUMN is --columns";
@@ -183,7 +183,7 @@ impl Backend {
             Backend::Ptrace => {
                 Err(Error::usage("-a --backend ptrace", "the whole machine needs the kernel backend", todo))
             }
-            Backend::Kernel => Ok((self, "as asked for".into())),
+            Backend::Kernel => Ok((self, "as requested".into())),
             Backend::Auto => match rights::kernel_backend_is_usable() {
                 Ok(()) => Ok((Backend::Kernel, "auto: the whole machine".into())),
                 Err(why) => Err(Error::failed(
@@ -195,17 +195,17 @@ impl Backend {
         }
     }
 
-    /// What a full ring does where nothing was asked for.
+    /// What a full ring does by default.
     pub fn on_full(self) -> OnFull {
         if self == Backend::Kernel { OnFull::Drop } else { OnFull::Block }
     }
 
-    /// Bytes of the ring (of each CPU, with the kernel backend) where nothing was asked for.
+    /// Bytes of the ring (of each CPU, with the kernel backend) by default.
     pub fn buffer(self) -> usize {
         if self == Backend::Kernel { 4 << 20 } else { 1 << 20 }
     }
 
-    /// What it does not show or costs: what, and how.
+    /// What it does not show, and what it costs: each as a name and a description.
     pub fn lost(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Backend::Kernel => &[
@@ -216,7 +216,7 @@ impl Backend {
                 ),
                 ("long buffers", "cut after 4000 bytes, whatever -s says"),
                 ("arrays of messages", "recvmmsg and sendmmsg show the first 6 KiB of them"),
-                ("waiting", "the target is never made to wait: a full buffer drops and counts"),
+                ("events on a full buffer", "they are dropped and counted; the target never waits"),
             ],
             Backend::Auto | Backend::Ptrace => &[
                 ("time", "two stops per call: a call takes some 50 times as long"),

@@ -1,4 +1,4 @@
-//! Where the filter of a session is asked: in the kernel's programs, on the way to the views, on the way to the recorder.
+//! Where the filter of a session is evaluated: in the kernel's programs, on the way to the views, on the way to the recorder.
 
 use crate::pipeline::filter::{EventFilter, RecorderFilter};
 use crate::plan::Plan;
@@ -16,7 +16,7 @@ impl Plan {
     }
 
     /// For those that are kept; none where nothing is filtered. Calls that the table of descriptors needs are kept, whether they pass or
-    /// not: who reads the trace asks the filter again.
+    /// not: the reader of the trace applies the filter again.
     pub fn recorder_filter(&self) -> Option<RecorderFilter> {
         let filter = Arc::clone(self.filter.as_ref()?);
         let looks =

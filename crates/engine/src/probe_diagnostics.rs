@@ -1,4 +1,4 @@
-//! Why did it not fire? What can be known of an enabling that has recorded nothing.
+//! Why did it not fire? Explains an enabling that has recorded nothing, as far as its counters and the target's mappings show.
 
 use crate::backend::stats::Counts;
 use crate::enabling::Enabling;
@@ -24,7 +24,7 @@ pub struct Reach {
 struct File {
     /// As the probe has it.
     path: PathBuf,
-    /// Without links.
+    /// Its path with all links resolved.
     real: PathBuf,
     mapped: bool,
 }
@@ -39,7 +39,7 @@ impl Reach {
         }
         let mut maps = Maps::new();
         match &plan.target {
-            // Whatever the caller starts from now on.
+            // Watches whatever the caller starts from now on.
             Target::Command(_) => maps.watch_command(0),
             Target::Pids(pids) => pids.iter().for_each(|pid| drop(maps.watch_pid(*pid))),
             Target::All { .. } => return None,
@@ -79,7 +79,7 @@ impl Reach {
         let real = if link { format!(" ({})", file.real.display()) } else { String::new() };
         let other = self.others.iter().find(|o| o.file_name() == path.file_name());
         let other = other.map(|o| format!("; {} was", o.display())).unwrap_or_default();
-        Some(format!("{}{real} was never executed or mapped by what was traced{other}", path.display()))
+        Some(format!("{}{real} was never executed or mapped by the target{other}", path.display()))
     }
 }
 
@@ -88,22 +88,21 @@ impl Reach {
 pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach: Option<&Reach>) -> Vec<String> {
     let attached = plan.probes.iter().filter(|e| e.point.is_some());
     let late = matches!(plan.target, Target::Pids(_));
-    // What was lost stands in front: of many lines, not all are shown.
+    // What was lost comes first: of many lines, not all are shown.
     let (mut lost, mut silent) = (Vec::new(), Vec::new());
     for (e, n) in attached.zip(counts) {
         if !n.refused.is_empty() {
             let (k, first) = (n.refused.len(), first_of(&n.refused));
             lost.push(format!("{}: the kernel can put no breakpoint at {k} of its places: {first}", e.name));
         }
-        let left_out = |LeftOut { why, probes }: &LeftOut| format!("left out, because {why}: {}", first_of(probes));
+        let left_out = |LeftOut { why, probes }: &LeftOut| format!("skipped, because {why}: {}", first_of(probes));
         lost.extend(e.left_out.iter().map(left_out));
         if n.recorded == 0 && (n.refused.is_empty() || !e.members.is_empty()) {
             silent.push(format!("{}: nothing recorded: {}", e.name, why(e, n, reach, late)));
         }
         if n.without_return() > 0 {
             let (open, all) = (n.without_return(), n.entered.unwrap_or(0));
-            let why =
-                "nested deeper than 64, which the kernel does not follow, left by longjmp or an exception, or not over";
+            let why = "nested deeper than 64, which the kernel does not follow, left by longjmp or an exception, or still running";
             lost.push(format!("{}: {open} of {all} calls without a return: {why}", e.name));
         }
     }
@@ -186,7 +185,7 @@ mod tests {
             others: HashSet::from([Path::new("/other").join(own.file_name().unwrap())]),
         };
         let said = why(e, &counts(0, &[0, 0], 0), Some(&reach(false)), false);
-        assert!(said.contains("was never executed or mapped by what was traced; /other/"), "{said}");
+        assert!(said.contains("was never executed or mapped by the target; /other/"), "{said}");
         assert!(why(e, &counts(0, &[0, 0], 0), Some(&reach(true)), true).starts_with("never reached since"));
     }
 }

@@ -4,10 +4,10 @@
 //!  uprobe:./prog:"acme::Widget::poke(int, char const*)",read /FILTER/ comm
 //! ```
 //!
-//! Within double quotes every character belongs to the name; `\"`, `\\` and `\xHH` stand for what else could not be written. Quotes may
+//! Within double quotes every character belongs to the name; `\"`, `\\` and `\xHH` are escapes for other characters. Quotes may
 //! begin anywhere in a name. What trapline prints as a probe's name can be given back to it as it is.
 
-/// Where `wanted` first holds outside of quotes; none: nowhere.
+/// The first position outside of quotes where `wanted` holds, if any.
 pub fn find(text: &str, mut wanted: impl FnMut(&str) -> bool) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, c) in text.char_indices() {
@@ -22,14 +22,14 @@ pub fn find(text: &str, mut wanted: impl FnMut(&str) -> bool) -> Option<usize> {
     None
 }
 
-/// Whether the last quote has an end.
+/// Whether every quote is closed.
 pub fn is_closed(text: &str) -> bool {
     let mut all = text.to_string();
     all.push('\0');
     find(&all, |rest| rest == "\0").is_some()
 }
 
-/// The parts between commas that stand outside of quotes.
+/// The parts between the commas that are outside of quotes.
 pub fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! May return probes be set? They replace return addresses, so what leaves a function otherwise than by returning breaks the program: an
-//! exception, the end of a thread, another stack ([`symbols::raise`]); and so does a function that looks at the address itself, as setjmp.
+//! May return probes be set? They replace return addresses, so anything that leaves a function without returning breaks the program: an
+//! exception, the end of a thread, another stack ([`symbols::raise`]); and so does a function that reads the address itself, like setjmp.
 //! They are refused where that can happen, unless it is forced.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!  the processes of -p: what they have mapped; of -a: those that have the file mapped ─┘
 //! ```
 //!
-//! libc by itself raises nothing: it ends threads for who imports pthread_cancel or pthread_exit. So a program of C that does not, and
-//! is linked with nothing that can raise, has return probes as before.
+//! libc by itself raises nothing: it ends threads for files that import pthread_cancel or pthread_exit. So return probes of a C program
+//! that does not import them, and is linked with nothing that can raise, need no force.
 
 use crate::danger::Danger;
 use crate::enabling::Enabling;
@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Looks at every enabling of returns. Where one may harm its program, it is noted in it with `force`, and refused without.
+/// Checks every enabling of returns. One that may harm its program is refused; with `force`, the danger is noted in it instead.
 ///
 /// # Errors
 /// The first that may, and why.
@@ -42,11 +42,11 @@ pub fn guard(probes: &mut [Enabling], target: &Target, force: bool) -> Result<()
     Ok(())
 }
 
-/// How return probes may harm the programs that `others` looks at.
+/// How return probes may harm the programs that `others` examines.
 fn danger_of(point: &FilePoint, others: impl Fn(&Path) -> Option<Danger>) -> Option<String> {
     let path = point.path()?;
     if point.looks_at_return() {
-        return Some("it looks at its return address, which is replaced, and so would do something else".into());
+        return Some("it reads its return address, which the probe replaces, and would behave differently".into());
     }
     let danger = Danger::of_file(path).or_else(|| others(path))?;
     match point.unproven_returns() {

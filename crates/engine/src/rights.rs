@@ -1,11 +1,11 @@
 //! What a user who is not root may see by way of trapline's own capabilities (`setcap cap_bpf,cap_perfmon+ep`).
 //!
 //! With those capabilities programs see every task and every address of the kernel, so a trapline that has them from its file would
-//! lend them to whoever may run it. Everything that it shows such a user is decided here:
+//! lend them to every user who may run it. This file decides everything that it shows such a user:
 //!
 //! ```text
-//! whose     tasks of the user alone, which ptrace(2) would let him trace: the same user, dumpable, no capabilities of their own.
-//!           Targets are checked before and after the attach; a task that executes a program of another kind is let go by the
+//! whose     tasks of the user alone, which ptrace(2) would let that user trace: the same user, dumpable, no capabilities of their own.
+//!           Targets are checked before and after the attach; a task that executes a program of another kind is released by the
 //!           programs ([`bpf::syscalls::Rights`])
 //! what      memory and registers of those tasks; of the kernel's records what is about the task itself
 //! never     addresses of the kernel, its functions and their arguments, what records say of other tasks
@@ -21,7 +21,7 @@ use lang::filter::ir::{Leaf, Value};
 use std::io;
 use sys::{proc, process};
 
-/// Whether whoever has started trapline may see everything.
+/// Whether the user who started trapline may see everything.
 pub fn is_root() -> bool {
     process::ruid() == 0
 }
@@ -83,25 +83,25 @@ fn of_ordinary(name: &str) -> Option<Sight> {
     }
 }
 
-/// Why an ordinary user cannot have a probe, or not all of it; none where he can.
+/// Why an ordinary user cannot use a probe, or not all of it; `None` where they can.
 pub fn note(probe: &str) -> Option<&'static str> {
     match of_ordinary(probe) {
         None if probe.starts_with("watchpoint:") => {
             Some("for root only: it takes one of the four debug registers of every processor from everybody")
         }
-        None => Some("for root only: it tells of the kernel or of other users' tasks"),
-        Some(Sight::Anonymous) => Some("for root only: in which task"),
-        Some(Sight::Only(names)) if names != ["*"] => Some("for root only: what it tells of other tasks"),
+        None => Some("for root only: it shows the kernel or other users' tasks"),
+        Some(Sight::Anonymous) => Some("for root only: the task in which it fires"),
+        Some(Sight::Only(names)) if names != ["*"] => Some("for root only: what it shows of other tasks"),
         Some(_) => None,
     }
 }
 
 fn refuse(probe: &str, what: &str, todo: &str) -> Error {
     let user = process::ruid();
-    Error::failed(format!("-e {probe}"), format!("{what} for root, and uid {user} has started trapline"), todo)
+    Error::failed(format!("-e {probe}"), format!("{what} for root only, and uid {user} started trapline"), todo)
 }
 
-/// What whoever has started trapline may see of a probe that is enabled with these captures.
+/// What the user who started trapline may see of a probe that is enabled with these captures.
 ///
 /// # Errors
 /// The probe or a capture is for root.
@@ -116,8 +116,8 @@ fn ordinary(probe: &str, captures: Captures) -> Result<Sight> {
     let sight = of_ordinary(probe).ok_or_else(|| {
         let provider = probe.split(':').next().unwrap_or_default();
         let what = match provider {
-            "tracepoint" => "what this tracepoint tells of the kernel or of other tasks is",
-            // Whoever has them all keeps everybody else's debugger from its own.
+            "tracepoint" => "what this tracepoint shows of the kernel or of other tasks is",
+            // A session that takes all of them leaves none for anybody else's debugger.
             "watchpoint" => "the debug registers of all processors are",
             _ => "functions and data of the kernel are",
         };
@@ -127,7 +127,7 @@ fn ordinary(probe: &str, captures: Captures) -> Result<Sight> {
         return Err(refuse(probe, "stacks of the kernel are", "leave out kstack, or run trapline as root"));
     }
     if sight == Sight::Anonymous && captures != Captures::default() {
-        let what = "it ticks in whatever task is there, and what that is doing is";
+        let what = "it fires in any task, and what that task does is";
         return Err(refuse(probe, what, "leave out ustack and comm, or use profile: for your own tasks"));
     }
     Ok(sight)
@@ -141,17 +141,19 @@ pub fn of_filter(probe: &str, sight: Sight, filter: &Filter) -> Result<()> {
         part.cond.values(&mut |leaf| who |= matches!(leaf, Leaf::Value(Value::Pid | Value::Tid)));
     }
     match sight {
-        Sight::Anonymous if who => Err(refuse(probe, "in which task it ticks is", "leave that out of the filter")),
+        Sight::Anonymous if who => {
+            Err(refuse(probe, "the task in which it fires is", "leave the task out of the filter"))
+        }
         _ => Ok(()),
     }
 }
 
 /// kernel.perf_event_paranoid from which on an ordinary user has no tracing whatsoever, capabilities of a file or not. The kernel
-/// itself knows values up to 2; distributions use 3 and 4 to shut ordinary users out, and it is the one switch that an administrator
+/// itself knows values up to 2; distributions use 3 and 4 to exclude ordinary users, and it is the one switch that an administrator
 /// has.
 const SHUT_OUT: i32 = 3;
 
-/// Whether the administrator lets whoever has started trapline use the kernel backend. An error says why not.
+/// Whether the administrator lets the user who started trapline use the kernel backend. An error gives the reason.
 pub fn kernel_backend() -> std::result::Result<(), String> {
     shut_out(is_root(), sys::perf::paranoid())
 }
@@ -159,13 +161,13 @@ pub fn kernel_backend() -> std::result::Result<(), String> {
 fn shut_out(root: bool, paranoid: Option<i32>) -> std::result::Result<(), String> {
     match paranoid {
         Some(n) if n >= SHUT_OUT && !root => {
-            Err(format!("kernel.perf_event_paranoid is {n}, which shuts out all but root (sysctl, or run as root)"))
+            Err(format!("kernel.perf_event_paranoid is {n}, which allows only root (sysctl, or run as root)"))
         }
         _ => Ok(()),
     }
 }
 
-/// Whether the kernel backend can be used, by this machine and by whoever has started trapline. An error says why not, and what would
+/// Whether this machine and the user who started trapline can use the kernel backend. An error gives the reason and what would
 /// change it.
 pub fn kernel_backend_is_usable() -> std::result::Result<(), String> {
     kernel_backend()?;
@@ -173,7 +175,7 @@ pub fn kernel_backend_is_usable() -> std::result::Result<(), String> {
 }
 
 /// Refuses targets that the real user could not trace with ptrace(2). Asked again when they are attached to: one may have become
-/// another program meanwhile, and from then on the programs see to it.
+/// another program meanwhile. From then on the eBPF programs check it.
 pub fn of_targets(target: &Target) -> Result<()> {
     if is_root() {
         return Ok(());
@@ -186,7 +188,7 @@ pub fn of_targets(target: &Target) -> Result<()> {
         Target::Command(_) => Ok(()),
         Target::All { .. } => Err(Error::failed(
             "-a",
-            format!("the whole machine is for root, and uid {user} has started trapline"),
+            format!("the whole machine is for root only, and uid {user} started trapline"),
             "run trapline as root; -p shows your own processes",
         )),
         Target::Pids(pids) => {

@@ -179,7 +179,7 @@ fn in_class(name: &str) -> Result<impl Fn(&Schema) -> bool + use<>> {
 
 /// A set without a name in it is a mistake: of a script whose variable is empty, for instance.
 fn names_nothing(option: &str, text: &str) -> Error {
-    Error::usage(format!("{option} '{text}'"), "it names nothing", "none stands for the empty set")
+    Error::usage(format!("{option} '{text}'"), "it names nothing", "none is the empty set")
 }
 
 fn unknown_call(name: &str) -> Error {
@@ -188,7 +188,7 @@ fn unknown_call(name: &str) -> Error {
         .is_some_and(|(provider, _)| provider == "syscall" || crate::provider::named(provider).is_some())
     {
         let todo = format!("use 'trapline record -e {name}'");
-        return Error::usage(format!("-e {name}"), "a probe, and trace shows system calls", todo);
+        return Error::usage(format!("-e {name}"), "a probe, but trace shows only system calls", todo);
     }
     let near = nearest(name, registry::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
     Error::usage(format!("-e {name}"), "no such system call", format!("did you mean {}?", near.join(", ")))
@@ -257,7 +257,7 @@ pub struct Outcomes {
     pub failed: bool,
     /// It did not return.
     pub unfinished: bool,
-    /// Nobody was there to see its end.
+    /// Its end was not observed (a detach).
     pub detached: bool,
 }
 
@@ -285,7 +285,7 @@ impl Outcomes {
                 "failed" => o.failed = true,
                 "unfinished" => o.unfinished = true,
                 "detached" => o.detached = true,
-                // Linux has no call whose result cannot be had.
+                // Linux has no call whose result is unavailable.
                 "unavailable" => {}
                 _ => {
                     let all = ["successful", "failed", "unfinished", "detached", "unavailable"];

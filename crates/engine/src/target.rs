@@ -12,7 +12,7 @@ pub enum Target {
     Pids(Vec<i32>),
     /// Every process of the machine but trapline's own.
     All {
-        /// Processes that are left out too: they read what trapline writes (see [`crate::output_readers`]).
+        /// Processes that are not traced either: they read trapline's output (see [`crate::output_readers`]).
         left_out: Vec<i32>,
     },
 }
@@ -24,6 +24,6 @@ pub struct Command {
     pub image: Image,
     /// Its path, for messages.
     pub path: CString,
-    /// Who it runs as, where that is not the caller.
+    /// The user that it runs as, if not the caller.
     pub user: Option<Identity>,
 }

@@ -218,7 +218,7 @@ fn registers(args: &[u64; 6], ret: i64) -> [u8; 168] {
     regs
 }
 
-/// The same in a pid namespace, with filters; the machine as it is afterwards, too.
+/// Runs the programs in a pid namespace, with filters; also returns the machine as it is afterwards.
 fn filtered(
     schema: &'static Schema,
     nr: u32,
@@ -245,7 +245,7 @@ fn filtered(
     (m, events)
 }
 
-/// The same of a message: lengths that a kernel takes, and iovecs all of which are mapped.
+/// Whether both agree on a message: lengths that a kernel takes, and iovecs all of which are mapped.
 fn message_agrees(at: u64, memory: &[u8]) -> bool {
     let mut h = [0; 48];
     User(memory).read(at, &mut h);

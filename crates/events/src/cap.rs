@@ -1,4 +1,4 @@
-//! What became of reads from the target's memory.
+//! The outcome of reads from the target's memory.
 
 /// The bytes are not an event of their class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ impl std::fmt::Display for Malformed {
 }
 impl std::error::Error for Malformed {}
 
-/// What became of a read from the target's memory.
+/// The outcome of a read from the target's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cap {
     /// Not tried.

@@ -40,7 +40,7 @@ impl std::fmt::Display for TooMany {
 }
 impl std::error::Error for TooMany {}
 
-/// The length of what was read: as much as is there.
+/// The length of the memory that was read: all of the tail.
 pub const READ: Len = Len { from: LenFrom::Const(0), mul: 1, div: 1 };
 /// An element of a stack.
 pub const ADDRESS: Mem = Mem::Int(Int { size: 8, signed: false, fmt: Fmt::Addr });
@@ -88,7 +88,7 @@ pub fn shaped(name: &str, extent: Extent, more_caps: bool, fields: &[Field]) -> 
     })
 }
 
-/// Makes the class of the call `base` with captures: fields beside its arguments, each of which leads to memory. Or finds it where it
+/// Makes the class of the call `base` with captures: fields in addition to its arguments, each of which points to memory. Or finds it where it
 /// was made before.
 pub fn with_captures(base: &'static Schema, captures: &[Field]) -> Result<&'static Schema, TooMany> {
     let key = base.probe();

@@ -21,7 +21,7 @@ pub struct Tail<'a> {
 pub struct Event<'a> {
     /// What it carries.
     pub schema: &'static Schema,
-    /// Where it stands.
+    /// Where each field is.
     pub layout: &'static Layout,
     /// The whole event.
     pub bytes: &'a [u8],
@@ -29,7 +29,7 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Reads an event of the generated schemas from the front of `bytes`; what follows it is left alone.
+    /// Reads an event of the generated schemas from the front of `bytes`; the rest is ignored.
     pub fn parse(bytes: &'a [u8]) -> Result<Event<'a>, Malformed> {
         let id = bytes.get(layout::ID..layout::ID + 2).ok_or(Malformed)?;
         let id = u16::from_le_bytes([id[0], id[1]]);
@@ -129,7 +129,7 @@ impl<'a> Event<'a> {
         }
         v
     }
-    /// What became of the read of argument `i`.
+    /// The outcome of the read of argument `i`.
     pub fn cap(&self, i: usize) -> Cap {
         match (i.checked_sub(FIRST_CAPS), self.layout.more_caps) {
             (None, _) => Cap::from_bits((self.caps() >> (2 * i)) as u8),

@@ -136,7 +136,7 @@ impl Layout {
             tails: Vec::new(),
         };
         let mut at = FIELDS;
-        // The arguments of classes made at run time stand in their order, so that a trace's metadata tells it.
+        // The arguments of classes made at run time are in their order, so that a trace's metadata determines the layout.
         let wide = schema.class == Class::Probe;
         let width = |ty: &Type| if wide { 8 } else { width(ty) };
         let narrow: Vec<usize> = (0..schema.args.len()).filter(|&i| width(&schema.args[i].ty) == 4).collect();

@@ -148,7 +148,7 @@ pub struct Iovec<'a> {
 /// One message.
 #[derive(Clone, Copy, Debug)]
 pub struct Msg<'a> {
-    /// `struct msghdr` as it stood in memory.
+    /// `struct msghdr` as it was in memory.
     pub header: &'a [u8],
     /// `msg_len` of a `struct mmsghdr`.
     pub msg_len: u32,

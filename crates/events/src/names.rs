@@ -5,7 +5,7 @@
 pub struct FdName {
     /// What `/proc/PID/fd/N` leads to: a path, `socket:[4711]`, `pipe:[1]`, `anon_inode:[eventpoll]`. Raw bytes.
     pub path: Vec<u8>,
-    /// More of it, for `-yy`: `TCP:[127.0.0.1:80->127.0.0.1:4000]`, `char 1:3`. Empty where nothing is known.
+    /// More about it, for `-yy`: `TCP:[127.0.0.1:80->127.0.0.1:4000]`, `char 1:3`. Empty where nothing is known.
     pub detail: Vec<u8>,
 }
 
@@ -13,7 +13,7 @@ pub struct FdName {
 pub trait Names {
     /// The name of descriptor `fd` of process `pid`; [`AT_FDCWD`] is the working directory.
     fn fd(&self, pid: u32, fd: i32) -> Option<&FdName>;
-    /// The same as it will be after the event: the name of a descriptor that this call has made, which may replace another's.
+    /// The name of descriptor `fd` after the event: this call may have made it, and may have replaced another one.
     fn new_fd(&self, pid: u32, fd: i32) -> Option<&FdName> {
         self.fd(pid, fd)
     }
@@ -25,7 +25,7 @@ pub trait Names {
     }
 }
 
-/// The descriptor that stands for the working directory (`include/uapi/linux/fcntl.h`).
+/// The descriptor that means the working directory (`include/uapi/linux/fcntl.h`).
 pub const AT_FDCWD: i32 = -100;
 
 /// Knows nothing.

@@ -1,4 +1,4 @@
-//! Streams: what writes events in order of time. Each has a number of its own in a trace, and a file.
+//! Streams: sequences of events in order of time. Each has a number of its own in a trace, and a file.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Scope {
 pub enum SessionStream {
     /// What processes have mapped.
     Maps,
-    /// What trapline writes itself: all events under ptrace; notices.
+    /// trapline's own events: all events under ptrace; notices.
     Tracer,
 }
 
@@ -39,7 +39,7 @@ const ENABLING: u32 = 32;
 impl StreamId {
     /// What processes have mapped.
     pub const MAPS: StreamId = StreamId(3 << SCOPE);
-    /// What trapline writes itself.
+    /// trapline's own events.
     pub const TRACER: StreamId = StreamId(3 << SCOPE | 1);
 
     /// The stream of `scope` that belongs to an enabling: the n-th probe that is no system call (from 1), or 0 for calls and what
@@ -60,7 +60,7 @@ impl StreamId {
         StreamId::new(Scope::Cpu(n), 0)
     }
 
-    /// The stream with this number; none where there cannot be one.
+    /// The stream with this number; `None` where the number is invalid.
     pub fn from_number(number: u64) -> Option<StreamId> {
         StreamId::from_parts((number >> SCOPE) as u16, (number >> ENABLING) as u32 & 0xff_ffff, number as u32)
     }
@@ -78,7 +78,7 @@ impl StreamId {
         Some(StreamId::new(scope, u16::try_from(enabling).ok()?))
     }
 
-    /// Its number, by which readers of a trace tell streams apart.
+    /// Its number, which identifies it in a trace.
     pub const fn number(self) -> u64 {
         self.0
     }

@@ -28,7 +28,7 @@ pub enum TableKind {
 pub struct Table {
     /// The table's name in `tables/flags/`.
     pub name: &'static str,
-    /// Said of a value without a name, as in `0x8000 /* O_??? */`.
+    /// The comment for a value without a name, as in `0x8000 /* O_??? */`.
     pub unknown: &'static str,
     /// Flags or enumeration.
     pub kind: TableKind,
@@ -204,7 +204,7 @@ pub struct Field {
     pub name: &'static str,
     /// Offset in bytes.
     pub offset: u16,
-    /// What stands there.
+    /// Its type.
     pub mem: Mem,
     /// Shown only on request (`-v`).
     pub verbose: bool,
@@ -301,7 +301,7 @@ pub enum Type {
     },
     /// NULL-terminated array of strings, shown whole.
     Strv,
-    /// The same, shown as a count unless asked for.
+    /// NULL-terminated array of strings, shown as a count unless asked for.
     Envv,
     /// iovecs and their contents.
     Iov(Len),
@@ -313,7 +313,7 @@ pub enum Type {
     Sockaddr(Len),
     /// Signal set.
     Sigset(Len),
-    /// `struct { const sigset_t *; size_t }` and the set behind it (pselect6).
+    /// `struct { const sigset_t *; size_t }` and the set that it points to (pselect6).
     SigsetPack,
     /// Bitmap of descriptors; the length is the highest descriptor + 1.
     Fdset(Len),

@@ -1,6 +1,6 @@
 //! Walks the values of an event and calls a [`Sink`] for each: the one place that knows how types and bytes fit together.
 //!
-//! Text and JSON are two sinks; neither looks at bytes itself. Nothing here allocates but what a sink does.
+//! Text and JSON are two sinks; neither reads bytes itself. Nothing here allocates but what a sink does.
 
 pub use crate::memory::{DEC, HEX, mem, sigset, structure};
 use crate::memory::{array, bitmap, sigset_pack, slice};
@@ -23,7 +23,7 @@ pub enum Phase {
     Out,
 }
 
-/// Shows argument `i`, if it exists (else returns false without a word).
+/// Shows argument `i` and returns true, if it exists.
 pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool {
     let values = ev.args();
     let n = ev.schema.args.len();
@@ -228,7 +228,7 @@ fn iov(v: &Iov<'_>, more: bool, sink: &mut dyn Sink) {
     sink.close(Group::Array, more);
 }
 
-/// Capture bits of a message that was not received: only its header says something.
+/// Capture bits of a message that was not received: only its header is valid.
 pub const HEADER_ONLY: u8 = 0x80;
 
 /// `struct user_msghdr` (include/linux/socket.h): name 0, namelen 8, iov 16, iovlen 24, control 32, controllen 40, flags 48.

@@ -4,7 +4,7 @@
 
 use crate::diag::Span;
 
-/// An expression and where it stands.
+/// An expression and its place in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     /// What it is.

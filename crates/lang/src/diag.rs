@@ -1,4 +1,4 @@
-//! What is wrong with a text: values first, words for people second.
+//! Mistakes in a text: as values, and as messages.
 //!
 //! ```text
 //! trapline: --where: F0003 unknown field 'args.flgs' at 1:1 (did you mean args.flags?)
@@ -19,7 +19,7 @@ use std::fmt::Write;
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// Behind the last byte.
+    /// After the last byte.
     pub end: usize,
 }
 
@@ -42,7 +42,7 @@ macro_rules! codes {
         pub enum Code { $(#[doc = $doc] $variant = $number,)* }
 
         impl Code {
-            /// Every kind, with what it says in general.
+            /// Every kind, with its general description.
             pub const ALL: &'static [(Code, &'static str)] = &[$((Code::$variant, $doc),)*];
         }
     };
@@ -58,12 +58,12 @@ codes! {
     Syntax = 6 "Something else was expected here.";
     UnknownName = 7 "Neither a value nor a constant.";
     Ambiguous = 8 "The name has several values, and nothing says which is meant.";
-    Type = 9 "A number where a string is wanted, or the other way round.";
+    Type = 9 "A number where a string is expected, or the other way round.";
     Parameter = 10 "A positional parameter was not given.";
     Function = 11 "An unknown function, or arguments that it does not take.";
     NotAvailable = 12 "The probe does not have this value.";
-    Never = 13 "The operation can never do what it says.";
-    Parentheses = 14 "C's precedence takes this otherwise than it looks.";
+    Never = 13 "The operation can never be valid, or never be true.";
+    Parentheses = 14 "C's operator precedence gives this a meaning that is probably not intended.";
     NotAFilter = 15 "Part of the probe language, but not of a filter.";
 }
 
@@ -92,7 +92,7 @@ impl Diagnostic {
         Diagnostic { code, message: message.into(), span, hint: None }
     }
 
-    /// The same with a hint.
+    /// Adds a hint.
     pub fn hint(self, hint: impl Into<String>) -> Diagnostic {
         Diagnostic { hint: Some(hint.into()), ..self }
     }
@@ -104,7 +104,7 @@ impl Diagnostic {
         (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
 
-    /// One line; `place` is where the text stands, for instance `--where`.
+    /// One line; `place` is where the text is from, for instance `--where`.
     pub fn line(&self, place: &str, text: &str) -> String {
         let hint = self.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
         self.head(place, text) + &hint
@@ -115,7 +115,7 @@ impl Diagnostic {
         format!("trapline: {place}: {} {} at {line}:{column}", self.code, self.message)
     }
 
-    /// Several lines: the same, the line of the text, a caret, the hint. Ends without a newline.
+    /// Several lines: the message, the line of the text, a caret, the hint. Ends without a newline.
     pub fn block(&self, place: &str, text: &str) -> String {
         let (line, column) = self.position(text);
         let source = text.split('\n').nth(line - 1).unwrap_or_default();

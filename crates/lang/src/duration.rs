@@ -1,4 +1,4 @@
-//! Spans of time as they are written everywhere: in filters (`dur > 10ms`), for `--duration`, behind `--from +`.
+//! Durations, in one form everywhere: in filters (`dur > 10ms`), for `--duration`, after `--from +`.
 //!
 //! A number and a unit; on the command line with a fraction, and seconds where no unit is given.
 
@@ -16,7 +16,7 @@ pub const UNITS: &[(&str, u64)] = &[
     ("d", 86_400 * SECOND),
 ];
 
-/// What is said of a text that is none.
+/// The hint for a text that is not a duration.
 pub const HINT: &str = "seconds, or with a unit (ns us ms s m h d): for instance 10, 1.5s or 200ms";
 
 /// `1.5`, `1.5s`, `200ms`, `10us`, `7ns`, `2m`, `1h`: nanoseconds, what is less than one cut off. None: it is no time, or too long

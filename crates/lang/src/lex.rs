@@ -32,7 +32,7 @@ const SYMBOLS: &[&str] = &[
     "]", "{", "}", ";", "@", "$",
 ];
 
-/// Units behind a number beside those of [durations](crate::duration): binary multiples, and C's suffixes.
+/// Units after a number in addition to those of [durations](crate::duration): binary multiples, and C's suffixes.
 const UNITS: &[(&str, u64)] = &[
     ("k", 1 << 10),
     ("K", 1 << 10),
@@ -54,7 +54,7 @@ const UNITS: &[(&str, u64)] = &[
 pub fn lex(text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
     if text.len() > MAX_TEXT {
         let start = (0..=MAX_TEXT).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
-        let message = format!("a filter of {} bytes; {MAX_TEXT} are the most", text.len());
+        let message = format!("a filter of {} bytes; at most {MAX_TEXT} are allowed", text.len());
         return Err(Diagnostic::new(Code::TooLarge, Span { start, end: text.len() }, message));
     }
     let mut lexer = Lexer { text, at: 0 };
@@ -71,7 +71,7 @@ pub fn lex(text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
     }
 }
 
-/// The number that a whole text is, with a sign before it perhaps.
+/// The number, if the whole text is one; it may have a sign.
 pub(crate) fn whole_number(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.len() > MAX_TEXT || !digits.starts_with(|c: char| c.is_ascii_digit()) {
@@ -114,7 +114,7 @@ impl<'t> Lexer<'t> {
             } else if self.rest().starts_with("/*") {
                 let Some(n) = self.rest()[2..].find("*/") else {
                     self.at += 2;
-                    return Err(self.error(Code::Syntax, start, "a comment without an end"));
+                    return Err(self.error(Code::Syntax, start, "an unterminated comment"));
                 };
                 self.at += n + 4;
             } else {
@@ -145,7 +145,7 @@ impl<'t> Lexer<'t> {
                     self.at += c.len_utf8();
                     let e =
                         self.error(Code::Character, start, format!("unexpected character {}", quote(&c.to_string())));
-                    Err(if c == '\'' { e.hint("strings stand in double quotes") } else { e })
+                    Err(if c == '\'' { e.hint("write strings in double quotes") } else { e })
                 }
             },
         }
@@ -187,7 +187,7 @@ impl<'t> Lexer<'t> {
         loop {
             let here = self.at;
             let Some(c) = self.peek().filter(|c| *c != '\n') else {
-                return Err(self.error(Code::Literal, start, "a string without an end").hint("it ends with \""));
+                return Err(self.error(Code::Literal, start, "an unterminated string").hint("it ends with \""));
             };
             self.at += c.len_utf8();
             match c {
@@ -198,7 +198,7 @@ impl<'t> Lexer<'t> {
         }
         if bytes.contains(&0) {
             let e = self.error(Code::Literal, start, "a string with a NUL inside");
-            return Err(e.hint("strings of C end there"));
+            return Err(e.hint("C strings end there"));
         }
         Ok(Token::Str(bytes))
     }
@@ -233,7 +233,7 @@ impl<'t> Lexer<'t> {
             self.at += 1;
         }
         let v = u8::from_str_radix(&self.text[from..self.at], radix);
-        v.map_err(|_| self.error(Code::Literal, start, "an escape that is no byte"))
+        v.map_err(|_| self.error(Code::Literal, start, "an escape that is not a byte"))
     }
 }
 
@@ -248,7 +248,7 @@ fn split_number(word: &str) -> Option<(String, u32, &str)> {
     };
     let n = body.find(|c: char| c != '_' && !c.is_digit(radix)).unwrap_or(body.len());
     let (digits, rest) = body.split_at(n);
-    // 089 is neither octal nor decimal; separators stand between digits.
+    // 089 is neither octal nor decimal; separators must be between digits.
     let fine = !rest.starts_with(|c: char| c.is_ascii_digit()) && !digits.ends_with('_') && !digits.starts_with('_');
     fine.then(|| (digits.replace('_', ""), radix, rest))
 }

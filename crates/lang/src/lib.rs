@@ -9,7 +9,7 @@
 //! Pure: nothing here reads a file, a clock or another process. No text makes it panic, recurse without bound or run long:
 //! [`lex::MAX_TEXT`] bounds the text, [`parse::MAX_NESTING`] the depth.
 //!
-//! Invariant: what an operator means stands once, in [`filter::ir`]; folding and evaluation call it, and the generator of BPF
+//! Invariant: what an operator means is defined once, in [`filter::ir`]; folding and evaluation call it, and the generator of BPF
 //! code is compared with it by property.
 
 pub mod ast;

@@ -11,7 +11,7 @@ use events::types::{Entry, Fmt, Int, Mem, Struct, Table, Type};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// What an operand's type says about the names beside it.
+/// What an operand's type determines about the names next to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Beside {
     pub table: &'static Table,
@@ -35,7 +35,7 @@ fn table_of(fmt: Fmt) -> Option<&'static Table> {
     }
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Found {
     Value(i64),

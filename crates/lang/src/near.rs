@@ -3,7 +3,7 @@
 /// Longer names are not compared: the work is the product of the lengths.
 const MAX_NAME: usize = 64;
 
-/// The candidate that fewest edits (insert, delete, replace, swap neighbours) lead to, if they are few for its length.
+/// The candidate with the fewest edits (insert, delete, replace, swap neighbours), if they are few for its length.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.len() / 3).max(1);
     candidates

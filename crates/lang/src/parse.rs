@@ -1,6 +1,6 @@
 //! Tokens to a tree: precedence climbing, with C's precedence and associativity.
 //!
-//! Not here: what names mean, and types (see [`crate::filter`]).
+//! It does not resolve names or check types (see [`crate::filter`]).
 //!
 //! Invariant: recursion is at most [`MAX_NESTING`] deep, and no tree is higher than [`MAX_HEIGHT`]. Chains of `&&` and of `||`
 //! are one node each, so that long lists of alternatives are not deep.
@@ -20,13 +20,13 @@ const ALL: u8 = 2;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The expression that the whole of `text` is; `params` are what `$1`, `$2`, … stand for.
+/// Parses the whole of `text` as an expression; `params` are the values of `$1`, `$2`, ….
 pub fn parse(text: &str, params: &[String]) -> Result<Expr> {
     let mut p = Parser { text, params, tokens: lex(text)?, at: 0, depth: 0 };
     match p.peek() {
         Token::End => return Err(p.error("an empty filter").hint("for instance: pid == 1")),
         Token::Sym("/") => {
-            return Err(p.error("unexpected '/'").hint("a filter stands here without the slashes around it"));
+            return Err(p.error("unexpected '/'").hint("write the filter without slashes here"));
         }
         _ => {}
     }
@@ -104,7 +104,7 @@ impl Parser<'_> {
     /// One level of recursion.
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_NESTING {
-            let message = format!("nested more than {MAX_NESTING} deep");
+            let message = format!("nested more than {MAX_NESTING} levels deep");
             return Err(Diagnostic::new(Code::TooLarge, self.span(), message));
         }
         self.depth += 1;
@@ -171,11 +171,11 @@ impl Parser<'_> {
         let e = Diagnostic::new(
             Code::Parentheses,
             operand.span,
-            format!("'{}' is applied to the outcome of '{}'", op.symbol(), inner.symbol()),
+            format!("'{}' is applied to the result of '{}'", op.symbol(), inner.symbol()),
         );
         Err(e.hint(match bits {
-            true => format!("write (a {} b) {} c, or parentheses where this is meant", op.symbol(), inner.symbol()),
-            false => "write a < b && b < c, or parentheses where this is meant".into(),
+            true => format!("write (a {} b) {} c, or add parentheses if this is meant", op.symbol(), inner.symbol()),
+            false => "write a < b && b < c, or add parentheses if this is meant".into(),
         }))
     }
 
@@ -215,7 +215,7 @@ impl Parser<'_> {
             let message = format!("parameter ${n} was not given");
             let e = Diagnostic::new(Code::Parameter, self.span(), message);
             return Err(match (n, self.params.len()) {
-                (0, _) => e.hint("they count from $1"),
+                (0, _) => e.hint("the first parameter is $1"),
                 (_, 0) => e.hint("there are none"),
                 (_, k) => e.hint(format!("the last one is ${k}")),
             });

@@ -10,13 +10,13 @@ use crate::ReadAt;
 const PT_NOTE: u64 = 4;
 /// `NT_GNU_BUILD_ID`.
 const NT_GNU_BUILD_ID: u32 = 3;
-/// Program headers that are looked at, and bytes of notes per segment.
+/// Limits: program headers that are read, and bytes of notes per segment.
 const MAX_HEADERS: u64 = 256;
 const MAX_NOTES: u64 = 1 << 16;
 /// The longest build id that is believed (the kernel's: 20).
 pub const MAX_ID: usize = 32;
 
-/// Numbers as an ELF header says that they are stored.
+/// Numbers in the byte order of the ELF header.
 #[derive(Clone, Copy)]
 struct Numbers {
     wide: bool,
@@ -105,7 +105,7 @@ mod tests {
         v
     }
 
-    /// A file of 64 bits with a note segment behind its only program header.
+    /// A file of 64 bits with a note segment after its only program header.
     fn elf(notes: &[u8]) -> Vec<u8> {
         let mut v = b"\x7fELF\x02\x01\x01".to_vec();
         v.resize(64 + 56, 0);

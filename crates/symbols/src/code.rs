@@ -17,7 +17,7 @@ mod stack;
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use stack::Stack;
 
-/// The largest function that is looked at, bytes.
+/// The largest function that is decoded, bytes.
 pub const MAX: usize = 4 << 20;
 /// The longest instruction.
 pub const LONGEST: usize = 15;
@@ -82,7 +82,7 @@ impl Code {
         }
     }
 
-    /// Whether it looks at its own return address, as setjmp and dlsym do, as far as its stack can be followed.
+    /// Whether it reads its own return address, as setjmp and dlsym do, as far as its stack can be followed.
     pub fn takes_return_address(&self) -> bool {
         self.takes_return_address
     }
@@ -137,7 +137,7 @@ pub fn is_nop(bytes: &[u8]) -> bool {
     first(bytes).is_some_and(|i| i.mnemonic() == Mnemonic::Nop)
 }
 
-/// Whether Linux carries an instruction out wrongly when a breakpoint is on it. It looks at the byte of the opcode alone, also where a
+/// Whether Linux emulates an instruction wrongly when a breakpoint is on it. It reads only the byte of the opcode, also where a
 /// prefix of AVX gives that another meaning, and takes it for a branch, a nop, a call, a return or popf (`branch_setup_xol_ops` and
 /// `arch_uprobe_analyze_insn`, arch/x86/kernel/uprobes.c, 6.18): `vpor` is skipped as `jmp +0`, and so are comparisons.
 pub fn is_misread_by_linux(instruction: &[u8]) -> bool {
@@ -184,7 +184,7 @@ impl<'b> Walk<'b> {
         }
     }
 
-    /// The instruction at an offset; none where there is none that ends within the function.
+    /// The instruction at an offset; `None` if it does not end within the function.
     fn decode(&self, at: usize) -> Option<Instruction> {
         let end = self.bytes.len().min(at + LONGEST);
         let bytes = self.bytes.get(at..end)?;
@@ -221,7 +221,7 @@ impl<'b> Walk<'b> {
     fn go_on(&mut self, i: &Instruction, next: usize, stack: Stack) {
         let falls_through = match i.flow_control() {
             FlowControl::Return | FlowControl::Exception => false,
-            // int3 is what fills gaps, or a breakpoint of somebody else.
+            // int3 fills gaps, or is another program's breakpoint.
             FlowControl::Interrupt => i.code() != Opcode::Int3,
             FlowControl::Next | FlowControl::XbeginXabortXend => true,
             FlowControl::IndirectCall => {
@@ -233,7 +233,7 @@ impl<'b> Walk<'b> {
                 false
             }
             FlowControl::Call if !i.is_call_near() => true,
-            // What calls into itself does so for its own address, or for what lies behind the call.
+            // A call into the function itself is for its own address, or for the data after the call.
             FlowControl::Call => !self.jump(i, Stack::UNKNOWN) || i.near_branch_target() == self.start,
             FlowControl::UnconditionalBranch => {
                 self.jump(i, stack);
@@ -335,7 +335,7 @@ mod tests {
         (0..bytes.len()).map(|at| code.at(BASE + at as u64)).collect()
     }
 
-    /// Offsets where a breakpoint may stand.
+    /// Offsets where a breakpoint may be set.
     fn starts(bytes: &[u8]) -> Vec<usize> {
         let all = places(bytes, false);
         (0..bytes.len()).filter(|at| matches!(all[*at], At::Start | At::Likely)).collect()
@@ -377,7 +377,7 @@ mod tests {
         let code = [0x48, 0x8d, 0x05, 0x03, 0, 1, 0, 0xff, 0x24, 0xf8, 0x31, 0xc0, 0xc3];
         assert_eq!(starts(&code), [0, 7, 10, 12]);
         assert_eq!(Code::read(BASE, &code, false).leaves_to(), None);
-        // Zeros behind it are padding.
+        // Zeros after it are padding.
         let code = [0xff, 0x24, 0xf8, 0, 0, 0, 0];
         assert_eq!((starts(&code), places(&code, true)[3]), (vec![0], At::Data));
     }
@@ -439,7 +439,7 @@ mod tests {
         assert!(!others.iter().any(|i| is_misread_by_linux(i)));
     }
 
-    /// Whatever the bytes are, it ends, and instructions do not overlap where breakpoints may stand.
+    /// Whatever the bytes are, it ends, and instructions do not overlap where breakpoints may be set.
     #[test]
     fn any_bytes() {
         let mut state = 7u64;

@@ -5,7 +5,7 @@
 //!  _ZN2ru7compute17h626c423f24a92086E ──► plain and full ru::compute
 //! ```
 //!
-//! A mangled name may be made to stand for a text of any length, so whatever is longer than [`MAX`] stays as it is. What a compiler
+//! A mangled name may encode a text of any length, so whatever is longer than [`MAX`] stays as it is. What a compiler
 //! has split off a function keeps its suffix: `acme::Widget::poke.cold`.
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
@@ -30,7 +30,7 @@ pub fn is_mangled(symbol: &str) -> bool {
     symbol.starts_with("_Z") || symbol.starts_with("_R")
 }
 
-/// What a symbol stands for; none where it is no mangled name, or stands for too long a text.
+/// The name that a symbol encodes; `None` where it is not a mangled name, or the name is too long.
 pub fn of(symbol: &str) -> Option<Demangled> {
     if !is_mangled(symbol) {
         return None;
@@ -89,11 +89,11 @@ impl Write for Bounded {
     }
 }
 
-/// The suffixes with which compilers mark functions that do not take what the source says: parts split off, and copies made for
+/// The suffixes with which compilers mark functions that do not take the arguments in the source: parts split off, and copies made for
 /// certain arguments (GCC's `ipa-sra`, `ipa-cp`, `ipa-split`, hot and cold parts).
 const CHANGED: [&str; 4] = [".isra.", ".constprop.", ".part.", ".cold"];
 
-/// Whether the function of this symbol takes other arguments than its source says.
+/// Whether the function of this symbol takes other arguments than those in its source.
 pub fn is_changed(symbol: &str) -> bool {
     CHANGED.iter().any(|c| symbol.contains(c))
 }
@@ -106,7 +106,7 @@ pub fn identifier(text: &str) -> Option<&str> {
     usable.max_by_key(|w| w.len())
 }
 
-/// Words of demangled names that are abbreviated in mangled ones, or stand for no identifier.
+/// Words of demangled names that are abbreviated in mangled ones, or are not identifiers.
 #[rustfmt::skip]
 const WITHOUT_IDENTIFIER: &[&str] = &[
     // Itanium C++ ABI 5.1: types, substitutions, operators, special names.
@@ -155,7 +155,7 @@ mod tests {
         assert!(is_changed("compute.constprop.0") && is_changed("_Z1fi.isra.0.cold") && !is_changed("compute.local"));
     }
 
-    /// Each substitution doubles what the one before stands for.
+    /// Each substitution doubles the text of the one before.
     #[test]
     fn a_name_that_stands_for_gigabytes_stays_as_it_is() {
         let mut symbol = String::from("_Z1fI1aE1bIS_S_E");

@@ -18,7 +18,7 @@ use std::io::{Read, Seek};
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 4 << 30;
-/// The most symbols per table, and segments, that are looked at.
+/// The most symbols per table, and segments, that are read.
 const MAX_SYMBOLS: usize = 4 << 20;
 const MAX_SEGMENTS: usize = 1024;
 const MAX_SECTIONS: usize = 4096;
@@ -49,11 +49,11 @@ impl From<object::Error> for ElfError {
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Function {
-    /// Name as it stands in the file: mangled, without a version.
+    /// Name as in the file: mangled, without a version.
     pub name: String,
     /// Address in the file's own address space.
     pub address: u64,
-    /// Bytes; 0 where the file does not say.
+    /// Bytes; 0 where the file does not have the size.
     pub size: u64,
     /// Where its first instruction lies in the file.
     pub offset: u64,
@@ -88,7 +88,7 @@ pub struct Section {
     pub compressed: bool,
 }
 
-/// What the dynamic loader is told.
+/// The dynamic section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dynamic {
     /// The libraries that are loaded with it (`DT_NEEDED`).
@@ -124,7 +124,7 @@ impl Elf {
         Elf::parse(&cache)
     }
 
-    /// The same of bytes, or of anything that `object` reads.
+    /// Reads the tables from bytes, or from anything that `object` reads.
     pub fn parse<'a>(data: impl ReadRef<'a>) -> Result<Elf, ElfError> {
         if data.len().map_err(|()| ElfError::Kind)? > MAX_FILE {
             return Err(ElfError::Size);
@@ -220,7 +220,7 @@ impl Elf {
         self.imports.binary_search_by(|i| i.as_str().cmp(name)).is_ok()
     }
 
-    /// What the dynamic loader is told.
+    /// The dynamic section.
     pub fn dynamic(&self) -> &Dynamic {
         &self.dynamic
     }
@@ -267,7 +267,7 @@ impl Elf {
         }
     }
 
-    /// All functions, in order of names. A name may stand for several (static functions of several sources).
+    /// All functions, in order of names. A name may belong to several (static functions of several sources).
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
@@ -284,7 +284,7 @@ impl Elf {
         self.offset(address, |_| true)
     }
 
-    /// The same, if the byte can be executed.
+    /// Where the byte at `address` lies in the file, if it can be executed.
     pub fn code_offset(&self, address: u64) -> Option<u64> {
         self.offset(address, |l| l.code)
     }

@@ -1,4 +1,4 @@
-//! Where functions begin and end by what the compiler tells unwinders (`.eh_frame`): stripped files have it too, and it cannot name
+//! Where functions begin and end by the compiler's tables for unwinders (`.eh_frame`): stripped files have it too, and it cannot name
 //! a label within a function.
 
 use crate::{Elf, ReadAt};
@@ -19,7 +19,7 @@ type Slice<'b> = EndianSlice<'b, LittleEndian>;
 pub struct Frame {
     /// First address.
     pub start: u64,
-    /// The address behind the last one.
+    /// The address after the last one.
     pub end: u64,
     /// Exceptions may lead into it: there is a table of landing places.
     pub lands: bool,
@@ -101,7 +101,7 @@ impl Frames {
     }
 
     /// Whether the return address lies where a call has just put it when an instruction is reached: at the entry of a function, and not
-    /// in a part of one that is jumped to. None: there is no entry that says so.
+    /// in a part of one that is jumped to. None: no entry covers it.
     pub fn is_as_called(&self, address: u64) -> Option<bool> {
         let frame = self.at(address)?;
         let section = EhFrame::new(&self.bytes, LittleEndian);

@@ -1,5 +1,5 @@
 //! The dynamic loader's cache (`/etc/ld.so.cache`): where libraries lie, by their names. The format of glibc 2.2 and later, alone
-//! or behind the old one; musl has no cache.
+//! or after the old one; musl has no cache.
 //!
 //! ```text
 //!  "glibc-ld.so.cache1.1" │ u32 entries │ u32 bytes of strings │ 20 bytes
@@ -17,7 +17,7 @@ const OLD_HEADER: usize = 16;
 const OLD_ENTRY: usize = 12;
 /// `FLAG_ELF_LIBC6 | FLAG_X8664_LIB64` (sysdeps/generic/ldconfig.h of glibc).
 const X86_64: u32 = 0x0303;
-/// The most entries that are looked at.
+/// The most entries that are read.
 const MAX: usize = 1 << 16;
 
 /// A library.
@@ -45,7 +45,7 @@ fn text(b: &[u8], at: u32) -> Option<String> {
 }
 
 impl LdCache {
-    /// Reads a cache; none where it is none of that format. Damaged entries are left out.
+    /// Reads a cache; `None` if the format is unknown. Damaged entries are skipped.
     pub fn parse(bytes: &[u8]) -> Option<LdCache> {
         let bytes = match bytes.strip_prefix(OLD_MAGIC) {
             None => bytes,

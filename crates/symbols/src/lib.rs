@@ -1,4 +1,4 @@
-//! What ELF files say: build ids, functions, their names, code and prototypes, static probes. Pure: bytes in.
+//! The contents of ELF files: build ids, functions, their names, code and prototypes, static probes. Pure: bytes in.
 //!
 //! ```text
 //!  elf: tables ─┬─► demangle: names as sources have them       build_id, usdt, ld_cache: formats of their own

@@ -7,7 +7,7 @@
 //!  static probe  what encloses it is decoded; where nothing does, it must be an instruction that does nothing
 //! ```
 //!
-//! Tables of symbols and notes may be damaged, or lie: what they say is checked against the code.
+//! Tables of symbols and notes may be damaged or wrong, so they are checked against the code.
 
 use crate::code::{self, At, Code};
 use crate::frames::{Frame, Frames};
@@ -21,11 +21,11 @@ use std::rc::Rc;
 const X86_64: u16 = 62;
 /// Functions of which is remembered what their instructions are.
 const REMEMBERED: usize = 64;
-/// A proof that nothing leaves a function looks at so many others at most, and at so many bytes.
+/// Limits of a proof that nothing leaves a function: how many other functions it reads, and how many bytes.
 const MAX_CALLED: usize = 64;
 const MAX_CALLED_BYTES: usize = 256 << 10;
 
-/// A function that goes on as another is followed so often.
+/// How many tail calls from function to function are followed.
 const MAX_TAIL_CALLS: usize = 4;
 
 /// Why no breakpoint may be put there.
@@ -35,7 +35,7 @@ pub enum Misplaced {
     Inside(Vec<u64>),
     /// It is not known to be code; the nearest offsets into the function that are.
     NoCode(Vec<u64>),
-    /// The file does not say how long the function is, so that it cannot be decoded.
+    /// The file does not have the function's size, so that it cannot be decoded.
     NoSize,
     /// The offset is outside of the function, which has so many bytes.
     Outside(u64),
@@ -92,7 +92,7 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
         if self.elf.machine() == X86_64 { Ok(()) } else { Err(Misplaced::Machine(self.elf.machine())) }
     }
 
-    /// Whether a function begins where its symbol says.
+    /// Whether a function begins at its symbol's address.
     pub fn entry(&self, address: u64) -> Outcome {
         self.machine()?;
         if !code::is_instruction(&self.elf.code(self.file, address, code::LONGEST)) {
@@ -102,7 +102,7 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
         if frame.is_some_and(|frame| frame.start == address) {
             return Ok(());
         }
-        // Nothing but the symbol says that it begins there: another one that begins before and reaches further may disagree.
+        // Only the symbol claims that it begins there: another function that begins before and reaches further may contradict it.
         let around = frame.or_else(|| self.enclosing_symbol(address, |start| start < address));
         match around.map_or(At::Start, |frame| self.code(frame).at(address)) {
             At::Start | At::Likely | At::Doubtful => Ok(()),
@@ -149,8 +149,8 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
         self.frames().is_as_called(address) == Some(false)
     }
 
-    /// Whether a function looks at its own return address, and so does something else where that is replaced: as setjmp does, which keeps it,
-    /// and dlsym, which finds its caller by it; or goes on as such a function.
+    /// Whether a function reads its own return address, and so behaves differently if that is replaced: like setjmp, which saves it,
+    /// and dlsym, which finds its caller by it; or ends in a tail call to such a function.
     pub fn takes_return_address(&self, address: u64, size: u64) -> bool {
         let Some(mut frame) = self.extent(address, size) else { return false };
         for _ in 0..MAX_TAIL_CALLS {
@@ -232,7 +232,7 @@ impl<'f, R: ReadAt + ?Sized> Places<'f, R> {
             all
         });
         let before = &all[..all.partition_point(|f| before(f.0))];
-        // Where functions overlap, those behind may end before the address.
+        // Where functions overlap, later ones may end before the address.
         let candidates = before.iter().rev().take(REMEMBERED).take_while(|f| f.2 > address);
         let (start, end, _) = candidates.into_iter().find(|f| f.1 > address)?;
         Some(Frame::unknown(*start, *end))

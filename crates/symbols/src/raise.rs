@@ -3,14 +3,14 @@
 //!
 //! | means | what becomes of a program with a return probe in the way |
 //! |---|---|
-//! | exception (C++, Rust's panics, …) | the unwinder finds no frame behind the function: the program aborts |
+//! | exception (C++, Rust's panics, …) | the unwinder finds no frame above the function: the program aborts |
 //! | cancelled or ended thread | the unwinder takes it for the end of the stack: handlers of the callers do not run |
 //! | another stack (coroutines) | the kernel mixes up the returns of the two stacks: the program dies of SIGILL |
 //! | Go | its runtime moves stacks by their return addresses: the program dies |
 //!
 //! longjmp is none of these: the kernel drops the returns that were jumped over.
 //!
-//! A file that defines such a function (libgcc_s, libc) does nothing with it by itself; who refers to it does. So each file is asked
+//! A file that defines such a function (libgcc_s, libc) does nothing with it by itself; a file that refers to it does. So each file is asked
 //! what it imports, or what it was linked with statically. Pure: which files make up a program is for others to find.
 
 use crate::{Elf, ReadAt};
@@ -35,9 +35,9 @@ impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Means::Exception(by) => write!(f, "can raise exceptions ({by})"),
-            Means::ThreadEnd(by) => write!(f, "can end threads in the midst of functions ({by})"),
+            Means::ThreadEnd(by) => write!(f, "can end threads in the middle of functions ({by})"),
             Means::OtherStack(by) => write!(f, "can switch stacks ({by})"),
-            Means::Go => f.write_str("is of Go, which moves its stacks"),
+            Means::Go => f.write_str("is a Go program, whose stacks move"),
             Means::Unknown => f.write_str("is stripped and may raise exceptions"),
         }
     }
@@ -55,7 +55,7 @@ const EXCEPTION: &[&str] = &[
 const FORCED: &[&str] = &["_Unwind_ForcedUnwind", "_Unwind_SjLj_ForcedUnwind"];
 /// What ends a thread in the midst of a function (pthread_cancel(3), pthread_exit(3), thrd_exit(3)).
 const THREAD_END: &[&str] = &["pthread_cancel", "pthread_exit", "thrd_exit"];
-/// What goes on with another stack (swapcontext(3), Boost.Context).
+/// Switches to another stack (swapcontext(3), Boost.Context).
 const OTHER_STACK: &[&str] = &["swapcontext", "jump_fcontext", "ontop_fcontext"];
 
 /// Files that only define what others raise with: the unwinder and the C libraries, by their own names or the starts of them.
@@ -82,7 +82,7 @@ pub fn of(elf: &Elf, file: &(impl ReadAt + ?Sized)) -> Option<Means> {
 }
 
 /// What was linked into the file statically. An unwinder alone is in every static program; that nothing refers to it is looked up in
-/// the code. Of threads and stacks, libraries have one file for each of the functions: it is there where somebody wants it.
+/// the code. Of threads and stacks, libraries have one file for each of the functions: it is linked in if it is used.
 fn linked(elf: &Elf, file: &(impl ReadAt + ?Sized)) -> Option<Means> {
     let defined = |names: &[&'static str]| names.iter().find(|n| !elf.function(n).is_empty()).map(|n| n.to_string());
     let raisers: Vec<u64> = EXCEPTION.iter().flat_map(|n| elf.function(n)).map(|f| f.address).collect();

@@ -20,7 +20,7 @@ pub struct Static {
     pub address: u64,
     /// Where the instruction lies in the file.
     pub offset: u64,
-    /// Where the counter lies in the file that must be raised while somebody listens; 0 for none.
+    /// Offset of the counter (semaphore) in the file that must be raised while the probe is in use; 0 for none.
     pub semaphore: u64,
     /// Arguments.
     pub args: Vec<Arg>,
@@ -96,7 +96,7 @@ fn u64_at(b: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(b.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// What the first note says, if it is a probe's, and what follows it.
+/// The contents of the first note, if it is a probe's, and what follows it.
 fn note(b: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     const HEAD: usize = 12;
     let (name_len, len, kind) = (u32_at(b, 0)?, u32_at(b, 4)?, u32_at(b, 8)?);
@@ -109,7 +109,7 @@ fn note(b: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
 
 fn probe(text: &[u8], elf: &Elf) -> Option<Static> {
     let (pc, base, semaphore) = (u64_at(text, 0)?, u64_at(text, 8)?, u64_at(text, 16)?);
-    // A prelinker moves addresses and the section, but not what stands in notes.
+    // A prelinker moves addresses and the section, but does not change the notes.
     let moved = elf.note_base.map_or(0, |now| now.wrapping_sub(base));
     let address = pc.wrapping_add(moved);
     let mut words = text[24..].split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());

@@ -24,7 +24,7 @@ const MEMBER: usize = 12;
 const PARAM: usize = 8;
 /// The longest chain of typedefs, qualifiers and nested anonymous structures that is followed.
 const DEPTH: usize = 32;
-/// The most members that one search looks at.
+/// The most members that one search visits.
 const BUDGET: u32 = 100_000;
 
 /// Where a field is, seen from a structure's address.
@@ -47,7 +47,7 @@ pub struct Field {
 pub struct Prototype {
     /// Type of the result, 0 for void.
     pub returns: u32,
-    /// Name and type of each parameter. A last one of type 0 without a name stands for `...`.
+    /// Name and type of each parameter. A last one of type 0 without a name means `...`.
     pub params: Vec<(String, u32)>,
 }
 
@@ -60,7 +60,7 @@ pub struct Btf<D> {
     starts: Vec<u32>,
     /// How many types there are.
     count: u32,
-    /// What was looked for beforehand, and found or not.
+    /// The wanted types, and where they were found.
     known: Vec<(Kind, String, Option<u32>)>,
 }
 
@@ -69,12 +69,12 @@ pub struct Btf<D> {
 const STEP: u32 = 16;
 
 impl<D: AsRef<[u8]>> Btf<D> {
-    /// Reads the header and looks at each type once.
+    /// Reads the header and visits each type once.
     pub fn parse(data: D) -> Result<Btf<D>, BtfError> {
         Btf::parse_for(data, &[])
     }
 
-    /// As [`Btf::parse`], and finds `wanted` in the same pass, so that [`Btf::find`] and [`Btf::field_of`] need none for them.
+    /// Parses like [`Btf::parse`], and finds `wanted` in the same pass, so that [`Btf::find`] and [`Btf::field_of`] need none for them.
     pub fn parse_for(data: D, wanted: &[(Kind, &str)]) -> Result<Btf<D>, BtfError> {
         let bytes = data.as_ref();
         let word = |at| word(bytes, at).ok_or(BtfError::Truncated);
@@ -198,7 +198,7 @@ impl<D: AsRef<[u8]>> Btf<D> {
         })
     }
 
-    /// The type behind typedefs, qualifiers and tags; 0 is void.
+    /// The type without typedefs, qualifiers and tags; 0 is void.
     pub fn strip(&self, mut id: u32) -> Option<u32> {
         use Kind::*;
         for _ in 0..DEPTH {
@@ -263,7 +263,7 @@ impl<D: AsRef<[u8]>> Btf<D> {
         Some(Field { loads, offset: (bit - shift) / 8, size, bits: Some(bits?), type_id: id })
     }
 
-    /// As [`Btf::field`], from a structure's name.
+    /// Finds a field like [`Btf::field`], from a structure's name.
     pub fn field_of(&self, root: &str, path: &[&str]) -> Option<Field> {
         self.field(self.find(Kind::Struct, root)?, path)
     }
@@ -272,7 +272,7 @@ impl<D: AsRef<[u8]>> Btf<D> {
     fn element(&self, array: &Type, index: &str) -> Option<(u32, u32, u32)> {
         let (index, of) = (index.parse::<u32>().ok()?, word(self.types(), array.extra)?);
         let count = word(self.types(), array.extra + 8)?;
-        // A flexible array has no elements, and any index is asked for at one's own risk.
+        // A flexible array has no known number of elements: any index is accepted.
         if count != 0 && index >= count {
             return None;
         }

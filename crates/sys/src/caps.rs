@@ -1,4 +1,4 @@
-//! Capabilities of the calling thread: what there is, and giving up what is no longer needed.
+//! Capabilities of the calling thread: reads them, and drops those that are no longer needed.
 //!
 //! Capabilities belong to threads: what is dropped before a thread is started, it never has. Processes forked before keep
 //! theirs.
@@ -12,7 +12,7 @@ pub const KILL: u64 = 1 << 5;
 pub const DAC_OVERRIDE: u64 = 1 << 1;
 /// Read files and directories of others.
 pub const DAC_READ_SEARCH: u64 = 1 << 2;
-/// Look into processes of others.
+/// Inspect processes of others.
 pub const SYS_PTRACE: u64 = 1 << 19;
 /// Raise priorities.
 pub const SYS_NICE: u64 = 1 << 23;

@@ -1,6 +1,6 @@
 //! What a descriptor of another process is: socket addresses and device numbers, for `-yy`.
 //!
-//! A socket is looked at through pidfd_getfd(2), which asks for the rights of ptrace: the copy is closed at once. Linux 5.6.
+//! A socket is inspected through pidfd_getfd(2) (Linux 5.6), which needs the rights of ptrace; the copy is closed at once.
 
 use crate::check::check;
 use std::io;
@@ -31,7 +31,7 @@ fn copy_fd(pid: i32, fd: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Looks at socket `fd` of process `pid`.
+/// Inspects socket `fd` of process `pid`.
 pub fn socket(pid: i32, fd: i32) -> io::Result<Socket> {
     let s = copy_fd(pid, fd)?;
     let opt = |name: i32| -> io::Result<i32> {
@@ -58,7 +58,7 @@ pub fn socket(pid: i32, fd: i32) -> io::Result<Socket> {
     })
 }
 
-/// Major and minor number of the device behind descriptor `fd` of process `pid`, and whether it is a block device.
+/// Major and minor number of the device of descriptor `fd` of process `pid`, and whether it is a block device.
 pub fn device(pid: i32, fd: i32) -> Option<(u32, u32, bool)> {
     let meta = std::fs::metadata(format!("/proc/{pid}/fd/{fd}")).ok()?;
     let block = meta.file_type().is_block_device();

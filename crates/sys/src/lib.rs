@@ -1,4 +1,4 @@
-//! The one door to the kernel: ptrace, process memory, seccomp, the shared ring, processes and `/proc`.
+//! The only crate that calls the kernel directly: ptrace, process memory, seccomp, the shared ring, processes and `/proc`.
 //!
 //! Each module wraps one facility in safe functions that return [`std::io::Result`]; nothing here knows events or schemas.
 //! Only this crate (and later the agent and its ABI) contains unsafe code; every block says why it is sound.

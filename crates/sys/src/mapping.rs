@@ -1,4 +1,4 @@
-//! A memory mapping of a descriptor, unmapped on drop. Says nothing about who else writes there: its users do.
+//! A memory mapping of a descriptor, unmapped on drop. Its users must know who else writes there.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,4 +1,4 @@
-//! What a process has mapped: `/proc/PID/maps`, and the files behind it. A process names its files itself: hostile text.
+//! What a process has mapped: `/proc/PID/maps`, and the mapped files. A process chooses its files' names: hostile text.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ pub const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// First address, and the one behind the last.
+    /// First address, and the one after the last.
     pub range: (u64, u64),
     /// `PROT_*`.
     pub prot: u32,
@@ -79,8 +79,8 @@ fn split_fields(line: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     Some((head, path))
 }
 
-/// Opens the very file that a process has mapped at `range`; where that is not allowed, the file of that path as the process
-/// sees it, provided that `file` (device and inode) says that it is the same. Only regular files are opened.
+/// Opens the very file that a process has mapped at `range`; or, where that is not allowed, the file of that path as the process
+/// sees it, if its device and inode are those of `file`. Only regular files are opened.
 pub fn open(pid: i32, range: (u64, u64), path: &[u8], file: (u32, u32, u64)) -> io::Result<File> {
     if let Ok(f) = open_regular(Path::new(&format!("/proc/{pid}/map_files/{:x}-{:x}", range.0, range.1))) {
         return Ok(f);
@@ -96,12 +96,12 @@ pub fn open(pid: i32, range: (u64, u64), path: &[u8], file: (u32, u32, u64)) -> 
     if identity(&found.metadata()?) == file { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
-/// Device and inode of a file, as [`Map::file`].
+/// Device and inode of a file, in the form of [`Map::file`].
 pub fn identity(meta: &fs::Metadata) -> (u32, u32, u64) {
     (libc::major(meta.dev()), libc::minor(meta.dev()), meta.ino())
 }
 
-/// Opens a regular file to read; neither waits for nor touches anything else (pipes, devices).
+/// Opens a regular file for reading; neither waits for nor opens anything else (pipes, devices).
 pub fn open_regular(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());

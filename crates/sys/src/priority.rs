@@ -1,4 +1,4 @@
-//! The share of the processors that the calling thread gets.
+//! The scheduling priority of the calling thread.
 
 use crate::check::check;
 use std::io;
@@ -11,9 +11,9 @@ const RESET_ON_FORK: i32 = 0x4000_0000;
 /// Which of the threads that have a real-time priority goes first on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// It empties what others fill.
+    /// The drain thread, which empties the rings that others fill.
     Reader = 2,
-    /// It stores what a reader has brought.
+    /// The writer thread, which stores what the drain thread delivers.
     Writer = 1,
 }
 
@@ -21,7 +21,7 @@ pub enum Urgency {
 /// class. What it starts does not have it. The kernel leaves the other threads a share of each second
 /// (`/proc/sys/kernel/sched_rt_runtime_us`).
 ///
-/// A nice value alone gives a thread its share of the processor, but not soon: beside 64 busy threads, one of nice -20 waits for up
+/// A nice value alone gives a thread its share of the processor, but not soon: with 64 busy threads, one of nice -20 waits for up
 /// to 65 ms after it has become runnable (Linux 6.18).
 ///
 /// # Errors

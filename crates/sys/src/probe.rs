@@ -4,7 +4,7 @@ use crate::process;
 use crate::{ptrace, signal};
 use std::io;
 
-/// Traces a child of its own for a moment; tells whether PTRACE_GET_SYSCALL_INFO works. See [`process::fork`] for what it needs.
+/// Traces a child of its own for a moment; returns whether PTRACE_GET_SYSCALL_INFO works. See [`process::fork`] for what it needs.
 pub fn ptrace_child() -> io::Result<bool> {
     let (read, write) = process::pipe()?;
     let (pid, write) = process::fork(write, move || {

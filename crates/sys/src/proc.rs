@@ -1,4 +1,4 @@
-//! Reading `/proc`. All parsing is of hostile text: a process names itself.
+//! Reading `/proc`. All parsing is of hostile text, because a process chooses its own name.
 
 use std::fs;
 use std::io;
@@ -55,7 +55,7 @@ pub fn cpu(tid: i32) -> Option<u16> {
     stat_field(tid, 39)?.try_into().ok()
 }
 
-/// The call that a thread is blocked in: number and arguments. None: it runs, or may not be looked at.
+/// The call that a thread is blocked in: number and arguments. None: it is running, or may not be read.
 pub fn call_in_flight(pid: i32, tid: i32) -> Option<(i64, [u64; 6])> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
     parse_call(&text)
@@ -88,7 +88,7 @@ pub fn fds(pid: i32) -> io::Result<Vec<i32>> {
     Ok(v)
 }
 
-/// The processes that can be seen, rising.
+/// The ids of the visible processes, rising.
 pub fn processes() -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
     let mut v: Vec<i32> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
@@ -120,7 +120,7 @@ pub fn terminal(pid: i32) -> Option<u32> {
     (136..144).contains(&major).then(|| (major - 136) * 256 + minor)
 }
 
-/// The children of a process, theirs, and so on.
+/// The descendants of a process.
 pub fn descendants(pid: i32) -> Vec<i32> {
     let parents: Vec<(i32, i32)> =
         processes().into_iter().filter_map(|p| Some((p, stat_field(p, 4)? as i32))).collect();

@@ -95,7 +95,7 @@ pub fn read_byte(fd: &impl AsFd) -> io::Result<Option<u8>> {
 }
 
 /// Points every descriptor of the process but `keep` to /dev/null, so that it holds no file, pipe or terminal of others. The numbers
-/// stay taken: whoever owns one still does.
+/// stay in use: their owners keep them.
 pub fn hold_no_files(keep: BorrowedFd) -> io::Result<()> {
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     let (null, keep) = (null.as_raw_fd(), keep.as_raw_fd());
@@ -115,7 +115,7 @@ pub fn hold_no_files(keep: BorrowedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves copies of `fds` to a process that closes them when the calling process has ended, and then ends itself. Nobody waits
+/// Gives copies of `fds` to a process that closes them when the calling process has ended, and then ends itself. Nobody waits
 /// for it, and it keeps nothing else open. Where it cannot be made, the caller closes them at its own end.
 pub fn leave_behind(fds: &[BorrowedFd]) {
     let mut keep: Vec<i32> = fds.iter().map(|fd| fd.as_raw_fd()).collect();
@@ -157,7 +157,7 @@ pub fn leave_behind(fds: &[BorrowedFd]) {
     }
 }
 
-/// Who a command runs as.
+/// The user and groups that a command runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// User.
@@ -222,13 +222,13 @@ pub fn euid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Real user id: who has started this, whatever the file's owner or capabilities have made of it.
+/// Real user id: the user who started the process, whatever the file's owner or capabilities are.
 pub fn ruid() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { libc::getuid() }
 }
 
-/// The first of these processes of which the real user may not look into some thread, by ptrace's rules: no capability and no
+/// The first of these processes with a thread that the real user may not inspect by ptrace's rules: no capability and no
 /// setuid bit of trapline's helps. A process that is gone is not refused.
 ///
 /// Reading `/proc/PID/task/TID/syscall` asks PTRACE_MODE_ATTACH_FSCREDS (`proc_pid_syscall`, `fs/proc/base.c`); the question is put
@@ -280,7 +280,7 @@ pub fn own_pid() -> i32 {
     std::process::id() as i32
 }
 
-/// Lets a command begin with the default action of these signals, whatever the caller ignores: a shell starts `cmd &` deaf to INT.
+/// Lets a command begin with the default action of these signals, whatever the caller ignores: a shell starts `cmd &` with INT ignored.
 pub fn with_default_signals(command: &mut std::process::Command, signals: &'static [i32]) {
     use std::os::unix::process::CommandExt;
     let give = || signals.iter().try_for_each(|sig| crate::signal::default(*sig));
@@ -360,7 +360,7 @@ pub fn is_terminal(fd: &impl AsFd) -> bool {
     unsafe { libc::isatty(fd.as_fd().as_raw_fd()) == 1 }
 }
 
-/// Lets the process have as many descriptors as its hard limit says.
+/// Raises the limit on open descriptors to the hard limit.
 pub fn raise_file_limit() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid rlimit for the duration of both calls.

@@ -83,11 +83,11 @@ pub fn cont(tid: i32, sig: i32) -> io::Result<()> {
 pub fn syscall(tid: i32, sig: i32) -> io::Result<()> {
     request(libc::PTRACE_SYSCALL as _, tid, sig as u64)
 }
-/// Leaves a thread in its group-stop, and hears of its end.
+/// Leaves a thread in its group-stop, and still gets notified of its end.
 pub fn listen(tid: i32) -> io::Result<()> {
     request(LISTEN, tid, 0)
 }
-/// Lets a stopped thread go.
+/// Detaches from a stopped thread.
 pub fn detach(tid: i32, sig: i32) -> io::Result<()> {
     request(libc::PTRACE_DETACH as _, tid, sig as u64)
 }
@@ -106,7 +106,7 @@ pub fn siginfo(tid: i32) -> io::Result<[u8; 128]> {
     Ok(info)
 }
 
-/// Where a thread stands, as PTRACE_GET_SYSCALL_INFO tells (Linux 5.3; `struct ptrace_syscall_info`).
+/// The state of a stopped thread, from PTRACE_GET_SYSCALL_INFO (Linux 5.3; `struct ptrace_syscall_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyscallInfo {
     /// 0 none, 1 entry, 2 exit, 3 seccomp.
@@ -130,7 +130,7 @@ pub const ARCH_X86_64: u32 = 0xc000_003e;
 /// `AUDIT_ARCH_I386`.
 pub const ARCH_I386: u32 = 0x4000_0003;
 
-/// Asks where a stopped thread stands.
+/// Reads the state of a stopped thread.
 pub fn syscall_info(tid: i32) -> io::Result<SyscallInfo> {
     let mut raw = [0u64; 12];
     // SAFETY: the kernel writes no more than the size that it is given.
@@ -159,12 +159,12 @@ pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
     registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))
 }
 
-/// The flags (`CLONE_*`) of the call by which a thread makes another one, at the event that tells of it. What clone3 was given is
+/// The flags (`CLONE_*`) of the call by which a thread makes another one, at the event that reports it. The arguments of clone3 are
 /// read from memory, which other threads may have written to since.
 pub fn clone_flags(tid: i32) -> io::Result<u64> {
     const VFORK: u64 = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
     let regs = registers(tid)?;
-    // What registers mean is a matter of how the kernel was entered, which the code segment does not tell: `int 0x80`.
+    // The meaning of the registers depends on how the kernel was entered, and the code segment does not show `int 0x80`.
     let (first, clone, vfork) = match syscall_info(tid)?.arch {
         ARCH_I386 => (regs.rbx & 0xffff_ffff, 120, 190),
         _ => (regs.rdi, libc::SYS_clone as u64, libc::SYS_vfork as u64),

@@ -1,6 +1,6 @@
-//! A seccomp filter that lets unselected calls run free.
+//! A seccomp filter that lets unselected calls run without a stop.
 //!
-//! The filter looks at architecture and number only, so that the kernel can keep its verdict for free calls in a bitmap
+//! The filter checks only architecture and number, so that the kernel can cache its verdict for untraced calls in a bitmap
 //! (Linux 5.11, `kernel/seccomp.c`, seccomp_cache_prepare) and their cost is next to nothing.
 //! **A filter outlives its tracer, and RET_TRACE without a tracer fails the call with ENOSYS.**
 
@@ -31,7 +31,7 @@ fn insn(code: u16, k: u32, jt: u8, jf: u8) -> Insn {
 }
 
 /// A program that traces the numbers in `traced`, all numbers of other architectures and of x32, and those at or beyond
-/// `known`; everything else runs free.
+/// `known`; everything else runs untraced.
 pub fn program(traced: &[bool]) -> Vec<Insn> {
     let mut p =
         vec![insn(LD_W_ABS, 4, 0, 0), insn(JEQ, ARCH_X86_64, 1, 0), insn(RET, TRACE, 0, 0), insn(LD_W_ABS, 0, 0, 0)];
@@ -88,7 +88,7 @@ pub fn install(program: &[Insn]) -> io::Result<()> {
     set().map(drop)
 }
 
-/// Whether this kernel takes seccomp filters, told by asking for the TRACE action.
+/// Whether this kernel supports seccomp filters with the TRACE action.
 pub fn available() -> bool {
     const GET_ACTION_AVAIL: libc::c_ulong = 2;
     let action: u32 = TRACE;

@@ -68,7 +68,7 @@ pub fn default(sig: i32) -> io::Result<()> {
     set(sig, libc::SIG_DFL, 0)
 }
 
-/// Sets SIGPIPE to what the process was started with, for a command that is about to be executed.
+/// Restores SIGPIPE to the disposition at the start of the process, for a command that is about to be executed.
 pub fn restore_sigpipe() -> io::Result<()> {
     set(libc::SIGPIPE, SIGPIPE_AT_START.load(Ordering::Relaxed), 0)
 }
@@ -84,7 +84,7 @@ extern "C" fn count(sig: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) 
         return;
     }
     let add = |counts: &[AtomicU32; 65]| counts.get(sig as usize).map(|c| c.fetch_add(1, Ordering::Release));
-    // In this order: who sees a signal counted sees whether it was sent, see `counted`.
+    // In this order: a thread that sees the count also sees whether the signal was sent, see `counted`.
     if sent {
         add(&SENT);
     }
@@ -94,7 +94,7 @@ extern "C" fn count(sig: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) 
 /// Signals that are counted.
 static COUNTED: Signals = Signals::none();
 
-/// Those of them that were ignored when the process started: a shell that starts `cmd &` so spares it the terminal's.
+/// Those of them that were ignored when the process started: a shell does this for `cmd &`, to protect it from the terminal's.
 static SPARED: Signals = Signals::none();
 
 /// Counts a signal instead of its action. System calls that it interrupts return EINTR. Of a signal that was ignored only those are
@@ -119,11 +119,11 @@ pub fn uncount() {
     COUNTED.clear();
 }
 
-/// Counted signals wait while this lives: it is made before a fork, so that none is lost between the fork and the exec. See
+/// Blocks counted signals while this exists: it is made before a fork, so that none is lost between the fork and the exec. See
 /// [`Held::give_back`]. The mask is that of one thread: it stays there.
 pub struct Held(libc::sigset_t, PhantomData<*const ()>);
 
-/// Lets counted signals wait.
+/// Blocks counted signals.
 pub fn hold_counted() -> Held {
     // SAFETY: the sets are valid; an emptied one is filled with numbers of signals.
     unsafe {

@@ -11,7 +11,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Who is at the other end of a connection (`SO_PEERCRED`, unix(7)), as it was when it connected.
+/// The process at the other end of a connection (`SO_PEERCRED`, unix(7)), at the time when it connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Process id.
@@ -20,9 +20,9 @@ pub struct Peer {
     pub uid: u32,
 }
 
-/// The directory `path`, opened, where it is one (no symbolic link) that `uid` owns and nobody else may enter.
+/// Opens the directory `path`, which must not be a symbolic link; `uid` must own it, and nobody else may have access.
 ///
-/// Errors: `NotFound`; `PermissionDenied` for what is somebody else's or open to others; what open(2) says.
+/// Errors: `NotFound`; `PermissionDenied` for what is somebody else's or open to others; errors of open(2).
 pub fn private_dir(path: &Path, uid: u32) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let dir = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -31,12 +31,12 @@ pub fn private_dir(path: &Path, uid: u32) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     if meta.mode() & 0o077 != 0 {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may enter it"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users may access it"));
     }
     Ok(dir)
 }
 
-/// The same, made where there is none: with mode 0700, whatever the umask.
+/// Opens the directory `path`, and creates it if it is missing, with mode 0700, whatever the umask.
 pub fn make_private_dir(path: &Path, uid: u32) -> io::Result<File> {
     match std::fs::DirBuilder::new().mode(0o700).create(path) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
@@ -105,7 +105,7 @@ fn address(path: &OsStr) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     Ok((address, len as libc::socklen_t))
 }
 
-/// Who is at the other end.
+/// The process at the other end.
 pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
     let mut cred = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;

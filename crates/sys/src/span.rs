@@ -1,5 +1,5 @@
-//! What of a ring may be read: the one place where positions and lengths that somebody else has written are checked, before
-//! anything is done with them. The rings of the ptracer, of programs and of perf events all ask here.
+//! Which bytes of a ring may be read: the one place where positions and lengths from another process or the kernel are checked before
+//! they are used. The rings of the ptracer, of programs and of perf events all use it.
 //!
 //! ```text
 //!        offset(head)                 offset(tail)
@@ -8,18 +8,18 @@
 //!  └─────────┴───────────────────────────┴──────────┘   taken modulo its size, a power of two
 //! ```
 //!
-//! Invariants: a [`Span`] never holds more than the ring does; what is taken of it lies in it, and is never nothing, so that a
-//! reader comes to an end. A ring that says otherwise is not read any more: whoever reads it [gives it up](give_up), which is
-//! counted, and told by [`given_up`].
+//! Invariants: a [`Span`] never holds more than the ring does; what is taken from it is inside it and never empty, so that a
+//! reader terminates. A ring with other contents is no longer read: its reader [gives it up](give_up), which is
+//! counted, and reported by [`given_up`].
 
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What positions and records are multiples of.
+/// The alignment of positions and records, bytes.
 const UNIT: u64 = 8;
 
-/// What cannot be so in a ring.
+/// Invalid contents of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nonsense {
     /// More is written and not read than the ring holds, or more is read than written.
@@ -31,13 +31,13 @@ pub enum Nonsense {
         /// Bytes that the ring holds.
         size: u64,
     },
-    /// A record that nobody can have written there.
+    /// A record whose length is impossible.
     Length {
         /// Where it begins.
         at: u64,
-        /// How long it says it is, bytes.
+        /// Its length field, bytes.
         len: u64,
-        /// How much there is.
+        /// How many bytes are left, at most.
         left: u64,
     },
 }
@@ -51,7 +51,7 @@ impl fmt::Display for Nonsense {
     }
 }
 
-/// What lies in a ring.
+/// The unread bytes of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     head: u64,
@@ -59,7 +59,7 @@ pub struct Span {
     size: u64,
 }
 
-/// What lies between the positions `head` (read) and `tail` (written) of a ring of `size` bytes, a power of two.
+/// The bytes between the positions `head` (read) and `tail` (written) of a ring of `size` bytes, a power of two.
 pub fn readable(head: u64, tail: u64, size: u64) -> Result<Span, Nonsense> {
     let left = tail.wrapping_sub(head);
     let aligned = head.is_multiple_of(UNIT) && tail.is_multiple_of(UNIT);
@@ -80,7 +80,7 @@ impl Span {
         self.left
     }
 
-    /// Bytes of room behind it.
+    /// Free bytes after it.
     pub fn free(&self) -> u64 {
         self.size - self.left
     }
@@ -100,7 +100,7 @@ impl Span {
         self.size - (self.head & (self.size - 1))
     }
 
-    /// Takes a record of `len` bytes, with its header and what pads it.
+    /// Takes a record of `len` bytes, with its header and padding.
     pub fn take(&mut self, len: u64) -> Result<(), Nonsense> {
         if len == 0 || len > self.left || !len.is_multiple_of(UNIT) {
             return Err(Nonsense::Length { at: self.head, len, left: self.left });
@@ -111,18 +111,18 @@ impl Span {
     }
 }
 
-/// Rings that are not read any more.
+/// The number of rings that are no longer read.
 static GIVEN_UP: AtomicU64 = AtomicU64::new(0);
 /// The first of them.
 static FIRST: OnceLock<String> = OnceLock::new();
 
-/// Notes that `ring` is not read any more. To be called once for each.
+/// Notes that `ring` is no longer read. To be called once for each.
 pub fn give_up(ring: &str, why: Nonsense) {
-    FIRST.get_or_init(|| format!("{ring} says nonsense ({why}): nothing more is read of it"));
+    FIRST.get_or_init(|| format!("{ring} has invalid contents ({why}): it is no longer read"));
     GIVEN_UP.fetch_add(1, Ordering::Release);
 }
 
-/// How many rings are not read any more, and what was wrong with the first. Each has lost one event at least.
+/// How many rings are no longer read, and what was wrong with the first. Each has lost one event at least.
 pub fn given_up() -> Option<(u64, &'static str)> {
     let n = GIVEN_UP.load(Ordering::Acquire);
     FIRST.get().filter(|_| n > 0).map(|first| (n, first.as_str()))
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Positions and lengths as they are, and as somebody makes them who wants to be read beyond the end.
+    /// Valid positions and lengths, and those of an attacker who wants reads beyond the end.
     pub fn hostile() -> impl Strategy<Value = u64> {
         prop_oneof![
             any::<u64>(),

@@ -1,6 +1,6 @@
-//! tracefs: what it says of probes (tracepoints and their fields, which functions may be traced), and how it is reached.
+//! tracefs: its files about probes (tracepoints and their fields, which functions may be traced), and how it is reached.
 //!
-//! Its directory is root's. Where nobody has mounted it, as in most containers, whoever may mount it opens it without a mount
+//! Only root may read its directory. Where it is not mounted, as in most containers, a process that may mount it opens it without a mount
 //! (fsopen(2), Linux 5.2): an instance that no path leads to, which goes with the descriptor. Everything is opened below one
 //! descriptor, which is found once and closes at exec.
 
@@ -163,7 +163,7 @@ pub fn fields(category: &str, name: &str) -> io::Result<Vec<Field>> {
     Ok(fields.filter(|f| !f.name.starts_with("common_")).collect())
 }
 
-/// `__data_loc char[] filename; offset:8; size:4; signed:0;`, with tabs for the blanks behind semicolons.
+/// `__data_loc char[] filename; offset:8; size:4; signed:0;`, with tabs for the blanks after semicolons.
 fn parse(line: &str) -> Option<Field> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?;

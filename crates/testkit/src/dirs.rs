@@ -44,7 +44,7 @@ pub fn dir() -> &'static Path {
 /// Sets the mode of a file or directory, whatever the umask.
 ///
 /// # Panics
-/// It belongs to somebody else.
+/// It belongs to another user.
 pub fn open_to_all(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("permissions");
 }

@@ -1,4 +1,4 @@
-//! Tests that cannot run here: each says so, and `cargo xtask test` counts it as skipped.
+//! Tests that cannot run here: each notes it, and `cargo xtask test` counts it as skipped.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub fn skip(tier: &str, why: &str) {
     eprintln!("SKIPPED {test} ({tier}): {why}");
     if let Some(path) = std::env::var_os("TRAPLINE_SKIPS") {
         let mut file = fs::OpenOptions::new().create(true).append(true).open(path).expect("TRAPLINE_SKIPS");
-        // One line of three columns, whatever a kernel or a program has said.
+        // One line of three columns, whatever a kernel or a program has printed.
         let why = why.replace(['\n', '\t'], " ");
         file.write_all(format!("{tier}\t{test}\t{why}\n").as_bytes()).expect("TRAPLINE_SKIPS");
     }

@@ -28,7 +28,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// A view that heeds `verbose`, `xlat` (numbers for names when raw), `raw`, `fd_names`, `comm` and `numbers`.
+    /// A view that uses the options `verbose`, `xlat` (numbers for names when raw), `raw`, `fd_names`, `comm` and `numbers`.
     pub fn new(opts: Options) -> Json {
         Json { opts, stack: Vec::new() }
     }
@@ -56,7 +56,7 @@ fn head(v: &mut Values<'_>, kind: &str) {
     write::string(v.out, kind);
 }
 
-/// Who the event is about.
+/// The thread that the event is about.
 fn who(ev: &Event<'_>, v: &mut Values<'_>) {
     write::key(v.out, "pid");
     write::number(v.out, ev.pid());
@@ -106,7 +106,7 @@ fn start(ev: &Event<'_>) -> Option<u64> {
     (ev.caps() & CAP_START_UNKNOWN == 0).then(|| ev.start())
 }
 
-/// `name`; and number and architecture where the name does not say it all.
+/// `name`; and number and architecture where the name is not enough.
 fn call_name(ev: &Event<'_>, v: &mut Values<'_>) {
     write::key(v.out, "name");
     if ev.schema.name != RAW {
@@ -166,7 +166,7 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     v.out.push(b'}');
 }
 
-/// `ret` and `errno`, and what is to be said about them.
+/// `ret` and `errno`, and the flags about them.
 fn result(ev: &Event<'_>, v: &mut Values<'_>) {
     write::key(v.out, "ret");
     let unfinished = ev.caps() & CAP_NO_RESULT != 0;

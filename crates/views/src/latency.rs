@@ -1,7 +1,7 @@
 //! How long calls and other spans took: a table with quantiles, and histograms, by call, thread, path or descriptor.
 //!
 //! A span of another probe has a row like a call, with the name of its probe. The time of a call is that between entry and exit. A call whose start is not known is counted, but has no time; a call
-//! without a result is in no row, and what is said below the table counts it.
+//! without a result is in no row; a line below the table counts it.
 //!
 //! Memory is bounded: at most [`MAX_ROWS`] rows and [`MAX_NAMES`] bytes of names; the calls of further rows are counted together.
 //! The counts of a row grow with the range of its times: 128 bytes for a factor of two, so 1.3 KB from 1 us to 1 ms, and never
@@ -26,7 +26,7 @@ pub const MAX_ROWS: usize = 10_000;
 /// The most bytes of paths in all rows together.
 pub const MAX_NAMES: usize = 8 << 20;
 
-/// What a row is of.
+/// The subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum By {
     /// A call.
@@ -41,7 +41,7 @@ pub enum By {
 }
 
 impl By {
-    /// What the user calls it.
+    /// The subject for the user's word.
     pub fn parse(name: &str) -> Option<By> {
         Some(match name {
             "call" => By::Call,
@@ -93,7 +93,7 @@ impl Quantile {
 /// What the rows are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the rows of a summary; [`Sort::Nothing`] is the order of first occurrence.
+    /// The orders of a summary; [`Sort::Nothing`] is the order of first occurrence.
     Of(Sort),
     /// The longest first.
     Quantile(Quantile),
@@ -109,7 +109,7 @@ impl Order {
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// As that of a summary, but for the units of times.
+    /// A column of a summary, with other units of times.
     Of(summary::Column),
     /// A quantile.
     Quantile(Quantile),
@@ -315,7 +315,7 @@ impl Latency {
         rows
     }
 
-    /// Everything as JSON; docs/REPORT.md says what is what.
+    /// Everything as JSON; docs/REPORT.md describes the members.
     pub fn to_json(&self) -> Value {
         let rows: Vec<Value> = self.sorted().into_iter().map(|(subject, g)| self.row_json(subject, g)).collect();
         json!({
@@ -347,7 +347,7 @@ impl Latency {
         v
     }
 
-    /// Appends [`Latency::to_json`] on one line that is safe to look at on a terminal.
+    /// Appends [`Latency::to_json`] on one line that is safe to show on a terminal.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         json::value(out, &self.to_json());
         out.push(b'\n');

@@ -1,4 +1,4 @@
-//! Views: decoded events in, something to look at out. One view per file; pure: bytes are appended to a buffer.
+//! Views: decoded events in, readable output out. One view per file; pure: bytes are appended to a buffer.
 //!
 //! A view reads an event through [`events::Event`] and [`events::walk`], and asks [`events::names::Names`] for what the
 //! collector knows. It never asks the system.
@@ -23,9 +23,9 @@ pub use options::{Options, Xlat};
 
 /// Shows events, one at a time, in the order of their emission.
 pub trait View {
-    /// Appends what is to be seen of `ev` to `out`; nothing where the view does not show it.
+    /// Appends the text of `ev` to `out`; nothing if the view does not show it.
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>);
-    /// Says that there are several threads from the start (a second `-p`).
+    /// Expects several threads from the start (a second `-p`).
     fn expect_several(&mut self) {}
     /// Appends what is shown at the end.
     fn end(&mut self, out: &mut Vec<u8>) {

@@ -52,7 +52,7 @@ pub enum FdNames {
     Full,
 }
 
-/// Who is named at the start of a line.
+/// Which thread is named at the start of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Prefix {
     /// `PID  ` on every line (`-o FILE`).
@@ -87,7 +87,7 @@ pub struct Options {
     pub types: bool,
     /// Column of the ` = ` (`--columns`).
     pub column: usize,
-    /// Who a line is about.
+    /// The thread that a line is about.
     pub prefix: Prefix,
     /// Escape sequences for colour.
     pub colour: bool,

@@ -200,7 +200,7 @@ fn exit(ev: &Event<'_>, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// An event that is no call, on one line.
+/// An event that is not a call, on one line.
 fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
     out.push(b'P');
     field(out, Some(ev.time()));

@@ -88,12 +88,12 @@ impl Reorder {
         }
     }
 
-    /// Says that every event before `now` (ns of the monotonic clock) has arrived.
+    /// Notes that every event before `now` (ns of the monotonic clock) has arrived.
     pub fn passed(&mut self, now: u64) {
         self.now = self.now.max(now);
     }
 
-    /// Says that no more events will come.
+    /// Notes that no more events will come.
     pub fn finish(&mut self) {
         self.running.clear();
         self.now = u64::MAX;
@@ -166,7 +166,7 @@ mod tests {
         encode(&P_EXIT, Fixed { time: at * MS, tid, pid: tid, ..Fixed::default() }, &[0; 3], &[])
     }
 
-    /// Takes an event and returns the starts (ms) that go on.
+    /// Takes an event and returns the starts (ms) of the events that are passed on.
     fn take(r: &mut Reorder, event: &[u8]) -> Vec<u64> {
         let ev = Event::parse(event).unwrap();
         r.see(&ev);

@@ -122,7 +122,7 @@ struct Stats {
 }
 
 impl Stats {
-    /// Counts a call; `ns` is none where its start is not known.
+    /// Counts a call; `ns` is `None` where its start is not known.
     fn add(&mut self, ns: Option<u64>, failed: bool) {
         let time = ns.unwrap_or(0);
         self.join(&Stats { calls: 1, errors: failed.into(), total: time, min: ns, max: time });

@@ -84,7 +84,7 @@ impl Table {
 }
 
 /// An escaped name in at most `room` characters: `...` and its end where it is longer. An escape sequence is kept whole or
-/// left out.
+/// omitted.
 pub fn shortened(name: &str, room: usize) -> String {
     if name.len() <= room {
         return name.to_owned();

@@ -35,7 +35,7 @@ pub struct Trace {
     pub utc_offset: i64,
     /// Whether the recording came to its end. What is counted at the end is not known otherwise.
     pub ended: bool,
-    /// Whether it goes on.
+    /// Whether the recording is still running.
     pub live: bool,
     /// What was written and is not there any more.
     pub missing: Vec<Missing>,
@@ -43,7 +43,7 @@ pub struct Trace {
     pub truncated: u64,
     /// Events that could not be written, because the disk was full or worse.
     pub unwritten: u64,
-    /// Events that went for newer ones (`--max-size`, `--flight`).
+    /// Events that were overwritten by newer ones (`--max-size`, `--flight`).
     pub overwritten: Option<u64>,
     /// Events whose time was set to that of the event before them.
     pub clamped: Option<u64>,
@@ -86,7 +86,7 @@ pub struct Enabling {
     pub seen: u64,
     /// Events that found a ring full.
     pub dropped: u64,
-    /// Events that the filter held back.
+    /// Events that the filter rejected.
     pub filtered: u64,
     /// Runs that the kernel skipped because the program was already running on that CPU.
     pub missed: u64,
@@ -100,7 +100,7 @@ impl Enabling {
         self.kept.unwrap_or(self.seen.saturating_sub(self.dropped).saturating_sub(self.filtered))
     }
 
-    /// From `SEEN DROPPED FILTERED SKIPPED NAME`.
+    /// From `SEEN DROPPED FILTERED MISSED NAME`.
     pub fn parse(text: &str) -> Option<Enabling> {
         let mut words = text.splitn(5, ' ');
         let mut number = || words.next()?.parse().ok();
@@ -115,7 +115,7 @@ struct Count {
     events: u64,
     bytes: u64,
     span: Option<(u64, u64)>,
-    /// Events that the recorder took, where it said so.
+    /// Events that the recorder took, where that is known.
     taken: Option<u64>,
     /// Events that found a ring full, where that is known.
     dropped: Option<u64>,
@@ -272,7 +272,7 @@ impl TraceStats {
         self.streams.iter().fold(0, |n, s| n.saturating_add(s.discarded))
     }
 
-    /// Everything as JSON; docs/REPORT.md says what is what.
+    /// Everything as JSON; docs/REPORT.md describes the members.
     pub fn to_json(&self) -> Value {
         let t = &self.trace;
         let known = |s: &str| (!s.is_empty()).then(|| s.to_owned());
@@ -324,7 +324,7 @@ impl TraceStats {
         })
     }
 
-    /// Appends [`TraceStats::to_json`] on one line that is safe to look at on a terminal.
+    /// Appends [`TraceStats::to_json`] on one line that is safe to show on a terminal.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         json::value(out, &self.to_json());
         out.push(b'\n');

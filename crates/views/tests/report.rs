@@ -312,7 +312,7 @@ fn trace_stats_of_a_trace_that_is_not_all_there() {
         assert_eq!(lines(&mut t), format!("end         {}", words.replace('|', "")));
     }
     assert!(lines(&mut with(|t| t.truncated = 1)).contains("incomplete"));
-    assert!(lines(&mut with(|t| (t.live, t.ended) = (true, false))).contains("the recording goes on"));
+    assert!(lines(&mut with(|t| (t.live, t.ended) = (true, false))).contains("the recording is still running"));
 }
 
 #[test]

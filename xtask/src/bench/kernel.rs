@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Blocks that dd copies, each with a read and a write.
 const COUNT: u64 = 1_000_000;
-/// The same where a tracer is too slow for that many; its time is scaled by the calls.
+/// The number of calls for a tracer that is too slow for that many; its time is scaled by the calls.
 const FEWER: u64 = 100_000;
 /// How often a run that drops events is repeated.
 const LOSSY: usize = 3;
@@ -50,7 +50,7 @@ struct Bench {
 
 /// One run of dd, under a tracer or not.
 pub struct Run {
-    /// What dd says that copying took.
+    /// The time of the copy that dd reports.
     pub own: Duration,
     /// From the start of the tracer to its end.
     wall: Duration,
@@ -139,7 +139,7 @@ impl Bench {
     }
 
     /// A run under the kernel backend. All calls that dd makes have to be there or counted as dropped; a run that drops any, because
-    /// somebody else had the processors, is no sample.
+    /// other processes had the CPUs, is not a sample.
     fn with_stats<'a>(
         &self,
         series: &'a mut Series,
@@ -206,7 +206,7 @@ impl Bench {
     }
 
     /// From the start of the tracer to its end. With few calls selected, another process closes tracepoints for a tenth of a second
-    /// behind the end, which slows down whatever runs then: that is measured by itself.
+    /// after the end, which slows down whatever runs then: that is measured by itself.
     fn start(&self) -> Result<String> {
         let trapline = self.trapline.to_string_lossy();
         let kernel = [&*trapline, "trace", "--backend", "kernel", "-o", "/dev/null", "true"];
@@ -225,7 +225,7 @@ impl Bench {
         Ok(all + "\n" + &Group { title: "Start and end with one call: true".to_string(), samples, bar: None }.table())
     }
 
-    /// A dd that nobody traces, while a sleep is traced.
+    /// An untraced dd, while a sleep is traced.
     fn neighbour(&self) -> Result<String> {
         let options: [(&str, Option<&[&str]>); 3] =
             [("nothing is traced", None), ("-e openat", Some(&["-e", "openat"])), ("all calls", Some(&[]))];
@@ -387,7 +387,7 @@ fn copied(stderr: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(line.split_once(" s,")?.0.trim().parse().ok()?).ok()
 }
 
-/// Whether a line tells of lost events, and of how many: perf's `LOST 12 events!`, bpftrace's `Lost 12 events`.
+/// The number of lost events that a line reports, if any: perf's `LOST 12 events!`, bpftrace's `Lost 12 events`.
 fn lossy(line: &str) -> (bool, u64) {
     let mut words = line.split_whitespace();
     if !words.next().is_some_and(|word| word.eq_ignore_ascii_case("lost")) {
@@ -406,7 +406,7 @@ pub fn installed(program: &str) -> bool {
     found(program).is_some()
 }
 
-/// The same as text: bpftrace refuses a command that is in several directories of `PATH`.
+/// The command's path as text: bpftrace refuses a command that is in several directories of `PATH`.
 pub fn on_path(program: &str) -> Result<String> {
     let file = found(program).with_context(|| format!("there is no {program}"))?;
     Ok(file.to_string_lossy().into_owned())

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Looks at what a run left behind and says how many events it recorded.
+/// Reads what a run has written and returns how many events it recorded.
 pub type Check = Box<dyn Fn() -> Result<u64>>;
 
 /// A command to measure.

@@ -31,7 +31,7 @@ pub fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// What a bench can be told.
+/// The arguments of a bench.
 struct Options {
     runs: usize,
     count: u64,

@@ -60,7 +60,7 @@ struct Bench {
     scratch: Scratch,
 }
 
-/// Looks at what a command printed; says how many events there were.
+/// Reads what a command printed; returns the number of events.
 type Check = Box<dyn Fn(&str) -> Result<u64>>;
 
 /// A place that filters are compared at.
@@ -184,7 +184,7 @@ impl Bench {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// Events that filters hold back, next to empty programs at the same places, attached in the same way.
+    /// Events that filters reject, next to empty programs at the same places, attached in the same way.
     fn filtered_out(&self) -> Result<Vec<String>> {
         let mut sections = vec![
             "### Filtered out\n\nsite.c's own time, each event at its place held back by a filter, next to a program `r0 = 0; exit` \
@@ -352,7 +352,7 @@ fn all_recorded(stats: &str, n: u64) -> Result<u64> {
     Ok(events)
 }
 
-/// The number behind a word.
+/// The number after a word.
 fn number_after(text: &str, word: &str) -> Result<u64> {
     let mut words = text.split_whitespace().skip_while(|w| *w != word).skip(1);
     words.next().and_then(|number| number.parse().ok()).with_context(|| format!("no '{word}' and a number in: {text}"))

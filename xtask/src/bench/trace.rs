@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// Blocks that dd copies, each with a read and a write.
 const COUNT: u64 = 1_000_000;
-/// The same for a trace that is large.
+/// Blocks for a large trace.
 const LARGE: u64 = 10_000_000;
 /// Runs of what takes long.
 const FEW: usize = 5;
 /// Rings for traces whose making is not what is measured.
 const ROOMY: &[&str] = &["--buffer", "64M"];
-/// Runs that lost events, because somebody else had the processors, before that is an error.
+/// How many runs may lose events, because other processes had the CPUs, before that is an error.
 const LOSSY: usize = 5;
 const MB: f64 = 1e6;
 
@@ -68,7 +68,7 @@ impl Bench {
         Ok((own, events))
     }
 
-    /// The same, with the number of those dropped.
+    /// Records dd into a new trace; dd's own time, and the numbers of events recorded and dropped.
     fn record_with(&self, dir: &str, count: u64, options: &[&str]) -> Result<(Duration, u64, u64)> {
         let (trace, numbers) = (self.path(dir), self.path("stats.json"));
         let _ = fs::remove_dir_all(&trace);
@@ -172,7 +172,7 @@ impl Bench {
         Ok((text, figure, self.same(&trace)?))
     }
 
-    /// What babeltrace2 says of the trace.
+    /// What babeltrace2 prints about the trace.
     fn same(&self, trace: &str) -> Result<String> {
         let numbers: serde_json::Value = serde_json::from_str(&fs::read_to_string(self.path("stats.json"))?)?;
         let number = |name: &str| numbers[name].as_u64().unwrap_or(0);

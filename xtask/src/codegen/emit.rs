@@ -388,7 +388,7 @@ fn dir(s: &str, ty: &str) -> Result<&'static str> {
     })
 }
 
-/// The calls that use a switch, which say what its lengths may name.
+/// The calls that use a switch: they determine what its lengths may name.
 fn switch_scope<'a>(t: &'a Tables, name: &str) -> Option<&'a Call> {
     let form = format!("switch({name},");
     t.calls.iter().find(|c| c.args.iter().any(|a| a.ty.replace(' ', "").starts_with(&form)))
@@ -503,7 +503,7 @@ fn schema_ident(c: &Call) -> String {
     ident(if c.process { "P_" } else { "C_" }, &c.name)
 }
 
-/// Process events first, then `raw`, then the calls by number; refuses numbers and names that stand twice.
+/// Process events first, then `raw`, then the calls by number; refuses duplicate numbers and names.
 fn ordered(t: &Tables) -> Result<Vec<&Call>> {
     let mut calls: Vec<&Call> = t.calls.iter().collect();
     calls.sort_by_key(|c| (!c.process, c.x86_64.unwrap_or(u32::MAX), c.aarch64, c.name.clone()));

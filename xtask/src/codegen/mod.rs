@@ -28,7 +28,7 @@ fn generate(tables: &Tables) -> Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// Writes the generated files, or with `--check` only says whether they are fresh.
+/// Writes the generated files, or with `--check` only reports whether they are up to date.
 pub fn run(root: &Path, args: &[String]) -> Result<()> {
     let check = args.iter().any(|a| a == "--check");
     let dir = root.join("crates/events/src/generated");

@@ -90,7 +90,7 @@ pub struct CallArg {
     pub cond: Option<String>,
 }
 
-/// Everything that `tables/` says.
+/// The contents of `tables/`.
 #[derive(Default, Debug)]
 pub struct Tables {
     pub tables: Vec<Table>,

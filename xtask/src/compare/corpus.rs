@@ -215,7 +215,7 @@ fn python() -> String {
     if PathBuf::from(system).exists() { system } else { "python3" }.to_string()
 }
 
-/// The same for all runs, without hash seeds and dates of today.
+/// The environment of all runs: without hash seeds and the current date.
 fn environment(home: &Path) -> BTreeMap<String, String> {
     let home = home.to_string_lossy().into_owned();
     let date = "2024-01-01T00:00:00Z".to_string();

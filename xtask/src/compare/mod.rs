@@ -1,5 +1,5 @@
-//! `cargo xtask compare-strace`: runs a command under strace and under trapline and says which calls both show in the same
-//! way; with `--self` under strace twice, which says how much of that is noise; with `--corpus` all of that for a list of
+//! `cargo xtask compare-strace`: runs a command under strace and under trapline and reports which calls both show in the same
+//! way; with `--self` under strace twice, which shows how much of that is noise; with `--corpus` all of that for a list of
 //! commands.
 
 mod corpus;
@@ -99,7 +99,7 @@ struct Job {
 enum Tracer {
     Strace,
     Trapline,
-    /// Trapline's ptrace backend, beside the one asked for.
+    /// trapline's ptrace backend, in addition to the one asked for.
     Ptrace,
 }
 
@@ -116,7 +116,7 @@ struct Lab {
     user: User,
     /// The built binary and its options; none where strace is compared with itself.
     trapline: Vec<String>,
-    /// The same with the ptrace backend; none where that is not compared too.
+    /// The result of the ptrace backend; `None` where it is not compared.
     ptrace: Vec<String>,
 }
 

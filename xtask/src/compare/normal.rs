@@ -16,7 +16,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Whether both say the same. The kernel moves whole pages about, so the offset in the page has to agree; in stacks it
+    /// Whether both are equal. The kernel moves whole pages about, so the offset in the page has to agree; in stacks it
     /// moves by 16 bytes.
     pub fn same(&self, other: &Text) -> bool {
         let agree = |(a, b): (&u64, &u64)| {
@@ -57,7 +57,7 @@ impl Run {
         let mut pids: HashMap<u64, String> =
             numbers.into_iter().map(|(pid, number)| (u64::from(pid), format!("PID#{number}"))).collect();
         for entry in entries {
-            // Parent, process group and session of the command are those of whoever started it.
+            // Parent, process group and session of the command are those of the process that started it.
             let pid = entry.result.parse().unwrap_or(0);
             if matches!(entry.name.as_str(), "getppid" | "getpgrp" | "getpgid" | "getsid") && pid != 0 {
                 pids.entry(pid).or_insert_with(|| format!("PID#{}", entry.name));

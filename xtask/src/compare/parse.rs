@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-/// What a line tells of.
+/// What a line reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Call,
@@ -18,9 +18,9 @@ pub struct Entry {
     pub kind: Kind,
     /// The call's name, or the first words of a process line (`--- SIGCHLD`, `+++ exited`).
     pub name: String,
-    /// What stands between the parentheses, or the rest of a process line.
+    /// The text between the parentheses, or the rest of a process line.
     pub args: String,
-    /// What stands after `= `; `?` for a call that did not return.
+    /// The text after `= `; `?` for a call that did not return.
     pub result: String,
 }
 
@@ -91,7 +91,7 @@ impl Reader {
         let text = text.trim().trim_end_matches(mark).trim();
         let (word, args) = text.split_once(' ').unwrap_or((text, ""));
         if let Some(thread) = args.strip_prefix("by execve in pid ").and_then(|thread| thread.parse().ok()) {
-            // The thread that called execve goes on under this pid, and so does its open call.
+            // The thread that called execve continues under this pid, and so does its open call.
             if let Some(head) = self.open.remove(&thread) {
                 self.open.insert(pid, head);
             }
@@ -115,7 +115,7 @@ impl Reader {
 
     fn push(&mut self, pid: u32, kind: Kind, name: &str, args: &str, result: &str) {
         let [name, args, result] = [name, args, result].map(|text| text.trim().to_string());
-        // `read(3, ` of a call without its end: the comma says only that more was to come.
+        // `read(3, ` of a call without its end: the comma only shows that more was to come.
         let args = args.trim_end_matches([',', ' ']).to_string();
         self.trace.entries.push(Entry { pid, kind, name, args, result });
     }

@@ -39,7 +39,7 @@ pub struct Comparison {
     groups: BTreeMap<(String, String), Group>,
 }
 
-/// An entry, its normal form, and numbers that stand for the whole form and for the name.
+/// An entry, its normal form, and numbers that identify the whole form and the name.
 struct Item<'a> {
     entry: &'a Entry,
     thread: String,

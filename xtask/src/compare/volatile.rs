@@ -1,4 +1,4 @@
-//! Which values differ from run to run, by call and field: the tables behind `normal`.
+//! Which values differ from run to run, by call and field: the tables for `normal`.
 
 use super::parse::Entry;
 use std::collections::{HashMap, HashSet};
@@ -80,7 +80,7 @@ pub fn writes_rest(call: &str) -> bool {
     matches!(call, "nanosleep" | "clock_nanosleep")
 }
 
-/// What stands for the value of a field that the system decides anew each time.
+/// The placeholder for a value that differs in each run.
 pub fn field(field: &str, after: &str, is_address: impl Fn(u64) -> bool) -> Option<&'static str> {
     match field {
         "uptime" | "loads" | "freeram" | "sharedram" | "bufferram" | "freeswap" | "procs" => Some("VARIES"),

@@ -1,5 +1,5 @@
 //! What a Rust source uses: a scanner of its text, no parser. Comments, strings and what is `#[cfg(test)]` or
-//! `#[cfg(doc)]` are left out.
+//! `#[cfg(doc)]` are skipped.
 
 use std::collections::BTreeSet;
 
@@ -289,7 +289,7 @@ impl Scanner {
         found.push((path, name));
     }
 
-    /// An attribute; with `cfg(test)` or `cfg(doc)` what it belongs to is left out.
+    /// An attribute; with `cfg(test)` or `cfg(doc)` the item that it belongs to is skipped.
     fn attribute(&mut self) {
         self.at += 1;
         self.at += usize::from(self.is(0, '!'));

@@ -1,7 +1,7 @@
 //! BPF code for filters: straight-line comparisons with immediates, from `lang`'s typed filters.
 //!
 //! ```text
-//! [unknown values?] ─► cheapest part ─► … ─► dearest part ─► falls through: the event passes
+//! [unknown values?] ─► cheapest part ─► … ─► costliest part ─► falls through: the event passes
 //!                           └─► label of the part that rejects
 //! ```
 //!
@@ -58,7 +58,7 @@ pub enum Bytes {
 pub struct Argument {
     /// Its register.
     pub value: Place,
-    /// What it leads to, for strings.
+    /// The string that it points to.
     pub bytes: Bytes,
 }
 
@@ -124,7 +124,7 @@ pub enum Unfit {
     Start,
     /// [`Places::retval`] is none.
     Result,
-    /// The expression wants more than [`Places::temps`].
+    /// The expression needs more than [`Places::temps`].
     Temps,
     /// [`Exits::rejected`] has fewer labels than the filter has parts.
     Exits,
@@ -143,7 +143,7 @@ impl std::fmt::Display for Unfit {
 }
 impl std::error::Error for Unfit {}
 
-/// How many bytes of [`Places::scratch`] the filter wants.
+/// How many bytes of [`Places::scratch`] the filter needs.
 pub fn room(filter: &Filter) -> usize {
     let mut room = 0;
     for part in filter.parts() {
@@ -183,7 +183,7 @@ pub fn emit_first<E>(
     Ok(())
 }
 
-/// What the filter names and the program cannot know.
+/// The first value that the filter names and the program cannot know, if any.
 pub fn missing(filter: &Filter, places: &Places) -> Option<Missing> {
     let needs = filter.needs();
     match (needs.retval && places.retval.is_none(), needs.start && places.start.is_none()) {

@@ -1,7 +1,7 @@
 //! Strings: read as far as it takes to decide, then compared in words.
 //!
 //! `bpf_probe_read_user_str` says how long the string is, its NUL included and cut at the size asked for. With a size one
-//! beyond the constant and its NUL, the length alone says whether the string is shorter, as long, or longer.
+//! beyond the constant and its NUL, the length alone shows whether the string is shorter, as long, or longer.
 
 use super::{Argument, Bytes, Generator, Place, Unfit};
 use crate::asm::Label;

@@ -37,5 +37,5 @@ pub use state::held;
 
 /// The most frames of a stack that a program captures.
 pub const FRAMES: i32 = 127;
-/// `BPF_F_USER_STACK` (include/uapi/linux/bpf.h, 6.18); the lowest eight bits of the flags are how many frames are left out.
+/// `BPF_F_USER_STACK` (include/uapi/linux/bpf.h, 6.18); the lowest eight bits of the flags are how many frames are skipped.
 pub(crate) const USER_STACK: i32 = 256;

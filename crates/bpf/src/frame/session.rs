@@ -1,4 +1,4 @@
-//! What of a session its programs must know: maps, whose events, which of them, and where the programs are attached.
+//! The part of a session that its programs must know: maps, whose events, which of them, and where the programs are attached.
 
 #[cfg(doc)]
 use super::{session_switch, state};
@@ -44,7 +44,7 @@ pub struct Session {
     /// Every process is traced but those whose task storage says [`state::LEFT_OUT`] or [`state::OWN`]; else only those with task
     /// storage are.
     pub system_wide: bool,
-    /// The rights that tasks may have, where the session is not root's: a task that executes a program with other rights is let go.
+    /// The rights that tasks may have, where the session is not root's: a task that executes a program with other rights is released.
     pub only: Option<Rights>,
 }
 

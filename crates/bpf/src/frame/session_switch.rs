@@ -1,6 +1,6 @@
 //! The switch of a session that can be stopped and started, and whose calls can be selected anew while it runs.
 //!
-//! A word in the scratch buffer of each CPU, which user space has mapped, says which events are not recorded. Programs look at it
+//! A word in the scratch buffer of each CPU, which user space has mapped, defines which events are not recorded. Programs read it
 //! once they have found that buffer. Forks are followed all the time. Without [`super::Session::switch`] none of this is emitted.
 
 use super::{Emitter, state};

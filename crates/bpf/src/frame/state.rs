@@ -32,7 +32,7 @@ pub const HELD_NR: i16 = 136;
 pub const HELD_INFO: i16 = 144;
 /// Tails of entry.
 pub const TAILS: i16 = HELD_INFO + SIGINFO as i16;
-/// Bytes of a siginfo that are looked at.
+/// Bytes of a siginfo that are read.
 pub const SIGINFO: i32 = 48;
 /// Room for tails. The whole stays below 8 KiB, the most that the kernel allocates for it without sleeping.
 pub const ROOM: i32 = 6144;

@@ -1,4 +1,4 @@
-//! System-wide sessions: every task gets a state when it is created or at its first call, and some tasks are left out.
+//! System-wide sessions: every task gets a state when it is created or at its first call, and some tasks are not traced.
 //!
 //! ```text
 //! state of a task   none       nothing is known of it: what its first return to user space ends began before the start
@@ -34,7 +34,7 @@ impl Emitter<'_> {
         self.leave_out(out);
     }
 
-    /// Goes to `out` for tasks that are left out.
+    /// Jumps to `out` for tasks that are not traced.
     pub(crate) fn leave_out(&mut self, out: Label) {
         let session = self.session;
         if session.system_wide {
@@ -44,7 +44,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `STATE` = the current task's state, also where it is left out; `out` where it has none, `lost` where a new one cannot be
+    /// `STATE` = the current task's state, also where the task is not traced; `out` where it has none, `lost` where a new one cannot be
     /// made.
     pub(crate) fn every_state(&mut self, out: Label, lost: Label) {
         const PF_KTHREAD: i32 = 0x0020_0000; // include/linux/sched.h
@@ -136,7 +136,7 @@ impl Emitter<'_> {
     }
 
     /// In a system-wide session, with the child's state in r0 and the context in r9: sets the child's start, so that it is known,
-    /// and leaves it out where its creator is trapline's own, or left out and of the same process.
+    /// and marks it as not traced where its creator is trapline's own, or not traced and of the same process.
     pub(crate) fn born(&mut self, out: Label) {
         let offsets = self.offsets;
         let [traced, none, thread] = [self.new_label(), self.new_label(), self.new_label()];

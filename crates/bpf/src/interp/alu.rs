@@ -123,7 +123,7 @@ pub(super) fn atomic(op: Atomic, old: u64, src: u64, r0: u64) -> u64 {
     }
 }
 
-/// A loaded value, sign-extended if the instruction says so.
+/// A loaded value, sign-extended if the instruction requires it.
 pub(super) fn extended(i: Insn, value: u64) -> Result<u64, Cause> {
     match (i.mode(), Size::of(i.opcode)) {
         (MEM, _) => Ok(value),

@@ -116,7 +116,7 @@ fn storage_delete(run: &mut Run) -> Answer {
     Ok(run.machine.delete(fd, &key) as u64)
 }
 
-/// Whether a helper reads the user's half; the old ones look at the address.
+/// Whether a helper reads the user's half; the old helpers decide by the address.
 fn reads_user(helper: Helper, address: u64) -> bool {
     use Helper::*;
     match helper {

@@ -198,7 +198,7 @@ impl Machine {
         map.values.remove(key).map_or(-ENOENT, |_| 0)
     }
 
-    /// Reserves room in a ring, or counts that there is none.
+    /// Reserves room in a ring, or counts the event as lost.
     pub(super) fn reserve(&mut self, fd: i32, len: usize) -> Option<u64> {
         let map = self.maps.get_mut(&fd)?;
         let produced = map.produced.saturating_add(footprint(len));
@@ -233,7 +233,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// Forgets records that are still open, and says how many they were.
+    /// Forgets records that are still open, and returns how many there were.
     pub(super) fn abandon_records(&mut self) -> usize {
         let mut open = 0;
         for map in self.maps.values_mut() {

@@ -106,7 +106,7 @@ pub type Kfunc = fn(&mut Machine, [u64; 5]) -> u64;
 pub struct Machine {
     /// What `ktime_get_ns` gives next.
     pub time: u64,
-    /// How far the clock goes on each time that it is read.
+    /// How far the clock advances at each read.
     pub tick: u64,
     /// `tgid << 32 | tid`.
     pub pid_tgid: u64,

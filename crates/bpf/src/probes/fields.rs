@@ -38,7 +38,7 @@ pub enum Value {
     },
 }
 
-/// What is read beside a field's number.
+/// What is read in addition to a field's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// The string of the process at the address that the number is.
@@ -108,9 +108,9 @@ pub struct Plan<'a> {
     pub schema: &'a Schema,
     /// Its arguments, in order.
     pub fields: Vec<Field>,
-    /// Whose events are wanted.
+    /// The tasks whose events are wanted.
     pub whose: Whose,
-    /// Which of them: typed for the class.
+    /// Its filter, typed for the class.
     pub filter: Option<lang::Filter>,
     /// Its events are of several classes with equal fields: the cookie of the place that was reached is the number of the class.
     pub by_cookie: bool,

@@ -68,7 +68,7 @@ pub(super) fn room(filter: &Filter, offsets: &BtfOffsets) -> usize {
     }
 }
 
-/// What [`before`] has done for the rest of the program.
+/// The state in which [`before`] leaves the program.
 pub(super) struct Known {
     /// The scratch buffer is claimed.
     pub(super) scratch: bool,
@@ -76,7 +76,7 @@ pub(super) struct Known {
     pub(super) time: bool,
 }
 
-/// Goes on with events that pass. The context is in its slot. `found`: the scratch buffer is found, but not claimed.
+/// Evaluates the filter and falls through for events that pass. The context is in its slot. `found`: the scratch buffer is found, but not claimed.
 pub(super) fn before(e: &mut Emitter<'_>, plan: &Plan<'_>, found: bool, out: Label) -> Known {
     let offsets = e.offsets;
     let Some(filter) = &plan.filter else { return Known { scratch: false, time: false } };
@@ -164,7 +164,7 @@ fn address_or_number(e: &mut Emitter<'_>, field: &Field) {
     }
 }
 
-/// Counts what does not pass. `found`: the scratch buffer is found; `claimed`: it is claimed too, and the session is not over.
+/// Counts events that do not pass. `found`: the scratch buffer is found; `claimed`: it is claimed too, and the session is not over.
 fn leave(e: &mut Emitter<'_>, exits: &Exits, found: bool, claimed: bool, out: Label) {
     let common = e.new_label();
     for (i, label) in exits.rejected.iter().enumerate() {

@@ -100,7 +100,7 @@ fn tails(e: &mut Emitter<'_>, drop: Label) {
 }
 
 /// The event of the call: at its end, or at that of its task ([`Emitter::set_ended`], [`Emitter::set_result`]). Emitted once,
-/// because the verifier looks at the ops once for each place from which they are run.
+/// because the verifier checks the ops once for each place from which they are run.
 pub fn call_event(e: &mut Emitter<'_>) {
     let [drop, done, returned] = [e.new_label(), e.new_label(), e.new_label()];
     fixed(e);

@@ -5,7 +5,7 @@
 //! task ─► files ─► fdtable ─► file ─► path: dentry ─► parent ─► … ─► root of the mount ─► mount point ─► … ─► the first mount
 //! ```
 //!
-//! The way ends at the root of the mount namespace, not at that of a task that has called chroot, as the links of `/proc/PID/fd` do
+//! The walk ends at the root of the mount namespace, not at that of a task that has called chroot, as the links of `/proc/PID/fd` do
 //! when they are read from outside.
 //!
 //! The record is a `process:fd` event whose tails are not made yet: [`raw`]. The reader of the ring turns the components, leaf
@@ -77,7 +77,7 @@ pub fn made(e: &mut Emitter<'_>) {
     forget(e);
 }
 
-/// r2 = the result, loaded again: what the verifier learns of it here must not multiply the ways through the rest.
+/// r2 = the result, loaded again: what the verifier learns of it here must not multiply the paths through the rest.
 fn result_anew(e: &mut Emitter<'_>) {
     e.load_state(R2, state::RET);
 }
@@ -140,7 +140,7 @@ fn passed(e: &mut Emitter<'_>, none: Label) {
     e.alu(Alu::Lsh, R2, 2);
     e.call(Helper::ProbeReadUser);
     e.jump_if(Cond::Slt, R0, 0, none);
-    // All words are stored; their number says how many are descriptors.
+    // All words are stored; their count is the number of descriptors.
     for i in 0..MAX_FDS as i16 {
         e.load_event(Size::W, R1, 4 * i);
         e.spill(FDS + 8 * i, R1);
@@ -172,7 +172,7 @@ pub fn changed(e: &mut Emitter<'_>) {
     forget(e);
 }
 
-/// Makes all ways that lead here equal to the verifier.
+/// Makes all paths to this point equal for the verifier.
 fn forget(e: &mut Emitter<'_>) {
     for slot in [slot::KEY, slot::KEY + 8, slot::TEMP] {
         e.store_slot(slot, 0);

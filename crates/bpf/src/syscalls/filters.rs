@@ -1,7 +1,7 @@
 //! Filters in the programs of calls: the code of the filter that belongs to the number of the call.
 //!
 //! ```text
-//! number ──tree of comparisons──► code for calls whose arguments lie alike ──► goes on
+//! number ──tree of comparisons──► code for calls with one argument layout ──► passes
 //!                                                                        └──► counted by part, and left
 //! ```
 //!
@@ -22,7 +22,7 @@ use events::layout::Shape;
 use lang::Filter;
 use lang::filter::ir::{Leaf, Subject, Value};
 
-/// How far the call is.
+/// The phase of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has begun.
@@ -257,7 +257,7 @@ fn places(e: &Emitter<'_>, outcome: Outcome) -> Places {
     p
 }
 
-/// Counts what does not pass.
+/// Counts events that do not pass.
 fn leave(e: &mut Emitter<'_>, exits: &Exits, outcome: Outcome, out: Label) {
     let rejected = exits.rejected.iter().enumerate();
     let counters = rejected.map(|(i, l)| (*l, scratch::FILTERED + 8 * i.min(scratch::PARTS - 1) as i16));

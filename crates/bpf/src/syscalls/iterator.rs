@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A record is read while its thread may run. It holds together where flags and start at its end are those of its state; else
-//! the thread has moved on, and the reader drops it.
+//! the thread has left the call, and the reader drops it.
 //!
 //! Programs of iterators have no scratch buffer: r7 is the task that they are at.
 
@@ -56,7 +56,7 @@ fn write(e: &mut Emitter<'_>, base: Reg, off: i16, len: impl Into<Operand>, out:
     e.alu(Alu::Add, R2, i32::from(off));
     e.mov(R3, len);
     e.call(Helper::SeqWrite);
-    // Too little room: the kernel takes back what was written of this task, and asks again with an empty buffer.
+    // Too little room: the kernel discards what was written for this task, and runs the program again with an empty buffer.
     e.jump_if(Cond::Ne, R0, 0, out);
 }
 
@@ -138,7 +138,7 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated
     e.finish()
 }
 
-/// Bytes of a seed: a state, and a u64 that says what became of it.
+/// Bytes of a seed: a state, and a u64 with the outcome.
 pub const SEED: u32 = state::SIZE + 8;
 /// The task had a state of its own.
 pub const HAD_ONE: i32 = 1;

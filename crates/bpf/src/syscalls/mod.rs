@@ -1,7 +1,7 @@
 //! The programs that trace system calls: what they read is in rows ([`capture_row`]), how they read it is here.
 //!
 //! ```text
-//! sys_enter  task storage? ─► nr, arguments, start ─► [ops of entry, where the row says so]
+//! sys_enter  task storage? ─► nr, arguments, start ─► [ops of entry, if the row has any]
 //! sys_exit   task storage? ─► row ─► fixed part ─► tails of entry ─► tails of exit ─► ring of this CPU
 //! fork, exec, exit, signals: task storage for the child, process: events (exit also: the call that the task ends in)
 //!

@@ -179,7 +179,7 @@ pub(super) fn show_held(e: &mut Emitter<'_>) {
 /// The ways between the end of a call and that of a task in one program, which shows a held signal at one place.
 #[derive(Clone, Copy)]
 pub(super) struct Shared {
-    /// Shows it, and goes on with the end of the task or of the call ([`Emitter::set_ended`]).
+    /// Shows it, and continues with the end of the task or of the call ([`Emitter::set_ended`]).
     pub show: Label,
     /// Goes on with the end of the task.
     pub shown: Label,

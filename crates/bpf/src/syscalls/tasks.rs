@@ -1,7 +1,7 @@
 //! The programs of `process:` events: how traced tasks begin, execute programs and end.
 //!
 //! A child is traced because its creator is: its task storage is made in `sched_process_fork`, before it first runs. The events
-//! are laid out as their schemas say; the offsets come from [`events::layout`].
+//! are laid out as their schemas define; the offsets come from [`events::layout`].
 
 use super::call::{call_event, unfinished};
 use super::signals::{Shared, show_held};

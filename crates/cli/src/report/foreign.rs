@@ -12,8 +12,9 @@ use std::path::Path;
 
 /// Shows all traces in a directory.
 pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
-    let cannot =
-        |e: ReadError| Error::failed(dir.display().to_string(), e.to_string(), "the trace is damaged, or is none");
+    let cannot = |e: ReadError| {
+        Error::failed(dir.display().to_string(), e.to_string(), "the trace is damaged, or this is not a trace")
+    };
     let kinds: Vec<&String> = m.get_many::<String>("as").into_iter().flatten().collect();
     let (kind, file) = match kinds[..] {
         [] => ("text", None),
@@ -37,7 +38,7 @@ pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
         let names: Vec<_> = trace.others.iter().take(3).map(|n| n.to_string_lossy()).collect();
         let more = if trace.others.len() > 3 { " and others" } else { "" };
         let dir = trace.dir().display();
-        complain(&format!("{dir}: no streams of this trace, and left alone: {}{more}", names.join(", ")));
+        complain(&format!("{dir}: ignored, because they are not part of this trace: {}{more}", names.join(", ")));
     }
     let reader = Reader::new(traces);
     let infos: Vec<_> = (0..reader.streams()).filter_map(|i| reader.stream(i).cloned()).collect();

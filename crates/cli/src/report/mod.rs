@@ -57,9 +57,9 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
 fn remedy(e: &io::Error) -> &'static str {
     match e.kind() {
         io::ErrorKind::NotFound => "name a trace: the DIR of 'trapline record -o DIR'",
-        io::ErrorKind::NotADirectory => "a trace is a directory: name that one",
+        io::ErrorKind::NotADirectory => "a trace is a directory: name the directory",
         io::ErrorKind::PermissionDenied => "read it as its owner, or as root",
-        _ => "the trace is damaged, or is none",
+        _ => "the trace is damaged, or this is not a trace",
     }
 }
 
@@ -100,8 +100,8 @@ fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
     let todo = match e {
         ctf::native::Error::Io { error, .. } => remedy(error),
         ctf::native::Error::Metadata(ctf::generic::Error::Io { source, .. }) => remedy(source),
-        ctf::native::Error::Format(_) => "use the trapline that has written it, or a later one",
-        _ => "the trace is damaged, or is none",
+        ctf::native::Error::Format(_) => "use the trapline that wrote it, or a later one",
+        _ => "the trace is damaged, or this is not a trace",
     };
     Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
@@ -121,8 +121,8 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let output = Output::view(file)?.of_the_past();
         let shown = match kind {
             "stats" | "stats-json" if follow => {
-                let todo = "leave --follow out: it is of what is there";
-                return Err(Error::usage(format!("--as {kind}"), "does not go on with a recording", todo));
+                let todo = "leave out --follow, to count what is written so far";
+                return Err(Error::usage(format!("--as {kind}"), "does not follow a recording", todo));
             }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
             kind => match tables::latency(m, kind, &output)? {
@@ -187,9 +187,9 @@ fn reopened(dir: &Path) -> Result<Box<Trace>> {
     }
 }
 
-/// What came of showing a trace.
+/// The outcome of showing a trace.
 struct Outcome {
-    /// All events were looked at; else nobody wanted to see more.
+    /// All events were read; else the output wanted no more.
     all: bool,
     /// Something was written.
     written: bool,
@@ -197,7 +197,7 @@ struct Outcome {
     trouble: Option<Error>,
 }
 
-/// Shows the events one after the other, with what is known of descriptors and processes where `names` are wanted.
+/// Shows the events one after the other, with names of descriptors and processes where `names` are wanted.
 fn in_order(
     source: Source<'_>,
     selection: Selection,
@@ -300,7 +300,7 @@ fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
     (calls, named.then_some(probes))
 }
 
-/// The classes of selected probes other than calls that are in a trace; what a session says of its own begin and end is not filtered.
+/// The classes of selected probes other than calls that are in a trace; `begin` and `end` of the session are not filtered.
 fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
     let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
     let filtered =
@@ -318,7 +318,7 @@ fn clocks_of(trace: &Trace) -> Clocks {
     }
 }
 
-/// Why there is nothing to see, where that is so. `read` is how many events were looked at.
+/// Why nothing was shown, if so. `read` is how many events were read.
 fn nothing_shown(
     m: &ArgMatches,
     trace: &Trace,
@@ -326,7 +326,7 @@ fn nothing_shown(
     written: bool,
     read: Option<u64>,
 ) -> Option<String> {
-    // The first sieve is the command line's.
+    // The first filter is the command line's.
     if let Some(tally) = selection.expression.as_ref().and(selection.filters.first()).map(EventFilter::tally)
         && let Some(why) = filter::nothing_matched(selection, &tally.total(), tally.passed())
     {
@@ -347,14 +347,14 @@ fn nothing_shown(
     let used: Vec<&str> = selections.iter().filter(|(_, ids)| given(ids)).map(|(name, _)| *name).collect();
     let why = match (read, used.is_empty()) {
         (0, _) if given(&["from", "to"]) => "no event lies between --from and --to".into(),
-        (0, _) => "there are no events in it".into(),
-        (n, false) => format!("none of the {n} events that were looked at is selected by {}", used.join(", ")),
+        (0, _) => "it has no events".into(),
+        (n, false) => format!("none of the {n} events that were read is selected by {}", used.join(", ")),
         (n, true) => format!("its {n} events are trapline's own, which --as json --mappings shows"),
     };
     Some(format!("{}: nothing to show: {why}", trace.dir.display()))
 }
 
-/// Says what could not be read; else the status is `status`.
+/// Reports what could not be read; else returns `status`.
 fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let all = trace.data.damage();
     let Some(first) = &all.first else { return Ok(status) };
@@ -362,7 +362,7 @@ fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let file = first.path.file_name().unwrap_or_default().to_string_lossy();
     let why =
         format!("{} bytes in {places} are damaged; the first, {file} at byte {}: {}", all.bytes, first.at, first.what);
-    Err(Error::failed(trace.dir.display().to_string(), why, "all else was shown"))
+    Err(Error::failed(trace.dir.display().to_string(), why, "everything else was shown"))
 }
 
 /// Whether a view or the filter asks for names of descriptors or threads.
@@ -374,7 +374,7 @@ fn needs_names(m: &ArgMatches, selection: &Selection) -> bool {
         || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
 }
 
-/// `--where`, and what the recording has kept in spite of its own: calls that names of descriptors need.
+/// Applies `--where`, and the recording's own filter again: a recording also has rejected calls that names of descriptors need.
 fn filters_of(trace: &Trace, selection: &mut Selection) {
     if let Some(own) = &selection.expression {
         let probes = |s: &Schema| s.class == Class::Probe && selection.is_selected(s);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Work that takes no longer than this has no bar.
 const LONG: Duration = Duration::from_secs(1);
 
-/// How far a reading is.
+/// The progress of reading a trace.
 pub struct Progress {
     bar: OnceCell<ProgressBar>,
     wanted: bool,
@@ -25,7 +25,7 @@ impl Progress {
         Progress { bar: OnceCell::new(), wanted, began: Instant::now(), bytes, read }
     }
 
-    /// Shows how far it is.
+    /// Shows the progress.
     pub fn show(&self) {
         if self.wanted && self.began.elapsed() > LONG {
             self.bar.get_or_init(|| bar(self.bytes)).set_position(self.read.bytes());

@@ -35,7 +35,7 @@ pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Sho
     if !matches!(kind, "text" | "json") {
         return Err(Error::usage(
             format!("--latency --as {kind}"),
-            "not a view of a table of latencies",
+            "not available for a table of latencies",
             "text or json",
         ));
     }
@@ -103,7 +103,7 @@ fn about(trace: &Trace, clocks: Clocks) -> trace_stats::Trace {
         utc_offset: clocks.utc_offset,
         ended: end.is_some(),
         live: trace.live,
-        // What a recording that goes on has not written yet is not missing.
+        // What a running recording has not written yet is not missing.
         missing: missing.filter(|_| !trace.live).collect(),
         truncated: trace.data.truncated.iter().filter(|_| !trace.live).map(|t| t.rest).sum(),
         unwritten: end.map_or(0, |e| e.unwritten()),

@@ -1,5 +1,5 @@
-//! What a report says of the trace itself: whether it goes on, what was lost while it was recorded, what is missing of it. It says so
-//! every time, and exits with 125 where not all is there that was recorded.
+//! What a report prints about the trace itself: whether it is still running, what was lost during the recording, what is missing. It does so
+//! every time, and exits with 125 if recorded events are missing.
 
 use crate::complain;
 use clap::ArgMatches;
@@ -9,7 +9,7 @@ use ctf::trace::{Missing, Trace};
 /// The exit status of a report that is not of a whole trace.
 pub const INCOMPLETE: u8 = 125;
 
-/// Says what is to be said, unless it is not wanted; the exit status. `read` is how many events the whole trace had, where all of it
+/// Prints these lines, unless `-q` is given. Returns the exit status. `read` is how many events the whole trace had, if all of it
 /// was read.
 pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
     let lost = lines_of_loss(trace, read);
@@ -25,21 +25,21 @@ pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
 fn lines_of_state(trace: &Trace) -> Vec<String> {
     let mut lines = Vec::new();
     if trace.live {
-        lines.push("the recording goes on (shown is what has been written so far)".into());
+        lines.push("the recording is still running (this is what has been written so far)".into());
     } else if trace.end.is_none() {
-        lines.push("the end is missing: the recording was killed (shown is what there is)".into());
+        lines.push("the end is missing: the recording was killed (this is what was written)".into());
     }
     let others = &trace.data.others;
     if others.count > 0 {
-        lines.push(format!("no streams of this trace, and left alone: {others}"));
+        lines.push(format!("ignored, because they are not part of this trace: {others}"));
     }
     if trace.data.doubled > 0 {
-        lines.push(format!("{} packets are there twice, in copies of files, and were read once", trace.data.doubled));
+        lines.push(format!("{} packets are there twice, in copies of files; each was read once", trace.data.doubled));
     }
     lines
 }
 
-/// What the recorder has written and is not there. Of a recording that goes on nothing can be said.
+/// What the recorder wrote and is missing. Nothing is known while the recording is running.
 fn lines_of_loss(trace: &Trace, read: Option<u64>) -> Vec<String> {
     let mut lines = Vec::new();
     if trace.live {
@@ -47,21 +47,21 @@ fn lines_of_loss(trace: &Trace, read: Option<u64>) -> Vec<String> {
     }
     let truncated: u64 = trace.data.truncated.iter().map(|t| t.rest).sum();
     if truncated > 0 {
-        let todo = "'trapline repair' cuts them off, for other readers";
-        lines.push(format!("{truncated} bytes of packets that are not whole were left out ({todo})"));
+        let todo = "'trapline repair' removes them, for other readers";
+        lines.push(format!("{truncated} bytes of incomplete packets were skipped ({todo})"));
     }
     if trace.data.unreadable.count > 0 {
         lines.push(format!("cannot be read: {}", trace.data.unreadable));
     }
     if !trace.missing.is_empty() {
-        lines.push(format!("missing: {} (copy the trace anew, if there is more of it)", words(&trace.missing)));
+        lines.push(format!("missing: {} (if the original has more, copy the trace again)", words(&trace.missing)));
     } else if let (Some(wanted), Some(read), 0) =
         (trace.end.as_ref().and_then(|e| e.events()), read, trace.data.damage().places)
         && read < wanted
     {
-        // Only a record of the first version does not say it by stream.
+        // Only an end record of version 1 does not list it by stream.
         lines.push(format!(
-            "missing: {} of {wanted} events (copy the trace anew, if there is more of it)",
+            "missing: {} of {wanted} events (if the original has more, copy the trace again)",
             wanted - read
         ));
     }
@@ -119,7 +119,7 @@ fn lines_of_recording(trace: &Trace) -> Vec<String> {
     }
     let old = trace.end.as_ref().and_then(|e| e.overwritten).unwrap_or(0);
     if old > 0 {
-        lines.push(format!("{old} older events had to go for newer ones"));
+        lines.push(format!("{old} older events were overwritten by newer ones"));
     }
     lines
 }

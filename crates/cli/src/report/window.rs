@@ -25,7 +25,8 @@ impl Window {
         let get = |name: &str, other: u64| -> Result<u64> {
             let Some(text) = m.get_one::<String>(name) else { return Ok(other) };
             moment(text, begin, clocks).ok_or_else(|| {
-                let hint = "+1.5 or +200ms after the beginning, 13:45:00.25, or seconds since the epoch as of -ttt";
+                let hint =
+                    "+1.5 or +200ms after the beginning, 13:45:00.25, or seconds since the epoch, as -ttt prints them";
                 Error::usage(format!("--{name} {text}"), "not a time", hint)
             })
         };

@@ -1,4 +1,4 @@
-//! Signals to trapline: what they ask for.
+//! What the signals to trapline do.
 //!
 //! | signal | from the terminal (the kernel) | from a process |
 //! |---|---|---|
@@ -6,9 +6,9 @@
 //! | TERM | - | the same |
 //! | HUP | the terminal is gone: the end | the same |
 //!
-//! The second within a second, but of QUIT, is for trapline. INT and QUIT that were ignored when trapline started (`cmd &` of a
-//! shell without job control) are the terminal's for others: only those that a process sends to trapline are heeded. HUP and TERM
-//! that were ignored (`nohup`) stay so.
+//! A second one within a second ends trapline, except QUIT. INT and QUIT that were ignored when trapline started (`cmd &` of a
+//! shell without job control) are meant for other processes if they come from the terminal: only those that a process sends to trapline have an effect. HUP and TERM
+//! that were ignored (`nohup`) stay ignored.
 
 use crate::snapshot::SIGNAL as USR2;
 use sys::{signal, time};
@@ -19,22 +19,22 @@ const QUIT: i32 = 3;
 const TERM: i32 = 15;
 const SECOND: u64 = 1_000_000_000;
 
-/// What a signal to trapline asks for.
+/// What a signal to trapline requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// The command has it already.
+    /// Nothing to do: the command has the signal already.
     Nothing,
-    /// The command is to have it.
+    /// Pass the signal on to the command.
     PassOn(i32),
     /// End the trace.
     Leave,
-    /// End the trace, and trapline by this signal.
+    /// End the trace, and then trapline by this signal.
     End(i32),
-    /// Write what the flight recorder has.
+    /// Write the flight recorder's events.
     Snapshot,
 }
 
-/// How many of a signal have been dealt with.
+/// How many of a signal have been handled.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     signal: i32,
@@ -42,7 +42,7 @@ struct Seen {
     sent: u32,
 }
 
-/// Signals to trapline, by how many have been dealt with.
+/// Signals to trapline, and how many have been handled.
 pub struct Interrupts {
     seen: [Seen; 4],
     snapshots: u32,
@@ -64,7 +64,7 @@ impl Interrupts {
         Interrupts { seen, snapshots: 0, last: None }
     }
 
-    /// What is asked for now, if anything.
+    /// The next pending request, if any.
     pub fn poll(&mut self) -> Option<Wish> {
         let asked = signal::counted(USR2);
         if asked != self.snapshots {
@@ -88,7 +88,7 @@ impl Interrupts {
     }
 }
 
-/// What a signal asks for; `again`: another one came less than a second before.
+/// What a signal requests; `again`: another one came less than a second before.
 fn wish(sig: i32, by_process: bool, again: bool) -> Wish {
     match sig {
         HUP if !by_process => Wish::End(HUP),

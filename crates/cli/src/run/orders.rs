@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use sys::time;
 
-/// What makes a session a named one.
+/// The state of a named session.
 pub struct Named {
     server: Server,
     stopped: bool,
@@ -36,12 +36,12 @@ pub struct Named {
     /// Connections that wait for a snapshot, and for the end.
     snapshots: Vec<u64>,
     farewells: Vec<u64>,
-    /// Somebody has ended the session.
+    /// A request has ended the session.
     pub destroyed: bool,
 }
 
 impl Named {
-    /// Takes the name that the command line gives, if it gives one, and lets the plan know.
+    /// Opens the socket for the name on the command line, if there is one, and sets it in the plan.
     pub fn open(m: &ArgMatches, plan: &mut Plan) -> Result<Option<Named>> {
         let Some(name) = m.get_one::<String>("name") else { return Ok(None) };
         (plan.named, plan.paused) = (true, m.get_flag("paused"));
@@ -94,7 +94,7 @@ impl Named {
     }
 }
 
-/// What becomes of a request.
+/// When a request is answered.
 enum Answer {
     Now(Value),
     /// When the snapshot is written.
@@ -104,7 +104,7 @@ enum Answer {
 }
 
 impl Run {
-    /// Takes requests and answers them; of a session without a name there are none.
+    /// Takes requests and answers them; a session without a name has none.
     pub(super) fn serve(&mut self) {
         let Some(named) = &mut self.named else { return };
         for (id, request) in named.server.poll() {
@@ -128,10 +128,10 @@ impl Run {
             Request::Status => return self.state().map(Answer::Now),
             Request::Set { texts, pids } => self.set(&texts, &pids)?,
             Request::Start if !named.stopped => {
-                return Err(Error::failed("start", "already running", "stop holds events back"));
+                return Err(Error::failed("start", "already running", "stop pauses it"));
             }
             Request::Stop if named.stopped => {
-                return Err(Error::failed("stop", "already stopped", "start goes on"));
+                return Err(Error::failed("stop", "already stopped", "start resumes it"));
             }
             Request::Start if self.plan.calls.is_empty() && self.plan.probes.is_empty() => {
                 return Err(Error::failed(
@@ -193,7 +193,7 @@ impl Run {
         Ok(v)
     }
 
-    /// The counters, as `--stats` has them.
+    /// The counters, in the form of `--stats`.
     fn counted(&self, state: &State, began: u64) -> Value {
         let mut stats = match &state.kept {
             None => Stats::gather(&self.pump, &state.losses, &state.missed, began),
@@ -205,7 +205,7 @@ impl Run {
         serde_json::from_str(&stats.to_json(self.pump.source.name())).unwrap_or_default()
     }
 
-    /// Those who wait for a snapshot learn of it.
+    /// Answers the requests that wait for a snapshot.
     pub(super) fn tell_snapshot(&mut self, result: &Result<Value>) {
         let Some(named) = &mut self.named else { return };
         for id in std::mem::take(&mut named.snapshots) {
@@ -213,7 +213,7 @@ impl Run {
         }
     }
 
-    /// The session has ended: its socket goes, and whoever asked for the end is told.
+    /// Ends the session: removes its socket, and answers the requests for the end.
     pub(super) fn farewell(&mut self, stats: &Stats) {
         let Some(named) = &mut self.named else { return };
         named.server.close();

@@ -84,17 +84,17 @@ fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
     let names: Vec<String> = places.iter().flat_map(Place::names).collect();
     let near = engine::near::nearest(name, names.iter().map(String::as_str));
     let todo = if near.is_empty() {
-        "there is none: trapline record --name NAME".to_string()
+        "no session is running: start one with 'trapline record --name NAME'".to_string()
     } else {
         format!("did you mean {}?", near.join(", "))
     };
     Error::failed(what, "no such session", todo)
 }
 
-/// What a session says to a request.
+/// A session's reply to a request.
 enum Reply {
     Yes(Value),
-    /// Its error line, and the exit status that goes with it.
+    /// Its error line and exit status.
     No(String, u8),
 }
 
@@ -128,7 +128,7 @@ fn ask(path: &Path, name: &str, request: &Value, patience: Duration) -> Result<R
     if line.is_empty() {
         return Err(ended());
     }
-    let strange = || Error::failed(what(), "its answer makes no sense", "is it a trapline of another version?");
+    let strange = || Error::failed(what(), "its answer is not understood", "is it a trapline of another version?");
     let reply: Value = serde_json::from_str(&line).map_err(|_| strange())?;
     match (reply["ok"].as_bool(), reply["error"].as_str()) {
         (Some(true), _) => Ok(Reply::Yes(reply["answer"].clone())),
@@ -143,7 +143,7 @@ fn silent(name: &str) -> Error {
     Error::failed(format!("session {name}"), "it does not answer", "is it stopped (SIGSTOP), or very busy?")
 }
 
-/// Removes what a session that was killed has left.
+/// Removes the socket of a killed session.
 fn forget(name: &str) {
     for place in Place::all().unwrap_or_default() {
         if super::is_name(name)
@@ -163,7 +163,7 @@ fn list(as_json: bool) -> Result<u8> {
             match ask(&place.socket(&name), &name, &request, Duration::from_secs(2)) {
                 Ok(Reply::Yes(answer)) => found.push(answer),
                 Ok(Reply::No(error, _)) => crate::complain(&error),
-                // It has just ended, or its socket was left behind and is gone now.
+                // It has just ended, or it was killed and its socket is removed now.
                 Err(_) if !place.socket(&name).exists() => {}
                 Err(e) => crate::complain(&e.to_string()),
             }

@@ -125,7 +125,7 @@ pub fn check(user: User, trace: &Path, events: u64) -> Vec<Event> {
     found
 }
 
-/// The same where events were dropped, which babeltrace2 warns of.
+/// Like [`check`], for a trace with dropped events, about which babeltrace2 prints a warning.
 #[track_caller]
 pub fn check_with_drops(user: User, trace: &Path, events: u64) {
     let Some(found) = read(trace, Some("discarded")) else { return };

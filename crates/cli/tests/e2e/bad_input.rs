@@ -286,7 +286,7 @@ fn a_thread_of_the_kernel() {
         if !is_kthreadd {
             return lab::skip("kernel:pids", "no kernel threads are in sight");
         }
-        refused(user, &["-p", "2"], 125, &["-p 2", "thread of the kernel", "makes no system calls"]);
+        refused(user, &["-p", "2"], 125, &["-p 2", "kernel thread", "makes no system calls"]);
     });
 }
 

@@ -48,7 +48,7 @@ fn an_interrupt_ends_it_with_what_is_shown_at_the_end() {
     lab::kill("INT", follow.pid().into());
     let out = follow.end();
     assert!(out.out().lines().any(|l| l.ends_with(" write")), "{} {}", out.out(), out.stderr);
-    assert!(out.stderr.contains("the recording goes on"), "{}", out.stderr);
+    assert!(out.stderr.contains("the recording is still running"), "{}", out.stderr);
     drop(record);
     let stats =
         lab::run(lab::trapline(User::Me, &["report", "--follow", "--as", "stats", "trace"]).current_dir(&scratch));

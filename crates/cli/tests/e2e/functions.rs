@@ -129,7 +129,7 @@ fn tables_that_lie_are_not_believed() {
     assert_eq!((r.count(&second, "seen"), r.count(&start, "seen")), (1, 1), "{}", r.out.stderr);
     for lost in [format!("uprobe:{p}:lying"), format!("usdt:{p}:odd:inside")] {
         let want =
-            format!("trapline: left out, because no instruction begins where the file says that they are: {lost}");
+            format!("trapline: skipped, because no instruction begins at the places that the file gives: {lost}");
         assert!(r.out.stderr.lines().any(|l| l == want), "no '{want}' in {}", r.out.stderr);
     }
 }

@@ -19,14 +19,14 @@ fn limit() -> Duration {
     Duration::from_secs(said.unwrap_or(60))
 }
 
-/// Who runs trapline, and by which backend.
+/// The user that runs trapline, and the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// Whoever runs the tests, by the backend that trapline takes.
+    /// The user who runs the tests, with the backend that trapline selects.
     Me,
-    /// The same by the ptrace backend.
+    /// The user who runs the tests, with the ptrace backend.
     Ptrace,
-    /// The same by the kernel backend.
+    /// The user who runs the tests, with the kernel backend.
     Kernel,
     /// nobody, by way of root; trapline takes ptrace.
     Nobody,
@@ -93,13 +93,13 @@ pub fn each_user(scenario: impl Fn(User)) {
     each_of(&[User::Me], scenario);
 }
 
-/// The same with either backend: what is wanted holds for both.
+/// Runs a scenario like [`each_user`], with each of the two backends.
 #[track_caller]
 pub fn each_backend(scenario: impl Fn(User)) {
     each_of(&[User::Ptrace, User::Kernel], scenario);
 }
 
-/// The same with the ptrace backend only: for what is a matter of its stops, its filter, or its process.
+/// Runs a scenario like [`each_user`], with the ptrace backend only: for what depends on its stops, its filter, or its process.
 #[track_caller]
 pub fn each_ptracer(scenario: impl Fn(User)) {
     each_of(&[User::Ptrace], scenario);

@@ -140,12 +140,12 @@ fn a_limited_recording_can_be_reported_while_it_goes_on() {
             let out = report(user, &trace, options);
             // A busy machine may drop some, which is said too.
             let said = out.stderr.lines().filter(|l| !l.contains("events were dropped"));
-            let said: Vec<&str> = said.filter(|l| !l.contains("the recording goes on")).collect();
+            let said: Vec<&str> = said.filter(|l| !l.contains("the recording is still running")).collect();
             assert_eq!((out.code(), said), (0, vec![]), "{}", out.stderr);
-            assert!(out.stderr.contains("the recording goes on"), "{}", out.stderr);
+            assert!(out.stderr.contains("the recording is still running"), "{}", out.stderr);
             assert_eq!(
                 options.len() == 2 && options[1] == "stats",
-                out.out().contains("not yet: the recording goes on")
+                out.out().contains("not yet: the recording is still running")
             );
         }
         fs::write(dir.join("go"), "").expect("go");

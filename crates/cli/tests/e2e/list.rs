@@ -56,7 +56,7 @@ fn functions_and_static_probes_of_a_program() {
             format!("usdt:{exe}:lab:step(int32 arg0, uint64 arg1, int32 arg2)  with a semaphore, file offset 0x");
         assert!(step.starts_with(&want), "{step}");
         let chosen = found(user, &["-v", &format!("uprobe:{exe}:chosen")]);
-        assert!(chosen.contains("a place only chooses the function"), "{chosen}");
+        assert!(chosen.contains("this code only selects the function"), "{chosen}");
         let (code, said) = missing(user, &format!("uprobe:{exe}:wroked"));
         assert!(code == 2 && said.contains(&format!("uprobe:{exe}:worked")), "{said}");
         let (code, said) = missing(user, &format!("usdt:{exe}:lab:stop"));
@@ -127,8 +127,7 @@ fn counters_of_the_processor_and_whether_it_has_any() {
         let out = list(user, &["hardware:branch*:7"]);
         assert_eq!((out.code(), out.out().as_str()), (0, "hardware:branch-instructions:7\nhardware:branch-misses:7\n"));
         assert_eq!(list(user, &["hardware:cycles:5"]).out(), "hardware:cpu-cycles:5\n");
-        let missing =
-            "trapline: hardware: this machine has no hardware counters: its probes cannot be switched on here\n";
+        let missing = "trapline: hardware: this machine has no hardware counters: its probes cannot be enabled here\n";
         let wanted = if sys::perf::has_hardware_counters() { "" } else { missing };
         assert_eq!(out.stderr, wanted);
     });
@@ -159,7 +158,7 @@ fn functions_of_the_kernel() {
         // It is said of whoever may not see it.
         let whose = match user {
             User::Me if lab::is_root() => "",
-            _ => "  for root only: it tells of the kernel or of other users' tasks",
+            _ => "  for root only: it shows the kernel or other users' tasks",
         };
         assert_eq!(found(user, &["-v", "fentry:vfs_read"]), format!("fentry:vfs_read{entry}){whose}\n"));
         assert_eq!(found(user, &["-v", "fexit:vfs_read"]), format!("fexit:vfs_read{entry}, ssize_t retval){whose}\n"));

@@ -58,11 +58,11 @@ fn explain_says_what_the_kernel_backend_loses() {
     };
     let all = explained(&[]);
     for part in [
-        "backend: kernel (as asked for)",
+        "backend: kernel (as requested)",
         "per CPU",
         "dropped and counted",
         "attach: ",
-        "lost: waiting: ",
+        "lost: events on a full buffer: ",
         "nothing is left",
     ] {
         assert!(all.contains(part), "no '{part}' in: {all}");

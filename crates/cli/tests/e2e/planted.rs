@@ -59,7 +59,11 @@ fn a_snapshot_is_not_written_through_a_planted_link() {
         fs::write(dir.join("go"), "").expect("go");
         let r = finished(user, dir, running.end());
         assert_eq!(r.outcome.code(), 3, "{}", r.outcome.stderr);
-        assert!(r.outcome.stderr.contains("trace/snapshot-1: File exists (no whole snapshot"), "{}", r.outcome.stderr);
+        assert!(
+            r.outcome.stderr.contains("trace/snapshot-1: File exists (no complete snapshot"),
+            "{}",
+            r.outcome.stderr
+        );
         // What is in no snapshot is counted as dropped.
         assert_eq!(number(&r.stats, "events"), 0, "{}", r.stats);
         let seen: u64 = calls(&r.stats, "seen").values().sum();

@@ -78,7 +78,7 @@ pub fn refused(user: User, words: &[&str]) -> (i32, String) {
     (out.code(), out.stderr)
 }
 
-/// Whether trapline has attached everything: then it starts the thread that empties the rings.
+/// Whether trapline has attached everything: then it starts the drain thread.
 fn drains(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let mut names = tasks.map(|t| std::fs::read_to_string(t.path().join("comm")).unwrap_or_default());
@@ -517,7 +517,7 @@ fn what_cannot_be_enabled_is_refused_in_one_line() {
     says(&["-e", &format!("{} /args.no == 1/", u("worked"))], 2, &["F0003", "args.no", "column 1", "arg0, arg1"]);
     says(&["-e", &format!("{} /args.arg0 ==/", u("worked"))], 2, &["column"]);
     says(&["-e", &format!("{} /dur > 1/", u("worked"))], 2, &["F0012", "dur"]);
-    says(&["-e", &format!("{} /pid == 1", u("worked"))], 2, &["no end"]);
+    says(&["-e", &format!("{} /pid == 1", u("worked"))], 2, &["not closed"]);
     says(&["-e", "read /args.no == 1/"], 2, &["F0003", "args.no"]);
     says(&["-e", ""], 2, &["no probe"]);
     says(&["-e", "!all"], 2, &["nothing is enabled"]);
@@ -582,7 +582,7 @@ fn what_has_not_fired_is_explained() {
     let probe = format!("uprobe:{p}:down");
     says(&probe, &[&p, "calls", "1"], "nothing recorded: never reached");
     says(&format!("{probe} /args.arg0 > 9 && pid > 0/"), &[&p, "deep", "9"], "all 9 filtered by 'args.arg0 > 9'");
-    says(&probe, &["true"], "hits was never executed or mapped by what was traced");
+    says(&probe, &["true"], "hits was never executed or mapped by the target");
     // The same name elsewhere.
     let copy = lab::scratch().join("hits");
     std::fs::copy(&p, &copy).expect("a copy");

@@ -92,7 +92,7 @@ fn only_files_of_the_trace_are_cut_and_never_through_a_link() {
         let (theirs, foreign) = (contents(&other.trace), fs::read(r.trace.join("cpu_8")).expect("a file"));
         let out = repair(user, &r.trace);
         assert_eq!((out.code(), out.out().lines().count()), (0, 1), "{} {}", out.out(), out.stderr);
-        assert!(out.out().starts_with("tracer: cut off "), "{}", out.out());
+        assert!(out.out().starts_with("tracer: removed "), "{}", out.out());
         assert!(theirs == contents(&other.trace) && foreign == fs::read(r.trace.join("cpu_8")).expect("a file"));
         assert_eq!(repair(user, &r.trace).out(), "nothing to repair: every stream ends with a whole packet\n");
     });
@@ -117,7 +117,7 @@ fn a_recording_that_goes_on_is_refused() {
         lab::until("packets", || dir.join("trace/tracer").exists());
         let out = repair(user, &dir.join("trace"));
         assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{}", out.stderr);
-        assert!(out.stderr.contains("a recording into it goes on"), "{}", out.stderr);
+        assert!(out.stderr.contains("it is still being recorded"), "{}", out.stderr);
         fs::write(dir.join("go"), "").expect("go");
         assert_eq!(running.end().code(), 0);
         assert_eq!(repair(user, &dir.join("trace")).code(), 0);

@@ -44,7 +44,7 @@ fn where_holds_for_all_probes_of_a_recording() {
     assert_eq!(r.count(&uprobe, "recorded"), 4, "{:?}", r.of(&uprobe));
     assert_eq!((r.count(&uprobe, "filtered"), r.of("write").len()), (4, 0), "{}", r.stats);
     assert_eq!(r.stats["where"][0]["rejected"], 3, "{}", r.stats);
-    assert!(r.out.stderr.contains("the others are left out"), "{}", r.out.stderr);
+    assert!(r.out.stderr.contains("the others are skipped"), "{}", r.out.stderr);
     // A filter that both have; nobody passes.
     let r = record(&["-e", &uprobe, "-e", "write", "--where", "pid == 1"], &[&program, "8"]);
     assert_eq!((r.count(&uprobe, "filtered"), r.count(&uprobe, "recorded")), (8, 0), "{}", r.stats);

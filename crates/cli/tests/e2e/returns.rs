@@ -19,7 +19,7 @@ fn is_refused(program: &str, function: &str, outcome: &str, means: &str) {
     assert!(code == 125 && said.contains("--force sets it nevertheless"), "{said}");
     assert!(said.contains(&format!("{outcome}: {program} {means}")), "{said}");
     let listed = lab::run(&mut lab::trapline(User::Me, &["list", "-v", &probe])).out();
-    assert!(listed.contains(&format!("wants --force: {program} {means}")), "{listed}");
+    assert!(listed.contains(&format!("needs --force: {program} {means}")), "{listed}");
     // Entries are safe.
     let (entry, want) =
         (format!("uprobe:{program}:{function}"), lab::run(&mut lab::as_user(User::Me, &[program])).out());
@@ -31,7 +31,7 @@ fn is_refused(program: &str, function: &str, outcome: &str, means: &str) {
 fn forced(program: &str, function: &str) -> lab::Outcome {
     let probe = format!("uretprobe:{program}:{function}");
     let out = lab::run(&mut lab::trapline(User::Me, &["record", "--force", "--explain", "-e", &probe, "--", program]));
-    assert!(out.stderr.contains("  danger, which --force takes: "), "{}", out.stderr);
+    assert!(out.stderr.contains("  danger, accepted by --force: "), "{}", out.stderr);
     out
 }
 
@@ -71,8 +71,8 @@ fn panics_of_rust() {
 #[test]
 fn threads_that_are_cancelled() {
     let Some(p) = built("ends", "ends.c", &["-fexceptions"]) else { return };
-    let outcome = "a thread that ends in it would leave out the cleanup of its callers";
-    is_refused(&p, "waits", outcome, "can end threads in the midst of functions (pthread_cancel)");
+    let outcome = "a thread that ends in it would skip the cleanup of its callers";
+    is_refused(&p, "waits", outcome, "can end threads in the middle of functions (pthread_cancel)");
     let out = forced(&p, "waits");
     // Without the probe: 5 joined.
     assert_eq!((out.code(), out.out().lines().last()), (0, Some("0 joined")), "{}", out.stderr);
@@ -140,9 +140,9 @@ fn functions_that_look_at_their_return_address() {
     let Some(p) = static_program("jumps_static", "jumps.c") else { return };
     let probe = format!("uretprobe:{p}:__sigsetjmp");
     let (code, said) = refused(User::Me, &["-e", &probe]);
-    assert!(code == 125 && said.contains("it looks at its return address") && said.contains("--force"), "{said}");
+    assert!(code == 125 && said.contains("it reads its return address") && said.contains("--force"), "{said}");
     let listed = lab::run(&mut lab::trapline(User::Me, &["list", "-v", &probe])).out();
-    assert!(listed.contains("wants --force: it looks at its return address"), "{listed}");
+    assert!(listed.contains("needs --force: it reads its return address"), "{listed}");
     // SIGILL.
     assert_eq!(forced(&p, "__sigsetjmp").code(), 132);
     // All functions of a program and of its libc: without those, the program works.
@@ -150,7 +150,7 @@ fn functions_that_look_at_their_return_address() {
     let r = record(&["-e", &format!("uretprobe:{p}:*")], &[&p]);
     assert_eq!(r.out.out(), want, "{}", r.out.stderr);
     assert_eq!(r.count(&format!("uretprobe:{p}:leaf"), "seen"), 100);
-    let left_out = r.out.stderr.lines().any(|l| l.contains("left out, because they look at their return addresses"));
+    let left_out = r.out.stderr.lines().any(|l| l.contains("skipped, because they read their return addresses"));
     assert!(left_out && !r.out.stderr.contains("sigsetjmp: nothing recorded"), "{}", r.out.stderr);
 }
 
@@ -164,7 +164,7 @@ fn parts_of_functions_have_no_return() {
     let r = record(&["-e", &format!("{whole}*,uprobe:{p}:whole.cold")], &[&p]);
     assert_eq!(r.out.out(), lab::run(&mut lab::as_user(User::Me, &[&p])).out());
     assert_eq!((r.numbers(&whole, "retval"), r.count(&format!("uprobe:{p}:whole.cold"), "seen")), (vec![42], 1));
-    assert!(r.out.stderr.contains("left out, because parts of functions are jumped to"), "{}", r.out.stderr);
+    assert!(r.out.stderr.contains("skipped, because parts of functions are jumped to"), "{}", r.out.stderr);
 }
 
 /// A program of C that ends no threads: also linked statically, where the unwinder is part of it, and unused.

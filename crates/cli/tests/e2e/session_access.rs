@@ -86,7 +86,7 @@ fn only_the_owner_can_reach_a_session() {
         // A directory that others may enter is not trusted.
         fs::set_permissions(room.path.join("trapline"), fs::Permissions::from_mode(0o755)).expect("chmod");
         let out = lab::run(&mut room.trapline(&["record", "--name", "h", "-o", "second", "true"]));
-        assert!(out.code() == 125 && out.stderr.contains("others may enter it"), "{}", out.stderr);
+        assert!(out.code() == 125 && out.stderr.contains("other users may access it"), "{}", out.stderr);
         assert!(!room.path.join("second").exists());
     });
 }

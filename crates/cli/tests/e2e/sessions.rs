@@ -50,7 +50,7 @@ impl Room {
         lab::run(&mut self.trapline(&[&["session"], args].concat()))
     }
 
-    /// The same, which works.
+    /// `trapline session ARGS`, which must succeed; its output.
     #[track_caller]
     pub fn does(&self, args: &[&str]) -> String {
         let out = self.ask(args);
@@ -58,7 +58,7 @@ impl Room {
         out.out()
     }
 
-    /// The same, which is refused with these words.
+    /// `trapline session ARGS`, which must be refused with this status and these words.
     #[track_caller]
     pub fn refuses(&self, args: &[&str], code: i32, why: &str) {
         let out = self.ask(args);

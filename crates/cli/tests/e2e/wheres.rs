@@ -416,7 +416,7 @@ fn an_argument_that_some_calls_have_is_a_filter_for_those() {
         t.one("\"/etc/no-such-file\"");
         t.lacks("/proc/no-such-file");
         let note = t.outcome.stderr.lines().find(|l| l.contains("--where: of ")).unwrap_or_default();
-        assert!(note.contains("have args.filename: the others are left out"), "{}", t.outcome.stderr);
+        assert!(note.contains("have args.filename: the others are skipped"), "{}", t.outcome.stderr);
         // Two calls, of which one has it.
         let t = trace(user, &["-e", "openat,close", "--where", "args.flags == 0"], &["true"]);
         assert!(t.outcome.stderr.contains("of 2 selected calls 1 has args.flags"), "{}", t.outcome.stderr);

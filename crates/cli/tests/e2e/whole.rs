@@ -72,7 +72,11 @@ fn whatever_is_in_the_directory_is_left_alone() {
         for options in [&[][..], &["--as", "stats"], &["-y"], &["--as", "json"], &["-c"]] {
             let out = r.report(options);
             assert_eq!((out.code(), out.stderr.lines().count()), (0, 1), "{options:?} {}", out.stderr);
-            assert!(out.stderr.contains("no streams of this trace, and left alone: a_directory"), "{}", out.stderr);
+            assert!(
+                out.stderr.contains("ignored, because they are not part of this trace: a_directory"),
+                "{}",
+                out.stderr
+            );
             assert!(out.stderr.contains("a_link (a symbolic link, which is not followed)"), "{}", out.stderr);
             assert!(!options.is_empty() || out.out() == all, "other events than without them");
         }
@@ -226,7 +230,7 @@ fn traces_of_other_tracers_are_opened_with_the_same_care() {
         let before = contents(&dir);
         let out = report(user, &dir, &[]);
         assert_eq!((out.code(), out.out()), (0, all), "{}", out.stderr);
-        assert!(out.stderr.contains("left alone: a_link, fifo\n"), "{}", out.stderr);
+        assert!(out.stderr.contains("part of this trace: a_link, fifo\n"), "{}", out.stderr);
         assert!(before == contents(&dir));
     });
 }
@@ -245,7 +249,7 @@ fn a_directory_that_is_no_trace_is_one_line_that_says_what_to_do() {
         let mut cases = vec![
             (vec![], 2, &["no trace is named", "trapline report DIR"][..]),
             (vec!["nothing"], 125, &["nothing: no such directory", "record -o DIR"]),
-            (vec!["file"], 125, &["file: Not a directory", "name that one"]),
+            (vec!["file"], 125, &["file: Not a directory", "name the directory"]),
             (vec!["."], 125, &["no metadata", "record -o DIR"]),
         ];
         if user == User::Nobody {

@@ -12,7 +12,7 @@ const MAX_VALUES: u64 = 1 << 20;
 pub(super) struct Fault {
     /// Bit of the packet.
     pub bit: u64,
-    /// What. Nothing if what is there ends.
+    /// What is wrong. Empty if the data ends.
     pub message: Option<String>,
 }
 
@@ -235,7 +235,7 @@ impl Cursor<'_> {
 
     fn array(&mut self, element: u32, length: Length) -> Result<Value, Fault> {
         let n = self.length(length)?;
-        // What cannot be there is refused before memory is taken for it.
+        // A length that the packet cannot contain is refused before memory is allocated for it.
         let least = self.plan.node(element).min.saturating_mul(n);
         if least > self.end.saturating_sub(self.at) {
             return Err(Fault { bit: self.at, message: None });

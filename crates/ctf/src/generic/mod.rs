@@ -96,7 +96,7 @@ pub struct Event {
 pub enum Item {
     /// An event.
     Event(Event),
-    /// Events that the tracer has counted but not written.
+    /// Events that the tracer counted but did not write.
     Discarded {
         /// Which of the reader's streams.
         stream: usize,
@@ -118,7 +118,7 @@ pub enum Item {
         /// How many.
         count: u64,
     },
-    /// The last packet of a file is not complete. What it contains of whole events came before this.
+    /// The last packet of a file is incomplete. Its whole events came before this item.
     IncompleteEnd {
         /// Which of the reader's streams.
         stream: usize,
@@ -147,7 +147,7 @@ impl Item {
 pub struct Trace {
     /// What the metadata says.
     pub metadata: Arc<Metadata>,
-    /// Names of links, devices and the like, which were left alone.
+    /// Names of links, devices and the like, which were ignored.
     pub others: Vec<OsString>,
     dir: PathBuf,
     streams: Vec<Stream>,
@@ -155,10 +155,10 @@ pub struct Trace {
 
 impl Trace {
     /// Opens a directory. Files whose name begins with a dot, empty files and directories in it are not streams. Nothing in it is
-    /// changed, links are not followed, and nothing is waited for: [`Trace::others`] names what was left alone.
+    /// changed, links are not followed, and no call blocks: [`Trace::others`] names what was ignored.
     ///
     /// # Errors
-    /// A directory or metadata that cannot be read. What is wrong with streams is said when they are read.
+    /// A directory or metadata that cannot be read. Errors in streams are reported when they are read.
     pub fn open(dir: &Path) -> Result<Trace, Error> {
         let io = |source| Error::Io { file: dir.to_path_buf(), source };
         let folder = Folder::open(dir).map_err(io)?;
@@ -180,7 +180,7 @@ impl Trace {
     /// A trace of these files, which need not be in the directory.
     ///
     /// # Errors
-    /// Metadata by which nothing can be read.
+    /// Metadata that does not describe readable streams.
     pub fn with_streams(dir: &Path, metadata: Metadata, files: Vec<PathBuf>) -> Result<Trace, Error> {
         let plan = Plan::new(&metadata).map_err(|e| Error::Data {
             file: dir.join("metadata"),
@@ -215,7 +215,7 @@ pub fn read_metadata(folder: &Folder) -> Result<Metadata, Error> {
 }
 
 /// All traces in a directory and up to eight levels below it, sorted by path: LTTng makes several per session. Symbolic links
-/// are not followed, and directories whose name begins with a dot are passed over.
+/// are not followed, and directories whose name begins with a dot are skipped.
 ///
 /// # Errors
 /// A directory that cannot be listed.
@@ -319,7 +319,7 @@ impl Iterator for Reader {
     }
 }
 
-/// Nanoseconds since the epoch at a clock's value; the nearest that 64 bits can say.
+/// Nanoseconds since the epoch at a clock's value, clamped to 64 bits.
 pub fn nanoseconds(clock: &Clock, cycles: u64) -> i64 {
     const SECOND: i128 = 1_000_000_000;
     let ticks = i128::from(cycles) + i128::from(clock.offset);

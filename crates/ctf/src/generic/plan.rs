@@ -1,4 +1,4 @@
-//! A model made ready for reading: every path is replaced by the slot in which the value waits, every alignment is known.
+//! A model prepared for reading: every path is replaced by the slot that holds its value, every alignment is known.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct Int {
     pub signed: bool,
     pub order: ByteOrder,
     pub base: Base,
-    /// Where its value waits for a length or a tag.
+    /// The slot that keeps its value, if a length or a tag needs it.
     pub slot: u32,
     pub role: u32,
     pub clock: u32,
@@ -151,7 +151,7 @@ pub enum Place {
     Event(usize, usize),
 }
 
-/// Why metadata cannot be read by.
+/// Why no plan can be made from metadata.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PlanError {

@@ -60,11 +60,11 @@ struct Packet {
     finish: Option<i64>,
     discarded: Option<u64>,
     sequence: Option<u64>,
-    /// When the last event was.
+    /// The time of the last event.
     last: Option<i64>,
 }
 
-/// What is remembered of the packet before.
+/// What is known about the packet before.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     finish: Option<i64>,
@@ -72,11 +72,11 @@ struct Before {
     sequence: Option<u64>,
 }
 
-/// Sizes that a packet's context says.
+/// Sizes in a packet's context.
 struct Sizes {
-    /// Bits of content, if that is said.
+    /// Bits of content, if the context has them.
     content: Option<u64>,
-    /// Bytes of the packet, if that is said.
+    /// Bytes of the packet, if the context has them.
     packet: Option<u64>,
 }
 
@@ -403,10 +403,7 @@ impl Stream {
             }
             Ok(event) => {
                 let name = event.class.name.escape_debug().to_string();
-                self.fail(
-                    start + before / 8,
-                    format!("event `{name}` takes no space, so nobody knows how many there are"),
-                )
+                self.fail(start + before / 8, format!("event `{name}` takes no space, so its events cannot be counted"))
             }
             Err(Fault { message: None, .. }) if cut => {
                 packet.end = packet.at;

@@ -1,4 +1,4 @@
-//! What was read.
+//! The values of fields that were read.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Finds the packets of a trace: which files of the directory are its streams, and where packets begin in them.
 //!
-//! Only heads are read. Damage is passed over up to the next head; a file that does not end with a whole packet is truncated.
-//! Whatever the directory holds, looking at it ends, waits for nothing, and changes nothing.
+//! Only packet headers are read. Damage is skipped up to the next header; a file that does not end with a whole packet is truncated.
+//! Whatever the directory holds, reading it terminates, never blocks, and changes nothing.
 
 use super::{Damage, Data, Error, Names, Place, Stream, Truncated};
 use crate::folder::Folder;
@@ -52,7 +52,7 @@ impl Data {
         }
     }
 
-    /// Finds the packets of a file, if it is a stream of the trace. `found` says where each stream is.
+    /// Finds the packets of a file, if it is a stream of the trace. `found` has the place of each stream.
     fn look_at(&mut self, folder: &Folder, name: &OsStr, found: &mut HashMap<StreamId, usize>) {
         let path = folder.path().join(name);
         let scanned = folder.read(name).and_then(|file| match self.is_stream(&file)? {
@@ -63,7 +63,7 @@ impl Data {
         match scanned {
             Ok(true) => {}
             Ok(false) => self.others.add(name, None),
-            // It had to go for newer ones, just now.
+            // It was deleted just now to make room for newer packets.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) if folder.metadata(name).is_ok_and(|m| !m.is_file()) => self.others.add(name, Some(&e)),
             Err(e) => self.unreadable.add(name, Some(&e)),
@@ -88,7 +88,7 @@ impl Data {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.split('.').next().unwrap_or_default().to_string();
         let result = match self.packets(&path, &name, &file, found) {
-            // It has just been cut, by whom writes it.
+            // Its writer has just truncated it.
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
             result => result,
         };
@@ -148,7 +148,7 @@ impl Data {
     /// Where, at `from` or after it, the next whole packet of this trace begins.
     fn next_head(&self, file: &File, from: u64, size: u64) -> io::Result<Option<u64>> {
         let mut from = from;
-        // It is near as a rule; what is read for nothing stays in proportion.
+        // It usually is near: the reads grow, so that little is read in vain.
         let mut bytes = vec![0; CHUNK >> 6];
         while from + self.format.head() as u64 <= size {
             let n = (size - from).min(bytes.len() as u64) as usize;
@@ -173,13 +173,13 @@ impl Data {
     }
 }
 
-/// How far from the beginning of a file the sign of the trace is looked for: more than a packet, which is full at 256 KiB.
+/// How far from the beginning of a file the sign of the trace is searched for: more than a packet, which is full at 256 KiB.
 const NEAR: usize = 1 << 20;
 
-/// Bytes that are looked at together where something is looked for.
+/// Bytes that are read at a time in a search.
 const CHUNK: usize = 64 << 10;
 
-/// Whether a file holds nothing but zeros from `at` on: what a filesystem leaves of a write that the machine did not live to see.
+/// Whether a file holds nothing but zeros from `at` on: what a filesystem leaves of a write that a crash of the machine interrupted.
 fn zeros(file: &File, at: u64, size: u64) -> io::Result<bool> {
     let mut bytes = vec![0; CHUNK];
     for from in (at..size).step_by(CHUNK) {
@@ -192,7 +192,7 @@ fn zeros(file: &File, at: u64, size: u64) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Reads from the beginning of a file, up to the buffer's or the file's end; how much.
+/// Reads from the beginning of a file, up to the buffer's or the file's end. Returns the number of bytes.
 fn read_some(file: &File, into: &mut [u8]) -> io::Result<usize> {
     let mut n = 0;
     while n < into.len() {

@@ -4,7 +4,7 @@ use super::{Data, Place, event};
 use crate::folder::reason;
 use events::StreamId;
 
-/// Where the reading of one stream is.
+/// The position in one stream.
 pub(super) struct Cursor<'a> {
     packets: &'a [Place],
     stream: StreamId,

@@ -4,7 +4,7 @@
 //! outside of a window of time are not read.
 //!
 //! Reading changes nothing. A file is a stream of the trace if it begins with the trace's sign ([`crate::packet::sign`]); links are not
-//! followed, and whatever else is in the directory is named and left alone.
+//! followed, and whatever else is in the directory is named and ignored.
 
 mod find;
 mod merge;
@@ -32,7 +32,7 @@ pub enum Error {
         /// Why.
         error: io::Error,
     },
-    /// The metadata cannot be read, or says something that it may not say.
+    /// The metadata cannot be read, or is invalid.
     #[error(transparent)]
     Metadata(#[from] crate::generic::Error),
     /// A later trapline has written it.
@@ -50,7 +50,7 @@ pub enum Error {
     },
 }
 
-/// Where a packet is, and what its head says.
+/// The place of a packet, and its header.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Index of its file.
@@ -91,7 +91,7 @@ pub struct Truncated {
     pub rest: u64,
 }
 
-/// Bytes that are not what they should be. They are left out; what is around them is read.
+/// Damaged bytes. They are skipped; what is around them is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file.
@@ -100,7 +100,7 @@ pub struct Damage {
     pub at: u64,
     /// What is wrong.
     pub what: String,
-    /// Bytes that are left out: up to the next packet, or the end of the file.
+    /// Bytes that are skipped: up to the next packet, or the end of the file.
     pub rest: u64,
 }
 
@@ -111,7 +111,7 @@ pub struct Damages {
     pub first: Option<Damage>,
     /// How many.
     pub places: u64,
-    /// Bytes that were left out for them.
+    /// Bytes that were skipped because of them.
     pub bytes: u64,
 }
 
@@ -157,7 +157,7 @@ pub struct Data {
     pub streams: Vec<Stream>,
     /// Files that end within a packet, or with zeros that were never written.
     pub truncated: Vec<Truncated>,
-    /// What is in the directory and no stream of the trace: it was left alone.
+    /// What is in the directory and is not a stream of the trace: it was ignored.
     pub others: Names,
     /// Files that could not be read.
     pub unreadable: Names,
@@ -167,7 +167,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// What was found damaged so far: heads of packets when the trace was opened, events when they were read.
+    /// The damage found so far: headers of packets when the trace was opened, events when they were read.
     pub fn damage(&self) -> Damages {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -179,7 +179,7 @@ impl Data {
         all.first.get_or_insert_with(|| Damage { path: path.into(), at, what, rest });
     }
 
-    /// Whether there is more in a packet than its head.
+    /// Whether a packet has more than its header.
     pub fn has_events(&self, packet: &Info) -> bool {
         packet.content > self.format.head() as u64
     }
@@ -196,7 +196,7 @@ impl Data {
         last.fold(0, |n, p| n.saturating_add(p.info.discarded))
     }
 
-    /// Events of a stream that were lost, as its last packet says.
+    /// Events of a stream that were lost, by the counter in its last packet.
     pub fn discarded_of(&self, id: StreamId) -> u64 {
         let stream = self.streams.iter().find(|s| s.id == id);
         stream.and_then(|s| s.packets.last()).map_or(0, |p| p.info.discarded)
@@ -207,8 +207,8 @@ impl Data {
         self.streams.iter().flat_map(|s| &s.packets).fold(0, |n, p| n.saturating_add(p.info.size))
     }
 
-    /// The events from `from` to `to`, ns, both included, of all streams in the order of time. `known` says which class of the
-    /// trace is which of this program's ([`crate::classes::known`]).
+    /// The events from `from` to `to`, ns, both included, of all streams in the order of time. `known` maps the classes of the
+    /// trace to this program's ([`crate::classes::known`]).
     pub fn events<'a>(&'a self, known: &'a [Option<u16>], from: u64, to: u64) -> Merged<'a> {
         let cursors = self
             .streams
@@ -252,7 +252,7 @@ impl Data {
 /// Time and length of the event at `at`, which gets this program's number for its class; else what is wrong with it.
 fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Result<(u64, usize), String> {
     let Some(id) = bytes.get(at + 8..at + 10).map(|b| u16::from_le_bytes([b[0], b[1]])) else {
-        return Err("the packet ends within the head of an event".into());
+        return Err("the packet ends within an event header".into());
     };
     match known.get(usize::from(id)).copied().flatten() {
         Some(own) if own == id => {}

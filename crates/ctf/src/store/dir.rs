@@ -25,7 +25,7 @@ pub struct Dir {
 
 /// The directory of what is trapline's own; other readers leave it alone.
 pub const OWN: &str = ".trapline";
-/// The end record while the recording goes on.
+/// The name of the end record during the recording.
 const ROOM: &str = "end.new";
 /// Zeros that are written at a time.
 const ZEROS: [u8; 4096] = [0; 4096];
@@ -83,7 +83,7 @@ impl Dir {
         Ok(())
     }
 
-    /// Says that the recording has ended, and what was counted: as much of it as has room, where `more` bytes may be taken beside
+    /// Writes the end record: as much of it as has room, where `more` bytes may be used in addition to
     /// what was reserved for it.
     pub fn end(&mut self, text: &str, more: u64) -> io::Result<()> {
         let Some(file) = self.room.take() else { return Err(io::ErrorKind::NotFound.into()) };
@@ -190,7 +190,7 @@ mod tests {
         dir.end("trapline 1\nmore\n", 0).unwrap();
         assert_eq!(std::fs::read(path.join(OWN).join("end")).unwrap(), b"trapline 1\nmore\n");
         assert!(on_disk("end.new").is_err());
-        // What has no room is left out by lines, where no more may be taken.
+        // Lines without room are omitted, where no more bytes may be used.
         let mut dir = Dir::create(&base.join("small"), me).unwrap();
         dir.describe("", 14).unwrap();
         dir.end("trapline 1\nmore\n", 1).unwrap();

@@ -1,4 +1,4 @@
-//! The files of a trace's streams: packets are appended whole, the oldest parts go where there is a limit, and what becomes of
+//! The files of a trace's streams: packets are appended whole, the oldest parts are deleted where there is a limit, and what becomes of
 //! each event is counted.
 //!
 //! Invariant: of each stream, events that came = events in files + overwritten + unwritten.
@@ -16,7 +16,7 @@ use std::io;
 pub enum Limit {
     /// Everything.
     None,
-    /// So many bytes in the whole directory; the oldest packets go.
+    /// So many bytes in the whole directory; the oldest packets are deleted.
     Files(u64),
 }
 
@@ -25,7 +25,7 @@ pub enum Limit {
 pub struct Lost {
     /// Events of packets that could not be written.
     pub unwritten: u64,
-    /// Events that were written and had to go for newer ones.
+    /// Events that were written and then overwritten by newer ones.
     pub overwritten: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct Kept {
     pub events: u64,
     /// Events that could not be written.
     pub unwritten: u64,
-    /// Events that had to go for newer ones.
+    /// Events that were overwritten by newer ones.
     pub overwritten: u64,
     /// Events that were lost before they came into a packet, as its packets say.
     pub discarded: u64,
@@ -121,7 +121,7 @@ impl<S: Store> Files<S> {
         result.map(drop)
     }
 
-    /// Whether the packet is in a file now: it is not where it is larger than what may be kept.
+    /// Returns whether the packet is in a file now: one that is larger than the limit is not.
     fn try_put(&mut self, packet: &Packet) -> io::Result<bool> {
         let (id, size) = (packet.stream, packet.bytes.len() as u64);
         self.puts += 1;
@@ -129,7 +129,7 @@ impl<S: Store> Files<S> {
         if let Limit::Files(max) = self.limit {
             let line = if new { LINE } else { 0 };
             let max = max.saturating_sub(self.store.overhead() + line);
-            // A part is a small share of what may be kept, so that what goes at once is little.
+            // A part is a small share of the limit, so that little is deleted at once.
             let share = max / (8 * (self.open.len() as u64 + 1));
             if self.open.get(&id).is_some_and(|p| p.size.bytes + size > share) {
                 self.close(id);
@@ -236,7 +236,7 @@ impl<S: Store> Files<S> {
         &mut self.store
     }
 
-    /// Nothing more is written, for this reason.
+    /// Stops writing, for this reason.
     pub fn fail(&mut self, why: &io::Error) {
         self.failure.get_or_insert_with(|| crate::folder::reason(why));
     }
@@ -251,9 +251,9 @@ impl<S: Store> Files<S> {
         self.failure.as_deref()
     }
 
-    /// Says in the head of each stream's last packet what of the stream was lost after it: the head has its place on the disk,
-    /// however full that is. What a stream has lost that has no packet in a file is added to the first one that has: readers who
-    /// know nothing of the end record would not learn of it otherwise.
+    /// Adds to the header of each stream's last packet what the stream lost after it: the header has its place on the disk,
+    /// however full that is. The losses of a stream without a packet in a file are added to the first stream that has one: readers that
+    /// do not know the end record would not see them otherwise.
     pub fn settle(&mut self) -> io::Result<()> {
         let lost = |s: &Kept| s.discarded + s.unwritten;
         let mut orphans: u64 = self.streams.values().filter(|s| s.last.is_none()).map(lost).sum();
@@ -286,7 +286,7 @@ impl<S: Store> Files<S> {
         }
     }
 
-    /// What the end record says of the streams.
+    /// The lines of the streams for the end record.
     pub fn ends(&self) -> Vec<StreamEnd> {
         let of = |(id, s): (&StreamId, &Kept)| StreamEnd {
             name: id.to_string(),

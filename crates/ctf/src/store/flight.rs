@@ -12,9 +12,9 @@ pub struct Flight {
     before: u64,
     bytes: u64,
     max: u64,
-    /// Events that had to go for newer ones, by stream.
+    /// Events that were overwritten by newer ones. by stream.
     overwritten: BTreeMap<StreamId, u64>,
-    /// Streams of which events have gone.
+    /// Streams of which events were overwritten.
     touched: Vec<StreamId>,
 }
 
@@ -24,7 +24,7 @@ impl Flight {
         Flight { max, ..Flight::default() }
     }
 
-    /// Keeps a packet; the oldest ones go where there is no room.
+    /// Keeps a packet; the oldest ones are overwritten where there is no room.
     pub fn put(&mut self, packet: Packet) {
         self.bytes += packet.bytes.len() as u64;
         self.packets.push_back(packet);
@@ -44,17 +44,17 @@ impl Flight {
         (self.before..).zip(&self.packets)
     }
 
-    /// Events that had to go for newer ones.
+    /// Events that were overwritten by newer ones.
     pub fn overwritten(&self) -> u64 {
         self.overwritten.values().sum()
     }
 
-    /// Events of a stream that had to go for newer ones.
+    /// Events of a stream that were overwritten by newer ones.
     pub fn overwritten_of(&self, id: StreamId) -> u64 {
         self.overwritten.get(&id).copied().unwrap_or(0)
     }
 
-    /// Streams of which events have gone since the last call.
+    /// Streams of which events were overwritten since the last call.
     pub fn touched(&mut self) -> Vec<StreamId> {
         std::mem::take(&mut self.touched)
     }

@@ -9,7 +9,7 @@
 //! DIR/.trapline/lock       locked while the trace is written
 //! ```
 //!
-//! A packet that cannot be written whole is taken back, so that what is in the directory can always be read. Every file is new,
+//! A packet that cannot be written whole is removed again, so that what is in the directory can always be read. Every file is new,
 //! and reached through the open directory: whatever others put there is neither followed nor written over.
 
 mod dir;
@@ -42,7 +42,7 @@ pub trait Store {
 /// What the streams of a trace need at least where its size is limited, bytes.
 pub const MIN_STREAMS: u64 = 64 << 10;
 
-/// The least that a flight recorder keeps, bytes.
+/// The smallest size of a flight recorder, bytes.
 pub const MIN_FLIGHT: u64 = 64 << 10;
 
 /// Bytes of a trace with this metadata and this room for its end record, without its streams.
@@ -50,7 +50,7 @@ pub fn overhead(metadata: &str, room: u64) -> u64 {
     metadata.len() as u64 + crate::labels::json().len() as u64 + room
 }
 
-/// At how many bytes packets are full where at most `limit` bytes are kept: what goes at once is little.
+/// At how many bytes packets are full where at most `limit` bytes are kept: small, so that little is deleted at once.
 pub fn packet_size(limit: u64) -> usize {
     (limit / 64).clamp(4096, crate::packet::FULL as u64) as usize
 }

@@ -57,7 +57,7 @@ struct Blocks {
     events: Vec<Event>,
 }
 
-/// The metadata that the tokens say.
+/// The metadata in the tokens.
 pub(super) fn metadata(tokens: Vec<(Tok, Pos)>) -> Result<Metadata, Error> {
     let order = byte_order(&tokens)?;
     let mut blocks = Blocks {
@@ -98,7 +98,7 @@ fn byte_order(tokens: &[(Tok, Pos)]) -> Result<ByteOrder, Error> {
             _ => {}
         }
     }
-    Err(Error::start("there is no trace block that says the `byte_order`"))
+    Err(Error::start("there is no trace block with a `byte_order`"))
 }
 
 impl Blocks {
@@ -142,7 +142,7 @@ impl Blocks {
                     return Err(Error::at(pos, format!("`{}` is a struct", clip(&name))));
                 };
                 if block.scopes.iter().any(|(n, ..)| *n == name) {
-                    return Err(Error::at(pos, format!("`{}` is said twice", clip(&name))));
+                    return Err(Error::at(pos, format!("`{}` is given twice", clip(&name))));
                 }
                 if block.scopes.len() >= MAX_SCOPES {
                     return Err(Error::at(pos, format!("more than {MAX_SCOPES} structs in a block")));
@@ -319,7 +319,7 @@ impl Blocks {
                 return Err(Error::at(event.pos, format!("event `{name}`: there is no stream for {which}")));
             };
             if !ids.insert((at, event.class.id)) {
-                let hint = if event.id.is_none() { ", which is taken where none is said" } else { "" };
+                let hint = if event.id.is_none() { ", which is the default" } else { "" };
                 let message = format!("two events of a stream have the id {}{hint}", event.class.id);
                 return Err(Error::at(event.pos, message));
             }

@@ -15,7 +15,7 @@ pub(super) struct Parser {
     /// The trace's order of bytes.
     pub order: ByteOrder,
     pub scopes: Scopes,
-    /// Clocks that integers are mapped to, and where that is said.
+    /// Clocks that integers are mapped to, and the place of the mapping.
     pub mapped: Vec<(String, Pos)>,
 }
 
@@ -68,7 +68,7 @@ impl Parser {
         Ok(word)
     }
 
-    /// What follows `=`.
+    /// The value after `=`.
     pub fn value(&mut self) -> Result<Value, Error> {
         if let Tok::Text(text) = self.peek() {
             let mut text = text.clone();

@@ -27,7 +27,7 @@ fn lexical() {
 
 #[test]
 fn blocks() {
-    check("", expect!["metadata:1:1: there is no trace block that says the `byte_order`"]);
+    check("", expect!["metadata:1:1: there is no trace block with a `byte_order`"]);
     check("trace { byte_order = le; major = 2; };", expect!["metadata:1:34: `major` is an integer from 1 to 1"]);
     check(&with("trace { };"), expect!["metadata:2:1: there are two trace blocks"]);
     check(&with("probe { };"), expect!["metadata:2:1: `probe` begins neither a block nor a declaration"]);
@@ -38,7 +38,7 @@ fn blocks() {
     );
     check(
         &with("stream { id = 1; };\nevent { name = a; };\nevent { name = b; };"),
-        expect!["metadata:4:1: two events of a stream have the id 0, which is taken where none is said"],
+        expect!["metadata:4:1: two events of a stream have the id 0, which is the default"],
     );
     check(
         &with("stream { };\nstream { id = 1; };"),

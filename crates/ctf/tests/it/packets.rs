@@ -215,7 +215,7 @@ fn sizes_that_no_memory_has() {
         "trace { byte_order = le; }; event { name = none; };",
         &[0; 64],
         expect![[r#"
-        stream: byte 0: event `none` takes no space, so nobody knows how many there are
+        stream: byte 0: event `none` takes no space, so its events cannot be counted
     "#]],
     );
     check(

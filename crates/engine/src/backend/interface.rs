@@ -1,4 +1,4 @@
-//! What all backends have in common.
+//! The trait that every backend implements.
 
 use super::stats::Report;
 use crate::control::{Order, Preparer, State};
@@ -9,25 +9,25 @@ use events::StreamId;
 use std::time::Duration;
 use sys::ptrace::Change;
 
-/// What a call of [`Backend::poll`] has brought.
+/// The result of one call of [`Backend::poll`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Polled {
     /// Events that were handed over.
     pub events: usize,
-    /// No more will come.
+    /// The session has ended: no more events will come.
     pub ended: bool,
 }
 
-/// What was attached, for `--explain`.
+/// What the backend attached, for `--explain`.
 #[derive(Clone, Debug, Default)]
 pub struct Attached {
     /// What runs in the kernel: where, and the program.
     pub programs: Vec<(String, bpf::Program)>,
-    /// Probes that are attached in their second way, because the kernel has refused the first.
+    /// Probes that are attached in the second way, because the kernel refused the first.
     pub fell_back: Vec<String>,
 }
 
-/// Carries a session out, and brings its events.
+/// Runs a session and delivers its events.
 ///
 /// The calls are: [`poll`](Backend::poll) and [`wait`](Backend::wait) in turn until `poll` says that it has ended, then
 /// [`report`](Backend::report). Anything else may be called at any time.
@@ -35,8 +35,8 @@ pub trait Backend: Send {
     /// Its name, as `--backend` has it.
     fn name(&self) -> &'static str;
 
-    /// Hands over the events that are there, each with its stream, in the order in which views are to have them.
-    /// Without `room`, events that can wait where they are do.
+    /// Delivers the available events, each with its stream, in the order in which views show them.
+    /// Without `room`, events that can stay in their buffer do.
     fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled;
 
     /// Sleeps until there may be events, or for `timeout`.
@@ -53,7 +53,7 @@ pub trait Backend: Send {
         None
     }
 
-    /// Asks for the end: running processes are let go. [`Backend::poll`] brings what is left.
+    /// Asks for the end: running processes are released. [`Backend::poll`] delivers the remaining events.
     fn stop(&mut self);
 
     /// The command's process id, once it is known.
@@ -79,13 +79,13 @@ pub trait Backend: Send {
     /// The streams that events come from.
     fn streams(&self) -> Vec<StreamId>;
 
-    /// Events of a stream that found no room so far.
+    /// Events of a stream that were dropped so far.
     fn dropped_on(&self, stream: StreamId) -> u64;
 
-    /// What is known at the end.
+    /// The counters at the end.
     fn report(&mut self) -> Report;
 
-    /// What has kept the events, where they were kept on the other side of a thread.
+    /// The recorder that kept the events, where it ran in the backend's thread.
     fn take_recorder(&mut self) -> Option<Recorder> {
         None
     }

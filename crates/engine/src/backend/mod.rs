@@ -1,4 +1,4 @@
-//! Backends: how a session is carried out. All bring the same events through one trait.
+//! Backends: how a session is carried out. All deliver the same events through one trait.
 
 mod ids;
 mod interface;
@@ -16,8 +16,8 @@ use crate::pipeline::thread::Threaded;
 use crate::plan::{self, OnFull, Plan};
 use crate::target::Target;
 
-/// Starts what the plan asks for. Must be called before any thread is started. Events go to `keep`, where they are to be kept, and
-/// with `live` to whoever polls too.
+/// Starts what the plan asks for. Must be called before any thread is started. Events go to the recorder `keep`, if there is one, and
+/// with `live` also to the caller that polls.
 pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'static>> {
     match plan.backend {
         plan::Backend::Kernel if plan.on_full == OnFull::Block => Err(Error::usage(

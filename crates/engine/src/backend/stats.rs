@@ -1,19 +1,19 @@
-//! What backends count: events that were lost and what would have kept them, enablings, runs that the kernel has missed, costs.
+//! What backends count: events that were lost the buffer size that would have kept them, enablings, missed runs, costs.
 
 use crate::enabling::Enabling;
 use crate::pipeline::filter::Filtered;
 use events::Class;
 
-/// What is known of a session at its end.
+/// The counters of a session at its end.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What found no room, in all and by class.
+    /// Dropped events, in all and by class.
     pub losses: Losses,
     /// The `--buffer` with which all would have found room, in bytes, where that is known.
     pub large_enough_buffer: Option<u64>,
     /// Missed runs: the kernel skipped the program because it was already running on that CPU. Nobody has seen these events.
     pub missed: Missed,
-    /// What filters in the kernel have held back.
+    /// Events that filters in the kernel rejected.
     pub filtered: Filtered,
     /// What was counted of enablings of calls, by number, where it is counted for each.
     pub calls: Vec<(u32, CallCounts)>,
@@ -25,15 +25,15 @@ pub struct Report {
     pub cost: Option<Cost>,
     /// Programs that are not shown to the session's user.
     pub let_go: LetGo,
-    /// Threads that were still on their way out when the session ended: what they did then is not in it.
+    /// Threads that had not finished exiting when the session ended: their last events are missing.
     pub cut_off: u64,
     /// Calls that the attach interrupted for good.
     pub interrupted: u64,
     /// The tracer process was killed before its work was done.
     pub killed: bool,
-    /// The events could not be read any more, so that the session has ended.
+    /// The events could no longer be read, so the session has ended.
     pub unreadable: bool,
-    /// What went wrong on the way, and what that has cost.
+    /// What went wrong during the session, and what was lost by it; a line each.
     pub trouble: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Passed {
 pub fn large_enough(size: u64, passed: Passed, dropped: u64) -> Option<u64> {
     /// What the ring keeps for each event (`struct bpf_ringbuf_hdr`, kernel/bpf/ringbuf.c), and what it rounds up.
     const EACH: u64 = 8 + 4;
-    /// Events of which nothing is known are taken to be so large, bytes.
+    /// The assumed size of events whose size is not known, bytes.
     const USUAL: u64 = 64;
     let each = passed.bytes.checked_div(passed.events).unwrap_or(USUAL) + EACH;
     (size + dropped.checked_mul(each)?).checked_next_power_of_two()
@@ -118,9 +118,9 @@ pub struct Counts {
     pub recorded: u64,
     /// Events that found a ring full, or the scratch buffer taken.
     pub dropped: u64,
-    /// Events that its filter held back.
+    /// Events that its filter rejected.
     pub filtered: u64,
-    /// Of these, by the filter's parts; behind the last part that has a counter of its own, parts share one.
+    /// Of these, by the filter's parts; after the last part that has a counter of its own, parts share one.
     pub parts: Vec<u64>,
     /// Runs of its program that the kernel skipped because it was already running on that CPU.
     pub missed: u64,
@@ -148,7 +148,7 @@ impl Counts {
         if of.members.is_empty() { self.seen } else { self.dropped + self.filtered }
     }
 
-    /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED SKIPPED LABEL`.
+    /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED MISSED LABEL`.
     pub fn line(&self, label: &str) -> String {
         let Counts { seen, dropped, filtered, missed, .. } = self;
         format!("enabling {seen} {dropped} {filtered} {missed} {label}")
@@ -160,7 +160,7 @@ impl Counts {
 pub struct Missed {
     /// All of them. A call that is missed at both ends counts twice.
     pub total: u64,
-    /// By event class, where the program tells it.
+    /// By event class, where the program determines it.
     pub classes: Vec<(u16, u64)>,
 }
 
@@ -180,7 +180,7 @@ pub struct Spent {
 pub struct Cost {
     /// Of each program that ran; none where the kernel was not asked to measure.
     pub programs: Option<Vec<Spent>>,
-    /// CPU time of the thread that empties the rings, ns.
+    /// CPU time of the drain thread, ns.
     pub drain_ns: u64,
 }
 

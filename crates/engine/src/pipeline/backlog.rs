@@ -51,7 +51,7 @@ pub struct Backlog {
     ready: Condvar,
 }
 
-/// All under the lock.
+/// The fields that the lock protects.
 #[derive(Default)]
 struct Parts {
     head: VecDeque<Vec<u8>>,
@@ -138,8 +138,8 @@ impl Backlog {
         self.parts().is_empty()
     }
 
-    /// Whether the limits are reached: the memory's, where files cannot be written, or that of all files. Who can leave its
-    /// events where they are should.
+    /// Whether the limits are reached: the memory's, where files cannot be written, or that of all files. A caller that can leave its
+    /// events where they are should do so.
     pub fn is_full(&self) -> bool {
         let p = self.parts();
         !p.tail.is_empty() && p.memory >= self.limits.memory
@@ -196,7 +196,7 @@ impl Parts {
         self.tail.push_back(chunk);
     }
 
-    /// Writes a chunk behind the last segment's, or into a new one.
+    /// Appends a chunk to the last segment, or to a new one.
     fn spool(&mut self, chunk: &[u8], limits: &Limits) -> io::Result<()> {
         if self.segments.back().is_none_or(|s| s.written >= limits.segment) {
             let mut segment =
@@ -241,7 +241,7 @@ impl Parts {
 }
 
 impl Segment {
-    /// A write that fails in the middle is as if it had not been: the next one goes to the same place.
+    /// A write that fails in the middle has no effect: the next one goes to the same place.
     fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
         self.file.write_all_at(chunk, self.written)?;
         self.written += chunk.len() as u64;

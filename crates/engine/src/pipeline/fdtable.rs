@@ -1,8 +1,8 @@
-//! What descriptors are called, per process, told by events alone.
+//! The names of descriptors, per process, derived from events alone.
 //!
 //! Seeded by `process:fd` events; kept by the calls that open, copy, pass, inherit and close. A view asks it through
 //! [`Names`] and so never asks the system. `before` an event is shown the table learns what the event makes known (a new
-//! descriptor's name is shown behind the result); `after` it, what the event ends (a closed descriptor still has its name).
+//! descriptor's name is shown after the result); `after` it, what the event ends (a closed descriptor still has its name).
 
 use crate::pipeline::threads::Threads;
 use events::event::Event;
@@ -38,7 +38,7 @@ const CLONE_FILES: u64 = 0x400;
 const CLONE_THREAD: u64 = 0x10000;
 
 impl FdTable {
-    /// Keeps names from now on. Without this the table stays empty and costs nothing.
+    /// Keeps names from now on. Without this call the table stays empty and costs nothing.
     pub fn enable(&mut self) {
         self.enabled = true;
     }
@@ -79,7 +79,7 @@ impl FdTable {
         }
     }
 
-    /// A descriptor that the current call has made, unless the backend has just said a better name.
+    /// A descriptor that the current call has made, unless the backend has just reported a better name.
     fn make(&mut self, pid: u32, fd: i32, name: FdName, cloexec: bool) {
         self.made.entry((pid, fd)).or_insert(Open { name, cloexec }).cloexec = cloexec;
     }

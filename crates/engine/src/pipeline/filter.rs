@@ -1,4 +1,4 @@
-//! `--where`: a filter for the calls of a session or of a trace, and what it held back.
+//! `--where`: a filter for the calls of a session or of a trace, and how many events it rejected.
 //!
 //! ```text
 //! text ─► Expression (a filter per class) ─┬─► programs of the kernel backend ─────► counters of the programs ─┐
@@ -6,8 +6,8 @@
 //!                                     └─► recorder, events that are kept ────► RecorderFilter ──────────────────────┘
 //! ```
 //!
-//! Calls and other probes are filtered, and what happens to threads beside them (signals, stops, ends): those that are sure to be a
-//! thread's that the filter has nothing of (`Lives`). trapline's own events have selections of their own. A notice that a call is still running
+//! It filters calls, other probes, and thread events (signals, stops, ends). A thread event is rejected only if the filter certainly
+//! rejects its thread (`Lives`). trapline's own events have selections of their own. A notice that a call is still running
 //! is shown where the filter can be decided before the call is carried out.
 
 use crate::pipeline::threads::Threads;
@@ -24,27 +24,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A filter, typed for each call and each other probe that is selected.
 #[derive(Debug)]
 pub struct Expression {
-    /// As it was given.
+    /// The text of the expression.
     pub text: String,
-    /// What `$1`, `$2`, … stand for.
+    /// The values of `$1`, `$2`, ….
     pub params: Vec<String>,
-    /// By class. A selected class without one has nothing that passes.
+    /// The filter of each class. No event of a selected class without one passes.
     filters: Vec<Option<Filter>>,
     selected: Calls,
-    /// Those of them that have what the filter names.
+    /// The selected calls that have what the filter names.
     having: Calls,
-    /// What others lack, as it is written; how many have it, of how many.
+    /// What the other calls lack, as the filter names it; how many have it, of how many.
     lacking: Option<(String, usize, usize)>,
     parts: Vec<String>,
     lives: Option<Lives>,
 }
 
-/// What of a filter is about threads, not calls: the parts that name `pid`, `tid`, `comm`, `uid` or `gid` and nothing else, typed for
-/// what happens to a thread beside its calls.
+/// The parts of a filter that are about threads, not calls: those that name `pid`, `tid`, `comm`, `uid` or `gid` and nothing else, typed for
+/// thread events (signals, stops, ends).
 #[derive(Debug)]
 struct Lives {
     filters: Vec<Filter>,
-    /// Names and users change, and not every change is told: a thread that something has passed of is the filter's, whatever is
+    /// Names and users change, and not every change is reported: once an event of a thread has passed, its thread events pass too, whatever is
     /// known of it later.
     may_change: bool,
 }
@@ -54,7 +54,7 @@ impl Lives {
         let of_threads = |text: &&String| {
             let parsed = lang::filter::parse(text, params).ok();
             let typed = parsed.and_then(|p| p.check(&g::P_EXIT).ok());
-            // The name of the probe is another one here.
+            // `probe` has another value for these events.
             !text.contains("probe") && typed.is_some_and(|f| names_threads_only(&f))
         };
         let parts: Vec<String> = parts.iter().filter(of_threads).map(|p| format!("({p})")).collect();
@@ -72,14 +72,14 @@ fn names_threads_only(f: &Filter) -> bool {
     f.constant().is_none() && n.args == 0 && !(n.cpu || n.nsecs || n.start || n.retval)
 }
 
-/// Whether an event is of what happens to a thread beside its calls.
+/// Whether an event is a thread event: a signal, stop or end.
 fn is_of_lives(s: &Schema) -> bool {
     [g::P_EXIT.id, g::P_SUPERSEDED.id, g::P_SIGNAL.id, g::P_STOP.id].contains(&s.id)
 }
 
 impl Expression {
     /// Parses the text and types it for the selected calls and for the classes of other probes, of which those without an argument that
-    /// it names are left out where some have it. Calls of no table and 32-bit ones have no arguments by name: they pass a
+    /// it names are skipped where some have it. Calls of no table and 32-bit ones have no arguments by name: they pass a
     /// filter only if it names none. Calls that never return have no result, and are no reason to refuse a filter that asks for it:
     /// they lack a value.
     pub fn new(
@@ -120,15 +120,15 @@ impl Expression {
         &self.having
     }
 
-    /// What is said where only some of the selected calls have what the filter names.
+    /// The note for a filter that names what only some of the selected calls have.
     pub fn note(&self) -> Option<String> {
         let (names, some, all) = self.lacking.as_ref()?;
         let what = if self.filters.len() == g::SCHEMAS.len() { "calls" } else { "probes" };
         let have = if *some == 1 { "1 has".to_string() } else { format!("{some} have") };
-        Some(format!("--where: of {all} selected {what} {have} {names}: the others are left out"))
+        Some(format!("--where: of {all} selected {what} {have} {names}: the others are skipped"))
     }
 
-    /// Whether something that happens to a thread beside its calls may be of a thread that the filter has something of.
+    /// Whether a thread event passes: its thread may be one whose calls pass.
     fn passes_life(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         let filter = self.lives.iter().flat_map(|l| &l.filters).find(|f| f.schema() == ev.schema.id);
         let (uid, gid) = names.ids(ev.tid());
@@ -150,34 +150,34 @@ impl Expression {
         self.filters.iter().flatten().any(wants)
     }
 
-    /// Whether names of threads are asked for.
+    /// Whether the filter names threads' names.
     pub fn asks_comm(&self) -> bool {
         self.any(|f| f.needs().comm)
     }
 
-    /// Whether users or groups are asked for.
+    /// Whether the filter names users or groups.
     pub fn asks_ids(&self) -> bool {
         self.any(|f| f.needs().uid || f.needs().gid)
     }
 
-    /// Whether processors are asked for.
+    /// Whether the filter names CPUs.
     pub fn asks_cpu(&self) -> bool {
         self.any(|f| f.needs().cpu)
     }
 
-    /// How many bytes of strings decide.
+    /// How many bytes of a string the filter needs.
     pub fn text_bytes(&self) -> usize {
         self.filters.iter().flatten().flat_map(|f| &f.needs().strings).map(|s| s.bytes).max().unwrap_or(0)
     }
 
-    /// What becomes of a call.
+    /// Whether a call passes, or what it lacks.
     pub fn verdict(&self, ev: &Event<'_>, names: &dyn Names) -> Verdict {
         let Some(filter) = self.of(ev.schema) else { return Verdict::Unknown(Missing::Probe) };
         let (uid, gid) = names.ids(ev.tid());
         filter.matches(ev, &Context { comm: names.comm(ev.tid()), uid, gid })
     }
 
-    /// Whether the notice of a call that is not over passes: if what the filter asks for is known before the call is carried out.
+    /// Whether the notice of a running call passes: only if the filter needs nothing but values that are known before the call runs.
     pub fn passes_notice(&self, call: &Event<'_>, names: &dyn Names) -> bool {
         self.of(call.schema).is_some_and(|f| f.needs().at_entry()) && self.verdict(call, names).passes()
     }
@@ -185,7 +185,7 @@ impl Expression {
 
 /// Of these calls, those that have the arguments that a filter names, and what the others lack; all, where none has them.
 fn having<'s>(parsed: &lang::Parsed, calls: Vec<&'s Schema>) -> (Vec<&'s Schema>, Option<String>) {
-    // What a call has and another probe has not: start, result.
+    // What a call has and another probe lacks: start, result.
     let missing = |s: &Schema, d: &Diagnostic| {
         d.code == Code::UnknownField || d.code == Code::NotAvailable && s.class == Class::Probe
     };
@@ -201,7 +201,7 @@ fn having<'s>(parsed: &lang::Parsed, calls: Vec<&'s Schema>) -> (Vec<&'s Schema>
     (some, Some(names.join(" and ")))
 }
 
-/// What a filter has held back.
+/// How many events a filter rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filtered {
     /// By part.
@@ -229,7 +229,7 @@ impl Filtered {
     }
 }
 
-/// Counts what is held back, from several threads.
+/// Counts rejected events, from several threads.
 #[derive(Debug)]
 pub struct Tally {
     passed: AtomicU64,
@@ -284,13 +284,13 @@ impl Tally {
     }
 }
 
-/// A filter, the classes that it is asked about, and what it has held back. Can be asked by several threads.
+/// A filter, the classes that it applies to, and the counts of what it rejected. Several threads can use it.
 #[derive(Debug)]
 pub struct EventFilter {
     filter: Arc<Expression>,
     looks: Vec<bool>,
     tally: Arc<Tally>,
-    /// Threads that something has passed of, where that matters.
+    /// Threads of which an event has passed, where that matters.
     known: Mutex<HashSet<u32>>,
 }
 
@@ -338,7 +338,7 @@ impl EventFilter {
     }
 }
 
-/// A filter on the way to where events are kept.
+/// A filter before the recorder.
 #[derive(Debug)]
 pub struct RecorderFilter {
     filter: EventFilter,
@@ -360,7 +360,7 @@ impl RecorderFilter {
     pub fn passes(&mut self, event: &[u8]) -> bool {
         let Ok(ev) = Event::parse(event) else { return true };
         self.threads.before(&ev);
-        // Who reads the trace learns from ends, and asks the filter again.
+        // The reader of the trace needs the ends, and applies the filter again.
         let passes = is_of_lives(ev.schema) || self.filter.passes(&ev, &self.threads);
         self.threads.after(&ev);
         passes

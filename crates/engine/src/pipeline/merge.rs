@@ -1,12 +1,12 @@
 //! Brings the events of all rings into one order.
 //!
 //! Each ring is nearly in order, and the rings are drained in turn. An event may be handed on once nothing older can still come:
-//! when it is older than the *watermark*, the moment at which the round of draining began, less the time that a program may
-//! take between looking at the clock and committing its record.
+//! when it is older than the *watermark*: the moment at which the round of draining began, less the time that a program may
+//! take between reading the clock and committing its record.
 
 use events::StreamId;
 
-/// What a program may take between looking at the clock and committing its record, ns: a few interrupts long.
+/// The time that a program may take between reading the clock and committing its record, ns: a few interrupts long.
 const SLACK: u64 = 2_000_000;
 
 /// Events that wait for their turn.

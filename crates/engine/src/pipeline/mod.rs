@@ -1,4 +1,4 @@
-//! The way of the events, whether they come from a ring or from a directory.
+//! The path of the events from a backend to the views, whether they come from a ring or from a directory.
 //!
 //! ```text
 //! backend ─► source: recorder, [thread, backlog] ─► pump: world (threads, descriptors) ─► selection, filter ─► sinks

@@ -1,4 +1,4 @@
-//! Lines of events that need nothing but the event: made by all processors, in order.
+//! Formats lines that need nothing but the event, on all CPUs, in order.
 //!
 //! ```text
 //! reader: polls, fills batches ─► worker n mod N: lines of a batch ─► caller: writes batch after batch
@@ -16,8 +16,8 @@ const BATCH: usize = 256 << 10;
 /// Makes the lines of one event after another.
 pub type Lines<'l> = Box<dyn FnMut(&[u8], &mut Vec<u8>) + Send + 'l>;
 
-/// Writes the lines of all events of a source until `write` wants no more. `make` makes what one worker needs. Whether all events were
-/// looked at.
+/// Writes the lines of all events of a source until `write` wants no more. `make` makes one worker's formatter. Returns whether all events were
+/// read.
 pub fn lines<'l>(source: Source<'_>, make: impl Fn() -> Lines<'l>, mut write: impl FnMut(&[u8]) -> Flow) -> bool {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(16);
     std::thread::scope(|scope| {

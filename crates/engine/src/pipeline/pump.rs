@@ -23,7 +23,7 @@ pub enum Flow {
 /// Receives the events of a session or of a trace, in the order of their emission.
 ///
 /// For each event that the selection covers, [`observe`](Sink::observe) is called, and then [`event`](Sink::event) if it is
-/// selected. A sink that returns [`Flow::Stop`] or an error gets no more events; the other sinks go on, and so does what is traced.
+/// selected. A sink that returns [`Flow::Stop`] or an error gets no more events; the other sinks and the target continue.
 /// An error says what could not be written and why; the pump keeps it for [`Pump::take_failures`], and every later event that only
 /// failed sinks would have shown is counted as dropped. [`end`](Sink::end) is called once, in any case.
 pub trait Sink {
@@ -71,7 +71,7 @@ pub trait Sink {
         Vec::new()
     }
 
-    /// Whether something was written or waits to be.
+    /// Whether something was written, or is waiting to be.
     fn has_written(&self) -> bool;
 }
 
@@ -94,7 +94,7 @@ struct Outlet<'b> {
     open: bool,
 }
 
-/// What a turn has brought.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// Turns without an event, this one included; 0: there were some.
@@ -111,7 +111,7 @@ pub struct Pump<'b> {
     pub selection: Selection,
     world: World,
     outlets: Vec<Outlet<'b>>,
-    /// What is mapped, and who keeps it.
+    /// The watched mappings, and the recorder that keeps them.
     maps: Maps,
     monitor: Option<Monitor>,
     counters: BTreeMap<u16, Counters>,
@@ -140,7 +140,7 @@ impl<'b> Pump<'b> {
         }
     }
 
-    /// Names of descriptors are kept.
+    /// Keeps names of descriptors.
     pub fn keep_descriptors(&mut self) {
         self.world.keep_descriptors();
     }
@@ -181,7 +181,7 @@ impl<'b> Pump<'b> {
             *counter(counters) += 1;
         });
         self.idle = if polled.events > 0 { 0 } else { self.idle + 1 };
-        // Nothing was left: all events before that moment have been seen.
+        // The source is empty: all events before that moment have been seen.
         let idle = self.idle > 0;
         self.each_open(|sink| if idle { sink.idle(now) } else { Ok(Flow::Continue) });
         self.each_open(|sink| sink.flush());
@@ -252,18 +252,18 @@ impl<'b> Pump<'b> {
         self.first_event
     }
 
-    /// Bytes that were no events. Always 0 unless something else wrote into the rings.
+    /// Bytes that were not events. Always 0 unless something else wrote into the rings.
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
 }
 
-/// How long to sleep when nothing came so many times in a row.
+/// How long to sleep after this many turns without an event.
 fn pause(times: u32) -> Duration {
     Duration::from_millis((1u64 << times.min(4)).min(16))
 }
 
-/// Shows an event to all sinks that want it; which counter it belongs to.
+/// Shows an event to all sinks that want it. Returns the counter that it belongs to.
 fn show(
     ev: &Event<'_>,
     selection: &Selection,

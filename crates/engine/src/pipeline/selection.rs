@@ -21,13 +21,13 @@ pub struct Selection {
     pub signals: Signals,
     /// Paths; empty for all.
     pub paths: Vec<Vec<u8>>,
-    /// What processes map.
+    /// Whether `process:map` events are shown.
     pub mappings: bool,
     /// Signals, stops and ends: not where only probes other than calls are enabled.
     pub lives: bool,
     /// `--where`.
     pub expression: Option<Arc<Expression>>,
-    /// What of it is asked here, and of the filter that a trace was recorded with.
+    /// The filters that are evaluated here: `--where`, and the one that a trace was recorded with.
     pub filters: Vec<EventFilter>,
     /// Processes and threads; empty for all.
     pub pids: Vec<u32>,
@@ -53,7 +53,7 @@ impl Selection {
         }
     }
 
-    /// Whether the event is of the window and the processes that are looked at; views learn nothing from any other.
+    /// Whether the event is in the window and of the selected processes; views learn nothing from any other.
     pub fn covers(&self, ev: &Event<'_>) -> bool {
         ev.time() >= self.from
             && (self.pids.is_empty() || self.pids.contains(&ev.pid()) || self.pids.contains(&ev.tid()))

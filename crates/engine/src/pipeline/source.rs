@@ -1,4 +1,4 @@
-//! Where events come from: a backend, and what keeps them on their way.
+//! Where events come from: a backend, and the recorder that its events pass.
 
 use super::call_enablings::{CallEnabling, CallEnablings};
 use super::filter::Filtered;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
 
-/// A backend and its recorder. Recording copies bytes; an event is not looked at.
+/// A backend and its recorder. Recording copies bytes and does not decode events.
 pub struct Source<'b> {
     backend: Box<dyn Backend + 'b>,
     recorder: Option<Recorder>,
@@ -37,8 +37,8 @@ impl<'b> Source<'b> {
         self.backend.name()
     }
 
-    /// Keeps the events that are there and hands them over. Without `room`, or where the recorder has none, events that can wait
-    /// where they are do: who is slower than the target makes it wait, or lets its rings fill up and count.
+    /// Records the available events and delivers them. Without `room`, or where the recorder has none, events that can wait
+    /// where they are do: a slow reader makes the target wait, or lets its rings fill up and count.
     pub fn poll(&mut self, room: bool, mut each: impl FnMut(&[u8])) -> Polled {
         let now = time::monotonic();
         let Source { backend, recorder, calls } = self;
@@ -101,7 +101,7 @@ impl<'b> Source<'b> {
         self.backend.take_preparer()
     }
 
-    /// Asks for the end: running processes are let go.
+    /// Asks for the end: running processes are released.
     pub fn stop(&mut self) {
         self.backend.stop();
     }
@@ -126,12 +126,12 @@ impl<'b> Source<'b> {
         self.backend.take_attached()
     }
 
-    /// The thread that stores what is kept begins now, with the priority that the calling thread may give it.
+    /// Starts the writer thread now, with the priority that the calling thread may give it.
     pub fn start_writer(&mut self) {
         self.recorder.iter_mut().for_each(Recorder::start_writer);
     }
 
-    /// What is known at the end. The recorder is given what it says of losses.
+    /// The counters at the end. The recorder gets the counts of losses in them.
     pub fn report(&mut self) -> Report {
         let mut report = self.backend.report();
         if let Some(calls) = &self.calls {
@@ -154,12 +154,12 @@ impl<'b> Source<'b> {
         report
     }
 
-    /// What has kept the events; once.
+    /// The recorder; once.
     pub fn take_recorder(&mut self) -> Option<Recorder> {
         self.recorder.take().or_else(|| self.backend.take_recorder())
     }
 
-    /// Ends the recording, after [`Source::report`]: what it has kept in all.
+    /// Ends the recording, after [`Source::report`]. Returns its totals.
     pub fn finish(&mut self) -> Result<Option<Totals>> {
         self.take_recorder().map(Recorder::finish).transpose()
     }

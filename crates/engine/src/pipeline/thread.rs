@@ -1,4 +1,4 @@
-//! A source in a thread of its own: whoever shows the events may be slow, and the rings are emptied nevertheless.
+//! The drain thread: a source in a thread of its own, so that the rings are emptied even if the views are slow.
 //!
 //! ```text
 //! source ─► (recorder) ─► chunks ─► backlog ─► front end        front end ── orders ──► control channel ──► source
@@ -22,13 +22,13 @@ use sys::ptrace::Change;
 /// What both threads see. Legend: (r) written by the drain thread, (f) by the front end.
 #[derive(Default)]
 struct Shared {
-    /// (r) appends chunks of events and says when no more will come, (f) takes them.
+    /// (d) appends chunks of events and marks their end, (f) takes them.
     backlog: Backlog,
-    /// (f) leaves orders, (r) carries them out.
+    /// (f) leaves orders, (d) carries them out.
     control: ControlChannel,
     /// (f) Detach and finish.
     stop: AtomicBool,
-    /// (r) What is known at the end; (f) takes it.
+    /// (d) The report at the end; (f) takes it.
     end: Mutex<End>,
 }
 
@@ -57,7 +57,7 @@ pub struct Threaded {
 }
 
 impl Threaded {
-    /// Moves a source that has started into a thread; with `live`, its events come here too.
+    /// Moves a source that has started into a thread; with `live`, its events are delivered here too.
     ///
     /// # Errors
     /// No thread can be started.
@@ -66,7 +66,7 @@ impl Threaded {
         let (name, command, attached) = (source.name(), source.command(), source.take_attached());
         let (failure, preparer) = (source.failure(plan), source.take_preparer());
         let reader = Reader { source, shared: Arc::clone(&shared), live };
-        // Nobody joins it: what it still takes down when it has finished goes on beside the views, or ends with the process.
+        // Nobody joins it: its cleanup runs in parallel with the views, or ends with the process.
         std::thread::Builder::new()
             .name("trapline-drain".into())
             .spawn(move || reader.run())
@@ -89,7 +89,7 @@ impl Backend for Threaded {
     fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         let ended = self.shared.backlog.is_finished();
         let (mut events, mut chunk) = (0, Vec::new());
-        // Whoever wants to end the session must get a turn, however fast the target is.
+        // The front end must get a turn to end the session, however fast the target is.
         let mut turns = 64;
         while turns > 0 && self.shared.backlog.pop(&mut chunk) {
             turns -= 1;
@@ -137,7 +137,7 @@ impl Backend for Threaded {
         self.failure.take()
     }
 
-    /// The recorder on the other side has been told.
+    /// The recorder on the other side already knows.
     fn streams(&self) -> Vec<StreamId> {
         Vec::new()
     }
@@ -172,7 +172,7 @@ struct Reader {
 
 impl Reader {
     fn run(mut self) {
-        // Else it gets the processor as often as each of the threads whose events it must keep up with.
+        // Else it gets only as much CPU time as each of the threads whose events it must keep up with.
         let _ = sys::priority::raise(Urgency::Reader);
         self.source.start_writer();
         let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
@@ -199,7 +199,7 @@ impl Reader {
         self.shared.backlog.finish();
     }
 
-    /// Takes over what is there, once.
+    /// Takes the available events, once.
     fn round(&mut self) -> Polled {
         let Reader { source, shared, live } = self;
         let mut chunk = Vec::new();

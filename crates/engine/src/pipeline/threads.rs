@@ -1,7 +1,7 @@
-//! What threads are called and whose they are, told by events alone.
+//! The names and owners of threads, derived from events alone.
 //!
 //! Names and ids come with `process:attach` and `process:exec`, go to children with `process:fork`, and change with the calls that
-//! change them: prctl(PR_SET_NAME) and the setuid family. Where the outcome of such a call cannot be told from its event, the ids
+//! change them: prctl(PR_SET_NAME) and the setuid family. Where the outcome of such a call does not follow from its event, the ids
 //! are not known from then on.
 
 use events::event::Event;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 const PR_SET_NAME: u64 = 15;
 /// Bytes of a name without its NUL (`TASK_COMM_LEN`, include/linux/sched.h).
 const COMM: usize = 15;
-/// The id that leaves an id as it is, or stands for one that is not known.
+/// The id that leaves an id as it is, or means one that is not known.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ impl Threads {
         }
     }
 
-    /// Learns what is so after `ev`.
+    /// Learns what holds after `ev`.
     pub fn after(&mut self, ev: &Event<'_>) {
         if !ev.is_syscall() {
             if ev.schema.name == "exit" {

@@ -1,4 +1,4 @@
-//! What is known of the traced processes at the moment of an event: threads and descriptors, told by events alone.
+//! What is known of the traced processes at the moment of an event: threads and descriptors, derived from events alone.
 
 use super::fdtable::FdTable;
 use events::Event;
@@ -21,7 +21,7 @@ impl World {
         self.fds.before(ev);
     }
 
-    /// Learns what is so after `ev`.
+    /// Learns what holds after `ev`.
     pub fn after(&mut self, ev: &Event<'_>) {
         self.fds.after(ev);
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use symbols::demangle;
 use symbols::dwarf::{Debug, Inlined};
 
-/// What to say of a function that a file does not have; `provider` is whose probe it would be.
+/// The refusal for a function that a file does not have; `provider` is the provider of the probe.
 pub fn refusal(provider: &str, file: &ElfFile, name: &str) -> Refusal {
     let prefix = format!("{provider}:{}", quote(&file.path.to_string_lossy()));
     if !is_pattern(name) {
@@ -20,14 +20,16 @@ pub fn refusal(provider: &str, file: &ElfFile, name: &str) -> Refusal {
             return from_elsewhere(provider, file, &symbol);
         }
         if let Some(why) = inlined(file, name) {
-            return Refusal::Wrong(format!("no such probe: {why}"), "set it on what that is inlined into".into());
+            return Refusal::Wrong(
+                format!("no such probe: {why}"),
+                "set it on the function that it is inlined into".into(),
+            );
         }
     }
     let near = near(file, name);
     if file.elf.is_stripped() {
         let n = file.elf.functions().len();
-        let why =
-            format!("no such probe: the file is stripped, and only {n} functions that others may call have names");
+        let why = format!("no such probe: the file is stripped, and only its {n} exported functions have names");
         let names: Vec<String> = near.iter().map(|n| format!("{prefix}:{}", quote(n))).collect();
         let todo = if names.is_empty() {
             "use a file with symbols".into()
@@ -41,7 +43,7 @@ pub fn refusal(provider: &str, file: &ElfFile, name: &str) -> Refusal {
 
 /// The names that come nearest.
 fn near(file: &ElfFile, name: &str) -> Vec<String> {
-    // Much longer ones are not meant, and take long to compare.
+    // Much longer names are unlikely to be meant, and take long to compare.
     let all: Vec<String> = names::all(&file.elf).filter(|n| n.len() <= 2 * name.len() + 8).collect();
     let mut near: Vec<String> = nearest(name, all.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
     near.dedup();
@@ -55,7 +57,7 @@ fn imported(file: &ElfFile, name: &str) -> Option<String> {
     file.elf.imports().iter().find(is).cloned()
 }
 
-/// Of what a file imports: the library that has it.
+/// The library that has a symbol that a file imports.
 fn from_elsewhere(provider: &str, file: &ElfFile, symbol: &str) -> Refusal {
     match modules::of_file(&file.path).into_iter().skip(1).find(|m| !m.elf.function(symbol).is_empty()) {
         Some(m) => {

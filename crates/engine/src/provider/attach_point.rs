@@ -1,4 +1,4 @@
-//! What a provider says of a probe that is to be enabled: where it is, and what it takes to reach it. How that is done is the backend's
+//! A provider's description of a probe that is to be enabled: where it is, and what it takes to reach it. Attaching is up to the backend
 //! (`backend::kernel::attach`).
 
 use super::Probe;
@@ -17,13 +17,13 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// A probe at an attach point, of a pattern of which nothing is left out.
+    /// A probe at an attach point, of a pattern that skips nothing.
     pub fn new(probe: Probe, point: AttachPoint) -> Ready {
         Ready { probe, point, left_out: Vec::new() }
     }
 }
 
-/// Probes that are left out, and why.
+/// Probes that are skipped, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Why.
@@ -64,7 +64,7 @@ pub enum AttachPoint {
         /// How many of those are one event.
         period: u64,
     },
-    /// An address of whatever process has it.
+    /// An address, in any traced process that has it.
     Watch {
         /// The address.
         address: u64,
@@ -113,7 +113,7 @@ impl AttachPoint {
         }
     }
 
-    /// Whether its events are those of whatever task runs there, which may be none of the session.
+    /// Whether its events hit whatever task runs there, traced or not.
     pub fn is_of_the_machine(&self) -> bool {
         matches!(self, AttachPoint::Clock { every_cpu: false, .. })
     }

@@ -19,20 +19,20 @@ use symbols::ld_cache::LdCache;
 /// A file with probes.
 #[derive(Clone)]
 pub struct ElfFile {
-    /// As probes are named: what was asked for, or where a name without a path was found.
+    /// The path in the names of probes: the given one, or where a name without a path was found.
     pub path: Arc<Path>,
-    /// What that leads to, where it is a link.
+    /// The target of that path, where it is a link.
     pub real: Option<PathBuf>,
-    /// The very file that was read: whatever comes to lie at its path later.
+    /// The very file that was read, whatever is at its path later.
     pub file: Arc<File>,
     /// Its tables.
     pub elf: Arc<Elf>,
 }
 
-/// Which file, and how large and old: as long as that is equal, its tables are.
+/// Identity, size and time of a file: as long as these are equal, its tables are valid.
 type Identity = (u64, u64, u64, i64, i64);
 
-/// Files that were read last: listing, checking and switching on ask for the same ones.
+/// The files that were read last: listing, checking and enabling need the same ones.
 static READ: Mutex<Vec<(Identity, Arc<Elf>)>> = Mutex::new(Vec::new());
 const KEPT: usize = 8;
 
@@ -67,7 +67,7 @@ pub fn tables(file: &File) -> Result<Arc<Elf>, String> {
     Ok(elf)
 }
 
-/// Where a name without a path leads to.
+/// The path of a name without a path.
 fn without_path(name: &str) -> Result<PathBuf, Refusal> {
     if let Some(found) = in_path(name) {
         return Ok(found);
@@ -86,7 +86,7 @@ fn in_path(name: &str) -> Option<PathBuf> {
 /// The library of this name, with or without its version.
 fn library(name: &str) -> Result<PathBuf, Refusal> {
     let Some(cache) = ld_cache() else {
-        let why = format!("{name}: no program in PATH, and this system has no {LD_CACHE} that knows libraries");
+        let why = format!("{name}: not a program in PATH, and this system has no {LD_CACHE} to find libraries in");
         return Err(Refusal::Closed(why, "name its path".into()));
     };
     match cache.named(name)[..] {
@@ -96,7 +96,7 @@ fn library(name: &str) -> Result<PathBuf, Refusal> {
             names.sort_unstable();
             names.dedup();
             let near = nearest(name, names.into_iter());
-            let why = format!("{name}: neither a program in PATH nor a library that {LD_CACHE} knows");
+            let why = format!("{name}: neither a program in PATH nor a library in {LD_CACHE}");
             Err(Refusal::Closed(why, format!("name its path, or did you mean {}?", near.join(", "))))
         }
         ref several => {
@@ -107,15 +107,15 @@ fn library(name: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Where the dynamic loader keeps what it knows of libraries; musl's has no such file.
+/// The dynamic loader's cache of libraries; musl's loader has no such file.
 const LD_CACHE: &str = "/etc/ld.so.cache";
 
-/// What the dynamic loader knows of libraries.
+/// The contents of the dynamic loader's cache.
 pub fn ld_cache() -> Option<LdCache> {
     LdCache::parse(&fs::read(LD_CACHE).ok()?)
 }
 
-/// A path and up to `parts` words behind it, `*` where they are missing. The path may contain colons: the first part that is a
+/// A path and up to `parts` words after it, `*` where they are missing. The path may contain colons: the first part that is a
 /// file counts.
 pub fn split_path(pattern: &str, parts: usize, form: &'static str) -> Result<(String, Vec<String>), Refusal> {
     let is_file = |p: &str| !p.is_empty() && Path::new(p).is_file();

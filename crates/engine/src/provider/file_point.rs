@@ -11,7 +11,7 @@ use symbols::places::Places;
 /// Instructions of a file.
 #[derive(Clone)]
 pub struct FilePoint {
-    /// The file that was looked at, whatever lies at its path by then.
+    /// The file that was read, whatever is at its path later.
     pub file: Arc<File>,
     pub(super) elf: Arc<Elf>,
     /// Where the instructions are.
@@ -20,12 +20,12 @@ pub struct FilePoint {
     pub member_of: Vec<usize>,
     /// When the functions that begin there return, instead.
     pub at_return: bool,
-    /// A site that takes no breakpoint does not keep the others from theirs.
+    /// A site that takes no breakpoint does not prevent those of the others.
     pub tolerant: bool,
 }
 
 impl FilePoint {
-    /// At some sites of a file.
+    /// The attach point of some sites of a file.
     pub fn new(of: &ElfFile, sites: Vec<Site>, at_return: bool) -> FilePoint {
         let (file, elf) = (Arc::clone(&of.file), Arc::clone(&of.elf));
         FilePoint { file, elf, sites, member_of: Vec::new(), at_return, tolerant: false }
@@ -41,14 +41,14 @@ impl FilePoint {
         self.at_return.then(|| FilePoint { at_return: false, member_of: Vec::new(), ..self.clone() })
     }
 
-    /// How many functions' return addresses are replaced that something may leave otherwise than by returning: of the others that is
+    /// How many functions whose return addresses are replaced may be left without returning: of the others that is
     /// proven impossible.
     pub fn unproven_returns(&self) -> usize {
         let places = Places::new(&self.elf, &*self.file);
         self.sites.iter().filter(|s| self.at_return && !places.is_closed(s.address, s.size)).count()
     }
 
-    /// Whether a function looks at the return address that is replaced.
+    /// Whether a function reads the return address that is replaced.
     pub fn looks_at_return(&self) -> bool {
         let places = Places::new(&self.elf, &*self.file);
         self.at_return && self.sites.iter().any(|s| places.takes_return_address(s.address, s.size))

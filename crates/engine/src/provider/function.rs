@@ -109,7 +109,7 @@ impl Function {
                     }
                     arg
                 };
-                // A last parameter without a type stands for `...`.
+                // A last parameter without a type means `...`.
                 args.extend(p.params.iter().filter(|p| p.1 != 0).enumerate().map(arg));
             }
             if self.at_return && p.returns != 0 {

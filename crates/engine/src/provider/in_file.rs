@@ -34,7 +34,7 @@ pub fn at_all(of: &ElfFile, probes: &[Probe], at_return: bool) -> FilePoint {
     FilePoint { member_of, tolerant: true, ..FilePoint::new(of, sites, at_return) }
 }
 
-/// Puts what a pattern leaves out to the first probe that it does not.
+/// Adds the skipped probes of a pattern to the first probe that is not skipped.
 pub fn with_left_out(mut ready: Vec<Ready>, left_out: Vec<LeftOut>) -> Vec<Ready> {
     if let Some(first) = ready.first_mut() {
         first.left_out = left_out;

@@ -1,4 +1,4 @@
-//! What the kernel's types (BTF) say of functions and tracepoints.
+//! Functions and tracepoints in the kernel's types (BTF).
 
 use super::{ArgInfo, ArgLocation, ArgType, Encoding, Refusal};
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
 //! Where arguments lie when a probe is reached, in the words of the ABI: x86-64's registers, memory relative to them, the record of a
-//! tracepoint. How a program gets at them is the backend's.
+//! tracepoint. How a program reads them is up to the backend.
 
 use symbols::usdt::Operand;
 
@@ -55,7 +55,7 @@ pub const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 pub const RESULT: &str = "rax";
 
 impl ArgLocation {
-    /// Where the operand of a static probe says.
+    /// The location that the operand of a static probe gives.
     pub fn of_operand(operand: &Operand) -> ArgLocation {
         let known = match operand {
             Operand::Constant(n) => Some(ArgLocation::Constant(*n)),

@@ -1,10 +1,10 @@
-//! The catalogue of probes: who offers them, what they are called, what they carry.
+//! The catalogue of probes: their providers, names and arguments.
 //!
 //! ```text
 //!  PROVIDER:REST ─► the provider of that name ─► list(REST, with * and ?) ─► Probe { name, arguments, notes }
 //! ```
 //!
-//! One file per provider, behind [`Provider`]; nothing else knows the kinds of probes. Listing needs no privilege as far as
+//! One file per provider, each an implementation of [`Provider`]; nothing else knows the kinds of probes. Listing needs no privilege as far as
 //! the system lets it, and attaches nothing.
 
 pub mod absent;
@@ -101,11 +101,11 @@ impl fmt::Display for ArgInfo {
 pub struct Probe {
     /// Full name, with its provider.
     pub name: String,
-    /// What it carries; empty where [`Provider::list`] was not asked for it.
+    /// Its arguments; empty where [`Provider::list`] was not asked for it.
     pub args: Vec<ArgInfo>,
-    /// What else arguments may be called in filters and captures, and what they are called then.
+    /// Other names of arguments in filters and captures, and the arguments that they mean.
     pub aliases: Vec<(String, String)>,
-    /// More to say of it: how to complete its name, what to know of its places.
+    /// A remark: how to complete its name, or what is special about its places.
     pub note: String,
     /// Where in files it lies, for probes that do; several where functions share a name, or where a static probe was inlined.
     pub sites: Vec<Site>,
@@ -118,7 +118,7 @@ pub struct Site {
     pub path: Arc<Path>,
     /// Where the instruction lies in it.
     pub offset: u64,
-    /// Where a counter lies in it that must be raised meanwhile; 0: none.
+    /// Offset of a counter (semaphore) in it that must be raised during the session; 0: none.
     pub counter: u64,
     /// Where the arguments lie at this place, in the order of the probe's; empty where all places agree.
     pub locations: Vec<ArgLocation>,
@@ -157,11 +157,11 @@ fn join(found: &mut Vec<Probe>, probe: Probe) {
 pub enum Refusal {
     /// The pattern names nothing that exists; the names that come nearest.
     Nothing(Vec<String>),
-    /// The pattern cannot be one of this provider's: how they look.
+    /// The pattern has not the form of this provider's names: that form.
     Form(&'static str),
-    /// It cannot be what is meant: why, and what could be.
+    /// The probe exists and cannot be used, or cannot exist: why, and what to do.
     Wrong(String, String),
-    /// The system does not tell: why, and what would help.
+    /// The system does not allow the listing: why, and what would help.
     Closed(String, String),
 }
 
@@ -172,9 +172,9 @@ impl Refusal {
     }
 }
 
-/// Who offers probes of one kind.
+/// A source of probes of one kind.
 pub trait Provider: Sync {
-    /// Its name: what stands before the first colon.
+    /// Its name: the part of a probe's name before the first colon.
     fn name(&self) -> &'static str;
 
     /// How its probes are named, and what they are, in one line.
@@ -187,7 +187,7 @@ pub trait Provider: Sync {
     /// The probes that a pattern matches, with their attach points; a probe whose sites have the arguments in different locations is there several times.
     fn ready(&self, pattern: &str) -> std::result::Result<Vec<Ready>, Refusal>;
 
-    /// The probes that match, with one attach point for all, where there are so many that each by itself would cost too much, and where
+    /// The probes that match, with one attach point for all, where there are so many that separate ones would cost too much, and where
     /// their arguments lie in the same locations; the name of it all is the pattern's.
     fn together(&self, pattern: &str) -> std::result::Result<Option<(Vec<Probe>, Ready)>, Refusal> {
         let _ = pattern;
@@ -238,7 +238,7 @@ pub fn named(name: &str) -> Option<&'static dyn Provider> {
 /// The probes that match `PROVIDER:REST`, or all of the provider `PROVIDER`.
 ///
 /// # Errors
-/// A usage error with the nearest names where nothing matches; a failure where the system does not tell.
+/// A usage error with the nearest names where nothing matches; a failure where the system does not allow the listing.
 pub fn list(pattern: &str, details: bool) -> Result<Vec<Probe>> {
     let whole = unquote(pattern);
     let (name, rest) = whole.split_once(':').unwrap_or((&whole, "*"));
@@ -263,7 +263,7 @@ pub fn list(pattern: &str, details: bool) -> Result<Vec<Probe>> {
 /// The probes that match `PROVIDER:REST`, with their attach points.
 ///
 /// # Errors
-/// As [`list`].
+/// Those of [`list`].
 pub fn ready(pattern: &str) -> Result<Vec<Ready>> {
     let whole = unquote(pattern);
     let (name, rest) = whole.split_once(':').unwrap_or((&whole, "*"));
@@ -277,7 +277,7 @@ pub fn ready(pattern: &str) -> Result<Vec<Ready>> {
 /// The probes that match `PROVIDER:REST`, with one attach point for all ([`Provider::together`]).
 ///
 /// # Errors
-/// As [`list`].
+/// Those of [`list`].
 pub fn together(pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>> {
     let whole = unquote(pattern);
     let (name, rest) = whole.split_once(':').unwrap_or((&whole, "*"));

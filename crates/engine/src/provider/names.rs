@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The first that finds something counts: a whole name may contain `*`, as in `f(char*)`. A function is called by its demangled name;
-//! where several of C++ differ only in their parameters, with them. Whoever asks for a symbol as it stands in the file gets it under that
-//! name. So a name that was printed means, given back, the same functions.
+//! where several of C++ differ only in their parameters, with them. If the text is a symbol as it is in the file, the function has that
+//! name. So a printed name, given back to trapline, means the same functions.
 
 use super::glob;
 use super::pattern::is_pattern;
@@ -15,13 +15,13 @@ use symbols::Elf;
 use symbols::demangle::{self, Demangled};
 use symbols::elf::Function;
 
-/// From how many functions on a table of all names is made.
+/// From this number of functions on, a table of all names is made.
 const MANY: usize = 8;
 
 /// What symbols begin with before the first identifier, at most so many letters.
 const NO_IDENTIFIER: usize = 4;
 
-/// A function and what it is called.
+/// A function and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named<'e> {
     /// The function.
@@ -57,7 +57,7 @@ pub fn find<'e>(elf: &'e Elf, text: &str) -> Vec<Named<'e>> {
     named
 }
 
-/// All names by which functions can be meant, for those that come nearest: demangled, without parameters.
+/// All names of functions, to find the nearest ones: demangled, without parameters.
 pub fn all(elf: &Elf) -> impl Iterator<Item = String> {
     elf.functions().iter().map(|f| demangle::of(&f.name).map_or_else(|| f.name.clone(), |d| d.plain))
 }
@@ -69,7 +69,7 @@ fn candidates<'e>(elf: &'e Elf, text: &str) -> Vec<(&'e Function, Option<Demangl
     elf.functions().iter().filter(may).map(|f| (f, demangle::of(&f.name))).collect()
 }
 
-/// Which names without parameters stand for several functions.
+/// Which names without parameters belong to several functions.
 struct Overloads<'e> {
     elf: &'e Elf,
     /// Of all names: the parameters of the first function, and whether there are others. None: looked up one by one.

@@ -7,10 +7,10 @@ use symbols::elf::Function;
 
 /// Arguments that registers pass.
 const REGISTERS: u8 = 6;
-/// What captures call their fields.
+/// The field names of captures.
 const TAKEN: [&str; 4] = ["comm", "kstack", "ustack", "retval"];
 
-/// What calling conventions pass: which of them a function has, its file does not say.
+/// The argument registers of the calling convention; which of them a function uses is not known.
 pub fn registers(at_return: bool) -> Vec<ArgInfo> {
     if at_return {
         return vec![ArgInfo { name: "retval".into(), ty: word("long", 8, true), location: ArgLocation::Result }];
@@ -22,7 +22,7 @@ pub fn registers(at_return: bool) -> Vec<ArgInfo> {
 /// Arguments, and what else each may be called in filters: `argN`, by its number.
 pub type Arguments = (Vec<ArgInfo>, Vec<(String, String)>);
 
-/// The arguments of functions that are one probe: where all have the same, those, else the registers.
+/// The arguments of functions that are one probe: the common ones if they all agree, else the registers.
 pub fn of(debug: Option<&Debug<'_>>, functions: &[&Function], at_return: bool) -> Arguments {
     let known = |f: &&Function| debug?.prototype(f);
     let mut all = functions.iter().map(|f| arguments(&known(f)?, at_return));
@@ -56,7 +56,7 @@ fn location(parameter: &Parameter) -> ArgLocation {
     }
 }
 
-/// What filters call a parameter: its name, if it is one that can be written and that nothing else has; else its number.
+/// The name of a parameter in filters: its name, if it is one that can be written and that nothing else has; else its number.
 fn name(nth: usize, of: &Prototype) -> String {
     let name = of.parameters[nth].name.as_str();
     let is_word =

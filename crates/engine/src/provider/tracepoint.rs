@@ -73,7 +73,7 @@ fn from_tracefs(all: &[(String, String)], category: &str, name: &str, details: b
     Err(nearest_of(all, category, name))
 }
 
-/// What comes nearest: in all categories, in that category, or else the categories.
+/// The nearest names: in all categories, in that category, or else the categories.
 fn nearest_of(all: &[(String, String)], category: &str, name: &str) -> Refusal {
     let inside = |(c, n): &(String, String)| glob(category.as_bytes(), c.as_bytes()).then(|| n.clone());
     let names: Vec<String> = all.iter().filter_map(inside).collect();
@@ -150,9 +150,9 @@ fn from_types(category: &str, name: &str, details: bool, why: &io::Error) -> Res
     };
     // Whether a tracepoint belongs to the category is not known; one name can mean one only.
     if category != "*" && is_pattern(name) {
-        return Err(closed("categories of tracepoints are told by tracefs"));
+        return Err(closed("only tracefs has the categories of tracepoints"));
     }
-    let btf = KernelBtf::kernel().map_err(|_| closed("tracefs cannot be read and the kernel's types neither"))?;
+    let btf = KernelBtf::kernel().map_err(|_| closed("neither tracefs nor the kernel's types can be read"))?;
     let all = kernel_types::tracepoints(&btf);
     let callers = if details { kernel_types::callers(&btf) } else { HashMap::new() };
     let matching = all.iter().filter(|t| glob(name.as_bytes(), t.0.as_bytes()));
@@ -228,7 +228,7 @@ mod tests {
         let dfd = f("int", 8, false);
         assert_eq!((dfd.size, dfd.signed, dfd.c.as_str()), (4, true, "int"));
         assert_eq!((f("const clockid_t", 8, false).size, f("umode_t", 8, false).size), (4, 2));
-        // What has its own width, and what is an address, stays.
+        // Arguments that have their own width, and addresses, stay as they are.
         for (c, size, signed) in [("int", 4, true), ("unsigned long", 8, false), ("u64", 8, false), ("dev_t", 4, false)]
         {
             assert_eq!((f(c, size, signed).size, f(c, size, signed).signed), (size, signed), "{c}");
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(f("int *", 8, false).encoding, Encoding::Pointer);
     }
 
-    /// The table knows the types of all calls of this kernel, and says of them what the kernel's own types say.
+    /// The table has the types of all calls of this kernel, and they agree with the kernel's own types.
     #[test]
     fn types_of_calls_are_those_of_the_kernel() {
         let (Ok(all), Ok(btf)) = (tracefs::tracepoints(), KernelBtf::kernel()) else {

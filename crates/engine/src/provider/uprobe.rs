@@ -115,8 +115,11 @@ impl Uprobe {
                 address: f.address,
                 size: f.size,
             };
-            let note =
-                if f.indirect { "a place only chooses the function, at load time: calls do not reach it" } else { "" };
+            let note = if f.indirect {
+                "this code only selects the function, at load time: calls do not reach it"
+            } else {
+                ""
+            };
             let name = format!("{prefix}{}{suffix}", quote(name));
             join(&mut found, Probe { name, note: note.into(), sites: vec![site], ..Probe::default() });
             functions.resize_with(found.len(), Vec::new);
@@ -128,7 +131,7 @@ impl Uprobe {
         Ok(found)
     }
 
-    /// Adds arguments, and what else is to be known of each.
+    /// Adds arguments and remarks to each probe.
     fn describe_all(&self, file: &ElfFile, found: &mut [Probe], functions: &[Vec<&Function>], inside: bool) {
         let raw: &File = &file.file;
         let debug = Debug::open(&file.elf, raw).filter(|_| !inside);
@@ -141,15 +144,15 @@ impl Uprobe {
             notes.extend((!probe.note.is_empty()).then(|| std::mem::take(&mut probe.note)));
             let harmless = |f: &&Function| places.is_closed(f.address, f.size);
             if self.at_return && functions.iter().any(|f| places.takes_return_address(f.address, f.size)) {
-                notes.push("wants --force: it looks at its return address".into());
+                notes.push("needs --force: it reads its return address".into());
             } else if let Some(danger) = danger.as_ref().filter(|_| !functions.iter().all(harmless)) {
-                notes.push(format!("wants --force: {} {}", danger.path.display(), danger.means));
+                notes.push(format!("needs --force: {} {}", danger.path.display(), danger.means));
             }
             probe.note = notes.join(", ");
         }
     }
 
-    /// Takes out what is no function to be probed, whatever its symbol says: of one that is named by itself, that is an error.
+    /// Removes what cannot be probed, whatever its symbol claims. If it was named by itself, that is an error.
     fn sort_out(&self, file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<LeftOut>, Refusal> {
         let raw: &File = &file.file;
         let places = Places::new(&file.elf, raw);
@@ -182,22 +185,22 @@ impl Uprobe {
         }
         all.retain(|p| !p.sites.is_empty());
         let left_out =
-            [("no instruction begins where the file says that they are", misplaced), (PART, parts), (READER, readers)];
+            [("no instruction begins at the places that the file gives", misplaced), (PART, parts), (READER, readers)];
         let mut left_out = left_out.into_iter().filter(|(_, names)| !names.is_empty());
         match (all.is_empty(), left_out.next()) {
             (true, Some((why, _))) => {
-                Err(Refusal::Wrong(format!("nothing of it can be probed: {why}"), "name others".into()))
+                Err(Refusal::Wrong(format!("none of them can be probed: {why}"), "name others".into()))
             }
             (_, first) => Ok(first.into_iter().chain(left_out).map(|(why, probes)| LeftOut { why, probes }).collect()),
         }
     }
 }
 
-/// What is said of a part that the compiler has split off a function, and of functions like setjmp.
+/// The reason for refusing a part that the compiler has split off a function, and functions like setjmp.
 const PART: &str = "parts of functions are jumped to, and have no return address";
-const READER: &str = "they look at their return addresses, which return probes replace";
+const READER: &str = "they read their return addresses, which return probes replace";
 
-/// Those functions in which an instruction begins at an offset: of one that is named by itself, it must.
+/// The functions in which an instruction begins at an offset. If a function was named by itself, anything else is an error.
 fn at_offset<'e>(file: &ElfFile, all: Vec<Named<'e>>, offset: u64, tolerant: bool) -> Result<Vec<Named<'e>>, Refusal> {
     let raw: &File = &file.file;
     let places = Places::new(&file.elf, raw);

@@ -79,7 +79,7 @@ fn found(file: &ElfFile, provider: &str, name: &str, details: bool) -> Result<Ve
     Ok(found)
 }
 
-/// Takes out places where, whatever the note says, no instruction begins; the names of what was taken out.
+/// Removes places where no instruction begins, whatever the note claims. Returns the names of the removed probes.
 fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<LeftOut>, Refusal> {
     let raw: &File = &file.file;
     let places = Places::new(&file.elf, raw);
@@ -97,7 +97,7 @@ fn sort_out(file: &ElfFile, all: &mut Vec<Probe>, tolerant: bool) -> Result<Vec<
         }
     }
     all.retain(|p| !p.sites.is_empty());
-    let why = "no instruction begins where the file says that they are";
+    let why = "no instruction begins at the places that the file gives";
     match (all.is_empty(), misplaced.is_empty()) {
         (true, _) => Err(Refusal::Wrong(why.into(), "the file's notes are damaged".into())),
         (false, true) => Ok(Vec::new()),
@@ -109,7 +109,7 @@ fn full(path: &Path, s: &Static) -> String {
     format!("usdt:{}:{}:{}", quote(&path.to_string_lossy()), quote(&s.provider), quote(&s.name))
 }
 
-/// As the first place says; each site has its own locations.
+/// The arguments of the first place; each site has its own locations.
 fn arguments(s: &Static) -> Vec<ArgInfo> {
     let arg = |(i, a): (usize, &usdt::Arg)| {
         let encoding = if a.float { Encoding::Float } else { Encoding::Int };

@@ -55,13 +55,13 @@ impl Watched {
         let access = match mode {
             "w" => Access::Write,
             "rw" | "wr" => Access::ReadWrite,
-            "x" if len != 8 => return wrong("x86 takes no length but 8 to watch an instruction", "LEN 8"),
+            "x" if len != 8 => return wrong("x86 watches an instruction only with length 8", "LEN 8"),
             "x" => Access::Execute,
             "r" => return wrong("x86 cannot watch reads alone", "MODE rw"),
             _ => return Err(Refusal::Form(FORM)),
         };
         if address >= END {
-            return wrong("it is no address of a process", "name one below 0x800000000000");
+            return wrong("it is not an address of a process", "name one below 0x800000000000");
         }
         if access != Access::Execute && !address.is_multiple_of(len.into()) {
             return wrong("x86 watches multiples of the length only", "name another address, or a smaller LEN");

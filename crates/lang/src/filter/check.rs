@@ -91,7 +91,7 @@ impl Checker<'_> {
             Typed::Int(i) => Ok(i),
             Typed::Cond(Cond::Const(c)) => Ok(Int::Const(c.into())),
             Typed::Cond(c) => Ok(Int::Truth(Box::new(c))),
-            Typed::Str(_) => Err(wrong_type(e, "a string where a number is wanted")),
+            Typed::Str(_) => Err(wrong_type(e, "a string where a number is expected")),
         }
     }
 
@@ -137,7 +137,7 @@ impl Checker<'_> {
     }
 
     fn binary(&self, e: &Expr, op: Binary, a: &Expr, b: &Expr, outer: Option<Beside>) -> Result<Typed> {
-        // What a name beside an argument means, the argument's type says.
+        // The type of an argument determines what a name next to it means.
         let beside = self.beside(a).or_else(|| self.beside(b)).or(outer.filter(|_| !op.is_comparison()));
         let (a_typed, b_typed) = (self.typed(a, beside)?, self.typed(b, beside)?);
         if let Some(cmp) = comparison(op) {
@@ -163,7 +163,7 @@ impl Checker<'_> {
         match (&string.inner().kind, &number.inner().kind) {
             (_, Kind::Int(v)) => e.hint(format!("write \"{v}\"")),
             (Kind::Str(_), Kind::Field(_)) => {
-                e.hint("only arguments that are strings are read; of others the register counts")
+                e.hint("only string arguments are read from memory; other arguments are numbers")
             }
             _ => e,
         }
@@ -178,7 +178,8 @@ impl Checker<'_> {
             (Str::Constant(x), Str::Constant(y)) => Cond::Const(x == y),
             (Str::Subject(s), Str::Constant(c)) | (Str::Constant(c), Str::Subject(s)) => text(e.span, s, c, false)?,
             (Str::Subject(_), Str::Subject(_)) => {
-                return Err(wrong_type(e, "two strings that are not known before").hint("one of the two is a constant"));
+                return Err(wrong_type(e, "two strings of which neither is a constant")
+                    .hint("one of the two must be a constant"));
             }
         };
         Ok(Typed::Cond(if cmp == Cmp::Eq { cond } else { not(cond) }))
@@ -191,7 +192,7 @@ impl Checker<'_> {
             false => Err(Diagnostic::new(
                 Code::NotAvailable,
                 span,
-                format!("{} is no call and has no '{name}'", self.probe()),
+                format!("{} is not a call and has no '{name}'", self.probe()),
             )),
         };
         let value = |v: Value| Ok(Typed::Int(Int::Value(v)));
@@ -203,7 +204,7 @@ impl Checker<'_> {
             "nsecs" => value(Value::Nsecs),
             "cpu" if probe => value(Value::Cpu),
             "cpu" => of_spans(Value::Cpu),
-            // The return of a function has it among what it carries.
+            // A return probe has it among its arguments.
             "retval" if probe && self.schema.arg(name).is_some() => self.field(span, name),
             "retval" if self.schema.is_span() && self.schema.ret == Ret::Never => {
                 Err(Diagnostic::new(Code::NotAvailable, span, format!("{} never returns", self.probe())))
@@ -236,7 +237,7 @@ impl Checker<'_> {
                 let candidates = VALUES.iter().map(|v| v.0).chain(names::all(beside));
                 Err(match did_you_mean("", name, candidates) {
                     Some(hint) => e.hint(hint),
-                    None => e.hint("strings stand in double quotes, arguments are args.NAME"),
+                    None => e.hint("write strings in double quotes, arguments as args.NAME"),
                 })
             }
         }
@@ -279,7 +280,7 @@ impl Checker<'_> {
         match (function, list) {
             ("str", [s]) => match self.typed(s, None)? {
                 Typed::Str(s) => Ok(Typed::Str(s)),
-                // Of a function's argument or result, only whoever writes the filter knows that it is an address.
+                // Only the author of the filter knows that a function's argument or result is an address.
                 Typed::Int(Int::Value(Value::Arg(a))) if self.schema.class == Class::Probe => {
                     Ok(Typed::Str(Str::Subject(Subject::Arg(a.index))))
                 }
@@ -313,7 +314,7 @@ impl Checker<'_> {
     fn string(&self, e: &Expr) -> Result<Str> {
         match self.typed(e, None)? {
             Typed::Str(s) => Ok(s),
-            _ => Err(wrong_type(e, "a number where a string is wanted")),
+            _ => Err(wrong_type(e, "a number where a string is expected")),
         }
     }
 
@@ -329,7 +330,7 @@ fn wrong_type(at: &Expr, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::Type, at.span, message)
 }
 
-/// Strings were seen to before.
+/// Strings have been handled before.
 fn number(t: Typed) -> Int {
     match t {
         Typed::Int(i) => i,
@@ -427,7 +428,7 @@ fn text(span: Span, subject: Subject, constant: Vec<u8>, prefix: bool) -> Result
         return never(format!("the name of a thread has at most {MAX_COMM} bytes, this one {}", constant.len()));
     }
     if constant.len() > MAX_STRING {
-        let message = format!("a string of {} bytes; {MAX_STRING} are the most", constant.len());
+        let message = format!("a string of {} bytes; at most {MAX_STRING} are allowed", constant.len());
         return Err(Diagnostic::new(Code::TooLarge, span, message));
     }
     match prefix && constant.is_empty() {

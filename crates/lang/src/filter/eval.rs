@@ -1,11 +1,11 @@
-//! The filter's meaning over events.
+//! Evaluates a filter over events.
 
 use super::ir::{Cond, Int, Subject, Text, Value};
 use super::{Context, Filter, Missing, Verdict};
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::{Cap, Event, Type};
 
-/// An event and what is known besides.
+/// An event, and what else is known about it.
 struct Reader<'e> {
     event: &'e Event<'e>,
     context: &'e Context<'e>,

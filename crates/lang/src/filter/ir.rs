@@ -1,6 +1,6 @@
 //! The typed filter, and what its operators mean.
 //!
-//! Two sorts of nodes: [`Int`] gives 64 bits, [`Cond`] is true or false. All operations are total:
+//! Two kinds of nodes: [`Int`] gives 64 bits, [`Cond`] is true or false. All operations are total:
 //!
 //! | operation | meaning |
 //! |---|---|
@@ -118,7 +118,7 @@ impl Cmp {
         }
     }
 
-    /// The same with the operands exchanged.
+    /// The comparison that holds with the operands exchanged.
     pub fn mirrored(self) -> Cmp {
         match self {
             Cmp::Lt => Cmp::Gt,
@@ -185,7 +185,7 @@ impl Text {
         if self.prefix { s.starts_with(&self.constant) } else { s == self.constant }
     }
 
-    /// As [`Text::holds`] for a string of which only the start `s` is known: none where that does not decide.
+    /// Whether a string passes of which only the start `s` is known; `None` where that does not decide.
     pub fn holds_cut(&self, s: &[u8]) -> Option<bool> {
         if self.constant.len() > s.len() {
             return if self.constant.starts_with(s) { None } else { Some(false) };
@@ -248,7 +248,7 @@ impl Int {
     }
 }
 
-/// What a filter asks of an event.
+/// What a filter needs of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf<'f> {
     /// A value.
@@ -258,7 +258,7 @@ pub enum Leaf<'f> {
 }
 
 impl Cond {
-    /// As [`Int::cost`]. Strings are dear: they are read from the target's memory.
+    /// The cost, in the unit of [`Int::cost`]. Strings are expensive: they are read from the target's memory.
     pub fn cost(&self) -> u32 {
         match self {
             Cond::Const(_) => 0,

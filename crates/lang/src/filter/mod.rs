@@ -7,10 +7,10 @@
 //! ```
 //!
 //! A filter is a list of *parts*: the operands of its outermost `&&`, numbered as they are written. They are evaluated in the
-//! order of their cost, so that no string is read where a number already decides; that cannot be seen but in which part is
-//! said to have rejected an event.
+//! order of their cost, so that no string is read where a number already decides. The only visible effect is which part is
+//! reported to have rejected an event.
 //!
-//! Invariant: an event that lacks a value which its filter names does not pass, wherever in the filter the name stands.
+//! Invariant: an event that lacks a value which its filter names does not pass, wherever in the filter the name is.
 
 mod check;
 mod eval;
@@ -35,13 +35,13 @@ pub struct Parsed {
     pub tree: Expr,
 }
 
-/// Parses a filter; `params` are what `$1`, `$2`, … stand for.
+/// Parses a filter; `params` are the values of `$1`, `$2`, ….
 pub fn parse(text: &str, params: &[String]) -> Result<Parsed, Diagnostic> {
     Ok(Parsed { text: text.into(), tree: crate::parse::parse(text, params)? })
 }
 
 impl Parsed {
-    /// A copy with other names for some arguments. What is said of it still shows what was written.
+    /// A copy with other names for some arguments. Messages still show the names as written.
     pub fn renamed(&self, other: &dyn Fn(&str) -> Option<String>) -> Parsed {
         let mut renamed = self.clone();
         renamed.tree.rename_fields(other);
@@ -62,7 +62,7 @@ impl Parsed {
         };
         let lacks = matches!(e.code, Code::UnknownField | Code::NotAvailable);
         if !lacks && fine > 0 {
-            // A type that differs between the probes: the message alone would puzzle.
+            // A type differs between the probes: the message must name them.
             let (s, e) = (schemas[at], e.clone());
             return Err(Diagnostic { message: format!("{}: {}", s.probe(), e.message), ..e });
         }
@@ -98,7 +98,7 @@ impl Parsed {
 /// One operand of the outermost `&&`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
     /// As it is written.
     pub text: String,
@@ -116,10 +116,10 @@ pub struct Filter {
     needs: Needs,
 }
 
-/// What an event's bytes do not say.
+/// What an event's bytes do not contain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context<'a> {
-    /// The thread's name; bytes behind a NUL are left out.
+    /// The thread's name; bytes after a NUL are ignored.
     pub comm: Option<&'a [u8]>,
     /// The thread's user.
     pub uid: Option<u32>,
@@ -127,7 +127,7 @@ pub struct Context<'a> {
     pub gid: Option<u32>,
 }
 
-/// What became of an event.
+/// The result of a filter for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It passes.
@@ -183,13 +183,13 @@ pub struct Needs {
     pub start: bool,
     /// The result.
     pub retval: bool,
-    /// A bit for each argument whose register is looked at, strings among them.
+    /// A bit for each argument whose register is read, strings included.
     pub args: u32,
-    /// The strings that are looked at, by argument.
+    /// The strings that are read, by argument.
     pub strings: Vec<NeededString>,
 }
 
-/// A string that a filter looks at.
+/// A string that a filter reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeededString {
     /// Index of the argument.
@@ -236,7 +236,7 @@ impl Needs {
 }
 
 impl Filter {
-    /// What becomes of an event.
+    /// Evaluates the filter for an event.
     pub fn matches(&self, event: &Event<'_>, context: &Context<'_>) -> Verdict {
         eval::matches(self, event, context)
     }
@@ -261,7 +261,7 @@ impl Filter {
         &self.order
     }
 
-    /// The same outcome for every event of which all is known, if the text says so.
+    /// The constant result, if the filter is true or false for every event with known values.
     pub fn constant(&self) -> Option<bool> {
         let constants = self.parts.iter().map(|p| if let Cond::Const(c) = p.cond { Some(c) } else { None });
         match constants.clone().any(|c| c == Some(false)) {

@@ -94,7 +94,7 @@ fn words() {
         pid = 1
             F0006 expected an operator, found '=' at 1:5 (did you mean ==?)
         pid == 'x'
-            F0001 unexpected character ''' at 1:8 (strings stand in double quotes)
+            F0001 unexpected character ''' at 1:8 (write strings in double quotes)
         pid === 1
             F0006 expected a value, found '=' at 1:7 (did you mean ==?)
 
@@ -102,7 +102,7 @@ fn words() {
           // nothing
             F0006 an empty filter at 1:13 (for instance: pid == 1)
         /pid == 1/
-            F0006 unexpected '/' at 1:1 (a filter stands here without the slashes around it)
+            F0006 unexpected '/' at 1:1 (write the filter without slashes here)
         pid ==
             F0006 expected a value, found the end at 1:7
         (pid == 1
@@ -122,15 +122,15 @@ fn words() {
         dur > 9999999999999s
             F0002 too large a number: '9999999999999s' at 1:7
         "abc
-            F0002 a string without an end at 1:1 (it ends with ")
+            F0002 an unterminated string at 1:1 (it ends with ")
         comm == "a\q"
             F0002 an unknown escape at 1:11 (known are \n \t \r \" \\ \xHH \OOO)
         comm == "\777"
-            F0002 an escape that is no byte at 1:10
+            F0002 an escape that is not a byte at 1:10
         comm == "a\0b"
-            F0002 a string with a NUL inside at 1:9 (strings of C end there)
+            F0002 a string with a NUL inside at 1:9 (C strings end there)
         /* x
-            F0006 a comment without an end at 1:1
+            F0006 an unterminated comment at 1:1
         @x == 1
             F0015 expected a value, found '@' at 1:1 (filters have no maps)
         $x == 1
@@ -202,27 +202,27 @@ fn names_and_types() {
         pidd == 1
             F0007 unknown name 'pidd' at 1:1 (did you mean pid?)
         frobnicate == 1
-            F0007 unknown name 'frobnicate' at 1:1 (strings stand in double quotes, arguments are args.NAME)
+            F0007 unknown name 'frobnicate' at 1:1 (write strings in double quotes, arguments as args.NAME)
         comm == pid
             F0009 'comm' is a string, 'pid' a number at 1:1
         comm == 12
             F0009 'comm' is a string, '12' a number at 1:1 (write "12")
         comm == cat
-            F0007 unknown name 'cat' at 1:9 (strings stand in double quotes, arguments are args.NAME)
+            F0007 unknown name 'cat' at 1:9 (write strings in double quotes, arguments as args.NAME)
         comm
             F0009 a string is neither true nor false at 1:1 (compare it with ==)
         comm < "a"
             F0009 strings have no order at 1:1 (they know ==, != and startswith(s, "…"))
         comm == args.filename
-            F0009 two strings that are not known before at 1:1 (one of the two is a constant)
+            F0009 two strings of which neither is a constant at 1:1 (one of the two must be a constant)
         -comm == 1
-            F0009 a string where a number is wanted at 1:2
+            F0009 a string where a number is expected at 1:2
         comm + 1 == 2
             F0009 '+' takes numbers, not strings at 1:1
         args.flags == "x"
-            F0009 '"x"' is a string, 'args.flags' a number at 1:15 (only arguments that are strings are read; of others the register counts)
+            F0009 '"x"' is a string, 'args.flags' a number at 1:15 (only string arguments are read from memory; other arguments are numbers)
         "x" == args.flags
-            F0009 '"x"' is a string, 'args.flags' a number at 1:1 (only arguments that are strings are read; of others the register counts)
+            F0009 '"x"' is a string, 'args.flags' a number at 1:1 (only string arguments are read from memory; other arguments are numbers)
         startwith(comm, "a")
             F0011 unknown function 'startwith' at 1:1 (did you mean startswith?)
         strlen(comm) == 1
@@ -246,11 +246,11 @@ fn names_and_types() {
         1 << 64 == 1
             F0013 a shift by a number that is not 0 to 63 at 1:6
         args.flags & O_CREAT == O_CREAT
-            F0014 '&' is applied to the outcome of '==' at 1:14 (write (a & b) == c, or parentheses where this is meant)
+            F0014 '&' is applied to the result of '==' at 1:14 (write (a & b) == c, or add parentheses if this is meant)
         1 < pid < 3
-            F0014 '<' is applied to the outcome of '<' at 1:1 (write a < b && b < c, or parentheses where this is meant)
+            F0014 '<' is applied to the result of '<' at 1:1 (write a < b && b < c, or add parentheses if this is meant)
         pid == (comm == "a" ? "b" : "c")
-            F0009 a string where a number is wanted at 1:23
+            F0009 a string where a number is expected at 1:23
     "#]].assert_eq(&lines(&C_OPENAT, &texts));
 }
 
@@ -258,11 +258,11 @@ fn names_and_types() {
 fn not_every_probe_has_every_value() {
     expect![[r#"
         retval == 0
-            F0012 process:exit is no call and has no 'retval' at 1:1
+            F0012 process:exit is not a call and has no 'retval' at 1:1
         dur > 1ms
-            F0012 process:exit is no call and has no 'dur' at 1:1
+            F0012 process:exit is not a call and has no 'dur' at 1:1
         cpu == 0
-            F0012 process:exit is no call and has no 'cpu' at 1:1
+            F0012 process:exit is not a call and has no 'cpu' at 1:1
     "#]]
     .assert_eq(&lines(&P_EXIT, &["retval == 0", "dur > 1ms", "cpu == 0"]));
     expect![[r#"
@@ -330,7 +330,7 @@ fn parameters() {
     assert_eq!(check("args.filename == $2"), check("args.filename == \"/etc/passwd\""));
     assert_eq!(check("comm == str($5)"), check("comm == \"7\""));
     assert_eq!(check("comm == $5").unwrap_err().code, Code::Type);
-    assert_eq!(check("pid == $0").unwrap_err().hint.as_deref(), Some("they count from $1"));
+    assert_eq!(check("pid == $0").unwrap_err().hint.as_deref(), Some("the first parameter is $1"));
     assert_eq!(check("pid == $9").unwrap_err().hint.as_deref(), Some("the last one is $5"));
     assert_eq!(check("pid == $99999999999999999999").unwrap_err().code, Code::Literal);
 }

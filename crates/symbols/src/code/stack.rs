@@ -1,7 +1,7 @@
-//! Where the return address is, instruction by instruction: whether a function looks at it.
+//! Where the return address is, instruction by instruction: whether a function reads it.
 //!
 //! Compilers reach into their frames from the stack pointer, or from rbp once that is set to it. Both are followed; where one is not known
-//! any more, nothing is said of it.
+//! any more, nothing is concluded.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 

@@ -7,7 +7,7 @@
 //!  larger ones                 the stack; classes that copy themselves: the address, as a pointer
 //! ```
 //!
-//! What does not follow from the types (Rust passes small structures in its own way) makes unknown all that comes behind.
+//! What does not follow from the types (Rust passes small structures in its own way) makes all later parameters unknown.
 
 use super::types::{Kind, is_pointer};
 use super::{Debug, Die};
@@ -17,7 +17,7 @@ use gimli::{Operation, constants as c};
 pub(super) const REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
 /// Registers of floating-point numbers.
 const FLOATS: usize = 8;
-/// Members of a structure that are looked at, and how deep they nest.
+/// Limits: members of a structure that are read, and how deep they nest.
 const MAX_MEMBERS: u32 = 64;
 const DEPTH: u32 = 8;
 
@@ -73,7 +73,7 @@ impl<'f> Debug<'f> {
         taken
     }
 
-    /// Where a parameter of a type is, behind those that were there before.
+    /// Where a parameter of a type is, after those before it.
     pub(super) fn place(&self, ty: &Die<'f>, taken: &mut Taken) -> Where {
         let base = self.strip(ty);
         let passed = if taken.unknown { Passed::Unknown } else { self.passed(&base) };
@@ -190,7 +190,7 @@ impl<'f> Debug<'f> {
                     if !self.is_its_care(&member, &name, own, ty) {
                         continue;
                     }
-                    // One that the compiler has made is trivial where those of all parts are; before DWARF 5 nothing tells.
+                    // One that the compiler has made is trivial where those of all parts are; before DWARF 5 that is not recorded.
                     match self.attribute(&member, c::DW_AT_defaulted) {
                         None if member.found.unit.header.version() >= 5 => return Some(true),
                         None => return None,
@@ -288,6 +288,6 @@ impl<'f> Debug<'f> {
 struct Parts {
     /// Whether each holds floating-point numbers only; none: nothing.
     floats: [Option<bool>; 2],
-    /// Members that may still be looked at.
+    /// Members that may still be read.
     left: u32,
 }

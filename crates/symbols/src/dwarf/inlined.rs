@@ -17,7 +17,7 @@ pub struct Inlined {
     pub file: Option<String>,
 }
 
-/// The most places that are told.
+/// The most places that are returned.
 const MAX: usize = 4;
 
 impl<'f> Debug<'f> {
@@ -43,7 +43,7 @@ impl<'f> Debug<'f> {
         found
     }
 
-    /// Whether a word stands among the texts of the file: short ones may stand in entries instead.
+    /// Whether a word is in the string section of the file: short ones may be in entries instead.
     fn has_word(&self, word: &str) -> bool {
         if word.len() < 4 {
             return true;

@@ -6,7 +6,7 @@
 //!  entry ─► DW_AT_abstract_origin, DW_AT_specification ─► parameters and types ─► abi: which registers
 //! ```
 //!
-//! Only what one function takes is read ([`section`]). Compressed sections and split files are not. A damaged file says less.
+//! Only what one function takes is read ([`section`]). Compressed sections and split files are not. A damaged file gives less.
 
 mod abi;
 mod inlined;
@@ -150,12 +150,12 @@ impl<'f> Debug<'f> {
     fn unit_of(&self, address: u64) -> Option<Rc<Found<'f>>> {
         let ranges = self.ranges.get_or_init(|| self.all_ranges());
         let next = ranges.partition_point(|r| r.0 <= address);
-        // Ranges overlap only in damaged files; few of those in front are looked at.
+        // Ranges overlap only in damaged files; only a few earlier ones are checked.
         let found = ranges[..next].iter().rev().take(16).find(|r| address < r.1)?;
         self.unit(found.2)
     }
 
-    /// What `.debug_aranges` says, and of units that it leaves out what they say themselves.
+    /// The ranges of `.debug_aranges`; of units that it lacks, those in the units themselves.
     fn all_ranges(&self) -> Vec<(u64, u64, usize)> {
         let mut all = Vec::new();
         let mut told = std::collections::HashSet::new();
@@ -274,7 +274,7 @@ impl<'f> Die<'f> {
 }
 
 impl<'f> Debug<'f> {
-    /// An attribute of an entry, or of the one that it stands for, and the unit that it is in.
+    /// An attribute of an entry, or of the entry that it refers to, and the unit that it is in.
     fn attribute(&self, die: &Die<'f>, name: DwAt) -> Option<(Value<'f>, Rc<Found<'f>>)> {
         let mut die = die.clone();
         for _ in 0..MAX_HOPS {

@@ -35,7 +35,7 @@ pub struct Prototype {
 const NUMBERED: [&str; 16] =
     ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
 
-/// What the debug information says of where a parameter is at the function's first instruction.
+/// The location of a parameter at the function's first instruction, by the debug information.
 enum AtEntry {
     /// In this register.
     Register(&'static str),
@@ -50,7 +50,7 @@ impl<'f> Debug<'f> {
     pub fn prototype(&self, f: &Function) -> Option<Prototype> {
         let function = self.function(f.address)?;
         let returns = self.referred(&function, c::DW_AT_type);
-        // LLVM says of functions that it has changed that they follow no convention.
+        // LLVM marks functions that it has changed as following no convention.
         let changed = demangle::is_changed(&f.name) || self.convention(&function) == Some(c::DW_CC_nocall);
         let mut taken = self.taken_for_result(returns.as_ref());
         let mut parameters = Vec::new();

@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// Bytes of a page, and how many pages are kept.
 const PAGE: usize = 16 << 10;
 const PAGES: usize = 1024;
-/// How many bytes of a file are looked at, all in all, some of them again and again.
+/// How many bytes of a file are read in all, repeated reads included.
 pub const WORK: u64 = 1 << 30;
 
 /// A file, and what was read of it.
@@ -30,7 +30,7 @@ pub struct Source<'f> {
 }
 
 impl<'f> Source<'f> {
-    /// Of a file that ends at `end`, or behind it.
+    /// Of a file that ends at or after `end`.
     pub fn new(file: &'f dyn ReadAt, end: u64) -> Rc<Source<'f>> {
         Rc::new(Source { file, end, pages: RefCell::default(), work: Cell::new(0) })
     }

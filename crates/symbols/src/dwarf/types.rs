@@ -80,7 +80,7 @@ impl<'f> Debug<'f> {
         ty
     }
 
-    /// The type that a declaration says to be elsewhere.
+    /// The full type of a declaration, which is elsewhere.
     fn whole(&self, ty: &Die<'f>) -> Option<Die<'f>> {
         let value = ty.entry()?.attr_value(c::DW_AT_signature)?;
         self.refer(&ty.found, &value)
@@ -157,7 +157,7 @@ impl<'f> Debug<'f> {
         }
     }
 
-    /// What the type below says; else whether one of its values is negative.
+    /// The sign of the underlying type; else whether one of its values is negative.
     fn enumeration_is_signed(&self, ty: &Die<'f>) -> bool {
         if let Some(below) = self.referred(ty, c::DW_AT_type) {
             return matches!(self.encoding(&self.strip(&below)), Some(c::DW_ATE_signed | c::DW_ATE_signed_char));

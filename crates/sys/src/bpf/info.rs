@@ -1,4 +1,4 @@
-//! What the kernel tells about programs, maps and links, and which there are on the machine.
+//! Information about programs, maps and links, and the list of all that exist on the machine.
 //!
 //! Kernels fill as much of the structures as they know; the rest stays zero.
 
@@ -6,7 +6,7 @@ use super::{Attr, Command, at, call, call_fd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Which sort of object.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Object {
@@ -25,7 +25,7 @@ impl Object {
     }
 }
 
-/// The ids of all objects of a sort, rising. Needs CAP_SYS_ADMIN.
+/// The ids of all objects of a kind, rising. Needs CAP_SYS_ADMIN.
 pub fn ids(object: Object) -> io::Result<Vec<u32>> {
     let mut ids = Vec::new();
     loop {
@@ -92,7 +92,7 @@ pub struct ProgramInfo {
     pub run_time_ns: u64,
     /// Runs; counts while [`enable_stats`] is held.
     pub run_count: u64,
-    /// Runs that the kernel left out because the program ran on that CPU already. Always counts (Linux 5.12).
+    /// Missed runs: the kernel skipped the program because it was already running on that CPU. Always counts (Linux 5.12).
     pub recursion_misses: u64,
     /// Instructions that the verifier walked (Linux 5.16).
     pub verified_insns: u32,
@@ -100,7 +100,7 @@ pub struct ProgramInfo {
     pub attach_btf_id: u32,
 }
 
-/// Tells about a program.
+/// Reads the information about a program.
 pub fn program(fd: &impl AsFd) -> io::Result<ProgramInfo> {
     let raw = Raw::get(fd.as_fd())?;
     Ok(ProgramInfo {
@@ -137,7 +137,7 @@ pub struct MapInfo {
     pub name: String,
 }
 
-/// Tells about a map.
+/// Reads the information about a map.
 pub fn map(fd: &impl AsFd) -> io::Result<MapInfo> {
     let raw = Raw::get(fd.as_fd())?;
     Ok(MapInfo {
@@ -162,7 +162,7 @@ pub struct LinkInfo {
     pub program: u32,
 }
 
-/// Tells about a link.
+/// Reads the information about a link.
 pub fn link(fd: &impl AsFd) -> io::Result<LinkInfo> {
     let raw = Raw::get(fd.as_fd())?;
     Ok(LinkInfo { kind: raw.u32(0), id: raw.u32(4), program: raw.u32(8) })

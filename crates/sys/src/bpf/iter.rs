@@ -1,4 +1,4 @@
-//! Reading what an iterator program writes: one run of it over all objects per reading.
+//! Reads the output of an iterator program: each read runs it over all objects once.
 
 use super::link::Link;
 use super::{Attr, Command, at, call_fd};
@@ -21,7 +21,7 @@ pub fn read(link: &Link, out: &mut Vec<u8>) -> io::Result<()> {
         match file.read(&mut page) {
             Ok(0) => return Ok(()),
             Ok(n) => out.extend_from_slice(&page[..n]),
-            // EAGAIN: a million objects without output (`bpf_seq_read`); reading on goes on.
+            // EAGAIN: a million objects without output (`bpf_seq_read`); the next read continues.
             Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
             Err(e) => return Err(e),
         }

@@ -1,6 +1,6 @@
 //! Attaching: a link is a descriptor, and closing it detaches.
 //!
-//! A raw tracepoint closes in 0.1 ms, a classic one in some 35 ms (it waits for RCU): who holds many of those lets another
+//! A raw tracepoint closes in 0.1 ms, a classic one in some 35 ms (it waits for RCU): a caller with many of those lets another
 //! process close them. A uprobe of a perf event takes some 100 ms, each; many places with one link ([`Link::uprobe_multi`]) take
 //! 35 to 55 ms, however many they are (measured: 200).
 
@@ -22,9 +22,9 @@ pub struct UprobeMulti<'a> {
     pub path: &'a CStr,
     /// Where the instructions lie in the file.
     pub offsets: &'a [u64],
-    /// Where counters lie in the file that are raised meanwhile (semaphores of static probes; 0: none), one per offset; or empty.
+    /// Offsets of counters in the file that are raised while it is attached (semaphores of static probes; 0: none), one per offset; or empty.
     pub counters: &'a [u64],
-    /// What the program is told, one per offset; or empty.
+    /// Cookies, one per offset; or empty.
     pub cookies: &'a [u64],
     /// When the functions that begin there return, instead.
     pub at_return: bool,
@@ -85,7 +85,7 @@ impl Link {
         }
     }
 
-    /// As [`Link::tracing`], and the program gets `cookie` (fentry and fexit: Linux 5.19; typed tracepoints: 6.10).
+    /// Attaches a `Tracing` program where it was loaded for; it gets `cookie` (fentry and fexit: Linux 5.19; typed tracepoints: 6.10).
     pub fn tracing_with_cookie(program: &Program, attach: u32, cookie: u64) -> io::Result<Link> {
         let mut attr = Attr::new()
             .fd(at::LINK_PROG, program.as_fd())

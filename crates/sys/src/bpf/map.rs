@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a map is (`enum bpf_map_type`).
+/// The kind of a map (`enum bpf_map_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)]
@@ -41,7 +41,7 @@ pub const NO_EXIST: u64 = 1;
 /// `BPF_EXIST`: overwrite only.
 pub const EXIST: u64 = 2;
 
-/// What a new map is to be.
+/// The properties of a new map.
 #[derive(Clone, Copy, Debug)]
 pub struct MapSpec<'a> {
     /// Kind.
@@ -56,7 +56,7 @@ pub struct MapSpec<'a> {
     pub entries: u32,
     /// `BPF_F_*`.
     pub flags: u32,
-    /// What a map of maps holds maps like.
+    /// For a map of maps: a map like those that it holds.
     pub inner: Option<BorrowedFd<'a>>,
     /// Loaded BTF with the type ids of key and value.
     pub types: Option<(BorrowedFd<'a>, u32, u32)>,
@@ -164,7 +164,7 @@ impl Map {
         Map::create(&MapSpec { kind, name, key_size, value_size: 4, entries, flags: 0, inner, types: None })
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(&self) -> MapKind {
         self.kind
     }
@@ -258,7 +258,7 @@ impl Map {
         found(unsafe { call(Command::MapNextKey, &mut attr) })
     }
 
-    /// No more writing from outside; with [`READ_ONLY_PROGRAM`] the verifier then takes the contents for constants.
+    /// Forbids writes from user space; with [`READ_ONLY_PROGRAM`] the verifier then treats the contents as constants.
     pub fn freeze(&self) -> io::Result<()> {
         let mut attr = Attr::new().fd(at::ELEM_FD, self.as_fd());
         // SAFETY: no addresses in it.

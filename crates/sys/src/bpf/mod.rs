@@ -1,10 +1,10 @@
-//! bpf(2), called directly: maps, programs, links, rings, and what the kernel tells about them.
+//! bpf(2), called directly: maps, programs, links, rings, and information about them.
 //!
 //! ```text
 //!  map · prog · link · info · iter ──► Attr (zeroed bytes, named offsets) ──► call ──► the kernel, or a fake in unit tests
 //! ```
 //!
-//! No object file, no relocation, no skeleton: who generates instructions knows the descriptors already. Invariant: every
+//! No object file, no relocation, no skeleton: the generator of the instructions already knows the descriptors. Invariant: every
 //! bpf(2) of the process goes through `call`, and every object is a descriptor that its owner closes, so that nothing
 //! outlives the process, however it ends.
 
@@ -194,10 +194,10 @@ pub(crate) unsafe fn call(command: Command, attr: &mut Attr) -> io::Result<i32> 
     crate::check::check(ret).map(|r| r as i32)
 }
 
-/// As [`call`], for commands that return a descriptor.
+/// Calls bpf(2) for a command that returns a descriptor.
 ///
 /// # Safety
-/// As [`call`].
+/// The requirements of [`call`].
 pub(crate) unsafe fn call_fd(command: Command, attr: &mut Attr) -> io::Result<OwnedFd> {
     // SAFETY: the caller's promise; the descriptor is new and ours. The kernel sets close-on-exec on all of them.
     unsafe { call(command, attr).map(|fd| OwnedFd::from_raw_fd(fd)) }

@@ -19,7 +19,7 @@ const NOTHING: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0]
 /// Calls bpf_loop with the function at 8, once.
 const LOOP: [[u8; 8]; 10] = [
     [0xb7, 1, 0, 0, 1, 0, 0, 0],    // r1 = 1
-    [0x18, 0x42, 0, 0, 6, 0, 0, 0], // r2 = the function that many instructions behind the next one
+    [0x18, 0x42, 0, 0, 6, 0, 0, 0], // r2 = the function that many instructions after the next one
     [0; 8],
     [0xb7, 3, 0, 0, 0, 0, 0, 0],   // r3 = 0
     [0xb7, 4, 0, 0, 0, 0, 0, 0],   // r4 = 0
@@ -32,7 +32,7 @@ const LOOP: [[u8; 8]; 10] = [
 /// Where its function is.
 const LOOPED: u32 = 8;
 
-/// What was tried.
+/// The results.
 #[derive(Debug)]
 pub struct Features {
     /// PROG_LOAD of a tracing program.
@@ -53,7 +53,7 @@ pub struct Features {
     pub thread_pidfd: io::Result<()>,
 }
 
-/// Whether a tracing program can be loaded, tasks can carry storage and the kernel's types can be read: what most often is refused
+/// Whether a tracing program can be loaded, tasks can carry storage and the kernel's types can be read: which is what is most often refused
 /// or missing. Takes a tenth of a millisecond.
 pub fn usable() -> io::Result<()> {
     loops()?;

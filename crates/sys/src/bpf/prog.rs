@@ -13,7 +13,7 @@ const INSN: usize = 8;
 /// `struct bpf_func_info`: u32 instruction, u32 type id.
 const FUNC_INFO: usize = 8;
 
-/// What a program is (`enum bpf_prog_type`).
+/// The kind of a program (`enum bpf_prog_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)]
@@ -44,7 +44,7 @@ pub const ATTACH_UPROBE_MULTI: u32 = 48;
 /// The licence of trapline's programs: that of the project, in the words that the kernel knows.
 pub const LICENSE: &CStr = c"Dual MIT/GPL";
 
-/// What to load.
+/// A program to load.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramSpec<'a> {
     /// Kind.
@@ -166,7 +166,7 @@ pub fn btf_load(blob: &[u8]) -> Result<OwnedFd, LoadError> {
     unsafe { load_with_log(Command::BtfLoad, "btf", attr, log) }
 }
 
-/// Tries without log, again while a signal interrupts it, then with one; `log`: where its address, size and level stand.
+/// Tries without log, again while a signal interrupts it, then with one; `log`: the offsets of its address, size and level.
 ///
 /// # Safety
 /// What `attr` makes must meet [`super::call`]'s demands, but for the log.

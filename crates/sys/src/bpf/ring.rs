@@ -10,7 +10,7 @@
 //!
 //! Mapped twice, a record that crosses the end is still contiguous. Positions count bytes and never wrap. A record is handed
 //! out in place: the kernel does not reuse its room before the consumer position has passed it, and that is moved only after
-//! `each` has returned. The positions and each length are checked by [`crate::span`]; a ring that says nonsense is given up.
+//! `each` has returned. [`crate::span`] checks the positions and each length; a ring with invalid ones is given up.
 
 use super::map::{Map, MapKind};
 use crate::mapping::page_size;
@@ -83,7 +83,7 @@ struct View {
     producer: *const AtomicU64,
     data: *const u8,
     size: usize,
-    /// It has said nonsense, and is not read any more.
+    /// It had invalid contents, and is no longer read.
     given_up: bool,
 }
 
@@ -93,7 +93,7 @@ impl View {
         unsafe { (&*self.consumer, &*self.producer) }
     }
 
-    /// What is written and not read.
+    /// The bytes that are written and not read.
     fn contents(&self) -> Result<span::Span, Nonsense> {
         let (consumer, producer) = self.positions();
         // Ours alone: relaxed. Acquire pairs with the release of the kernel's reservation, so that headers are there.
@@ -116,7 +116,7 @@ impl View {
     fn read(&self, mut each: impl FnMut(&[u8]), count: &mut usize) -> Result<(), Nonsense> {
         let mut span = self.contents()?;
         let consumer = self.positions().0;
-        // The room is given back in portions: the kernel reads this word at every reservation.
+        // The room is released in portions: the kernel reads this word at every reservation.
         let portion = (self.size / 8) as u64;
         let mut given = span.head();
         while !span.is_empty() {

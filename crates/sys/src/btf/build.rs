@@ -1,4 +1,4 @@
-//! Making the little BTF that maps and programs of one's own need: ints, arrays, structures, functions.
+//! Builds the BTF that trapline's own maps and programs need: ints, arrays, structures, functions.
 //!
 //! Ids count from 1 in the order of the calls.
 

@@ -1,4 +1,4 @@
-//! Types in words: as C writes them, and what a value of them is.
+//! Types as C writes them, and the properties of their values.
 
 use super::raw::{Kind, word};
 use super::{Btf, DEPTH, MEMBER};

@@ -98,7 +98,7 @@ pub(super) fn read_type(types: &[u8], at: usize) -> Result<Type, BtfError> {
     Ok(Type { name, kind, count, flag, value, extra: at + TYPE })
 }
 
-/// Bytes behind a type's head by kind: always, and for each member, parameter or value.
+/// Bytes after a type's header, by kind: always, and for each member, parameter or value.
 const EXTRA: [(u8, u8); KINDS.len() + 1] = {
     use Kind::*;
     let mut all = [(0, 0); KINDS.len() + 1];

@@ -37,7 +37,7 @@ impl Btf<Blob> {
         Btf::kernel_for(&[])
     }
 
-    /// As [`Btf::kernel`], and finds `wanted` on the way: see [`Btf::parse_for`].
+    /// Opens the running kernel's types and finds `wanted` in the same pass: see [`Btf::parse_for`].
     pub fn kernel_for(wanted: &[(Kind, &str)]) -> io::Result<KernelBtf> {
         let mut file = File::open(PATH)?;
         let len = file.metadata()?.len() as usize;

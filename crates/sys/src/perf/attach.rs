@@ -1,7 +1,7 @@
-//! Events that programs are set on: functions of programs and of the kernel, tracepoints, clocks,
+//! Events that programs are attached to: functions of programs and of the kernel, tracepoints, clocks,
 //! counters and watched addresses.
 //!
-//! All start switched off; [`crate::bpf::link::Link::perf`] sets a program on one and switches it on. Without a pid (or with -1) an
+//! All start disabled; [`crate::bpf::link::Link::perf`] attaches a program to one and enables it. Without a pid (or with -1) an
 //! event of a place in code is opened on one CPU, but its program runs on every CPU: it belongs to the place. Clocks and
 //! counters belong to the CPU, or to the thread, that they are opened for.
 
@@ -29,7 +29,7 @@ pub struct Uprobe<'a> {
     pub offset: u64,
     /// When the function that begins there returns, instead.
     pub at_return: bool,
-    /// Where a counter lies in the file that is raised meanwhile (the semaphore of a static probe, Linux 4.20); 0: none.
+    /// Offset of a counter in the file that is raised while it is attached (the semaphore of a static probe, Linux 4.20); 0: none.
     pub counter: u64,
     /// One process only.
     pub pid: Option<i32>,
@@ -84,10 +84,10 @@ pub enum Counter {
     Hardware(u64),
 }
 
-/// A counter: an event for every `period` counted, of a thread, or of all that a CPU runs.
+/// A counter: one event per `period` counts, of a thread, or of all that a CPU runs.
 ///
 /// # Errors
-/// Of the processor's: `NotFound`, `Unsupported`, where it has no such counter.
+/// `NotFound`, `Unsupported`: the processor has no such counter.
 pub fn counter(counter: Counter, period: u64, target: Target) -> io::Result<Event> {
     let (kind, config) = match counter {
         Counter::Software(config) => (TYPE_SOFTWARE, config),

@@ -75,7 +75,7 @@ const IOC_ID: libc::c_ulong = 0x8008_2407;
 pub mod bit {
     /// Starts switched off.
     pub const DISABLED: u64 = 1;
-    /// Children have it too.
+    /// Children inherit it.
     pub const INHERIT: u64 = 1 << 1;
     /// Not in the kernel: what an ordinary user may have.
     pub const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -95,7 +95,7 @@ pub mod bit {
     pub const SAMPLE_ID_ALL: u64 = 1 << 18;
     /// Mappings with protection, flags and inode (Linux 3.16).
     pub const MMAP2: u64 = 1 << 23;
-    /// Names tell whether an exec gave them (Linux 3.16).
+    /// Records of names have a flag for those that an exec gave (Linux 3.16).
     pub const COMM_EXEC: u64 = 1 << 24;
     /// `clockid` holds (Linux 4.1).
     pub const USE_CLOCKID: u64 = 1 << 25;
@@ -291,7 +291,7 @@ pub fn has_hardware_counters() -> bool {
     all.into_iter().any(|device| device.file_name().to_str().is_some_and(is_cpu))
 }
 
-/// `kernel.perf_event_paranoid`: 2 leaves an ordinary user his own processes, without the kernel; 3 and more (a patch of some
+/// `kernel.perf_event_paranoid`: 2 leaves ordinary users their own processes, without the kernel; 3 and more (a patch of some
 /// distributions) nothing.
 pub fn paranoid() -> Option<i32> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()

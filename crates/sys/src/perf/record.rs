@@ -25,7 +25,7 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 /// Bytes of a record's header.
 pub const HEADER: usize = 8;
 
-/// Who and when: the end of every record, as far as `sample_type` asks for it. Zero where it does not.
+/// The task and time at the end of every record, as far as `sample_type` requests them; else zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Process.
@@ -61,7 +61,7 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
-/// What tells a mapped file from others.
+/// The identity of a mapped file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileId<'a> {
     /// Its build id, 1 to 20 bytes.
@@ -70,7 +70,7 @@ pub enum FileId<'a> {
     Inode(u32, u32, u64),
 }
 
-/// A sample's fields. Zero where `sample_type` does not ask for them.
+/// A sample's fields. Zero where `sample_type` does not request them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Instruction pointer.
@@ -79,7 +79,7 @@ pub struct Sample {
     pub addr: u64,
     /// Who and when.
     pub stamp: Stamp,
-    /// Events that it stands for.
+    /// Events that it represents.
     pub period: u64,
 }
 
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(parse(&inode, WHO), with(FileId::Inode(8, 1, 77)));
         let id = mmap2(1 << 14, &[u32::from_ne_bytes([4, 0, 0, 0]), 0x0403_0201, 0, 0, 0, 0]);
         assert_eq!(parse(&id, WHO), with(FileId::BuildId(&0x0403_0201u32.to_ne_bytes())));
-        // A size that cannot be is no mapping.
+        // A build id with an impossible size makes the record invalid.
         let bad = mmap2(1 << 14, &[u32::from_ne_bytes([21, 0, 0, 0]), 1, 0, 0, 0, 0]);
         assert_eq!(parse(&bad, WHO), Record::Other(10));
     }

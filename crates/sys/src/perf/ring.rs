@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Positions count bytes and never wrap; records may cross the end, so each is copied out before it is handed on. A reader
-//! that is too slow loses records, which the next one says ([`super::record::Record::Lost`]). The positions and each length are
-//! checked by [`crate::span`]; a ring that says nonsense is given up.
+//! that is too slow loses records, which a later record reports ([`super::record::Record::Lost`]). [`crate::span`] checks the
+//! positions and each length; a ring with invalid ones is given up.
 
 use super::Event;
 use super::record::HEADER;
@@ -29,9 +29,9 @@ pub struct Ring {
     size: usize,
     page: usize,
     record: Vec<u8>,
-    /// How far it is read: the page's word is only told.
+    /// The reader's position. The page's word is only a copy for the kernel.
     read: u64,
-    /// It has said nonsense, and is not read any more.
+    /// It had invalid contents, and is no longer read.
     given_up: bool,
 }
 

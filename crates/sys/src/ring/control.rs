@@ -1,4 +1,4 @@
-//! The control page: what the front end orders, and what the ptracer reports. Each side has a type of its own, which can write the
+//! The control page: the front end's orders and the ptracer's reports. Each side has a type of its own, which can write the
 //! words of that side and read those of the other.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -11,9 +11,9 @@ const NUMBERS: usize = 1024;
 /// The page. (f): written by the front end, (p): by the ptracer and the command that it starts.
 #[repr(C)]
 pub(super) struct Page {
-    /// (f) The ptracer lets everything go and ends.
+    /// (f) The ptracer releases everything and ends.
     stop: AtomicU32,
-    /// (f) Calls and signals are held back.
+    /// (f) Calls and signals are not reported.
     held: AtomicU32,
     /// (f) Calls of no table are wanted.
     unknown: AtomicU32,
@@ -71,7 +71,7 @@ impl<'r> FrontEnd<'r> {
         FrontEnd(page)
     }
 
-    /// Orders the ptracer to let everything go and to end.
+    /// Orders the ptracer to release everything and to end.
     pub fn stop(self) {
         self.0.stop.store(1, Ordering::SeqCst);
     }
@@ -81,12 +81,12 @@ impl<'r> FrontEnd<'r> {
         self.0.stop.load(Ordering::Relaxed) != 0
     }
 
-    /// Orders that calls and signals are held back, or no more.
+    /// Orders the ptracer to stop or resume reporting calls and signals.
     pub fn hold(self, held: bool) {
         self.0.held.store(held.into(), Ordering::Release);
     }
 
-    /// These calls are wanted, by number, and no others; `unknown`: those of no table too.
+    /// Selects these calls, by number, and no others; `unknown`: those of no table too.
     pub fn select(self, wanted: &[bool], unknown: bool) {
         for (word, bits) in self.0.wanted.iter().zip(wanted.chunks(64).chain(std::iter::repeat(&[][..]))) {
             let bits = bits.iter().enumerate().fold(0, |all, (i, on)| all | u64::from(*on) << i);
@@ -160,7 +160,7 @@ impl<'r> Ptracer<'r> {
         Ptracer(page)
     }
 
-    /// Whether everything is to be let go.
+    /// Whether everything is to be released.
     pub fn must_stop(self) -> bool {
         self.0.stop.load(Ordering::Acquire) != 0
     }

@@ -22,7 +22,7 @@ const SMALLEST: usize = 4096;
 
 const _: () = assert!(size_of::<Positions>() <= CONTROL && CONTROL + size_of::<Page>() <= HEAD);
 
-/// How far each side is. (w): written by the writer, (r): by the reader.
+/// The positions of both sides. (w): written by the writer, (r): by the reader.
 #[repr(C)]
 pub(super) struct Positions {
     /// (w) Bytes written.
@@ -59,7 +59,7 @@ impl Sleep {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Wakes who sleeps here.
+    /// Wakes the side that sleeps here.
     pub fn wake(&self) {
         if self.0.swap(0, Ordering::SeqCst) != 0 {
             // SAFETY: the word lives in a mapping that outlives the call; no other address is passed.
@@ -109,7 +109,7 @@ impl Memory {
         self.size as u64
     }
 
-    /// What lies between a position read and a position written.
+    /// The bytes between a position read and a position written.
     pub fn readable(&self, head: u64, tail: u64) -> Result<Span, Nonsense> {
         span::readable(head, tail, self.size())
     }

@@ -8,13 +8,13 @@
 //! ```
 //!
 //! Positions count bytes from the start and never wrap; a frame never crosses the end (a `SKIP` frame fills the rest). Full: the
-//! writer says no, and decides to wait or to count. The memory is a memfd that both map; either side may die at any moment
-//! without the other noticing more than silence.
+//! writer gets an error, and waits or counts. The memory is a memfd that both map; either side may die at any moment
+//! and the other only sees that nothing more comes.
 //!
-//! [`new`] makes both sides; the front end forks the ptracer and hands it the [`Writer`]. Who has one side cannot do what the other
+//! [`new`] makes both sides; the front end forks the ptracer and hands it the [`Writer`]. The owner of one side cannot do what the other
 //! does. Neither side trusts the other. Each keeps its own position where only it can write, and checks the other's, and every
-//! length, by [`crate::span`]. What is nonsense ends the use of the ring: the reader gives it up, the writer finds no reader any
-//! more.
+//! length, by [`crate::span`]. Invalid values end the use of the ring: the reader gives it up, the writer treats it as having no
+//! reader.
 
 pub mod control;
 mod memory;

@@ -1,4 +1,4 @@
-//! The reading side: it trusts nothing that the writer says.
+//! The reading side, which trusts nothing that the writer writes.
 
 use super::control::FrontEnd;
 use super::memory::{Memory, PREFIX, SKIP};
@@ -10,9 +10,9 @@ use std::time::Duration;
 /// The only reader of a ring.
 pub struct Reader {
     memory: Arc<Memory>,
-    /// How far it has read: what the shared word says is for the writer.
+    /// Its position. The shared word is only a copy for the writer.
     pub(super) read: u64,
-    /// It has found nonsense.
+    /// It has found invalid contents.
     given_up: bool,
 }
 
@@ -37,17 +37,17 @@ impl Reader {
         self.memory.used()
     }
 
-    /// Whether the writer has said that no more frames will come.
+    /// Whether the writer has marked the end of the frames.
     pub fn is_finished(&self) -> bool {
         self.memory.positions().finished.load(Ordering::SeqCst) != 0
     }
 
-    /// Whether nothing more is read, because the ring says nonsense.
+    /// Whether the ring is no longer read, because it has invalid contents.
     pub fn is_given_up(&self) -> bool {
         self.given_up
     }
 
-    /// Hands every frame that is there to `each`; returns how many.
+    /// Passes every available frame to `each`; returns how many.
     ///
     /// The frame's bytes are copied out of shared memory into `scratch` first, so that `each` sees them unchanging.
     pub fn drain(&mut self, scratch: &mut Vec<u8>, each: impl FnMut(&[u8])) -> usize {

@@ -14,14 +14,14 @@ pub enum NoRoom {
     Yet,
     /// It is longer than any that fits.
     Ever,
-    /// The reader's position is nonsense: nobody reads.
+    /// The reader's position is invalid: nobody reads.
     Reader(Nonsense),
 }
 
 /// The only writer of a ring.
 pub struct Writer {
     memory: Arc<Memory>,
-    /// How far it has written: what the shared word says is for the reader.
+    /// Its position. The shared word is only a copy for the reader.
     written: u64,
 }
 
@@ -83,7 +83,7 @@ impl Writer {
         p.writer.until(|| self.memory.used() <= self.memory.size() / 2, timeout);
     }
 
-    /// Says that no more frames will come, and wakes the reader.
+    /// Marks the end of the frames, and wakes the reader.
     pub fn finish(&self) {
         let p = self.memory.positions();
         p.finished.store(1, Ordering::SeqCst);

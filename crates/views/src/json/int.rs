@@ -7,7 +7,7 @@ use events::generated::flags;
 use events::names::{AT_FDCWD, FdName};
 use events::{Fmt, Int, Table};
 
-/// Writes `v` as `int` says: a number, a name, an array of names, or an object of parts.
+/// Writes `v` in the form of `int`: a number, a name, an array of names, or an object of parts.
 /// `name_of` has the names of descriptors.
 pub fn write<'n>(
     out: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Events that are no calls, each with a type of its own.
+//! Events that are not calls, each with a type of its own.
 
 use super::sink::Values;
 use super::{arguments, call_name, head, int, moment, result, span, start, who, write};
@@ -27,7 +27,7 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
     v.out.push(b'}');
 }
 
-/// Writes the line of a probe that is no call, without its newline.
+/// Writes the line of a probe that is not a call, without its newline.
 pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
     head(v, "probe");
     write::key(v.out, "name");
@@ -55,7 +55,7 @@ fn flag(v: &mut Values<'_>, key: &str, b: bool) {
     write::boolean(v.out, b);
 }
 
-/// A member of the event, as its type says.
+/// A member of the event, in the form of its type.
 fn typed(v: &mut Values<'_>, key: &str, value: u64, int: &Int) {
     write::key(v.out, key);
     v.value(false);
@@ -73,7 +73,7 @@ fn text(v: &mut Values<'_>, key: &str, b: &[u8]) {
     }
 }
 
-/// A signal: what `siginfo_t` says for its code (sigaction(2)), and nothing else.
+/// A signal: the members of `siginfo_t` that are valid for its code (sigaction(2)).
 fn signal(ev: &Event<'_>, v: &mut Values<'_>) {
     const CODES_OF_KERNEL: std::ops::Range<i64> = 1..0x80;
     let (signo, code, errno) = (ev.value_of("signo"), ev.value_of("code") as i64, ev.value_of("errno") as i64);
@@ -187,7 +187,7 @@ fn mapping(ev: &Event<'_>, v: &mut Values<'_>) {
     }
 }
 
-/// All fields by name, as their types say: the events that need no word more.
+/// All fields by name, in the form of their types: for events without special treatment.
 fn fields(ev: &Event<'_>, v: &mut Values<'_>) {
     for (i, arg) in ev.schema.args.iter().enumerate() {
         write::key(v.out, arg.name);

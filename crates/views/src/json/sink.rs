@@ -16,7 +16,7 @@ pub struct Values<'a> {
     pub out: &'a mut Vec<u8>,
     /// What the user asked for.
     pub opts: &'a Options,
-    /// Who knows the names of descriptors.
+    /// Provides the names of descriptors.
     pub names: &'a dyn Names,
     /// The process that the event is about.
     pub pid: u32,
@@ -76,7 +76,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether the group being opened or closed is the array that is left out.
+    /// Whether the group being opened or closed is the array that is not shown.
     fn left_out(&self, g: Group) -> bool {
         self.single && self.stack.len() == 1 && g == Group::Array
     }

@@ -54,8 +54,8 @@ pub fn octal(out: &mut Vec<u8>, v: u64) {
     out.push(b'"');
 }
 
-/// Appends bytes: a string where they are UTF-8, else `{"hex":"…"}`; what was cut says so. The cut itself may have split a
-/// character, which is left out then.
+/// Appends bytes: a string where they are UTF-8, else `{"hex":"…"}`; what was cut is marked. The cut itself may have split a
+/// character, which is omitted then.
 pub fn bytes(out: &mut Vec<u8>, b: &[u8], cut: bool) {
     let text = match std::str::from_utf8(b) {
         Ok(s) => Some(s),

@@ -35,7 +35,7 @@ const NOT_WORKED_ON: [(&str, &str); 3] = [("symlink", "oldname"), ("symlinkat", 
 /// Calls whose path names something that is in no directory: message queues.
 const NO_FILES: [&str; 2] = ["mq_open", "mq_unlink"];
 
-/// What the arguments say.
+/// The subject by the arguments.
 enum About<'a> {
     /// A path as the call was given it, and the directory that it starts from, unless it names no file.
     Path(&'a [u8], Option<i32>),

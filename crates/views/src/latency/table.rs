@@ -76,7 +76,7 @@ fn cell(c: Column, name: &str, s: &Stats, all: &Stats) -> String {
     }
 }
 
-/// What the rows do not say.
+/// The lines below the table: what the rows do not show.
 fn notes(view: &Latency, total: &Stats, out: &mut Vec<u8>) {
     let unknown = total.calls - total.timed;
     let said = [

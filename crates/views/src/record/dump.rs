@@ -21,7 +21,7 @@ pub fn is_empty(t: &Tail<'_>) -> bool {
     }
 }
 
-/// One line that says something of the memory in place of its bytes.
+/// One line about the memory in place of its bytes.
 pub fn note(label: &[u8], what: &str, out: &mut Vec<u8>) {
     note_parts(label, &[what], out);
 }

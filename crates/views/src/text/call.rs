@@ -31,7 +31,7 @@ pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, 
     result::write(ev, names, opts, out);
 }
 
-/// An event of a probe that is no call: its name, its fields by name, and the result of a span.
+/// An event of a probe that is not a call: its name, its fields by name, and the result of a span.
 pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
     coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
     out.push(b'(');
@@ -122,7 +122,7 @@ fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     }
 }
 
-/// What was captured beside the arguments, by its name.
+/// What was captured in addition to the arguments, by its name.
 fn captured(ev: &Event<'_>, i: usize, any: &mut bool, sink: &mut TextSink<'_>) {
     if *any {
         sink.raw(", ");
@@ -163,7 +163,7 @@ fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     for i in 0..events::registry::own_args(ev.schema) {
         match ev.schema.resolve(i, &values[..ev.schema.args.len()]) {
             Some((events::Type::Int(_), _)) | None | Some((_, Dir::In | Dir::InOut)) => {}
-            // What leads nowhere is known already.
+            // An argument that points to no memory is known already.
             Some(_) if values[i] == 0 => {}
             Some(_) => {
                 if any {

@@ -67,7 +67,7 @@ fn whole(t: &TraceStats, out: &mut Vec<u8>) {
     line("end", ending(t).to_owned());
     line("missing", missing(t));
     if trace.truncated > 0 {
-        line("torn", format!("{} bytes behind the last whole packets", trace.truncated));
+        line("torn", format!("{} bytes after the last whole packets", trace.truncated));
     }
     let (events, own) = t.events();
     line("events", events.to_string());
@@ -82,7 +82,7 @@ fn whole(t: &TraceStats, out: &mut Vec<u8>) {
 
 fn ending(t: &TraceStats) -> &'static str {
     match (t.trace.live, t.trace.ended) {
-        (true, _) => "not yet: the recording goes on",
+        (true, _) => "not yet: the recording is still running",
         (false, false) => "missing: the recording was cut off",
         (false, true) if t.is_whole() => "complete",
         (false, true) => "incomplete: not all that was recorded is there",

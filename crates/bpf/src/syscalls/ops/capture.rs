@@ -1,4 +1,4 @@
-//! Ops of what is captured beside a call's arguments: the thread's name, and stacks.
+//! Ops of what is captured in addition to a call's arguments: the thread's name, and stacks.
 //!
 //! Invariant: each op appends exactly one tail, the empty one where anything fails.
 

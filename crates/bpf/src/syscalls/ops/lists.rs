@@ -46,7 +46,7 @@ pub(super) fn count_function(e: &mut Emitter<'_>) {
     leave(e, 1);
 }
 
-/// Marks what became of the count, or leaves for `empty` where nothing could be read.
+/// Sets the mark for the count, or goes to `empty` where nothing could be read.
 pub(super) fn count_mark(e: &mut Emitter<'_>, empty: Label) {
     let fine = e.new_label();
     set_cap(e, WHOLE);

@@ -1,4 +1,4 @@
-//! Ops of messages, and of a signal set that a pointer leads to.
+//! Ops of messages, and of a signal set that a pointer points to.
 //!
 //! Invariant: each op appends exactly one tail, the empty one where anything fails.
 
@@ -46,7 +46,7 @@ const MMSGHDR_SHIFT: i32 = 6;
 pub(super) const MAX_MESSAGE_COUNT: i32 = 1024;
 
 /// A struct user_msghdr, or one of an array of struct mmsghdr, and what it leads to. An array's messages are one run of the op
-/// each, because frames of functions within functions would not fit the stack: `MORE` says which comes next.
+/// each, because frames of functions within functions would not fit the stack: `MORE` is the number of the next one.
 pub(super) fn message(e: &mut Emitter<'_>, empty: Label) {
     let [start, give_up, done, cut, again, none] = std::array::from_fn(|_| e.new_label());
     e.reload(R1, MORE);
@@ -99,7 +99,7 @@ pub(super) fn message(e: &mut Emitter<'_>, empty: Label) {
     e.bind(done);
 }
 
-/// Spills the number of messages: one, what the argument says, or how many were sent or received.
+/// Spills the number of messages: one, the value of the argument, or how many were sent or received.
 fn how_many(e: &mut Emitter<'_>) {
     let [by_result, some, bounded, known] = std::array::from_fn(|_| e.new_label());
     e.mov(R2, 1);
@@ -160,7 +160,7 @@ fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     e.result(R2);
     e.bind(valid);
     e.spill(LEFT, R2);
-    // Only a message that was to be received and was not is of no interest.
+    // Only a message that was not received is skipped.
     e.jump_if(Cond::Sge, R2, 0, received);
     e.jump_if(Cond::Eq, R2, ENDLESS, received);
     e.store(Size::B, R1, MSG_CAPS, HEADER_ONLY);

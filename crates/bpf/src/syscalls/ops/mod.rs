@@ -1,4 +1,4 @@
-//! The ops: captures of memory, carried out as the row of the call says, one block of code per op of a phase.
+//! The ops: captures of memory, as the row of the call defines them, one block of code per op of a phase.
 //!
 //! Invariant: every op appends exactly one tail of its shape and leaves `reg::END` at its end; whatever fails leaves the empty
 //! tail. `reg::END` stays below [`LAST_TAIL`] before each op, so that the scratch buffer has room for the largest.
@@ -29,7 +29,7 @@ pub enum Nested {
 
 /// Runs the ops that [`choose`] has chosen; `drop` where the event becomes too long.
 ///
-/// One op is a function called back by bpf_loop: the verifier looks at it once, and not once per op and way through the others.
+/// One op is a function called back by bpf_loop: the verifier checks it once, and not once per op and path through the others.
 /// The ops of entry and exit are neighbours in the row, so that one call runs both.
 pub fn run(e: &mut Emitter<'_>, nested: Nested, drop: Label) {
     let none = e.new_label();
@@ -56,7 +56,7 @@ pub fn run(e: &mut Emitter<'_>, nested: Nested, drop: Label) {
     e.bind(none);
 }
 
-/// Says which ops `run` runs: from number r1 up to (not including) number r2.
+/// Sets which ops `run` runs: from number r1 up to (not including) number r2.
 pub fn choose(e: &mut Emitter<'_>) {
     e.spill(FROM, R1);
     e.spill(TO, R2);

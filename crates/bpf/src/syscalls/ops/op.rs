@@ -58,8 +58,8 @@ pub(crate) fn leave(e: &mut Emitter<'_>, enough: i32) {
     e.exit();
 }
 
-/// Bounds `END`, equally for every way that leads here: through memory, because the verifier would otherwise keep what it knows
-/// of it on each of them, and look at all that follows once for each.
+/// Bounds `END`, equally for every path to this point: through memory, because the verifier would otherwise keep what it knows
+/// of it on each of them, and check all that follows once for each.
 pub(crate) fn forget_range(e: &mut Emitter<'_>, drop: Label) {
     e.words(R1);
     e.store(Size::D, R1, SPARE, reg::END);
@@ -81,7 +81,7 @@ pub(crate) fn set_cap(e: &mut Emitter<'_>, cap: i32) {
     e.store_slot(slot::CAP, cap);
 }
 
-/// Jumps to `empty` with the mark of a fault when r0 says so.
+/// Jumps to `empty` with the mark of a fault when r0 is an error.
 pub(crate) fn fault(e: &mut Emitter<'_>, empty: Label) {
     let fine = e.new_label();
     e.jump_if(Cond::Sge, R0, 0, fine);

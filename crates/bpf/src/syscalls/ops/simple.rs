@@ -11,7 +11,7 @@ pub(super) fn read_at_addr(e: &mut Emitter<'_>) {
     e.call(Helper::ProbeReadUser);
 }
 
-/// r2 = the smaller of the length and the most; the mark says which.
+/// r2 = the smaller of the length and the limit; the mark shows which.
 pub(super) fn clamp(e: &mut Emitter<'_>, most: i32) {
     let [whole, bounded] = [e.new_label(), e.new_label()];
     max(e, R1, most);

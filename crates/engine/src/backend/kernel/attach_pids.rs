@@ -40,7 +40,7 @@ impl Attacher<'_> {
     /// Traces every thread of a process: says so of all of them, and then which call each is blocked in.
     pub fn attach(&self, pid: i32, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
         const EEXIST: i32 = 17;
-        // What task storage says of a thread that is gone (bpf_pid_task_storage_update_elem of kernel/bpf/bpf_task_storage.c, 6.1).
+        // The error of task storage for a thread that is gone (bpf_pid_task_storage_update_elem of kernel/bpf/bpf_task_storage.c, 6.1).
         const ENOENT: i32 = 2;
         const EINVAL: i32 = 22;
         let mistake = |e: io::Error| Error::failed(format!("-p {pid}"), e.to_string(), "use --backend ptrace");
@@ -143,7 +143,7 @@ impl Adopter {
         Ok(Adopter { seeds, link, _program: program })
     }
 
-    /// Gives threads their states, and says of each [`iterator::TAKEN`], [`iterator::HAD_ONE`], or 0: it was not met, or storage was refused.
+    /// Gives threads their states. Returns for each [`iterator::TAKEN`], [`iterator::HAD_ONE`], or 0: it was not found, or storage was refused.
     fn adopt(&self, threads: &[(i32, [u8; state::SIZE as usize])]) -> io::Result<Vec<i32>> {
         let mut fates = Vec::with_capacity(threads.len());
         for some in threads.chunks(AT_ONCE as usize) {

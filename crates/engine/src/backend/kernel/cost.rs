@@ -1,9 +1,9 @@
-//! What a session has cost: time of its programs, as far as the kernel measured it, and of the thread that empties the rings.
+//! What a session has cost: time of its programs, as far as the kernel measured it, and of the drain thread.
 
 use super::load::Loaded;
 use crate::backend::stats::{Cost, Counts, Spent};
 
-/// What it is now; called by the thread that empties the rings.
+/// The cost so far. Called by the drain thread.
 pub fn of(loaded: &Loaded, enablings: &[(String, Counts)], measured: bool) -> Cost {
     let of_calls = loaded.spent().into_iter();
     let of_probes = enablings.iter().map(|(name, n)| Spent { name: name.clone(), runs: n.cost.0, ns: n.cost.1 });

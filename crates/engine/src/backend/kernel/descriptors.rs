@@ -20,7 +20,7 @@ mod magic {
     pub const HUGE_PAGES: u64 = 0x9584_58f6;
 }
 
-/// The kernel's structs that [`names`] looks at.
+/// The kernel's structs that [`names`] reads.
 pub const TYPES: &[&str] = &[
     "path",
     "files_struct",
@@ -33,7 +33,7 @@ pub const TYPES: &[&str] = &[
     "super_block",
     "mount",
 ];
-/// Those that it looks at for the ends of sockets.
+/// The structs that it reads for the ends of sockets.
 pub const SOCKET_TYPES: &[&str] = &["socket", "sock", "sock_common", "netlink_sock", "unix_sock", "unix_address"];
 
 /// Where this kernel keeps what descriptors are; none where its type information does not say. `details`: the ends of sockets too.
@@ -100,7 +100,7 @@ pub fn is_raw(event: &[u8]) -> bool {
     event.get(8..10) == Some(&P_FD.id.to_le_bytes()[..])
 }
 
-/// The `process:fd` event of a record; none where its name cannot be told.
+/// The `process:fd` event of a record; `None` where its name cannot be made.
 pub fn event(record: &[u8], details: bool) -> Option<Vec<u8>> {
     let layout = events::registry::layout(P_FD.id)?;
     let word = |at: usize| Some(u32::from_le_bytes(record.get(at..at + 4)?.try_into().ok()?));
@@ -115,7 +115,7 @@ pub fn event(record: &[u8], details: bool) -> Option<Vec<u8>> {
     Some(own_events::process(&P_FD, time, who, &args, &[&path, detail.as_bytes()]))
 }
 
-/// The part of a record behind the fixed one.
+/// The part of a record after the fixed one.
 struct Raw<'a>(&'a [u8]);
 
 impl Raw<'_> {
@@ -128,7 +128,7 @@ impl Raw<'_> {
     fn components(&self) -> Vec<&[u8]> {
         let text = self.0.get(raw::COMPONENTS..).unwrap_or_default();
         let mut all: Vec<&[u8]> = text.split(|b| *b == 0).collect();
-        // Behind the last NUL there is nothing.
+        // Nothing follows the last NUL.
         all.pop();
         all
     }
@@ -185,7 +185,7 @@ impl Raw<'_> {
         let (local, peer) = self.addresses(domain);
         let mut text = events::sockaddr::describe_socket(domain, kind, protocol, &local, &peer);
         if !text.is_empty() && !text.contains(':') {
-            // No end is known yet: the inode tells sockets apart.
+            // No end is known yet: the inode identifies the socket.
             text = format!("{text}:[{}]", self.number(raw::INODE, 8));
         }
         text

@@ -1,7 +1,7 @@
 //! The end of a session whose targets have all ended: what they still do on their way out.
 //!
 //! ```text
-//! sched_process_exit ─► memory is freed, the parent is told, the last switch ─► sched_process_free
+//! sched_process_exit ─► memory is freed, the parent is notified, last switch ─► sched_process_free
 //! (the event of the end)     events of tracepoints, clocks, counters             a traced thread is gone
 //! ```
 //!
@@ -14,7 +14,7 @@ use sys::{process, time};
 
 /// How long a thread that has ended may take to switch for the last time, ns.
 const LAST_SWITCH: u64 = 50_000_000;
-/// How long nothing may happen before threads that have not ended are given up, ns: a process that frees much memory goes on having
+/// After this time without any event, threads that have not ended are given up, ns. A process that frees much memory still has
 /// events.
 const PATIENCE: u64 = 10_000_000_000;
 

@@ -1,9 +1,9 @@
-//! What the filters of the programs have held back.
+//! How many events the filters of the programs rejected.
 
 use super::load::Loaded;
 use crate::pipeline::filter::Filtered;
 
-/// Reads the counters of the programs. Behind the last part that has a counter of its own, parts share one.
+/// Reads the counters of the programs. After the last part that has a counter of its own, parts share one.
 pub fn count(loaded: &Loaded) -> Filtered {
     let (parts, unknown) = loaded.filtered();
     let used = parts.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);

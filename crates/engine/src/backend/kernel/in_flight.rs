@@ -1,4 +1,4 @@
-//! In-flight notices: which threads are inside a call, and the events that say so.
+//! In-flight notices: which threads are inside a call, and the events that report it.
 //!
 //! ```text
 //! every 100 ms: task iterator, calls that began in (last bound, now − 200 ms] ─► strings ─► process:inflight ─► merge
@@ -25,7 +25,7 @@ use sys::{proc, time};
 
 const ARCH_X86_64: u64 = 0xc000_003e;
 const ARCH_I386: u64 = 0x4000_0003;
-/// How often calls are looked at, ns.
+/// The interval between two looks for long calls, ns.
 const PERIOD: u64 = 100_000_000;
 
 /// A call that a thread is in.
@@ -53,7 +53,7 @@ pub struct InFlight {
     pub tails: Vec<u8>,
 }
 
-/// Reads the iterator's records; those whose thread moved on meanwhile are left out.
+/// Reads the iterator's records; records whose thread has left the call since are skipped.
 fn parse(mut bytes: &[u8]) -> Vec<InFlight> {
     let word = |b: &[u8], at: usize| b.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
     let mut found = Vec::new();
@@ -97,7 +97,7 @@ impl InFlight {
         self.flags & state::COMPAT != 0
     }
 
-    /// What it is, and its arguments as that has them.
+    /// The call's schema, and its arguments in the order of the schema.
     fn class(&self) -> (&'static Schema, [u64; 8]) {
         let mut args = [0; 8];
         match events::registry::by_number(self.nr).filter(|_| !self.compat()) {
@@ -119,7 +119,7 @@ impl InFlight {
         if schema.id == g::C_RAW.id { calls.has_unknown() } else { calls.contains(schema) }
     }
 
-    /// Reads what the programs have not read at entry; whether that was anything.
+    /// Reads what the programs did not read at entry; returns whether anything was read.
     fn complete(&mut self, limits: Limits) -> bool {
         if self.compat() {
             // The state has the registers of a 64-bit call.
@@ -217,7 +217,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// With this threshold in ms, 0 for never.
+    /// Starts with this threshold in ms; 0 for never.
     pub fn new(threshold_ms: u32, limits: Limits) -> Watch {
         Watch { threshold: u64::from(threshold_ms) * 1_000_000, limits, until: 0, next: time::monotonic() + PERIOD }
     }
@@ -229,7 +229,7 @@ impl Watch {
         }
         self.next = now + PERIOD;
         let until = now.saturating_sub(self.threshold);
-        // A reading that failed is made up for by the next.
+        // If a read fails, the next one covers its window too.
         if let Ok(calls) = self.read(iterator, self.until, until) {
             self.until = until;
             // Those found at attach have had theirs.
@@ -254,7 +254,7 @@ impl Watch {
         Ok(calls)
     }
 
-    /// The same where every thread is traced: those that are in a call.
+    /// The threads that are in a call, where every thread is traced.
     pub fn leave_all(&self, iterator: Option<&TaskIterator>, merge: &mut Merge) {
         let now = time::monotonic();
         for call in self.calls(iterator) {
@@ -263,7 +263,7 @@ impl Watch {
         }
     }
 
-    /// The last words about the threads that are let go: the calls that they are in, and that they are no longer traced.
+    /// The last events of the threads that are released: the calls that they are in, and that they are no longer traced.
     pub fn leave(&self, iterator: Option<&TaskIterator>, threads: &HashSet<u32>, merge: &mut Merge) {
         leave(&self.calls(iterator), threads, merge);
     }

@@ -25,7 +25,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// What to say of it.
+    /// The error to report.
     pub(super) fn error(self, cmd: &Command) -> Error {
         if self.at == FAILED_USER {
             let why = io::Error::from_raw_os_error(self.errno).to_string();
@@ -35,12 +35,12 @@ impl Failure {
     }
 }
 
-/// The command, forked, that waits to be let go. Dropped without that, it ends.
+/// The forked command, which waits for its release. If this is dropped before, the command ends.
 pub(super) struct Waiting {
     pub(super) pid: i32,
     /// Closed without a byte, the command ends.
     gate: Option<OwnedFd>,
-    /// Closes at the exec, or brings what failed.
+    /// Closes at the exec, or delivers the error.
     report: OwnedFd,
 }
 
@@ -58,7 +58,7 @@ impl Waiting {
         Ok(Waiting { pid, gate: Some(gate), report })
     }
 
-    /// Traces the command and lets it go; says why its exec failed, if it did, and returns what tells of its end.
+    /// Traces the command and releases it. Returns the pidfd that reports its end, or why its exec failed.
     ///
     /// What of loading can wait is done while the command executes its program.
     pub(super) fn start(
@@ -104,7 +104,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Becomes the command once it is let go; returns the exit code where that fails.
+/// Becomes the command once it is released; returns the exit code where that fails.
 fn command_main(cmd: &Command, gate: &OwnedFd, report: &OwnedFd, held: Held) -> i32 {
     if !matches!(process::read_byte(gate), Ok(Some(_))) {
         return 125;

@@ -1,11 +1,11 @@
-//! Who is left out of a session of the whole machine.
+//! Marks the threads that a session of the whole machine does not trace.
 
 use bpf::syscalls::state;
 use std::os::fd::AsRawFd;
 use sys::bpf::map::Map;
 use sys::{proc, process};
 
-/// Marks every thread of trapline, of its descendants and of `readers` as left out. A thread that begins later inherits the mark.
+/// Marks every thread of trapline, of its descendants and of `readers` as not to be traced. A thread that begins later inherits the mark.
 pub fn leave_out(tasks: &Map, readers: &[i32]) {
     let own: Vec<i32> = std::iter::once(process::own_pid()).chain(proc::descendants(process::own_pid())).collect();
     for (pids, mark) in [(readers, state::LEFT_OUT), (&own[..], state::OWN)] {

@@ -36,7 +36,7 @@ pub struct Loaded {
     pub tasks: Arc<Map>,
     /// A ring per CPU.
     pub rings: Vec<Ring>,
-    /// What was taken out of each.
+    /// What was read from each ring.
     pub passed: Vec<Passed>,
     /// Probes other than calls.
     pub probes: Vec<AttachedProbe>,
@@ -56,7 +56,7 @@ pub struct Loaded {
     /// What was loaded: where it is attached, and its instructions.
     pub sources: Vec<(String, bpf::Program)>,
     programs: Vec<Program>,
-    /// How many runs of each the kernel had left out when the session began.
+    /// How many runs of each program the kernel had skipped when the session began.
     missed_before: Vec<u64>,
     /// Kept for the programs.
     pub(super) maps: Arc<Vec<Map>>,
@@ -85,7 +85,7 @@ pub struct Later {
     pub(super) session: Session,
 }
 
-/// The same but for [`Loaded::iterator`], which can wait until the command runs.
+/// Loads everything except [`Loaded::iterator`], which can wait until the command runs.
 pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, Later)> {
     let _ = sys::bpf::raise_memory_limit();
     let (btf, made) = std::thread::scope(|s| {
@@ -147,7 +147,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
             }
         }
     }
-    // Behind the others: at the same tracepoint they come first, and say that the command has begun.
+    // After the others: at the same tracepoint those run first, and mark that the command has begun.
     let mut probes = Vec::new();
     // Each takes a handful of descriptors.
     if plan.probes.len() > 16 {
@@ -217,7 +217,7 @@ enum Part {
 /// Where a program goes.
 #[derive(Clone)]
 enum Attach {
-    /// The tracepoint of this name, with typed arguments: to load it costs a search through the names of all the kernel's types.
+    /// The tracepoint of this name, with typed arguments: loading it costs a search through the names of all the kernel's types.
     Typed(&'static str),
     /// The tracepoints of these names, with words for arguments.
     Raw(&'static [&'static str]),
@@ -426,7 +426,7 @@ impl Loaded {
         self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
     }
 
-    /// The command is about to begin, or all processes are attached to: what the kernel has left out before is not of the session.
+    /// The command is about to begin, or all processes are attached to: runs that the kernel skipped before do not count.
     pub fn begin(&mut self) {
         self.missed_before = self.missed();
         self.probes.iter_mut().for_each(AttachedProbe::begin);
@@ -475,14 +475,14 @@ impl Loaded {
         (self.sum(scratch::BORN), self.sum(scratch::ENDED), self.sum(scratch::FREED))
     }
 
-    /// Events that filters rejected: by part, where the last number is for that part and all behind it; and those that lack
+    /// Events that filters rejected: by part, where the last number is for that part and all after it; and those that lack
     /// what their filter names. They are among those seen.
     pub fn filtered(&self) -> ([u64; scratch::PARTS], u64) {
         let part = |i: usize| self.sum(scratch::FILTERED + 8 * i as i16);
         (std::array::from_fn(part), self.sum(scratch::UNKNOWN))
     }
 
-    /// The same by number of the call.
+    /// Rejected events, by number of the call.
     pub fn filtered_calls(&self) -> Vec<(u64, u64)> {
         let of = |nr: usize| (nr as u64, self.sum(scratch::FILTERED_CALLS + 8 * nr as i16));
         (0..scratch::CALLS).map(of).filter(|(_, n)| *n > 0).collect()
@@ -524,7 +524,7 @@ impl Loaded {
         rings.get(cpu as usize)
     }
 
-    /// Sets what is held back, of calls and of all other probes.
+    /// Sets which events are skipped, of calls and of all other probes.
     pub fn switch(&self, to: u64) {
         orders::set(&self.counters, scratch::Shape::CALLS, self.cpus, to);
         self.probes.iter().for_each(|p| p.switch(to));
@@ -544,14 +544,14 @@ impl Loaded {
         }
     }
 
-    /// Name of each program, and how many of its runs the kernel has left out since the session began.
+    /// Name of each program, and its missed runs since the session began.
     pub fn misses(&self) -> Vec<(String, u64)> {
         let names = self.programs.iter().map(|p| sys::bpf::info::program(p).map(|p| p.name).unwrap_or_default());
         let before = self.missed_before.iter().copied().chain(std::iter::repeat(0));
         names.zip(self.missed().iter().zip(before).map(|(now, before)| now.saturating_sub(before))).collect()
     }
 
-    /// Runs of each program that the kernel has left out, in all; 0 where it does not tell.
+    /// All missed runs of each program; 0 where the kernel does not report them.
     fn missed(&self) -> Vec<u64> {
         self.programs.iter().map(|p| sys::bpf::info::program(p).map_or(0, |p| p.recursion_misses)).collect()
     }
@@ -562,7 +562,7 @@ impl Loaded {
         told.map(|p| Spent { name: p.name, runs: p.run_count, ns: p.run_time_ns }).collect()
     }
 
-    /// Traces the task behind a pidfd, starting in this state.
+    /// Traces the task of a pidfd, starting in this state.
     pub fn trace(&self, pidfd: &impl AsRawFd, value: &[u8; state::SIZE as usize]) -> io::Result<()> {
         self.tasks.update(&pidfd.as_raw_fd().to_le_bytes(), value, 0)
     }

@@ -5,7 +5,7 @@ use crate::backend::stats::Missed;
 use crate::plan::Plan;
 use events::generated as g;
 
-/// Which program stands for which class.
+/// The class whose events each program makes.
 pub struct Attribution {
     /// The only call that the programs of calls look at.
     call: Option<u16>,

@@ -164,7 +164,7 @@ impl Kernel {
     }
 }
 
-/// Says what the descriptors of a process are, where names are wanted.
+/// Reports what the descriptors of a process are, where names are wanted.
 fn seed_fds(pid: i32, plan: &Plan, merge: &mut Merge) {
     use crate::backend::ptrace::fds;
     if !plan.fd_names {
@@ -201,7 +201,7 @@ fn in_call(tid: i32, call: Option<&in_flight::InFlight>) -> [u8; state::SIZE as 
     value
 }
 
-/// How far a session is.
+/// The phase of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing was polled yet.
@@ -232,7 +232,7 @@ pub struct Kernel {
     live: Option<Live>,
     /// Threads that have reached their end and may still have events.
     leaving: HashSet<u32>,
-    /// Some programs are let go.
+    /// Tasks that execute some programs are released.
     restricted: bool,
     /// The name of the program that was executed last.
     executed: Vec<u8>,
@@ -378,7 +378,7 @@ impl Kernel {
         n
     }
 
-    /// Takes the end of the command over, if it has ended: until then its last thread is not gone.
+    /// Reads the end of the command, if it has ended: until then its last thread is not gone.
     fn collect_command(&mut self) {
         if self.status.is_none()
             && (self.ended.is_none() || self.phase != Phase::Running)
@@ -471,7 +471,7 @@ enum Follows<'e> {
     LetGo,
 }
 
-/// Takes down the name of a program that is let go.
+/// Notes the name of a program that is released.
 fn note_let_go(let_go: &mut LetGo, comm: &[u8]) {
     const NAMED: usize = 4;
     let name = String::from_utf8_lossy(comm).into_owned();

@@ -1,4 +1,4 @@
-//! Orders to a running session: the switch that holds events back, and the rows of the calls that are wanted.
+//! Orders to a running session: the switch that makes programs skip events, and the rows of the calls that are wanted.
 
 use super::attach_pids::Attacher;
 use super::{Kernel, filtered, in_flight};
@@ -30,7 +30,7 @@ fn word(stopped: bool, calls: &Calls) -> u64 {
     (if stopped { STOPPED } else { 0 }) | if calls.has_unknown() { 0 } else { NO_UNKNOWN }
 }
 
-/// Sets the switch in the scratch buffers of all processors, before a program looks at it.
+/// Sets the switch in the scratch buffers of all processors, before a program reads it.
 pub fn begin(buffers: &Map, shape: Shape, switch: Option<u64>) -> io::Result<()> {
     if let Some(switch) = switch {
         set(&buffers.mmap()?, shape, buffers.entries(), switch);
@@ -47,7 +47,7 @@ pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
     }
 }
 
-/// Says in the rows which calls are wanted.
+/// Sets in the rows which calls are wanted.
 pub fn select(rows: &Values, calls: &Calls) {
     mark(rows, calls, WANTED);
 }
@@ -187,7 +187,7 @@ impl Kernel {
         }
     }
 
-    /// An event that says that the session was stopped or goes on.
+    /// The event that reports that the session was stopped or resumed.
     pub(super) fn mark(&mut self, schema: &'static Schema) {
         let own = sys::process::own_pid() as u32;
         self.merge.push(&own_events::process(schema, time::monotonic(), (own, own), &[], &[]));

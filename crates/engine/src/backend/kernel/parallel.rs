@@ -14,7 +14,7 @@ const MAX_THREADS: usize = 4;
 /// The most threads for waiting.
 const MAX_WAITING: usize = 16;
 
-/// The same for jobs that mostly wait: on as many threads as there are jobs, within reason.
+/// Carries out jobs that mostly wait: on as many threads as there are jobs, up to a limit.
 pub fn run_waiting<T: Send>(jobs: Vec<Job<T>>) -> Vec<T> {
     let threads = jobs.len().min(MAX_WAITING);
     on_threads(jobs, threads)

@@ -37,7 +37,7 @@ pub struct AttachedProbe {
     /// Of several places: those where the kernel puts no breakpoint.
     refused: Vec<String>,
     counters: Values,
-    /// Runs of its program that the kernel had left out when the session began: trapline's own calls of bpf(2) keep programs from running.
+    /// Runs of its program that the kernel had skipped when the session began: trapline's own calls of bpf(2) keep programs from running.
     missed_before: u64,
     /// Of its filter.
     parts: usize,
@@ -162,7 +162,7 @@ impl AttachedProbe {
         &self.links
     }
 
-    /// The session begins: what the kernel has skipped before is not of it.
+    /// The session begins: runs that the kernel skipped before do not count.
     pub fn begin(&mut self) {
         self.missed_before = self.info().recursion_misses;
     }
@@ -192,12 +192,12 @@ impl AttachedProbe {
         self.program.as_ref().map_or_else(|| self.last.clone(), |p| sys::bpf::info::program(p).unwrap_or_default())
     }
 
-    /// Sets what is held back.
+    /// Sets which events are skipped.
     pub fn switch(&self, to: u64) {
         super::orders::set(&self.counters, self.shape, self.cpus, to);
     }
 
-    /// What was counted so far; `set` is that of its rings.
+    /// The counters so far; `set` is its ring set.
     pub fn counts(&self, set: &RingSet) -> Counts {
         let parts: Vec<u64> = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).collect();
         let program = self.info();
@@ -216,12 +216,12 @@ impl AttachedProbe {
         }
     }
 
-    /// Events that a part of the filter held back.
+    /// Events that each part of the filter rejected.
     fn rejected(&self, part: usize) -> u64 {
         self.sum(scratch::FILTERED + 8 * part as i16)
     }
 
-    /// Events that happened. The program counts an event that its filter holds back once only.
+    /// Events that happened. The program counts an event that its filter rejects only once.
     pub fn seen(&self) -> u64 {
         let parts = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).sum::<u64>();
         self.sum(scratch::SEEN) + parts + self.sum(scratch::UNKNOWN)
@@ -246,7 +246,7 @@ impl AttachedProbe {
     }
 }
 
-/// What each site of an enabling of several probes tells the program: the number of its probe's class.
+/// The cookie of each site of an enabling of several probes: the number of its probe's class.
 fn cookies(enabling: &Enabling, point: &AttachPoint) -> Vec<u64> {
     let members = point.in_file().map_or(&[][..], |f| &f.member_of);
     members.iter().map(|nth| enabling.members.get(*nth).map_or(0, |s| s.id.into())).collect()
@@ -265,7 +265,7 @@ fn name_of_site(enabling: &Enabling, point: &AttachPoint, nth: usize) -> String 
 fn field(way: &dyn Way, source: &Source) -> Option<Field> {
     let number = |n: &Number| way.value(&n.at, n.size, n.signed);
     let here = |tail| {
-        // The address is that of nothing: not NULL, so that what was read is shown.
+        // No real address: not NULL, so that views show what was read.
         Some(Field { value: Value::Constant(1), tail: Some(tail) })
     };
     match source {

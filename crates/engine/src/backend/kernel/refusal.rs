@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::io;
 use sys::bpf::prog::LoadError;
 
-/// A call that was refused: of what, and what would help.
+/// The error of a refused system call: what it was for, and what would help.
 pub fn refused(what: &str, e: &io::Error) -> Error {
     let todo = match e.raw_os_error() {
         Some(1 | 13) => "run as root, or with CAP_BPF and CAP_PERFMON; --backend ptrace needs neither",
@@ -13,7 +13,7 @@ pub fn refused(what: &str, e: &io::Error) -> Error {
     Error::failed(what, e.to_string(), todo)
 }
 
-/// A rejection by the verifier is trapline's mistake: the program and the kernel's log are kept.
+/// A rejection by the verifier is a bug in trapline: the program and the kernel's log are written to a file.
 pub fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
     // The verifier is content, and there is no descriptor left for the program.
     const EMFILE: i32 = 24;
@@ -29,7 +29,7 @@ pub fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
         if kept.is_ok() { format!("please report it with {}", path.display()) } else { "please report it".into() };
     Error::failed(
         format!("BPF program {}", e.name),
-        format!("the kernel's verifier rejects it, which is a mistake of trapline's: {last}"),
+        format!("the kernel's verifier rejects it, which is a bug in trapline: {last}"),
         format!("{where_}; --backend ptrace works meanwhile"),
     )
 }

@@ -1,4 +1,4 @@
-//! The rings of probes: each enabling has its own, so that no flood of one costs another any event, up to [`OWN`] enablings. More of them
+//! The rings of probes: each enabling has its own, up to [`OWN`] enablings, so that a flood of one drops no event of another. Further ones
 //! share one set, because memory is bounded.
 //!
 //! Enablings whose events are of one class never share rings, so that what comes out of them is counted for each.
@@ -49,7 +49,7 @@ impl RingSet {
         self.maps.iter().map(|m| m.as_fd().as_raw_fd()).collect()
     }
 
-    /// Empties the rings; `each` gets the number of the processor and the event. How many came.
+    /// Empties the rings; `each` gets the number of the CPU and the event. Returns the number of events.
     pub fn drain(&mut self, mut each: impl FnMut(u32, &[u8])) -> usize {
         let RingSet { rings, passed, by_class, .. } = self;
         let mut n = 0;

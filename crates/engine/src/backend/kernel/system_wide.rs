@@ -1,4 +1,4 @@
-//! The whole machine: who is left out, who is there, and which calls they are in when the trace begins.
+//! The whole machine: which threads exist, which of them are not traced, and which calls they are in when the trace begins.
 //!
 //! ```text
 //! before attaching  mark trapline's own and its readers · process:attach for every thread (names)
@@ -19,14 +19,14 @@ use std::collections::HashSet;
 use std::os::fd::AsRawFd;
 use sys::{proc, process, time};
 
-/// Processes that are looked at between two rounds of draining.
+/// Processes that are read from `/proc` between two rounds of draining.
 const AT_ONCE: usize = 32;
 
-/// What is left to look at after the programs are attached.
+/// The processes that are still to be read after the programs are attached.
 pub struct ProcScan {
     /// Processes, the next one last.
     left: Vec<i32>,
-    /// Threads whose names have been told.
+    /// Threads whose names have been reported.
     told: HashSet<u32>,
     calls: Calls,
     limits: Limits,
@@ -41,7 +41,7 @@ fn tell(pid: i32, tid: i32, merge: &mut Merge) {
 }
 
 impl ProcScan {
-    /// Tells of every thread there is, before any program is attached.
+    /// Reports every existing thread, before any program is attached.
     pub fn begin(plan: &Plan, left_out: &[i32], merge: &mut Merge) -> ProcScan {
         let mut s =
             ProcScan { left: Vec::new(), told: HashSet::new(), calls: plan.calls_at_attach(), limits: plan.limits };
@@ -64,7 +64,7 @@ impl ProcScan {
         self.left = proc::processes().into_iter().filter(keep).collect();
     }
 
-    /// Looks at some processes; whether any are left.
+    /// Reads some processes; returns whether any are left.
     pub fn step(&mut self, loaded: &Loaded, merge: &mut Merge) -> bool {
         for _ in 0..AT_ONCE {
             let Some(pid) = self.left.pop() else { break };

@@ -35,7 +35,7 @@ pub(super) fn types(plan: &Plan) -> io::Result<KernelBtf> {
     KernelBtf::kernel_for(&wanted)
 }
 
-/// The type of the arguments of `sched_process_exit`, behind one of the attachment's own.
+/// The type of the arguments of `sched_process_exit`, after one that belongs to the attachment.
 const END: &str = "btf_trace_sched_process_exit";
 
 /// Whether the tracepoint has two arguments.

@@ -18,7 +18,7 @@ pub struct TaskIterator {
     _program: Program,
 }
 
-/// Loads the iterator; an error means that this kernel has none to offer, or not to us.
+/// Loads the iterator. An error means that this kernel has none, or does not allow trapline to use it.
 pub fn load(btf: &KernelBtf, maps: &Maps, unknown: bool) -> io::Result<TaskIterator> {
     let at = task_ids::offsets(btf)?;
     let missing = || io::Error::from(io::ErrorKind::Unsupported);

@@ -17,7 +17,7 @@ pub struct Emitter {
     parent: i32,
     /// The front end is gone or has asked to stop: nothing is written any more.
     pub silent: bool,
-    /// The session is stopped: calls and signals are not told of; who is whose child is.
+    /// The session is stopped: calls and signals are not reported, but forks, execs and ends are.
     pub held: bool,
 }
 
@@ -37,12 +37,12 @@ impl Emitter {
         self.ring.control()
     }
 
-    /// Nothing more is written.
+    /// Marks the end of the events in the ring.
     pub fn finish(&self) {
         self.ring.finish();
     }
 
-    /// Holds calls and signals back from now on, or does so no more, and says so.
+    /// Stops or resumes reporting calls and signals, and writes the event for it.
     pub fn hold(&mut self, held: bool) {
         use events::generated::{P_PAUSED, P_RESUMED};
         if held != self.held {
@@ -61,7 +61,7 @@ impl Emitter {
                 Ok(()) => return,
                 Err(NoRoom::Yet) if self.on_full == OnFull::Block => {}
                 Err(NoRoom::Yet | NoRoom::Ever) => return self.drop_it(),
-                // Nobody reads any more who could be waited for.
+                // Nobody reads any more, so waiting would never end.
                 Err(NoRoom::Reader(_)) => {
                     self.silent = true;
                     return self.drop_it();
@@ -85,7 +85,7 @@ impl Emitter {
         self.process_at(sys::time::monotonic(), schema, who, args, strings);
     }
 
-    /// The same at a given time.
+    /// A `process:` event at a given time.
     pub fn process_at(
         &mut self,
         time: u64,
@@ -146,7 +146,7 @@ impl Emitter {
     }
 }
 
-/// Events that are held back with calls.
+/// Events that a stopped session skips, like calls.
 fn is_of_signals(schema: &Schema) -> bool {
     use events::generated::{P_SIGNAL, P_STOP};
     [P_SIGNAL.id, P_STOP.id].contains(&schema.id)

@@ -1,4 +1,4 @@
-//! Reads what descriptors are and says so in `process:fd` events, so that no view ever asks the system.
+//! Reads what descriptors are and reports it in `process:fd` events, so that no view ever asks the system.
 
 use super::emit::Emitter;
 use super::thread::{Pending, Thread};
@@ -8,7 +8,7 @@ use events::types::{Fmt, Mem, Type};
 use events::{Class, Schema};
 use sys::{fdinfo, proc};
 
-/// Says what every open descriptor of `pid` is, and where it works; `made`: the call that follows has made some of them, and
+/// Reports every open descriptor of `pid` and its working directory; `made`: the call that follows has made some of them, and
 /// `now` is its end.
 pub fn seed(out: &mut Emitter, pid: i32, now: u64, details: bool, made: bool) {
     for fd in open_fds(pid) {
@@ -43,7 +43,7 @@ fn detail(pid: i32, fd: i32, path: &[u8]) -> Vec<u8> {
         let Ok(s) = fdinfo::socket(pid, fd) else { return Vec::new() };
         let mut text = events::sockaddr::describe_socket(s.domain, s.kind, s.protocol, &s.local, &s.peer).into_bytes();
         if !text.is_empty() && !text.contains(&b':') {
-            // No end is known yet: the inode tells sockets apart.
+            // No end is known yet: the inode identifies the socket.
             text.push(b':');
             text.extend_from_slice(&path[b"socket:".len()..]);
         }
@@ -55,7 +55,7 @@ fn detail(pid: i32, fd: i32, path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Says what has become of the descriptors that a successful call works on. Its own line still shows them as they were.
+/// Reports how a successful call has changed its descriptors. The call's own line still shows them as they were.
 pub fn changed(out: &mut Emitter, t: &Thread, p: &Pending, time: u64, details: bool) {
     match p.schema.name {
         "chdir" | "fchdir" => say(out, (t.pid, t.tid), AT_FDCWD, time, false, false),
@@ -64,7 +64,7 @@ pub fn changed(out: &mut Emitter, t: &Thread, p: &Pending, time: u64, details: b
     }
 }
 
-/// Says what the descriptors are that a successful call has made.
+/// Reports the descriptors that a successful call has made.
 pub fn made(out: &mut Emitter, t: &Thread, p: &Pending, ret: i64, time: u64, details: bool) {
     let who = (t.pid, t.tid);
     if makes_fd(p.schema, &p.args) {
@@ -73,7 +73,7 @@ pub fn made(out: &mut Emitter, t: &Thread, p: &Pending, ret: i64, time: u64, det
     match p.schema.name {
         "recvmsg" | "recvmmsg" => {
             // SCM_RIGHTS: the new descriptors are those that the table does not know; the table reads their numbers
-            // from the control message, here all open ones are said again.
+            // from the control message, and here all open ones are reported again.
             seed(out, t.pid, time, details, true);
         }
         _ => {

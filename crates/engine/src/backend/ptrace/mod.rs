@@ -1,4 +1,4 @@
-//! The ptrace backend: a process of its own that traces, and a shared ring that brings its events.
+//! The ptrace backend: a process of its own that traces, and a shared ring that carries its events.
 //!
 //! ```text
 //! front end ──fork──► ptracer ──fork──► command        (command: same session and terminal as the front end)
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! What happens when one of them dies:
-//! - the front end: the ptracer lets every thread go (without a filter), or keeps resuming the command silently until it
+//! - the front end: the ptracer releases every thread (without a filter), or keeps resuming the command silently until it
 //!   ends (with one: RET_TRACE without a tracer would fail its calls with ENOSYS);
 //! - the ptracer: with a filter, PTRACE_O_EXITKILL ends the command with it; without (`--no-seccomp`, `-p`), the kernel
-//!   detaches and the target runs on.
+//!   detaches and the target continues.
 
 mod emit;
 pub(crate) mod fds;
@@ -93,7 +93,7 @@ impl Session {
         self.reaped.is_some()
     }
 
-    /// Has the ptracer look at its words now.
+    /// Makes the ptracer read its control words now.
     fn wake(&self) {
         if self.reaped.is_none() {
             let _ = signal::kill(self.ptracer, USR1);
@@ -142,7 +142,7 @@ impl Backend for Session {
         "ptrace"
     }
 
-    /// Whoever waits for room in a ring that is not read any more is let go.
+    /// Delivers events. Also releases a ptracer that waits for room in a ring that is no longer read.
     fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
         let ended = self.finished();
         // A disk that is slower than the command makes the command wait, or the ring fill up and count.
@@ -162,7 +162,7 @@ impl Backend for Session {
         self.ring.wait_for_frames(timeout);
     }
 
-    /// The ptracer looks at its words at each stop, and now.
+    /// The ptracer reads its control words at each stop, and now.
     fn control(&mut self, order: Order) -> Result<State> {
         let control = self.ring.control();
         match &order {
@@ -246,9 +246,9 @@ fn as_an_ordinary_program() {
     }
 }
 
-/// Stands for an errno: the process is a zombie.
+/// Used in place of an errno: the process is a zombie.
 const ZOMBIE: i32 = 10_000;
-/// Stands for an errno: no other process is traced.
+/// Used in place of an errno: no other process is traced.
 const ALONE: i32 = 10_001;
 
 /// Explains why a process cannot be attached to; `tracer` traces it already.
@@ -367,7 +367,7 @@ fn start_command(
     let held = signal::hold_counted();
     let (pid, open) = process::fork(open, move || match process::read_byte(&wait) {
         Ok(Some(_)) => command_main(cmd, filter.as_deref(), control, held),
-        // Nobody opens the gate: the tracer could not attach, and has said so.
+        // Nobody opens the gate: the tracer could not attach, and has reported that.
         _ => 125,
     })?;
     control.set_command(pid);
@@ -390,7 +390,7 @@ fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, control: Ptrace
         fail(control, failed::FILTER, me, &e);
         return 125;
     }
-    // Its system calls stand behind the filter, and before the exec nothing is shown.
+    // Its system calls pass the filter, and nothing is shown before the exec.
     held.give_back();
     let e = cmd.image.exec();
     fail(control, failed::EXEC, me, &e);

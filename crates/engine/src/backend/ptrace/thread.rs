@@ -42,13 +42,13 @@ pub struct Thread {
     pub pending: Option<Pending>,
     /// The command before its execve: nothing of it is shown.
     pub starting: bool,
-    /// Stopped for the first time (signal and event), and to be resumed once its maker has told of it.
+    /// Stopped for the first time (signal and event), and to be resumed once its creator's event has reported it.
     pub held: Option<(i32, i32)>,
-    /// Nobody has told of it in time: it was told of without its maker.
+    /// Its creator's event did not come in time: it was reported without a creator.
     pub adopted: bool,
-    /// Its process is let go of: so is it, at its next stop.
+    /// Its process is released: so is the thread, at its next stop.
     pub leaving: bool,
-    /// The stop before could not be looked at, and its call is counted as lost.
+    /// The state at the previous stop could not be read, and its call is counted as lost.
     pub unread: bool,
     /// Its process and parent are known.
     pub known: bool,

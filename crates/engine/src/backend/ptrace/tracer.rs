@@ -55,7 +55,7 @@ enum Mode {
     Tracing,
     /// The front end is gone and a filter is set: only keep the target going.
     Resuming,
-    /// Let every thread go at its next stop.
+    /// Release every thread at its next stop.
     Detaching,
 }
 
@@ -67,11 +67,11 @@ pub struct Tracer {
     command: Option<i32>,
     mode: Mode,
     tails: Vec<u8>,
-    /// Threads that ended before they were told of, and how.
+    /// Threads that ended before they were reported, and how.
     early: HashMap<i32, [u64; 3]>,
 }
 
-/// What is told of a new thread or process.
+/// What the event of a new thread or process contains.
 struct Birth {
     child: i32,
     /// The process that it belongs to.
@@ -105,7 +105,7 @@ impl Tracer {
         self.out.control()
     }
 
-    /// Nothing more is written.
+    /// Marks the end of the events in the ring.
     pub fn finish(&self) {
         self.out.finish();
     }
@@ -181,7 +181,7 @@ impl Tracer {
         self.threads.insert(tid, t);
     }
 
-    /// Shows the call that a thread is blocked in, and then stops the thread, so that it can be told to stop at calls.
+    /// Shows the call that a thread is blocked in, and then stops the thread, so that it can be made to stop at calls.
     fn look_at_call(&mut self, tid: i32) {
         let Some(mut t) = self.threads.remove(&tid) else { return };
         let pid = t.pid;
@@ -304,7 +304,7 @@ impl Tracer {
 
     fn ended(&mut self, s: Status, end: [u64; 3]) {
         let Some(t) = self.threads.remove(&s.tid) else {
-            // It never stopped, and its maker has not told of it yet.
+            // It never stopped, and its creator's event has not reported it yet.
             if self.mode == Mode::Tracing {
                 self.early.insert(s.tid, end);
             }
@@ -408,7 +408,7 @@ impl Tracer {
         }
     }
 
-    /// A stop at a call that the kernel does not tell of. A call whose entry was seen is shown without its end; any other is lost,
+    /// A stop at a call that the kernel does not describe. A call whose entry was seen is shown without its end; any other is lost,
     /// and counted once.
     fn unread_stop(&mut self, t: &mut Thread, by_filter: bool) {
         self.control().count_unread();
@@ -420,7 +420,7 @@ impl Tracer {
             }
             return;
         }
-        // Behind a stop of the filter's the thread runs free: there is no stop at the end of the call.
+        // After the filter's stop the thread runs without stops: there is none at the end of the call.
         t.unread = !by_filter && !t.unread;
         if (by_filter || t.unread) && !t.starting {
             self.control().drop_event(None);
@@ -463,7 +463,7 @@ impl Tracer {
         Pending { schema, layout, nr, start, args, caps, tails, cpu, noticed: false, wanted, restarting: false }
     }
 
-    /// Stops or starts to tell of calls, as the front end wants it.
+    /// Stops or resumes reporting calls, as the front end asks.
     fn heed(&mut self) {
         if self.job.takes_orders {
             self.out.hold(self.control().is_held());
@@ -591,7 +591,7 @@ impl Tracer {
         self.introduce(Birth { child, pid: if joins { pid } else { child }, by: (pid, maker), flags, rseq });
     }
 
-    /// Says who has made a thread, once, and lets it go on where it has waited for that.
+    /// Reports who has made a thread, once, and resumes it if it waited for that.
     fn introduce(&mut self, birth: Birth) {
         let Birth { child, pid, by, flags, rseq } = birth;
         let early = self.early.remove(&child);
@@ -613,7 +613,7 @@ impl Tracer {
         }
     }
 
-    /// A thread whose maker died before it could tell of it.
+    /// A thread whose creator died before it could report it.
     fn adopt(&mut self, child: i32) {
         let pid = proc::process_of(child).unwrap_or(child);
         self.introduce(Birth { child, pid, by: (pid, child), flags: 0, rseq: None });
@@ -641,7 +641,7 @@ impl Tracer {
         if let Some(t) = self.threads.get_mut(&tid) {
             t.reset_image();
             pid = t.pid;
-            // With a filter that lets execve run free there will be no exit stop to tell that the command has started.
+            // With a filter that does not stop execve, no exit stop will show that the command has started.
             first = t.starting;
             if t.pending.is_none() {
                 t.starting = false;
@@ -676,7 +676,7 @@ const ESRCH: i32 = 3;
 /// `include/uapi/linux/sched.h`.
 const CLONE_VM: u64 = 0x100;
 const CLONE_THREAD: u64 = 0x10000;
-/// At rt_sigreturn the stack pointer points to a `struct ucontext`, whose `uc_sigmask` lies behind flags, link, stack_t (24)
+/// At rt_sigreturn the stack pointer points to a `struct ucontext`, whose `uc_sigmask` comes after flags, link, stack_t (24)
 /// and sigcontext (256) (`arch/x86/include/asm/sigframe.h`, `include/uapi/asm-generic/ucontext.h`).
 const SIGFRAME_MASK: u64 = 8 + 8 + 24 + 256;
 
@@ -691,7 +691,7 @@ fn is_dead(pid: i32, tid: i32) -> bool {
     state.is_none_or(|s| s.starts_with(['Z', 'X'])) || proc::process_of(tid) != Some(pid)
 }
 
-/// Keeps a thread going without looking at it.
+/// Keeps a thread going without reading its state.
 fn resume_blindly(tid: i32, sig: i32, ev: i32) {
     let _ = match (sig, ev) {
         (s, event::STOP) if s != libc_sig::TRAP => ptrace::listen(tid),
@@ -726,7 +726,7 @@ fn siginfo_args(sig: i32, raw: &[u8; 128]) -> [u64; 12] {
 }
 
 /// Prepares the calling process for its life as a tracer: own session, deaf to the terminal, no descriptor of the front
-/// end's, told when the front end dies.
+/// end's, notified when the front end dies.
 pub fn become_tracer() -> io::Result<()> {
     let _ = sys::process::new_session();
     for sig in [1, 2, 3, 13, 15, 20, 21, 22] {

@@ -1,4 +1,4 @@
-//! A trace that is still being written: what has come is handed over a moment later, in order, until the recording ends.
+//! A trace that is still being written: events are delivered in order, a moment after they are stored, until the recording ends.
 //!
 //! A recorder stores events after half a second at the latest, each stream by itself. So what is older than [`SETTLED`] is complete.
 
@@ -14,19 +14,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::time;
 
-/// Events of so long ago have been stored by the recorder, ns.
+/// Events of this age have been stored by the recorder, ns.
 const SETTLED: u64 = 1_200_000_000;
-/// How often the directory is looked at, ns.
+/// The interval between two reads of the directory, ns.
 const PERIOD: u64 = 200_000_000;
 
-/// The reading of a trace that goes on.
+/// The reader of a trace whose recording is still running.
 pub struct Following {
     dir: PathBuf,
-    /// What is handed over next begins here, ns of the monotonic clock.
+    /// The start of the next events to deliver, ns of the monotonic clock.
     from: u64,
     /// No event after this is wanted.
     to: u64,
-    /// When the directory is looked at again.
+    /// When the directory is read again.
     next: u64,
     progress: Arc<Progress>,
     stopped: bool,
@@ -39,7 +39,7 @@ impl Following {
         Following { dir, from, to, next: 0, progress: Arc::default(), stopped: false, trouble: None }
     }
 
-    /// How far it is, also later.
+    /// A handle that shows the progress, also later.
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
@@ -106,7 +106,7 @@ impl Backend for Following {
         Vec::new()
     }
 
-    /// What was dropped while it was recorded is said of the trace as a whole.
+    /// What was dropped during the recording is reported for the trace as a whole.
     fn dropped_on(&self, _stream: StreamId) -> u64 {
         0
     }

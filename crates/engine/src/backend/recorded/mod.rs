@@ -18,14 +18,14 @@ pub use follow::Following;
 /// Events that are handed over in one round.
 const ROUND: usize = 4096;
 
-/// The reading of a trace of trapline.
+/// The reader of a trace of trapline.
 pub struct Recorded<'t> {
     events: Merged<'t>,
     progress: Arc<Progress>,
     stopped: bool,
 }
 
-/// How far the reading is, for who looks on.
+/// The progress of the reader, for a progress bar.
 #[derive(Debug, Default)]
 pub struct Progress {
     bytes: AtomicU64,
@@ -56,7 +56,7 @@ impl<'t> Recorded<'t> {
         Recorded { events, progress: Arc::default(), stopped: false }
     }
 
-    /// How far it is, also later.
+    /// A handle that shows the progress, also later.
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
@@ -82,7 +82,7 @@ impl Backend for Recorded<'_> {
         Polled { events: n, ended }
     }
 
-    /// What is recorded is there.
+    /// Never sleeps: what is recorded is there.
     fn wait(&mut self, _timeout: Duration) {}
 
     fn control(&mut self, _order: Order) -> Result<State> {
@@ -97,7 +97,7 @@ impl Backend for Recorded<'_> {
         Vec::new()
     }
 
-    /// What was dropped while it was recorded is said of the trace as a whole.
+    /// What was dropped during the recording is reported for the trace as a whole.
     fn dropped_on(&self, _stream: StreamId) -> u64 {
         0
     }

@@ -1,4 +1,4 @@
-//! Build ids of mapped files, where the kernel has not told them: read once per file.
+//! Build ids of mapped files, where the kernel does not report them: read once per file.
 
 use std::collections::HashMap;
 use sys::perf::record::Mapping;
@@ -11,7 +11,7 @@ const MOST: usize = 4096;
 pub struct BuildIds(HashMap<(u32, u32, u64), Vec<u8>>);
 
 impl BuildIds {
-    /// The build id of the file behind a mapping; empty where there is none, or where it cannot be read (any more).
+    /// The build id of the file of a mapping; empty where there is none, or where it cannot be read (any more).
     pub fn of(&mut self, m: &Mapping<'_>, file: (u32, u32, u64)) -> Vec<u8> {
         if file.2 == 0 {
             return Vec::new();

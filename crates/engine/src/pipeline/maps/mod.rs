@@ -5,12 +5,12 @@
 //!  snapshot (a process that runs already) ─► /proc/PID/maps + build ids of the files ────────┘
 //! ```
 //!
-//! Only executable mappings. Where perf_event_open(2) is refused, a process is looked at when an event says that it has
+//! Only executable mappings. Where perf_event_open(2) is refused, a process is read through `/proc` when an event shows that it has
 //! executed a program or mapped code ([`Maps::note`]): mappings that are gone by then are missed, as is a process that has
 //! ended by then. Events of one call of [`Maps::drain`] are in order of time.
 //!
 //! The kernel takes its events off a process that executes a program with other rights (set-user-ID), or one that may not be
-//! read: of those it says that they have begun, and nothing more. They are looked at through `/proc`, and given events anew.
+//! read: of those it reports only that they have begun. They are read through `/proc`, and get new perf events.
 
 mod files;
 mod watch;
@@ -31,13 +31,13 @@ const EXEC: u32 = 4;
 const PATIENCE_NS: u64 = 2_000_000;
 /// Longer than this, ns, no record of the kernel is late.
 const LATE_NS: u64 = 5_000_000_000;
-/// How many processes are given events anew: each takes a descriptor per CPU.
+/// How many processes get new perf events: each takes a descriptor per CPU.
 const MOST_RENEWED: usize = 200;
 
 /// Address, length and offset of a mapping.
 type Extent = (u64, u64, u64);
 
-/// Finds out what is mapped.
+/// Watches what processes map.
 #[derive(Default)]
 pub struct Maps {
     /// The kernel's records.
@@ -47,15 +47,15 @@ pub struct Maps {
     ids: BuildIds,
     /// Encoded events that wait for [`Maps::drain`]: time, bytes.
     waiting: Vec<(u64, Vec<u8>)>,
-    /// Without the kernel's records: mappings that snapshots have told of: process, address, length, offset, inode.
+    /// Without the kernel's records: mappings that snapshots have reported: process, address, length, offset, inode.
     told: HashSet<(i32, u64, u64, u64, u64)>,
     /// Execs that have begun, by process: the time.
     begun: HashMap<u32, u64>,
-    /// Of processes that were looked at because the kernel was late: when, and what was found. The kernel's own records of
+    /// Of processes that were read because the kernel was late: when, and what was found. The kernel's own records of
     /// that may still come.
     late: HashMap<u32, (u64, HashSet<Extent>)>,
     renewed: usize,
-    /// Whose mappings are left out; 0: nobody's.
+    /// The process whose mappings are skipped; 0: none.
     own: u32,
     lost: u64,
     missed: u64,
@@ -72,13 +72,13 @@ impl Maps {
         self.follow(&[pid]);
     }
 
-    /// Follows what the caller will start: everything that is its child from now on. Its own mappings are left out.
+    /// Follows what the caller will start: everything that is its child from now on. Its own mappings are skipped.
     pub fn watch_children(&mut self) {
         self.follow(&[0]);
         self.own = sys::process::own_pid() as u32;
     }
 
-    /// Follows every process of the machine, and tells what those that run have mapped. Needs CAP_PERFMON.
+    /// Follows every process of the machine, and reports what running ones have mapped. Needs CAP_PERFMON.
     pub fn watch_all(&mut self) {
         if !self.follow(&[-1]) {
             return;
@@ -90,7 +90,7 @@ impl Maps {
         }
     }
 
-    /// Follows a process that runs, with all its threads and children, and tells what it has mapped.
+    /// Follows a running process, with all its threads and children, and reports what it has mapped.
     ///
     /// # Errors
     /// `ENOENT`: there is no such process. `EACCES`: it is somebody else's.
@@ -105,7 +105,7 @@ impl Maps {
         self.snapshot(pid)
     }
 
-    /// Whether the kernel tells of these threads.
+    /// Whether the kernel reports the mappings of these threads.
     fn follow(&mut self, tids: &[i32]) -> bool {
         if self.refused {
             return false;
@@ -118,7 +118,7 @@ impl Maps {
         !self.refused
     }
 
-    /// Tells what a process has mapped now.
+    /// Reports what a process has mapped now.
     ///
     /// # Errors
     /// `ENOENT`: it is gone. `EACCES`: it is somebody else's.
@@ -146,7 +146,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Takes notice of an event of the trace: without the kernel's own records, processes are looked at when they execute a
+    /// Takes notice of an event of the trace: without the kernel's own records, processes are read when they execute a
     /// program or map code.
     pub fn note(&mut self, ev: &Event<'_>) {
         if !self.refused {
@@ -168,7 +168,7 @@ impl Maps {
             _ => false,
         };
         if look {
-            // It may have ended in the meantime: then nobody can say any more.
+            // It may have ended in the meantime: then its mappings are unknown.
             self.missed += u64::from(self.snapshot(pid).is_err());
         }
     }
@@ -217,7 +217,7 @@ impl Maps {
         self.begun.retain(|pid, begun| mapped.get(pid).is_none_or(|time| time < begun));
     }
 
-    /// Looks at the processes that have begun a program and not mapped it, as far as the kernel says.
+    /// Reads the processes that have begun a program and, as far as the kernel reports, not mapped it.
     fn look_at_silent(&mut self) {
         let now = sys::time::monotonic();
         let silent = |begun: &u64| now.saturating_sub(*begun) > PATIENCE_NS;
@@ -241,8 +241,8 @@ impl Maps {
         }
     }
 
-    /// Processes that have begun a program of which nothing could be learnt: the kernel says nothing of it, and it had ended, or
-    /// may not be looked at.
+    /// Processes that have begun a program of which nothing could be learnt: the kernel reports nothing, and it had ended, or
+    /// may not be read.
     pub fn missed(&self) -> u64 {
         self.missed
     }

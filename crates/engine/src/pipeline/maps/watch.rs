@@ -70,7 +70,7 @@ impl Watch {
 
     /// Hands over what was recorded, in the order of each CPU; returns how many records the kernel has lost.
     ///
-    /// A thread that was added and has inherited too says everything twice, one record behind the other,
+    /// A thread that was added and also inherited reports everything twice, one record after the other,
     /// for two events: once is enough.
     pub fn drain(&mut self, mut each: impl FnMut(Said<'_, '_>, u64)) -> u64 {
         let mut lost = 0;
@@ -93,7 +93,7 @@ impl Watch {
     }
 }
 
-/// What a record says.
+/// What a record reports.
 pub enum Said<'m, 'b> {
     /// A mapping with executable pages.
     Mapping(&'m Mapping<'b>),

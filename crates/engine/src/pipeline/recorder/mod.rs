@@ -4,7 +4,7 @@
 //! events, in order of time ─► a PacketWriter per stream ─► packets ─► queue (bounded) ─► writer thread ─► Files | Flight
 //! ```
 //!
-//! Whoever brings the events never waits for the disk: the queue is bounded, and [`Recorder::has_room`] says when to leave
+//! The thread that adds events never waits for the disk: the queue is bounded, and [`Recorder::has_room`] reports when to leave
 //! events where they are. Packets are closed when they are full, and after half a second in any case, so that little is lost
 //! when trapline is killed. Where no thread can be started, nothing is written, and every event is counted as unwritten.
 
@@ -35,9 +35,9 @@ use writer::{Target, Writer};
 const LATE: u64 = 100_000_000;
 /// Bytes of packets that may wait for the disk.
 const QUEUE: usize = 64 << 20;
-/// A packet is closed after this, ns, full or not: with what the writer takes, less than a second is lost with a process.
+/// A packet is closed after this time, ns, full or not: together with the writer's delay, a killed trapline loses less than a second.
 const AGE: u64 = 500_000_000;
-/// How often packets are looked at for their age, ns.
+/// The interval between two checks of the packets' age, ns.
 const TICK: u64 = 20_000_000;
 
 /// Where events are kept.
@@ -45,9 +45,9 @@ const TICK: u64 = 20_000_000;
 pub struct Config {
     /// The directory of the trace.
     pub dir: PathBuf,
-    /// The most bytes on disk; the oldest packets go.
+    /// The most bytes on disk; the oldest packets are deleted.
     pub max_size: Option<u64>,
-    /// Only the last so many bytes, in memory until asked for.
+    /// Flight recorder: how many bytes of the newest events are kept in memory.
     pub flight: Option<u64>,
     /// What the trace is of, for its metadata: the command line, words, and the backend.
     pub command: String,
@@ -67,12 +67,12 @@ pub struct Config {
     pub string: usize,
 }
 
-/// A handle for those who do not bring events: asks for snapshots, keeps mappings, and has the news.
+/// A handle for threads that do not add events: requests snapshots, adds mappings, and returns the news.
 #[derive(Clone)]
 pub struct Monitor(Arc<Shared>);
 
 impl Monitor {
-    /// Asks for what is in memory to be written; a [`News::Snapshot`] follows.
+    /// Requests that the events in memory be written; a [`News::Snapshot`] follows.
     pub fn snapshot(&self) {
         self.0.queue().snapshot_wanted = true;
     }
@@ -80,17 +80,17 @@ impl Monitor {
     pub fn mapping(&self, event: &[u8]) {
         self.0.maps.lock().unwrap_or_else(PoisonError::into_inner).push(event.to_vec());
     }
-    /// So many records of mappings were lost in the kernel so far.
+    /// Sets how many records of mappings the kernel has lost so far.
     pub fn lost_mappings(&self, n: u64) {
         self.0.queue().lost_mappings = n;
     }
-    /// What has happened since the last time.
+    /// The news since the last call.
     pub fn news(&self) -> Vec<News> {
         std::mem::take(&mut self.0.queue().news)
     }
 }
 
-/// A stream on its way.
+/// A stream that is being recorded.
 struct Stream {
     packets: PacketWriter,
     /// Events that were taken.
@@ -105,11 +105,11 @@ enum Outlet {
     Thread(writer::Thread),
     /// To a writer without a thread, which only counts them, or keeps them in memory.
     Inline(Box<Writer>),
-    /// The writer is gone.
+    /// The writer has ended.
     Lost,
 }
 
-/// Takes events and keeps them.
+/// Records events.
 pub struct Recorder {
     shared: Arc<Shared>,
     outlet: Outlet,
@@ -118,7 +118,7 @@ pub struct Recorder {
     /// Mappings that wait for older ones: time, event.
     maps: Vec<(u64, Vec<u8>)>,
     uuid: [u8; 16],
-    /// At how many bytes packets are full.
+    /// The size at which a packet is full, bytes.
     packet: usize,
     began: u64,
     next_tick: u64,
@@ -182,7 +182,7 @@ impl Recorder {
         })
     }
 
-    /// Keeps only what passes.
+    /// Records only events that pass this filter.
     pub fn set_filter(&mut self, filter: Option<RecorderFilter>) {
         self.filter = filter;
     }
@@ -192,7 +192,7 @@ impl Recorder {
         self.shared.queue().counts = lines;
     }
 
-    /// Sets what was lost before it came here, which the end record of the trace has.
+    /// Sets the counts of events that were lost before they reached the recorder, for the end record.
     pub fn set_losses(&mut self, lost: &Losses) {
         self.dropped.clone_from(&lost.classes);
     }
@@ -237,7 +237,7 @@ impl Recorder {
         }
         match self.streams.get(&stream) {
             None => self.begin(stream),
-            // Not only at ticks, which come late where somebody keeps the caller busy.
+            // Not only at ticks, which come late when the caller is busy.
             Some(s) if is_old(&s.packets, time) => self.close(stream),
             Some(_) => {}
         }
@@ -248,7 +248,7 @@ impl Recorder {
         }
     }
 
-    /// The first packet of a stream is empty, so that what is lost in the second is known.
+    /// The first packet of a stream is empty, so that losses during the second are known.
     fn begin(&mut self, stream: StreamId) {
         let packets = PacketWriter::new(self.uuid, stream, self.began).full_at(self.packet);
         self.streams.insert(stream, Stream { packets, taken: 0 });
@@ -276,8 +276,8 @@ impl Recorder {
         self.shared.ready.notify_one();
     }
 
-    /// Starts the writer now, with the highest priority that the calling thread may give: it shares a lock with whoever brings the
-    /// events, who would wait for it where it waits for its turn on a busy processor.
+    /// Starts the writer now, with the highest priority that the calling thread may give: it shares a lock with the thread that adds
+    /// events, which would otherwise wait while the writer waits for a busy CPU.
     pub fn start_writer(&mut self) {
         if let Outlet::Waiting(writer) = &mut self.outlet {
             writer.raise();
@@ -304,7 +304,7 @@ impl Recorder {
         };
     }
 
-    /// Now and then, at `now`: closes what has waited for long. `discarded` says how many events each stream has lost so far;
+    /// To be called now and then: closes packets that are old at `now`. `discarded`: how many events each stream has lost so far;
     /// of [`StreamId::MAPS`] that is known here.
     pub fn tick(&mut self, now: u64, discarded: impl Fn(StreamId) -> u64) {
         let wanted = self.next_tick <= now && std::mem::take(&mut self.shared.queue().snapshot_wanted);
@@ -350,7 +350,7 @@ impl Recorder {
         self.set_lost(StreamId::MAPS, lost);
     }
 
-    /// So many events of a stream were lost, in all.
+    /// Sets how many events of a stream were lost, in all.
     pub fn set_lost(&mut self, stream: StreamId, n: u64) {
         if n > 0 && !self.streams.contains_key(&stream) {
             self.begin(stream);
@@ -360,7 +360,7 @@ impl Recorder {
         }
     }
 
-    /// What was kept so far. What waits to be written is not on disk yet.
+    /// The totals so far. Packets that wait to be written are not on disk yet.
     pub fn so_far(&self) -> Totals {
         let queue = self.shared.queue();
         let (done, lost_mappings) = (queue.written.clone(), queue.lost_mappings);
@@ -379,7 +379,7 @@ impl Recorder {
         totals
     }
 
-    /// What was counted on this side.
+    /// The counters of this side.
     fn counted(&self) -> Totals {
         let of =
             |s: &Stream| StreamTotals { taken: s.taken, discarded: s.packets.discarded(), ..StreamTotals::default() };
@@ -426,7 +426,7 @@ impl Recorder {
     }
 }
 
-/// Whether a packet has waited for so long at `now` that it should be closed.
+/// Whether a packet is so old at `now` that it should be closed.
 fn is_old(packets: &PacketWriter, now: u64) -> bool {
     packets.waiting_since().is_some_and(|t| now.saturating_sub(t) > AGE)
 }

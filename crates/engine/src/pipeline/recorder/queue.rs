@@ -1,4 +1,4 @@
-//! What lies between whoever brings the events and the writer thread.
+//! The queue between the thread that adds events and the writer thread.
 
 use super::StreamTotals;
 use ctf::packet::Packet;
@@ -18,7 +18,7 @@ pub enum Job {
     Snapshot,
 }
 
-/// Something that the user should know while the recording goes on.
+/// Something that the user should know during the recording.
 #[derive(Debug)]
 pub enum News {
     /// The trace ends here: the disk is full, or worse.
@@ -29,12 +29,12 @@ pub enum News {
     NoSnapshot(PathBuf, io::Error),
 }
 
-/// What the writer has done so far.
+/// The writer's progress.
 #[derive(Clone, Default)]
 pub struct Done {
     /// Bytes on disk, with everything that is in the directory.
     pub bytes: u64,
-    /// Events that went for newer ones.
+    /// Events that were overwritten by newer ones.
     pub overwritten: u64,
     /// Events that could not be written, by class.
     pub unwritten: Vec<u64>,
@@ -42,7 +42,7 @@ pub struct Done {
     pub streams: BTreeMap<StreamId, StreamTotals>,
 }
 
-/// All under the lock.
+/// The fields that the lock protects.
 #[derive(Default)]
 pub struct Queue {
     /// Oldest first.
@@ -57,7 +57,7 @@ pub struct Queue {
     pub written: Done,
     /// What to report to the user, oldest first.
     pub news: Vec<News>,
-    /// Somebody has asked for a snapshot.
+    /// A snapshot was requested.
     pub snapshot_wanted: bool,
     /// What was counted of enablings, a line each.
     pub counts: Vec<String>,
@@ -65,13 +65,13 @@ pub struct Queue {
     pub lost_mappings: u64,
 }
 
-/// The queue. Legend: the bringing side adds jobs, the writer takes them; both, and handles of the front end, take the lock.
+/// The queue. Legend: the thread that adds events adds jobs, the writer takes them; both, and handles of the front end, take the lock.
 #[derive(Default)]
 pub struct Shared {
     queue: Mutex<Queue>,
-    /// There is a job, or there will be no more.
+    /// Signalled when there is a job, or when there will be no more.
     pub ready: Condvar,
-    /// Mappings, on their way to whoever brings the events.
+    /// Mappings, on their way to the thread that adds events.
     pub maps: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -81,7 +81,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job, once there is one; none when no more will come.
+    /// Waits for the next job; `None` when no more will come.
     pub fn next(&self) -> Option<Job> {
         let mut queue = self.queue();
         while queue.jobs.is_empty() && !queue.done {
@@ -90,7 +90,7 @@ impl Shared {
         queue.jobs.pop_front()
     }
 
-    /// Mappings that have come since the last time.
+    /// Mappings that have come since the last call.
     pub fn take_maps(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut *self.maps.lock().unwrap_or_else(PoisonError::into_inner))
     }

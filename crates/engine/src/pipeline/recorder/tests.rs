@@ -69,7 +69,7 @@ fn no_event_waits_for_longer_than_its_age() {
     let dir = Scratch::new("age");
     let mut r = Recorder { spawn: no_thread, ..Recorder::new(&config(&dir)).unwrap() };
     let t = r.began;
-    // Without a tick: somebody keeps the caller busy.
+    // Without a tick: the caller is busy.
     r.event(StreamId::cpu(0), &call(t));
     r.event(StreamId::cpu(0), &call(t + AGE));
     assert_eq!(closed(&r), 0);

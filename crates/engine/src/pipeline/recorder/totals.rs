@@ -1,4 +1,4 @@
-//! What was kept and what was lost, as counted.
+//! The counters of a recording: events recorded, and events lost.
 
 use ctf::end::End;
 use events::StreamId;
@@ -11,14 +11,14 @@ pub struct StreamTotals {
     pub taken: u64,
     /// Of these, events that could not be written.
     pub unwritten: u64,
-    /// Of these, events that went for newer ones (`--max-size`, `--flight`).
+    /// Of these, events that were overwritten (`--max-size`, `--flight`).
     pub overwritten: u64,
-    /// Events that found a ring full, and so never came.
+    /// Events that found a ring full, and so never reached the recorder.
     pub discarded: u64,
 }
 
 impl StreamTotals {
-    /// Events that were written, or kept in memory by a flight recorder, even if they had to go for newer ones since.
+    /// Events that were written, or kept in memory by a flight recorder, even if they were overwritten since.
     pub fn recorded(&self) -> u64 {
         self.taken.saturating_sub(self.unwritten)
     }
@@ -31,7 +31,7 @@ impl StreamTotals {
     }
 }
 
-/// What was kept and what was lost.
+/// The counters of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Events that were taken, by class id.
@@ -44,7 +44,7 @@ pub struct Totals {
     pub lost_mappings: u64,
     /// Events that found a ring full, by class id, as far as that is known: not those of probes, which their enablings count.
     pub dropped: Vec<(u16, u64)>,
-    /// Events that went for newer ones (`--max-size`, `--flight`).
+    /// Events that were overwritten (`--max-size`, `--flight`).
     pub overwritten: u64,
     /// Events whose time was set to that of the event before them.
     pub clamped: u64,

@@ -1,5 +1,5 @@
-//! The writing side: takes packets and puts them into files, or keeps them in memory until a snapshot is asked for. The one that
-//! touches the disk; runs in a thread of its own.
+//! The writing side: takes packets and puts them into files, or keeps them in memory until a snapshot is requested. Only the writer
+//! touches the disk; it runs in a thread of its own.
 
 use super::Config;
 use super::metadata;
@@ -26,7 +26,7 @@ pub enum Target {
     Flight(Flight, Snapshots, Saved),
 }
 
-/// How many of the packets that came to a flight recorder are in a snapshot, or went before.
+/// How many of a flight recorder's packets are in a snapshot, or were overwritten before.
 pub type Saved = u64;
 
 /// The writer.
@@ -35,7 +35,7 @@ pub struct Writer {
     config: Config,
     uuid: [u8; 16],
     target: Target,
-    /// The metadata, once it is made; of files: and written.
+    /// The metadata, once it is made (and for files, written).
     described: Option<String>,
     /// Events that could not be written, by class.
     unwritten: Vec<u64>,
@@ -50,7 +50,7 @@ fn room(config: &Config) -> u64 {
     ROOM + classes.map(|s| 2 * (s.probe().len() as u64 + numbers)).sum::<u64>()
 }
 
-/// The least bytes that a trace can be kept in.
+/// The smallest size of a trace, bytes.
 pub fn least_size(config: &Config) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let streams = 2 + processors * (1 + config.classes.len() as u64);
@@ -141,7 +141,7 @@ impl Writer {
         }
     }
 
-    /// Stores a packet, or counts its events as unwritten; gives its buffer back where it is free.
+    /// Stores a packet, or counts its events as unwritten; and returns its buffer if it is free.
     pub fn store(&mut self, packet: Packet) -> Option<Vec<u8>> {
         let spare = match &mut self.target {
             Target::Disk(files) => {
@@ -164,7 +164,7 @@ impl Writer {
         spare
     }
 
-    /// Tells the other side what was done.
+    /// Reports the progress to the other side.
     fn publish(&mut self) {
         let mut queue = self.shared.queue();
         let Done { bytes, overwritten, unwritten, streams } = &mut queue.written;
@@ -202,7 +202,7 @@ impl Writer {
         });
     }
 
-    /// What is in memory at the end and in no snapshot was not written.
+    /// Counts events that are in memory at the end and in no snapshot as unwritten.
     fn count_unsaved(&mut self, totals: &mut Totals) {
         let Target::Flight(flight, _, saved) = &self.target else { return };
         for (_, packet) in flight.packets().filter(|(n, _)| n >= saved) {
@@ -212,12 +212,12 @@ impl Writer {
         totals.unwritten.clone_from(&self.unwritten);
     }
 
-    /// Brings the trace to its end, and says in it what was counted; on a full disk too, as far as there is room. `more` are lines
+    /// Ends the trace and writes its counters; on a full disk too, as far as there is room. `more` are lines
     /// for the end record.
     pub fn end(mut self, totals: &mut Totals, more: Vec<String>) {
         self.describe();
         if matches!(self.target, Target::Flight(..)) {
-            // What a flight recorder has at the end is what it is for.
+            // A flight recorder's last events are what it is for.
             self.snapshot();
         }
         self.publish();
@@ -251,7 +251,7 @@ fn end_files(files: &mut Files<Dir>, mut end: End) -> io::Result<()> {
     files.store().end(&end.text(), more).and(settled)
 }
 
-/// Writes a snapshot; how many events of enabled probes are in it. `saved` becomes the number of the first packet that is not.
+/// Writes a snapshot. Returns how many events of enabled probes are in it. `saved` becomes the number of the first packet after it.
 fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, saved: &mut Saved) -> io::Result<u64> {
     dir.describe(metadata, ROOM)?;
     let mut files = Files::new(dir, Limit::None);
@@ -285,9 +285,9 @@ fn count(packet: &Packet, by_class: &mut Vec<u64>) {
     }
 }
 
-/// Where a writer lies for its thread, or for whoever could not start one.
+/// Where a writer is left for its thread, or for the caller that could not start one.
 pub type Slot = Arc<Mutex<Option<Writer>>>;
-/// The thread of a writer, which gives the writer back.
+/// The thread of a writer, which returns the writer.
 pub type Thread = JoinHandle<Option<Writer>>;
 /// What starts the thread of a writer.
 pub type Spawn = fn(Slot) -> io::Result<Thread>;

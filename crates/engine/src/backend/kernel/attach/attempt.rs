@@ -19,7 +19,7 @@ pub enum Refused {
     Attach(io::Error),
 }
 
-/// A program cannot be made, which is a mistake of trapline's.
+/// A program cannot be made, which is a bug in trapline.
 pub fn mistake(e: impl Display) -> Refused {
     Refused::Program(Error::failed("BPF generator", e.to_string(), "please report it"))
 }
@@ -52,7 +52,7 @@ impl Refused {
 
 /// A program that is attached, and how.
 pub struct Found {
-    /// It.
+    /// The program.
     pub program: Program,
     /// Where.
     pub attached: Attached,
@@ -60,7 +60,7 @@ pub struct Found {
     pub source: bpf::Program,
     /// Closing its links takes long.
     pub slow: bool,
-    /// By the second way.
+    /// It is attached in the second way.
     pub fell_back: bool,
 }
 

@@ -64,7 +64,7 @@ impl From<Vec<Link>> for Attached {
     }
 }
 
-/// The ways to attach at a point, the best one first. `cookies`: of the sites of several probes, what the program is told at each.
+/// The ways to attach at a point, the best one first. `cookies`: for sites of several probes, the cookie of each.
 pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64]) -> Vec<Box<dyn Way + 'p>> {
     match point {
         AttachPoint::File(file) => in_file(file, cookies),

@@ -26,7 +26,7 @@ pub struct Uprobes<'p> {
     pub file: &'p FilePoint,
     /// Of each site; or empty.
     pub cookies: &'p [u64],
-    /// Each by an event of its own.
+    /// Each place has a perf event of its own.
     pub one_by_one: bool,
 }
 
@@ -40,7 +40,7 @@ fn no_breakpoint(e: &io::Error) -> bool {
 }
 
 /// Whether an instruction has a prefix with which the kernel puts no breakpoint there: ES, CS, SS, DS or LOCK (`is_prefix_bad` of the
-/// same). Where no process has the file mapped yet, the kernel says so to nobody.
+/// same file). Where no process has the file mapped yet, the kernel reports no error.
 fn has_bad_prefix(instruction: &[u8]) -> bool {
     let prefix = |b: &&u8| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
     instruction.iter().take_while(prefix).any(|b| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0xf0))
