@@ -2,12 +2,11 @@
 
 use crate::output::Output;
 use crate::run::{Named, Run};
-use crate::{combinations, filter, show, target};
+use crate::{captures, combinations, filter, show, target};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
-use engine::captures::Captures;
+use engine::call_enabling::CallEnabling;
 use engine::enabling::{self, Request};
-use engine::pipeline::call_enablings::CallEnabling;
 use engine::pipeline::filter::Expression;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::plan::{Backend, Plan};
@@ -27,9 +26,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
     selection.lives = !no_calls;
     // Before other classes are made: the programs count what is lost of the first ones by name.
-    let mut call_captures = enabling::call_captures(&requests, captures(m)?, &selection.calls)?;
+    let mut call_captures = enabling::call_captures(&requests, captures::captures(m)?, &selection.calls)?;
     let target = target::target(m)?;
-    let mut probes = enabling::enable(&requests, captures(m)?, &target)?;
+    let mut probes = enabling::enable(&requests, captures::captures(m)?, &target)?;
     let in_place = probes.iter().filter(|e| e.point.is_some());
     let classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
     filter::apply(m, &mut selection, &classes)?;
@@ -158,16 +157,6 @@ fn calls_of(requests: &[Request]) -> Vec<String> {
     let names: Vec<String> =
         requests.iter().flat_map(|r| &r.names).filter(|n| !enabling::is_probe(n)).cloned().collect();
     vec![if names.is_empty() { "none".into() } else { names.join(",") }]
-}
-
-/// `--kstack`, `--ustack`, `--comm`: for all enablings.
-pub fn captures(m: &ArgMatches) -> Result<Captures> {
-    let frames = |name: &str| -> Result<u8> {
-        let Some(n) = m.get_one::<String>(name) else { return Ok(0) };
-        let bad = || Error::usage(format!("--{name}={n}"), "not a number of frames", "1 to 127");
-        n.parse().ok().filter(|n| (1..=127).contains(n)).ok_or_else(bad)
-    };
-    Ok(Captures { kstack: frames("kstack")?, ustack: frames("ustack")?, comm: m.get_flag("comm") })
 }
 
 fn config(

@@ -12,9 +12,9 @@
 //! programs skip events.
 
 use crate::backend::stats::{CallCounts, Counts, Losses, Missed};
+use crate::call_enabling::CallEnabling;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::pipeline::call_enablings::CallEnabling;
 use crate::pipeline::filter::Filtered;
 use crate::pipeline::recorder::Totals;
 use crate::select::Calls;

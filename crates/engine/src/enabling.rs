@@ -7,9 +7,9 @@
 //! A bare name is a system call, as in strace; those of one session are carried out together ([`crate::select::Calls`]). Any
 //! other probe is an [`Enabling`] with programs, rings and counters of its own.
 
+use crate::call_enabling::CallEnabling;
 use crate::captures::Captures;
 use crate::error::{Error, Result};
-use crate::pipeline::call_enablings::CallEnabling;
 use crate::pipeline::filter::Expression;
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::quoting;

@@ -5,6 +5,7 @@
 //! ```
 
 pub mod backend;
+pub mod call_enabling;
 pub mod capture;
 pub mod captures;
 pub mod command;

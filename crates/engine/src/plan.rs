@@ -1,9 +1,9 @@
 //! What a session does: targets, selection, limits, and which backend carries it out.
 
+use crate::call_enabling::{self, CallEnabling};
 use crate::capture::Limits;
 use crate::enabling::{CallCaptures, Enabling};
 use crate::error::{Error, Result};
-use crate::pipeline::call_enablings::{self, CallEnabling};
 use crate::pipeline::filter::Expression;
 use crate::pipeline::threads;
 use crate::rights;
@@ -105,7 +105,7 @@ impl Plan {
 
     /// The calls whose filters are evaluated outside of the backend.
     pub fn evaluated_calls(&self) -> Calls {
-        call_enablings::evaluated(&self.call_enablings, self.refiltered || self.backend != Backend::Kernel)
+        call_enabling::evaluated(&self.call_enablings, self.refiltered || self.backend != Backend::Kernel)
     }
 
     /// The class of a call's events, and the frames of its stacks.

@@ -66,7 +66,7 @@ impl Named {
             began: time::monotonic(),
             target,
             pids: if let Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() },
-            captures: crate::record::captures(m)?,
+            captures: crate::captures::captures(m)?,
             force: m.get_flag("force"),
             next_enabling: plan.call_enablings.len() as u32,
             disabled: Vec::new(),

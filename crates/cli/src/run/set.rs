@@ -6,10 +6,10 @@
 //! ```
 
 use super::Run;
+use engine::call_enabling::CallEnabling;
 use engine::control::{Addition, Order};
 use engine::enabling::{self, Enabling, Request};
 use engine::near::nearest;
-use engine::pipeline::call_enablings::CallEnabling;
 use engine::provider::glob;
 use engine::select::Calls;
 use engine::target::Target;

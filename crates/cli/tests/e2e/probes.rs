@@ -522,7 +522,7 @@ fn what_cannot_be_enabled_is_refused_in_one_line() {
     says(&["-e", ""], 2, &["no probe"]);
     says(&["-e", "!all"], 2, &["nothing is enabled"]);
     says(&["-e", &u("worked"), "--backend", "ptrace"], 125, &["only the kernel backend", "--backend ptrace"]);
-    says(&["-e", "read /retval < 0/", "--backend", "ptrace"], 125, &["only the kernel backend"]);
+    says(&["-e", "read kstack", "--backend", "ptrace"], 125, &["only the kernel backend"]);
     says(&["-e", &u("worked"), "--on-full", "block"], 125, &["only the kernel backend", "--on-full block"]);
     if lab::has("setpriv") {
         let (code, line) = refused(User::Nobody, &["-e", &u("worked")]);

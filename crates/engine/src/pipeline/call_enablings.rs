@@ -11,72 +11,12 @@
 use super::filter::Filtered;
 use super::threads::Threads;
 use crate::backend::stats::{CallCounts, Losses};
+use crate::call_enabling::CallEnabling;
 use crate::select::Calls;
 use events::names::Names;
 use events::{Class, Event, Schema};
-use lang::{Context, Filter, Missing, Verdict};
+use lang::{Context, Missing, Verdict};
 use std::collections::HashMap;
-use std::sync::Arc;
-
-/// Calls that were enabled together, and their filter.
-#[derive(Clone, Debug)]
-pub struct CallEnabling {
-    /// Its number in the session: numbers are not used again.
-    pub id: u32,
-    /// As it was written.
-    pub names: String,
-    /// Its filter, as it was written.
-    pub filter: Option<String>,
-    /// The calls.
-    pub calls: Calls,
-    /// The filter, by class; of those in `calls`, all or none.
-    pub typed: Arc<HashMap<u16, Filter>>,
-}
-
-impl CallEnabling {
-    /// Its name and its filter.
-    pub fn label(&self) -> String {
-        match &self.filter {
-            None => self.names.clone(),
-            Some(filter) => format!("{} /{filter}/", self.names),
-        }
-    }
-
-    fn needs(&self, asks: impl Fn(&lang::Needs) -> bool) -> bool {
-        self.typed.values().any(|f| asks(f.needs()))
-    }
-
-    /// How many bytes of strings decide.
-    pub fn text_bytes(&self) -> usize {
-        self.typed.values().flat_map(|f| &f.needs().strings).map(|s| s.bytes).max().unwrap_or(0)
-    }
-
-    /// Whether names of threads are asked for.
-    pub fn asks_comm(&self) -> bool {
-        self.needs(|n| n.comm)
-    }
-
-    /// Whether users or groups are asked for.
-    pub fn asks_ids(&self) -> bool {
-        self.needs(|n| n.uid || n.gid)
-    }
-}
-
-/// The calls among `all` whose filters are evaluated here: those with several enablings one of which has a filter; with `every`, all that
-/// have one.
-pub fn evaluated(all: &[CallEnabling], every: bool) -> Calls {
-    let mut calls = Calls::none();
-    if all.iter().all(|e| e.filter.is_none()) {
-        return calls;
-    }
-    for call in events::registry::syscalls().filter(|s| s.name != "raw") {
-        let of: Vec<&CallEnabling> = all.iter().filter(|e| e.calls.contains(call)).collect();
-        if of.iter().any(|e| e.filter.is_some()) && (every || of.len() > 1) {
-            calls.insert(call);
-        }
-    }
-    calls
-}
 
 /// The enablings of calls on the way of the events.
 #[derive(Default)]
@@ -202,8 +142,10 @@ fn judge<'e>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call_enabling::evaluated;
     use events::encode::{self, Fixed};
     use events::layout::Layout;
+    use std::sync::Arc;
 
     fn enabling(id: u32, names: &str, filter: Option<&str>) -> CallEnabling {
         let calls = Calls::parse(names).unwrap();
@@ -235,12 +177,12 @@ mod tests {
             enabling(2, "dup", Some("args.oldfd == 3")),
             enabling(3, "dup", Some("args.oldfd > 2")),
         ];
-        let evaluated = evaluated(&all, false);
-        assert_eq!(evaluated.names(), ["close", "dup"]);
+        let some = evaluated(&all, false);
+        assert_eq!(some.names(), ["close", "dup"]);
         let mut e = CallEnablings::default();
         assert!(e.passes(&event("dup", 1)), "nothing is evaluated yet");
         let lost = Losses { total: 5, classes: vec![(events::registry::by_name("dup").unwrap().id, 5)] };
-        e.set(all.clone(), evaluated, &lost, &Filtered::default());
+        e.set(all.clone(), some, &lost, &Filtered::default());
         assert!(e.passes(&event("close", 3)) && e.passes(&event("close", 4)) && e.passes(&event("getppid", 0)));
         assert!(e.passes(&event("dup", 3)) && e.passes(&event("dup", 4)) && !e.passes(&event("dup", 1)));
         let lost = Losses { total: 7, classes: vec![(events::registry::by_name("dup").unwrap().id, 7)] };
@@ -249,6 +191,6 @@ mod tests {
         assert_eq!(counts, [(0, 3, 3, 0), (1, 2, 1, 0), (2, 3, 1, 2), (3, 3, 2, 2)]);
         assert_eq!((e.filtered().total(), e.filtered().classes.len()), (1, 1));
         // One that is left alone has its filter evaluated by the backend, and with `every` here.
-        assert!(super::evaluated(&all[2..3], false).is_empty() && !super::evaluated(&all[2..3], true).is_empty());
+        assert!(evaluated(&all[2..3], false).is_empty() && !evaluated(&all[2..3], true).is_empty());
     }
 }

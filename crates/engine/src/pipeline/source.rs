@@ -1,10 +1,11 @@
 //! Where events come from: a backend, and the recorder that its events pass.
 
-use super::call_enablings::{CallEnabling, CallEnablings};
+use super::call_enablings::CallEnablings;
 use super::filter::Filtered;
 use super::recorder::{Recorder, Totals};
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Attached, Backend, Polled};
+use crate::call_enabling::CallEnabling;
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;

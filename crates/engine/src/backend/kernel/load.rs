@@ -7,7 +7,7 @@ use super::probes::AttachedProbe;
 use super::refusal::{refused, rejected};
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
-use super::{orders, tables, task_iterator};
+use super::{switch, tables, task_iterator};
 use crate::backend::stats::{Counts, Losses, Passed, Spent, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
@@ -526,7 +526,7 @@ impl Loaded {
 
     /// Sets which events are skipped, of calls and of all other probes.
     pub fn switch(&self, to: u64) {
-        orders::set(&self.counters, scratch::Shape::CALLS, self.cpus, to);
+        switch::set(&self.counters, scratch::Shape::CALLS, self.cpus, to);
         self.probes.iter().for_each(|p| p.switch(to));
     }
 
@@ -594,7 +594,7 @@ impl MapSet {
     /// Sets the switch of a session that takes orders; the rows that it may change.
     fn open_to_orders(&self, plan: &Plan) -> io::Result<Option<Values>> {
         let [buffers, rows, _] = &self.others[..] else { unreachable!("made with three") };
-        orders::begin(buffers, scratch::Shape::CALLS, orders::first(plan))?;
+        switch::begin(buffers, scratch::Shape::CALLS, switch::first(plan))?;
         plan.named.then(|| rows.mmap()).transpose()
     }
 

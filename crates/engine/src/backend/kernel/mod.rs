@@ -25,6 +25,7 @@ mod parallel;
 pub mod probes;
 mod refusal;
 pub mod ring_set;
+mod switch;
 mod system_wide;
 mod tables;
 mod target;
@@ -154,7 +155,7 @@ impl Kernel {
             proc_scan,
             attribution: missed::Attribution::of(plan),
             details: plan.fd_details,
-            held: orders::Held::of(plan),
+            held: switch::Held::of(plan),
             phase: Phase::Begun,
             stopping: false,
             idle: 0,
@@ -252,7 +253,7 @@ pub struct Kernel {
     attribution: missed::Attribution,
     /// Descriptors get details.
     details: bool,
-    held: orders::Held,
+    held: switch::Held,
     phase: Phase,
     stopping: bool,
     /// Rounds without an event.

@@ -1,89 +1,18 @@
-//! Orders to a running session: the switch that makes programs skip events, and the rows of the calls that are wanted.
+//! Orders to a running session, carried out.
 
 use super::attach_pids::Attacher;
-use super::{Kernel, filtered, in_flight};
-use crate::capture::Limits;
+use super::{Kernel, filtered, in_flight, switch};
 use crate::control::{Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::own_events;
-use crate::plan::Plan;
 use crate::select::Calls;
 use crate::target::Target;
-use bpf::capture_row::{FLAGS, ROW, UNFILTERED, WANTED};
-use bpf::scratch::{self, Shape};
-use bpf::syscalls::session_switch::{NO_UNKNOWN, STOPPED};
-use events::generated::{P_PAUSED, P_RESUMED, X86_64};
+use bpf::capture_row::UNFILTERED;
+use events::generated::{P_PAUSED, P_RESUMED};
 use events::{Schema, StreamId};
 use std::collections::HashSet;
-use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering;
-use sys::bpf::map::{Map, Values};
 use sys::time;
-
-/// What the switch of a session says at first; none where it has no switch.
-pub fn first(plan: &Plan) -> Option<u64> {
-    plan.named.then(|| word(plan.paused, &plan.seen_calls()))
-}
-
-fn word(stopped: bool, calls: &Calls) -> u64 {
-    (if stopped { STOPPED } else { 0 }) | if calls.has_unknown() { 0 } else { NO_UNKNOWN }
-}
-
-/// Sets the switch in the scratch buffers of all processors, before a program reads it.
-pub fn begin(buffers: &Map, shape: Shape, switch: Option<u64>) -> io::Result<()> {
-    if let Some(switch) = switch {
-        set(&buffers.mmap()?, shape, buffers.entries(), switch);
-    }
-    Ok(())
-}
-
-/// Sets the switch in the scratch buffers of `cpus` processors.
-pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
-    for cpu in 0..cpus {
-        if let Some(word) = buffers.word(shape.index(cpu, scratch::SWITCH)) {
-            word.store(switch, Ordering::Release);
-        }
-    }
-}
-
-/// Sets in the rows which calls are wanted.
-pub fn select(rows: &Values, calls: &Calls) {
-    mark(rows, calls, WANTED);
-}
-
-/// Sets a flag in the rows of these calls, and clears it in all others.
-fn mark(rows: &Values, calls: &Calls, flag: u16) {
-    let bit = u64::from(flag) << (8 * FLAGS);
-    for nr in 0..X86_64.len() {
-        let (Some(row), Some(schema)) = (rows.word(nr * ROW), events::registry::by_number(nr as u64)) else { continue };
-        if calls.contains(schema) {
-            row.fetch_or(bit, Ordering::Relaxed);
-        } else {
-            row.fetch_and(!bit, Ordering::Relaxed);
-        }
-    }
-}
-
-/// What holds at the moment.
-pub struct Held {
-    /// Nothing is recorded.
-    pub stopped: bool,
-    calls: Calls,
-    limits: Limits,
-}
-
-impl Held {
-    /// What a plan begins with.
-    pub fn of(plan: &Plan) -> Held {
-        Held { stopped: plan.named && plan.paused, calls: plan.seen_calls(), limits: plan.limits }
-    }
-
-    /// What the switch says.
-    pub(super) fn word(&self) -> u64 {
-        word(self.stopped, &self.calls)
-    }
-}
 
 impl Kernel {
     /// Carries an order out.
@@ -103,14 +32,14 @@ impl Kernel {
             Order::Select(calls) => {
                 // Calls that are wanted no more go first, so that no moment has both selections.
                 if let Some(rows) = &self.loaded.rows_of_calls {
-                    select(rows, &calls);
+                    switch::select(rows, &calls);
                 }
                 self.held.calls = calls;
                 self.switch();
             }
             Order::Filter(_, evaluated) => {
                 if let Some(rows) = &self.loaded.rows_of_calls {
-                    mark(rows, &evaluated, UNFILTERED);
+                    switch::mark(rows, &evaluated, UNFILTERED);
                 }
             }
             Order::Enable(addition) => self.join(addition),
@@ -194,7 +123,7 @@ impl Kernel {
     }
 
     fn switch(&self) {
-        self.loaded.switch(word(self.held.stopped, &self.held.calls));
+        self.loaded.switch(switch::word(self.held.stopped, &self.held.calls));
     }
 
     fn state(&self) -> State {

@@ -92,7 +92,7 @@ impl AttachedProbe {
         let shape = plan(sized).shape(offsets);
         let cpus = rings.len() as u32;
         let buffers = Map::array("trapline_scratch", shape.size(), cpus, MMAPABLE).map_err(cannot)?;
-        super::orders::begin(&buffers, shape, session.switch).map_err(cannot)?;
+        super::switch::begin(&buffers, shape, session.switch).map_err(cannot)?;
         let maps = Maps {
             tasks: tasks.as_fd().as_raw_fd(),
             scratch: buffers.as_fd().as_raw_fd(),
@@ -194,7 +194,7 @@ impl AttachedProbe {
 
     /// Sets which events are skipped.
     pub fn switch(&self, to: u64) {
-        super::orders::set(&self.counters, self.shape, self.cpus, to);
+        super::switch::set(&self.counters, self.shape, self.cpus, to);
     }
 
     /// The counters so far; `set` is its ring set.

@@ -1,7 +1,7 @@
 //! What the programs must know: where this kernel's structs keep what they read, and the settings of the session.
 
 use super::refusal::refused;
-use super::{descriptors, orders, tables, task_ids};
+use super::{descriptors, switch, tables, task_ids};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::target::Target as PlanTarget;
@@ -68,7 +68,7 @@ pub(super) fn session(plan: &Plan, filters: Vec<(u32, lang::Filter)>, captures: 
         captures,
         unknown: plan.named || plan.seen_calls().has_unknown(),
         kinds: tables::kinds(plan),
-        switch: orders::first(plan),
+        switch: switch::first(plan),
         only: rights(),
         system_wide: matches!(plan.target, PlanTarget::All { .. }),
     }
