@@ -15,6 +15,7 @@ pub mod demangle;
 pub mod dwarf;
 pub mod elf;
 pub mod frames;
+pub mod headers;
 pub mod ld_cache;
 pub mod places;
 pub mod raise;
