@@ -62,6 +62,8 @@ pub struct SectionHeader {
     pub memory: u64,
     /// Number of the section that this one refers to (`sh_link`).
     pub link: u32,
+    /// Bytes of one of its entries; 0: not said.
+    pub entry: u64,
     /// It holds code.
     pub executable: bool,
     /// Its bytes are compressed (`SHF_COMPRESSED`).
@@ -204,6 +206,7 @@ fn sections(file: &(impl ReadAt + ?Sized), head: &[u8]) -> Option<Vec<SectionHea
             size: if kind == SHT_NOBITS { 0 } else { memory },
             memory,
             link: u32_at(h, 40)?,
+            entry: u64_at(h, 56)?,
             executable: flags & SHF_EXECINSTR != 0,
             compressed: flags & SHF_COMPRESSED != 0,
         });
@@ -230,7 +233,10 @@ mod tests {
         assert_eq!(headers.machine, elf.machine());
         let named = |n: &str| n.starts_with('.');
         for (own, other) in headers.sections.iter().zip(elf.sections()).filter(|(o, _)| named(&o.name)) {
-            let (a, b) = ((&own.name, own.address, own.offset, own.size), (&other.name, other.address, other.offset, other.size));
+            let (a, b) = (
+                (&own.name, own.address, own.offset, own.size),
+                (&other.name, other.address, other.offset, other.size),
+            );
             assert_eq!(a, b);
         }
         assert_eq!(headers.sections.len(), elf.sections().count());

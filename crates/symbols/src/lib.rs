@@ -16,11 +16,16 @@ pub mod dwarf;
 pub mod elf;
 pub mod frames;
 pub mod headers;
+pub mod kallsyms;
 pub mod ld_cache;
+pub mod perf_map;
 pub mod places;
+pub mod plt;
 pub mod raise;
 mod read;
+pub mod symtab;
 pub mod usdt;
+pub mod xz;
 
 pub use elf::{Elf, ElfError};
 pub use read::ReadAt;

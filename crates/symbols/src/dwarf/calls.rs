@@ -77,13 +77,13 @@ impl<'f> Debug<'f> {
             let inlined = self.function_at(&found, at, &mut fresh);
             for call in inlined.at(address).into_iter().rev() {
                 let function = self.function_name(&Die { found: Rc::clone(&found), at: call.at });
-                let path = file.filter(|_| line > 0).and_then(|n| self.path_of(&found, n));
+                let path = file.and_then(|n| self.path_of(&found, n));
                 out.push(Call { function, file: path, line, inlined: true });
                 (file, line) = (call.file, call.line);
             }
         }
         let name = function.and_then(|at| self.function_name(&Die { found: Rc::clone(&found), at }));
-        let path = file.filter(|_| line > 0).and_then(|n| self.path_of(&found, n));
+        let path = file.and_then(|n| self.path_of(&found, n));
         if name.is_some() || path.is_some() || out.len() > from {
             out.push(Call { function: name, file: path, line, inlined: false });
         }
@@ -246,7 +246,8 @@ impl<'f> Debug<'f> {
             if !debug.source.spend_attributes(entry.attrs().len()) {
                 return name;
             }
-            let linkage = entry.attr_value(c::DW_AT_linkage_name).or_else(|| entry.attr_value(c::DW_AT_MIPS_linkage_name));
+            let linkage =
+                entry.attr_value(c::DW_AT_linkage_name).or_else(|| entry.attr_value(c::DW_AT_MIPS_linkage_name));
             if let Some(text) = linkage.and_then(|value| debug.text(&die.found.unit, Some(value))) {
                 return Some(text);
             }
