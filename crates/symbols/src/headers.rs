@@ -116,20 +116,6 @@ impl Headers {
         segment.address.checked_add(offset - segment.offset)
     }
 
-    /// The address that a mapping's first byte has in the file's own address space, by the mapping's offset in the file. The kernel maps
-    /// whole pages, so that a mapping begins before the segment's first byte.
-    pub fn address_of_mapping(&self, offset: u64) -> Option<u64> {
-        /// Pages of x86-64.
-        const PAGE: u64 = 4096;
-        let begins = |s: &&Segment| {
-            let from = s.offset / PAGE * PAGE;
-            (from..s.offset.saturating_add(s.len)).contains(&offset)
-        };
-        let code = self.segments.iter().filter(|s| s.executable).find(begins);
-        let segment = code.or_else(|| self.segments.iter().find(begins))?;
-        Some(segment.address.wrapping_add(offset).wrapping_sub(segment.offset))
-    }
-
     /// The executable section that holds an address.
     pub fn code_section(&self, address: u64) -> Option<&SectionHeader> {
         let inside = |s: &&SectionHeader| address.checked_sub(s.address).is_some_and(|at| at < s.memory);
@@ -252,8 +238,6 @@ mod tests {
         let segment = |address, offset, len, executable| Segment { address, offset, len, executable };
         let segments = vec![segment(0, 0, 0x1234, false), segment(0x2234, 0x1234, 0x1000, true)];
         let headers = Headers { segments, ..Headers::default() };
-        assert_eq!(headers.address_of_mapping(0x1000), Some(0x2000));
-        assert_eq!(headers.address_of_mapping(0), Some(0));
         assert_eq!(headers.address_of(0x1235), Some(0x2235));
         assert_eq!(headers.address_of(0x1233), Some(0x1233));
         assert_eq!(headers.address_of(0x3000), None);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  ffffffff81000000 T _stext                       address, type, name
-//!  ffffffffc0201000 t helper	[nf_tables]            and the module that it belongs to
+//!  ffffffffc0201000 t helper [nf_tables]            and the module that it belongs to
 //! ```
 //!
 //! A function ends where the next symbol of any type begins. Who may not see addresses reads zeros.
@@ -178,7 +178,7 @@ ffffffffc0201040 b state\t[nf_tables]
 ffffffffc0300000 t bpf_prog_6deef7357e7b4530_sd_fw_ingress\t[bpf]
 ";
 
-    fn named<'k>(k: &'k Kallsyms, at: u64) -> Option<(&'k str, Option<&'k str>, u64)> {
+    fn named(k: &Kallsyms, at: u64) -> Option<(&str, Option<&str>, u64)> {
         k.find(at).map(|f| (f.name, f.module, at - f.start))
     }
 

@@ -63,6 +63,8 @@ pub struct Named {
     pub start: u64,
     /// Behind its last byte; for a symbol without a size, where the next one begins.
     pub end: u64,
+    /// The file says how long it is.
+    pub sized: bool,
     /// The other names of the same function.
     pub aliases: Vec<String>,
 }
@@ -167,7 +169,7 @@ impl SymbolTable {
         }
         let (_, name) = names.remove(at);
         let aliases = names.into_iter().map(|(_, n)| n).collect();
-        Some(Named { name, start: best.address, end: best.end, aliases })
+        Some(Named { name, start: best.address, end: best.end, sized: best.sized, aliases })
     }
 
     /// All functions in order of addresses, each with its best name.

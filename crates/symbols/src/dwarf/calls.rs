@@ -23,11 +23,13 @@ const MAX_OVERLAPS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Name as the linker knows it, else as the source has it; none where the file does not say.
-    pub function: Option<String>,
+    pub function: Option<Rc<str>>,
     /// Its source file.
-    pub file: Option<String>,
+    pub file: Option<Rc<str>>,
     /// Line in it; 0: not known.
     pub line: u32,
+    /// Where its code begins, or the part of it that holds the address. Of an inlined function: where the code that holds it begins.
+    pub start: u64,
     /// It has no code of its own there: it was inlined into the next one.
     pub inlined: bool,
 }
@@ -65,7 +67,8 @@ impl<'f> Debug<'f> {
             all
         });
         let before = extents.partition_point(|e| e.0 <= address);
-        let function = extents[..before].iter().rev().take(MAX_OVERLAPS).find(|e| address < e.1).map(|e| e.2);
+        let function = extents[..before].iter().rev().take(MAX_OVERLAPS).find(|e| address < e.1);
+        let (start, function) = function.map_or((address, None), |e| (e.0, Some(e.2)));
         let lines = found.lines.get_or_init(|| {
             let lines = self.lines_of(&found);
             fresh += lines.bytes();
@@ -76,16 +79,16 @@ impl<'f> Debug<'f> {
         if let Some(at) = function {
             let inlined = self.function_at(&found, at, &mut fresh);
             for call in inlined.at(address).into_iter().rev() {
-                let function = self.function_name(&Die { found: Rc::clone(&found), at: call.at });
-                let path = file.and_then(|n| self.path_of(&found, n));
-                out.push(Call { function, file: path, line, inlined: true });
+                let function = self.name_at(&found, call.at, &mut fresh);
+                let path = file.and_then(|n| self.path_at(&found, n, &mut fresh));
+                out.push(Call { function, file: path, line, start, inlined: true });
                 (file, line) = (call.file, call.line);
             }
         }
-        let name = function.and_then(|at| self.function_name(&Die { found: Rc::clone(&found), at }));
-        let path = file.and_then(|n| self.path_of(&found, n));
+        let name = function.and_then(|at| self.name_at(&found, at, &mut fresh));
+        let path = file.and_then(|n| self.path_at(&found, n, &mut fresh));
         if name.is_some() || path.is_some() || out.len() > from {
-            out.push(Call { function: name, file: path, line, inlined: false });
+            out.push(Call { function: name, file: path, line, start, inlined: false });
         }
         self.keep(fresh);
         out.len() > from
@@ -97,6 +100,26 @@ impl<'f> Debug<'f> {
         self.source.restart();
         let other = self.supplementary.as_ref().is_some_and(|s| s.restart());
         spent || other
+    }
+
+    fn name_at(&self, found: &Rc<Found<'f>>, at: UnitOffset, fresh: &mut usize) -> Option<Rc<str>> {
+        if let Some(known) = found.names.borrow().get(&at) {
+            return known.clone();
+        }
+        let name: Option<Rc<str>> = self.function_name(&Die { found: Rc::clone(found), at }).map(Rc::from);
+        *fresh += 64 + name.as_ref().map_or(0, |n| n.len());
+        found.names.borrow_mut().insert(at, name.clone());
+        name
+    }
+
+    fn path_at(&self, found: &Rc<Found<'f>>, number: u64, fresh: &mut usize) -> Option<Rc<str>> {
+        if let Some(known) = found.paths.borrow().get(&number) {
+            return known.clone();
+        }
+        let path: Option<Rc<str>> = self.path_of(found, number).map(Rc::from);
+        *fresh += 64 + path.as_ref().map_or(0, |p| p.len());
+        found.paths.borrow_mut().insert(number, path.clone());
+        path
     }
 
     fn function_at(&self, found: &Rc<Found<'f>>, at: UnitOffset, fresh: &mut usize) -> Rc<Function> {

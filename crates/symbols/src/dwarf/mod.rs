@@ -80,6 +80,9 @@ struct Found<'f> {
     /// What was inlined into functions, by their entries.
     calls: RefCell<HashMap<UnitOffset, Rc<Function>>>,
     lines: OnceCell<Lines>,
+    /// Names of functions by their entries, and paths of files by their numbers.
+    names: RefCell<HashMap<UnitOffset, Option<Rc<str>>>>,
+    paths: RefCell<HashMap<u64, Option<Rc<str>>>>,
 }
 
 /// An entry and the unit that it is in.
@@ -179,7 +182,8 @@ impl<'f> Debug<'f> {
             _ => None,
         });
         let (functions, extents, lines) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Some(Rc::new(Found { unit, language, functions, extents, calls: RefCell::default(), lines }))
+        let (names, paths) = (RefCell::default(), RefCell::default());
+        Some(Rc::new(Found { unit, language, functions, extents, calls: RefCell::default(), lines, names, paths }))
     }
 
     /// The unit whose header is there.
