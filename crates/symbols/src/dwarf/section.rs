@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Bytes of a page, and how many pages are kept.
 const PAGE: usize = 16 << 10;
-const PAGES: usize = 1024;
+const PAGES: usize = 2048;
 /// How many bytes of a file are looked at, all in all, some of them again and again.
 pub const WORK: u64 = 1 << 30;
 
