@@ -19,8 +19,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 
-/// `O_NONBLOCK` and `O_CLOEXEC` of x86-64 and aarch64: a pipe does not make open(2) wait.
-const OPEN_FLAGS: i32 = 0o4000 | 0o2000000;
+/// `O_NONBLOCK` and `O_NOCTTY` of x86-64 and aarch64: a pipe does not make open(2) wait.
+const OPEN_FLAGS: i32 = 0o4000 | 0o400;
 /// Where distributions put debug information.
 const SYSTEM: &str = "/usr/lib/debug";
 /// The largest file whose CRC is computed, and pack that is read.
@@ -107,8 +107,12 @@ fn by_build_id(directory: &Path, id: &[u8]) -> Vec<PathBuf> {
     ]
 }
 
-/// Opens a regular file.
+/// Opens a regular file. Of a device even opening may have effects, so that it is looked at before, and, because it may have been
+/// replaced since, after.
 fn open(path: &Path) -> io::Result<File> {
+    if !path.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     let file = OpenOptions::new().read(true).custom_flags(OPEN_FLAGS).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());

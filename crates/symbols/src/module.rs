@@ -162,8 +162,8 @@ impl Module {
         }
         let by_source = out.last().and_then(|c| c.function.clone());
         if let Some(named) = self.symbols().find(address, by_source.as_deref()) {
-            // A label of the assembler knows less than its source.
-            let function = match by_source.filter(|_| !named.sized) {
+            // A label of the assembler knows less than its source; a number that a linker has added means nothing.
+            let function = match by_source.filter(|name| !named.sized || is_numbered(&named.name, name)) {
                 Some(name) => name,
                 None => named.name.into(),
             };
@@ -311,6 +311,28 @@ impl Module {
     }
 }
 
+/// Whether a symbol is a name with a number behind it, by which optimisers of whole programs tell local functions apart.
+fn is_numbered(symbol: &str, name: &str) -> bool {
+    let Some(rest) = symbol.strip_prefix(name) else { return false };
+    let number = [".llvm.", ".lto_priv.", "."].iter().find_map(|mark| rest.strip_prefix(mark));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
 fn is_shared(file: &OpenFile, link: &SharedLink) -> bool {
     build_id::of(&*file.bytes).as_ref() == Some(&link.build_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_numbered;
+
+    #[test]
+    fn numbers_of_optimisers_are_no_part_of_names() {
+        for symbol in ["f.3599", "f.llvm.12", "f.lto_priv.0"] {
+            assert!(is_numbered(symbol, "f"), "{symbol}");
+        }
+        for symbol in ["f", "f.", "f.cold", "f.constprop.0", "ff.1", "g.1"] {
+            assert!(!is_numbered(symbol, "f"), "{symbol}");
+        }
+    }
 }

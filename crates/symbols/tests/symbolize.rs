@@ -150,12 +150,14 @@ fn sample(path: &Path, most: usize, wanted: impl Fn(&str) -> bool) -> Vec<u64> {
 }
 
 /// Whether frames are equal, apart from two habits of addr2line: where there is no line it gives the name that the symbol table has for the
-/// object file (and `<artificial>` for the first file of a unit that LTO has made, binutils 2.40); and a function whose debug information lacks the linker's name has the source's, or that of the function that holds it.
+/// object file (and `<artificial>` for the first file of a unit that LTO has made, binutils 2.40); and a function whose debug information lacks the linker's name has the source's without
+/// scopes, or that of the function that holds it.
 fn is_equal(found: &[Shown], want: &[Shown]) -> bool {
     let outermost = want.last().map(|w| &w.0);
     let is_mangled = |n: &str| n.starts_with("_Z");
     let is_equal = |(f, w): (&Shown, &Shown)| {
-        let habit = Some(&w.0) == outermost && (is_mangled(&f.0) != is_mangled(&w.0));
+        let habit =
+            Some(&w.0) == outermost && (is_mangled(&f.0) != is_mangled(&w.0)) || f.0.ends_with(&format!("::{}", w.0));
         (plain(&f.0) == plain(&w.0) || habit)
             && f.2 == w.2
             && (f.1 == w.1 || f.1 == "??" && f.2 == 0 || w.1 == "<artificial>")
@@ -534,4 +536,85 @@ fn addresses_of_a_process_are_resolved() {
     let mut other = Symbolizer::new(Finder::new());
     other.set_kernel_pack(symbols::pack::Pack::parse(&pack).unwrap());
     assert_eq!(other.kernel_frames(0xffff_ffff_8100_0014), [frame]);
+}
+
+/// A program in place of `debuginfod-find`, which has the file of one build id.
+#[test]
+fn debuginfod_is_asked_when_that_is_wanted() {
+    use symbols::finder::{Debuginfod, DebuginfodError};
+    let Some(p) = stripped("debuginfod", &["-Wl,--build-id"]) else { return };
+    let identity = Identity::new(&p.stripped, &p.build_id);
+    let there = p.dir.join("downloaded");
+    fs::rename(&p.debug, &there).unwrap();
+    let script = format!(
+        "#!/bin/sh\n[ \"$DEBUGINFOD_URLS\" = 'http://localhost:1 x' ] && [ \"$1 $2\" = 'debuginfo {}' ] || exit 1\necho {}\n",
+        identity.hex(),
+        text(&there)
+    );
+    let path = format!("relative:/nonexistent:{}", text(&p.dir));
+    assert_eq!(Debuginfod::new("http://localhost:1", &path).unwrap_err(), DebuginfodError::NoProgram);
+    p.dir.write("debuginfod-find", script.as_bytes());
+    testkit::open_to_all(&p.dir.join("debuginfod-find"), 0o755);
+    assert_eq!(Debuginfod::new(" ", &path).unwrap_err(), DebuginfodError::NoServer);
+    let want = all_frames(&p.whole, of_file(&p.whole));
+    assert!(all_frames(&p.whole, of(Finder::new(), &identity)) != want);
+    let finder = |servers| Finder::new().debuginfod(Debuginfod::new(servers, &path).unwrap());
+    assert!(all_frames(&p.whole, of(finder("http://localhost:1 x"), &identity)) == want);
+    // It fails, or has something else.
+    assert!(all_frames(&p.whole, of(finder("http://localhost:2"), &identity)) != want);
+    fs::copy("/bin/sh", &there).unwrap();
+    assert!(all_frames(&p.whole, of(finder("http://localhost:1 x"), &identity)) != want);
+}
+
+/// Paths of a trace may name anything.
+#[test]
+fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+    use symbols::files::{Files, Stamp};
+    let dir = Scratch::new("odd");
+    let pipe = dir.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [
+        pipe.as_path(),
+        Path::new("/dev/zero"),
+        Path::new("/"),
+        Path::new("/dev/tty"),
+        Path::new("relative"),
+        Path::new(""),
+    ] {
+        assert!(Finder::new().program(&Identity::new(path, &[])).is_none(), "{path:?}");
+        let finder = Finder::new().directory(&*dir).directory("/");
+        assert!(finder.debug(&Identity::new(path, &[1; 20]), None).is_none(), "{path:?}");
+    }
+    dir.write("file", b"\x7fELF");
+    let path = dir.join("file");
+    let stamp = symbols::finder::stamp_of(&fs::File::open(&path).unwrap()).unwrap();
+    let of = |stamp: Stamp| Finder::new().program(&Identity { stamp: Some(stamp), ..Identity::new(&path, &[]) });
+    assert!(of(stamp).is_some());
+    assert!(of(Stamp { size: 5, ..stamp }).is_none() && of(Stamp { modified: stamp.modified - 1, ..stamp }).is_none());
+}
+
+/// The table of this machine's kernel.
+#[test]
+fn every_function_of_this_kernel_is_found() {
+    use symbols::kallsyms::{Kallsyms, KallsymsError};
+    let Ok(text) = fs::read("/proc/kallsyms") else { return testkit::skip("kernel:kallsyms", "no /proc/kallsyms") };
+    let table = match Kallsyms::parse(&text) {
+        Err(KallsymsError::Hidden) => return testkit::skip("root", "addresses of the kernel are hidden"),
+        other => other.unwrap(),
+    };
+    let mut names: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+    let text = String::from_utf8(text).unwrap();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        if matches!(words[1], "t" | "T" | "w" | "W") {
+            names.entry(u64::from_str_radix(words[0], 16).unwrap()).or_default().insert(words[2]);
+        }
+    }
+    assert!(names.len() > 10_000);
+    for (address, names) in names.range(1 << 63..) {
+        let found = table.find(*address).unwrap_or_else(|| panic!("{address:#x} {names:?}"));
+        assert!(found.start == *address && names.contains(found.name), "{address:#x} {found:?}, not {names:?}");
+    }
+    let (start, end) = table.text().unwrap();
+    assert!(start < end && table.find(start).is_some());
 }

@@ -9,6 +9,7 @@
 //!
 //! No recursion: entries nest as deep as a hostile file has bytes.
 
+use super::scopes::has_scopes;
 use super::{Debug, Die, Found};
 use gimli::{AttributeValue, UnitOffset, constants as c};
 use std::rc::Rc;
@@ -258,9 +259,9 @@ impl<'f> Debug<'f> {
         Some(function.sorted())
     }
 
-    /// A function's name as the linker knows it, else as its source has it.
+    /// A function's name as the linker knows it, else as its source has it, with its scopes.
     fn function_name(&self, die: &Die<'f>) -> Option<String> {
-        let mut name = None;
+        let (mut name, language) = (None, die.found.language);
         let mut die = die.clone();
         // The file that `die` is in.
         let mut debug = self;
@@ -269,28 +270,34 @@ impl<'f> Debug<'f> {
             if !debug.source.spend_attributes(entry.attrs().len()) {
                 return name;
             }
-            let linkage =
-                entry.attr_value(c::DW_AT_linkage_name).or_else(|| entry.attr_value(c::DW_AT_MIPS_linkage_name));
+            let attribute = |name| entry.attr_value(name);
+            let linkage = attribute(c::DW_AT_linkage_name).or_else(|| attribute(c::DW_AT_MIPS_linkage_name));
             if let Some(text) = linkage.and_then(|value| debug.text(&die.found.unit, Some(value))) {
                 return Some(text);
             }
             if name.is_none() {
-                name = debug.text(&die.found.unit, entry.attr_value(c::DW_AT_name));
+                name = debug.text(&die.found.unit, attribute(c::DW_AT_name));
             }
-            let value = entry.attr_value(c::DW_AT_abstract_origin).or_else(|| entry.attr_value(c::DW_AT_specification));
-            let Some(value) = value else { return name };
-            let next = match value {
-                AttributeValue::DebugInfoRefSup(at) => {
-                    let Some(other) = debug.supplementary.as_deref() else { return name };
+            let origin = attribute(c::DW_AT_abstract_origin).or_else(|| attribute(c::DW_AT_specification));
+            let next = match origin {
+                Some(AttributeValue::DebugInfoRefSup(at)) => debug.supplementary.as_deref().and_then(|other| {
                     debug = other;
                     debug.refer(&die.found, &AttributeValue::DebugInfoRef(at))
-                }
-                value => debug.refer(&die.found, &value),
+                }),
+                Some(value) => debug.refer(&die.found, &value),
+                None => None,
             };
-            let Some(next) = next else { return name };
-            die = next;
+            match next {
+                Some(next) => die = next,
+                None => break,
+            }
         }
-        name
+        // Where it is declared, its scopes are. What dwz has moved has no language.
+        let name = name.filter(|n| !n.is_empty())?;
+        match has_scopes(language) {
+            true => Some(debug.scope_of(&die) + &name),
+            false => Some(name),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod inflated;
 mod inlined;
 mod lines;
 mod prototype;
+mod scopes;
 pub mod section;
 mod types;
 
@@ -32,6 +33,7 @@ use gimli::{
 };
 use inflated::Inflated;
 use lines::Lines;
+use scopes::Scopes;
 use section::{Bytes, Source};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -80,6 +82,7 @@ struct Found<'f> {
     /// What was inlined into functions, by their entries.
     calls: RefCell<HashMap<UnitOffset, Rc<Function>>>,
     lines: OnceCell<Lines>,
+    scopes: OnceCell<Scopes>,
     /// Names of functions by their entries, and paths of files by their numbers.
     names: RefCell<HashMap<UnitOffset, Option<Rc<str>>>>,
     paths: RefCell<HashMap<u64, Option<Rc<str>>>>,
@@ -182,8 +185,9 @@ impl<'f> Debug<'f> {
             _ => None,
         });
         let (functions, extents, lines) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        let (names, paths) = (RefCell::default(), RefCell::default());
-        Some(Rc::new(Found { unit, language, functions, extents, calls: RefCell::default(), lines, names, paths }))
+        let (names, paths, calls) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let scopes = OnceCell::new();
+        Some(Rc::new(Found { unit, language, functions, extents, calls, lines, scopes, names, paths }))
     }
 
     /// The unit whose header is there.
