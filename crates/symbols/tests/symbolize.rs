@@ -593,6 +593,36 @@ fn only_regular_files_are_opened_and_nothing_is_waited_for() {
     assert!(of(Stamp { size: 5, ..stamp }).is_none() && of(Stamp { modified: stamp.modified - 1, ..stamp }).is_none());
 }
 
+/// Libraries that nobody here has made.
+#[test]
+fn functions_of_libraries_are_those_of_nm() {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let libraries: BTreeSet<&str> =
+        maps.lines().filter_map(|l| l.split_ascii_whitespace().nth(5)).filter(|p| p.contains(".so")).collect();
+    assert!(!libraries.is_empty());
+    for path in libraries {
+        let Some(out) = run("nm", &["-D", "-S", "--defined-only", path], "") else { return };
+        let mut names: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+        for line in out.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            if let [address, _, "T" | "W" | "i", name] = words[..] {
+                let name = name.split('@').next().unwrap();
+                names.entry(u64::from_str_radix(address, 16).unwrap()).or_default().insert(name);
+            }
+        }
+        // Without what /usr/lib/debug may have.
+        let (mut s, id) = of(Finder::new().without_system().directory("/"), &Identity::new(path, &[]));
+        for (address, names) in &names {
+            let frame = s.frames(id, *address).last().unwrap();
+            assert!(
+                names.contains(&*frame.function) && frame.offset == 0,
+                "{path} {address:#x}: {frame:?}, not {names:?}"
+            );
+        }
+        assert!(names.len() > 5, "{path}");
+    }
+}
+
 /// The table of this machine's kernel.
 #[test]
 fn every_function_of_this_kernel_is_found() {

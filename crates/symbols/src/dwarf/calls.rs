@@ -20,6 +20,10 @@ const MAX_CALLS: usize = 1 << 20;
 /// Ranges that are looked at for one address: damaged files let them overlap.
 const MAX_OVERLAPS: usize = 64;
 
+/// Work for an address, on average, and that all of them have besides: much of it is done once for a unit.
+const PER_ADDRESS: u64 = 16 << 20;
+pub(super) const CREDIT: u64 = 8 << 30;
+
 /// A function that an address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -95,12 +99,15 @@ impl<'f> Debug<'f> {
         out.len() > from
     }
 
-    /// Begins to count the work anew: each address may cost as much as [`super::section::WORK`]. Returns whether all of it was done.
+    /// Counts the work for an address. There is so much for one ([`super::section::WORK`]), and on average so much for each
+    /// ([`PER_ADDRESS`]). Returns whether it was more.
     pub fn restart(&self) -> bool {
         let spent = self.source.is_spent();
-        self.source.restart();
-        let other = self.supplementary.as_ref().is_some_and(|s| s.restart());
-        spent || other
+        let other = self.supplementary.as_ref().map_or((false, 0), |s| (s.source.is_spent(), s.source.restart()));
+        let work = self.source.restart().saturating_add(other.1);
+        let left = self.credit.get().saturating_add(PER_ADDRESS).checked_sub(work);
+        self.credit.set(left.unwrap_or(0));
+        spent || other.0 || left.is_none()
     }
 
     fn name_at(&self, found: &Rc<Found<'f>>, at: UnitOffset, fresh: &mut usize) -> Option<Rc<str>> {

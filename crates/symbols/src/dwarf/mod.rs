@@ -61,6 +61,8 @@ pub struct Debug<'f> {
     supplementary: Option<Box<Debug<'f>>>,
     /// Bytes, about, of `units`.
     kept: Cell<usize>,
+    /// Work that is left for addresses.
+    credit: Cell<u64>,
     abbreviations: RefCell<HashMap<usize, Arc<Abbreviations>>>,
     units: RefCell<HashMap<usize, Rc<Found<'f>>>>,
     /// Where every unit begins, in order.
@@ -139,6 +141,7 @@ impl<'f> Debug<'f> {
             source,
             supplementary: supplementary.map(Box::new),
             kept: Cell::new(0),
+            credit: Cell::new(calls::CREDIT),
             abbreviations: RefCell::default(),
             units: RefCell::default(),
             headers: OnceCell::new(),
