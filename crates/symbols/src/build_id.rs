@@ -1,10 +1,12 @@
-//! The build id of an ELF file: the note `GNU`, type 3, of a segment `PT_NOTE`. Files of 32 and 64 bits, of either byte order.
+//! The build id of an ELF file: the note `GNU`, type 3, of a segment `PT_NOTE`. Files of 32 and 64 bits, of either byte order. A file
+//! without segments, as dwz makes, has it in a section.
 //!
 //! ```text
 //!  note: u32 length of the name │ u32 length of the description │ u32 type │ name, padded │ description, padded
 //! ```
 
 use crate::ReadAt;
+use crate::headers::{Headers, read_bytes};
 
 /// `PT_NOTE`.
 const PT_NOTE: u64 = 4;
@@ -72,7 +74,16 @@ pub fn of(file: &(impl ReadAt + ?Sized)) -> Option<Vec<u8>> {
             return Some(id.to_vec());
         }
     }
-    None
+    if count > 0 { None } else { in_sections(file, n) }
+}
+
+fn in_sections(file: &(impl ReadAt + ?Sized), n: Numbers) -> Option<Vec<u8>> {
+    /// `SHT_NOTE`.
+    const NOTE: u32 = 7;
+    let headers = Headers::read(file)?;
+    let notes = headers.sections.iter().filter(|s| s.kind == NOTE && s.size <= MAX_NOTES).take(MAX_HEADERS as usize);
+    let mut found = notes.filter_map(|s| Some(in_notes(&read_bytes(file, s.offset, s.size)?, 4, n)?.to_vec()));
+    found.next()
 }
 
 fn in_notes(mut notes: &[u8], align: usize, n: Numbers) -> Option<&[u8]> {

@@ -3,11 +3,24 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 
 /// Bytes at an offset: of a file, or of memory.
 pub trait ReadAt {
     /// Fills `buf` from `offset`; an error where the bytes end before.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for &T {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        (**self).read_at(offset, buf)
+    }
+}
+
+impl<T: ReadAt + ?Sized> ReadAt for Rc<T> {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        (**self).read_at(offset, buf)
+    }
 }
 
 impl ReadAt for [u8] {

@@ -6,25 +6,36 @@
 //!  entry ─► DW_AT_abstract_origin, DW_AT_specification ─► parameters and types ─► abi: which registers
 //! ```
 //!
-//! Only what one function takes is read ([`section`]). Compressed sections and split files are not. A damaged file gives less.
+//! Only what one function takes is read ([`section`]); sections compressed with zlib are inflated when they are first needed. Split
+//! files (`.dwo`) are not read. A damaged file says less.
 
 mod abi;
+mod calls;
+mod inflated;
 mod inlined;
+mod lines;
 mod prototype;
+mod scopes;
 pub mod section;
 mod types;
 
+pub use calls::Call;
 pub use inlined::Inlined;
 pub use prototype::{Parameter, Prototype, Where};
 pub use types::{Kind, TypeInfo};
 
+use crate::headers::Headers;
 use crate::{Elf, ReadAt};
+use calls::Function;
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrevOffset, DebugInfoOffset, DebugTypeSignature, DwAt, Dwarf, Reader,
     UnitHeader, UnitOffset, UnitType, constants as c,
 };
+use inflated::Inflated;
+use lines::Lines;
+use scopes::Scopes;
 use section::{Bytes, Source};
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,11 +49,20 @@ const MAX_NAME: usize = 4096;
 /// The most units of a file, and entries that one refers to by the next.
 const MAX_UNITS: usize = 1 << 18;
 const MAX_HOPS: usize = 8;
+/// How many bytes, about, of what was found in units are kept; and how much one unit takes at least.
+const MAX_KEPT: usize = 96 << 20;
+const UNIT: usize = 16 << 10;
 
 /// The debug information of a file.
 pub struct Debug<'f> {
     dwarf: Dwarf<Bytes<'f>>,
     source: Rc<Source<'f>>,
+    /// What several files share (`.gnu_debugaltlink`, made by dwz).
+    supplementary: Option<Box<Debug<'f>>>,
+    /// Bytes, about, of `units`.
+    kept: Cell<usize>,
+    /// Work that is left for addresses.
+    credit: Cell<u64>,
     abbreviations: RefCell<HashMap<usize, Arc<Abbreviations>>>,
     units: RefCell<HashMap<usize, Rc<Found<'f>>>>,
     /// Where every unit begins, in order.
@@ -59,6 +79,15 @@ struct Found<'f> {
     language: Option<c::DwLang>,
     /// Addresses of functions, and where their entries are.
     functions: OnceCell<HashMap<u64, UnitOffset>>,
+    /// Where the code of functions lies, sorted: from, to, entry.
+    extents: OnceCell<Vec<(u64, u64, UnitOffset)>>,
+    /// What was inlined into functions, by their entries.
+    calls: RefCell<HashMap<UnitOffset, Rc<Function>>>,
+    lines: OnceCell<Lines>,
+    scopes: OnceCell<Scopes>,
+    /// Names of functions by their entries, and paths of files by their numbers.
+    names: RefCell<HashMap<UnitOffset, Option<Rc<str>>>>,
+    paths: RefCell<HashMap<u64, Option<Rc<str>>>>,
 }
 
 /// An entry and the unit that it is in.
@@ -71,24 +100,66 @@ struct Die<'f> {
 impl<'f> Debug<'f> {
     /// Of a file whose tables are `elf`; none without debug information that can be read.
     pub fn open(elf: &Elf, file: &'f dyn ReadAt) -> Option<Debug<'f>> {
-        let usable = |name: &str| elf.section(name).filter(|s| s.size > 0 && !s.compressed);
+        let sections = elf.sections().map(|s| (s.name.as_str(), s.offset, s.size, s.compressed));
+        Debug::of_sections(sections.collect(), Rc::new(file), None)
+    }
+
+    /// Of a file whose headers are `headers`, with what it shares with other files.
+    pub fn of(headers: &Headers, file: Rc<dyn ReadAt + 'f>, supplementary: Option<Debug<'f>>) -> Option<Debug<'f>> {
+        let sections = headers.sections.iter().map(|s| (s.name.as_str(), s.offset, s.size, s.compressed));
+        Debug::of_sections(sections.collect(), file, supplementary)
+    }
+
+    /// Of sections by name: offset in the file, bytes, whether they are compressed.
+    fn of_sections(
+        sections: Vec<(&str, u64, u64, bool)>,
+        file: Rc<dyn ReadAt + 'f>,
+        supplementary: Option<Debug<'f>>,
+    ) -> Option<Debug<'f>> {
+        let usable = |name: &str| sections.iter().find(|s| s.0 == name && s.2 > 0);
         usable(".debug_info")?;
-        let end = elf.sections().map(|s| s.offset.saturating_add(s.size)).max()?;
-        let source = Source::new(file, end);
+        let end = sections.iter().map(|s| s.1.saturating_add(s.2)).max()?;
+        let source = Source::new(Rc::clone(&file), end);
         let load = |id: gimli::SectionId| -> Result<Bytes<'f>, gimli::Error> {
-            let (from, len) = usable(id.name()).map_or((0, 0), |s| (s.offset, s.size as usize));
-            Ok(Bytes::new(&source, from, len))
+            Ok(match usable(id.name()) {
+                Some((_, from, size, true)) => {
+                    let inflated = Inflated::new(Rc::clone(&file), *from, *size);
+                    let size = inflated.size();
+                    Bytes::new(&source.beside(inflated, size), 0, size as usize)
+                }
+                Some((_, from, size, false)) => Bytes::new(&source, *from, *size as usize),
+                None => Bytes::new(&source, 0, 0),
+            })
         };
-        let dwarf = Dwarf::load(load).ok()?;
+        let mut dwarf = Dwarf::load(load).ok()?;
+        if let Some(other) = &supplementary {
+            let share = |id: gimli::SectionId| -> Result<Bytes<'f>, gimli::Error> { Ok(other.section(id)) };
+            dwarf.load_sup(share).ok()?;
+        }
         Some(Debug {
             dwarf,
             source,
+            supplementary: supplementary.map(Box::new),
+            kept: Cell::new(0),
+            credit: Cell::new(calls::CREDIT),
             abbreviations: RefCell::default(),
             units: RefCell::default(),
             headers: OnceCell::new(),
             ranges: OnceCell::new(),
             signatures: OnceCell::new(),
         })
+    }
+
+    /// The bytes of a section that dwz lets several files share.
+    fn section(&self, id: gimli::SectionId) -> Bytes<'f> {
+        use gimli::Section;
+        match id {
+            gimli::SectionId::DebugInfo => self.dwarf.debug_info.reader().clone(),
+            gimli::SectionId::DebugAbbrev => self.dwarf.debug_abbrev.reader().clone(),
+            gimli::SectionId::DebugStr => self.dwarf.debug_str.reader().clone(),
+            gimli::SectionId::DebugLine => self.dwarf.debug_line.reader().clone(),
+            _ => Bytes::new(&self.source, 0, 0),
+        }
     }
 
     /// The bytes of text at an attribute.
@@ -116,7 +187,10 @@ impl<'f> Debug<'f> {
             AttributeValue::Language(l) => Some(l),
             _ => None,
         });
-        Some(Rc::new(Found { unit, language, functions: OnceCell::new() }))
+        let (functions, extents, lines) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        let (names, paths, calls) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let scopes = OnceCell::new();
+        Some(Rc::new(Found { unit, language, functions, extents, calls, lines, scopes, names, paths }))
     }
 
     /// The unit whose header is there.
@@ -125,12 +199,19 @@ impl<'f> Debug<'f> {
             return Some(Rc::clone(known));
         }
         let found = self.parse_unit(self.dwarf.unit_header(DebugInfoOffset(at)).ok()?)?;
-        let mut units = self.units.borrow_mut();
-        if units.len() >= 256 {
-            units.clear();
-        }
-        units.insert(at, Rc::clone(&found));
+        self.keep(UNIT);
+        self.units.borrow_mut().insert(at, Rc::clone(&found));
         Some(found)
+    }
+
+    /// Counts bytes that are kept with a unit. Where there are too many, all units are forgotten.
+    fn keep(&self, bytes: usize) {
+        self.kept.set(self.kept.get() + bytes);
+        if self.kept.get() > MAX_KEPT {
+            self.kept.set(0);
+            self.units.borrow_mut().clear();
+            self.abbreviations.borrow_mut().clear();
+        }
     }
 
     fn headers(&self) -> &[usize] {
@@ -150,12 +231,12 @@ impl<'f> Debug<'f> {
     fn unit_of(&self, address: u64) -> Option<Rc<Found<'f>>> {
         let ranges = self.ranges.get_or_init(|| self.all_ranges());
         let next = ranges.partition_point(|r| r.0 <= address);
-        // Ranges overlap only in damaged files; only a few earlier ones are checked.
+        // Ranges overlap only in damaged files; few of those in front are looked at.
         let found = ranges[..next].iter().rev().take(16).find(|r| address < r.1)?;
         self.unit(found.2)
     }
 
-    /// The ranges of `.debug_aranges`; of units that it lacks, those in the units themselves.
+    /// What `.debug_aranges` says, and of units that it leaves out what they say themselves.
     fn all_ranges(&self) -> Vec<(u64, u64, usize)> {
         let mut all = Vec::new();
         let mut told = std::collections::HashSet::new();
@@ -175,6 +256,10 @@ impl<'f> Debug<'f> {
             let Ok(mut ranges) = self.dwarf.unit_ranges(&found.unit) else { continue };
             while let Ok(Some(range)) = ranges.next() {
                 all.push((range.begin, range.end, *at));
+            }
+            // One table for each unit: what looks at every unit keeps none.
+            if self.abbreviations.borrow().len() > 256 {
+                self.abbreviations.borrow_mut().clear();
             }
         }
         all.retain(|r| r.0 < r.1);
@@ -274,7 +359,7 @@ impl<'f> Die<'f> {
 }
 
 impl<'f> Debug<'f> {
-    /// An attribute of an entry, or of the entry that it refers to, and the unit that it is in.
+    /// An attribute of an entry, or of the one that it stands for, and the unit that it is in.
     fn attribute(&self, die: &Die<'f>, name: DwAt) -> Option<(Value<'f>, Rc<Found<'f>>)> {
         let mut die = die.clone();
         for _ in 0..MAX_HOPS {

@@ -16,23 +16,38 @@ use std::rc::Rc;
 
 /// Bytes of a page, and how many pages are kept.
 const PAGE: usize = 16 << 10;
-const PAGES: usize = 1024;
-/// How many bytes of a file are read in all, repeated reads included.
+const PAGES: usize = 2048;
+/// How many bytes of a file are looked at, all in all, some of them again and again.
 pub const WORK: u64 = 1 << 30;
 
 /// A file, and what was read of it.
 pub struct Source<'f> {
-    file: &'f dyn ReadAt,
+    file: Box<dyn ReadAt + 'f>,
     /// Bytes of the file.
     end: u64,
     pages: RefCell<HashMap<u64, Rc<Vec<u8>>>>,
-    work: Cell<u64>,
+    work: Rc<Cell<u64>>,
 }
 
 impl<'f> Source<'f> {
-    /// Of a file that ends at or after `end`.
-    pub fn new(file: &'f dyn ReadAt, end: u64) -> Rc<Source<'f>> {
-        Rc::new(Source { file, end, pages: RefCell::default(), work: Cell::new(0) })
+    /// Of a file that ends at `end`, or behind it.
+    pub fn new(file: impl ReadAt + 'f, end: u64) -> Rc<Source<'f>> {
+        Rc::new(Source { file: Box::new(file), end, pages: RefCell::default(), work: Rc::default() })
+    }
+
+    /// Of other bytes, whose work is counted together with this one's.
+    pub fn beside(&self, file: impl ReadAt + 'f, end: u64) -> Rc<Source<'f>> {
+        Rc::new(Source { file: Box::new(file), end, pages: RefCell::default(), work: Rc::clone(&self.work) })
+    }
+
+    /// Begins to count anew; returns the work so far.
+    pub fn restart(&self) -> u64 {
+        self.work.replace(0)
+    }
+
+    /// Whether all work that is allowed was done.
+    pub fn is_spent(&self) -> bool {
+        self.work.get() > WORK
     }
 
     /// Counts work; whether there may be more.

@@ -1,0 +1,82 @@
+//! Where the bytes of modules come from. A [`Files`] is asked; this crate has one, [`crate::finder::Finder`], and the owner of a running
+//! process may have a better one, which opens what is mapped.
+
+use crate::ReadAt;
+use crate::debug_link::{DebugLink, SharedLink};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The time and size of a file, which tell apart versions of it that have no build id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// Bytes.
+    pub size: u64,
+    /// When its bytes were last changed, ns since 1970.
+    pub modified: i64,
+}
+
+/// What is known of a file that a process has mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Its path as the process, or the kernel, has it; `[vdso]`.
+    pub path: PathBuf,
+    /// Its build id; empty where it has none, or nobody knows.
+    pub build_id: Vec<u8>,
+    /// What it was when it was mapped, where that is known. It counts only where there is no build id.
+    pub stamp: Option<Stamp>,
+}
+
+impl Identity {
+    /// Of a path with a build id, which may be empty.
+    pub fn new(path: impl Into<PathBuf>, build_id: &[u8]) -> Identity {
+        Identity { path: path.into(), build_id: build_id.to_vec(), stamp: None }
+    }
+
+    /// The build id in hexadecimal.
+    pub fn hex(&self) -> String {
+        hex(&self.build_id)
+    }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, b| {
+        let _ = write!(text, "{b:02x}");
+        text
+    })
+}
+
+/// A file that is open.
+#[derive(Clone)]
+pub struct OpenFile {
+    /// Where it was found.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: Rc<dyn ReadAt>,
+}
+
+/// Opens files for a [`crate::symbolizer::Symbolizer`]. Whoever implements it decides which paths are opened, with whose rights; the
+/// symbolizer compares build ids again.
+pub trait Files {
+    /// The file that was mapped.
+    fn program(&self, wanted: &Identity) -> Option<OpenFile>;
+
+    /// The file with the debug information of a file that has none, which may name it.
+    fn debug(&self, wanted: &Identity, link: Option<&DebugLink>) -> Option<OpenFile> {
+        let _ = (wanted, link);
+        None
+    }
+
+    /// The file that the file at `by` shares with others.
+    fn shared(&self, link: &SharedLink, by: &Path) -> Option<OpenFile> {
+        let _ = (link, by);
+        None
+    }
+
+    /// What was packed for it ([`crate::pack`]).
+    fn pack(&self, wanted: &Identity) -> Option<Vec<u8>> {
+        let _ = wanted;
+        None
+    }
+}
