@@ -53,7 +53,7 @@ fn by_change(points: f64, most: f64) -> String {
     }
     // The square root shows small changes beside a large one.
     let strength = (points.abs() / most).min(1.0).sqrt();
-    let faded = 235 - (strength * 145.0) as u32;
+    let faded = 235 - (strength * 115.0) as u32;
     if points > 0.0 { format!("rgb(255,{faded},{faded})") } else { format!("rgb({faded},{faded},255)") }
 }
 

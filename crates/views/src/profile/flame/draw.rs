@@ -2,7 +2,7 @@
 
 use super::MAX_FRAMES;
 use super::colour::{Colours, LEGEND};
-use crate::profile::name::{shortened, xml};
+use crate::profile::name::{percent, shortened, xml};
 use crate::profile::tree::{Kind, Node, Tree};
 use std::fmt::Write;
 
@@ -14,6 +14,9 @@ const ROW: u32 = 17;
 const CHAR: f64 = 7.23;
 /// The most characters of a name.
 const MAX_NAME: usize = 1000;
+
+/// Names are not shortened to less: then a frame has none.
+const LEAST_LABEL: usize = 5;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -35,13 +38,20 @@ struct Placed {
     x: u64,
 }
 
+/// Nodes that are not drawn.
+struct LeftOut {
+    frames: usize,
+    /// The weight of the heaviest.
+    most: u64,
+}
+
 impl Picture<'_> {
     pub fn write(&self, tree: &Tree, out: &mut Vec<u8>) {
         let (placed, left_out) = place(tree);
         let levels = placed.iter().map(|p| tree.nodes[p.node].depth + 1).max().unwrap_or(0);
         let legend = self.legend(tree, &placed);
         // Title, notes, legend, and what the mouse is on.
-        let lines = self.notes.len() as u32 + u32::from(left_out > 0) + u32::from(!legend.is_empty());
+        let lines = self.notes.len() as u32 + u32::from(left_out.frames > 0) + u32::from(!legend.is_empty());
         let head = 34 + 16 * lines + 24;
         let height = head + levels * ROW + 10;
         let mut s = String::new();
@@ -56,7 +66,7 @@ impl Picture<'_> {
         for (n, p) in placed.iter().enumerate() {
             self.frame(tree, n, p, (head, levels), &mut s);
         }
-        self.head(left_out, &legend, head, &mut s);
+        self.head(tree, &left_out, &legend, head, &mut s);
         let _ = write!(s, "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n");
         out.extend_from_slice(s.as_bytes());
     }
@@ -92,7 +102,7 @@ impl Picture<'_> {
             y + 12
         );
         let room = ((width - 7.0) / CHAR) as usize;
-        if room >= 3 {
+        if room >= LEAST_LABEL || name.chars().count() <= room {
             xml(&shortened(&name, room), s);
         }
         s.push_str("</text></g>\n");
@@ -118,8 +128,17 @@ impl Picture<'_> {
         all
     }
 
+    fn not_drawn(&self, tree: &Tree, left_out: &LeftOut) -> Option<String> {
+        let share = percent(left_out.most, tree.nodes[0].total);
+        match left_out.frames {
+            0 => None,
+            1 => Some(format!("1 frame, {share} of the whole, is not drawn")),
+            n => Some(format!("{n} frames, each at most {share} of the whole, are not drawn")),
+        }
+    }
+
     /// The heading: above the frames also where the page is scrolled.
-    fn head(&self, left_out: usize, legend: &[(&str, &str, bool)], head: u32, s: &mut String) {
+    fn head(&self, tree: &Tree, left_out: &LeftOut, legend: &[(&str, &str, bool)], head: u32, s: &mut String) {
         let _ = write!(
             s,
             "<g id=\"head\"><rect id=\"back\" width=\"{WIDTH}\" height=\"{}\" fill=\"#fff\"/>\
@@ -130,11 +149,7 @@ impl Picture<'_> {
         s.push_str("</text>\n");
         let mut y = 42;
         let mut notes = self.notes.clone();
-        match left_out {
-            0 => {}
-            1 => notes.push("1 frame is too narrow to be drawn".to_owned()),
-            n => notes.push(format!("{n} frames are too narrow to be drawn")),
-        }
+        notes.extend(self.not_drawn(tree, left_out));
         for note in &notes {
             let _ = write!(s, "<text class=\"note\" x=\"{PAD}\" y=\"{y}\">");
             xml(note, s);
@@ -172,7 +187,7 @@ impl Picture<'_> {
 
 /// The nodes that are drawn, parents first, and how many are not. A child weighs no more than its parent, so a parent is drawn if its
 /// child is.
-fn place(tree: &Tree) -> (Vec<Placed>, usize) {
+fn place(tree: &Tree) -> (Vec<Placed>, LeftOut) {
     let mut weights: Vec<u64> = tree.nodes.iter().map(|n| n.total).filter(|&w| w > 0).collect();
     let present = weights.len();
     // The heaviest that is not drawn, and 0 where all are.
@@ -197,6 +212,6 @@ fn place(tree: &Tree) -> (Vec<Placed>, usize) {
         next[node] = begin[node];
         placed.push(Placed { node, x: begin[node] });
     }
-    let left_out = present.saturating_sub(placed.len());
+    let left_out = LeftOut { frames: present.saturating_sub(placed.len()), most: limit };
     (placed, left_out)
 }

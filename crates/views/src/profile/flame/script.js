@@ -15,7 +15,7 @@
   const short = (name, room) => {
     const chars = Array.from(name), size = c => c.codePointAt(0) >= 0x1100 ? 2 : 1;
     if (chars.reduce((n, c) => n + size(c), 0) <= room) return name;
-    if (room < 3) return '';
+    if (room < 5) return '';
     let head = '', tail = '', free = room - 2;
     for (let i = 0, j = chars.length - 1, front = true; i <= j; front = !front) {
       const c = front ? chars[i++] : chars[j--];
