@@ -53,7 +53,9 @@ impl Browser {
 
     fn run(&self, size: (u32, u32), file: &Path, arguments: &[&str]) -> String {
         let home = self.scratch.to_str().expect("UTF-8").to_owned();
-        let mut command = Command::new(self.program);
+        // No test waits for ever.
+        let mut command = Command::new("timeout");
+        command.args(["120", self.program]);
         command.args(["--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]);
         command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
         command.args([&format!("--window-size={},{}", size.0, size.1), &self.proxy]);
@@ -248,6 +250,16 @@ fn nothing_is_loaded_and_no_name_becomes_code() {
 }
 
 #[test]
+fn a_tall_flame_shows_its_root_and_its_heading_first() {
+    let Some(browser) = Browser::new() else { return };
+    let script = "addEventListener('load', () => { const y = n => Math.round(n.getBoundingClientRect().y);
+        const last = document.elementFromPoint(600, innerHeight - 20).parentNode;
+        r.at = [scrollY > 1000, y(document.getElementById('head')), name(last)]; });";
+    let r = browser.ask(&flame(&deep(), false), script);
+    assert_eq!((&r["errors"], &r["at"]), (&serde_json::json!([]), &serde_json::json!([true, 0, "all"])));
+}
+
+#[test]
 fn pictures() {
     let Some(browser) = Browser::new() else { return };
     browser.screenshot("usual", (1200, 400), &flame(&usual(), false));
@@ -255,10 +267,17 @@ fn pictures() {
     let mut out = Vec::new();
     Flame::default().write_difference(&usual(), &later(), &mut out);
     browser.screenshot("difference", (1200, 400), &String::from_utf8(out).expect("UTF-8"));
+    let used = "document.getElementById('query').value = 'alloc|insert';
+        document.getElementById('query').dispatchEvent(new Event('input'));
+        const main = document.querySelectorAll('.f')[4];
+        for (const e of ['click', 'mouseover']) main.firstChild.dispatchEvent(new MouseEvent(e, { bubbles: true }));";
+    let usual = flame(&usual(), false).replace("</svg>", &format!("<script>{used}</script></svg>"));
+    browser.screenshot("zoomed", (1200, 400), &usual);
     let mut few = Stacks::new(Unit::Nanoseconds);
     add(&mut few, "1500000 sh main wait");
     browser.screenshot("few", (1200, 300), &flame(&few, false));
-    browser.screenshot("deep", (1200, 900), &flame(&deep(), false));
+    // All of it: a picture of a page that is scrolled is empty.
+    browser.screenshot("deep", (1200, 3600), &flame(&deep(), false));
     browser.screenshot("deep-icicle", (1200, 900), &flame(&deep(), true));
 }
 

@@ -16,7 +16,7 @@ use super::{By, Unit, name};
 use colour::Colours;
 
 /// The most frames that are drawn.
-pub const MAX_FRAMES: usize = 20_000;
+pub const MAX_FRAMES: usize = 10_000;
 
 /// How the graph is drawn.
 #[derive(Clone, Debug, Default)]
