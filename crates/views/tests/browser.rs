@@ -223,7 +223,8 @@ fn nothing_is_loaded_and_no_name_becomes_code() {
     ];
     let long = "<http://example.com>".repeat(500);
     let names = || names.into_iter().chain([&*long]);
-    let frames: Vec<_> = names().map(|n| s.frame(&Frame { function: n, module: n, file: n, ..Frame::default() })).collect();
+    let frames: Vec<_> =
+        names().map(|n| s.frame(&Frame { function: n, module: n, file: n, ..Frame::default() })).collect();
     for (i, comm) in names().enumerate() {
         let (stack, labels) = (s.stack(&frames[i..]), s.labels(Labels { pid: 1, tid: 1, comm }));
         s.add(stack, labels, 1 << i, 0);
@@ -243,7 +244,8 @@ fn nothing_is_loaded_and_no_name_becomes_code() {
     assert_eq!(browser.requests.load(Ordering::Relaxed), 0);
 
     // The test notices what it looks for.
-    let bad = drawing.replacen("<style>", "<image href=\"http://example.com/1.png\" width=\"9\" height=\"9\"/><style>", 1);
+    let bad =
+        drawing.replacen("<style>", "<image href=\"http://example.com/1.png\" width=\"9\" height=\"9\"/><style>", 1);
     let r = browser.ask(&bad.replacen("'use strict';", "'use strict'; nothing();", 1), "");
     assert!(r["errors"].to_string().contains("nothing is not defined"), "{r}");
     assert!(browser.requests.load(Ordering::Relaxed) > 0);
@@ -269,7 +271,7 @@ fn pictures() {
     browser.screenshot("difference", (1200, 400), &String::from_utf8(out).expect("UTF-8"));
     let used = "document.getElementById('query').value = 'alloc|insert';
         document.getElementById('query').dispatchEvent(new Event('input'));
-        const main = document.querySelectorAll('.f')[4];
+        const main = Array.from(document.querySelectorAll('.f')).find(g => g.textContent.startsWith('main'));
         for (const e of ['click', 'mouseover']) main.firstChild.dispatchEvent(new MouseEvent(e, { bubbles: true }));";
     let usual = flame(&usual(), false).replace("</svg>", &format!("<script>{used}</script></svg>"));
     browser.screenshot("zoomed", (1200, 400), &usual);
@@ -291,7 +293,11 @@ fn deep() -> Stacks {
         let part = 20 + n % 150;
         for depth in 0..200 {
             let variant = if depth > part { n } else { depth / 7 % 3 };
-            text += &format!(" {}level_{depth}_{variant}@/usr/lib/lib{}.so", if depth > 190 { "k:" } else { "" }, depth / 20);
+            text += &format!(
+                " {}level_{depth}_{variant}@/usr/lib/lib{}.so",
+                if depth > 190 { "k:" } else { "" },
+                depth / 20
+            );
         }
         text.push('\n');
     }

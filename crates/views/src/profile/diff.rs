@@ -42,7 +42,7 @@ impl<'a> Diff<'a> {
     fn changes(&self) -> Vec<Change<'a>> {
         let mut all: HashMap<Key<'a>, Change<'a>> = HashMap::new();
         for (stacks, after) in [(self.before, false), (self.after, true)] {
-            let whole = stacks.total().weight;
+            let whole = stacks.kept();
             for f in functions(stacks) {
                 let change = all.entry(f.key).or_insert(Change { key: f.key, own: (0.0, 0.0), total: (0.0, 0.0) });
                 let shares = (percent(f.own, whole), percent(f.total, whole));
@@ -88,7 +88,7 @@ impl<'a> Diff<'a> {
     /// Appends all stacks, folded, with their weights before and after, as difffolded.pl prints them and flamegraph.pl reads them:
     /// `outer;inner BEFORE AFTER`. With `normalise`, weights before are scaled to the whole of those after (difffolded.pl -n).
     pub fn folded(&self, by: By, normalise: bool, out: &mut Vec<u8>) {
-        let (was, is) = (self.before.total().weight, self.after.total().weight);
+        let (was, is) = (self.before.kept(), self.after.kept());
         let scaled = |weight: u64| {
             let exact = u128::from(weight) * u128::from(is) / u128::from(was.max(1));
             u64::try_from(exact).unwrap_or(u64::MAX)

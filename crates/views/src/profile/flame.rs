@@ -39,7 +39,7 @@ impl Flame {
             let share = name::percent(n.total, whole);
             let mut text = format!("{}, {share}", unit.text(n.total));
             if n.own > 0 {
-                text += &format!(", {} of it itself", name::percent(n.own, whole));
+                text += &format!(" (self {})", name::percent(n.own, whole));
             }
             if n.guessed > 0 {
                 text += &format!("; guessed in {}", name::percent(n.guessed, n.total));

@@ -262,6 +262,11 @@ impl Stacks {
         self.total
     }
 
+    /// The weight of all samples that views show; what they call the whole.
+    pub fn kept(&self) -> u64 {
+        self.entries.iter().fold(0, |sum, e| sum.saturating_add(e.tally.weight))
+    }
+
     /// Samples whose stacks, frames or labels did not fit: no view shows more of them than this.
     pub fn lost(&self) -> Tally {
         self.lost

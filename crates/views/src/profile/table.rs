@@ -66,7 +66,7 @@ impl Table {
     }
 
     fn columns(&self, stacks: &Stacks, functions: &[Function<'_>]) -> Columns {
-        let (unit, whole) = (stacks.unit(), stacks.total().weight);
+        let (unit, whole) = (stacks.unit(), stacks.kept());
         let numbers =
             |f: &Function<'_>| [percent(f.own, whole), percent(f.total, whole), unit.short(f.own), unit.short(f.total)];
         let names = functions.iter().map(|f| (module(&f.key), ascii(&name::function(&f.key.frame())))).collect();
@@ -136,7 +136,7 @@ pub(crate) fn in_all(stacks: &Stacks) -> String {
         n => format!(", of {n} stacks"),
     };
     if lost.samples > 0 {
-        text += &format!("; {} did not fit and are in no row", unit.text(lost.weight));
+        text += &format!("; {} did not fit and are not shown", unit.text(lost.weight));
     }
     text
 }

@@ -21,11 +21,12 @@ pub fn write(stacks: &Stacks, by: By, rows: usize, out: &mut Vec<u8>) {
         *weight = weight.saturating_add(e.tally.weight);
     }
     let mut all: Vec<_> = weights.into_iter().collect();
+    let whole = stacks.kept();
     all.sort_by_key(|(_, (weight, nth))| (Reverse(*weight), *nth));
     out.extend_from_slice(in_all(stacks).as_bytes());
     out.push(b'\n');
     for ((group, id), (weight, _)) in all.iter().take(rows) {
-        let share = name::percent(*weight, stacks.total().weight);
+        let share = name::percent(*weight, whole);
         let group = group.as_ref().map_or_else(String::new, |g| format!(" {}", ascii(g)));
         out.extend_from_slice(format!("\n{} ({share}){group}\n", stacks.unit().text(*weight)).as_bytes());
         for frame in stacks.frames_of(*id) {

@@ -17,7 +17,8 @@ pub fn add(s: &mut Stacks, text: &str) {
 }
 
 fn frame(word: &str) -> Frame<'_> {
-    let (marks, name) = word.split_once(':').filter(|(m, _)| m.chars().all(|c| "kig".contains(c))).unwrap_or(("", word));
+    let (marks, name) =
+        word.split_once(':').filter(|(m, _)| m.chars().all(|c| "kig".contains(c))).unwrap_or(("", word));
     let (function, module) = name.split_once('@').unwrap_or((name, ""));
     let file = if module.ends_with("app") { "src/app.c" } else { "" };
     Frame {
