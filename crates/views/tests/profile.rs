@@ -154,7 +154,7 @@ fn json_is_speedscope_s() {
           },
           "period_ns": 10101010,
           "total": {
-            "samples": 7,
+            "samples": 1000,
             "weight": 1000
           },
           "unit": "samples",
@@ -178,7 +178,7 @@ fn json_is_speedscope_s() {
         sum += weight;
     }
     assert_eq!(sum, 1000);
-    expect![[r#"{"comm":"app","counts":[1,1,1],"endValue":630,"name":"app-100/100","pid":100,"samples":[[0,1,2,3],[0,1,5],[0,10,2]],"startValue":0,"tid":100,"type":"sampled","unit":"none","weights":[400,200,30]}"#]].assert_eq(&profiles[0].to_string());
+    expect![[r#"{"comm":"app","counts":[400,200,30],"endValue":630,"name":"app-100/100","pid":100,"samples":[[0,1,2,3],[0,1,5],[0,10,2]],"startValue":0,"tid":100,"type":"sampled","unit":"none","weights":[400,200,30]}"#]].assert_eq(&profiles[0].to_string());
 }
 
 #[test]

@@ -61,10 +61,10 @@ impl Default for Limits {
     }
 }
 
-/// Samples and their weight.
+/// Samples, or other events, and their weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Samples.
+    /// How many.
     pub samples: u64,
     /// Sum of their weights; [`u64::MAX`] where it is larger.
     pub weight: u64,
@@ -138,6 +138,8 @@ pub struct Stacks {
     unit: Unit,
     limits: Limits,
     strings: Strings,
+    /// Module and file of the last frame.
+    last: (u32, u32),
     frames: Numbered<HeldFrame>,
     labels: Numbered<HeldLabels>,
     stacks: Vec<Arc<[u32]>>,
@@ -164,6 +166,7 @@ impl Stacks {
             unit,
             limits,
             strings: Strings::new(),
+            last: (0, 0),
             frames: Numbered::new(),
             labels: Numbered::new(),
             stacks: Vec::new(),
@@ -186,8 +189,8 @@ impl Stacks {
         let most = self.limits.names;
         Some(HeldFrame {
             function: self.strings.id(f.function, most)?,
-            module: self.strings.id(f.module, most)?,
-            file: self.strings.id(f.file, most)?,
+            module: self.strings.id_again(f.module, &mut self.last.0, most)?,
+            file: self.strings.id_again(f.file, &mut self.last.1, most)?,
             line: f.line,
             inlined: f.inlined,
             guessed: f.guessed,
@@ -223,14 +226,20 @@ impl Stacks {
         StackId(id)
     }
 
-    /// Adds a sample: who had which stack, with which weight, when (ns of the monotonic clock).
+    /// Adds a sample: who had which stack, with which weight, when (ns of the monotonic clock). Where weights are numbers of samples,
+    /// these are so many.
     pub fn add(&mut self, stack: StackId, labels: LabelsId, weight: u64, time: u64) {
+        let samples = if matches!(self.unit, Unit::Samples { .. }) { weight } else { 1 };
+        self.add_many(stack, labels, Tally { samples, weight }, time);
+    }
+
+    /// Adds samples that somebody has already counted, the last of them at `time`.
+    pub fn add_many(&mut self, stack: StackId, labels: LabelsId, tally: Tally, time: u64) {
         self.span = Some(self.span.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
-        let one = Tally { samples: 1, weight };
-        self.total.join(one);
+        self.total.join(tally);
         match self.entry(stack, labels) {
-            Some(entry) => entry.tally.join(one),
-            None => self.lost.join(one),
+            Some(entry) => entry.tally.join(tally),
+            None => self.lost.join(tally),
         }
     }
 

@@ -43,6 +43,14 @@ impl Strings {
         Some(id)
     }
 
+    /// [`Strings::id`], where the same string as the last time is likely: `last` is its number.
+    pub fn id_again(&mut self, s: &str, last: &mut u32, most: usize) -> Option<u32> {
+        if self.get(*last) != s {
+            *last = self.id(s, most)?;
+        }
+        Some(*last)
+    }
+
     pub fn get(&self, id: u32) -> &str {
         self.all.get(id as usize).map_or("", |s| s)
     }

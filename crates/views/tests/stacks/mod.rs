@@ -1,5 +1,7 @@
 //! Profiles for tests, written as folded stacks.
 
+#![allow(dead_code, reason = "no test uses all of them")]
+
 use views::profile::{Frame, Labels, Stacks, Unit};
 
 /// Adds stacks: `WEIGHT comm outer inner`, a line each. A frame is `[kig:]function[@module]`, its marks first: kernel, inlined, guessed.
