@@ -25,7 +25,8 @@ impl Strings {
     /// The number of a string; none where it is new and more than `most` bytes would be held.
     pub fn id(&mut self, s: &str, most: usize) -> Option<u32> {
         if s.len() > MAX_NAME {
-            let cut = format!("{}...", &s[..s.floor_char_boundary(MAX_NAME - 3)]);
+            let end = (0..=MAX_NAME - 3).rev().find(|&i| s.is_char_boundary(i)).unwrap_or(0);
+            let cut = format!("{}...", &s[..end]);
             return self.id(&cut, most);
         }
         if let Some(&id) = self.ids.get(s) {
