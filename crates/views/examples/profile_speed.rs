@@ -79,7 +79,7 @@ fn stack(n: usize) -> Vec<usize> {
     (0..DEPTH)
         .map(|depth| {
             let outer = DEPTH - 1 - depth;
-            let variants = 1 << (outer / 2).min(14);
+            let variants = 1 << (outer / 2).min(15);
             (outer * 181 + n % variants % 180) % 6000
         })
         .collect()

@@ -188,8 +188,8 @@ fn a_click_zooms_and_a_reset_shows_all_again() {
          window.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' })); r.escape = pixels();",
     );
     assert_eq!(r["errors"], Value::from(Vec::<Value>::new()));
-    // 12 % of 1180 pixels, and then all of them.
-    assert_eq!((r["narrow"].as_u64(), r["wide"].as_u64()), (Some(142), Some(1180)));
+    // 12 % of 1180 pixels, and then all of them, but for the gap to the next frame.
+    assert_eq!((r["narrow"].as_u64(), r["wide"].as_u64()), (Some(141), Some(1179)));
     let shown = ["all", "app", "_start", "main", "write", "do_syscall_64", "ksys_write", "vfs_write"];
     assert_eq!(r["shown"], serde_json::json!(shown));
     assert_eq!((r["callers"].as_u64(), r["label"].as_str()), (Some(5), Some("vfs_write")));

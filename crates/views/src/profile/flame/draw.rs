@@ -10,6 +10,9 @@ use std::fmt::Write;
 const WIDTH: f64 = 1200.0;
 const PAD: f64 = 10.0;
 const ROW: u32 = 17;
+/// What is left free at the right end of frames that are wider than `WIDE`; narrow ones together look like one.
+const GAP: f64 = 0.6;
+const WIDE: f64 = 2.0;
 /// Advance of a character of 12 pixels in common monospaced fonts (0.60 em, DejaVu 0.602).
 const CHAR: f64 = 7.23;
 /// The most characters of a name.
@@ -60,6 +63,7 @@ impl Picture<'_> {
             s,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" \
              height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" data-pad=\"{PAD}\" data-char=\"{CHAR}\" \
+             data-gap=\"{GAP}\" data-wide=\"{WIDE}\" \
              data-total=\"{total}\" data-up=\"{}\">\n<style>{STYLE}</style>\n",
             u32::from(!self.icicle)
         );
@@ -95,8 +99,9 @@ impl Picture<'_> {
         let fill = self.colours.of(tree, node);
         let _ = write!(
             s,
-            "</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"{fill}\" rx=\"1\"/>\
+            "</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" fill=\"{fill}\" rx=\"1\"/>\
              <text x=\"{:.2}\" y=\"{}\">",
+            if width > WIDE { width - GAP } else { width },
             ROW - 1,
             x + 4.0,
             y + 12

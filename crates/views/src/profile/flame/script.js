@@ -1,7 +1,8 @@
 'use strict';
 (() => {
   const svg = document.documentElement, id = name => document.getElementById(name);
-  const PAD = +svg.dataset.pad, CHAR = +svg.dataset.char, TOTAL = +svg.dataset.total;
+  const { pad: PAD, char: CHAR, total: TOTAL, gap: GAP, wide: WIDE } =
+    Object.fromEntries(Object.entries(svg.dataset).map(([name, value]) => [name, +value]));
   const frames = Array.from(document.querySelectorAll('.f'), g => ({
     g, rect: g.querySelector('rect'), text: g.querySelector('text'), full: g.querySelector('title').textContent,
     x: +g.dataset.x, w: +g.dataset.w, depth: +g.dataset.d,
@@ -36,7 +37,7 @@
       if (!(width > 0.05)) continue;
       const x = PAD + (from - left) * scale;
       f.rect.setAttribute('x', x.toFixed(2));
-      f.rect.setAttribute('width', width.toFixed(2));
+      f.rect.setAttribute('width', (width - (width > WIDE ? GAP : 0)).toFixed(2));
       f.text.setAttribute('x', (x + 4).toFixed(2));
       f.text.textContent = short(f.name, Math.floor((width - 7) / CHAR));
       f.g.classList.toggle('p', zoomed !== null && f.depth < zoomed.depth);
