@@ -11,8 +11,8 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use testkit::Scratch;
 use views::profile::flame::Flame;
 use views::profile::{By, Frame, Labels, Stacks, Unit};
@@ -22,6 +22,23 @@ const BROWSERS: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chro
 
 /// The directory for screenshots, else they are removed.
 const SCREENSHOTS: &str = "TRAPLINE_SCREENSHOTS";
+
+/// Why the browser does not start: as an ordinary user, it needs user namespaces for its sandbox.
+fn cannot_start(program: &str) -> Option<&'static str> {
+    static WHY: OnceLock<Option<&'static str>> = OnceLock::new();
+    *WHY.get_or_init(|| {
+        if testkit::is_root() {
+            return None;
+        }
+        let home = Scratch::new("browser-start");
+        let mut command = Command::new("timeout");
+        command.args(["60", program, "--headless", "--disable-gpu", "--dump-dom", "about:blank"]);
+        command.arg(format!("--user-data-dir={}", home.join("profile").display())).env("HOME", &*home);
+        let out = command.output().expect("timeout(1)");
+        let said = String::from_utf8_lossy(&out.stderr);
+        (!out.status.success() && said.contains("sandbox")).then_some("the browser's sandbox cannot be made here")
+    })
+}
 
 struct Browser {
     program: &'static str,
@@ -38,6 +55,10 @@ impl Browser {
             testkit::skip("browser", "no chromium-headless-shell and no chromium");
             return None;
         };
+        if let Some(why) = cannot_start(program) {
+            testkit::skip("browser", why);
+            return None;
+        }
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let proxy = format!("--proxy-server=http://{}", listener.local_addr().expect("its number"));
         let requests = Arc::new(AtomicUsize::new(0));

@@ -8,8 +8,9 @@ use serde_json::Value;
 use stacks::{add, later, usual};
 use views::profile::diff::Diff;
 use views::profile::flame::Flame;
-use views::profile::functions::Sort;
+use views::profile::functions::{Sort, sorted};
 use views::profile::table::{Table, redraw};
+use views::profile::tree::Tree;
 use views::profile::{By, Frame, Labels, Limits, Stacks, Unit, folded, json, pprof};
 use views::stack::{self, Place};
 
@@ -420,6 +421,45 @@ proptest! {
         for line in text(|o| folded::write(&s, By::Comm, o)).lines() {
             let parts = line.split(';').count();
             prop_assert!(stacks.iter().any(|(i, _)| i.len() + 1 == parts), "{}", line);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn views_agree_on_the_whole(
+        samples in prop::collection::vec((prop::collection::vec(0..5usize, 0..6), 0..3u32, 0..1000u64), 0..40),
+        stacks in 0..30usize,
+    ) {
+        let mut s = Stacks::with_limits(Unit::Events, Limits { stacks, ..Limits::default() });
+        let names = ["a", "b", "c", "d", "e"].map(|function| s.frame(&Frame { function, ..Frame::default() }));
+        for (frames, tid, weight) in &samples {
+            let frames: Vec<_> = frames.iter().map(|&f| names[f]).collect();
+            let (stack, labels) = (s.stack(&frames), s.labels(Labels { pid: 1, tid: *tid, comm: "c" }));
+            s.add(stack, labels, *weight, 0);
+        }
+        let whole: u64 = samples.iter().map(|(_, _, weight)| weight).sum();
+        prop_assert_eq!((s.total().weight, s.kept() + s.lost().weight), (whole, whole));
+        prop_assert_eq!(s.total().samples, samples.len() as u64);
+        let last = |line: &str| line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+        for by in [By::Nothing, By::Comm, By::Process, By::Thread] {
+            let folded: u64 = text(|o| folded::write(&s, by, o)).lines().map(last).sum();
+            let v: Value = serde_json::from_str(&text(|o| json::write(&s, by, o))).expect("JSON");
+            let ends = v["profiles"].as_array().expect("profiles").iter().filter_map(|p| p["endValue"].as_u64());
+            prop_assert_eq!((folded, ends.sum::<u64>(), Tree::new(&s, by).nodes[0].total), (s.kept(), s.kept(), s.kept()));
+        }
+        let tree = Tree::new(&s, By::Thread);
+        prop_assert_eq!(tree.nodes.iter().map(|n| n.own).sum::<u64>(), s.kept());
+        for (i, n) in tree.nodes.iter().enumerate() {
+            let inner: u64 = tree.nodes.iter().skip(1).filter(|c| c.parent as usize == i).map(|c| c.total).sum();
+            prop_assert_eq!(n.total, n.own + inner);
+        }
+        for f in sorted(&s, Sort::Total) {
+            let name = f.key.function;
+            let with = |(frames, _, _): &&(Vec<usize>, u32, u64)| frames.iter().any(|&i| ["a", "b", "c", "d", "e"][i] == name);
+            let most: u64 = samples.iter().filter(with).map(|(_, _, weight)| weight).sum();
+            prop_assert!(f.own <= f.total && f.total <= most);
+            prop_assert!(s.lost().samples > 0 || f.total == most);
         }
     }
 }

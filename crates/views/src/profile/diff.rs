@@ -3,11 +3,12 @@
 //! A profile of twice the time has twice the weights, so shares are compared: a change is a difference in *points*, hundredths of
 //! the whole. The flame graph of a difference is [`super::flame::Flame::write_difference`].
 
+use super::folded::Folds;
 use super::functions::{Key, functions};
 use super::stacks::Stacks;
 use super::table::{ascii, columns, in_all, module, rest};
-use super::{By, folded, name, percent};
-use std::collections::{BTreeMap, HashMap};
+use super::{By, name, percent};
+use std::collections::HashMap;
 
 /// Changes below this, in points, are shown as none.
 const NOTHING: f64 = 0.005;
@@ -93,15 +94,11 @@ impl<'a> Diff<'a> {
             let exact = u128::from(weight) * u128::from(is) / u128::from(was.max(1));
             u64::try_from(exact).unwrap_or(u64::MAX)
         };
-        let mut all: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for (line, weight) in folded::lines(self.before, by) {
-            all.entry(line).or_default().0 = if normalise { scaled(weight) } else { weight };
-        }
-        for (line, weight) in folded::lines(self.after, by) {
-            all.entry(line).or_default().1 = weight;
-        }
-        for (line, (before, after)) in all {
-            out.extend_from_slice(format!("{line} {before} {after}\n").as_bytes());
+        let folds = Folds::new([self.before, self.after], by);
+        for (line, [before, after]) in &folds.lines {
+            folds.line(line, out);
+            let before = if normalise { scaled(*before) } else { *before };
+            out.extend_from_slice(format!(" {before} {after}\n").as_bytes());
         }
     }
 }

@@ -48,11 +48,12 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Below 500 MB in the worst case; 20,000 stacks of 33 frames take 5 MB.
+    /// Below 300 MB in the worst case, and a flame graph takes up to 1 GB more while it is made of that. 20,000 stacks of 33 frames take
+    /// 5 MB.
     fn default() -> Limits {
         Limits {
-            stacks: 500_000,
-            depth: 25_000_000,
+            stacks: 200_000,
+            depth: 8_000_000,
             frames: 1_000_000,
             labels: 100_000,
             entries: 1_000_000,
