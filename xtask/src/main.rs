@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod bench;
+mod browser;
 mod check_tables;
 mod ci;
 mod codegen;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
-    check-tables | static [--smoke] | compare-strace … | bench … | vm [KERNEL.deb] …";
+    check-tables | static [--smoke] | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -50,6 +51,7 @@ fn chore(args: &[String]) -> Result<()> {
         "compare-strace" => compare::run(rest),
         "bench" => bench::run(rest),
         "vm" => vm::run(rest),
+        "browser" => browser::run(rest),
         "static" => release::run(rest),
         _ => bail!("no such chore '{name}': {USAGE}"),
     }

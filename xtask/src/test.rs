@@ -5,7 +5,7 @@
 
 use crate::skips::{self, Skips};
 use anyhow::{Context, Result};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -101,11 +101,17 @@ pub fn run(args: &[String]) -> Result<()> {
 
 /// Runs the tests; `skips` may hold lines of earlier steps already.
 pub fn outcome(args: &[String], skips: &Skips) -> Result<Outcome> {
+    outcome_with(args, skips, &[])
+}
+
+/// [`outcome`], with variables in the environment of the tests.
+pub fn outcome_with(args: &[String], skips: &Skips, variables: &[(&str, &OsStr)]) -> Result<Outcome> {
     let before = skips.read()?;
     let mut child = Command::new(cargo())
         .args(arguments(args))
         .current_dir(crate::root())
         .env(skips::VARIABLE, skips.path())
+        .envs(variables.iter().copied())
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start cargo test")?;

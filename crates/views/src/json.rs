@@ -5,7 +5,7 @@
 mod int;
 mod process;
 mod sink;
-mod write;
+pub(crate) mod write;
 
 use crate::{Options, View};
 use events::layout::{CAP_32BIT, CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};

@@ -1,4 +1,4 @@
-//! Durations as people read them: three digits and a unit.
+//! Durations and sizes as people read them: three digits and a unit.
 
 /// A duration in ns as `999ns`, `1.23us`, `45.6ms`, `789s`, `1.16d`: three significant digits, rounded; whole seconds from
 /// 1000 s on, days from 100,000 s on. At most seven characters.
@@ -21,6 +21,27 @@ pub fn duration(ns: u64) -> String {
         0
     };
     format!("{whole:.places$}{name}")
+}
+
+/// Bytes as `999B`, `1.23KiB`, `45.6MiB`: three significant digits, rounded; four where there are from 1000 to 1023 of a unit.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let mut power = bytes.ilog2() as usize / 10;
+    let mut whole = bytes as f64 / (1u64 << (10 * power)) as f64;
+    if whole >= 1023.5 && power + 1 < UNITS.len() {
+        (power, whole) = (power + 1, whole / 1024.0);
+    }
+    let places = if whole < 9.995 {
+        2
+    } else if whole < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{whole:.places$}{}", UNITS[power])
 }
 
 /// ns as seconds with microseconds: `1.500350`.
@@ -51,6 +72,22 @@ mod tests {
             (u64::MAX, "213504d"),
         ] {
             assert_eq!(duration(ns), want, "{ns}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_three_digits_and_the_unit_that_fits() {
+        for (bytes, want) in [
+            (0, "0B"),
+            (1023, "1023B"),
+            (1024, "1.00KiB"),
+            (10_234, "9.99KiB"),
+            (10_240, "10.0KiB"),
+            (1_048_063, "1023KiB"),
+            (1_048_575, "1.00MiB"),
+            (u64::MAX, "16.0EiB"),
+        ] {
+            assert_eq!(size(bytes), want, "{bytes}");
         }
     }
 

@@ -1,0 +1,166 @@
+//! Functions as a table, and as a screen that is drawn again and again.
+//!
+//! ```text
+//! 1234 samples, one every 10.1ms (12.5s in all), of 20 stacks
+//!
+//!  self% total% self total module    function
+//! ------ ------ ---- ----- --------- --------------------
+//! 48.62% 99.10%  600  1223 libfoo.so hash_table::insert
+//! ```
+//!
+//! Invariant: printable ASCII, whatever the names are; no line of a function is wider than was asked for unless its numbers are.
+
+use super::functions::{Function, Sort, sorted};
+use super::name::{self, base, percent};
+use super::stacks::Stacks;
+use super::{Unit, functions};
+use crate::escape;
+use crate::table::{Align, Table as Columns};
+use crate::units::duration;
+
+/// Names of functions are never shortened to less.
+const LEAST_FUNCTION: usize = 16;
+/// Nor those of modules.
+const LEAST_MODULE: usize = 10;
+/// Lines of a screen above and below the functions.
+const FRAMING: usize = 5;
+
+/// How the table is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// The order of the rows.
+    pub sort: Sort,
+    /// The most rows.
+    pub rows: usize,
+    /// The longest line, in characters: longer names are shortened. [`usize::MAX`] for any length.
+    pub width: usize,
+}
+
+impl Default for Table {
+    /// All functions, by their own weight, in lines of 100 characters.
+    fn default() -> Table {
+        Table { sort: Sort::Own, rows: usize::MAX, width: 100 }
+    }
+}
+
+impl Table {
+    /// Appends the table.
+    pub fn write(&self, stacks: &Stacks, out: &mut Vec<u8>) {
+        summary(stacks, out);
+        let functions = sorted(stacks, self.sort);
+        if functions.is_empty() {
+            return;
+        }
+        let shown = &functions[..functions.len().min(self.rows)];
+        out.push(b'\n');
+        self.columns(stacks, shown).write(out);
+        rest(functions.len() - shown.len(), out);
+    }
+
+    /// A screen of at most `rows` lines, none wider than the table: the functions that weigh most of a profile that goes on.
+    pub fn screen(&self, stacks: &Stacks, rows: usize) -> Vec<String> {
+        let mut out = Vec::new();
+        Table { rows: self.rows.min(rows.saturating_sub(FRAMING)), ..*self }.write(stacks, &mut out);
+        let text = String::from_utf8_lossy(&out);
+        text.lines().take(rows).map(|l| l.chars().take(self.width).collect()).collect()
+    }
+
+    fn columns(&self, stacks: &Stacks, functions: &[Function<'_>]) -> Columns {
+        let (unit, whole) = (stacks.unit(), stacks.kept());
+        let numbers =
+            |f: &Function<'_>| [percent(f.own, whole), percent(f.total, whole), unit.short(f.own), unit.short(f.total)];
+        let names = functions.iter().map(|f| (module(&f.key), ascii(&name::function(&f.key.frame())))).collect();
+        columns(&["self%", "total%", "self", "total"], functions.iter().map(numbers).collect(), names, self.width)
+    }
+}
+
+/// A table of numbers, and of names that are shortened to what they leave of `width`.
+pub(super) fn columns<const N: usize>(
+    headings: &[&str; N],
+    numbers: Vec<[String; N]>,
+    names: Vec<(String, String)>,
+    width: usize,
+) -> Columns {
+    let widest = |i: usize| numbers.iter().map(|n| n[i].len()).max().unwrap_or(0).max(headings[i].len()) + 1;
+    let room = width.saturating_sub((0..N).map(widest).sum());
+    let widest = |len: fn(&(String, String)) -> usize| names.iter().map(len).max().unwrap_or(0);
+    // A module gets what functions leave, and a third of the room in any case.
+    let most = room.saturating_sub(widest(|n| n.1.len()) + 1).max(room / 3).max(LEAST_MODULE);
+    let module_room = widest(|n| n.0.len()).min(most).max("module".len());
+    let function_room = room.saturating_sub(module_room + 1).max(LEAST_FUNCTION);
+    let heads = headings.iter().map(|h| (*h, Align::Right));
+    let mut table = Columns::new(heads.chain([("module", Align::Left), ("function", Align::Left)]));
+    for (numbers, (module, function)) in numbers.into_iter().zip(names) {
+        let names = [name::shortened(&module, module_room), name::shortened(&function, function_room)];
+        table.row(numbers.into_iter().chain(names.map(|n| n.into_owned())).collect());
+    }
+    table
+}
+
+/// What a table calls a function's module.
+pub(super) fn module(key: &functions::Key<'_>) -> String {
+    match base(key.module) {
+        "" if key.kernel => "[kernel]".to_owned(),
+        "" => "-".to_owned(),
+        module => ascii(module),
+    }
+}
+
+/// A name in printable ASCII.
+pub(crate) fn ascii(text: &str) -> String {
+    let mut out = Vec::new();
+    escape::name_in_brackets(text.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Appends what there is in all.
+fn summary(stacks: &Stacks, out: &mut Vec<u8>) {
+    out.extend_from_slice(in_all(stacks).as_bytes());
+    out.push(b'\n');
+}
+
+/// What there is in all, in a sentence without a full stop.
+pub(crate) fn in_all(stacks: &Stacks) -> String {
+    let (unit, total, lost) = (stacks.unit(), stacks.total(), stacks.lost());
+    let mut text = unit.text(total.weight);
+    match unit {
+        Unit::Samples { period } if period > 0 => {
+            let time = duration(total.weight.saturating_mul(period));
+            text += &format!(", one every {} ({time} in all)", duration(period));
+        }
+        Unit::Nanoseconds | Unit::Bytes => text += &format!(" in {}", Unit::Events.text(total.samples)),
+        _ => {}
+    }
+    text += &match stacks.len() {
+        1 => ", of 1 stack".to_owned(),
+        n => format!(", of {n} stacks"),
+    };
+    if lost.samples > 0 {
+        text += &format!("; {} did not fit and are not shown", unit.text(lost.weight));
+    }
+    text
+}
+
+/// Appends how many functions are not shown.
+pub(super) fn rest(n: usize, out: &mut Vec<u8>) {
+    match n {
+        0 => {}
+        1 => out.extend_from_slice(b"1 more function\n"),
+        n => out.extend_from_slice(format!("{n} more functions\n").as_bytes()),
+    }
+}
+
+/// Appends a screen over the one before, with the cursor's control sequences of a terminal (ECMA-48).
+pub fn redraw(screen: &[String], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\x1b[H");
+    for (i, line) in screen.iter().enumerate() {
+        if i > 0 {
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(line.as_bytes());
+        // To the end of the line.
+        out.extend_from_slice(b"\x1b[K");
+    }
+    // To the end of the screen.
+    out.extend_from_slice(b"\x1b[J");
+}
