@@ -131,7 +131,7 @@ impl Term {
                 let as_linkers = (mask, shift) == (15, 3)
                     && matches!(
                         (and, ge, shl, plus, next()),
-                        (Some(And), Some(Ge), Some(Shl), Some(Plus { .. }), None)
+                        (Some(And), Some(Ge), Some(Shl), Some(Plus), None)
                     );
                 as_linkers.then_some(Term::Plt { offset, from })
             }

@@ -89,7 +89,7 @@ impl Mapping {
     }
 
     /// As the kernel's map has it.
-    pub fn to_words(&self) -> [u64; 4] {
+    pub fn to_words(self) -> [u64; 4] {
         [self.start, self.end, self.bias, u64::from(self.first_page) | u64::from(self.flags) << 32]
     }
 }

@@ -12,6 +12,8 @@ use std::vec::Vec;
 const MAX_SEGMENTS: usize = 1024;
 const MAX_SECTIONS: usize = 65536;
 const MAX_LINKAGE: usize = 16;
+/// Bytes of a page of the machine.
+const FILE_PAGE: u64 = 4096;
 /// The largest `.eh_frame`.
 const MAX_EH_FRAME: u64 = 256 << 20;
 
@@ -127,6 +129,22 @@ impl<'b> Image<'b> {
         let low = |address: u64| u32::try_from(address.checked_sub(self.base())?).ok();
         (inside && start < end).then_some(low(start)?..low(end)?)
     }
+}
+
+/// As [`super::address_of`].
+pub(super) fn address_of(file: &[u8], offset: u64) -> Option<u64> {
+    let e = LittleEndian;
+    let header = Header::parse(file).ok()?;
+    let segments = header.program_headers(e, file).ok()?.iter().take(MAX_SEGMENTS);
+    for s in segments.filter(|s| s.p_type(e) == PT_LOAD && s.p_flags(e) & PF_X != 0) {
+        // Mappings begin with whole pages.
+        let before = s.p_offset(e) % FILE_PAGE;
+        let end = s.p_offset(e).checked_add(s.p_filesz(e))?;
+        if (s.p_offset(e) - before..end).contains(&offset) {
+            return Some(s.p_vaddr(e).wrapping_add(offset).wrapping_sub(s.p_offset(e)));
+        }
+    }
+    None
 }
 
 /// `.eh_frame` by the address that `.eh_frame_hdr` has: to the end of the segment's bytes, for it ends with a zero word.

@@ -48,6 +48,13 @@ impl fmt::Display for BuildError {
 }
 impl std::error::Error for BuildError {}
 
+/// The address, in the file's own address space, of what lies at `offset` of the file, among what is executable: a mapping of a process
+/// that begins with this offset begins at this address plus the load bias. Linkers of the LLVM family let segments share a page of the
+/// file, so that the same offset has another address in a segment that is not executable.
+pub fn address_of(file: &[u8], offset: u64) -> Option<u64> {
+    image::address_of(file, offset)
+}
+
 /// What was found in a file, and what of it the tables cannot express.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
