@@ -129,10 +129,7 @@ impl Term {
                 let (from, ge) = (number(next())?, next());
                 let (shift, shl, plus) = (number(next())?, next(), next());
                 let as_linkers = (mask, shift) == (15, 3)
-                    && matches!(
-                        (and, ge, shl, plus, next()),
-                        (Some(And), Some(Ge), Some(Shl), Some(Plus), None)
-                    );
+                    && matches!((and, ge, shl, plus, next()), (Some(And), Some(Ge), Some(Shl), Some(Plus), None));
                 as_linkers.then_some(Term::Plt { offset, from })
             }
             _ => None,

@@ -110,7 +110,7 @@ fn long_common_instructions_end_soon() {
     let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let (at, len) = eh_frame(&bytes).unwrap();
     // A CIE that takes half of the section, then functions of 16 bytes each.
-    let half = len / 2 & !15;
+    let half = (len / 2) & !15;
     let mut cie = vec![0u8; half];
     cie[..4].copy_from_slice(&(half as u32 - 4).to_le_bytes());
     cie[8..17].copy_from_slice(&[1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x03]);

@@ -67,16 +67,16 @@ impl Process {
             let (start, end) = range.split_once('-').unwrap();
             let hex = |s: &str| u64::from_str_radix(s, 16).unwrap();
             let (start, end, offset) = (hex(start), hex(end), hex(offset));
-            let bytes = std::fs::read(path).unwrap();
-            let bias = start.wrapping_sub(unwind::build::address_of(&bytes, offset).unwrap());
-            let elf = Elf::parse(&bytes[..]).unwrap();
-            p.functions.extend(elf.functions().iter().map(|f| (f.address.wrapping_add(bias), f.size, f.name.clone())));
-            let placed = match known.get(path) {
-                Some(placed) => *placed,
-                None => p.add(&Module::build(&bytes).unwrap()),
-            };
-            known.insert(path.into(), placed);
-            p.mappings.push(placed.mapping(start, end, bias));
+            let placed = known
+                .entry(path.into())
+                .or_insert_with(|| p.add(&Module::build(&std::fs::read(path).unwrap()).unwrap()));
+            let mapping = placed.mapping(start, end, offset).unwrap();
+            let elf = Elf::parse(&std::fs::read(path).unwrap()[..]).unwrap();
+            // Functions lie in the file as they do in the mapping.
+            let bias = |f: &symbols::elf::Function| (start + f.offset.wrapping_sub(offset), f.size, f.name.clone());
+            let inside = |f: &&symbols::elf::Function| (offset..offset + (end - start)).contains(&f.offset);
+            p.functions.extend(elf.functions().iter().filter(inside).map(bias));
+            p.mappings.push(mapping);
         }
         p
     }

@@ -33,11 +33,29 @@ pub(super) enum Linkage {
     Plain,
 }
 
+/// An executable segment: where it lies in the file, and where it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    offset: u64,
+    len: u64,
+    address: u64,
+}
+
+impl Segment {
+    /// The address of what lies at `offset` of the file; mappings begin with whole pages of the file.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        let before = self.offset % FILE_PAGE;
+        let within = offset.checked_sub(self.offset - before)?;
+        (within < self.len.saturating_add(before)).then(|| self.address.wrapping_sub(before).wrapping_add(within))
+    }
+}
+
 /// A file.
 #[derive(Debug)]
 pub(super) struct Image<'b> {
     /// Addresses of code, sorted, apart.
     code: Vec<Range<u64>>,
+    pub segments: Vec<Segment>,
     pub eh_frame: Option<Loaded<'b>>,
     /// Addresses that pointers in `.eh_frame` may be relative to.
     pub text: u64,
@@ -54,13 +72,15 @@ impl<'b> Image<'b> {
         if !header.is_little_endian() || header.e_machine(e) != EM_X86_64 {
             return Err(BuildError::Kind);
         }
-        let mut image = Image { code: Vec::new(), eh_frame: None, text: 0, got: 0, linkage: Vec::new() };
+        let mut image =
+            Image { code: Vec::new(), segments: Vec::new(), eh_frame: None, text: 0, got: 0, linkage: Vec::new() };
         let segments = header.program_headers(e, file).map_err(|_| BuildError::Kind)?;
         for s in segments.iter().take(MAX_SEGMENTS) {
             // Linkers of the LLVM family let segments share a page of the file: only what can be executed counts.
             if s.p_type(e) == PT_LOAD && s.p_flags(e) & PF_X != 0 {
                 let start = s.p_vaddr(e);
                 let end = start.checked_add(s.p_memsz(e)).ok_or(BuildError::Kind)?;
+                image.segments.push(Segment { offset: s.p_offset(e), len: s.p_filesz(e), address: start });
                 image.code.extend((start < end).then_some(start..end));
             }
         }
@@ -129,22 +149,6 @@ impl<'b> Image<'b> {
         let low = |address: u64| u32::try_from(address.checked_sub(self.base())?).ok();
         (inside && start < end).then_some(low(start)?..low(end)?)
     }
-}
-
-/// As [`super::address_of`].
-pub(super) fn address_of(file: &[u8], offset: u64) -> Option<u64> {
-    let e = LittleEndian;
-    let header = Header::parse(file).ok()?;
-    let segments = header.program_headers(e, file).ok()?.iter().take(MAX_SEGMENTS);
-    for s in segments.filter(|s| s.p_type(e) == PT_LOAD && s.p_flags(e) & PF_X != 0) {
-        // Mappings begin with whole pages.
-        let before = s.p_offset(e) % FILE_PAGE;
-        let end = s.p_offset(e).checked_add(s.p_filesz(e))?;
-        if (s.p_offset(e) - before..end).contains(&offset) {
-            return Some(s.p_vaddr(e).wrapping_add(offset).wrapping_sub(s.p_offset(e)));
-        }
-    }
-    None
 }
 
 /// `.eh_frame` by the address that `.eh_frame_hdr` has: to the end of the segment's bytes, for it ends with a zero word.

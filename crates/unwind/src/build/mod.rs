@@ -21,7 +21,7 @@ pub use space::{Full, Placed, Space};
 
 use crate::rule::Rule;
 use crate::table::{Page, Row, Tables};
-use image::Image;
+use image::{Image, Segment};
 use pages::Pages;
 use std::fmt;
 use std::vec::Vec;
@@ -47,13 +47,6 @@ impl fmt::Display for BuildError {
     }
 }
 impl std::error::Error for BuildError {}
-
-/// The address, in the file's own address space, of what lies at `offset` of the file, among what is executable: a mapping of a process
-/// that begins with this offset begins at this address plus the load bias. Linkers of the LLVM family let segments share a page of the
-/// file, so that the same offset has another address in a segment that is not executable.
-pub fn address_of(file: &[u8], offset: u64) -> Option<u64> {
-    image::address_of(file, offset)
-}
 
 /// What was found in a file, and what of it the tables cannot express.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +74,7 @@ pub struct Module {
     pages: Vec<Page>,
     rows: Vec<Row>,
     rules: Vec<Rule>,
+    segments: Vec<Segment>,
     counts: Counts,
 }
 
@@ -91,6 +85,7 @@ impl Module {
     /// Why it has none. A file without `.eh_frame` has tables without rules ([`Module::is_empty`]).
     pub fn build(file: &[u8]) -> Result<Module, BuildError> {
         let image = Image::parse(file)?;
+        let first_page = image.base() >> crate::table::PAGE_BITS;
         let mut rules = Rules::default();
         let mut runs = frames::read(&image, &mut rules);
         plt::add(&image, &mut runs, &mut rules);
@@ -98,13 +93,8 @@ impl Module {
         let mut pages = Pages::new(image.span());
         runs.write(&mut pages);
         let (pages, rows) = pages.finish();
-        Ok(Module {
-            first_page: image.base() >> crate::table::PAGE_BITS,
-            pages,
-            rows,
-            rules: rules.into(),
-            counts: runs.counts,
-        })
+        let (rules, segments) = (rules.into(), image.segments);
+        Ok(Module { first_page, pages, rows, rules, segments, counts: runs.counts })
     }
 
     /// It has no unwind information at all.

@@ -3,6 +3,7 @@
 //! Rows lie in chunks, those of a page within one. Nothing is ever moved or removed: programs of the kernel may read at any time.
 
 use super::Module;
+use super::image::Segment;
 use super::rules::Rules;
 use crate::table::{CHUNK, Mapping, Page, Row};
 use std::fmt;
@@ -28,20 +29,20 @@ impl fmt::Display for Full {
 impl std::error::Error for Full {}
 
 /// Where a module is in the tables of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Its first page in the table of all pages.
-    pub first_page: u32,
-    /// How many pages it has.
-    pub pages: u32,
-    /// The address, in the file's own address space, at which its first page begins.
-    pub base: u64,
+    first_page: u32,
+    base: u64,
+    segments: Vec<Segment>,
 }
 
 impl Placed {
-    /// A mapping of it. `load_bias`: what is added to the file's own addresses to have those of the process.
-    pub fn mapping(&self, start: u64, end: u64, load_bias: u64) -> Mapping {
-        Mapping { start, end, bias: load_bias.wrapping_add(self.base), first_page: self.first_page, flags: 0 }
+    /// A mapping of the module: addresses from `start` to `end` of a process have what lies at `offset` of the file. None where that is
+    /// not code of the file.
+    pub fn mapping(&self, start: u64, end: u64, offset: u64) -> Option<Mapping> {
+        let address = self.segments.iter().find_map(|s| s.address_of(offset))?;
+        let bias = start.wrapping_sub(address).wrapping_add(self.base);
+        Some(Mapping { start, end, bias, first_page: self.first_page, flags: 0 })
     }
 }
 
@@ -93,10 +94,10 @@ impl Space {
             rows.extend(of_page.iter().map(|r| Row::new(r.low(), numbers[usize::from(r.rule())])));
             write(place.first, &rows);
         }
-        let (first_page, pages) = (self.pages.len() as u32, places.len() as u32);
+        let first_page = self.pages.len() as u32;
         self.pages.extend(places);
         self.next = next;
-        Ok(Placed { first_page, pages, base: module.base() })
+        Ok(Placed { first_page, base: module.base(), segments: module.segments.clone() })
     }
 
     /// All pages, by number.
