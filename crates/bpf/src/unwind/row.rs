@@ -4,7 +4,7 @@ use super::mapping::{BIAS, FIRST_PAGE, FLAGS};
 use super::{Ends, Tables};
 use crate::asm::Assembler;
 use crate::helper::Helper;
-use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 use unwind::Ended;
 use unwind::table::{CHUNK, CHUNK_BITS, Mapping, PAGE_BITS, STEPS};
 
@@ -17,7 +17,7 @@ pub(super) fn rule(a: &mut Assembler<impl Sized>, tables: &Tables, ends: &Ends) 
     a.load(Size::W, R1, R9, FLAGS);
     a.alu(Alu::And, R1, Mapping::NO_ROWS as i32);
     a.jump_if(Cond::Ne, R1, 0, ends.guess);
-    a.note("r7: what the row is compared with");
+    a.note("r7: rows below this are at or below the address");
     a.mov(R7, R8);
     a.load(Size::D, R1, R9, BIAS);
     a.alu(Alu::Sub, R7, R1);
@@ -26,8 +26,8 @@ pub(super) fn rule(a: &mut Assembler<impl Sized>, tables: &Tables, ends: &Ends) 
     a.load(Size::W, R2, R9, FIRST_PAGE);
     a.alu(Alu::Add, R1, R2);
     a.jump_if(Cond::Ge, R1, tables.page_count as i32, damaged);
-    a.alu(Alu::Lsh, R7, 16);
-    a.alu32(Alu::Or, R7, 0xffff);
+    a.alu32(Alu::Lsh, R7, 16);
+    a.alu(Alu::Add, R7, 1 << 16);
     a.note("the page: u32 first row, u32 rows");
     a.alu(Alu::Lsh, R1, 3);
     a.map_value(R2, tables.pages, 0);
@@ -58,17 +58,21 @@ pub(super) fn rule(a: &mut Assembler<impl Sized>, tables: &Tables, ends: &Ends) 
     a.load(Size::D, R9, R2, 0);
 }
 
-/// r1 = the last row that is at or below r7, of the chunk in r0 and the page in r9.
+/// r1 = the last row that is below r7, of the chunk in r0 and the page in r9.
+///
+/// Without branches on what was read: from one row to the next it is the shortest chain of instructions that costs time.
 fn search(a: &mut Assembler<impl Sized>, ends: &Ends) {
     let found = a.new_label();
-    let row = |a: &mut Assembler<_>, r| {
-        a.alu(Alu::And, r, CHUNK as i32 - 1);
-        a.alu(Alu::Lsh, r, 2);
-        a.alu(Alu::Add, r, R0);
-        a.load(Size::W, r, r, 0);
+    let load = |a: &mut Assembler<_>, to: Reg, offset: Reg| {
+        a.jump_if(Cond::Ge, offset, 4 * CHUNK as i32, ends.at(Ended::Damaged));
+        a.mov(to, R0);
+        a.alu(Alu::Add, to, offset);
+        a.load(Size::W, to, to, 0);
     };
-    a.note("the row: r1 the first of what is left, r2 how many are left");
-    a.mov32(R1, R9);
+    a.note("the row: r1 the first of what is left, in bytes; r2 how many are left");
+    a.mov(R1, R9);
+    a.alu(Alu::And, R1, CHUNK as i32 - 1);
+    a.alu(Alu::Lsh, R1, 2);
     a.mov(R2, R9);
     a.alu(Alu::Rsh, R2, 32);
     a.jump_if(Cond::Eq, R2, 0, ends.guess);
@@ -76,21 +80,21 @@ fn search(a: &mut Assembler<impl Sized>, ends: &Ends) {
     for step in 0..STEPS {
         a.mov(R3, R2);
         a.alu(Alu::Rsh, R3, 1);
+        a.alu(Alu::Sub, R2, R3);
+        a.alu(Alu::Lsh, R3, 2);
         a.mov(R4, R1);
         a.alu(Alu::Add, R4, R3);
-        row(a, R4);
-        // All ones where the row is above.
-        a.mov(R5, R7);
-        a.alu(Alu::Sub, R5, R4);
+        load(a, R5, R4);
+        // All ones where the row is below.
+        a.alu(Alu::Sub, R5, R7);
         a.alu(Alu::Arsh, R5, 63);
-        a.alu(Alu::Xor, R5, -1);
         a.alu(Alu::And, R5, R3);
         a.alu(Alu::Add, R1, R5);
-        a.alu(Alu::Sub, R2, R3);
         if step + 1 < STEPS {
             a.jump_if(Cond::Le, R2, 1, found);
         }
     }
     a.bind(found);
-    row(a, R1);
+    load(a, R2, R1);
+    a.mov(R1, R2);
 }

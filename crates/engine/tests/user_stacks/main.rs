@@ -2,9 +2,8 @@
 
 mod lab;
 
-use bpf::{Assembler, Label, Reg};
+use bpf::{Assembler, Label};
 use lab::{Lab, Makes, walked};
-use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -134,6 +133,7 @@ fn check_known(names: &[&str]) {
 fn a_function_s_callers_are_those_of_the_source() {
     let Some((_alone, mut lab)) = start() else { return };
     let Some(path) = deep() else { return };
+    let mut ring = lab.reader();
     for times in [false, true] {
         let mut child = Running::waiting(&path, &["loop", "3000"]);
         let pid = child.0.id();
@@ -141,7 +141,6 @@ fn a_function_s_callers_are_those_of_the_source() {
         let names = Names::of(pid, &path);
         let makes = if times { Makes::Times } else { Makes::Records };
         let attached = uprobe(&lab, pid, makes, &path, "leaf", false);
-        let mut ring = lab.reader();
         child.go_on();
         child.0.wait().unwrap();
         let mut stacks = Vec::new();
@@ -164,4 +163,139 @@ fn a_function_s_callers_are_those_of_the_source() {
         }
     }
     eprintln!("{:?}", lab.endings());
+}
+
+/// Samples of a program that was started: it is watched for `warm_up` before they count.
+fn sample(lab: &mut Lab, child: &mut Running, makes: Makes, rate: Rate, lasts: Duration) -> Vec<Vec<u8>> {
+    let pid = child.0.id();
+    lab.add(pid);
+    let mut ring = lab.reader();
+    let attached = clock(lab, pid, makes, rate);
+    let started = Instant::now();
+    let mut samples = Vec::new();
+    while started.elapsed() < lasts && child.is_there() {
+        std::thread::sleep(Duration::from_millis(10));
+        ring.drain(|bytes| samples.push(bytes.to_vec()));
+    }
+    drop(attached);
+    ring.drain(|bytes| samples.push(bytes.to_vec()));
+    samples
+}
+
+/// Frames of the kernel's walk and of the walker's equal each other, as far as the copied stack goes.
+#[test]
+fn samples_are_what_the_walker_finds() {
+    let Some((_alone, mut lab)) = start() else { return };
+    let Some(path) = deep() else { return };
+    let mut child = Running::start(&path, &["spin", "3000"]);
+    std::thread::sleep(Duration::from_millis(100));
+    let samples = sample(&mut lab, &mut child, Makes::Copies, Rate::Hz(400), Duration::from_secs(2));
+    let pid = child.0.id();
+    let names = Names::of(pid, &path);
+    let (mut deepest, mut known) = (0, 0);
+    for sample in &samples {
+        let record = Record::parse(sample).unwrap();
+        let (frames, ended) = walked(&lab, pid, sample);
+        let kernels: Vec<Frame> = record.frames().collect();
+        assert_eq!((&kernels, record.ended), (&frames, ended));
+        assert_eq!(ended, Ended::Outermost);
+        deepest = deepest.max(frames.len());
+        let names: Vec<&str> = frames.iter().map(|f| names.name(*f)).collect();
+        if names.contains(&"leaf") {
+            check_known(&names);
+            known += 1;
+        }
+    }
+    eprintln!("{} samples, {known} in the innermost function, deepest {deepest}, {:?}", samples.len(), lab.endings());
+    assert!(samples.len() > 200 && known > samples.len() / 4 && deepest > 35);
+}
+
+/// Programs that nobody here wrote, and how long they take to start.
+fn programs() -> Vec<(&'static str, String, Vec<String>)> {
+    let dir = testkit::dir();
+    let write = |name: &str, text: String| {
+        let path = dir.join(name).to_string_lossy().into_owned();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let cc = (0..400).map(|n| {
+        format!("template<class T> struct S{n} {{ std::map<T, std::vector<std::string>> m; T f(T x) {{ m[x].push_back(\"a\"); return x + m.size(); }} }};\nint g{n}(int x) {{ S{n}<int> s; return s.f(x); }}\n")
+    });
+    let cc =
+        write("many.cc", format!("#include <map>\n#include <string>\n#include <vector>\n{}", cc.collect::<String>()));
+    let rs = (0..1500).map(|n| {
+        format!("pub fn f{n}(v: &[u64]) -> String {{ let mut m = std::collections::BTreeMap::new(); for x in v {{ m.insert(x.wrapping_mul({n}), format!(\"{{x}}\")); }} m.values().cloned().collect() }}\n")
+    });
+    let rs = write("many.rs", rs.collect());
+    let py = "import json, sys\nsys.setrecursionlimit(10000)\ndef f(n):\n    return f(n - 1) + 1 if n else len(json.dumps([{'a': [1, 2, 'x'] * 9}] * 9, indent=1)) + sum(sorted([3, 1, 2], key=lambda x: -x))\nwhile True:\n    f(40)\n";
+    let js = "function f(n) { return n ? f(n - 1) + 1 : JSON.stringify({ a: [1, 2, 3].map(x => x * 2) }).length } for (;;) f(20)";
+    let cc1plus =
+        (10..16).map(|n| format!("/usr/lib/gcc/x86_64-linux-gnu/{n}/cc1plus")).find(|p| std::fs::metadata(p).is_ok());
+    let strings = |args: &[&str]| args.iter().map(|a| a.to_string()).collect::<Vec<_>>();
+    let mut all = vec![
+        ("python3", "/usr/bin/python3".into(), strings(&["-c", py])),
+        ("openssl speed", "openssl".into(), strings(&["speed", "-seconds", "1", "rsa2048", "sha256"])),
+        ("rustc", "rustc".into(), strings(&["-O", "--crate-type=lib", "-o", "/dev/null", &rs])),
+        ("node", "node".into(), strings(&["-e", js])),
+    ];
+    if let Some(cc1plus) = cc1plus {
+        all.push((
+            "cc1plus",
+            cc1plus,
+            strings(&["-quiet", "-imultiarch", "x86_64-linux-gnu", "-O2", &cc, "-o", "/dev/null"]),
+        ));
+    }
+    all.extend(deep().map(|deep| ("C -O2", deep, strings(&["spin", "10000"]))));
+    all
+}
+
+#[test]
+fn stacks_of_real_programs_are_whole() {
+    let mut missing = Vec::new();
+    for (name, program, args) in programs() {
+        if Command::new(&program).arg("--version").stdin(Stdio::null()).output().is_err() {
+            missing.push(name);
+            continue;
+        }
+        let Some((_alone, mut lab)) = start() else { return };
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut child = Running::start(&program, &args);
+        // The dynamic loader's work, and what the program loads first.
+        std::thread::sleep(Duration::from_millis(300));
+        let pid = child.0.id();
+        lab.add(pid);
+        let stats = info::enable_stats();
+        let (program, links) = clock(&lab, pid, Makes::Records, Rate::Hz(997));
+        let mut ring = lab.reader();
+        let (mut frames, mut guessed, mut most) = (0, 0, 0);
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_millis(2000) && child.is_there() {
+            std::thread::sleep(Duration::from_millis(5));
+            lab.add(pid);
+            ring.drain(|bytes| {
+                let record = Record::parse(bytes).unwrap();
+                frames += record.frames().len();
+                guessed += u64::from(record.guessed);
+                most = most.max(record.frames().len());
+            });
+        }
+        drop(links);
+        let (endings, _) = lab.endings();
+        let all: u64 = endings.iter().map(|e| e.1).sum();
+        let whole = endings.iter().find(|e| e.0 == Ended::Outermost).map_or(0, |e| e.1);
+        let per_run = info::program(&program).map_or(0, |p| p.run_time_ns / all.max(1));
+        drop(stats);
+        eprintln!(
+            "{name}: {whole} of {all} whole ({:.2} %), {:.1} frames on average, at most {most}, {guessed} guessed, {per_run} ns a sample, tables built in {:?}; {endings:?}",
+            100.0 * whole as f64 / all.max(1) as f64,
+            frames as f64 / all.max(1) as f64,
+            lab.built,
+        );
+        assert!(all > 100, "{name}: {endings:?}");
+        // A program that has only begun, or forks, maps code before this test sees it.
+        assert!(whole * 1000 >= all * 990, "{name}: {endings:?}");
+    }
+    if !missing.is_empty() {
+        skip("package:several", &format!("not there: {missing:?}"));
+    }
 }
