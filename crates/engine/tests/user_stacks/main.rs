@@ -118,15 +118,15 @@ impl Names {
     }
 }
 
-/// From `leaf` outward; in between lies the library's sort.
-fn check_known(names: &[&str]) {
+/// The functions of the program, from the one named outward. Between them and before them is the library's code only.
+fn check_known(names: &[&str], innermost: &str) {
     let mut want = vec!["leaf".to_string()];
     want.extend((0..30).map(|n| format!("f{n}")));
-    want.push("called_back".into());
-    let leaf = names.iter().position(|n| *n == "leaf").unwrap_or_else(|| panic!("{names:?}"));
-    assert_eq!(names[leaf..leaf + 32], want[..], "{names:?}");
-    let rest: Vec<&&str> = names[leaf + 32..].iter().filter(|n| !n.is_empty()).collect();
-    assert_eq!(rest, [&"aligned", &"outer", &"main", &"_start"], "{names:?}");
+    want.extend(["called_back", "aligned", "outer", "main", "_start"].map(String::from));
+    want.drain(..want.iter().position(|f| f == innermost).unwrap());
+    let from = names.iter().position(|n| *n == innermost).unwrap_or_else(|| panic!("{names:?}"));
+    let have: Vec<&str> = names[from..].iter().copied().filter(|n| !n.is_empty()).collect();
+    assert_eq!(have, want, "{names:?}");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_function_s_callers_are_those_of_the_source() {
         for stack in &stacks {
             let record = Record::parse(stack).unwrap();
             assert_eq!((record.ended, record.guessed), (Ended::Outermost, 0));
-            check_known(&record.frames().map(|f| names.name(f)).collect::<Vec<_>>());
+            check_known(&record.frames().map(|f| names.name(f)).collect::<Vec<_>>(), "leaf");
         }
     }
     eprintln!("{:?}", lab.endings());
@@ -202,7 +202,7 @@ fn samples_are_what_the_walker_finds() {
         deepest = deepest.max(frames.len());
         let names: Vec<&str> = frames.iter().map(|f| names.name(*f)).collect();
         if names.contains(&"leaf") {
-            check_known(&names);
+            check_known(&names, "leaf");
             known += 1;
         }
     }
@@ -298,4 +298,71 @@ fn stacks_of_real_programs_are_whole() {
     if !missing.is_empty() {
         skip("package:several", &format!("not there: {missing:?}"));
     }
+}
+
+/// Return probes replace return addresses on the stack; the kernel's list has the real ones.
+#[test]
+fn return_probes_hide_nothing() {
+    let Some((_alone, mut lab)) = start() else { return };
+    let Some(path) = deep() else { return };
+    let mut ring = lab.reader();
+    let mut child = Running::waiting(&path, &["loop", "500"]);
+    let pid = child.0.id();
+    lab.add(pid);
+    let names = Names::of(pid, &path);
+    // All of these are entered and not left while leaf runs.
+    let hiding: Vec<_> =
+        ["f7", "f8", "f20", "aligned"].map(|f| uprobe(&lab, pid, Makes::Counts, &path, f, true)).into_iter().collect();
+    let leaf = uprobe(&lab, pid, Makes::Records, &path, "leaf", false);
+    let f3 = uprobe(&lab, pid, Makes::Records, &path, "f3", true);
+    child.go_on();
+    assert!(child.0.wait().unwrap().success());
+    let (mut of_leaf, mut of_f3) = (0, 0);
+    ring.drain(|bytes| {
+        let record = Record::parse(bytes).unwrap();
+        let all: Vec<&str> = record.frames().map(|f| names.name(f)).collect();
+        assert_eq!(record.ended, Ended::Outermost, "{all:?}");
+        // At the return of a function its caller is what runs.
+        let innermost = if all[0] == "leaf" { "leaf" } else { "f4" };
+        assert_eq!(all[0], innermost);
+        check_known(&all, innermost);
+        *(if innermost == "leaf" { &mut of_leaf } else { &mut of_f3 }) += 1;
+    });
+    drop((leaf, f3, hiding));
+    let (endings, repaired) = lab.endings();
+    eprintln!("{endings:?}, {repaired} repaired");
+    assert_eq!((of_leaf, of_f3), (500, 500));
+    assert!(repaired >= 500 * (5 + 4), "{repaired}");
+}
+
+/// What a signal has interrupted, and what its handler calls.
+#[test]
+fn signal_handlers_lead_to_what_they_interrupt() {
+    let Some((_alone, mut lab)) = start() else { return };
+    let Some(path) = deep() else { return };
+    let mut ring = lab.reader();
+    let mut child = Running::waiting(&path, &["signal"]);
+    let pid = child.0.id();
+    lab.add(pid);
+    let names = Names::of(pid, &path);
+    let program = lab.program(pid, Makes::Records, no_guard);
+    let loaded = lab.load(&program, |insns| ProgramSpec::new(ProgramKind::RawTracepoint, "tl_raw", insns));
+    let link = Link::raw_tracepoint(&loaded, "sys_exit").unwrap();
+    child.go_on();
+    assert!(child.0.wait().unwrap().success());
+    drop(link);
+    let mut in_handler = 0;
+    ring.drain(|bytes| {
+        let record = Record::parse(bytes).unwrap();
+        let all: Vec<&str> = record.frames().map(|f| names.name(f)).collect();
+        if all.contains(&"handler") {
+            assert_eq!(record.ended, Ended::Outermost, "{all:?}");
+            // The innermost frame, and the one that the signal has interrupted.
+            assert_eq!(record.frames().filter(|f| f.is_exact()).count(), 2);
+            check_known(&all, "leaf");
+            in_handler += 1;
+        }
+    });
+    eprintln!("{in_handler} in the handler, {:?}", lab.endings());
+    assert!(in_handler > 0);
 }
