@@ -28,6 +28,11 @@ pub trait Target {
     /// The rule at an address: [`Rule::NONE`] where code without rows is mapped, none where nothing is.
     fn rule(&mut self, address: u64) -> Option<Rule>;
 
+    /// The rule of code in no mapping: [`Rule::NONE`] in processes with a just-in-time compiler, whose frames are guessed.
+    fn unmapped(&mut self) -> Option<Rule> {
+        None
+    }
+
     /// The return address that a return probe of the kernel has replaced at this place of the stack, where that is known.
     fn hidden(&mut self, place: u64) -> Option<u64> {
         let _ = place;
@@ -155,6 +160,9 @@ impl<T: Target> Walk<T> {
             self.frame.registers.pc = pc;
             self.rule = self.target.rule(self.lookup());
         }
+        if self.rule.is_none() {
+            self.rule = self.target.unmapped();
+        }
     }
 }
 
@@ -178,7 +186,8 @@ impl<T: Target> Iterator for Walk<T> {
         self.left = left;
         self.look_up();
         let bits = [(self.frame.guessed, Frame::GUESSED), (self.frame.interrupted, Frame::EXACT)];
-        Some(Frame(bits.iter().filter(|b| b.0).fold(self.frame.registers.pc, |pc, b| pc | b.1)))
+        let address = Frame(self.frame.registers.pc).address();
+        Some(Frame(bits.iter().filter(|b| b.0).fold(address, |pc, b| pc | b.1)))
     }
 }
 

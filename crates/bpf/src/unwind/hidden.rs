@@ -24,22 +24,28 @@ fn peek(a: &mut Assembler<impl Sized>, to: i16, base: Reg, off: i32) {
 /// The address in r8 is in no mapping of the process in r7. A return address that was found is looked up in the next step.
 pub(super) fn unmapped(a: &mut Assembler<impl Sized>, tables: &Tables, ends: &Ends) {
     let unknown = a.new_label();
+    let guess = |a: &mut Assembler<_>| {
+        keep_frame(a);
+        a.load(Size::W, R1, R7, FLAGS);
+        a.alu(Alu::And, R1, GUESS_UNMAPPED as i32);
+        a.jump_if(Cond::Ne, R1, 0, ends.guess);
+    };
     if let Some(instances) = &tables.instances {
         a.load(Size::D, R1, R6, BACK);
         a.jump_if(Cond::Eq, R1, 0, unknown);
         let lost = a.new_label();
         instance(a, instances, ends, unknown, lost);
         a.bind(lost);
-        keep_frame(a);
+        guess(a);
         a.jump(ends.at(Ended::ReturnProbe));
     }
     a.bind(unknown);
-    keep_frame(a);
-    a.load(Size::W, R1, R7, 4);
-    a.alu(Alu::And, R1, GUESS_UNMAPPED as i32);
-    a.jump_if(Cond::Ne, R1, 0, ends.guess);
+    guess(a);
     a.jump(ends.at(Ended::NoMapping));
 }
+
+/// Offset of a process's flags.
+const FLAGS: i16 = 4;
 
 /// One instance of the list: it has the address, or lies further in, or (`lost`) further out. `none`: the list is empty.
 fn instance(a: &mut Assembler<impl Sized>, at: &Instances, ends: &Ends, none: Label, lost: Label) {

@@ -188,3 +188,6 @@ fn keep_frame<E>(a: &mut Assembler<E>) {
     a.alu(Alu::Add, R1, 1);
     a.store(Size::D, R6, COUNT, R1);
 }
+
+#[cfg(test)]
+mod tests;
