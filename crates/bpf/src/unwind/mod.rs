@@ -13,7 +13,9 @@
 //! ```
 //!
 //! A generator makes an [`UserStacks`], calls [`UserStacks::call`] where a stack is wanted, with the address of the area in r1 and the
-//! process's key in r2, and [`UserStacks::finish`] behind its last instruction. The program may be of any kind: registers come from
+//! process's key in r2, and [`UserStacks::finish`] behind its last instruction. One run at a time may use an area: a clock may interrupt
+//! any other program, and programs of uprobes are preempted by each other, so that whoever calls claims the area before (as
+//! [`crate::scratch`] is claimed). The program may be of any kind: registers come from
 //! `bpf_task_pt_regs`. It needs Linux 5.17 (bpf_loop), and function records when it is loaded, as every program with callbacks.
 //!
 //! Whatever the maps hold, the program ends: tables that contradict themselves cost frames and nothing else. Rows and pages are written
@@ -175,12 +177,15 @@ fn keep_frame<E>(a: &mut Assembler<E>) {
     a.load(Size::D, R2, R6, PC);
     a.alu(Alu::Lsh, R2, 2);
     a.alu(Alu::Rsh, R2, 2);
+    let plain = a.new_label();
     a.load(Size::D, R3, R6, BITS);
+    a.jump_if(Cond::Eq, R3, 0, plain);
     a.alu(Alu::Or, R2, R3);
     a.alu(Alu::Rsh, R3, 63);
     a.load(Size::D, R4, R6, GUESSED);
     a.alu(Alu::Add, R4, R3);
     a.store(Size::D, R6, GUESSED, R4);
+    a.bind(plain);
     a.mov(R3, R1);
     a.alu(Alu::Lsh, R3, 3);
     a.alu(Alu::Add, R3, R6);

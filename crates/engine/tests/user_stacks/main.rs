@@ -134,34 +134,46 @@ fn a_function_s_callers_are_those_of_the_source() {
     let Some((_alone, mut lab)) = start() else { return };
     let Some(path) = deep() else { return };
     let mut ring = lab.reader();
-    for times in [false, true] {
-        let mut child = Running::waiting(&path, &["loop", "3000"]);
+    let mut child = Running::waiting(&path, &["loop", "3000"]);
+    let pid = child.0.id();
+    assert!(lab.add(pid));
+    let names = Names::of(pid, &path);
+    let attached = uprobe(&lab, pid, Makes::Records, &path, "leaf", false);
+    child.go_on();
+    child.0.wait().unwrap();
+    let mut stacks = Vec::new();
+    ring.drain(|bytes| stacks.push(bytes.to_vec()));
+    drop(attached);
+    // The sort of two calls back once.
+    assert_eq!(stacks.len(), 3000);
+    for stack in &stacks {
+        let record = Record::parse(stack).unwrap();
+        assert_eq!((record.ended, record.guessed), (Ended::Outermost, 0));
+        check_known(&record.frames().map(|f| names.name(f)).collect::<Vec<_>>(), "leaf");
+    }
+    // For information: what a walk costs, of stacks of several depths.
+    let mut costs = Vec::new();
+    for function in ["f29", "f10", "leaf"] {
+        let mut child = Running::waiting(&path, &["loop", "5000"]);
         let pid = child.0.id();
         assert!(lab.add(pid));
-        let names = Names::of(pid, &path);
-        let makes = if times { Makes::Times } else { Makes::Records };
-        let attached = uprobe(&lab, pid, makes, &path, "leaf", false);
+        let attached = uprobe(&lab, pid, Makes::Times, &path, function, false);
         child.go_on();
         child.0.wait().unwrap();
-        let mut stacks = Vec::new();
-        ring.drain(|bytes| stacks.push(bytes.to_vec()));
+        let (mut frames, mut ns) = (0, Vec::new());
+        ring.drain(|bytes| {
+            let number = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+            // Of the record's length in words the first is its head.
+            frames = number(0) - 1;
+            ns.push(number(8));
+        });
         drop(attached);
-        // qsort of two calls back once.
-        assert_eq!(stacks.len(), 3000);
-        if times {
-            let number = |s: &[u8], at: usize| u64::from_le_bytes(*s[at..].first_chunk().unwrap());
-            let mut ns: Vec<u64> = stacks.iter().map(|s| number(s, 8)).collect();
-            ns.sort_unstable();
-            let frames = number(&stacks[0], 0) - 1;
-            eprintln!("{frames} frames: median {} ns, {} ns per frame", ns[ns.len() / 2], ns[ns.len() / 2] / frames);
-            continue;
-        }
-        for stack in &stacks {
-            let record = Record::parse(stack).unwrap();
-            assert_eq!((record.ended, record.guessed), (Ended::Outermost, 0));
-            check_known(&record.frames().map(|f| names.name(f)).collect::<Vec<_>>(), "leaf");
-        }
+        ns.sort_unstable();
+        costs.push((frames, ns[ns.len() / 2]));
+        eprintln!("{frames} frames: median {} ns, {} ns per frame", ns[ns.len() / 2], ns[ns.len() / 2] / frames);
     }
+    let [first, .., last] = costs[..] else { return };
+    eprintln!("each further frame: {:.1} ns", (last.1 as f64 - first.1 as f64) / (last.0 - first.0) as f64);
     eprintln!("{:?}", lab.endings());
 }
 
@@ -365,4 +377,47 @@ fn signal_handlers_lead_to_what_they_interrupt() {
     });
     eprintln!("{in_handler} in the handler, {:?}", lab.endings());
     assert!(in_handler > 0);
+}
+
+/// A clock interrupts the walk of another program on the same CPU: each has an area of its own.
+#[test]
+fn walks_that_interrupt_each_other_keep_apart() {
+    let Some((_alone, mut of_clock)) = start() else { return };
+    let Some(path) = deep() else { return };
+    let mut of_uprobe = Lab::new();
+    let mut child = Running::waiting(&path, &["loop", "60000"]);
+    let pid = child.0.id();
+    of_clock.add(pid);
+    of_uprobe.add(pid);
+    let names = Names::of(pid, &path);
+    let (mut ticks, mut entries) = (of_clock.reader(), of_uprobe.reader());
+    let clock = clock(&of_clock, pid, Makes::Records, Rate::Ns(50_000));
+    let leaf = uprobe(&of_uprobe, pid, Makes::Records, &path, "leaf", false);
+    child.go_on();
+    let (mut known, mut sampled, mut others) = (0, 0, 0);
+    let mut there = true;
+    while there {
+        there = child.is_there();
+        entries.drain(|bytes| {
+            let record = Record::parse(bytes).unwrap();
+            assert_eq!(record.ended, Ended::Outermost);
+            check_known(&record.frames().map(|f| names.name(f)).collect::<Vec<_>>(), "leaf");
+            known += 1;
+        });
+        ticks.drain(|bytes| {
+            let record = Record::parse(bytes).unwrap();
+            match record.ended {
+                Ended::Outermost => sampled += 1,
+                // In the copy of the probed instruction, which the kernel carries out elsewhere.
+                ended => others += u64::from(ended == Ended::NoMapping && record.frames().len() == 1),
+            }
+        });
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop((leaf, clock));
+    let (endings, _) = of_clock.endings();
+    let all: u64 = endings.iter().map(|e| e.1).sum();
+    eprintln!("{known} at the function, {sampled} of {all} by the clock, {others} in copied instructions: {endings:?}");
+    assert!(known >= 40_000 && sampled > 500, "{known} {sampled}");
+    assert!(sampled + others + 5 >= all, "{endings:?}");
 }
