@@ -154,7 +154,6 @@ impl<T: Target> Walk<T> {
     fn look_up(&mut self) {
         self.rule = self.target.rule(self.lookup());
         if self.rule.is_none()
-            && !self.frame.interrupted
             && let Some(pc) = self.target.hidden(self.frame.registers.sp.wrapping_sub(8))
         {
             self.frame.registers.pc = pc;

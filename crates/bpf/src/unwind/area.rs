@@ -38,7 +38,7 @@ pub(super) const UNSEEN: i32 = 1;
 
 /// Counters, u64 each: stacks by how they ended, in the order of [`unwind::Ended::ALL`].
 pub const ENDINGS_AT: i16 = BYTES + BYTES_SIZE as i16;
-/// Counter, u64: return addresses that return probes had hidden and that were found.
+/// Counter, u64: addresses that uprobes had replaced and that were found.
 pub const REPAIRED: i16 = ENDINGS_AT + 8 * ENDINGS as i16;
 /// The record ([`unwind::Record`]).
 pub const RECORD: i16 = REPAIRED + 8;

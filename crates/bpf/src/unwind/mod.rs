@@ -72,21 +72,26 @@ pub struct Tables {
     pub rules: i32,
     /// How many rules there is room for.
     pub rule_count: u32,
-    /// Where the kernel keeps return addresses that return probes replace; none: such stacks end with [`Ended::NoMapping`].
-    pub instances: Option<Instances>,
+    /// Where the kernel keeps what uprobes replace: return addresses, instructions. None: such stacks end with
+    /// [`Ended::NoMapping`].
+    pub uprobes: Option<UprobeOffsets>,
 }
 
-/// Offsets in the kernel's structures (BTF).
+/// Offsets in the kernel's structures of a thread with uprobes (BTF).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Instances {
+pub struct UprobeOffsets {
     /// `task_struct.utask`.
     pub utask: i32,
     /// `uprobe_task.return_instances`.
     pub first: i32,
+    /// `uprobe_task.vaddr`.
+    pub address: i32,
+    /// `uprobe_task.xol_vaddr`.
+    pub copy: i32,
     /// `return_instance.stack`.
     pub stack: i32,
     /// `return_instance.orig_ret_vaddr`.
-    pub address: i32,
+    pub original: i32,
     /// `return_instance.next`.
     pub next: i32,
 }

@@ -1,6 +1,6 @@
 //! What fills the maps of the unwinder, and the programs that use it.
 
-use bpf::unwind::{GUESS_UNMAPPED, Instances, PROCESS, Tables, UserStacks, area, process};
+use bpf::unwind::{GUESS_UNMAPPED, PROCESS, Tables, UprobeOffsets, UserStacks, area, process};
 use bpf::{Alu, Assembler, Cond, Helper, Reg, Reg::*, Size};
 use std::collections::HashMap;
 use std::fs::File;
@@ -39,7 +39,7 @@ pub struct Lab {
     pub mappings: HashMap<u32, Vec<Mapping>>,
     pub area: Map,
     pub ring: Map,
-    instances: Option<Instances>,
+    uprobes: Option<UprobeOffsets>,
     /// Time that building took.
     pub built: Duration,
 }
@@ -62,12 +62,14 @@ impl Lab {
     pub fn new() -> Lab {
         let btf = KernelBtf::kernel().unwrap();
         let field = |root, name| Some(btf.field_of(root, &[name])?.offset as i32);
-        let instances = || {
-            Some(Instances {
+        let uprobes = || {
+            Some(UprobeOffsets {
                 utask: field("task_struct", "utask")?,
                 first: field("uprobe_task", "return_instances")?,
                 stack: field("return_instance", "stack")?,
-                address: field("return_instance", "orig_ret_vaddr")?,
+                address: field("uprobe_task", "vaddr")?,
+                copy: field("uprobe_task", "xol_vaddr")?,
+                original: field("return_instance", "orig_ret_vaddr")?,
                 next: field("return_instance", "next")?,
             })
         };
@@ -83,7 +85,7 @@ impl Lab {
             mappings: HashMap::new(),
             area: Map::array("tl_area", (area::SIZE + COPY) as u32, cpus(), 0).unwrap(),
             ring: Map::ring("tl_ring", 1 << 25).unwrap(),
-            instances: instances(),
+            uprobes: uprobes(),
             built: Duration::ZERO,
         }
     }
@@ -96,7 +98,7 @@ impl Lab {
             chunks: self.chunks.as_fd().as_raw_fd(),
             rules: self.rules.0.as_fd().as_raw_fd(),
             rule_count: RULES,
-            instances: self.instances,
+            uprobes: self.uprobes,
         }
     }
 

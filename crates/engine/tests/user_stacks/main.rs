@@ -385,16 +385,17 @@ fn walks_that_interrupt_each_other_keep_apart() {
     let Some((_alone, mut of_clock)) = start() else { return };
     let Some(path) = deep() else { return };
     let mut of_uprobe = Lab::new();
-    let mut child = Running::waiting(&path, &["loop", "60000"]);
+    let mut child = Running::waiting(&path, &["loop", "40000"]);
     let pid = child.0.id();
     of_clock.add(pid);
     of_uprobe.add(pid);
     let names = Names::of(pid, &path);
     let (mut ticks, mut entries) = (of_clock.reader(), of_uprobe.reader());
     let clock = clock(&of_clock, pid, Makes::Records, Rate::Ns(50_000));
+    let back = uprobe(&of_uprobe, pid, Makes::Counts, &path, "f1", true);
     let leaf = uprobe(&of_uprobe, pid, Makes::Records, &path, "leaf", false);
     child.go_on();
-    let (mut known, mut sampled, mut others) = (0, 0, 0);
+    let (mut known, mut sampled) = (0, 0);
     let mut there = true;
     while there {
         there = child.is_there();
@@ -406,18 +407,16 @@ fn walks_that_interrupt_each_other_keep_apart() {
         });
         ticks.drain(|bytes| {
             let record = Record::parse(bytes).unwrap();
-            match record.ended {
-                Ended::Outermost => sampled += 1,
-                // In the copy of the probed instruction, which the kernel carries out elsewhere.
-                ended => others += u64::from(ended == Ended::NoMapping && record.frames().len() == 1),
-            }
+            sampled += u64::from(record.ended == Ended::Outermost);
         });
         std::thread::sleep(Duration::from_millis(1));
     }
-    drop((leaf, clock));
-    let (endings, _) = of_clock.endings();
+    drop((leaf, back, clock));
+    let (endings, repaired) = of_clock.endings();
     let all: u64 = endings.iter().map(|e| e.1).sum();
-    eprintln!("{known} at the function, {sampled} of {all} by the clock, {others} in copied instructions: {endings:?}");
-    assert!(known >= 40_000 && sampled > 500, "{known} {sampled}");
-    assert!(sampled + others + 5 >= all, "{endings:?}");
+    eprintln!("{known} at the function, {sampled} of {all} by the clock: {endings:?}, {repaired} repaired");
+    // A ring may have been full.
+    assert!(known >= 30_000 && sampled > 500, "{known} {sampled}");
+    // Not whole: what the kernel does itself when a function returns to its probe.
+    assert!(sampled * 100 >= all * 90 && repaired > 0, "{endings:?} {repaired}");
 }
