@@ -28,6 +28,7 @@ pub mod probes;
 pub mod program;
 pub mod scratch;
 pub mod syscalls;
+pub mod unwind;
 
 pub use asm::{AsmError, Assembler, Label, Operand};
 pub use btf_offsets::BtfOffsets;

@@ -43,6 +43,7 @@ pub(super) fn call(run: &mut Run<'_>, id: i32) -> Result<Option<u64>, Cause> {
         GetCurrentPidTgid => run.machine.pid_tgid,
         GetCurrentUidGid => run.machine.uid_gid,
         GetCurrentTask | GetCurrentTaskBtf => run.machine.task,
+        TaskPtRegs => run.machine.user_registers,
         GetAttachCookie => run.machine.cookie,
         GetCurrentComm => comm(run)?,
         GetNsCurrentPidTgid => ns_pid(run)?,
@@ -82,7 +83,11 @@ fn clock(run: &mut Run) -> u64 {
 }
 
 fn table(run: &mut Run, helper: Helper) -> Answer {
-    let (fd, map) = run.machine.map_of(run.get(1)?, &[Kind::Array, Kind::Hash, Kind::Stacks])?;
+    let kinds: &[Kind] = match helper {
+        Helper::MapLookup => &[Kind::Array, Kind::Hash, Kind::Stacks, Kind::Maps],
+        _ => &[Kind::Array, Kind::Hash, Kind::Stacks],
+    };
+    let (fd, map) = run.machine.map_of(run.get(1)?, kinds)?;
     let (key_size, value_size) = (map.key_size, map.value_size);
     let key = bytes(run, 2, key_size)?;
     Ok(match helper {

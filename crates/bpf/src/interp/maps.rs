@@ -1,4 +1,4 @@
-//! Maps of the interpreter: arrays, hashes, task storage, stack traces, and the outputs (ring, perf).
+//! Maps of the interpreter: arrays, hashes, task storage, stack traces, arrays of maps, and the outputs (ring, perf).
 //!
 //! Not per CPU: a per-CPU array is the array of the one CPU that there is. Not here: how helpers take their arguments.
 //!
@@ -25,6 +25,8 @@ pub enum Kind {
     Ring,
     /// A perf event array; never full.
     Perf,
+    /// Maps by index.
+    Maps,
 }
 
 /// A map: its shape, its values, and what went out through it.
@@ -87,6 +89,17 @@ impl Machine {
     /// Adds a perf event array.
     pub fn add_perf(&mut self, fd: i32) {
         self.add_map(fd, Kind::Perf, 4, 4, u64::MAX);
+    }
+
+    /// Adds an array of maps.
+    pub fn add_maps(&mut self, fd: i32, max: u32) {
+        self.add_map(fd, Kind::Maps, 4, 4, max.into());
+    }
+    /// Puts the map `inner` into an array of maps; `false` if one of them does not exist.
+    pub fn set_map(&mut self, fd: i32, index: u32, inner: i32) -> bool {
+        let Ok(handle) = self.map_handle(inner) else { return false };
+        let map = self.maps.get_mut(&fd).filter(|m| m.kind == Kind::Maps && u64::from(index) < m.max);
+        map.map(|m| m.values.insert(index.to_le_bytes().to_vec(), handle)).is_some()
     }
 
     /// The bytes of a value, if it exists.

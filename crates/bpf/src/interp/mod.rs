@@ -118,6 +118,8 @@ pub struct Machine {
     pub comm: [u8; 16],
     /// Address of the current task; [`Machine::new`] makes one of no bytes.
     pub task: u64,
+    /// Address of the `struct pt_regs` of the current task in user space, for [`Machine::add_kernel`] to make.
+    pub user_registers: u64,
     /// The attach cookie.
     pub cookie: u64,
     /// The pid namespace that `get_ns_current_pid_tgid` knows.
@@ -158,6 +160,7 @@ impl Machine {
             cpu: 0,
             comm: [0; 16],
             task,
+            user_registers: 0,
             cookie: 0,
             pid_ns: None,
             kernel_stack: Vec::new(),

@@ -1,0 +1,46 @@
+//! The area that a program unwinds in: what the next frame needs, counters, and the record in the end.
+//!
+//! ```text
+//! 0  state of the frame under way │ bytes read │ counters: endings, repaired │ record: head, frames (see unwind::stack)
+//! ```
+//!
+//! It is part of a map's value, so that numbers in it are unknown to the verifier: the function that is called back for each frame looks
+//! the same to it each time, and is verified once. User space zeroes it in the beginning; programs leave the counters standing.
+
+use unwind::stack::{ENDINGS, RECORD as RECORD_SIZE};
+
+/// rip, or a return address.
+pub(super) const PC: i16 = 0;
+/// rsp.
+pub(super) const SP: i16 = 8;
+/// rbp.
+pub(super) const BP: i16 = 16;
+/// 1 where PC is a return address, which is looked up within the call before it; else 0.
+pub(super) const BACK: i16 = 24;
+/// Bits of the frame ([`unwind::Frame`]).
+pub(super) const BITS: i16 = 32;
+/// Number of the mapping that the last frame was in.
+pub(super) const MAPPING: i16 = 40;
+/// Frames in the record.
+pub(super) const COUNT: i16 = 48;
+/// How many of them are guessed.
+pub(super) const GUESSED: i16 = 56;
+/// [`unwind::Ended`].
+pub(super) const ENDED: i16 = 64;
+/// Address of the next return instance of the kernel, [`UNSEEN`] before the first was looked for, and 0 behind the last.
+pub(super) const INSTANCE: i16 = 72;
+/// Bytes that were read.
+pub(super) const BYTES: i16 = 80;
+/// How many of them there may be.
+pub(super) const BYTES_SIZE: i32 = 128;
+/// Value of [`INSTANCE`].
+pub(super) const UNSEEN: i32 = 1;
+
+/// Counters, u64 each: stacks by how they ended, in the order of [`unwind::Ended::ALL`].
+pub const ENDINGS_AT: i16 = BYTES + BYTES_SIZE as i16;
+/// Counter, u64: addresses that uprobes had replaced and that were found.
+pub const REPAIRED: i16 = ENDINGS_AT + 8 * ENDINGS as i16;
+/// The record ([`unwind::Record`]).
+pub const RECORD: i16 = REPAIRED + 8;
+/// Bytes of the area.
+pub const SIZE: usize = RECORD as usize + RECORD_SIZE;

@@ -1,0 +1,372 @@
+//! The program in the interpreter, against the walker in user space: whatever tables and stacks there are, both find the same.
+
+use super::*;
+use crate::Helper;
+use crate::insn::Alu;
+use crate::interp::{Access, Machine};
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use unwind::table::{CHUNK, Page, Row, find};
+use unwind::{Frame, Kind, Record, Registers, Rule, SavedBp, Target, Walk};
+
+const PROCESSES: i32 = 3;
+const PAGES: i32 = 4;
+const CHUNKS: i32 = 5;
+const RULES: i32 = 6;
+const AREA: i32 = 7;
+const FIRST_CHUNK: i32 = 100;
+const PAGE_COUNT: u32 = 8;
+const RULE_COUNT: u32 = 32;
+const TGID: u32 = 77;
+const OFFSETS: UprobeOffsets =
+    UprobeOffsets { utask: 8, copy: 0, address: 8, first: 16, stack: 0, original: 8, next: 16 };
+/// Where the stack is, and how many words it has.
+const STACK: u64 = 0x7ffd_0000_0000;
+const WORDS: usize = 96;
+/// Where the code is: mappings of a page each.
+const CODE: u64 = 0x5555_0000_0000;
+
+/// A process: tables, a stack, what return probes hide.
+#[derive(Clone, Debug)]
+struct Made {
+    rules: Vec<Rule>,
+    /// By page: addresses and numbers of rules.
+    rows: Vec<Vec<(u16, u16)>>,
+    no_rows: Option<usize>,
+    guess_unmapped: bool,
+    words: Vec<u64>,
+    registers: Registers,
+    /// Place (a number of a word) and address.
+    hidden: Vec<(usize, u64)>,
+}
+
+impl Made {
+    fn mappings(&self) -> Vec<Mapping> {
+        let flags = |nth| if self.no_rows == Some(nth) { Mapping::NO_ROWS } else { 0 };
+        let one = |nth: usize| {
+            // Between mappings are gaps.
+            let start = CODE + nth as u64 * 0x2_0000;
+            Mapping { start, end: start + 0x1_0000, bias: start, first_page: nth as u32, flags: flags(nth) }
+        };
+        (0..self.rows.len()).map(one).collect()
+    }
+
+    /// Pages in turn in two chunks, with the row in effect at the beginning of each.
+    fn tables(&self) -> (Vec<Page>, Vec<Row>) {
+        let (mut pages, mut rows, mut next) = (Vec::new(), vec![Row(0); 2 * CHUNK], [10usize, CHUNK + 4]);
+        for (nth, page) in self.rows.iter().enumerate() {
+            let first = next[nth % 2];
+            let mut all = vec![(0, 0)];
+            all.extend(page.iter().filter(|r| r.0 > 0).copied());
+            all.sort_unstable();
+            all.dedup_by_key(|r| r.0);
+            for (at, (low, rule)) in all.iter().enumerate() {
+                rows[first + at] = Row::new(*low, *rule);
+            }
+            pages.push(Page { first: first as u32, rows: all.len() as u32 });
+            next[nth % 2] += all.len().next_multiple_of(2);
+        }
+        (pages, rows)
+    }
+}
+
+struct Walked<'m> {
+    made: &'m Made,
+    mappings: Vec<Mapping>,
+    pages: Vec<Page>,
+    rows: Vec<Row>,
+    /// The list is gone through once.
+    seen: usize,
+}
+
+impl Target for Walked<'_> {
+    fn read(&mut self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(STACK)?).ok()?;
+        // At any byte: of two neighbours.
+        let word = |n: usize| self.made.words.get(n).map(|w| w.to_le_bytes());
+        let (low, high) = (word(at / 8)?, if at % 8 == 0 { [0; 8] } else { word(at / 8 + 1)? });
+        Some(u64::from_le_bytes(*[low, high].concat()[at % 8..].first_chunk()?))
+    }
+    fn rule(&mut self, address: u64) -> Option<Rule> {
+        let tables = unwind::Tables { pages: &self.pages, rows: &self.rows, rules: &self.made.rules };
+        find(&self.mappings, address).map(|m| tables.rule(m, address))
+    }
+    fn unmapped(&mut self) -> Option<Rule> {
+        self.made.guess_unmapped.then_some(Rule::NONE)
+    }
+    fn hidden(&mut self, place: u64) -> Option<u64> {
+        let rest = &self.made.hidden[self.seen..];
+        let at = rest.iter().position(|h| STACK + 8 * h.0 as u64 >= place)?;
+        self.seen += at;
+        let (found, address) = rest[at];
+        (STACK + 8 * found as u64 == place).then(|| {
+            self.seen += 1;
+            address
+        })
+    }
+}
+
+fn walk(made: &Made) -> (Vec<Frame>, Ended) {
+    let (pages, rows) = made.tables();
+    let target = Walked { made, mappings: made.mappings(), pages, rows, seen: 0 };
+    let mut walk = Walk::new(target, made.registers, unwind::stack::MAX_FRAMES);
+    let frames = walk.by_ref().collect();
+    (frames, walk.ended())
+}
+
+/// A program that leaves the record, and its result is the record's length.
+fn program(uprobes: bool) -> crate::Program {
+    let mut a = Assembler::new();
+    let tables = Tables {
+        processes: PROCESSES,
+        pages: PAGES,
+        page_count: PAGE_COUNT,
+        chunks: CHUNKS,
+        rules: RULES,
+        rule_count: RULE_COUNT,
+        uprobes: uprobes.then_some(OFFSETS),
+    };
+    let stacks = UserStacks::new(&mut a, tables);
+    a.call(Helper::GetCurrentPidTgid);
+    a.alu(Alu::Rsh, R0, 32);
+    a.mov(R2, R0);
+    a.map_value(R1, AREA, 0);
+    stacks.call(&mut a);
+    a.exit();
+    stacks.finish(&mut a);
+    a.finish().unwrap()
+}
+
+fn machine(made: &Made) -> Machine {
+    let mut m = Machine::new();
+    m.limit = 10_000_000;
+    m.pid_tgid = u64::from(TGID) << 32 | 5;
+    m.add_hash(PROCESSES, 4, PROCESS, 4);
+    let flags = if made.guess_unmapped { GUESS_UNMAPPED } else { 0 };
+    assert!(m.set_value(PROCESSES, &TGID.to_le_bytes(), &process(flags, &made.mappings()).unwrap()));
+    let (pages, rows) = made.tables();
+    let words = |words: &mut dyn Iterator<Item = u64>, count: usize| {
+        let mut all: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        all.resize(8 * count, 0);
+        all
+    };
+    m.add_array(PAGES, 8 * PAGE_COUNT as usize, 1);
+    assert!(m.set_value(PAGES, &[0; 4], &words(&mut pages.iter().map(|p| p.to_word()), PAGE_COUNT as usize)));
+    m.add_array(RULES, 8 * RULE_COUNT as usize, 1);
+    assert!(m.set_value(RULES, &[0; 4], &words(&mut made.rules.iter().map(|r| r.0), RULE_COUNT as usize)));
+    m.add_maps(CHUNKS, 4);
+    for (nth, chunk) in rows.chunks(CHUNK).enumerate() {
+        let fd = FIRST_CHUNK + nth as i32;
+        m.add_array(fd, 4 * CHUNK, 1);
+        let bytes: Vec<u8> = chunk.iter().flat_map(|r| r.0.to_le_bytes()).collect();
+        assert!(m.set_value(fd, &[0; 4], &bytes) && m.set_map(CHUNKS, nth as u32, fd));
+    }
+    m.add_array(AREA, area::SIZE, 1);
+    let mut registers = [0u8; 168];
+    let r = made.registers;
+    for (at, value) in [(32, r.bp), (128, r.pc), (136, 0x33), (152, r.sp)] {
+        registers[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    m.user_registers = m.add_kernel(&registers, Access::Probe);
+    let bytes: Vec<u8> = made.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    m.add_user(STACK, &bytes);
+    // The kernel's list, the last one first.
+    let mut next = 0u64;
+    for (place, address) in made.hidden.iter().rev() {
+        let words = [STACK + 8 * *place as u64, *address, next];
+        next = m.add_kernel(&words.map(u64::to_le_bytes).concat(), Access::Probe);
+    }
+    let utask = m.add_kernel(&[0, 0, next].map(u64::to_le_bytes).concat(), Access::Probe);
+    m.task = m.add_kernel(&[0, utask].map(u64::to_le_bytes).concat(), Access::Probe);
+    m
+}
+
+/// Frames and ending by the program.
+fn run(m: &mut Machine, program: &crate::Program) -> (Vec<Frame>, Ended) {
+    let len = m.run_words(program, &[]).unwrap() as usize;
+    let area = m.value(AREA, &[0; 4]).unwrap();
+    let record = Record::parse(&area[area::RECORD as usize..][..len]).unwrap();
+    let frames: Vec<Frame> = record.frames().collect();
+    assert_eq!(record.guessed as usize, frames.iter().filter(|f| f.is_guessed()).count());
+    assert_eq!(len, unwind::stack::HEAD + 8 * frames.len());
+    (frames, record.ended)
+}
+
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let bp = prop_oneof![
+        6 => Just(SavedBp::Same),
+        2 => (-12i16..0).prop_map(|n| SavedBp::Cfa(8 * n)),
+        1 => (-3i16..3).prop_map(|n| SavedBp::Bp(8 * n)),
+        1 => (-3i16..3).prop_map(|n| SavedBp::Sp(8 * n)),
+    ];
+    let kind = prop_oneof![
+        20 => Just(Kind::Sp),
+        4 => Just(Kind::Bp),
+        1 => Just(Kind::Plt),
+        1 => Just(Kind::SpAt),
+        1 => Just(Kind::BpAt),
+        1 => Just(Kind::None),
+        1 => Just(Kind::End),
+        1 => Just(Kind::Unknown),
+    ];
+    (kind, prop_oneof![1 => -1i64..12, 8 => 1i64..4], bp, any::<u8>()).prop_map(|(kind, words, bp, extra)| {
+        let extra = if matches!(kind, Kind::SpAt | Kind::BpAt) { extra & 0xf8 } else { extra & 15 };
+        Rule::new(kind, 8 * words, bp, extra).unwrap()
+    })
+}
+
+/// A word of a stack: mostly of code or of the stack itself.
+fn any_word() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        40 => (0u64..3, 0u64..0x1_0000).prop_map(|(m, at)| CODE + m * 0x2_0000 + at),
+        6 => (0u64..WORDS as u64).prop_map(|n| STACK + 8 * n),
+        1 => (0u64..0x8_0000).prop_map(|at| CODE - 0x1000 + at),
+        1 => any::<u64>(),
+        1 => Just(0),
+    ]
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let rows = prop::collection::vec((any::<u16>(), 0u16..12), 0..60);
+    (
+        prop::collection::vec(any_rule(), 11),
+        prop::collection::vec(rows, 3),
+        prop::option::weighted(0.2, 0usize..3),
+        prop::bool::weighted(0.2),
+        prop::collection::vec(any_word(), WORDS),
+        (any_word(), 0u64..20, any_word()),
+        prop::collection::btree_map(0usize..WORDS, any_word(), 0..6),
+    )
+        .prop_map(|(mut rules, rows, no_rows, guess_unmapped, words, (pc, sp, bp), hidden)| {
+            rules.insert(0, Rule::NONE);
+            let registers = Registers { pc, sp: STACK + 8 * sp, bp };
+            Made { rules, rows, no_rows, guess_unmapped, words, registers, hidden: hidden.into_iter().collect() }
+        })
+}
+
+/// Which of the two reasons it is depends on what else is in the kernel's list.
+fn ending(ended: Ended) -> Ended {
+    if ended == Ended::ReturnProbe { Ended::NoMapping } else { ended }
+}
+
+#[test]
+fn both_walkers_find_the_same() {
+    let config = ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };
+    let program = program(true);
+    let seen = RefCell::new((BTreeSet::new(), 0, 0));
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let compared = runner.run(&made(), |made| {
+        let (frames, ended) = run(&mut machine(&made), &program);
+        let mut seen = seen.borrow_mut();
+        seen.0.insert(ended);
+        seen.1 = seen.1.max(frames.len());
+        seen.2 += frames.iter().filter(|f| f.is_guessed()).count();
+        let (want, want_ended) = walk(&made);
+        prop_assert_eq!((frames, ending(ended)), (want, ending(want_ended)));
+        Ok(())
+    });
+    compared.unwrap_or_else(|e| panic!("{e}"));
+    // The processes are made so that much happens.
+    let (endings, longest, guessed) = seen.into_inner();
+    assert!(endings.len() >= 6 && longest >= 7 && guessed >= 3, "{endings:?} {longest} {guessed}");
+}
+
+#[test]
+fn other_code_and_unknown_processes_end_at_once() {
+    let rows = vec![vec![(0, 0)]];
+    let registers = Registers { pc: CODE, sp: STACK, bp: 0 };
+    let (rules, words, hidden) = (vec![Rule::NONE], vec![0; WORDS], Vec::new());
+    let made = Made { rules, rows, no_rows: None, guess_unmapped: false, words, registers, hidden };
+    let first = vec![Frame(CODE | Frame::EXACT)];
+    let program = program(false);
+    let mut m = machine(&made);
+    m.pid_tgid = 1 << 32;
+    assert_eq!(run(&mut m, &program), (first.clone(), Ended::NoProcess));
+    for (cs, frames, ended) in [(0x23u8, first.clone(), Ended::NotX86_64), (0x10, Vec::new(), Ended::NotUser)] {
+        let mut m = machine(&made);
+        let mut registers = [0u8; 168];
+        registers[136] = cs;
+        registers[128..136].copy_from_slice(&CODE.to_le_bytes());
+        m.user_registers = m.add_kernel(&registers, Access::Probe);
+        assert_eq!(run(&mut m, &program), (frames, ended));
+        let area = m.value(AREA, &[0; 4]).unwrap();
+        let counter = area::ENDINGS_AT as usize + 8 * ended as usize;
+        assert_eq!(area[counter], 1);
+    }
+}
+
+#[test]
+fn a_stack_without_an_end_fills_the_record() {
+    // Each frame is a word: the words lead to the same place again.
+    let rule = Rule::new(Kind::SpAt, 0, SavedBp::Same, 0).unwrap();
+    let rows = vec![vec![(1, 1)]];
+    let rules = vec![Rule::NONE, rule];
+    let deep = 2 * unwind::stack::MAX_FRAMES;
+    // *(rsp) is the CFA, two words further out; the word before that is the return address.
+    let words = (0..deep).map(|n| if n % 2 == 0 { STACK + 8 * (n as u64 + 2) } else { CODE + 0x100 }).collect();
+    let registers = Registers { pc: CODE + 0x100, sp: STACK, bp: 0 };
+    let made = Made { rules, rows, no_rows: None, guess_unmapped: false, words, registers, hidden: Vec::new() };
+    let (frames, ended) = run(&mut machine(&made), &program(true));
+    assert_eq!((frames.len(), ended), (unwind::stack::MAX_FRAMES, Ended::Full));
+    assert_eq!((frames, ended), walk(&made));
+}
+
+#[test]
+fn a_copied_instruction_is_taken_for_its_original() {
+    let rule = Rule::new(Kind::Sp, 8, SavedBp::Same, 0).unwrap();
+    let registers = Registers { pc: 0x7fff_0000_1003, sp: STACK, bp: 0 };
+    let (rules, words, rows) = (vec![Rule::NONE, rule], vec![CODE + 0x200, 0], vec![vec![(1, 1)]]);
+    let made = Made { rules, rows, no_rows: None, guess_unmapped: false, words, registers, hidden: Vec::new() };
+    let with = |copy: u64| {
+        let mut m = machine(&made);
+        let utask = m.add_kernel(&[copy, CODE + 0x100, 0].map(u64::to_le_bytes).concat(), Access::Probe);
+        m.task = m.add_kernel(&[0, utask].map(u64::to_le_bytes).concat(), Access::Probe);
+        run(&mut m, &program(true))
+    };
+    let whole = vec![Frame(CODE + 0x103 | Frame::EXACT), Frame(CODE + 0x200)];
+    assert_eq!(with(0x7fff_0000_1000), (whole, Ended::Outermost));
+    let unknown = vec![Frame(registers.pc | Frame::EXACT)];
+    assert_eq!(with(0), (unknown.clone(), Ended::NoMapping));
+    assert_eq!(with(0x7fff_0000_1080), (unknown, Ended::NoMapping));
+}
+
+#[test]
+fn damaged_tables_end_the_walk() {
+    let rows = vec![vec![(1, 1)]];
+    let rule = Rule::new(Kind::Sp, 16, SavedBp::Same, 0).unwrap();
+    let registers = Registers { pc: CODE + 0x100, sp: STACK, bp: 0 };
+    let (rules, words) = (vec![Rule::NONE, rule], vec![0; WORDS]);
+    let made = Made { rules, rows, no_rows: None, guess_unmapped: false, words, registers, hidden: Vec::new() };
+    let program = program(true);
+    let end = |damage: &dyn Fn(&mut Machine)| {
+        let mut m = machine(&made);
+        damage(&mut m);
+        run(&mut m, &program).1
+    };
+    assert_eq!(end(&|_| ()), Ended::Outermost);
+    let page = |page: Page| {
+        move |m: &mut Machine| {
+            let mut pages = vec![0; 8 * PAGE_COUNT as usize];
+            pages[..8].copy_from_slice(&page.to_word().to_le_bytes());
+            assert!(m.set_value(PAGES, &[0; 4], &pages));
+        }
+    };
+    // No such chunk, rows up to and behind the end of a chunk, more rows than a page can have.
+    assert_eq!(end(&page(Page { first: 3 << 18, rows: 1 })), Ended::Damaged);
+    assert_eq!(end(&page(Page { first: (1 << 18) - 1, rows: 5 })), Ended::Damaged);
+    assert_eq!(end(&page(Page { first: 10, rows: u32::MAX })), Ended::Damaged);
+    // A page, a row and a rule that do not exist.
+    assert_eq!(end(&page(Page { first: 0, rows: 0 })), Ended::Outermost);
+    let far = Mapping { first_page: PAGE_COUNT, ..made.mappings()[0] };
+    let set = |m: &mut Machine| assert!(m.set_value(PROCESSES, &TGID.to_le_bytes(), &process(0, &[far]).unwrap()));
+    assert_eq!(end(&set), Ended::Damaged);
+    let row = |m: &mut Machine| {
+        let mut rows = vec![0; 4 * CHUNK];
+        rows[40..44].copy_from_slice(&Row::new(0, 999).0.to_le_bytes());
+        rows[44..48].copy_from_slice(&Row::new(1, 999).0.to_le_bytes());
+        assert!(m.set_value(FIRST_CHUNK, &[0; 4], &rows));
+    };
+    assert_eq!(end(&row), Ended::Damaged);
+}

@@ -1,0 +1,152 @@
+//! The rule of a row: how the caller's registers follow from those of a frame.
+//!
+//! ```text
+//! u64   kind 8 │ rbp kind 8 │ CFA offset 24, signed, units of 8 bytes │ rbp offset 16, signed, bytes │ extra 8
+//! bits  0      │ 8          │ 16                                      │ 40                           │ 56
+//! ```
+//!
+//! The CFA (canonical frame address) is the stack pointer of the caller before its call instruction. The return address lies at
+//! CFA - 8 for every kind but [`Kind::Signal`]. The program for the kernel (`bpf::unwind`) reads the same 64 bits.
+
+/// How the CFA is found. The numbers are part of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// No information covers the code: the frame can only be guessed by rbp.
+    None = 0,
+    /// The outermost frame: it has no caller.
+    End = 1,
+    /// rsp + offset.
+    Sp = 2,
+    /// rbp + offset.
+    Bp = 3,
+    /// An entry of a procedure linkage table: rsp + offset, and 8 more from byte `extra` of each 16 bytes of code on.
+    Plt = 4,
+    /// A signal handler returns here: the interrupted registers are in the `struct ucontext` at rsp + offset.
+    Signal = 5,
+    /// The 8 bytes at rsp + offset, plus `extra` (signed).
+    SpAt = 6,
+    /// The 8 bytes at rbp + offset, plus `extra` (signed).
+    BpAt = 7,
+    /// There is information that no other kind can express.
+    Unknown = 8,
+}
+
+impl Kind {
+    const ALL: [Kind; 9] = {
+        use Kind::*;
+        [None, End, Sp, Bp, Plt, Signal, SpAt, BpAt, Unknown]
+    };
+}
+
+/// Where the caller's rbp is. The numbers are part of the format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SavedBp {
+    /// In rbp.
+    #[default]
+    Same,
+    /// In memory at CFA + offset.
+    Cfa(i16),
+    /// In memory at rbp + offset.
+    Bp(i16),
+    /// In memory at rsp + offset.
+    Sp(i16),
+}
+
+impl SavedBp {
+    /// (number, offset)
+    const fn parts(self) -> (u8, i16) {
+        match self {
+            SavedBp::Same => (0, 0),
+            SavedBp::Cfa(off) => (1, off),
+            SavedBp::Bp(off) => (2, off),
+            SavedBp::Sp(off) => (3, off),
+        }
+    }
+}
+
+/// Offsets in the `struct ucontext` of x86-64 (arch/x86/include/uapi/asm/sigcontext.h): rbp, rsp, rip.
+pub const UCONTEXT: [u64; 3] = [0x78, 0xa0, 0xa8];
+
+/// A rule. Any 64 bits are one; those with an unknown number of a kind are read as [`Kind::Unknown`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Rule(pub u64);
+
+impl Rule {
+    /// No information.
+    pub const NONE: Rule = Rule(0);
+    /// The outermost frame.
+    pub const END: Rule = Rule(Kind::End as u64);
+    /// Information that cannot be expressed.
+    pub const UNKNOWN: Rule = Rule(Kind::Unknown as u64);
+
+    /// A rule; none where the offset is no multiple of 8, or does not fit.
+    pub const fn new(kind: Kind, offset: i64, bp: SavedBp, extra: u8) -> Option<Rule> {
+        let units = offset >> 3;
+        if offset & 7 != 0 || units < -(1 << 23) || units >= 1 << 23 {
+            return None;
+        }
+        let (bp, bp_offset) = bp.parts();
+        let low = kind as u64 | (bp as u64) << 8 | (units as u64 & 0xff_ffff) << 16;
+        Some(Rule(low | (bp_offset as u16 as u64) << 40 | (extra as u64) << 56))
+    }
+
+    /// How the CFA is found.
+    pub fn kind(self) -> Kind {
+        Kind::ALL.get(usize::from(self.0 as u8)).copied().unwrap_or(Kind::Unknown)
+    }
+
+    /// The offset of the CFA, in bytes.
+    pub fn offset(self) -> i64 {
+        ((self.0 << 24) as i64 >> 40) * 8
+    }
+
+    /// Where the caller's rbp is.
+    pub fn bp(self) -> SavedBp {
+        let offset = (self.0 >> 40) as i16;
+        match (self.0 >> 8) as u8 {
+            1 => SavedBp::Cfa(offset),
+            2 => SavedBp::Bp(offset),
+            3 => SavedBp::Sp(offset),
+            _ => SavedBp::Same,
+        }
+    }
+
+    /// What [`Kind::Plt`], [`Kind::SpAt`] and [`Kind::BpAt`] need more.
+    pub fn extra(self) -> u8 {
+        (self.0 >> 56) as u8
+    }
+}
+
+impl core::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:?}({}, {:?}, {})", self.kind(), self.offset(), self.bp(), self.extra())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        for (offset, bp, extra) in [
+            (8, SavedBp::Same, 0),
+            (-16, SavedBp::Cfa(-16), 11),
+            (540_000, SavedBp::Bp(0), 255),
+            (-(1 << 26), SavedBp::Sp(i16::MIN), 1),
+            ((1 << 26) - 8, SavedBp::Cfa(i16::MAX), 0),
+        ] {
+            for kind in Kind::ALL {
+                let rule = Rule::new(kind, offset, bp, extra).unwrap();
+                assert_eq!((rule.kind(), rule.offset(), rule.bp(), rule.extra()), (kind, offset, bp, extra));
+            }
+        }
+        for bad in [4, 1 << 26, -(1 << 26) - 8, i64::MAX, i64::MIN] {
+            assert_eq!(Rule::new(Kind::Sp, bad, SavedBp::Same, 0), None, "{bad}");
+        }
+        assert_eq!(Rule(u64::MAX).kind(), Kind::Unknown);
+        assert_eq!(Rule::NONE.kind(), Kind::None);
+    }
+}

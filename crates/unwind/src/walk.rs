@@ -1,0 +1,327 @@
+//! The walker: frames of a stack by rules, with memory and rules from wherever the caller has them.
+//!
+//! It does in user space what the program of `bpf::unwind` does in the kernel, step by step, so that either can be compared with the other.
+//! No recursion, no allocation; the number of frames is bounded. Memory and registers may be anything.
+
+use crate::rule::{Kind, Rule, SavedBp, UCONTEXT};
+use crate::stack::{Ended, Frame};
+
+/// The furthest that a guessed frame may lie from the stack pointer, bytes.
+pub const GUESS_REACH: u64 = 1 << 20;
+
+/// The registers that unwinding needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// rip, or a return address.
+    pub pc: u64,
+    /// rsp.
+    pub sp: u64,
+    /// rbp.
+    pub bp: u64,
+}
+
+/// What a walk asks for.
+pub trait Target {
+    /// The 8 bytes of stack memory at an address; none where they cannot be read.
+    fn read(&mut self, address: u64) -> Option<u64>;
+
+    /// The rule at an address: [`Rule::NONE`] where code without rows is mapped, none where nothing is.
+    fn rule(&mut self, address: u64) -> Option<Rule>;
+
+    /// The rule of code in no mapping: [`Rule::NONE`] in processes with a just-in-time compiler, whose frames are guessed.
+    fn unmapped(&mut self) -> Option<Rule> {
+        None
+    }
+
+    /// The return address that a return probe of the kernel has replaced at this place of the stack, where that is known.
+    fn hidden(&mut self, place: u64) -> Option<u64> {
+        let _ = place;
+        None
+    }
+}
+
+/// The registers of the caller, and what else is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Its registers.
+    pub registers: Registers,
+    /// It was interrupted by a signal: its pc is no return address.
+    pub interrupted: bool,
+    /// It was guessed.
+    pub guessed: bool,
+}
+
+/// The caller of a frame by the frame's rule.
+///
+/// # Errors
+/// Why there is none.
+pub fn caller(frame: Registers, rule: Rule, mut read: impl FnMut(u64) -> Option<u64>) -> Result<Caller, Ended> {
+    let Registers { pc, sp, bp } = frame;
+    let mut read = |address| read(address).ok_or(Ended::ReadFault);
+    let offset = rule.offset() as u64;
+    let extra = rule.extra();
+    let cfa = match rule.kind() {
+        Kind::None => return guess(frame, read),
+        Kind::End => return Err(Ended::Outermost),
+        Kind::Unknown => return Err(Ended::Unknown),
+        Kind::Sp => sp.wrapping_add(offset),
+        Kind::Bp => bp.wrapping_add(offset),
+        Kind::Plt => sp.wrapping_add(offset).wrapping_add(if (pc & 15) as u8 >= extra { 8 } else { 0 }),
+        Kind::SpAt => read(sp.wrapping_add(offset))?.wrapping_add(extra as i8 as u64),
+        Kind::BpAt => read(bp.wrapping_add(offset))?.wrapping_add(extra as i8 as u64),
+        Kind::Signal => {
+            let context = sp.wrapping_add(offset);
+            let [bp, sp, pc] = UCONTEXT.map(|at| read(context.wrapping_add(at)));
+            let registers = Registers { pc: pc?, sp: sp?, bp: bp? };
+            return Ok(Caller { registers, interrupted: true, guessed: false });
+        }
+    };
+    if cfa <= sp {
+        return Err(Ended::NotGrowing);
+    }
+    let pc = read(cfa.wrapping_sub(8))?;
+    let bp = match rule.bp() {
+        SavedBp::Same => bp,
+        SavedBp::Cfa(at) => read(cfa.wrapping_add(at as u64))?,
+        SavedBp::Bp(at) => read(bp.wrapping_add(at as u64))?,
+        SavedBp::Sp(at) => read(sp.wrapping_add(at as u64))?,
+    };
+    Ok(Caller { registers: Registers { pc, sp: cfa, bp }, interrupted: false, guessed: false })
+}
+
+/// The caller where there are no rows: rbp is taken as a frame pointer. rbp 0 is the end of such a chain.
+fn guess(frame: Registers, mut read: impl FnMut(u64) -> Result<u64, Ended>) -> Result<Caller, Ended> {
+    let Registers { sp, bp, .. } = frame;
+    if bp == 0 {
+        return Err(Ended::Outermost);
+    }
+    if bp & 7 != 0 || bp.wrapping_sub(sp) >= GUESS_REACH {
+        return Err(Ended::NoRow);
+    }
+    let (outer, pc) = (read(bp)?, read(bp.wrapping_add(8))?);
+    let registers = Registers { pc, sp: bp.wrapping_add(16), bp: outer };
+    Ok(Caller { registers, interrupted: false, guessed: true })
+}
+
+/// A walk under way: an iterator over frames, innermost first, and then [`Walk::ended`].
+#[derive(Debug)]
+pub struct Walk<T> {
+    target: T,
+    frame: Caller,
+    /// The rule of `frame`, once that was looked up.
+    rule: Option<Rule>,
+    left: usize,
+    ended: Ended,
+    first: bool,
+}
+
+impl<T: Target> Walk<T> {
+    /// Begins at these registers; at most `most` frames come.
+    pub fn new(target: T, registers: Registers, most: usize) -> Walk<T> {
+        let frame = Caller { registers, interrupted: true, guessed: false };
+        Walk { target, frame, rule: None, left: most, ended: Ended::Running, first: true }
+    }
+
+    /// Why there are no more frames; [`Ended::Running`] as long as there may be more.
+    pub fn ended(&self) -> Ended {
+        self.ended
+    }
+
+    /// The registers of the frame that came last.
+    pub fn registers(&self) -> Registers {
+        self.frame.registers
+    }
+
+    /// Where the rule of the current frame is found: within the call instruction, for a return address.
+    fn lookup(&self) -> u64 {
+        self.frame.registers.pc.wrapping_sub(u64::from(!self.frame.interrupted))
+    }
+
+    /// Goes on to the caller.
+    fn step(&mut self) -> Result<(), Ended> {
+        let rule = self.rule.ok_or(Ended::NoMapping)?;
+        let frame = Registers { pc: self.lookup(), ..self.frame.registers };
+        let target = &mut self.target;
+        let caller = caller(frame, rule, |address| target.read(address))?;
+        if caller.registers.pc == 0 {
+            return Err(Ended::Outermost);
+        }
+        self.frame = caller;
+        Ok(())
+    }
+
+    /// Looks up the rule of the frame, and the return address that a return probe hides there.
+    fn look_up(&mut self) {
+        self.rule = self.target.rule(self.lookup());
+        if self.rule.is_none()
+            && let Some(pc) = self.target.hidden(self.frame.registers.sp.wrapping_sub(8))
+        {
+            self.frame.registers.pc = pc;
+            self.rule = self.target.rule(self.lookup());
+        }
+        if self.rule.is_none() {
+            self.rule = self.target.unmapped();
+        }
+    }
+}
+
+impl<T: Target> Iterator for Walk<T> {
+    type Item = Frame;
+
+    fn next(&mut self) -> Option<Frame> {
+        if self.ended != Ended::Running {
+            return None;
+        }
+        if !core::mem::take(&mut self.first)
+            && let Err(ended) = self.step()
+        {
+            self.ended = ended;
+            return None;
+        }
+        let Some(left) = self.left.checked_sub(1) else {
+            self.ended = Ended::Full;
+            return None;
+        };
+        self.left = left;
+        self.look_up();
+        let bits = [(self.frame.guessed, Frame::GUESSED), (self.frame.interrupted, Frame::EXACT)];
+        let address = Frame(self.frame.registers.pc).address();
+        Some(Frame(bits.iter().filter(|b| b.0).fold(address, |pc, b| pc | b.1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of a stack from an address on, and rules by address.
+    struct Made {
+        base: u64,
+        words: [u64; 32],
+        rules: fn(u64) -> Option<Rule>,
+        hidden: Option<(u64, u64)>,
+    }
+
+    impl Target for &Made {
+        fn read(&mut self, address: u64) -> Option<u64> {
+            let at = address.checked_sub(self.base)?;
+            self.words.get(usize::try_from(at / 8).ok()?).copied().filter(|_| at % 8 == 0)
+        }
+        fn rule(&mut self, address: u64) -> Option<Rule> {
+            (self.rules)(address)
+        }
+        fn hidden(&mut self, place: u64) -> Option<u64> {
+            self.hidden.filter(|h| h.0 == place).map(|h| h.1)
+        }
+    }
+
+    const BASE: u64 = 0x7000_0000;
+
+    fn made(words: &[(usize, u64)], rules: fn(u64) -> Option<Rule>) -> Made {
+        let mut all = [0; 32];
+        words.iter().for_each(|(at, word)| all[*at] = *word);
+        Made { base: BASE, words: all, rules, hidden: None }
+    }
+
+    fn walk<const N: usize>(made: &Made, pc: u64, sp: usize, bp: u64) -> ([u64; N], usize, Ended) {
+        let mut walk = Walk::new(made, Registers { pc, sp: BASE + 8 * sp as u64, bp }, N);
+        let (mut frames, mut n) = ([0; N], 0);
+        for frame in walk.by_ref() {
+            frames[n] = frame.0;
+            n += 1;
+        }
+        (frames, n, walk.ended())
+    }
+
+    fn rule(kind: Kind, offset: i64, bp: SavedBp, extra: u8) -> Option<Rule> {
+        Rule::new(kind, offset, bp, extra)
+    }
+
+    #[test]
+    fn each_kind_of_rule() {
+        let rules = |pc| match pc {
+            0x10 => rule(Kind::Sp, 16, SavedBp::Cfa(-16), 0),
+            0x20..0x28 => rule(Kind::Bp, 16, SavedBp::Bp(0), 0),
+            0x2f | 0x30 => rule(Kind::SpAt, 8, SavedBp::Sp(0), 8),
+            0x3f => rule(Kind::BpAt, -8, SavedBp::Same, 0xf8),
+            0x4a => rule(Kind::Plt, 8, SavedBp::Same, 11),
+            0x4b => rule(Kind::Plt, 8, SavedBp::Same, 11),
+            0x5f => Some(Rule::END),
+            _ => None,
+        };
+        let words = [
+            // 0x10: rbp at 0, return address at 1.
+            (0, BASE + 8 * 4),
+            (1, 0x21),
+            // 0x20: rbp at rbp.
+            (4, BASE + 8 * 12),
+            (5, 0x30),
+            // 0x2f: sp = 6; CFA = *(7) + 8.
+            (6, BASE + 8 * 13),
+            (7, BASE + 8 * 9),
+            (9, 0x40),
+            // 0x3f: CFA = *(rbp - 8) - 8.
+            (12, BASE + 8 * 16),
+            (14, 0x4b),
+            (15, 0x60),
+        ];
+        let made = made(&words, rules);
+        let (frames, n, ended) = walk::<8>(&made, 0x10, 0, 7);
+        assert_eq!(frames[..n], [0x10 | Frame::EXACT, 0x21, 0x30, 0x40, 0x4b, 0x60]);
+        assert_eq!(ended, Ended::Outermost);
+        assert_eq!(walk::<3>(&made, 0x10, 0, 7), ([0x10 | Frame::EXACT, 0x21, 0x30], 3, Ended::Full));
+        // In a linkage table before and after its push.
+        assert_eq!(walk::<8>(&made, 0x4a, 15, 0).1, 2);
+        assert_eq!(walk::<8>(&made, 0x4b, 14, 0).0[1], 0x60);
+    }
+
+    #[test]
+    fn a_signal_frame_leads_to_the_interrupted_one() {
+        let rules = |pc| match pc {
+            0x10 => rule(Kind::Signal, 0, SavedBp::Same, 0),
+            // Not 0x1f: the address of an interrupted instruction is looked up as it is.
+            0x20 => Some(Rule::END),
+            _ => None,
+        };
+        let made = made(&[(15, 1), (20, BASE - 4096), (21, 0x20)], rules);
+        let (frames, n, ended) = walk::<8>(&made, 0x10, 0, 0);
+        assert_eq!((&frames[..n], ended), (&[0x10 | Frame::EXACT, 0x20 | Frame::EXACT][..], Ended::Outermost));
+    }
+
+    #[test]
+    fn code_without_rows_is_guessed_by_rbp() {
+        let rules = |pc| match pc {
+            0x10 | 0x1f => Some(Rule::NONE),
+            0x2f => Some(Rule::END),
+            _ => None,
+        };
+        let at = |n: u64| BASE + 8 * n;
+        let chain = made(&[(2, at(6)), (3, 0x20), (6, 0), (7, 0x30)], rules);
+        let (frames, n, ended) = walk::<8>(&chain, 0x10, 0, at(2));
+        assert_eq!(frames[..n], [0x10 | Frame::EXACT, 0x20 | Frame::GUESSED, 0x30 | Frame::GUESSED]);
+        assert_eq!(ended, Ended::Outermost);
+        for (bp, want) in
+            [(0, Ended::Outermost), (at(2) + 1, Ended::NoRow), (BASE - 8, Ended::NoRow), (at(40), Ended::ReadFault)]
+        {
+            assert_eq!(walk::<8>(&chain, 0x10, 0, bp).2, want, "{bp:x}");
+        }
+    }
+
+    #[test]
+    fn it_says_why_it_ends() {
+        let rules = |pc| match pc {
+            0x10 => rule(Kind::Sp, -8, SavedBp::Same, 0),
+            0x20 => rule(Kind::Sp, 4096, SavedBp::Same, 0),
+            0x30 => Some(Rule::UNKNOWN),
+            0x40 => rule(Kind::Sp, 8, SavedBp::Same, 0),
+            _ => None,
+        };
+        let made = made(&[(1, 0x999)], rules);
+        let end = |pc, sp| walk::<8>(&made, pc, sp, 0).2;
+        assert_eq!([end(0x10, 1), end(0x20, 0), end(0x30, 0)], [Ended::NotGrowing, Ended::ReadFault, Ended::Unknown]);
+        assert_eq!([end(0x50, 0), end(0x40, 0), end(0x40, 1)], [Ended::NoMapping, Ended::Outermost, Ended::NoMapping]);
+        // The place of the return address tells which one a return probe hides.
+        let hidden = Made { hidden: Some((BASE + 8, 0x31)), ..made };
+        assert_eq!(walk::<8>(&hidden, 0x40, 1, 0), ([0x40 | Frame::EXACT, 0x31, 0, 0, 0, 0, 0, 0], 2, Ended::Unknown));
+    }
+}
