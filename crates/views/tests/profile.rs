@@ -279,25 +279,33 @@ fn places() -> [Place<'static>; 5] {
 
 #[test]
 fn stacks_of_events() {
+    let below = |sources| {
+        move |o: &mut Vec<u8>| {
+            o.extend_from_slice(b"write(1, \"hi\\n\", 3) = 3\n");
+            stack::text(&places(), sources, o);
+        }
+    };
     check(
-        |o| stack::text(&places(), false, o),
+        below(false),
         expect![[r#"
-             > [kernel](vfs_write+0x1c) [0xffffffff80000000]
-             > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
-             > /usr/bin/app(flush) [0x2ea2] (inlined)
-             > /usr/bin/app(main+0x1d) [0x2ea2]
-             > /usr/bin/app() [0x60c4] (guessed)
-        "#]],
+        write(1, "hi\n", 3) = 3
+         > [kernel](vfs_write+0x1c) [0xffffffff80000000]
+         > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
+         > /usr/bin/app(flush) [0x2ea2] (inlined)
+         > /usr/bin/app(main+0x1d) [0x2ea2]
+         > /usr/bin/app() [0x60c4] (guessed)
+    "#]],
     );
     check(
-        |o| stack::text(&places(), true, o),
+        below(true),
         expect![[r#"
-             > [kernel](vfs_write+0x1c) [0xffffffff80000000]
-             > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
-             > /usr/bin/app(flush) [0x2ea2] src/app.c:42 (inlined)
-             > /usr/bin/app(main+0x1d) [0x2ea2] src/app.c:42
-             > /usr/bin/app() [0x60c4] (guessed)
-        "#]],
+        write(1, "hi\n", 3) = 3
+         > [kernel](vfs_write+0x1c) [0xffffffff80000000]
+         > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
+         > /usr/bin/app(flush) [0x2ea2] src/app.c:42 (inlined)
+         > /usr/bin/app(main+0x1d) [0x2ea2] src/app.c:42
+         > /usr/bin/app() [0x60c4] (guessed)
+    "#]],
     );
     check(|o| stack::fold(&places(), o), expect!["[app]_[g];main;flush_[i];__write;vfs_write_[k]"]);
     let json = text(|o| stack::json(&places(), o));
