@@ -6,6 +6,7 @@ use expect_test::{Expect, expect, expect_file};
 use proptest::prelude::*;
 use serde_json::Value;
 use stacks::{add, later, usual};
+use std::process::Command;
 use views::profile::diff::Diff;
 use views::profile::flame::Flame;
 use views::profile::functions::{Sort, sorted};
@@ -279,25 +280,33 @@ fn places() -> [Place<'static>; 5] {
 
 #[test]
 fn stacks_of_events() {
+    let below = |sources| {
+        move |o: &mut Vec<u8>| {
+            o.extend_from_slice(b"write(1, \"hi\\n\", 3) = 3\n");
+            stack::text(&places(), sources, o);
+        }
+    };
     check(
-        |o| stack::text(&places(), false, o),
+        below(false),
         expect![[r#"
-             > [kernel](vfs_write+0x1c) [0xffffffff80000000]
-             > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
-             > /usr/bin/app(flush) [0x2ea2] (inlined)
-             > /usr/bin/app(main+0x1d) [0x2ea2]
-             > /usr/bin/app() [0x60c4] (guessed)
-        "#]],
+        write(1, "hi\n", 3) = 3
+         > [kernel](vfs_write+0x1c) [0xffffffff80000000]
+         > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
+         > /usr/bin/app(flush) [0x2ea2] (inlined)
+         > /usr/bin/app(main+0x1d) [0x2ea2]
+         > /usr/bin/app() [0x60c4] (guessed)
+    "#]],
     );
     check(
-        |o| stack::text(&places(), true, o),
+        below(true),
         expect![[r#"
-             > [kernel](vfs_write+0x1c) [0xffffffff80000000]
-             > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
-             > /usr/bin/app(flush) [0x2ea2] src/app.c:42 (inlined)
-             > /usr/bin/app(main+0x1d) [0x2ea2] src/app.c:42
-             > /usr/bin/app() [0x60c4] (guessed)
-        "#]],
+        write(1, "hi\n", 3) = 3
+         > [kernel](vfs_write+0x1c) [0xffffffff80000000]
+         > /usr/lib/libc.so.6(__write+0x10) [0xf8350]
+         > /usr/bin/app(flush) [0x2ea2] src/app.c:42 (inlined)
+         > /usr/bin/app(main+0x1d) [0x2ea2] src/app.c:42
+         > /usr/bin/app() [0x60c4] (guessed)
+    "#]],
     );
     check(|o| stack::fold(&places(), o), expect!["[app]_[g];main;flush_[i];__write;vfs_write_[k]"]);
     let json = text(|o| stack::json(&places(), o));
@@ -322,6 +331,28 @@ fn a_line_of_a_stack_is_strace_s() {
     };
     assert_eq!(text(|o| stack::line(&place("main"), false, o)), " > /usr/bin/echo(main+0x91) [0x27251]\n");
     assert_eq!(text(|o| stack::line(&place(""), false, o)), " > /usr/bin/echo() [0x27251]\n");
+}
+
+#[test]
+fn strace_prints_the_same_lines() {
+    if !testkit::has("strace") {
+        return testkit::skip("package:strace", "no strace");
+    }
+    let out = Command::new("strace").args(["-k", "-e", "trace=write", "echo", "hi"]).output().expect("strace");
+    let said = String::from_utf8_lossy(&out.stderr);
+    let lines: Vec<&str> = said.lines().filter(|l| l.starts_with(" > ")).collect();
+    if lines.is_empty() {
+        return testkit::skip("package:strace", "strace cannot trace here, or was built without stacks");
+    }
+    for line in lines {
+        let number = |hex: &str| u64::from_str_radix(hex, 16).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let (module, rest) = line[3..].rsplit_once('(').expect("a function");
+        let (function, address) = rest.strip_suffix(']').and_then(|r| r.split_once(") [0x")).expect("an address");
+        let (function, offset) = function.split_once("+0x").map_or((function, None), |(f, o)| (f, Some(number(o))));
+        let frame = Frame { function, module, ..Frame::default() };
+        let place = Place { frame, offset, address: Some(number(address)) };
+        assert_eq!(text(|o| stack::line(&place, false, o)), format!("{line}\n"));
+    }
 }
 
 /// Everything that the views make of a profile.
