@@ -36,9 +36,14 @@ fn structure(fields: Vec<Field>) -> StructType {
 fn integer(int: &Int, size: u8) -> Type {
     let bits = u32::from(size) * 8;
     let base = match int.fmt {
-        Fmt::Hex | Fmt::Flags(_) | Fmt::Addr | Fmt::IoctlCmd | Fmt::Handler | Fmt::EpollData | Fmt::Dev => {
-            Base::Hexadecimal
-        }
+        Fmt::Hex
+        | Fmt::Flags(_)
+        | Fmt::Addr
+        | Fmt::Stack
+        | Fmt::IoctlCmd
+        | Fmt::Handler
+        | Fmt::EpollData
+        | Fmt::Dev => Base::Hexadecimal,
         Fmt::Oct | Fmt::ModeType => Base::Octal,
         _ => Base::Decimal,
     };
@@ -362,6 +367,7 @@ fn made(class: &EventClass) -> Option<u16> {
             }
             (Type::Int(i), _) if i.size == 64 => {
                 let fmt = match i.base {
+                    Base::Hexadecimal if is_stack(&f.name) => Fmt::Stack,
                     Base::Hexadecimal => Fmt::Hex,
                     Base::Octal => Fmt::Oct,
                     _ => Fmt::Dec,
@@ -377,6 +383,11 @@ fn made(class: &EventClass) -> Option<u16> {
     (event_class(schema).fields == class.fields).then_some(schema.id)
 }
 
+/// Whether a number of this name is the id of a stack.
+fn is_stack(name: &str) -> bool {
+    matches!(name, "kstack" | "ustack")
+}
+
 /// Makes the class of a call with captures: its fields are those of the call, and for each capture an address and what was read.
 fn captured(base: u16, class: &EventClass) -> Option<u16> {
     let base = events::registry::by_id(base).filter(|s| s.class == Class::Syscall)?;
@@ -385,6 +396,15 @@ fn captured(base: u16, class: &EventClass) -> Option<u16> {
     let mut captures = Vec::new();
     for f in fields {
         let own = |name: &str| base.args.iter().any(|a| plain(a.name) == name);
+        if let Type::Int(i) = &f.ty
+            && i.size == 64
+            && is_stack(&f.name)
+            && !own(&f.name)
+        {
+            let id = Int { size: 8, signed: false, fmt: Fmt::Stack };
+            captures.push(events::dynamic::Field { name: f.name.clone(), ty: events::types::Type::Int(id) });
+            continue;
+        }
         let Some(name) = f.name.strip_suffix("_ptr").filter(|name| !own(name)) else { continue };
         // An argument may have this name too.
         let Some(read) = find(name) else { continue };

@@ -23,6 +23,23 @@ pub trait Names {
     fn ids(&self, _tid: u32) -> (Option<u32>, Option<u32>) {
         (None, None)
     }
+    /// The stack with this id.
+    fn stack(&self, _id: u64) -> Option<Stack<'_>> {
+        None
+    }
+}
+
+/// A stack, as an event of `process:stack` has reported it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack<'a> {
+    /// Of the kernel, and not of the process.
+    pub kernel: bool,
+    /// Why there are no more frames, by the numbers of the crate `unwind`; 0 where that is not known.
+    pub ended: u8,
+    /// How many frames of a process are guessed.
+    pub guessed: u32,
+    /// The frames, innermost first: of a process with the bits of the crate `unwind`.
+    pub frames: &'a [u64],
 }
 
 /// The descriptor that means the working directory (`include/uapi/linux/fcntl.h`).

@@ -103,6 +103,8 @@ pub enum Fmt {
     Signal,
     /// Address that is not followed.
     Addr,
+    /// The id of a stack, which an event of `process:stack` has reported before; 0: the stack was lost.
+    Stack,
     /// Device number.
     Dev,
     /// Seconds since the epoch, or a duration.

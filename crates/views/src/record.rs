@@ -234,7 +234,7 @@ fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
 fn value(v: u64, int: &Int, out: &mut Vec<u8>) {
     match (int.fmt, constants::signal(v)) {
         (Fmt::Signal, Some(name)) => out.extend_from_slice(name.as_bytes()),
-        (Fmt::Hex | Fmt::Addr, _) => hex(out, v),
+        (Fmt::Hex | Fmt::Addr | Fmt::Stack, _) => hex(out, v),
         _ if int.signed => decimal(out, v as i64),
         _ => decimal(out, v),
     }

@@ -134,6 +134,7 @@ impl Names<'_> {
             "uid" | "gid" => (4, false, "Uid"),
             "signal" => (4, true, "Signal"),
             "addr" => (8, false, "Addr"),
+            "stack" => (8, false, "Stack"),
             "dev" => (8, false, "Dev"),
             "dev32" => (4, false, "Dev"),
             "time" => (8, true, "Time"),

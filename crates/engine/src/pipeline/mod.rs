@@ -15,6 +15,7 @@ pub mod pump;
 pub mod recorder;
 pub mod selection;
 pub mod source;
+pub mod stacks;
 pub mod thread;
 pub mod threads;
 pub mod world;

@@ -90,6 +90,8 @@ impl Selection {
             "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
             "inflight" => self.in_flight(ev, names),
             "map" => self.mappings,
+            // Views have it from the world.
+            "stack" => false,
             _ => true,
         }
     }

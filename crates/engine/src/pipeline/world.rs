@@ -1,13 +1,15 @@
-//! What is known of the traced processes at the moment of an event: threads and descriptors, derived from events alone.
+//! What is known of the traced processes at the moment of an event: threads, descriptors and stacks, derived from events alone.
 
 use super::fdtable::FdTable;
+use super::stacks::Stacks;
 use events::Event;
-use events::names::{FdName, Names};
+use events::names::{FdName, Names, Stack};
 
 /// The state of what is traced.
 #[derive(Default)]
 pub struct World {
     fds: FdTable,
+    stacks: Stacks,
 }
 
 impl World {
@@ -19,6 +21,7 @@ impl World {
     /// Learns what `ev` makes known, before it is shown.
     pub fn before(&mut self, ev: &Event<'_>) {
         self.fds.before(ev);
+        self.stacks.note(ev);
     }
 
     /// Learns what holds after `ev`.
@@ -39,5 +42,8 @@ impl Names for World {
     }
     fn ids(&self, tid: u32) -> (Option<u32>, Option<u32>) {
         self.fds.ids(tid)
+    }
+    fn stack(&self, id: u64) -> Option<Stack<'_>> {
+        self.stacks.get(id)
     }
 }

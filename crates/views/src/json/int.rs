@@ -21,7 +21,7 @@ pub fn write<'n>(
     let raw = opts.xlat == Xlat::Raw;
     match int.fmt {
         Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time | Fmt::ClockTicks => decimal(out, v, int.signed),
-        Fmt::Hex => write::hex(out, unsigned),
+        Fmt::Hex | Fmt::Stack => write::hex(out, unsigned),
         Fmt::Addr => write::addr(out, unsigned),
         Fmt::Oct => write::octal(out, unsigned),
         Fmt::ModeType => mode(out, unsigned),

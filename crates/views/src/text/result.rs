@@ -50,7 +50,7 @@ fn error(e: i64, out: &mut Vec<u8>) {
 fn value(ret: u64, int: &Int, switched: bool, sink: &mut TextSink<'_>) {
     let v = int.fit(ret);
     match int.fmt {
-        Fmt::Addr | Fmt::Hex => hex(ret, sink.out),
+        Fmt::Addr | Fmt::Hex | Fmt::Stack => hex(ret, sink.out),
         Fmt::Oct => octal(v, sink.out),
         Fmt::Fd | Fmt::Dirfd => sink.int(v, int),
         Fmt::Flags(t) => {

@@ -261,6 +261,7 @@ impl Sink for TextSink<'_> {
             },
             Fmt::Signal => self.signal(v),
             Fmt::Addr => self.addr(v),
+            Fmt::Stack => self.addr(v),
             Fmt::Dev => {
                 // The kernel's encoding of dev_t for user space (include/linux/kdev_t.h, new_encode_dev / huge_encode_dev).
                 let major = (v >> 8 & 0xfff) | (v >> 32 & 0xffff_f000);

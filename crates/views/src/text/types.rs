@@ -22,6 +22,7 @@ fn int(i: &Int) -> String {
         Fmt::Pid | Fmt::Tid => "pid_t".into(),
         Fmt::Uid => "uid_t".into(),
         Fmt::Addr => "void *".into(),
+        Fmt::Stack => "unsigned long".into(),
         Fmt::Dev => "dev_t".into(),
         Fmt::Dec if i.size == 8 && !i.signed => "size_t".into(),
         _ => width.into(),
