@@ -118,6 +118,10 @@ fn walk(made: &Made) -> (Vec<Frame>, Ended) {
 
 /// A program that leaves the record, and its result is the record's length.
 fn program(uprobes: bool) -> crate::Program {
+    program_of(uprobes, MAX_FRAMES as u16)
+}
+
+fn program_of(uprobes: bool, frames: u16) -> crate::Program {
     let mut a = Assembler::new();
     let tables = Tables {
         processes: PROCESSES,
@@ -126,6 +130,7 @@ fn program(uprobes: bool) -> crate::Program {
         chunks: CHUNKS,
         rules: RULES,
         rule_count: RULE_COUNT,
+        frames,
         uprobes: uprobes.then_some(OFFSETS),
     };
     let stacks = UserStacks::new(&mut a, tables);
@@ -311,7 +316,9 @@ fn a_stack_without_an_end_fills_the_record() {
     let made = Made { rules, rows, no_rows: None, guess_unmapped: false, words, registers, hidden: Vec::new() };
     let (frames, ended) = run(&mut machine(&made), &program(true));
     assert_eq!((frames.len(), ended), (unwind::stack::MAX_FRAMES, Ended::Full));
-    assert_eq!((frames, ended), walk(&made));
+    assert_eq!((&frames, ended), (&walk(&made).0, walk(&made).1));
+    let (few, ended) = run(&mut machine(&made), &program_of(true, 7));
+    assert_eq!((&few[..], ended), (&frames[..7], Ended::Full));
 }
 
 #[test]

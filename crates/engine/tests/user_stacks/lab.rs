@@ -101,6 +101,7 @@ impl Lab {
             chunks: self.chunks.as_fd().as_raw_fd(),
             rules: self.rules.0.as_fd().as_raw_fd(),
             rule_count: RULES,
+            frames: unwind::stack::MAX_FRAMES as u16,
             uprobes: self.uprobes,
         }
     }
