@@ -23,7 +23,8 @@
 //! What a collector does: it builds a [`build::Module`] of each file that a process maps with executable pages (several at a time on
 //! several threads, if it likes), adds it to the session's [`build::Space`], which calls back for the rows of each page, and makes the
 //! process's mappings with [`build::Placed::mapping`]. It writes rows first, then pages, rules, and at last the process: the program may run
-//! in between. Code without unwind information is a mapping with [`Mapping::NO_ROWS`].
+//! in between. Code without unwind information is a mapping with [`Mapping::NO_ROWS`]. The mappings `[uprobes]` and `[vsyscall]` are left out:
+//! that an address is in no mapping is how a walk notices what uprobes have replaced.
 //!
 //! Exactness: for each address the rule is what the file's unwind information says, or [`Rule::UNKNOWN`], which ends a walk. The only
 //! guesses are frames of code without any information; they are marked ([`Frame::is_guessed`]). Padding of less than 16 bytes between
