@@ -35,6 +35,8 @@ pub const ARGS: i16 = 8;
 pub const CAPTURED: i16 = 20;
 /// How many captures there are.
 pub const CAPTURES: usize = 3;
+/// Offset of the places of the ids of the kernel's and of the process's stack (2 × u16); 0: it is not captured.
+pub const STACKS: i16 = 26;
 /// Offset of the ops: those of entry, then those of exit.
 pub const OPS: i16 = 32;
 /// Bytes of an op.
@@ -100,10 +102,6 @@ pub mod kind {
     pub const MMSG: u8 = 15;
     /// The name of the thread.
     pub const COMM: u8 = 16;
-    /// Return addresses in the kernel, up to `n`.
-    pub const KSTACK: u8 = 17;
-    /// Return addresses in the process, up to `n`.
-    pub const USTACK: u8 = 18;
 }
 
 /// When an op of exit is carried out.
@@ -327,14 +325,8 @@ fn descriptors(schema: &Schema) -> u16 {
 }
 
 /// The op of a capture, by its name.
-fn capture_op(arg: u8, name: &str, frames: Frames) -> Op {
-    let (kind, n) = match name {
-        "comm" => (kind::COMM, 0),
-        "kstack" => (kind::KSTACK, frames.kernel),
-        "ustack" => (kind::USTACK, frames.user),
-        _ => (kind::EMPTY2, 0),
-    };
-    Op { n: n.into(), ..Op::new(kind, arg) }
+fn capture_op(arg: u8, name: &str) -> Op {
+    Op::new(if name == "comm" { kind::COMM } else { kind::EMPTY2 }, arg)
 }
 
 /// How many frames of each stack are captured at most.
@@ -343,16 +335,11 @@ pub struct Frames {
     /// Of the kernel's stack.
     pub kernel: u8,
     /// Of the process's stack.
-    pub user: u8,
+    pub user: u16,
 }
 
-/// The row of a call.
+/// The row of a call, with captures ([`events::dynamic::with_captures`]) where its class has them.
 pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
-    row_with(schema, wanted, limits, Frames::default())
-}
-
-/// The row of a call with captures ([`events::dynamic::with_captures`]).
-pub fn row_with(schema: &Schema, wanted: bool, limits: Limits, frames: Frames) -> [u8; ROW] {
     let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
     let layout = Layout::of(schema);
     let mut r = [0u8; ROW];
@@ -366,12 +353,19 @@ pub fn row_with(schema: &Schema, wanted: bool, limits: Limits, frames: Frames) -
             if i < events::registry::own_args(schema) { layout.args[i].0 } else { layout.fixed as u16 },
         );
     }
+    let memory_of = |a: &Arg| !matches!(a.ty, Type::Int(_));
+    let memory = |i: usize| schema.args.get(i).is_some_and(memory_of);
     for i in 0..CAPTURES {
         let place = layout
             .args
             .get(events::registry::own_args(schema) + i)
-            .filter(|_| events::registry::own_args(schema) + i < schema.args.len());
+            .filter(|_| memory(events::registry::own_args(schema) + i));
         put(CAPTURED + 2 * i as i16, place.map_or(layout.fixed as u16, |(at, _)| *at));
+    }
+    for (nth, name) in ["kstack", "ustack"].into_iter().enumerate() {
+        let own = events::registry::own_args(schema);
+        let id = schema.args.iter().zip(layout.args).skip(own).find(|(a, _)| a.name == name && !memory_of(a));
+        put(STACKS + 2 * nth as i16, id.map_or(0, |(_, (at, _))| at));
     }
     r[FIXED as usize] = layout.fixed as u8;
     r[CPU as usize] = layout.cpu.0 as u8;
@@ -380,7 +374,7 @@ pub fn row_with(schema: &Schema, wanted: bool, limits: Limits, frames: Frames) -
         let arg = &schema.args[usize::from(t.arg)];
         let mut op = match usize::from(t.arg) < events::registry::own_args(schema) {
             true => op_for(schema, t.arg, &arg.ty, t.shape, limits),
-            false => capture_op(t.arg, arg.name, frames),
+            false => capture_op(t.arg, arg.name),
         };
         op.exit = t.out;
         if arg.dir == Dir::OutIntr {

@@ -28,6 +28,7 @@ mod link;
 pub mod probes;
 pub mod program;
 pub mod scratch;
+pub mod stacks;
 pub mod syscalls;
 pub mod unwind;
 

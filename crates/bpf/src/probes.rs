@@ -12,7 +12,7 @@ mod filter;
 
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
-use crate::frame::{Emitter, FRAMES, Generated, Maps, Session, USER_STACK, field, program, reg, slot, state};
+use crate::frame::{Emitter, Generated, Maps, Session, field, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::{self, Shape};
@@ -105,35 +105,6 @@ fn capture(e: &mut Emitter<'_>, cap: Option<CapBits>, bits: i32) {
     }
 }
 
-/// Return addresses: `u16 n`, n × u64.
-fn stack(e: &mut Emitter<'_>, cap: Option<CapBits>, frames: u8, flags: i32) {
-    let [bad, done] = [e.new_label(), e.new_label()];
-    let most = i32::from(frames).clamp(1, FRAMES) * 8;
-    context(e);
-    e.mov(R1, R2);
-    e.place(R2, 2);
-    e.mov(R3, most);
-    e.mov(R4, flags);
-    e.call(Helper::GetStack);
-    e.jump_if(Cond::Slt, R0, 0, bad);
-    e.jump_if(Cond::Gt, R0, most, bad);
-    e.place(R1, 0);
-    e.mov(R2, R0);
-    e.alu(Alu::Rsh, R2, 3);
-    e.store(Size::H, R1, 0, R2);
-    e.alu(Alu::Add, reg::END, R0);
-    e.alu(Alu::Add, reg::END, 2);
-    capture(e, cap, 1);
-    e.jump(done);
-    // Where there is no stack, it has no frames.
-    e.bind(bad);
-    e.place(R1, 0);
-    e.store(Size::H, R1, 0, 0);
-    e.alu(Alu::Add, reg::END, 2);
-    capture(e, cap, 1);
-    e.bind(done);
-}
-
 fn tail(e: &mut Emitter<'_>, cap: Option<CapBits>, at: i16, tail: Tail) {
     match tail {
         Tail::UserString | Tail::KernelString => {
@@ -159,8 +130,6 @@ fn tail(e: &mut Emitter<'_>, cap: Option<CapBits>, at: i16, tail: Tail) {
             comm(e, R3);
             string(e, Helper::ProbeReadKernelStr, cap);
         }
-        Tail::KernelStack { frames, skip } => stack(e, cap, frames, i32::from(skip)),
-        Tail::UserStack(n) => stack(e, cap, n, USER_STACK),
         Tail::Hidden => {
             e.place(R1, 0);
             e.store(Size::B, R1, 0, 0);

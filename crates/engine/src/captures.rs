@@ -1,15 +1,19 @@
 //! What events have in addition to the probe's arguments: stacks and thread names.
 
-use events::dynamic;
-use events::types::{StrKind, Type};
+use events::types::{Fmt, Int, StrKind, Type};
+
+/// The most frames of a kernel stack (`PERF_MAX_STACK_DEPTH`, include/uapi/linux/perf_event.h, 6.18).
+pub const KERNEL: u8 = 127;
+/// The most frames of a user stack.
+pub const USER: u16 = 512;
 
 /// What events capture in addition to the probe's arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
-    /// Frames of the kernel's stack; 0: none.
+    /// Frames of the kernel's stack, at most 127; 0: none.
     pub kstack: u8,
-    /// Frames of the process's stack; 0: none.
-    pub ustack: u8,
+    /// Frames of the process's stack, at most [`USER`]; 0: none.
+    pub ustack: u16,
     /// The thread's name.
     pub comm: bool,
 }
@@ -17,7 +21,7 @@ pub struct Captures {
 impl Captures {
     /// Names and types of what is captured, in their order in an event.
     pub fn fields(self) -> Vec<(&'static str, Type)> {
-        let stack = Type::Ptr { elem: dynamic::ADDRESS, len: Some(dynamic::READ) };
+        let stack = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Stack });
         let all = [
             ("comm", Type::Str(StrKind::Text), self.comm),
             ("kstack", stack, self.kstack > 0),

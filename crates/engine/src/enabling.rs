@@ -8,7 +8,7 @@
 //! other probe is an [`Enabling`] with programs, rings and counters of its own.
 
 use crate::call_enabling::CallEnabling;
-use crate::captures::Captures;
+use crate::captures::{self, Captures};
 use crate::error::{Error, Result};
 use crate::pipeline::filter::Expression;
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
@@ -24,9 +24,6 @@ use lang::filter::ir::{Leaf, Subject};
 use lang::{Diagnostic, Filter, Parsed};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// Frames of a stack where no number is given.
-const FRAMES: u8 = 32;
 
 /// What one `-e` asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,13 +80,13 @@ impl Request {
                 continue;
             }
             let (name, n) = word.split_once('=').map_or((word, None), |(name, n)| (name, Some(n)));
-            let frames = n.map_or(Some(FRAMES), |n| n.parse().ok().filter(|n| (1..=127).contains(n)));
-            match (name, frames) {
-                ("kstack", Some(n)) => self.captures.kstack = n,
-                ("ustack", Some(n)) => self.captures.ustack = n,
-                ("comm", _) if n.is_none() => self.captures.comm = true,
+            let frames = |most: u16| n.map_or(Some(most), |n| n.parse().ok().filter(|n| (1..=most).contains(n)));
+            match (name, frames(captures::KERNEL.into()), frames(captures::USER)) {
+                ("kstack", Some(n), _) => self.captures.kstack = n as u8,
+                ("ustack", _, Some(n)) => self.captures.ustack = n,
+                ("comm", ..) if n.is_none() => self.captures.comm = true,
                 _ => {
-                    let todo = "kstack, ustack (each with =N, at most 127), comm or str(ARGUMENT)";
+                    let todo = "kstack[=N] (at most 127), ustack[=N] (at most 512), comm or str(ARGUMENT)";
                     return Err(Error::usage(
                         format!("-e {text}"),
                         format!("'{word}' is not something to capture"),
@@ -150,7 +147,7 @@ pub enum Source {
     /// Return addresses in the kernel: so many at most.
     KernelStack(u8),
     /// Return addresses in the process: so many at most.
-    UserStack(u8),
+    UserStack(u16),
     /// Hidden from the user who started the session: 0, or an empty string.
     Hidden {
         /// It is a string.
@@ -161,7 +158,10 @@ pub enum Source {
 impl Source {
     /// What a user who may not see it gets instead.
     fn hidden(&self) -> Source {
-        Source::Hidden { text: !matches!(self, Source::Number(_) | Source::Hidden { text: false }) }
+        let is_number = |s: &Source| {
+            matches!(s, Source::Number(_) | Source::KernelStack(_) | Source::UserStack(_) | Source::Hidden { text: false })
+        };
+        Source::Hidden { text: !is_number(self) }
     }
 }
 
@@ -610,7 +610,7 @@ mod tests {
         let r = Request::parse("uprobe:/bin/sh:main,read /args.fd == 3 && pid / 2 > 1/ kstack ustack=5 comm").unwrap();
         assert_eq!(r.names, ["uprobe:/bin/sh:main", "read"]);
         assert_eq!(r.filter.as_deref(), Some("args.fd == 3 && pid / 2 > 1"));
-        assert_eq!(r.captures, Captures { kstack: FRAMES, ustack: 5, comm: true });
+        assert_eq!(r.captures, Captures { kstack: captures::KERNEL, ustack: 5, comm: true });
         let r = Request::parse("uprobe:/usr/bin/x:y").unwrap();
         assert_eq!((r.filter, r.captures), (None, Captures::default()));
         let r = Request::parse(r#"uprobe:./p:"a::f(int, char*)",read /pid == 1/ str(arg0) str(args.why)"#).unwrap();
@@ -625,6 +625,7 @@ mod tests {
             "read /pid == 1",
             "read kstack=0",
             "read kstack=128",
+            "read ustack=513",
             "read stack",
             "read comm=3",
         ] {

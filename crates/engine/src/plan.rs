@@ -2,7 +2,7 @@
 
 use crate::call_enabling::{self, CallEnabling};
 use crate::capture::Limits;
-use crate::enabling::{CallCaptures, Enabling};
+use crate::enabling::{CallCaptures, Enabling, Source};
 use crate::error::{Error, Result};
 use crate::pipeline::filter::Expression;
 use crate::pipeline::threads;
@@ -108,10 +108,21 @@ impl Plan {
         call_enabling::evaluated(&self.call_enablings, self.refiltered || self.backend != Backend::Kernel)
     }
 
-    /// The class of a call's events, and the frames of its stacks.
-    pub fn class_of(&self, call: &'static Schema) -> (&'static Schema, Frames) {
-        let with = self.call_captures.iter().find(|c| c.schema.base == call.id);
-        with.map_or((call, Frames::default()), |c| (c.schema, c.frames))
+    /// The class of a call's events.
+    pub fn class_of(&self, call: &'static Schema) -> &'static Schema {
+        self.call_captures.iter().find(|c| c.schema.base == call.id).map_or(call, |c| c.schema)
+    }
+
+    /// The most frames of the stacks of calls: one program captures those of all.
+    pub fn frames_of_calls(&self) -> Frames {
+        let all = self.call_captures.iter().map(|c| c.frames);
+        all.fold(Frames::default(), |most, f| Frames { kernel: most.kernel.max(f.kernel), user: most.user.max(f.user) })
+    }
+
+    /// Whether any event has a stack.
+    pub fn has_stacks(&self) -> bool {
+        let ids = |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
+        self.frames_of_calls() != Frames::default() || self.probes.iter().any(ids)
     }
 
     /// The calls that are reported if a thread is in one of them at the start: none for a session that begins stopped.

@@ -198,6 +198,7 @@ fn maps(nr: u32) -> Maps {
         rows: ROWS,
         row_count: nr as i32 + 1,
         switches: SWITCHES,
+        stacks: None,
     }
 }
 
@@ -531,6 +532,7 @@ fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
         rows: ROWS,
         row_count: nr as i32 + 1,
         switches: SWITCHES,
+        stacks: None,
     };
     let mut m = machine(schema, nr, &[]);
     // A start of 0 means that nothing is known.

@@ -1,7 +1,7 @@
 //! What a walk leaves: frames, and why there are no more of them. Layout of the record that programs of the kernel leave.
 //!
 //! ```text
-//! record   u16 frames │ u8 ended │ u8 0 │ u32 guessed frames │ u64 frame …        innermost first
+//! record   u32 guessed frames │ u8 ended │ u8 0 │ u16 frames │ u64 frame …        innermost first
 //! ```
 
 /// The most frames of a stack.
@@ -102,7 +102,7 @@ pub struct Record<'r> {
 impl<'r> Record<'r> {
     /// Reads it; none where the bytes are too few.
     pub fn parse(bytes: &'r [u8]) -> Option<Record<'r>> {
-        let (&[a, b, ended, _, g0, g1, g2, g3], rest) = bytes.split_first_chunk::<HEAD>()?;
+        let (&[g0, g1, g2, g3, ended, _, a, b], rest) = bytes.split_first_chunk::<HEAD>()?;
         let frames = rest.get(..8 * usize::from(u16::from_le_bytes([a, b])))?;
         Some(Record { ended: Ended::of(ended), guessed: u32::from_le_bytes([g0, g1, g2, g3]), frames })
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn records_are_read() {
         let mut bytes = [0u8; 24];
-        bytes[..8].copy_from_slice(&[2, 0, 1, 0, 1, 0, 0, 0]);
+        bytes[..8].copy_from_slice(&[1, 0, 0, 0, 1, 0, 2, 0]);
         bytes[8..16].copy_from_slice(&(0x1234 | Frame::EXACT).to_le_bytes());
         bytes[16..].copy_from_slice(&(0x5678 | Frame::GUESSED).to_le_bytes());
         let record = Record::parse(&bytes).unwrap();

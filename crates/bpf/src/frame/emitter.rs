@@ -7,6 +7,7 @@ use crate::btf_offsets::BtfOffsets;
 use crate::filter::Unfit;
 use crate::insn::{Alu, Reg, Reg::R10, Size};
 use crate::program::Program;
+use crate::unwind::{Tables, UserStacks};
 use events::Schema;
 use std::ops::{Deref, DerefMut};
 
@@ -22,6 +23,7 @@ pub(crate) struct Emitter<'s> {
     /// The class of the event under construction, after [`Emitter::begin`].
     pub(super) event: Option<&'static Schema>,
     callbacks: Vec<Callback>,
+    unwinder: Option<UserStacks>,
 }
 
 /// A function that is called back by bpf_loop, emitted once, after the program that uses it.
@@ -49,7 +51,7 @@ impl<'s> Emitter<'s> {
     /// Nothing is emitted yet.
     pub(crate) fn new(maps: &'s Maps, offsets: &'s BtfOffsets, session: &'s Session) -> Emitter<'s> {
         let assembler = Assembler::default();
-        Emitter { assembler, maps, offsets, session, event: None, callbacks: Vec::new() }
+        Emitter { assembler, maps, offsets, session, event: None, callbacks: Vec::new(), unwinder: None }
     }
 
     /// Emits the functions that are called back, one of which may add others, and makes the program.
@@ -60,7 +62,22 @@ impl<'s> Emitter<'s> {
             emit(&mut self);
             next += 1;
         }
+        if let Some(unwinder) = self.unwinder.take() {
+            unwinder.finish(&mut self.assembler);
+        }
         self.assembler.finish()
+    }
+
+    /// Has the unwinder walk the user stack of the current task in the area whose address is in r1, with the tables of the process in
+    /// r2; `frames` at most, in all places of the program.
+    pub(crate) fn call_unwinder(&mut self, frames: u16) {
+        let Some(tables) = self.maps.stacks.and_then(|s| s.tables) else { return };
+        let unwinder = match self.unwinder.take() {
+            Some(unwinder) => unwinder,
+            None => UserStacks::new(&mut self.assembler, Tables { frames, ..tables }),
+        };
+        unwinder.call(&mut self.assembler);
+        self.unwinder = Some(unwinder);
     }
 
     /// The label of the function of this name, which `emit` emits later.

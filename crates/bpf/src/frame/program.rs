@@ -15,7 +15,7 @@ pub(crate) fn program<'s>(
     let mut e = Emitter::new(maps, offsets, session);
     let out = e.new_label();
     e.unclaimed();
-    if session.captures.is_some() {
+    if session.captures.is_some() || maps.stacks.is_some() {
         e.store_slot(slot::CONTEXT, R1);
     }
     body(&mut e, out);

@@ -2,9 +2,11 @@
 
 #[cfg(doc)]
 use super::{session_switch, state};
+use crate::capture_row::Frames;
 #[cfg(doc)]
 use crate::capture_row;
 use crate::scratch::Shape;
+use crate::stacks::Stacks;
 
 /// The maps that the programs use, by their descriptors.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,8 @@ pub struct Maps {
     pub row_count: i32,
     /// Hash from [`capture_row::switch_key`] to two ops, of entry and of exit.
     pub switches: i32,
+    /// Where stacks are captured; none where no event has any.
+    pub stacks: Option<Stacks>,
 }
 
 /// The settings of a session.
@@ -34,6 +38,8 @@ pub struct Session {
     /// Some calls have captures: a thread's name, stacks. The number is how many frames at the top of a kernel stack are the
     /// programs' own.
     pub captures: Option<u8>,
+    /// Frames of the calls' stacks, at most; 0: no call has any.
+    pub frames: Frames,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
     /// The session can be stopped, and its calls chosen anew: the first value of [`crate::scratch::SWITCH`] (see

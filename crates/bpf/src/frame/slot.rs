@@ -34,5 +34,7 @@ pub const ROW: i16 = -168;
 pub const CLAIMED: i16 = -176;
 /// The context of the program, where captures need it.
 pub const CONTEXT: i16 = -184;
+/// The area that a stack is captured in.
+pub const AREA: i16 = -192;
 /// The lowest slot.
-pub const LAST: i16 = CONTEXT;
+pub const LAST: i16 = AREA;

@@ -6,6 +6,7 @@ use crate::frame::{Emitter, Lost, slot};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 use crate::scratch;
+use crate::stacks::{self, Stacks};
 use events::Schema;
 
 /// Where a number comes from.
@@ -22,6 +23,15 @@ pub enum Value {
     },
     /// A constant.
     Constant(i64),
+    /// The id of the kernel's stack.
+    KernelStack {
+        /// At most so many frames.
+        frames: u8,
+        /// Frames that are skipped: the program's own.
+        skip: u8,
+    },
+    /// The id of the process's stack: at most so many frames.
+    UserStack(u16),
     /// `size` bytes of the process's memory at the sum of registers and a displacement: the registers are 8 bytes of the context at
     /// these offsets, the second one is multiplied.
     User {
@@ -57,15 +67,6 @@ pub enum Tail {
     },
     /// The name of the current thread.
     Comm,
-    /// Return addresses in the kernel: so many at most, without the first ones.
-    KernelStack {
-        /// At most so many.
-        frames: u8,
-        /// Frames that are skipped: the program's own.
-        skip: u8,
-    },
-    /// Return addresses in the process.
-    UserStack(u8),
     /// A string that the session's user may not see.
     Hidden,
 }
@@ -74,7 +75,6 @@ impl Tail {
     /// The most bytes that it takes after the fixed part.
     pub(super) fn most(self) -> usize {
         match self {
-            Tail::KernelStack { frames, .. } | Tail::UserStack(frames) => 2 + 8 * usize::from(frames),
             Tail::Hidden => 1,
             _ => STRING as usize,
         }
@@ -170,10 +170,21 @@ pub(super) fn extend(e: &mut Emitter<'_>, r: Reg, bytes: u8, signed: bool) {
     }
 }
 
+/// r1 = the id of a stack.
+fn stack(e: &mut Emitter<'_>, capture: impl FnOnce(&mut Emitter<'_>, Stacks)) {
+    match e.maps.stacks {
+        Some(stacks) => capture(e, stacks),
+        None => e.mov(R0, 0),
+    }
+    e.mov(R1, R0);
+}
+
 /// r1 = the value; 0 where it cannot be read.
 pub(super) fn value(e: &mut Emitter<'_>, value: &Value) {
     match value {
         Value::Constant(n) => e.constant(R1, *n as u64),
+        Value::KernelStack { frames, skip } => stack(e, |e, stacks| stacks::kernel(e, stacks, *frames, *skip)),
+        Value::UserStack(frames) => stack(e, |e, stacks| stacks::user(e, stacks, *frames)),
         Value::Context { off, size, signed } => {
             context(e);
             e.load(size_of(*size), R1, R2, *off);

@@ -62,6 +62,27 @@ fn fixed(e: &mut Emitter<'_>) {
     e.alu(Alu::And, reg::END, 0x7f);
 }
 
+/// The ids of the call's stacks.
+fn stacks(e: &mut Emitter<'_>) {
+    let (Some(stacks), Some(own_frames)) = (e.maps.stacks, e.session.captures) else { return };
+    let capture_row::Frames { kernel, user } = e.session.frames;
+    for (nth, frames) in [u16::from(kernel), user].into_iter().enumerate().filter(|(_, frames)| *frames > 0) {
+        let at = capture_row::STACKS + 2 * nth as i16;
+        let none = e.new_label();
+        e.load_row(Size::H, R1, at);
+        e.jump_if(Cond::Eq, R1, 0, none);
+        match nth {
+            0 => crate::stacks::kernel(e, stacks, kernel, own_frames),
+            _ => crate::stacks::user(e, stacks, frames),
+        }
+        e.load_row(Size::H, R2, at);
+        e.alu(Alu::And, R2, 0x7f);
+        e.alu(Alu::Add, R2, reg::BUFFER);
+        e.store(Size::D, R2, 0, R0);
+        e.bind(none);
+    }
+}
+
 /// The tails of the event: those of entry, which were read then or are read now, and those of exit.
 fn tails(e: &mut Emitter<'_>, drop: Label) {
     let run = e.new_label();
@@ -104,6 +125,7 @@ fn tails(e: &mut Emitter<'_>, drop: Label) {
 pub fn call_event(e: &mut Emitter<'_>) {
     let [drop, done, returned] = [e.new_label(), e.new_label(), e.new_label()];
     fixed(e);
+    stacks(e);
     tails(e, drop);
     e.get_ended(R2);
     e.get_caps(R1);

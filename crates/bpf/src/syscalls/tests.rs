@@ -40,6 +40,7 @@ fn maps() -> Maps {
         rows: ROWS,
         row_count,
         switches: SWITCHES,
+        stacks: None,
     }
 }
 

@@ -7,6 +7,8 @@
 //! It is part of a map's value, so that numbers in it are unknown to the verifier: the function that is called back for each frame looks
 //! the same to it each time, and is verified once. User space zeroes it in the beginning; programs leave the counters standing.
 
+use crate::asm::Assembler;
+use crate::insn::{Alu, Reg, Size};
 use unwind::stack::{ENDINGS, RECORD as RECORD_SIZE};
 
 /// rip, or a return address.
@@ -22,11 +24,11 @@ pub(super) const BITS: i16 = 32;
 /// Number of the mapping that the last frame was in.
 pub(super) const MAPPING: i16 = 40;
 /// Frames in the record.
-pub(super) const COUNT: i16 = 48;
+pub(crate) const COUNT: i16 = 48;
 /// How many of them are guessed.
-pub(super) const GUESSED: i16 = 56;
+pub(crate) const GUESSED: i16 = 56;
 /// [`unwind::Ended`].
-pub(super) const ENDED: i16 = 64;
+pub(crate) const ENDED: i16 = 64;
 /// Address of the next return instance of the kernel, [`UNSEEN`] before the first was looked for, and 0 behind the last.
 pub(super) const INSTANCE: i16 = 72;
 /// Bytes that were read.
@@ -40,7 +42,38 @@ pub(super) const UNSEEN: i32 = 1;
 pub const ENDINGS_AT: i16 = BYTES + BYTES_SIZE as i16;
 /// Counter, u64: addresses that uprobes had replaced and that were found.
 pub const REPAIRED: i16 = ENDINGS_AT + 8 * ENDINGS as i16;
+/// Hash of the frames so far.
+pub(crate) const HASH: i16 = REPAIRED + 8;
+/// Bytes before the record, for the fixed part of an event that the frames are the tail of.
+const HEADROOM: i16 = 64;
 /// The record ([`unwind::Record`]).
-pub const RECORD: i16 = REPAIRED + 8;
+pub const RECORD: i16 = HASH + 8 + HEADROOM;
 /// Bytes of the area.
 pub const SIZE: usize = RECORD as usize + RECORD_SIZE;
+
+/// What a hash begins with: an empty stack has one too.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// An odd number whose bits are spread evenly (of splitmix64).
+const FACTOR: u64 = 0xbf58_476d_1ce4_e5b9;
+
+/// The hash of no frames, into the area at `area`. Loses r0.
+pub(crate) fn begin_hash<E>(a: &mut Assembler<E>, area: Reg) {
+    a.constant(Reg::R0, SEED);
+    a.store(Size::D, area, HASH, Reg::R0);
+}
+
+/// `hash` = that of one more frame. Loses the frame's register and two more.
+pub(crate) fn mix<E>(a: &mut Assembler<E>, hash: Reg, frame: Reg, one: Reg, two: Reg) {
+    a.alu(Alu::Xor, hash, frame);
+    a.mov(one, hash);
+    a.alu(Alu::Lsh, hash, 23);
+    a.alu(Alu::Rsh, one, 41);
+    a.alu(Alu::Or, hash, one);
+    a.constant(two, FACTOR);
+    a.alu(Alu::Mul, hash, two);
+}
+
+/// The id of a stack with these frames.
+pub fn id(frames: impl IntoIterator<Item = u64>) -> u64 {
+    frames.into_iter().fold(SEED, |hash, frame| (hash ^ frame).rotate_left(23).wrapping_mul(FACTOR))
+}

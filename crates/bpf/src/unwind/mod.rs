@@ -203,8 +203,17 @@ fn keep_frame<E>(a: &mut Assembler<E>, tables: &Tables) {
     a.alu(Alu::Lsh, R3, 3);
     a.alu(Alu::Add, R3, R6);
     a.store(Size::D, R3, RECORD + unwind::stack::HEAD as i16, R2);
+    hash_frame(a, R2);
+    a.load(Size::D, R1, R6, COUNT);
     a.alu(Alu::Add, R1, 1);
     a.store(Size::D, R6, COUNT, R1);
+}
+
+/// Adds the frame in a register, r1 or r2, to the hash. Loses r0 to r4.
+fn hash_frame<E>(a: &mut Assembler<E>, frame: crate::insn::Reg) {
+    a.load(Size::D, R3, R6, HASH);
+    mix(a, R3, frame, R0, R4);
+    a.store(Size::D, R6, HASH, R3);
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::UserStacks;
 use super::area::*;
 use super::caller::set_bits;
+use super::hash_frame;
 use crate::asm::Assembler;
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
@@ -34,6 +35,7 @@ pub(super) fn function(a: &mut Assembler<impl Sized>, stacks: &UserStacks) {
         a.store(Size::D, R6, field, value);
     }
     a.store(Size::D, R6, ENDED, Ended::Running as i32);
+    begin_hash(a, R6);
     set_bits(a, Frame::EXACT);
     a.note("registers");
     a.call(Helper::GetCurrentTaskBtf);
@@ -86,15 +88,16 @@ pub(super) fn function(a: &mut Assembler<impl Sized>, stacks: &UserStacks) {
     a.bind(full);
     a.mov(R1, Ended::Full as i32);
     a.bind(counted);
+    a.store(Size::D, R6, ENDED, R1);
     let bounded = a.new_label();
     a.load(Size::D, R0, R6, COUNT);
     a.jump_if(Cond::Le, R0, MAX_FRAMES as i32, bounded);
     a.mov(R0, 0);
     a.bind(bounded);
     a.load(Size::W, R2, R6, GUESSED);
-    a.store(Size::H, R6, RECORD, R0);
-    a.store(Size::H, R6, RECORD + 2, R1);
-    a.store(Size::W, R6, RECORD + 4, R2);
+    a.store(Size::W, R6, RECORD, R2);
+    a.store(Size::H, R6, RECORD + 4, R1);
+    a.store(Size::H, R6, RECORD + 6, R0);
     a.alu(Alu::Lsh, R1, 3);
     a.alu(Alu::Add, R6, R1);
     a.load(Size::D, R1, R6, ENDINGS_AT);
@@ -111,5 +114,6 @@ fn first(a: &mut Assembler<impl Sized>) {
     a.load(Size::D, R2, R6, BITS);
     a.alu(Alu::Or, R1, R2);
     a.store(Size::D, R6, RECORD + HEAD as i16, R1);
+    hash_frame(a, R1);
     a.store(Size::D, R6, COUNT, 1);
 }

@@ -19,6 +19,8 @@ pub struct Report {
     pub calls: Vec<(u32, CallCounts)>,
     /// What was counted of each enabling of a probe other than a call, in the plan's order.
     pub enablings: Vec<(String, Counts)>,
+    /// What was counted of stacks.
+    pub stacks: StackCounts,
     /// These counts as lines that are kept with a trace.
     pub lines: Vec<String>,
     /// What the session has cost in the kernel.
@@ -107,6 +109,27 @@ pub fn large_enough(size: u64, passed: Passed, dropped: u64) -> Option<u64> {
     const USUAL: u64 = 64;
     let each = passed.bytes.checked_div(passed.events).unwrap_or(USUAL) + EACH;
     (size + dropped.checked_mul(each)?).checked_next_power_of_two()
+}
+
+/// What was counted of stacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StackCounts {
+    /// User stacks that were walked by tables, by how they ended, in the order of [`unwind::Ended::ALL`].
+    pub endings: Vec<u64>,
+    /// Return addresses that return probes had replaced and that were found.
+    pub repaired: u64,
+    /// Stacks that found a ring full: their events have none.
+    pub lost: u64,
+}
+
+impl StackCounts {
+    /// Adds others.
+    pub fn add(&mut self, other: &StackCounts) {
+        self.endings.resize(self.endings.len().max(other.endings.len()), 0);
+        self.endings.iter_mut().zip(&other.endings).for_each(|(n, more)| *n += more);
+        self.repaired += other.repaired;
+        self.lost += other.lost;
+    }
 }
 
 /// What was counted of an enabling.

@@ -89,9 +89,8 @@ impl Selection {
             "exit" | "superseded" => lives(),
             "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
             "inflight" => self.in_flight(ev, names),
-            "map" => self.mappings,
-            // Views have it from the world.
-            "stack" => false,
+            // Views have stacks from the world.
+            "map" | "stack" => self.mappings,
             _ => true,
         }
     }

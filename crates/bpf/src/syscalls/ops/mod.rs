@@ -104,15 +104,13 @@ fn one(e: &mut Emitter<'_>, nested: Nested) {
     if met(kind::SWITCH) {
         switch(e, empty);
     }
-    if let Some(own_frames) = session.captures {
-        for k in [kind::COMM, kind::KSTACK, kind::USTACK].into_iter().filter(|k| met(*k)) {
-            let next = e.new_label();
-            e.load(Size::B, R1, R10, KIND);
-            e.jump_if(Cond::Ne, R1, i32::from(k), next);
-            capture::op(e, k, own_frames);
-            e.jump(done);
-            e.bind(next);
-        }
+    if session.captures.is_some() && met(kind::COMM) {
+        let next = e.new_label();
+        e.load(Size::B, R1, R10, KIND);
+        e.jump_if(Cond::Ne, R1, i32::from(kind::COMM), next);
+        capture::comm(e);
+        e.jump(done);
+        e.bind(next);
     }
     wanted(e, empty);
     argument(e, R1, ARG);

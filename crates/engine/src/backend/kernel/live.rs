@@ -10,7 +10,7 @@
 
 use super::Kernel;
 use super::load::Later;
-use super::probes::AttachedProbe;
+use super::probes::{AttachedProbe, Kit};
 use super::refusal::refused;
 use super::ring_set::{self, RingSet};
 use crate::control::{Addition, Order, Preparer};
@@ -55,8 +55,9 @@ impl Live {
         let size = ring_set::share(self.buffer, self.sets + 1);
         let rings = RingSet::new(self.cpus, size, false).map_err(|e| refused("BPF ring", &e))?;
         self.later.session.switch = Some(STOPPED);
-        let settings = (&self.later.offsets, &self.later.session);
-        let probe = AttachedProbe::load(&enabling, &self.tasks, settings, rings.descriptors(), (0, true))?;
+        let Later { offsets, session, functions, tables, .. } = &self.later;
+        let kit = Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables };
+        let probe = AttachedProbe::load(&enabling, kit, rings.descriptors(), (0, true))?;
         let Some(probe) = probe else { return Ok(Addition { enabling, prepared: None }) };
         self.sets += 1;
         Ok(Addition { enabling, prepared: Some(Box::new(Prepared { probe, rings })) })

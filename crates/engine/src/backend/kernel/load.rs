@@ -3,30 +3,34 @@
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
 use super::parallel::{self, Job};
-use super::probes::AttachedProbe;
+use super::areas::Areas;
+use super::functions::Functions;
+use super::probes::{AttachedProbe, Kit};
 use super::refusal::{refused, rejected};
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
 use super::{switch, tables, task_iterator};
-use crate::backend::stats::{Counts, Losses, Passed, Spent, large_enough};
+use crate::backend::stats::{Counts, Losses, Passed, Spent, StackCounts, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::plan::Plan;
 use crate::provider::kernel_name;
 use crate::target::Target as PlanTarget;
+use bpf::capture_row::Frames;
 use bpf::scratch;
+use bpf::unwind::Tables;
 use bpf::syscalls::{self, Maps, Session, Source, state};
 use bpf::{BtfOffsets, frame::Generated};
 use events::StreamId;
 use events::stream::Scope;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
-use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
+use sys::bpf::prog::{Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
 use sys::btf::{KernelBtf, Kind};
 
@@ -58,6 +62,8 @@ pub struct Loaded {
     programs: Vec<Program>,
     /// How many runs of each program the kernel had skipped when the session began.
     missed_before: Vec<u64>,
+    /// Where calls capture stacks.
+    areas: Option<Areas>,
     /// Kept for the programs.
     pub(super) maps: Arc<Vec<Map>>,
 }
@@ -83,6 +89,8 @@ pub struct Later {
     pub(super) maps: Maps,
     pub(super) offsets: BtfOffsets,
     pub(super) session: Session,
+    pub(super) functions: Functions,
+    pub(super) tables: Option<Tables>,
 }
 
 /// Loads everything except [`Loaded::iterator`], which can wait until the command runs.
@@ -105,10 +113,13 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
     let session = session(plan, filters, captures);
     let offsets = offsets(&btf, plan, &session, users)?;
-    let maps = made.descriptors();
+    let tables = None;
+    let areas = if plan.frames_of_calls() == Frames::default() { None } else { Some(Areas::new(made.cpus)) };
+    let areas = areas.transpose().map_err(|e| refused("BPF maps", &e))?;
+    let maps = Maps { stacks: areas.as_ref().map(|a| a.stacks(tables)), ..made.descriptors() };
     let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
-    let functions = Functions::load().map_err(|e| refused("BTF of the programs", &e.error))?;
-    let kit = Kit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions };
+    let functions = Functions::new().map_err(|e| refused("BTF of the programs", &e.error))?;
+    let kit = CallKit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions };
     let kit = &kit;
     let mut jobs: Vec<Job<Result<Part>>> = Vec::new();
     for program in programs(plan, single.as_deref()) {
@@ -156,13 +167,14 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let sets = ring_set::make(&plan.probes, made.cpus, plan.buffer).map_err(|e| refused("BPF ring", &e))?;
     let own = !ring_set::are_shared(&plan.probes);
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
-    let (tasks, settings) = (&made.tasks, (&offsets, &session));
+    let probe_kit =
+        Kit { tasks: &made.tasks, offsets: &offsets, session: &session, functions: &functions, tables };
     let failed = &AtomicBool::new(false);
     let job = |(e, set): (_, usize)| {
         let rings = sets.get(set).map(RingSet::descriptors).unwrap_or_default();
         let load = move || match failed.load(Ordering::Relaxed) {
             true => Ok(None),
-            false => AttachedProbe::load(e, tasks, settings, rings, (set, own))
+            false => AttachedProbe::load(e, probe_kit, rings, (set, own))
                 .inspect_err(|_| failed.store(true, Ordering::Relaxed)),
         };
         Box::new(load) as Job<Result<Option<AttachedProbe>>>
@@ -196,10 +208,11 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         slow_links,
         sources,
         missed_before: Vec::new(),
+        areas,
         programs: loaded.into_iter().map(|(_, p)| p).collect(),
         maps: Arc::new(others.into_iter().chain(ring_maps).collect()),
     };
-    Ok((loaded, Later { btf, maps, offsets, session }))
+    Ok((loaded, Later { btf, maps, offsets, session, functions, tables }))
 }
 
 /// Frames at the top of a stack that a program takes at a raw tracepoint: a function that is called back, the program, bpf_trace_run and
@@ -296,7 +309,7 @@ fn sees_threads_go(plan: &Plan) -> bool {
 }
 
 /// What programs are made from.
-struct Kit<'a> {
+struct CallKit<'a> {
     btf: &'a KernelBtf,
     maps: &'a Maps,
     offsets: &'a BtfOffsets,
@@ -304,7 +317,7 @@ struct Kit<'a> {
     functions: &'a Functions,
 }
 
-impl Kit<'_> {
+impl CallKit<'_> {
     fn load(&self, wanted: Wanted) -> Result<Part> {
         let source = (wanted.make)(self.maps, self.offsets, self.session)
             .map_err(|e| Error::failed("BPF generator", e.to_string(), "please report it"))?;
@@ -313,8 +326,17 @@ impl Kit<'_> {
             Attach::Raw(_) => (ProgramKind::RawTracepoint, 0),
             Attach::Single(..) => (ProgramKind::Tracepoint, 0),
         };
-        let program = load_one(kind, wanted.name, &source, id, self.functions)?;
+        let program = self.load_one(kind, wanted.name, &source, id)?;
         Ok(Part::Program(wanted.attach, program, source))
+    }
+
+    fn load_one(&self, kind: ProgramKind, name: &str, program: &bpf::Program, btf_id: u32) -> Result<Program> {
+        let bytes = program.bytes();
+        let spec = match kind {
+            ProgramKind::Tracing => ProgramSpec::typed_tracepoint(name, &bytes, btf_id),
+            _ => ProgramSpec::new(kind, name, &bytes),
+        };
+        self.functions.load(spec, program).map_err(|e| rejected(&e, program))
     }
 
     /// The type of a tracepoint's arguments.
@@ -324,24 +346,6 @@ impl Kit<'_> {
             Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
         })
     }
-}
-
-fn load_one(
-    kind: ProgramKind,
-    name: &str,
-    program: &bpf::Program,
-    btf_id: u32,
-    functions: &Functions,
-) -> Result<Program> {
-    let (bytes, records) = (program.bytes(), functions.records(program));
-    let mut spec = match kind {
-        ProgramKind::Tracing => ProgramSpec::typed_tracepoint(name, &bytes, btf_id),
-        _ => ProgramSpec::new(kind, name, &bytes),
-    };
-    if program.functions().len() > 1 {
-        spec.functions = Some((functions.btf.as_fd(), &records));
-    }
-    Program::load(&spec).map_err(|e| rejected(&e, program))
 }
 
 /// The most calls for which tracepoints of their own are used: each costs 35 ms to close.
@@ -383,27 +387,6 @@ fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
 /// Whether the calls that are seen have tracepoints of their own here.
 pub fn has_single_calls(plan: &Plan) -> bool {
     single_calls(plan).is_some()
-}
-
-/// Types of the functions that programs consist of: callbacks are only taken with them.
-struct Functions {
-    btf: OwnedFd,
-    main: u32,
-    callback: u32,
-}
-
-impl Functions {
-    fn load() -> std::result::Result<Functions, LoadError> {
-        let (blob, main, callback) = sys::btf::build::program_types();
-        Ok(Functions { btf: btf_load(&blob)?, main, callback })
-    }
-
-    /// Instruction and type of every function of `program`.
-    fn records(&self, program: &bpf::Program) -> Vec<u8> {
-        let starts = program.functions();
-        let types = std::iter::once(self.main).chain(std::iter::repeat(self.callback));
-        starts.iter().zip(types).flat_map(|(at, id)| [(*at as u32).to_ne_bytes(), id.to_ne_bytes()].concat()).collect()
-    }
 }
 
 /// Detaches probes and closes links. Closing some takes long: a process that nobody waits for does it when trapline has ended.
@@ -536,6 +519,13 @@ impl Loaded {
         self.probes.iter().filter_map(counts).collect()
     }
 
+    /// What was counted of stacks.
+    pub fn stack_counts(&self) -> StackCounts {
+        let mut all = self.areas.as_ref().map(Areas::counts).unwrap_or_default();
+        self.probes.iter().for_each(|p| all.add(&p.stacks()));
+        all
+    }
+
     /// Events of the session itself, of these classes.
     pub fn say(&self, classes: &[&'static events::Schema], merge: &mut crate::pipeline::merge::Merge) {
         let pid = sys::process::own_pid() as u32;
@@ -619,6 +609,7 @@ impl MapSet {
             rows: fd(rows),
             row_count: rows.entries() as i32,
             switches: fd(switches),
+            stacks: None,
         }
     }
 }

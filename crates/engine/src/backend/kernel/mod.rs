@@ -9,11 +9,13 @@
 //! is counted.
 
 pub mod attach;
+mod areas;
 mod attach_pids;
 mod cost;
 mod descriptors;
 mod ending;
 mod filtered;
+mod functions;
 mod in_flight;
 mod launch;
 mod left_out;
@@ -156,6 +158,7 @@ impl Kernel {
             attribution: missed::Attribution::of(plan),
             details: plan.fd_details,
             held: switch::Held::of(plan),
+            reported: Reported::default(),
             phase: Phase::Begun,
             stopping: false,
             idle: 0,
@@ -254,6 +257,8 @@ pub struct Kernel {
     /// Descriptors get details.
     details: bool,
     held: switch::Held,
+    /// Stacks that were handed over.
+    reported: Reported,
     phase: Phase,
     stopping: bool,
     /// Rounds without an event.
@@ -413,6 +418,7 @@ impl Kernel {
             large_enough_buffer: self.loaded.large_enough_buffer(),
             filtered: filtered::count(&self.loaded),
             lines: self.loaded.probes.iter().zip(&enablings).map(|(p, (_, n))| n.line(&p.label)).collect(),
+            stacks: self.loaded.stack_counts(),
             cost: Some(cost::of(&self.loaded, &enablings, self.measuring.take().is_some())),
             enablings,
             missed: self.attribution.count(&self.loaded.misses()),
@@ -426,7 +432,13 @@ impl Kernel {
     /// Empties the rings once, where there is room, and hands over what is older than `began`; returns how many events came.
     fn round(&mut self, began: u64, room: bool, each: Each<'_>) -> usize {
         let n = if room { self.fill() } else { 0 };
-        self.merge.release(began, each);
+        let Kernel { merge, reported, .. } = self;
+        // Each ring reports a stack before the first event that has it; of several reports the first is kept.
+        merge.release(began, &mut |stream: StreamId, event: &[u8]| {
+            if reported.is_news(event) {
+                each(stream, event);
+            }
+        });
         n
     }
 
@@ -459,6 +471,29 @@ impl Kernel {
             n += set.drain(|cpu, event| merge.push_from(StreamId::new(Scope::Cpu(cpu), nth), event));
         }
         n
+    }
+}
+
+/// The stacks that were handed over.
+#[derive(Default)]
+struct Reported {
+    ids: HashSet<u64>,
+}
+
+impl Reported {
+    /// The most ids that are kept; then they are forgotten, and stacks are handed over again.
+    const MOST: usize = 4 << 20;
+
+    /// Whether an event is anything but the report of a stack that was handed over before.
+    fn is_news(&mut self, event: &[u8]) -> bool {
+        use events::generated::P_STACK;
+        if event.get(8..10) != Some(&P_STACK.id.to_le_bytes()) {
+            return true;
+        }
+        if self.ids.len() >= Reported::MOST {
+            self.ids.clear();
+        }
+        events::Event::parse(event).is_ok_and(|ev| self.ids.insert(ev.value_of("id")))
     }
 }
 

@@ -3,8 +3,10 @@
 use super::attach::attempt::{Refused, attach_somehow, mistake};
 use super::attach::{self, Way};
 use super::refusal::refused;
+use super::areas::Areas;
+use super::functions::Functions;
 use super::ring_set::RingSet;
-use crate::backend::stats::Counts;
+use crate::backend::stats::{Counts, StackCounts};
 use crate::enabling::{Enabling, Number, Source};
 use crate::error::{Error, Result};
 use crate::provider::{ArgLocation, AttachPoint};
@@ -12,6 +14,7 @@ use bpf::BtfOffsets;
 use bpf::probes::{self, Field, Tail, Value, Whose};
 use bpf::scratch::{self, Shape};
 use bpf::syscalls::{Maps, Session};
+use bpf::unwind::Tables;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering;
@@ -55,15 +58,31 @@ pub struct AttachedProbe {
     detaching: Option<JoinHandle<()>>,
     /// Its entries are counted, for returns.
     has_entries: bool,
+    /// Where it captures stacks.
+    areas: Option<Areas>,
+}
+
+/// What programs of probes are made with.
+#[derive(Clone, Copy)]
+pub struct Kit<'a> {
+    /// The session's task storage.
+    pub tasks: &'a Map,
+    /// Where the kernel's structs have what.
+    pub offsets: &'a BtfOffsets,
+    /// The settings of the session.
+    pub session: &'a Session,
+    /// Types of functions.
+    pub functions: &'a Functions,
+    /// For user stacks; none: by frame pointers.
+    pub tables: Option<Tables>,
 }
 
 impl AttachedProbe {
-    /// Loads the enabling's program and attaches it. `tasks` is the session's task storage; `rings` are the
-    /// descriptors of its rings, `set` the number of their set and whether that is its own.
+    /// Loads the enabling's program and attaches it. `rings` are the descriptors of its rings, `set` the number of their set and
+    /// whether that is its own.
     pub fn load(
         enabling: &Enabling,
-        tasks: &Map,
-        (offsets, session): (&BtfOffsets, &Session),
+        Kit { tasks, offsets, session, functions, tables }: Kit<'_>,
         rings: Vec<i32>,
         set: (usize, bool),
     ) -> Result<Option<AttachedProbe>> {
@@ -93,6 +112,8 @@ impl AttachedProbe {
         let cpus = rings.len() as u32;
         let buffers = Map::array("trapline_scratch", shape.size(), cpus, MMAPABLE).map_err(cannot)?;
         super::switch::begin(&buffers, shape, session.switch).map_err(cannot)?;
+        let has_stack = enabling.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
+        let areas = if has_stack { Some(Areas::new(cpus).map_err(cannot)?) } else { None };
         let maps = Maps {
             tasks: tasks.as_fd().as_raw_fd(),
             scratch: buffers.as_fd().as_raw_fd(),
@@ -101,13 +122,14 @@ impl AttachedProbe {
             rows: -1,
             row_count: 0,
             switches: -1,
+            stacks: areas.as_ref().map(|a| a.stacks(tables)),
         };
         // Entries first, so that no return comes without its entry.
         let mut links = Vec::new();
         let before = point.in_file().and_then(|f| f.entries());
         if let Some(before) = &before {
             let counts = |_: &dyn Way| probes::entered(&maps, offsets, session, &plan(Vec::new())).map_err(mistake);
-            links.extend(attach_somehow(&attach::in_file(before, &[]), &enabling.name, counts)?.attached.links);
+            links.extend(attach_somehow(&attach::in_file(before, &[]), &enabling.name, functions, counts)?.attached.links);
         }
         let make = |way: &dyn Way| {
             probes::probe(&maps, offsets, session, &plan(fields(way)?)).map_err(|e| match e {
@@ -118,7 +140,7 @@ impl AttachedProbe {
                 e => mistake(e),
             })
         };
-        let found = attach_somehow(&ways, &enabling.name, make)?;
+        let found = attach_somehow(&ways, &enabling.name, functions, make)?;
         links.extend(found.attached.links);
         // The program keeps the map, and the mapping what is counted.
         let counters = buffers.mmap().map_err(cannot)?;
@@ -142,6 +164,7 @@ impl AttachedProbe {
             disabled: false,
             detaching: None,
             has_entries: before.is_some(),
+            areas,
         }))
     }
 
@@ -221,6 +244,11 @@ impl AttachedProbe {
         self.sum(scratch::FILTERED + 8 * part as i16)
     }
 
+    /// What was counted of its stacks.
+    pub fn stacks(&self) -> StackCounts {
+        self.areas.as_ref().map(Areas::counts).unwrap_or_default()
+    }
+
     /// Events that happened. The program counts an event that its filter rejects only once.
     pub fn seen(&self) -> u64 {
         let parts = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).sum::<u64>();
@@ -278,8 +306,11 @@ fn field(way: &dyn Way, source: &Source) -> Option<Field> {
         Source::Chars(ArgLocation::RecordReference(off)) => here(Tail::DataLoc { off: i16::try_from(*off).ok()? }),
         Source::Chars(_) => None,
         Source::Comm => here(Tail::Comm),
-        Source::KernelStack(frames) => here(Tail::KernelStack { frames: *frames, skip: way.own_frames() }),
-        Source::UserStack(frames) => here(Tail::UserStack(*frames)),
+        Source::KernelStack(frames) => {
+            let value = Value::KernelStack { frames: *frames, skip: way.own_frames() };
+            Some(Field { value, tail: None })
+        }
+        Source::UserStack(frames) => Some(Field { value: Value::UserStack(*frames), tail: None }),
         Source::Hidden { text } => Some(Field { value: Value::Constant(0), tail: text.then_some(Tail::Hidden) }),
     }
 }

@@ -36,10 +36,7 @@ pub fn kinds(plan: &Plan) -> Option<u32> {
     let seen = plan.seen_calls();
     let limits = Limits { string: plan.limits.string.min(u32::MAX as usize) as u32, verbose: plan.limits.verbose };
     let wanted = (0..X86_64.len() as u64).filter_map(by_number).filter(|s| seen.contains(s));
-    let row = |s| {
-        let (schema, frames) = plan.class_of(s);
-        rows::row_with(schema, true, limits, frames)
-    };
+    let row = |s| rows::row(plan.class_of(s), true, limits);
     (!plan.named).then(|| wanted.fold(0, |mask, s| mask | rows::kinds(&row(s))))
 }
 
@@ -55,8 +52,7 @@ pub fn fill(plan: &Plan, rows: &Map, switches: &Map) -> io::Result<()> {
         match by_number(nr as u64) {
             Some(s) => {
                 let wanted = seen.contains(s);
-                let (schema, frames) = plan.class_of(s);
-                row = rows::row_with(schema, wanted, limits, frames);
+                row = rows::row(plan.class_of(s), wanted, limits);
                 if switched.contains(s) {
                     switch_ops(s, nr as u32, limits, &mut keys, &mut values);
                 }

@@ -66,6 +66,7 @@ pub(super) fn session(plan: &Plan, filters: Vec<(u32, lang::Filter)>, captures: 
     Session {
         filters,
         captures,
+        frames: plan.frames_of_calls(),
         unknown: plan.named || plan.seen_calls().has_unknown(),
         kinds: tables::kinds(plan),
         switch: switch::first(plan),

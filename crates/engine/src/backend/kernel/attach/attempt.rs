@@ -1,6 +1,7 @@
 //! Attaches a program by the first of several ways that the kernel takes.
 
 use super::{Attached, Way};
+use crate::backend::kernel::functions::Functions;
 use crate::backend::kernel::refusal::{refused, rejected};
 use crate::error::{Error, Result};
 use std::fmt::Display;
@@ -68,10 +69,11 @@ pub struct Found {
 pub fn attach_somehow(
     ways: &[Box<dyn Way + '_>],
     name: &str,
+    functions: &Functions,
     make: impl Fn(&dyn Way) -> std::result::Result<bpf::Program, Refused>,
 ) -> Result<Found> {
     let [way, others @ ..] = ways else { unreachable!("every point has a way") };
-    let first = match attach_by(way.as_ref(), &make) {
+    let first = match attach_by(way.as_ref(), functions, &make) {
         Ok(found) => return Ok(found),
         Err(first) => first,
     };
@@ -79,7 +81,7 @@ pub fn attach_somehow(
         (Refused::Load(_) | Refused::Attach(_), [other, ..]) => other,
         _ => return Err(first.said(way.as_ref(), name)),
     };
-    match attach_by(other.as_ref(), &make) {
+    match attach_by(other.as_ref(), functions, &make) {
         Ok(found) => Ok(Found { fell_back: true, ..found }),
         // What both refusals mean, where that is known.
         Err(second) => Err(match (first.reason(way.as_ref()), second.reason(other.as_ref())) {
@@ -92,11 +94,12 @@ pub fn attach_somehow(
 
 fn attach_by(
     way: &dyn Way,
+    functions: &Functions,
     make: impl Fn(&dyn Way) -> std::result::Result<bpf::Program, Refused>,
 ) -> std::result::Result<Found, Refused> {
     let source = make(way)?;
     let bytes = source.bytes();
-    let program = match Program::load(&way.spec("trapline_probe", &bytes)) {
+    let program = match functions.load(way.spec("trapline_probe", &bytes), &source) {
         Ok(program) => program,
         Err(e) => return Err(Refused::Load(Box::new((e, source)))),
     };
