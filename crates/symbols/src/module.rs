@@ -165,7 +165,7 @@ impl Module {
             // A label of the assembler knows less than its source; a number that a linker has added means nothing.
             let function = match by_source.filter(|name| !named.sized || is_numbered(&named.name, name)) {
                 Some(name) => name,
-                None => named.name.into(),
+                None => named.name,
             };
             match out.last_mut() {
                 Some(last) => last.function = Some(function),

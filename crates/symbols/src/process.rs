@@ -55,6 +55,7 @@ pub struct Process {
     /// By where they begin.
     ended: BTreeMap<u64, Vec<Mapping>>,
     ended_count: usize,
+    dropped: u64,
     perf_map: PerfMap,
 }
 
@@ -67,7 +68,11 @@ impl Process {
     /// Notes a mapping: `len` bytes at `start`, of a module's file from `offset` on.
     pub fn map(&mut self, time: u64, start: u64, len: u64, offset: u64, module: Option<ModuleId>) {
         let end = start.saturating_add(len);
-        if start >= end || self.lasting.len() >= MAX_MAPPINGS {
+        if start >= end {
+            return;
+        }
+        if self.lasting.len() >= MAX_MAPPINGS {
+            self.dropped += 1;
             return;
         }
         self.unmap(time, start, end);
@@ -91,10 +96,20 @@ impl Process {
     }
 
     fn end(&mut self, mapping: Mapping) {
-        if mapping.from < mapping.to && self.ended_count < MAX_ENDED {
-            self.ended_count += 1;
-            self.ended.entry(mapping.start).or_default().push(mapping);
+        if mapping.from >= mapping.to {
+            return;
         }
+        if self.ended_count >= MAX_ENDED {
+            self.dropped += 1;
+            return;
+        }
+        self.ended_count += 1;
+        self.ended.entry(mapping.start).or_default().push(mapping);
+    }
+
+    /// Mappings that are not remembered, because there are too many.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Notes that it has executed a program: all mappings are gone.

@@ -10,7 +10,9 @@
 
 use crate::ReadAt;
 use crate::headers::{Headers, read_bytes, u16_at, u32_at, u64_at};
+use std::cell::RefCell;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The most symbols of all tables together.
@@ -20,6 +22,8 @@ const MAX_NAME: usize = 4096;
 /// Symbols in front of an address that are looked at, and names of one function.
 const MAX_BEFORE: usize = 512;
 const MAX_ALIASES: usize = 64;
+/// Functions of which the names are kept.
+const MAX_KNOWN: usize = 1 << 16;
 
 /// Bytes of `Elf64_Sym`.
 const SYMBOL: u64 = 24;
@@ -58,22 +62,25 @@ struct Strings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// Name as it stands in the file, without a version.
-    pub name: String,
+    pub name: Rc<str>,
     /// Where it begins.
     pub start: u64,
     /// Behind its last byte; for a symbol without a size, where the next one begins.
     pub end: u64,
     /// The file says how long it is.
     pub sized: bool,
-    /// The other names of the same function.
-    pub aliases: Vec<String>,
 }
+
+/// Names of a function and their ranks.
+type Names = Rc<[(u8, Rc<str>)]>;
 
 /// The functions of a file by address.
 #[derive(Default)]
 pub struct SymbolTable {
     symbols: Vec<Symbol>,
     tables: Vec<Strings>,
+    /// Names that were read, by address and whether the symbols have sizes.
+    known: RefCell<HashMap<(u64, bool), Names>>,
 }
 
 impl SymbolTable {
@@ -136,7 +143,7 @@ impl SymbolTable {
         self.symbols.is_empty()
     }
 
-    /// The function that holds an address. A name in `preferred` is taken where the function has several.
+    /// The function that holds an address. The name `preferred` is taken where the function has several that are as good.
     pub fn find(&self, address: u64, preferred: Option<&str>) -> Option<Named> {
         let before = &self.symbols[..self.symbols.partition_point(|s| s.address <= address)];
         let nearest = before.last()?.address;
@@ -151,25 +158,40 @@ impl SymbolTable {
                 break;
             }
         }
-        self.named(*best?, address, preferred)
+        self.named(*best?, preferred)
     }
 
     /// The best of the names that a function has.
-    fn named(&self, best: Symbol, address: u64, preferred: Option<&str>) -> Option<Named> {
+    fn named(&self, best: Symbol, preferred: Option<&str>) -> Option<Named> {
+        let names = self.names_of(best);
+        // A library's own name for what others call otherwise is never preferred.
+        let best_rank = names.first()?.0;
+        let is_preferred =
+            |(rank, n): &&(u8, Rc<str>)| *rank == best_rank && Some(&**n) == preferred && !is_internal(n);
+        let (_, name) = names.iter().find(is_preferred).or(names.first())?;
+        Some(Named { name: Rc::clone(name), start: best.address, end: best.end, sized: best.sized })
+    }
+
+    /// All names of a function, the best first.
+    fn names_of(&self, best: Symbol) -> Names {
+        let key = (best.address, best.sized);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Rc::clone(known);
+        }
         let from = self.symbols.partition_point(|s| s.address < best.address);
         let same = self.symbols[from..].iter().take_while(|s| s.address == best.address).take(MAX_ALIASES);
-        let holds = same.filter(|s| address < s.end && s.sized == best.sized);
-        let mut names: Vec<(u8, String)> = holds.filter_map(|s| Some((s.rank, self.name(s)?))).collect();
+        let same = same.filter(|s| s.sized == best.sized);
+        let mut names: Vec<(u8, Rc<str>)> = same.filter_map(|s| Some((s.rank, self.name(s)?.into()))).collect();
         names.retain(|(_, n)| is_sane(n));
         names.sort_by_cached_key(|(rank, n)| (*rank, is_internal(n), underscores(n), n.len(), n.clone()));
         names.dedup_by(|a, b| a.1 == b.1);
-        let at = preferred.and_then(|p| names.iter().position(|(_, n)| n == p)).unwrap_or(0);
-        if names.is_empty() {
-            return None;
+        let names: Names = names.into();
+        let mut known = self.known.borrow_mut();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
         }
-        let (_, name) = names.remove(at);
-        let aliases = names.into_iter().map(|(_, n)| n).collect();
-        Some(Named { name, start: best.address, end: best.end, sized: best.sized, aliases })
+        known.insert(key, Rc::clone(&names));
+        names
     }
 
     /// All functions in order of addresses, each with its best name.

@@ -44,6 +44,7 @@ const C: &[&[&str]] = &[
     &["-O0", "-g", "-gdwarf-2", "-gstrict-dwarf"],
     &["-O2", "-g", "-gdwarf-5"],
     &["-O2", "-g", "-gdwarf-4", "-ffunction-sections"],
+    &["-O2", "-g", "-gz=zlib"],
 ];
 
 #[test]

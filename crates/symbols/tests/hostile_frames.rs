@@ -75,7 +75,7 @@ fn damaged_files_have_fewer_frames() {
             .collect();
         ask(&whole, &addresses);
         let mut r = Random::new(77 + i as u64);
-        for _ in 0..rounds(300) {
+        for _ in 0..rounds(150) {
             ask(&damage(&mut r, &whole, &headers), &addresses);
         }
     }

@@ -100,7 +100,7 @@ impl<'f> Debug<'f> {
     }
 
     /// Counts the work for an address. There is so much for one ([`super::section::WORK`]), and on average so much for each
-    /// ([`PER_ADDRESS`]). Returns whether it was more.
+    /// (16 MiB). Returns whether it was more.
     pub fn restart(&self) -> bool {
         let spent = self.source.is_spent();
         let other = self.supplementary.as_ref().map_or((false, 0), |s| (s.source.is_spent(), s.source.restart()));
