@@ -132,6 +132,8 @@ impl Count {
         self.events += other.events;
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.span = joined(self.span, other.span);
+        let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |n| Some(n.saturating_add(b.unwrap_or(0))));
+        (self.taken, self.dropped) = (sum(self.taken, other.taken), sum(self.dropped, other.dropped));
     }
 
     /// Events that the recorder took and that are not there.
@@ -196,12 +198,12 @@ impl TraceStats {
     /// Says that the recorder took `n` events of `probe` (`syscall:openat`), for the number of those that are missing. Only for a
     /// trace of which every event is counted. False where no schema has this name.
     pub fn taken(&mut self, probe: &str, n: u64) -> bool {
-        self.by_name(probe).map(|c| c.taken = Some(n)).is_some()
+        self.by_name(probe).map(|c| c.taken = Some(c.taken.unwrap_or(0) + n)).is_some()
     }
 
     /// Says that `n` events of `probe` found a ring full while it was recorded. False where no schema has this name.
     pub fn dropped(&mut self, probe: &str, n: u64) -> bool {
-        self.by_name(probe).map(|c| c.dropped = Some(n)).is_some()
+        self.by_name(probe).map(|c| c.dropped = Some(c.dropped.unwrap_or(0) + n)).is_some()
     }
 
     fn by_name(&mut self, probe: &str) -> Option<&mut Count> {
@@ -224,8 +226,14 @@ impl TraceStats {
             .iter()
             .enumerate()
             .filter(|(_, c)| c.events > 0 || c.taken.is_some_and(|t| t > 0) || c.dropped.is_some_and(|t| t > 0));
-        let mut all: Vec<(String, Count)> =
-            own.filter_map(|(id, c)| Some((probe_name(events::registry::by_id(id as u16)?), *c))).collect();
+        // Classes of one name differ in what is captured.
+        let mut by_name: BTreeMap<String, Count> = BTreeMap::new();
+        for (id, c) in own {
+            if let Some(schema) = events::registry::by_id(id as u16) {
+                by_name.entry(probe_name(schema)).or_default().join(c);
+            }
+        }
+        let mut all: Vec<(String, Count)> = by_name.into_iter().collect();
         all.extend(self.foreign.iter().map(|(name, c)| (name.clone(), *c)));
         all.sort_by(|a, b| (b.1.bytes, b.1.events, &a.0).cmp(&(a.1.bytes, a.1.events, &b.0)));
         if self.others.events > 0 {
@@ -257,7 +265,7 @@ impl TraceStats {
     /// Events that the recorder has written and that are not there: of the streams, or, where those have no counts, of all probes.
     fn missing_events(&self) -> Option<u64> {
         let of_streams = self.trace.missing.iter().filter_map(|m| m.events).reduce(u64::saturating_add);
-        let of_probes = self.own.iter().filter_map(Count::missing).reduce(u64::saturating_add);
+        let of_probes = self.probes().iter().filter_map(|(_, c)| c.missing()).reduce(u64::saturating_add);
         let gone = self.trace.overwritten.unwrap_or(0).saturating_add(self.trace.unwritten);
         of_streams.or(of_probes.map(|n| n.saturating_sub(gone)))
     }
