@@ -280,6 +280,17 @@ fn both_walkers_find_the_same() {
 }
 
 #[test]
+fn a_process_has_so_many_mappings_and_no_more() {
+    let one = Mapping { start: 0x1000, end: 0x2000, bias: 0x800, first_page: 7, flags: Mapping::NO_ROWS };
+    let value = process(GUESS_UNMAPPED, &[one]).unwrap();
+    assert_eq!((value.len(), &value[..8]), (PROCESS, &[1, 0, 0, 0, 1, 0, 0, 0][..]));
+    let word = |at: usize| u64::from_le_bytes(*value[at..].first_chunk().unwrap());
+    assert_eq!([8, 16, 24, 32].map(word), [0x1000, 0x2000, 0x800, 7 | 1 << 32]);
+    assert_eq!([40, PROCESS - 32].map(word), [i64::MAX as u64; 2]);
+    assert!(process(0, &[one; MAPPINGS]).is_some() && process(0, &[one; MAPPINGS + 1]).is_none());
+}
+
+#[test]
 fn other_code_and_unknown_processes_end_at_once() {
     let rows = vec![vec![(0, 0)]];
     let registers = Registers { pc: CODE, sp: STACK, bp: 0 };
