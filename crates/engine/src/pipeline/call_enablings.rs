@@ -174,8 +174,8 @@ mod tests {
         let all = vec![
             enabling(0, "close,getppid", None),
             enabling(1, "close", Some("args.fd == 3")),
-            enabling(2, "dup", Some("args.oldfd == 3")),
-            enabling(3, "dup", Some("args.oldfd > 2")),
+            enabling(2, "dup", Some("args.fildes == 3")),
+            enabling(3, "dup", Some("args.fildes > 2")),
         ];
         let some = evaluated(&all, false);
         assert_eq!(some.names(), ["close", "dup"]);
