@@ -11,6 +11,7 @@
 //! Every selection of calls has the same programs; what they do is data. The order of the ops is the order of the
 //! layout's tails. Invariant: an op exists for each tail, so that every event has every tail.
 
+use events::keep::Keep;
 use events::layout::{Layout, Shape};
 use events::schema::{Arg, Dir, Ret, Schema};
 use events::types::{Fmt, Int, Len, LenFrom, Mem, StrKind, Type};
@@ -192,6 +193,8 @@ pub struct Limits {
     pub string: u32,
     /// Contents of environments too.
     pub verbose: bool,
+    /// Which memory.
+    pub keep: Keep,
 }
 
 /// The most bytes of one string or buffer that a program captures.
@@ -236,6 +239,7 @@ fn bytes(op: &mut Op, len: &Len, schema: &Schema, max: u32) {
 fn op_for(schema: &Schema, arg: u8, ty: &Type, shape: Shape, limits: Limits) -> Op {
     let mut op = Op::new(kind::EMPTY2, arg);
     match ty {
+        ty if !limits.keep.has(ty) => op.kind = empty(shape),
         Type::Int(_) => op.kind = empty(shape),
         Type::Switch { on, on2, .. } => (op.kind, op.len_arg, op.guard) = (kind::SWITCH, *on, on2.unwrap_or(255)),
         Type::Str(k) => {
@@ -448,7 +452,7 @@ mod tests {
     #[test]
     fn every_tail_has_an_op() {
         for s in events::registry::syscalls().filter(|s| s.name != "raw") {
-            let r = row(s, true, Limits { string: 32, verbose: false });
+            let r = row(s, true, Limits { string: 32, verbose: false, keep: Keep::All });
             let l = Layout::of(s);
             let ins = l.tails.iter().filter(|t| !t.out).count();
             assert_eq!((usize::from(r[N_IN as usize]), usize::from(r[N as usize])), (ins, l.tails.len()), "{}", s.name);

@@ -334,6 +334,12 @@ fn session_args() -> Vec<Arg> {
         .require_equals(true)
         .default_missing_value("plan")
         .value_parser(PossibleValuesParser::new(["plan", "programs"])),
+        value(
+            "capture",
+            "[CALL,…=]LEVEL",
+            "How much of the memory of calls: all, strings (no contents of buffers), none (no strings either) [default: all]",
+        )
+        .action(ArgAction::Append),
         value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); the target continues"),
         value(
             "backend",

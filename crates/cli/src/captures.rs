@@ -2,7 +2,9 @@
 
 use clap::ArgMatches;
 use engine::captures::{self, Captures};
+use engine::select::Calls;
 use engine::{Error, Result};
+use events::keep::{Keep, KeepByCall};
 
 /// `--kstack`, `--ustack`, `--comm`: for all enablings.
 pub fn captures(m: &ArgMatches) -> Result<Captures> {
@@ -13,4 +15,26 @@ pub fn captures(m: &ArgMatches) -> Result<Captures> {
     };
     let (kstack, ustack) = (frames("kstack", captures::KERNEL.into())? as u8, frames("ustack", captures::USER)?);
     Ok(Captures { kstack, ustack, comm: m.get_flag("comm") })
+}
+
+/// Whether strings are captured of probes other than calls: the last `--capture LEVEL` decides.
+pub fn has_strings(m: &ArgMatches) -> bool {
+    let of_all = m.get_many::<String>("capture").into_iter().flatten().filter(|text| !text.contains('='));
+    of_all.last().is_none_or(|level| level != "none")
+}
+
+/// `--capture LEVEL`, `--capture CALL,…=LEVEL`: how much of the memory of calls; what is given last holds.
+pub fn keep(m: &ArgMatches) -> Result<KeepByCall> {
+    let mut rules: Vec<(Calls, Keep)> = Vec::new();
+    for text in m.get_many::<String>("capture").into_iter().flatten() {
+        let (calls, level) = match text.rsplit_once('=') {
+            Some((calls, level)) => (Calls::parse(calls)?, level),
+            None => (Calls::all(), text.as_str()),
+        };
+        let level = Keep::parse(level).ok_or_else(|| {
+            Error::usage(format!("--capture {text}"), "not a level", "all, strings or none; or CALL,…=LEVEL")
+        })?;
+        rules.push((calls, level));
+    }
+    Ok(KeepByCall::new(|s| rules.iter().rev().find(|(calls, _)| calls.contains(s)).map_or(Keep::All, |r| r.1)))
 }

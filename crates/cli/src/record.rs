@@ -36,6 +36,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         call_captures.retain(|c| selection.calls.contains(c.schema));
         enabling::narrow(&mut probes, expression)?;
     }
+    if !captures::has_strings(m) {
+        enabling::without_strings(&mut probes);
+    }
     engine::returns::guard(&mut probes, &target, m.get_flag("force"))?;
     let (mut plan, mut why) = target::plan(m, target, &selection)?;
     (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());

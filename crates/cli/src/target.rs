@@ -1,5 +1,6 @@
 //! Targets, backends and limits from the command line: the plan.
 
+use crate::captures;
 use clap::ArgMatches;
 use engine::capture::Limits;
 use engine::command::{self, Variable};
@@ -49,6 +50,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
             string: crate::show::string_limit(m),
             text: selection.expression.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
             verbose: m.get_flag("no-abbrev"),
+            keep: captures::keep(m)?,
         },
         fd_names: fds > 0 || !selection.paths.is_empty(),
         fd_details: fds > 1,

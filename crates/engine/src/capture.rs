@@ -6,6 +6,7 @@
 
 use events::encode;
 use events::event::Cap;
+use events::keep::KeepByCall;
 use events::layout::{Layout, Shape};
 use events::message::MSGHDR;
 use events::schema::{Dir, Schema};
@@ -34,6 +35,8 @@ pub struct Limits {
     pub text: usize,
     /// Strings of the environment too, not only their number (`-v`).
     pub verbose: bool,
+    /// Which memory of which call.
+    pub keep: KeepByCall,
 }
 
 /// A call at entry (`result` none) or exit.
@@ -64,7 +67,7 @@ struct Reader<'a, M> {
 /// Appends the tails of entry (`call.result` none) or of exit, and returns `caps` with their capture bits added.
 pub fn tails(call: &Call<'_>, mem: &mut impl Memory, limits: Limits, mut caps: u16, out: &mut Vec<u8>) -> u16 {
     let exit = call.result.is_some();
-    let start = out.len();
+    let (start, keep) = (out.len(), limits.keep.of(call.schema));
     let mut r = Reader { mem, limits, scratch: Vec::new() };
     for spec in call.layout.tails.iter().filter(|t| t.out == exit) {
         let i = usize::from(spec.arg);
@@ -76,7 +79,9 @@ pub fn tails(call: &Call<'_>, mem: &mut impl Memory, limits: Limits, mut caps: u
         let addr = call.args.get(i).copied().unwrap_or(0);
         let at = out.len();
         let cap = match wanted {
-            Some((ty, _)) if addr != 0 && at - start < BUDGET => r.tail(call, &ty, addr, spec.shape, out),
+            Some((ty, _)) if addr != 0 && at - start < BUDGET && keep.has(&ty) => {
+                r.tail(call, &ty, addr, spec.shape, out)
+            }
             _ => Cap::None,
         };
         if matches!(cap, Cap::None | Cap::Fault) {

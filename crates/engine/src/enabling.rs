@@ -159,7 +159,10 @@ impl Source {
     /// What a user who may not see it gets instead.
     fn hidden(&self) -> Source {
         let is_number = |s: &Source| {
-            matches!(s, Source::Number(_) | Source::KernelStack(_) | Source::UserStack(_) | Source::Hidden { text: false })
+            matches!(
+                s,
+                Source::Number(_) | Source::KernelStack(_) | Source::UserStack(_) | Source::Hidden { text: false }
+            )
         };
         Source::Hidden { text: !is_number(self) }
     }
@@ -278,6 +281,16 @@ pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<V
         }
     }
     Ok(all)
+}
+
+/// Takes the strings out of the events of these enablings (`--capture none`): each becomes an empty one. Names of threads that were asked
+/// for stay.
+pub fn without_strings(enablings: &mut [Enabling]) {
+    for field in enablings.iter_mut().flat_map(|e| &mut e.fields) {
+        if matches!(field, Source::Text { .. } | Source::Chars(_)) {
+            *field = Source::Hidden { text: true };
+        }
+    }
 }
 
 /// Adds the filter of `--where` to each enabling's own: both must hold. Enablings that lack what it names are removed. What a session

@@ -121,7 +121,8 @@ impl Plan {
 
     /// Whether any event has a stack.
     pub fn has_stacks(&self) -> bool {
-        let ids = |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
+        let ids =
+            |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
         self.frames_of_calls() != Frames::default() || self.probes.iter().any(ids)
     }
 

@@ -32,7 +32,7 @@ impl Memory for Fake {
 fn event(name: &str, args: &[u64], ret: i64, mem: &mut Fake, string: usize) -> Vec<u8> {
     let schema = by_name(name).unwrap();
     let layout = events::registry::layout(schema.id).unwrap();
-    let limits = Limits { string, text: 0, verbose: false };
+    let limits = Limits { string, text: 0, verbose: false, keep: Default::default() };
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let caps = tails(&Call { schema, layout, args, result: None }, mem, limits, 0, &mut before);
     let cap = tails(&Call { schema, layout, args, result: Some(ret) }, mem, limits, caps, &mut after);

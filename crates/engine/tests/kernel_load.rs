@@ -21,7 +21,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         target: Target::Pids(vec![]),
         calls,
         follow: true,
-        limits: Limits { string, text: 0, verbose: false },
+        limits: Limits { string, text: 0, verbose: false, keep: Default::default() },
         fd_names: false,
         fd_details: false,
         seccomp: true,

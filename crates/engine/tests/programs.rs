@@ -101,7 +101,7 @@ impl Memory for User<'_> {
 /// What the backends that read memory from user space make of a call.
 fn captured(schema: &'static Schema, args: &[u64; 6], ret: i64, memory: &[u8]) -> Vec<u8> {
     let layout = events::registry::layout(schema.id).expect("a layout");
-    let limits = Limits { string: STRING as usize, text: 0, verbose: false };
+    let limits = Limits { string: STRING as usize, text: 0, verbose: false, keep: Default::default() };
     let args = &args[..schema.args.len().min(6)];
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let mem = &mut User(memory);
@@ -131,7 +131,7 @@ fn switch_ops(s: &'static Schema, nr: u32, limits: RowLimits) -> Vec<([u8; 16], 
 
 /// A machine with the maps of one call.
 fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
-    let limits = RowLimits { string: STRING, verbose: false };
+    let limits = RowLimits { string: STRING, verbose: false, keep: Default::default() };
     let mut m = Machine::new();
     m.tick = 0;
     m.pid_tgid = 20 << 32 | 21;
@@ -702,7 +702,7 @@ fn a_session_that_can_be_stopped_records_every_call_as_any_other_does() {
 
 #[test]
 fn a_call_that_became_wanted_too_late_to_be_read_is_not_shown() {
-    let limits = RowLimits { string: STRING, verbose: false };
+    let limits = RowLimits { string: STRING, verbose: false, keep: Default::default() };
     for (name, events) in [("execve", 0), ("close", 1)] {
         let schema = events::registry::by_name(name).expect("a row");
         let nr = schema.x86_64.expect("a number");

@@ -2,9 +2,9 @@
 
 #[cfg(doc)]
 use super::{session_switch, state};
-use crate::capture_row::Frames;
 #[cfg(doc)]
 use crate::capture_row;
+use crate::capture_row::Frames;
 use crate::scratch::Shape;
 use crate::stacks::Stacks;
 

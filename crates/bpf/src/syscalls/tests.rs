@@ -210,7 +210,7 @@ fn a_call_that_a_fatal_signal_ends_has_its_result() {
     let exiting = w.task(40, 40, 4);
     w.m.task = exiting;
     w.m.pid_tgid = 40 << 32 | 40;
-    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
+    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
     assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
     let regs = w.object(&[0; 21]);
     // Cut off by another thread's signal it has none, and the end of the task shows it.
@@ -375,7 +375,7 @@ fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
     let offsets = BtfOffsets { names: Some(where_names_are()), ..offsets() };
     let mut w = World::new();
     let task = w.m.task;
-    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false });
+    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
     assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
     let (inode, sb) = (w.object(&[4711, 5, 0o100_644]), w.object(&[0xef53]));
     let entry = |w: &mut World, parent: u64, name: &[u8], hashed: u64| {
@@ -466,7 +466,7 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
         &capture_row::row(
             ::events::registry::by_name("close").expect("close"),
             true,
-            Limits { string: 32, verbose: false }
+            Limits { string: 32, verbose: false, keep: Default::default() }
         )
     ));
     // In close(3), at its end.

@@ -24,6 +24,8 @@ pub struct Named {
     pids: Vec<i32>,
     /// What all its probes capture.
     pub captures: Captures,
+    /// Strings are captured.
+    pub strings: bool,
     /// Return probes are set that may break the program.
     pub force: bool,
     /// The number of the next enabling of calls.
@@ -67,6 +69,7 @@ impl Named {
             target,
             pids: if let Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() },
             captures: crate::captures::captures(m)?,
+            strings: crate::captures::has_strings(m),
             force: m.get_flag("force"),
             next_enabling: plan.call_enablings.len() as u32,
             disabled: Vec::new(),

@@ -184,6 +184,9 @@ impl Run {
         if let Some(expression) = &self.pump.selection.expression {
             enabling::narrow(&mut probes, expression)?;
         }
+        if !named.strings {
+            enabling::without_strings(&mut probes);
+        }
         returns::guard(&mut probes, &self.plan.target, named.force)?;
         for probe in &probes {
             if self.enabled_probes().any(|(_, e)| e.label() == probe.label()) {

@@ -19,6 +19,7 @@ mod follow;
 mod format;
 mod functions;
 mod in_flight;
+mod keep;
 mod kernel;
 mod kernel_shows;
 mod lab;

@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use events::Event;
 
-    const LIMITS: Limits = Limits { string: 32, text: 0, verbose: false };
+    const LIMITS: Limits = Limits { string: 32, text: 0, verbose: false, keep: events::keep::KeepByCall::ALL };
 
     fn record(flags: u64, end: (u64, u64), tails: &[u8]) -> Vec<u8> {
         let mut s = vec![0u8; STATE];

@@ -2,9 +2,9 @@
 //!
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
-use super::parallel::{self, Job};
 use super::areas::Areas;
 use super::functions::Functions;
+use super::parallel::{self, Job};
 use super::probes::{AttachedProbe, Kit};
 use super::refusal::{refused, rejected};
 use super::ring_set::{self, RingSet};
@@ -19,8 +19,8 @@ use crate::provider::kernel_name;
 use crate::target::Target as PlanTarget;
 use bpf::capture_row::Frames;
 use bpf::scratch;
-use bpf::unwind::Tables;
 use bpf::syscalls::{self, Maps, Session, Source, state};
+use bpf::unwind::Tables;
 use bpf::{BtfOffsets, frame::Generated};
 use events::StreamId;
 use events::stream::Scope;
@@ -167,8 +167,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let sets = ring_set::make(&plan.probes, made.cpus, plan.buffer).map_err(|e| refused("BPF ring", &e))?;
     let own = !ring_set::are_shared(&plan.probes);
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
-    let probe_kit =
-        Kit { tasks: &made.tasks, offsets: &offsets, session: &session, functions: &functions, tables };
+    let probe_kit = Kit { tasks: &made.tasks, offsets: &offsets, session: &session, functions: &functions, tables };
     let failed = &AtomicBool::new(false);
     let job = |(e, set): (_, usize)| {
         let rings = sets.get(set).map(RingSet::descriptors).unwrap_or_default();

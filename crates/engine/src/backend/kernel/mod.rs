@@ -8,8 +8,8 @@
 //! instruction; its children are, because their storage is made before they first run. Nothing blocks the target: a full ring
 //! is counted.
 
-pub mod attach;
 mod areas;
+pub mod attach;
 mod attach_pids;
 mod cost;
 mod descriptors;

@@ -1,10 +1,10 @@
 //! Probes other than calls: a program and a scratch buffer per CPU for each enabling.
 
+use super::areas::Areas;
 use super::attach::attempt::{Refused, attach_somehow, mistake};
 use super::attach::{self, Way};
-use super::refusal::refused;
-use super::areas::Areas;
 use super::functions::Functions;
+use super::refusal::refused;
 use super::ring_set::RingSet;
 use crate::backend::stats::{Counts, StackCounts};
 use crate::enabling::{Enabling, Number, Source};
@@ -129,7 +129,9 @@ impl AttachedProbe {
         let before = point.in_file().and_then(|f| f.entries());
         if let Some(before) = &before {
             let counts = |_: &dyn Way| probes::entered(&maps, offsets, session, &plan(Vec::new())).map_err(mistake);
-            links.extend(attach_somehow(&attach::in_file(before, &[]), &enabling.name, functions, counts)?.attached.links);
+            links.extend(
+                attach_somehow(&attach::in_file(before, &[]), &enabling.name, functions, counts)?.attached.links,
+            );
         }
         let make = |way: &dyn Way| {
             probes::probe(&maps, offsets, session, &plan(fields(way)?)).map_err(|e| match e {

@@ -31,19 +31,23 @@ fn switched(plan: &Plan) -> Calls {
     if plan.named { Calls::all() } else { plan.seen_calls() }
 }
 
+/// How much is captured of a call.
+fn limits(plan: &Plan, call: &Schema) -> Limits {
+    let string = plan.limits.string.min(u32::MAX as usize) as u32;
+    Limits { string, verbose: plan.limits.verbose, keep: plan.limits.keep.of(call) }
+}
+
 /// The kinds of ops that the wanted calls have; none where any call may become wanted.
 pub fn kinds(plan: &Plan) -> Option<u32> {
     let seen = plan.seen_calls();
-    let limits = Limits { string: plan.limits.string.min(u32::MAX as usize) as u32, verbose: plan.limits.verbose };
     let wanted = (0..X86_64.len() as u64).filter_map(by_number).filter(|s| seen.contains(s));
-    let row = |s| rows::row(plan.class_of(s), true, limits);
+    let row = |s| rows::row(plan.class_of(s), true, limits(plan, s));
     (!plan.named).then(|| wanted.fold(0, |mask, s| mask | rows::kinds(&row(s))))
 }
 
 /// Writes the rows of all calls, and the switches of those that the plan wants.
 pub fn fill(plan: &Plan, rows: &Map, switches: &Map) -> io::Result<()> {
     let (seen, switched) = (plan.seen_calls(), switched(plan));
-    let limits = Limits { string: plan.limits.string.min(u32::MAX as usize) as u32, verbose: plan.limits.verbose };
     // Written through a mapping: no system call per row.
     let words = rows.mmap()?;
     let (mut keys, mut values) = (Vec::new(), Vec::new());
@@ -52,6 +56,7 @@ pub fn fill(plan: &Plan, rows: &Map, switches: &Map) -> io::Result<()> {
         match by_number(nr as u64) {
             Some(s) => {
                 let wanted = seen.contains(s);
+                let limits = limits(plan, s);
                 row = rows::row(plan.class_of(s), wanted, limits);
                 if switched.contains(s) {
                     switch_ops(s, nr as u32, limits, &mut keys, &mut values);
