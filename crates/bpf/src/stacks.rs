@@ -178,7 +178,9 @@ fn emit_publish(e: &mut Emitter<'_>) {
     e.alu(Alu::Add, R1, R6);
     e.load(Size::D, R2, R1, KNOWN_AT);
     e.jump_if(Cond::Eq, R2, R9, known);
+    // Before the event, in whichever stream it will be.
     e.load(Size::D, R1, R7, field::TIME);
+    e.alu(Alu::Sub, R1, 1);
     e.store(Size::D, R6, head + field::TIME, R1);
     e.store(Size::H, R6, head + field::ID, i32::from(P_STACK.id));
     // The frames were read, whole.

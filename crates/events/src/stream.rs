@@ -22,6 +22,8 @@ pub enum SessionStream {
     Maps,
     /// trapline's own events: all events under ptrace; notices.
     Tracer,
+    /// Stacks, to which other events refer.
+    Stacks,
 }
 
 /// A stream: whose events, and of which enabling.
@@ -41,6 +43,8 @@ impl StreamId {
     pub const MAPS: StreamId = StreamId(3 << SCOPE);
     /// trapline's own events.
     pub const TRACER: StreamId = StreamId(3 << SCOPE | 1);
+    /// Stacks, to which other events refer.
+    pub const STACKS: StreamId = StreamId(3 << SCOPE | 2);
 
     /// The stream of `scope` that belongs to an enabling: the n-th probe that is no system call (from 1), or 0 for calls and what
     /// belongs to no enabling.
@@ -51,6 +55,7 @@ impl StreamId {
             Scope::Process(pid) => (2, pid),
             Scope::Session(SessionStream::Maps) => (3, 0),
             Scope::Session(SessionStream::Tracer) => (3, 1),
+            Scope::Session(SessionStream::Stacks) => (3, 2),
         };
         StreamId(kind << SCOPE | (enabling as u64) << ENABLING | number as u64)
     }
@@ -73,6 +78,7 @@ impl StreamId {
             (2, pid) => Scope::Process(pid),
             (3, 0) => Scope::Session(SessionStream::Maps),
             (3, 1) => Scope::Session(SessionStream::Tracer),
+            (3, 2) => Scope::Session(SessionStream::Stacks),
             _ => return None,
         };
         Some(StreamId::new(scope, u16::try_from(enabling).ok()?))
@@ -98,6 +104,11 @@ impl StreamId {
         (self.0 >> ENABLING) as u16
     }
 
+    /// Whether other events cannot be understood without its events, however old these are.
+    pub const fn is_needed(self) -> bool {
+        self.0 == StreamId::MAPS.0 || self.0 == StreamId::STACKS.0
+    }
+
     /// Whose events it has.
     pub const fn scope(self) -> Scope {
         match (self.kind(), self.scope_id()) {
@@ -105,7 +116,8 @@ impl StreamId {
             (1, tid) => Scope::Thread(tid),
             (2, pid) => Scope::Process(pid),
             (_, 0) => Scope::Session(SessionStream::Maps),
-            (_, _) => Scope::Session(SessionStream::Tracer),
+            (_, 1) => Scope::Session(SessionStream::Tracer),
+            (_, _) => Scope::Session(SessionStream::Stacks),
         }
     }
 }
@@ -122,6 +134,7 @@ impl fmt::Display for StreamId {
             Scope::Process(pid) => write!(f, "process_{pid}"),
             Scope::Session(SessionStream::Maps) => f.write_str("maps"),
             Scope::Session(SessionStream::Tracer) => f.write_str("tracer"),
+            Scope::Session(SessionStream::Stacks) => f.write_str("stacks"),
         }
     }
 }
@@ -149,6 +162,7 @@ mod tests {
             (new(Scope::Process(1), 0), "process_1"),
             (StreamId::MAPS, "maps"),
             (StreamId::TRACER, "tracer"),
+            (StreamId::STACKS, "stacks"),
         ];
         assert!(all.is_sorted_by_key(|s| s.0));
         for (id, name) in all {
@@ -156,7 +170,7 @@ mod tests {
             assert_eq!(StreamId::new(id.scope(), id.enabling()), id);
             assert_eq!(StreamId::from_parts(id.kind(), id.enabling().into(), id.scope_id()), Some(id));
         }
-        for bad in [4 << SCOPE, u64::MAX, 3 << SCOPE | 2, 1 << 48] {
+        for bad in [4 << SCOPE, u64::MAX, 3 << SCOPE | 3, 1 << 48] {
             assert_eq!(StreamId::from_number(bad), None, "{bad:#x}");
         }
     }

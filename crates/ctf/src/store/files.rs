@@ -179,16 +179,22 @@ impl<S: Store> Files<S> {
     /// Removes the oldest parts until there is room for `size` more bytes, if there can be.
     fn make_room(&mut self, max: u64, size: u64) -> io::Result<()> {
         while self.bytes + size > max {
-            let closed = self.closed.iter().map(|s| s.last).min();
+            // Mappings and stacks, which other events need, go last, as long as they take at most half of the room.
+            let spare = self.needed() > max / 2;
+            let others =
+                self.closed.iter().any(|s| !s.stream.is_needed()) || self.open.keys().any(|id| !id.is_needed());
+            let may_go = |id: StreamId| spare || !others || !id.is_needed();
+            let closed = self.closed.iter().filter(|s| may_go(s.stream)).map(|s| s.last).min();
             // A stream on which nothing happens any more has its oldest events in a part that is not full.
-            let open = self.open.iter().map(|(id, p)| (p.size.last, *id)).min();
+            let open = self.open.iter().filter(|(id, _)| may_go(**id)).map(|(id, p)| (p.size.last, *id)).min();
             match (closed, open) {
                 (None, None) => return Ok(()),
                 (Some(c), Some((o, id))) if o < c => self.close(id),
                 (None, Some((_, id))) => self.close(id),
                 _ => {}
             }
-            let Some(at) = (0..self.closed.len()).min_by_key(|i| self.closed[*i].last) else { return Ok(()) };
+            let old = (0..self.closed.len()).filter(|i| may_go(self.closed[*i].stream));
+            let Some(at) = old.min_by_key(|i| self.closed[*i].last) else { return Ok(()) };
             let old = self.closed.remove(at);
             self.store.remove(&old.name)?;
             self.bytes -= old.bytes;
@@ -200,6 +206,12 @@ impl<S: Store> Files<S> {
             stream.last = stream.last.take().filter(|l| l.0 != old.name);
         }
         Ok(())
+    }
+
+    /// Bytes of streams that other events need.
+    fn needed(&self) -> u64 {
+        let open = self.open.values().map(|p| &p.size);
+        self.closed.iter().chain(open).filter(|s| s.stream.is_needed()).map(|s| s.bytes).sum()
     }
 
     /// What was lost.

@@ -434,10 +434,10 @@ impl Kernel {
         let n = if room { self.fill() } else { 0 };
         let Kernel { merge, reported, .. } = self;
         // Each ring reports a stack before the first event that has it; of several reports the first is kept.
-        merge.release(began, &mut |stream: StreamId, event: &[u8]| {
-            if reported.is_news(event) {
-                each(stream, event);
-            }
+        merge.release(began, &mut |stream: StreamId, event: &[u8]| match reported.is_stack(event) {
+            None => each(stream, event),
+            Some(true) => each(StreamId::STACKS, event),
+            Some(false) => {}
         });
         n
     }
@@ -484,16 +484,15 @@ impl Reported {
     /// The most ids that are kept; then they are forgotten, and stacks are handed over again.
     const MOST: usize = 4 << 20;
 
-    /// Whether an event is anything but the report of a stack that was handed over before.
-    fn is_news(&mut self, event: &[u8]) -> bool {
-        use events::generated::P_STACK;
-        if event.get(8..10) != Some(&P_STACK.id.to_le_bytes()) {
-            return true;
+    /// Whether an event reports a stack, and one that was not handed over before.
+    fn is_stack(&mut self, event: &[u8]) -> Option<bool> {
+        if !ring_set::is_stack(event) {
+            return None;
         }
         if self.ids.len() >= Reported::MOST {
             self.ids.clear();
         }
-        events::Event::parse(event).is_ok_and(|ev| self.ids.insert(ev.value_of("id")))
+        Some(events::Event::parse(event).is_ok_and(|ev| self.ids.insert(ev.value_of("id"))))
     }
 }
 

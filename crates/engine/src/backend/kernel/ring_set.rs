@@ -32,6 +32,13 @@ pub struct RingSet {
     pub passed: Vec<Passed>,
     /// Of a set that enablings share: events that were taken out, by class.
     by_class: Option<HashMap<u16, u64>>,
+    /// Reports of stacks among them.
+    stacks: u64,
+}
+
+/// Whether an event reports a stack.
+pub fn is_stack(event: &[u8]) -> bool {
+    event.get(8..10) == Some(&events::generated::P_STACK.id.to_le_bytes())
 }
 
 impl RingSet {
@@ -41,7 +48,7 @@ impl RingSet {
         let maps: Vec<Map> = (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>()?;
         let rings = maps.iter().map(Ring::new).collect::<io::Result<_>>()?;
         let by_class = shared.then(HashMap::new);
-        Ok(RingSet { maps, rings, passed: vec![Passed::default(); cpus as usize], by_class })
+        Ok(RingSet { maps, rings, passed: vec![Passed::default(); cpus as usize], by_class, stacks: 0 })
     }
 
     /// The descriptors of the rings, by CPU.
@@ -51,11 +58,12 @@ impl RingSet {
 
     /// Empties the rings; `each` gets the number of the CPU and the event. Returns the number of events.
     pub fn drain(&mut self, mut each: impl FnMut(u32, &[u8])) -> usize {
-        let RingSet { rings, passed, by_class, .. } = self;
+        let RingSet { rings, passed, by_class, stacks, .. } = self;
         let mut n = 0;
         for ((cpu, ring), passed) in (0..).zip(rings).zip(passed) {
             n += ring.drain(|event| {
                 passed.add(event);
+                *stacks += u64::from(is_stack(event));
                 if let (Some(by_class), Some([low, high])) = (by_class.as_mut(), event.get(8..10)) {
                     *by_class.entry(u16::from_le_bytes([*low, *high])).or_default() += 1;
                 }
@@ -79,7 +87,7 @@ impl RingSet {
     /// Events of an enabling that were taken out.
     pub fn recorded(&self, classes: &[u16]) -> u64 {
         match &self.by_class {
-            None => self.passed.iter().map(|p| p.events).sum(),
+            None => self.passed.iter().map(|p| p.events).sum::<u64>() - self.stacks,
             Some(by_class) => classes.iter().filter_map(|id| by_class.get(id)).sum(),
         }
     }

@@ -53,7 +53,7 @@ fn room(config: &Config) -> u64 {
 /// The smallest size of a trace, bytes.
 pub fn least_size(config: &Config) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    let streams = 2 + processors * (1 + config.classes.len() as u64);
+    let streams = 3 + processors * (1 + config.classes.len() as u64);
     overhead(&metadata::text(config, [0; 16]), room(config)) + streams * LINE + MIN_STREAMS
 }
 
