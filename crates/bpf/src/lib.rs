@@ -7,6 +7,7 @@
 //!                                                       └─► interp: Machine, for tests
 //!
 //! asm ◄─ filter ◄─ frame ◄─ syscalls, probes: the programs of a session; each uses what is left of it
+//! asm ◄─ unwind: functions for any program that walk a user stack
 //! ```
 //!
 //! Pure: nothing here opens a file or makes a system call. What depends on the host (map descriptors, BTF ids, field

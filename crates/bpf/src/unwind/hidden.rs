@@ -25,7 +25,7 @@ fn peek(a: &mut Assembler<impl Sized>, to: i16, base: Reg, off: i32) {
 pub(super) fn unmapped(a: &mut Assembler<impl Sized>, tables: &Tables, ends: &Ends) {
     let unknown = a.new_label();
     let guess = |a: &mut Assembler<_>| {
-        keep_frame(a);
+        keep_frame(a, tables);
         a.load(Size::W, R1, R7, FLAGS);
         a.alu(Alu::And, R1, GUESS_UNMAPPED as i32);
         a.jump_if(Cond::Ne, R1, 0, ends.guess);

@@ -12,16 +12,20 @@
 //!             and per program that may interrupt another)
 //! ```
 //!
-//! A generator makes an [`UserStacks`], calls [`UserStacks::call`] where a stack is wanted, with the address of the area in r1 and the
-//! process's key in r2, and [`UserStacks::finish`] behind its last instruction. One run at a time may use an area: a clock may interrupt
-//! any other program, and programs of uprobes are preempted by each other, so that whoever calls claims the area before (as
-//! [`crate::scratch`] is claimed). The program may be of any kind: registers come from
-//! `bpf_task_pt_regs`. It needs Linux 5.17 (bpf_loop), and function records when it is loaded, as every program with callbacks.
+//! A generator makes a [`UserStacks`], calls [`UserStacks::call`] where a stack is wanted, with the address of the area in r1 and the
+//! process's key in r2, and [`UserStacks::finish`] behind its last instruction. The program may be of any kind: registers come from
+//! `bpf_task_pt_regs`. It needs Linux 5.17 (bpf_loop), and function records when it is loaded, as every program with callbacks does.
+//!
+//! One run at a time may use an area: a clock may interrupt any other program, and programs of uprobes may be preempted by each other. Who
+//! calls claims the area before, as [`crate::scratch`] is claimed.
 //!
 //! Whatever the maps hold, the program ends: tables that contradict themselves cost frames and nothing else. Rows and pages are written
-//! before the rules and mappings that lead to them, and never changed; a process is replaced by one map update.
+//! before the rules and mappings that lead to them, and never changed; a process is replaced by one map update. Adding a chunk to an array
+//! of maps waits for a grace period of RCU.
 //!
-//! The walker in user space (`unwind::walk`) does the same, step by step.
+//! The walker in user space (`unwind::walk`) takes the same steps.
+//!
+//! Cost (Linux 6.18, a virtual machine): 790 slots, of which the verifier walks some 1,350; a frame takes about 100 ns.
 
 pub mod area;
 mod caller;
@@ -33,6 +37,7 @@ mod start;
 use crate::asm::{Assembler, Label};
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use area::*;
+use unwind::stack::MAX_FRAMES;
 use unwind::{Ended, Mapping};
 
 /// The most mappings of a process.
@@ -72,6 +77,8 @@ pub struct Tables {
     pub rules: i32,
     /// How many rules there is room for.
     pub rule_count: u32,
+    /// How many frames are kept at most, the innermost ones; [`MAX_FRAMES`] or less.
+    pub frames: u16,
     /// Where the kernel keeps what uprobes replace: return addresses, instructions. None: such stacks end with
     /// [`Ended::NoMapping`].
     pub uprobes: Option<UprobeOffsets>,
@@ -152,7 +159,7 @@ fn step<E>(a: &mut Assembler<E>, tables: &Tables) {
     a.load(Size::D, R7, R2, 8);
     let unmapped = a.new_label();
     mapping::find(a, unmapped);
-    keep_frame(a);
+    keep_frame(a, tables);
     row::rule(a, tables, &ends);
     caller::by_rule(a, &ends);
     a.bind(ends.guess);
@@ -171,11 +178,12 @@ fn step<E>(a: &mut Assembler<E>, tables: &Tables) {
 }
 
 /// Adds the frame to the record; where that is full, the walk ends. Uses r1 to r4.
-fn keep_frame<E>(a: &mut Assembler<E>) {
+fn keep_frame<E>(a: &mut Assembler<E>, tables: &Tables) {
+    let most = usize::from(tables.frames).min(MAX_FRAMES);
     let room = a.new_label();
     a.note("the frame");
     a.load(Size::D, R1, R6, COUNT);
-    a.jump_if(Cond::Lt, R1, unwind::stack::MAX_FRAMES as i32, room);
+    a.jump_if(Cond::Lt, R1, most as i32, room);
     a.mov(R0, 1);
     a.exit();
     a.bind(room);

@@ -25,6 +25,9 @@ const PAGE: i32 = 4096;
 /// A sample for comparison: pc, sp, bp, and then the copied pages, from that of sp on.
 const COPY: usize = 32 + (COPIED * PAGE) as usize;
 
+/// A file by path, device and inode.
+type Known = (Vec<u8>, (u32, u32, u64));
+
 /// The maps, and what they hold.
 pub struct Lab {
     processes: Map,
@@ -35,7 +38,7 @@ pub struct Lab {
     filled: Vec<(Map, Values)>,
     rows: Vec<Row>,
     space: Space,
-    modules: HashMap<(Vec<u8>, (u32, u32, u64)), Option<Placed>>,
+    modules: HashMap<Known, Option<Placed>>,
     pub mappings: HashMap<u32, Vec<Mapping>>,
     pub area: Map,
     pub ring: Map,
@@ -98,6 +101,7 @@ impl Lab {
             chunks: self.chunks.as_fd().as_raw_fd(),
             rules: self.rules.0.as_fd().as_raw_fd(),
             rule_count: RULES,
+            frames: unwind::stack::MAX_FRAMES as u16,
             uprobes: self.uprobes,
         }
     }

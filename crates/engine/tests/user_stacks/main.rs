@@ -68,17 +68,12 @@ fn no_guard(_: &mut Assembler, _: Label) {}
 
 /// Loads a program for a clock and attaches it to each CPU.
 fn clock(lab: &Lab, pid: u32, makes: Makes, rate: Rate) -> (Program, Vec<Link>) {
-    let started = Instant::now();
     let program = lab.program(pid, makes, no_guard);
-    let generated = started.elapsed();
+    let started = Instant::now();
     let loaded = lab.load(&program, |insns| ProgramSpec::new(ProgramKind::PerfEvent, "tl_clock", insns));
-    let about = info::program(&loaded).unwrap();
-    eprintln!(
-        "{makes:?}: {} slots, {} verified, generated in {generated:?}, loaded by {:?}",
-        program.insns.len(),
-        about.verified_insns,
-        started.elapsed()
-    );
+    let took = started.elapsed();
+    let verified = info::program(&loaded).unwrap().verified_insns;
+    eprintln!("{makes:?}: {} slots, {verified} verified, loaded in {took:?}", program.insns.len());
     let cpus = sys::perf::online_cpus().unwrap();
     let links = cpus.into_iter().map(|cpu| Link::perf(&loaded, profile(cpu, rate).unwrap(), 0).unwrap()).collect();
     (loaded, links)

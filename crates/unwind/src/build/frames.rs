@@ -17,11 +17,11 @@ use std::vec::Vec;
 type Slice<'b> = EndianSlice<'b, LittleEndian>;
 type Fde<'b> = FrameDescriptionEntry<Slice<'b>>;
 
-/// How many bytes of unwind instructions are carried out for each byte of the section. Those that all functions of a kind have in common
-/// are carried out for each; honest ones have a dozen bytes.
+/// How many bytes of unwind instructions are carried out for each byte of the section. Those that functions have in common are carried
+/// out for each function; compilers write a dozen bytes of them.
 const WORK: u64 = 64;
-/// Rows more than this: no honest file has a quarter of it.
-const MAX_ROWS: usize = 1 << 26;
+/// The most rows. Files of 200 MB have 1.3 million.
+const MAX_ROWS: usize = 1 << 25;
 /// Padding between functions, which is never executed, takes the rule before it: a row fewer.
 const PADDING: u32 = 16;
 

@@ -11,6 +11,8 @@ use std::vec::Vec;
 /// The most segments and sections that are looked at, and linkage tables that are kept.
 const MAX_SEGMENTS: usize = 1024;
 const MAX_SECTIONS: usize = 65536;
+/// The most executable segments.
+const MAX_CODE: usize = 64;
 const MAX_LINKAGE: usize = 16;
 /// Bytes of a page of the machine.
 const FILE_PAGE: u64 = 4096;
@@ -77,7 +79,7 @@ impl<'b> Image<'b> {
         let segments = header.program_headers(e, file).map_err(|_| BuildError::Kind)?;
         for s in segments.iter().take(MAX_SEGMENTS) {
             // Linkers of the LLVM family let segments share a page of the file: only what can be executed counts.
-            if s.p_type(e) == PT_LOAD && s.p_flags(e) & PF_X != 0 {
+            if s.p_type(e) == PT_LOAD && s.p_flags(e) & PF_X != 0 && image.code.len() < MAX_CODE {
                 let start = s.p_vaddr(e);
                 let end = start.checked_add(s.p_memsz(e)).ok_or(BuildError::Kind)?;
                 image.segments.push(Segment { offset: s.p_offset(e), len: s.p_filesz(e), address: start });

@@ -63,7 +63,7 @@ pub struct Counts {
     pub damaged: u32,
     /// Linkage tables whose rows were made up.
     pub linkage_tables: u32,
-    /// The rest was left out because reading it would take too long; no honest file is one.
+    /// The rest was left out because reading it would take too long: the file is damaged, or made to take long.
     pub cut: bool,
 }
 
