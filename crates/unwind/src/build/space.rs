@@ -167,7 +167,7 @@ impl Space {
             let range = &mut self.free_pages[at];
             let first = range.start;
             range.start += count as u32;
-            if range.is_empty() {
+            if range.start >= range.end {
                 self.free_pages.swap_remove(at);
             }
             return Ok(first);
