@@ -22,6 +22,8 @@ pub const SYS_ADMIN: u64 = 1 << 21;
 pub const PERFMON: u64 = 1 << 38;
 /// Use bpf(2).
 pub const BPF: u64 = 1 << 39;
+/// Open what a process has mapped by `/proc/PID/map_files` (Linux 5.9; before, [`SYS_ADMIN`]).
+pub const CHECKPOINT_RESTORE: u64 = 1 << 40;
 
 /// What a session of the kernel backend needs once its programs are attached and its command is started:
 /// - `BPF`: running the task iterator and reading task storage (kernels before 5.19 refuse any bpf(2) where the

@@ -290,10 +290,17 @@ pub fn with_default_signals(command: &mut std::process::Command, signals: &'stat
 
 /// Waits until `fd` is readable (a pidfd is when its process has ended), `time` at most; whether it is.
 pub fn wait_readable(fd: &impl AsFd, time: Duration) -> io::Result<bool> {
-    let mut fds = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let time = libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
-    // SAFETY: one entry and a time, both ours; no mask.
-    let ready = unsafe { libc::ppoll(&mut fds, 1, &time, std::ptr::null()) };
+    wait_any(&[fd.as_fd()], Some(time))
+}
+
+/// Waits until one of these is readable, `time` at most (none: as long as it takes); whether one is.
+pub fn wait_any(fds: &[BorrowedFd], time: Option<Duration>) -> io::Result<bool> {
+    let wait = |fd: &BorrowedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut fds: Vec<libc::pollfd> = fds.iter().map(wait).collect();
+    let time = time.map(|t| libc::timespec { tv_sec: t.as_secs() as _, tv_nsec: t.subsec_nanos().into() });
+    let at_most = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the entries and the time are ours, and there are as many entries as said; no mask.
+    let ready = unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, at_most, std::ptr::null()) };
     match crate::check::check(ready.into()) {
         Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(false),
         other => other.map(|n| n > 0),

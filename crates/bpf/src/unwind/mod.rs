@@ -34,6 +34,7 @@ mod hidden;
 mod mapping;
 mod row;
 mod start;
+pub mod tasks;
 
 use crate::asm::{Assembler, Label};
 use crate::insn::{Alu, Cond, Reg::*, Size};

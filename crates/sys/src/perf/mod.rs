@@ -91,6 +91,8 @@ pub mod bit {
     pub const ENABLE_ON_EXEC: u64 = 1 << 12;
     /// Records of forks and exits.
     pub const TASK: u64 = 1 << 13;
+    /// `wakeup_watermark` holds: readers are woken by bytes, not by samples.
+    pub const WATERMARK: u64 = 1 << 14;
     /// Every record ends with the fields of `sample_type`.
     pub const SAMPLE_ID_ALL: u64 = 1 << 18;
     /// Mappings with protection, flags and inode (Linux 3.16).
@@ -129,6 +131,7 @@ mod at {
     pub const PERIOD: usize = 16;
     pub const SAMPLE_TYPE: usize = 24;
     pub const FLAGS: usize = 40;
+    pub const WAKEUP: usize = 48;
     pub const BREAKPOINT_TYPE: usize = 52;
     pub const CONFIG1: usize = 56;
     pub const CONFIG2: usize = 64;
@@ -183,6 +186,11 @@ impl Attr {
     /// Times of CLOCK_MONOTONIC.
     pub fn monotonic(self) -> Attr {
         self.flags(bit::USE_CLOCKID).u32(at::CLOCKID, libc::CLOCK_MONOTONIC as u32)
+    }
+
+    /// Who waits for its ring wakes up when so many bytes are there. Without, at half of a ring: records other than samples wake up nobody.
+    pub fn wake_at(self, bytes: u32) -> Attr {
+        self.flags(bit::WATERMARK).u32(at::WAKEUP, bytes)
     }
 
     /// Of a breakpoint: which accesses to it count (`HW_BREAKPOINT_*`).
@@ -311,6 +319,8 @@ mod tests {
         assert_eq!((word(56), word(64)), (8, 9));
         assert_eq!(attr.0[92..96], 1i32.to_ne_bytes());
         assert_eq!(Attr::new(5, 0).breakpoint(3).get(48), 3 << 32);
+        let woken = Attr::new(1, 0).wake_at(1);
+        assert_eq!((woken.get(40), woken.get(48)), (1 << 14, 1));
         assert_eq!(Attr::new(1, 0).frequency(99).get(40), 1 << 10);
     }
 }

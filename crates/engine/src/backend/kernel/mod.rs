@@ -33,6 +33,7 @@ mod tables;
 mod target;
 mod task_ids;
 mod task_iterator;
+pub mod unwinder;
 
 use crate::backend::stats::{LetGo, Report};
 use crate::backend::{Attached, Backend, Polled};
