@@ -115,8 +115,8 @@ fn record() -> Command {
                  and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
-        .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 32]"))
-        .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 32]"))
+        .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 127]"))
+        .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 512]"))
         .arg(long_flag("comm", "Record the thread's name with each event"))
         .arg(long_flag("cost", "Measure each program in the kernel: shown in --stats and after the last line (costs some more)"))
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
@@ -340,6 +340,13 @@ fn session_args() -> Vec<Arg> {
             "How much of the memory of calls: all, strings (no contents of buffers), none (no strings either) [default: all]",
         )
         .action(ArgAction::Append),
+        value(
+            "unwind",
+            "HOW",
+            "User stacks: tables (of .eh_frame, right without frame pointers), fp (frame pointers), or auto: tables where the \
+             kernel can (Linux 5.17) [default: auto]",
+        )
+        .value_parser(PossibleValuesParser::new(["auto", "tables", "fp"])),
         value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); the target continues"),
         value(
             "backend",

@@ -223,6 +223,7 @@ impl Run {
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
         stats.add_calls(&self.plan, &report.calls);
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
+        stats.add_stacks(&report.stacks);
         stats.add_cost(report.cost.as_ref());
         self.tell(m, &stats, &report, why.as_deref());
         self.farewell(&stats);

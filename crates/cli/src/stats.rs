@@ -2,7 +2,7 @@
 //!
 //! `missed` of a probe comes from its program; where one program serves many calls, only the total has it.
 
-use engine::backend::stats::{CallCounts, Cost, Counts, Losses, Missed, Spent};
+use engine::backend::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, Spent, StackCounts};
 use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::pump::{Counters, Pump};
 use engine::pipeline::recorder::Totals;
@@ -33,6 +33,7 @@ pub struct Stats {
     /// Of probes other than calls, each as it was enabled.
     enablings: Vec<Value>,
     cost: Value,
+    stacks: Value,
 }
 
 impl Stats {
@@ -89,6 +90,7 @@ impl Stats {
             probes: Map::new(),
             enablings: Vec::new(),
             cost: Value::Null,
+            stacks: Value::Null,
         };
         for (schema, n) in counted {
             s.add(schema, n, missed);
@@ -210,6 +212,14 @@ impl Stats {
         }
     }
 
+    /// Adds what was counted of stacks.
+    pub fn add_stacks(&mut self, n: &StackCounts) {
+        let ended = Ended::ALL.iter().zip(&n.endings).filter(|(_, n)| **n > 0);
+        let ended: Map<String, Value> = ended.map(|(e, n)| (e.text().to_string(), json!(n))).collect();
+        let tables: Map<String, Value> = n.tables.iter().map(|(name, n)| (name.to_string(), json!(n))).collect();
+        self.stacks = json!({ "ended": ended, "repaired": n.repaired, "lost": n.lost, "tables": tables });
+    }
+
     /// Adds what the session has cost.
     pub fn add_cost(&mut self, cost: Option<&Cost>) {
         let program = |s: &Spent| json!({ "name": s.name, "runs": s.runs, "ns": s.ns });
@@ -271,6 +281,7 @@ impl Stats {
             "first_event_ns": self.first_event_ns,
             "enablings": self.enablings,
             "cost": self.cost,
+            "stacks": self.stacks,
         });
         if let Some((parts, unknown)) = &self.filter {
             all["where"] = parts.clone();

@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use engine::capture::Limits;
 use engine::command::{self, Variable};
 use engine::pipeline::selection::Selection;
-use engine::plan::{Backend, OnFull, Plan};
+use engine::plan::{Backend, OnFull, Plan, Unwind};
 use engine::target::Target;
 use engine::{Error, Result};
 use std::ffi::OsString;
@@ -43,6 +43,11 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         former_calls: Vec::new(),
         refiltered: false,
         call_captures: Vec::new(),
+        unwind: match m.try_get_one::<String>("unwind").ok().flatten().map(String::as_str) {
+            Some("tables") => Unwind::Tables,
+            Some("fp") => Unwind::FramePointers,
+            _ => Unwind::Auto,
+        },
         measure: false,
         calls: selection.calls.clone(),
         follow: !m.get_flag("no-follow"),

@@ -33,6 +33,18 @@ pub enum Backend {
     Kernel,
 }
 
+/// How user stacks are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unwind {
+    /// By tables where the kernel can walk them, else by frame pointers.
+    #[default]
+    Auto,
+    /// By tables made from `.eh_frame`.
+    Tables,
+    /// By frame pointers.
+    FramePointers,
+}
+
 /// The plan of a session.
 #[derive(Debug)]
 pub struct Plan {
@@ -52,6 +64,8 @@ pub struct Plan {
     pub call_filters: Vec<(u32, lang::Filter)>,
     /// Calls that have captures in addition to their arguments, for the kernel backend.
     pub call_captures: Vec<CallCaptures>,
+    /// How user stacks are found.
+    pub unwind: Unwind,
     /// The kernel is to measure what programs cost, which costs them some more.
     pub measure: bool,
     /// Children and new threads are traced too.
@@ -119,11 +133,10 @@ impl Plan {
         all.fold(Frames::default(), |most, f| Frames { kernel: most.kernel.max(f.kernel), user: most.user.max(f.user) })
     }
 
-    /// Whether any event has a stack.
-    pub fn has_stacks(&self) -> bool {
-        let ids =
-            |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
-        self.frames_of_calls() != Frames::default() || self.probes.iter().any(ids)
+    /// Whether any event has a user stack, or may have one later.
+    pub fn has_user_stacks(&self) -> bool {
+        let ids = |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
+        self.named || self.frames_of_calls().user > 0 || self.probes.iter().any(ids)
     }
 
     /// The calls that are reported if a thread is in one of them at the start: none for a session that begins stopped.

@@ -17,6 +17,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         former_calls: Vec::new(),
         refiltered: false,
         call_captures: Vec::new(),
+        unwind: Default::default(),
         measure: false,
         target: Target::Pids(vec![]),
         calls,

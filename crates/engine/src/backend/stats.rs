@@ -3,6 +3,7 @@
 use crate::enabling::Enabling;
 use crate::pipeline::filter::Filtered;
 use events::Class;
+pub use unwind::Ended;
 
 /// The counters of a session at its end.
 #[derive(Debug, Default)]
@@ -120,6 +121,8 @@ pub struct StackCounts {
     pub repaired: u64,
     /// Stacks that found a ring full: their events have none.
     pub lost: u64,
+    /// What was done to keep the tables: name and number; none where there are no tables.
+    pub tables: Vec<(&'static str, u64)>,
 }
 
 impl StackCounts {

@@ -39,6 +39,6 @@ impl Areas {
         };
         let sum = |at: i16| (0..self.cpus).map(|cpu| word(cpu, at)).sum::<u64>();
         let endings = (0..unwind::stack::ENDINGS as i16).map(|n| sum(area::ENDINGS_AT + 8 * n)).collect();
-        StackCounts { endings, repaired: sum(area::REPAIRED), lost: sum(LOST) }
+        StackCounts { endings, repaired: sum(area::REPAIRED), lost: sum(LOST), tables: Vec::new() }
     }
 }

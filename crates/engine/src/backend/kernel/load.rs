@@ -9,7 +9,8 @@ use super::probes::{AttachedProbe, Kit};
 use super::refusal::{refused, rejected};
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
-use super::{switch, tables, task_iterator};
+use super::unwinder::{self, Unwinder};
+use super::{stack_tables, switch, tables, task_iterator};
 use crate::backend::stats::{Counts, Losses, Passed, Spent, StackCounts, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
@@ -64,6 +65,8 @@ pub struct Loaded {
     missed_before: Vec<u64>,
     /// Where calls capture stacks.
     areas: Option<Areas>,
+    /// Keeps the tables for user stacks.
+    unwinder: Option<unwinder::Handle>,
     /// Kept for the programs.
     pub(super) maps: Arc<Vec<Map>>,
 }
@@ -78,7 +81,7 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
 
 /// Loads with filters of the selected calls, as [`Session::filters`] wants them.
 pub fn load_filtered(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<Loaded> {
-    let (mut loaded, later) = begin(plan, filters)?;
+    let (mut loaded, later) = begin(plan, filters, None)?;
     loaded.add_iterator(&later);
     Ok(loaded)
 }
@@ -94,7 +97,8 @@ pub struct Later {
 }
 
 /// Loads everything except [`Loaded::iterator`], which can wait until the command runs.
-pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, Later)> {
+/// `command`: the command of the session, which waits.
+pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32>) -> Result<(Loaded, Later)> {
     let _ = sys::bpf::raise_memory_limit();
     let (btf, made) = std::thread::scope(|s| {
         let btf = s.spawn(|| types(plan));
@@ -113,7 +117,8 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
     let session = session(plan, filters, captures);
     let offsets = offsets(&btf, plan, &session, users)?;
-    let tables = None;
+    let unwinder = if plan.has_user_stacks() { stack_tables::make(plan, &btf, command)? } else { None };
+    let tables = unwinder.as_ref().map(Unwinder::tables);
     let areas = if plan.frames_of_calls() == Frames::default() { None } else { Some(Areas::new(made.cpus)) };
     let areas = areas.transpose().map_err(|e| refused("BPF maps", &e))?;
     let maps = Maps { stacks: areas.as_ref().map(|a| a.stacks(tables)), ..made.descriptors() };
@@ -159,6 +164,10 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         }
     }
     // After the others: at the same tracepoint those run first, and mark that the command has begun.
+    // The tables are kept from here on, before any program asks for them.
+    let unwinder = unwinder.map(Unwinder::run).transpose();
+    let unwinder =
+        unwinder.map_err(|e| Error::failed("the unwinder's thread", e.to_string(), "free some processes"))?;
     let mut probes = Vec::new();
     // Each takes a handful of descriptors.
     if plan.probes.len() > 16 {
@@ -208,6 +217,7 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<(Loaded, 
         sources,
         missed_before: Vec::new(),
         areas,
+        unwinder,
         programs: loaded.into_iter().map(|(_, p)| p).collect(),
         maps: Arc::new(others.into_iter().chain(ring_maps).collect()),
     };
@@ -522,6 +532,7 @@ impl Loaded {
     pub fn stack_counts(&self) -> StackCounts {
         let mut all = self.areas.as_ref().map(Areas::counts).unwrap_or_default();
         self.probes.iter().for_each(|p| all.add(&p.stacks()));
+        all.tables = self.unwinder.as_ref().map(|u| stack_tables::counted(&u.counts())).unwrap_or_default();
         all
     }
 

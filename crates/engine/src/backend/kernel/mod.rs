@@ -27,6 +27,7 @@ mod parallel;
 pub mod probes;
 mod refusal;
 pub mod ring_set;
+mod stack_tables;
 mod switch;
 mod system_wide;
 mod tables;
@@ -79,7 +80,7 @@ impl Kernel {
         // The kernel measures as long as the descriptor is held.
         let measuring = if plan.measure { sys::bpf::info::enable_stats().ok() } else { None };
         let filters = if plan.call_filters.is_empty() { plan.program_filters() } else { plan.call_filters.clone() };
-        let (mut loaded, later) = load::begin(plan, filters)?;
+        let (mut loaded, later) = load::begin(plan, filters, waiting.as_ref().map(|w| w.pid))?;
         let own = |name: &str| {
             let enabled = plan.probes.iter().filter(|e| e.point.is_none() && e.name == name);
             enabled.map(|e| e.schema).collect::<Vec<_>>()

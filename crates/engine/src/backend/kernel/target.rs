@@ -26,6 +26,9 @@ pub(super) fn types(plan: &Plan) -> io::Result<KernelBtf> {
         (Kind::Struct, "mm_struct"),
         (Kind::Func, "bpf_iter_task"),
     ];
+    if plan.has_user_stacks() {
+        wanted.extend([(Kind::Func, "bpf_loop"), (Kind::Struct, "uprobe_task"), (Kind::Struct, "return_instance")]);
+    }
     if plan.fd_names {
         wanted.extend(descriptors::TYPES.iter().map(|name| (Kind::Struct, *name)));
     }

@@ -342,9 +342,7 @@ impl Keeper {
         for held in &process.held {
             let Some(mapping) = self.mapping(held) else { continue };
             match all.last_mut() {
-                Some((_, last))
-                    if last.flags & mapping.flags & Mapping::NO_ROWS != 0 && last.end == mapping.start =>
-                {
+                Some((_, last)) if last.flags & mapping.flags & Mapping::NO_ROWS != 0 && last.end == mapping.start => {
                     last.end = mapping.end;
                 }
                 _ => all.push((held.nth, mapping)),
@@ -377,8 +375,7 @@ impl Keeper {
             return;
         }
         self.looked = Instant::now();
-        let ended: Vec<u32> =
-            self.leaving.iter().copied().filter(|pid| sys::process::has_ended(*pid as i32)).collect();
+        let ended: Vec<u32> = self.leaving.iter().copied().filter(|pid| sys::process::has_ended(*pid as i32)).collect();
         for pid in ended {
             self.forget(pid);
         }

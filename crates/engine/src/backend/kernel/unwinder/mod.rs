@@ -146,7 +146,8 @@ impl Unwinder {
         let stop = Arc::new(AtomicBool::new(false));
         let (maps, counts) = (self.maps(), Arc::clone(&self.counts));
         let Unwinder { keeper, records, links, .. } = self;
-        let running = Running { keeper, records, builders, woken, stop: Arc::clone(&stop), later: Vec::new(), _links: links };
+        let running =
+            Running { keeper, records, builders, woken, stop: Arc::clone(&stop), later: Vec::new(), _links: links };
         let thread = std::thread::Builder::new().name("trapline-unwind".into()).spawn(move || running.run())?;
         Ok(Handle { stop, waker, maps, counts, thread: Some(thread) })
     }
