@@ -32,6 +32,19 @@ impl Identity {
         Identity { path: path.into(), build_id: build_id.to_vec(), stamp: None }
     }
 
+    /// Of what the kernel calls a mapping; none for memory that has no file with code: `//anon`, `[heap]`, `/memfd:jit (deleted)`, shared
+    /// memory. Functions there are those of a just-in-time compiler.
+    pub fn of_mapping(path: &[u8], build_id: &[u8]) -> Option<Identity> {
+        use std::os::unix::ffi::OsStrExt;
+        let is_memory = |p: &[u8]| {
+            ["//anon", "/memfd:", "/dev/zero", "/anon_hugepage", "/SYSV", "/dev/shm/"]
+                .iter()
+                .any(|m| p.starts_with(m.as_bytes()))
+        };
+        let is_file = path.starts_with(b"/") && !(is_memory(path) && build_id.is_empty());
+        (is_file || path == b"[vdso]").then(|| Identity::new(std::ffi::OsStr::from_bytes(path), build_id))
+    }
+
     /// The build id in hexadecimal.
     pub fn hex(&self) -> String {
         hex(&self.build_id)
@@ -78,5 +91,31 @@ pub trait Files {
     fn pack(&self, wanted: &Identity) -> Option<Vec<u8>> {
         let _ = wanted;
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_without_a_file_is_no_module() {
+        for path in [
+            "//anon",
+            "[heap]",
+            "[stack]",
+            "[anon: jit]",
+            "",
+            "/memfd:jit (deleted)",
+            "/dev/zero (deleted)",
+            "/SYSV00000000",
+        ] {
+            assert_eq!(Identity::of_mapping(path.as_bytes(), &[]), None, "{path}");
+        }
+        for path in ["/bin/true", "[vdso]", "/tmp/x (deleted)"] {
+            assert_eq!(Identity::of_mapping(path.as_bytes(), &[1, 0xab]).unwrap().hex(), "01ab", "{path}");
+        }
+        // A program that runs from memory is a file, and has a build id.
+        assert!(Identity::of_mapping(b"/memfd:program (deleted)", &[1]).is_some());
     }
 }

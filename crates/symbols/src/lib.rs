@@ -41,7 +41,8 @@
 //! }
 //! ```
 //!
-//! - A mapping of no file has the module `None`: `Process::set_perf_map` names the functions of just-in-time compilers.
+//! - [`files::Identity::of_mapping`] says which mappings are of files. Others have the module `None`: [`process::Process::set_perf_map`]
+//!   names the functions that a just-in-time compiler has put there; [`perf_map::check`] says whose map is to be believed.
 //! - [`process::Process::exec`] and [`process::Process::fork`] follow the events of these names.
 //! - The vDSO, and files that are open but have no name any more: [`Symbolizer::module_of_bytes`].
 //! - `trapline pack`: [`Symbolizer::packed`] and [`Symbolizer::packed_kernel`], in files called [`pack::file_name`].

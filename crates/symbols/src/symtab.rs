@@ -136,7 +136,7 @@ impl SymbolTable {
         self.symbols.is_empty()
     }
 
-    /// The function that holds an address. A name in `preferred` is taken where the function has several.
+    /// The function that holds an address. The name `preferred` is taken where the function has several that are as good.
     pub fn find(&self, address: u64, preferred: Option<&str>) -> Option<Named> {
         let before = &self.symbols[..self.symbols.partition_point(|s| s.address <= address)];
         let nearest = before.last()?.address;
@@ -163,10 +163,11 @@ impl SymbolTable {
         names.retain(|(_, n)| is_sane(n));
         names.sort_by_cached_key(|(rank, n)| (*rank, is_internal(n), underscores(n), n.len(), n.clone()));
         names.dedup_by(|a, b| a.1 == b.1);
-        let at = preferred.and_then(|p| names.iter().position(|(_, n)| n == p)).unwrap_or(0);
-        if names.is_empty() {
-            return None;
-        }
+        // A library's own name for what others call otherwise is never preferred.
+        let best_rank = names.first()?.0;
+        let is_preferred =
+            |(rank, n): &(u8, String)| *rank == best_rank && Some(n.as_str()) == preferred && !is_internal(n);
+        let at = names.iter().position(is_preferred).unwrap_or(0);
         let (_, name) = names.remove(at);
         let aliases = names.into_iter().map(|(_, n)| n).collect();
         Some(Named { name, start: best.address, end: best.end, sized: best.sized, aliases })
