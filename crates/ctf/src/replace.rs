@@ -60,7 +60,8 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
                 names.remove(at);
                 let packs = inner.inner(PACKS).map_err(words)?;
                 let all = packs.names().map_err(words)?;
-                let is_pack = |n: &OsString| n.to_str().is_some_and(is_pack) && packs.metadata(n).is_ok_and(|m| m.is_file());
+                let is_pack =
+                    |n: &OsString| n.to_str().is_some_and(is_pack) && packs.metadata(n).is_ok_and(|m| m.is_file());
                 if let Some(other) = all.iter().find(|n| !is_pack(n)) {
                     return Err(alone(&Path::new(OWN).join(PACKS).join(other).into_os_string()));
                 }

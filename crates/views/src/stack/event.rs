@@ -4,9 +4,9 @@ use super::{Place, folded, line, object, place};
 use crate::json::write as w;
 use crate::options::Stacks;
 use crate::profile::Frame;
+use events::Event;
 use events::names::{self, Names};
 use events::stacks::{self, EventStack};
-use events::Event;
 
 /// What is shown of a stack that was lost.
 const LOST: &[u8] = b" > (lost)\n";
