@@ -15,6 +15,7 @@ static inline __attribute__((always_inline)) long inlined(void)
 
 __attribute__((noinline)) long middle(int n)
 {
+	sink += __builtin_frame_address(0) != 0;
 	long result = inlined();
 	sink += n;
 	return result;

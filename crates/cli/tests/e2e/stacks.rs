@@ -23,7 +23,7 @@ fn program() -> Option<(Scratch, String)> {
         "-O2",
         "-g",
         "-fno-omit-frame-pointer",
-        "-mno-omit-leaf-frame-pointer",
+        "-fno-shrink-wrap",
         "-fno-optimize-sibling-calls",
         "-Wl,--build-id=sha1",
     ];
