@@ -38,6 +38,7 @@ pub fn command() -> Command {
         .subcommand(record())
         .subcommand(report())
         .subcommand(repair())
+        .subcommand(pack())
         .subcommand(session())
         .subcommand(
             Command::new("snapshot")
@@ -202,6 +203,7 @@ fn report() -> Command {
             ),
         )
         .arg(long_flag("mappings", "Also show the files that processes mapped (json and record)"))
+        .arg(value("by", "WHAT", "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack"))
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
@@ -221,6 +223,28 @@ fn repair() -> Command {
                 .value_parser(value_parser!(OsString))
                 .help("The trace"),
         )
+}
+
+fn pack() -> Command {
+    Command::new("pack")
+        .about("Put the names of the functions in your trace's stacks into the trace, for other machines and later times")
+        .after_help("It is written into DIR/.trapline/symbols: about 20 bytes for each distinct address. 'trapline report' reads it.")
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_hint(ValueHint::DirPath)
+                .value_parser(value_parser!(OsString))
+                .help("The trace"),
+        )
+        .arg(
+            value("symbols", "PATH", "Look for programs and debug information in this directory first")
+                .action(ArgAction::Append)
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(OsString)),
+        )
+        .arg(long_flag("debuginfod", "Ask the servers in DEBUGINFOD_URLS for debug information that is found nowhere else"))
+        .arg(count("quiet", 'q', "Do not report files that were not found"))
 }
 
 fn frames(name: &'static str, help: &'static str) -> Arg {
@@ -294,7 +318,22 @@ fn format_args() -> Vec<Arg> {
             .short('X')
             .value_parser(PossibleValuesParser::new(["abbrev", "raw", "verbose"])),
         flag("no-abbrev", 'v', "All fields of structs, all variables of environments"),
-        flag("stack-trace", 'k', "Stacks (not supported yet)"),
+        Arg::new("stack-trace")
+            .short('k')
+            .long("stack-trace")
+            .value_name("FORM")
+            .action(ArgAction::Append)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("symbol")
+            .value_parser(PossibleValuesParser::new(["symbol", "source", "fold"]))
+            .help("Stacks: a line for each frame below the event; -kk, -k=source: with source lines; -k=fold: on one line"),
+        long_flag("no-stacks", "Show no stacks, and do not look for their functions"),
+        value("symbols", "PATH", "Look for programs and debug information in this directory first")
+            .action(ArgAction::Append)
+            .value_hint(ValueHint::AnyPath)
+            .value_parser(value_parser!(OsString)),
+        long_flag("debuginfod", "Ask the servers in DEBUGINFOD_URLS for debug information that is found nowhere else"),
         long_flag("types", "Argument names and types"),
         value("columns", "N", "Column of the result [default: 40]").value_parser(value_parser!(u16)),
         flag("summary-only", 'c', "Count calls, errors and time, and show only the table"),
@@ -436,7 +475,8 @@ fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()>
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
-    let parts = [("TRACE", trace()), ("RECORD", record()), ("REPORT", report()), ("REPAIR", repair())];
+    let parts =
+        [("TRACE", trace()), ("RECORD", record()), ("REPORT", report()), ("REPAIR", repair()), ("PACK", pack())];
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))

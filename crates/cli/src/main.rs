@@ -7,6 +7,7 @@ mod doctor;
 mod filter;
 mod list;
 mod output;
+mod pack;
 mod preface;
 mod record;
 mod repair;
@@ -15,6 +16,7 @@ mod run;
 mod session;
 mod show;
 mod snapshot;
+mod stacks;
 mod stats;
 mod strace_flags;
 mod target;
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Some(("record", m)) => record::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
+        Some(("pack", m)) => pack::run(m),
         Some(("snapshot", m)) => snapshot::run(m),
         Some(("session", m)) => session::run(m),
         Some(("list", m)) => list::run(m),

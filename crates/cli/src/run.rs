@@ -8,7 +8,7 @@ mod set;
 use crate::complain;
 use crate::show::{ToOutput, Views};
 use crate::stats::Stats;
-use crate::{filter, preface, target};
+use crate::{filter, preface, stacks, target};
 use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
@@ -17,6 +17,7 @@ use engine::pipeline::filter::{EventFilter, Filtered, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::{Pump, Sink};
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
+use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
 use engine::probe_diagnostics::{self, Reach};
@@ -30,6 +31,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use sys::ptrace::Change;
 use sys::{signal, time};
+use views::options::Stacks;
 
 /// A session under way.
 pub struct Run {
@@ -79,7 +81,12 @@ impl Run {
             views.iter_mut().for_each(|(v, _)| v.expect_several());
         }
         let monitor = keep.as_ref().map(Recorder::monitor);
-        let maps = if monitor.is_some() && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
+        let classes = plan.probes.iter().flat_map(|e| e.classes()).copied();
+        let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
+        let shown = has_stacks && !views.is_empty() && stacks::form(m)? != Stacks::Fields;
+        let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(m)?)) } else { None };
+        let maps =
+            if (monitor.is_some() || shown) && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
         // From before the start: the command may send or receive signals before trapline returns from starting it, and
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
@@ -100,6 +107,9 @@ impl Run {
         pump.watch_maps(maps, monitor.clone());
         if plan.fd_names {
             pump.keep_descriptors();
+        }
+        if let Some(resolver) = resolver {
+            pump.resolve_stacks(resolver);
         }
         let mut run = Run {
             plan,
@@ -225,6 +235,7 @@ impl Run {
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
         stats.add_stacks(&report.stacks);
         stats.add_cost(report.cost.as_ref());
+        stacks::tell(m, &self.pump.resolver().map(|r| r.troubles()).unwrap_or_default());
         self.tell(m, &stats, &report, why.as_deref());
         self.farewell(&stats);
         self.status(&report)

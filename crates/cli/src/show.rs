@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use sys::time;
 use views::View;
-use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
+use views::options::{FdNames, HexStrings, Options, Prefix, Stacks, Stamp, Xlat};
 use views::reorder::Reorder;
 
 /// Views and where they write to.
@@ -207,7 +207,7 @@ pub fn lines_of(kind: &str, opts: Options) -> Result<Box<dyn View + Send>> {
     Ok(match kind {
         "text" => Box::new(views::text::Text::new(opts)),
         "json" => Box::new(views::json::Json::new(opts)),
-        "record" => Box::new(views::record::Record::new()),
+        "record" => Box::new(views::record::Record::new().stacks(opts.stacks != Stacks::Fields)),
         other => return Err(Error::usage(format!("--as {other}"), "no such view", "text, json or record")),
     })
 }
@@ -276,6 +276,7 @@ pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) 
         utc_offset: clocks.utc_offset,
         raw,
         string: clocks.string,
+        stacks: crate::stacks::form(m)?,
     })
 }
 

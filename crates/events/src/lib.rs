@@ -27,6 +27,7 @@ pub mod registry;
 pub mod schema;
 pub mod sink;
 pub mod sockaddr;
+pub mod stacks;
 pub mod stream;
 pub mod types;
 pub mod walk;

@@ -27,6 +27,14 @@ pub trait Names {
     fn stack(&self, _id: u64) -> Option<Stack<'_>> {
         None
     }
+    /// Hands over the frames of a stack that process `pid` had at `time`, innermost first, with those that the compiler has inlined.
+    fn frames(&self, _pid: u32, _time: u64, stack: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
+        let (kernel, mask) = (stack.kernel, if stack.kernel { 0 } else { GUESSED | EXACT });
+        for f in stack.frames {
+            let guessed = !kernel && f & GUESSED != 0;
+            each(&Frame { address: Some(f & !mask), kernel, guessed, ..Frame::default() });
+        }
+    }
 }
 
 /// A stack, as an event of `process:stack` has reported it.
@@ -40,6 +48,34 @@ pub struct Stack<'a> {
     pub guessed: u32,
     /// The frames, innermost first: of a process with the bits of the crate `unwind`.
     pub frames: &'a [u64],
+}
+
+/// Bit of a frame of a process that was guessed (`unwind::Frame`).
+pub const GUESSED: u64 = 1 << 63;
+/// Bit of a frame of a process whose address is that of the next instruction, and not a return address (`unwind::Frame`).
+pub const EXACT: u64 = 1 << 62;
+
+/// A frame of a stack, with what is known of its address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The demangled name of the function; empty where it is not known.
+    pub function: &'a str,
+    /// The file that contains the code, or the module of the kernel; empty where it is not known.
+    pub module: &'a str,
+    /// The source file; empty where it is not known.
+    pub file: &'a str,
+    /// The line in the source file; 0 where it is not known.
+    pub line: u32,
+    /// Bytes from the beginning of the function, where that is known.
+    pub offset: Option<u64>,
+    /// The offset in the module's file; in the kernel, and where the module is not known, the address.
+    pub address: Option<u64>,
+    /// The compiler has put the function's code into that of the next frame.
+    pub inlined: bool,
+    /// The unwinder has guessed it.
+    pub guessed: bool,
+    /// It is a function of the kernel.
+    pub kernel: bool,
 }
 
 /// The descriptor that means the working directory (`include/uapi/linux/fcntl.h`).

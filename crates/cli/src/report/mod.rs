@@ -11,6 +11,7 @@ use crate::filter;
 use crate::output::Output;
 use crate::run::interrupts::Interrupts;
 use crate::show::{self, Clocks, ToOutput, Views};
+use crate::stacks;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
@@ -21,6 +22,7 @@ use engine::enabling;
 use engine::pipeline::filter::{EventFilter, Expression};
 use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump, Sink};
+use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::select::Calls;
@@ -34,6 +36,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use views::View;
+use views::options::Stacks;
 use window::Window;
 
 /// Runs the command.
@@ -125,14 +128,15 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
                 return Err(Error::usage(format!("--as {kind}"), "does not follow a recording", todo));
             }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
-            kind => match tables::latency(m, kind, &output)? {
+            kind => match tables::latency(m, kind, &output)?.or(tables::by_stack(m, kind)?) {
                 Some(table) => table,
                 None => show::views(m, &output, raw.clone(), Some(kind), clocks)?,
             },
         };
         views.push((shown, output));
     }
-    let names = needs_names(m, &selection);
+    let resolver = resolver(m, trace, &selection, &wanted)?;
+    let names = needs_names(m, &selection) || resolver.is_some();
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
@@ -157,10 +161,11 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         last => {
             views.extend(last);
             let interrupts = follow.then(|| Interrupts::watch(false));
-            in_order(source, selection, names, views, &progress, interrupts)
+            in_order(source, selection, (names, resolver), views, &progress, interrupts)
         }
     };
     progress.done();
+    stacks::tell(m, &shown.unresolved);
     let read = shown.all.then(|| progress.events());
     // Names need what was before the window.
     let all = window.to == u64::MAX && (names || window.from == 0);
@@ -195,13 +200,29 @@ struct Outcome {
     written: bool,
     /// Why something could not be.
     trouble: Option<Error>,
+    /// Files of which no names are known, and why.
+    unresolved: Vec<String>,
 }
 
-/// Shows the events one after the other, with names of descriptors and processes where `names` are wanted.
+/// What names functions, if stacks are shown.
+fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[String]) -> Result<Option<Resolver>> {
+    let form = stacks::form(m)?;
+    let kind = |v: &String| !v.starts_with("stats");
+    let shown = m.contains_id("by") || form != Stacks::Fields && !m.contains_id("latency") && views.iter().any(kind);
+    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    let selected = known
+        .filter(|s| if s.class == Class::Syscall { selection.calls.contains(s) } else { selection.is_selected(s) });
+    if !shown || !stacks::have_any(selected) {
+        return Ok(None);
+    }
+    Ok(Some(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?)))
+}
+
+/// Shows the events one after the other, with names of descriptors and processes where `names` are wanted, and of functions.
 fn in_order(
     source: Source<'_>,
     selection: Selection,
-    names: bool,
+    (names, resolver): (bool, Option<Resolver>),
     views: Views,
     progress: &Progress,
     mut interrupts: Option<Interrupts>,
@@ -210,6 +231,9 @@ fn in_order(
     let mut pump = Pump::new(source, selection, views.into_iter().map(sink).collect());
     if names {
         pump.keep_descriptors();
+    }
+    if let Some(resolver) = resolver {
+        pump.resolve_stacks(resolver);
     }
     let mut all = false;
     while !all && !pump.is_unread() {
@@ -220,7 +244,9 @@ fn in_order(
         }
     }
     pump.end_sinks();
-    let outcome = Outcome { all, written: pump.has_written(), trouble: pump.take_failures().into_iter().next() };
+    let trouble = pump.take_failures().into_iter().next();
+    let unresolved = pump.resolver().map(|r| r.troubles()).unwrap_or_default();
+    let outcome = Outcome { all, written: pump.has_written(), trouble, unresolved };
     (outcome, pump.selection)
 }
 
@@ -251,7 +277,7 @@ fn in_parallel(
         if output.failed() { Flow::Stop } else { Flow::Continue }
     });
     output.close();
-    Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble() })
+    Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble(), unresolved: Vec::new() })
 }
 
 /// What is to be shown, and the calls that are shown raw.
