@@ -1,11 +1,11 @@
 //! The stacks of an event: by the id under which a `process:stack` event has reported them, or, in traces of earlier versions, as arrays of
 //! addresses in the event itself. Whoever shows stacks asks here, and need not know which.
 
+use crate::Event;
 use crate::dynamic::{ADDRESS, READ};
 use crate::names::{EXACT, Names, Stack};
 use crate::schema::{Arg, Class};
 use crate::types::{Fmt, Int, Type};
-use crate::Event;
 use std::borrow::Cow;
 
 /// The fields that stacks are in.
@@ -48,7 +48,8 @@ pub fn is_stack(arg: &Arg) -> bool {
 /// The stacks of an event, in the order of its fields.
 pub fn of<'a>(ev: &Event<'a>, names: &'a dyn Names) -> impl Iterator<Item = EventStack<'a>> {
     let ev = *ev;
-    let fields = ev.schema.args.iter().enumerate().filter(move |(_, a)| ev.schema.class != Class::Process && is_stack(a));
+    let fields =
+        ev.schema.args.iter().enumerate().filter(move |(_, a)| ev.schema.class != Class::Process && is_stack(a));
     fields.map(move |(i, arg)| match arg.ty {
         Type::Int(_) => by_id(arg.name, ev.arg(i), names),
         _ => in_line(arg.name, ev.tail(i, false).map(|t| t.bytes).unwrap_or_default()),

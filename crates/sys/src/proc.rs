@@ -180,6 +180,11 @@ pub fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
 }
 
+/// What tells this start of the machine from every other one; empty where that is not known.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
+}
+
 /// Device and inode of the calling process's pid namespace; none for the initial one (PROC_PID_INIT_INO,
 /// `include/linux/proc_ns.h`).
 pub fn pid_namespace() -> Option<(u64, u64)> {

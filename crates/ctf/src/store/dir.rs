@@ -25,6 +25,8 @@ pub struct Dir {
 
 /// The directory of what is trapline's own; other readers leave it alone.
 pub const OWN: &str = ".trapline";
+/// The directory in it where names of functions are, which `trapline pack` writes.
+pub const PACKS: &str = "symbols";
 /// The name of the end record during the recording.
 const ROOM: &str = "end.new";
 /// Zeros that are written at a time.

@@ -16,7 +16,7 @@ mod dir;
 mod files;
 mod flight;
 
-pub use dir::{Dir, OWN, Snapshots};
+pub use dir::{Dir, OWN, PACKS, Snapshots};
 pub use files::{Files, Kept, Limit, Lost};
 pub use flight::Flight;
 use std::io;

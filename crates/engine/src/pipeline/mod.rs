@@ -13,6 +13,7 @@ pub mod merge;
 pub mod parallel;
 pub mod pump;
 pub mod recorder;
+pub mod resolver;
 pub mod selection;
 pub mod source;
 pub mod stacks;

@@ -2,6 +2,7 @@
 
 use super::maps::Maps;
 use super::recorder::Monitor;
+use super::resolver::Resolver;
 use super::selection::Selection;
 use super::source::Source;
 use super::world::World;
@@ -153,6 +154,16 @@ impl<'b> Pump<'b> {
     /// Keeps names of descriptors.
     pub fn keep_descriptors(&mut self) {
         self.world.keep_descriptors();
+    }
+
+    /// Names the functions of stacks.
+    pub fn resolve_stacks(&mut self, resolver: Resolver) {
+        self.world.resolve_stacks(resolver);
+    }
+
+    /// What names functions, if anything does.
+    pub fn resolver(&mut self) -> Option<&mut Resolver> {
+        self.world.resolver()
     }
 
     /// What processes map joins the events, and goes to `monitor`'s recorder.

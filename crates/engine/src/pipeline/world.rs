@@ -1,15 +1,19 @@
 //! What is known of the traced processes at the moment of an event: threads, descriptors and stacks, derived from events alone.
 
 use super::fdtable::FdTable;
+use super::resolver::Resolver;
 use super::stacks::Stacks;
 use events::Event;
-use events::names::{FdName, Names, Stack};
+use events::names::{FdName, Frame, Names, NoNames, Stack};
+use std::cell::RefCell;
 
 /// The state of what is traced.
 #[derive(Default)]
 pub struct World {
     fds: FdTable,
     stacks: Stacks,
+    /// Names functions of stacks, where they are to be shown.
+    resolver: Option<RefCell<Resolver>>,
 }
 
 impl World {
@@ -18,8 +22,21 @@ impl World {
         self.fds.enable();
     }
 
+    /// Names the functions of stacks from now on: [`Names::frames`].
+    pub fn resolve_stacks(&mut self, resolver: Resolver) {
+        self.resolver = Some(RefCell::new(resolver));
+    }
+
+    /// What names functions, if anything does.
+    pub fn resolver(&mut self) -> Option<&mut Resolver> {
+        self.resolver.as_mut().map(RefCell::get_mut)
+    }
+
     /// Learns what `ev` makes known, before it is shown.
     pub fn before(&mut self, ev: &Event<'_>) {
+        if let Some(resolver) = &mut self.resolver {
+            resolver.get_mut().note(ev);
+        }
         self.fds.before(ev);
         self.stacks.note(ev);
     }
@@ -45,5 +62,12 @@ impl Names for World {
     }
     fn stack(&self, id: u64) -> Option<Stack<'_>> {
         self.stacks.get(id)
+    }
+    fn frames(&self, pid: u32, time: u64, stack: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
+        // It is busy only where `each` asks again.
+        match self.resolver.as_ref().and_then(|r| r.try_borrow_mut().ok()) {
+            Some(mut resolver) => resolver.frames(pid, time, stack, each),
+            None => NoNames.frames(pid, time, stack, each),
+        }
     }
 }

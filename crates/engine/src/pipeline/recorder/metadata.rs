@@ -26,6 +26,7 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
         ("tracer_patchlevel".into(), part(2)),
         ("sysname".into(), text("Linux")),
         ("kernel_release".into(), text(&proc::kernel_release())),
+        ("boot_id".into(), text(&proc::boot_id())),
         ("architecture".into(), text(std::env::consts::ARCH)),
         ("command".into(), text(&config.command)),
         ("backend".into(), text(&config.backend)),
