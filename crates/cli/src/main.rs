@@ -8,6 +8,7 @@ mod filter;
 mod list;
 mod output;
 mod preface;
+mod profile;
 mod record;
 mod repair;
 mod report;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("trace", m)) => trace::run(m, started),
         Some(("record", m)) => record::run(m, started),
+        Some(("profile", m)) => profile::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
         Some(("snapshot", m)) => snapshot::run(m),

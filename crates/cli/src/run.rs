@@ -17,6 +17,7 @@ use engine::pipeline::filter::{EventFilter, Filtered, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::Pump;
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
+use engine::pipeline::resolver::{Origin, Places, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
 use engine::probe_diagnostics::{self, Reach};
@@ -102,6 +103,9 @@ impl Run {
         pump.watch_maps(maps, monitor.clone());
         if plan.fd_names {
             pump.keep_descriptors();
+        }
+        if sinks.mappings {
+            pump.resolve_stacks(Resolver::new(Origin::Live, Places::default()));
         }
         let mut run = Run {
             plan,

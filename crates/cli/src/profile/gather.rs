@@ -288,7 +288,9 @@ impl Gather {
             let Some(known) = self.known.get(number as usize) else { continue };
             let frames = Rc::clone(&known.frames);
             let program = if kernel { KERNEL } else { raw.program };
-            for &address in frames.iter() {
+            for (nth, &address) in frames.iter().enumerate() {
+                // Of the kernel, the innermost is where the probe is, and the others are behind calls.
+                let address = address.wrapping_sub(u64::from(kernel && nth > 0));
                 let (from, to) = match self.resolved.get(&(program, address)) {
                     Some(range) => *range,
                     None => self.address((raw.pid, program), address, time, world),

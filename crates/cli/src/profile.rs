@@ -1,0 +1,130 @@
+//! `trapline profile`: where the time goes, or events and their weights, by stacks.
+
+mod diff;
+mod draw;
+mod gather;
+mod off_cpu;
+mod sink;
+mod weight;
+
+use crate::record::{self, Planned};
+use crate::run::Run;
+use crate::show::{self, Sinks};
+use crate::combinations;
+use clap::ArgMatches;
+pub use draw::{Drawing, Kind, Style};
+use engine::captures::Captures;
+use engine::enabling::Request;
+use engine::pipeline::pump::Sink;
+use engine::pipeline::selection::Selection;
+use engine::plan::Plan;
+use engine::rights;
+use engine::select::Calls;
+use engine::target::Target;
+use engine::{Error, Result};
+use events::Schema;
+use gather::Gather;
+pub use gather::has_stacks;
+use sink::{Profile, ProfileSink};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use weight::Weight;
+
+/// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
+const HZ: &str = "997";
+/// The most frames of each stack.
+const FRAMES: u8 = 127;
+
+/// Runs the command.
+pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
+    if let Some(("diff", m)) = m.subcommand() {
+        return diff::run(m);
+    }
+    combinations::exclusive(m)?;
+    let requests = requests(m)?;
+    let mut selection = Selection::all();
+    for calls in record::calls_of(&requests) {
+        selection.calls = Calls::parse(&calls)?;
+    }
+    let Planned { mut plan, why, selection } = record::plan(m, &requests, Captures::default(), selection)?;
+    let dir = m.get_one::<OsString>("output").map(PathBuf::from);
+    let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
+    if dir.is_none() && wanted.is_empty() {
+        wanted.push("table");
+    }
+    let clocks = show::Clocks::session(m);
+    let live = !matches!(plan.target, Target::Command(_));
+    let style = Style::of(m, title(m, &plan), clocks);
+    let classes: Vec<&Schema> = classes(&plan);
+    let drawings = wanted.iter().map(|text| drawing(text)).collect::<Result<Vec<_>>>()?;
+    let sinks = sinks(m, &classes, drawings, style, live)?;
+    let keep = dir.map(|dir| record::recorder(m, dir, &mut plan, &selection, false, clocks)).transpose()?;
+    Run::through(m, plan, &why, selection, sinks, keep, None)?.finish(m, started)
+}
+
+/// What draws these drawings of events of these classes.
+pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
+    let (weight, unit) = Weight::parse(m, classes)?;
+    let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
+    let profile = Profile::new(Gather::new(unit), weight, None);
+    let told = profile.clone();
+    let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
+        true => Vec::new(),
+        false => vec![Box::new(ProfileSink::new(profile, drawings, style, live))],
+    };
+    let told = (!all.is_empty()).then(|| Box::new(move || told.borrow().told()) as show::Told);
+    Ok(Sinks { mappings: !all.is_empty(), all, places, told })
+}
+
+/// `VIEW[=FILE]`, opened.
+fn drawing(text: &str) -> Result<Drawing> {
+    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    let kind = if name == "json" { Some(Kind::Json) } else { Kind::parse(name) };
+    let kind = kind.ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", "table, folded, flame, pprof or json"))?;
+    Drawing::open(kind, file)
+}
+
+/// The events that are counted, with their stacks.
+fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
+    let clock = || -> Result<String> {
+        let hz = m.get_one::<String>("frequency").map_or(HZ, String::as_str);
+        match hz.parse::<u32>() {
+            Ok(1..=100_000) => Ok(format!("profile:hz:{hz}")),
+            _ => Err(Error::usage(format!("-F {hz}"), "not a number of samples per second", "1 to 100000, for instance 99")),
+        }
+    };
+    let texts: Vec<String> = match m.get_many::<String>("expr") {
+        Some(all) => all.cloned().collect(),
+        None => vec![clock()?],
+    };
+    let mut requests = texts.iter().map(|text| Request::parse(text)).collect::<Result<Vec<_>>>()?;
+    for request in &mut requests {
+        // As many frames as were asked for.
+        let all = |asked: u8| if asked == 0 { FRAMES } else { asked };
+        request.captures.ustack = all(request.captures.ustack);
+        // An ordinary user sees no addresses of the kernel.
+        if rights::is_root() {
+            request.captures.kstack = all(request.captures.kstack);
+        }
+        request.captures.comm = true;
+    }
+    Ok(requests)
+}
+
+/// The classes of the events that are counted.
+fn classes(plan: &Plan) -> Vec<&'static Schema> {
+    let calls = plan.call_captures.iter().map(|c| c.schema);
+    plan.probes.iter().flat_map(|e| e.classes()).copied().chain(calls).filter(|s| has_stacks(s)).collect()
+}
+
+/// The heading of a graph: the command, or the processes.
+fn title(m: &ArgMatches, plan: &Plan) -> String {
+    match &plan.target {
+        Target::Command(_) => {
+            let words = m.get_many::<OsString>("command").into_iter().flatten();
+            words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        }
+        Target::Pids(pids) => format!("-p {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
+        Target::All { .. } => "the whole machine".into(),
+    }
+}
