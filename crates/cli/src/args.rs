@@ -146,9 +146,8 @@ fn profile() -> Command {
         let all = selection_args().into_iter().chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
-    let dir_or_file = |name, help| {
-        Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help)
-    };
+    let dir_or_file =
+        |name, help| Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help);
     Command::new("profile")
         .about("Show where the time goes, or events and their weights, by stacks of functions")
         .override_usage(
@@ -183,23 +182,28 @@ fn profile() -> Command {
                 .arg(dir_or_file("A", "The profile before"))
                 .arg(dir_or_file("B", "The profile after"))
                 .arg(as_views("table [default], folded or flame (SVG), on stdout or in FILE"))
-                .args(profile_args().into_iter().filter(|a| a.get_id() != "wakers")),
+                .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu"))),
         )
 }
 
 /// How events become a profile, and how it is drawn.
 fn profile_args() -> Vec<Arg> {
     vec![
-        value("by", "FIELD", "Add up an argument of the events (args.NAME), their result (retval) or their duration (dur) instead of counting them"),
+        value(
+            "by",
+            "FIELD",
+            "Add up an argument of the events (args.NAME), their result (retval) or their duration (dur) instead of counting them",
+        ),
         value("unit", "UNIT", "What --by adds up, where its name does not say so: bytes, ns or events")
             .value_parser(PossibleValuesParser::new(["bytes", "ns", "events"]))
             .requires("by"),
-        long_flag("off-cpu", "Time in which threads were blocked, by their stacks (root only)").conflicts_with("by"),
+        long_flag("off-cpu", "Time in which threads were blocked, by their stacks (root only)"),
         long_flag("wakers", "With --off-cpu: also the stacks of the threads that ended it").requires("off-cpu"),
         value("group", "BY", "Group stacks in folded, flame and json by: comm [default], process, thread or none")
             .value_parser(PossibleValuesParser::new(["comm", "process", "thread", "none"])),
         value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)),
-        value("order", "BY", "Order of the table: self [default] or total").value_parser(PossibleValuesParser::new(["self", "total"])),
+        value("order", "BY", "Order of the table: self [default] or total")
+            .value_parser(PossibleValuesParser::new(["self", "total"])),
         long_flag("icicle", "Draw flame graphs with callers above what they call"),
     ]
 }
@@ -501,7 +505,8 @@ fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()>
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
-    let parts = [("TRACE", trace()), ("RECORD", record()), ("PROFILE", profile()), ("REPORT", report()), ("REPAIR", repair())];
+    let parts =
+        [("TRACE", trace()), ("RECORD", record()), ("PROFILE", profile()), ("REPORT", report()), ("REPAIR", repair())];
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))

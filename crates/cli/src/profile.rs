@@ -4,13 +4,14 @@ mod diff;
 mod draw;
 mod gather;
 mod off_cpu;
+mod past;
 mod sink;
 mod weight;
 
+use crate::combinations;
 use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::show::{self, Sinks};
-use crate::combinations;
 use clap::ArgMatches;
 pub use draw::{Drawing, Kind, Style};
 use engine::captures::Captures;
@@ -27,7 +28,7 @@ use gather::Gather;
 pub use gather::has_stacks;
 use sink::{Profile, ProfileSink};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weight::Weight;
 
 /// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
@@ -76,11 +77,21 @@ pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style:
     Ok(Sinks { mappings: !all.is_empty(), all, places, told })
 }
 
+/// Refuses a trace without stacks; `classes` are those that have some.
+pub fn has_selected_stacks(dir: &Path, classes: &[&Schema]) -> Result<()> {
+    if !classes.is_empty() {
+        return Ok(());
+    }
+    let todo = "record with 'trapline profile -o DIR', or with kstack or ustack";
+    Err(Error::failed(dir.display().to_string(), "none of its selected events has a stack", todo))
+}
+
 /// `VIEW[=FILE]`, opened.
 fn drawing(text: &str) -> Result<Drawing> {
     let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
     let kind = if name == "json" { Some(Kind::Json) } else { Kind::parse(name) };
-    let kind = kind.ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", "table, folded, flame, pprof or json"))?;
+    let kind = kind
+        .ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", "table, folded, flame, pprof or json"))?;
     Drawing::open(kind, file)
 }
 
@@ -90,7 +101,11 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
         let hz = m.get_one::<String>("frequency").map_or(HZ, String::as_str);
         match hz.parse::<u32>() {
             Ok(1..=100_000) => Ok(format!("profile:hz:{hz}")),
-            _ => Err(Error::usage(format!("-F {hz}"), "not a number of samples per second", "1 to 100000, for instance 99")),
+            _ => Err(Error::usage(
+                format!("-F {hz}"),
+                "not a number of samples per second",
+                "1 to 100000, for instance 99",
+            )),
         }
     };
     let texts: Vec<String> = match m.get_many::<String>("expr") {

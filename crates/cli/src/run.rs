@@ -83,11 +83,17 @@ impl Run {
             sinks.all.iter_mut().for_each(|s| s.expect_several());
         }
         let monitor = keep.as_ref().map(Recorder::monitor);
-        let maps = if (monitor.is_some() || sinks.mappings) && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
+        let maps = if (monitor.is_some() || sinks.mappings) && plan.has_addresses() {
+            maps_of(&plan.target)
+        } else {
+            Maps::new()
+        };
         // From before the start: the command may send or receive signals before trapline returns from starting it, and
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
+        // While there are all rights.
+        let resolver = sinks.mappings.then(|| Resolver::new(Origin::Live, Places::default()));
         let mut source = backend::start(&plan, keep, !sinks.all.is_empty())?;
         let attached = source.take_attached();
         if m.contains_id("explain") {
@@ -104,8 +110,8 @@ impl Run {
         if plan.fd_names {
             pump.keep_descriptors();
         }
-        if sinks.mappings {
-            pump.resolve_stacks(Resolver::new(Origin::Live, Places::default()));
+        if let Some(resolver) = resolver {
+            pump.resolve_stacks(resolver);
         }
         let mut run = Run {
             plan,
@@ -234,6 +240,9 @@ impl Run {
         if let Some(told) = &self.told {
             stats.add_told(told());
         }
+        if m.get_count("quiet") == 0 {
+            self.tell_unresolved();
+        }
         self.tell(m, &stats, &report, why.as_deref());
         self.farewell(&stats);
         self.status(&report)
@@ -303,10 +312,25 @@ impl Run {
             let enough = report.large_enough_buffer.filter(|_| stats.dropped > 0);
             let enough = enough.map(|n| format!(" (--buffer {} would have held them)", target::in_units(n)));
             let enough = enough.unwrap_or_default();
-            complain(&format!("{} events, {} dropped{more}, {name} backend{enough}{}", stats.events, stats.dropped, stats.told()));
+            complain(&format!(
+                "{} events, {} dropped{more}, {name} backend{enough}{}",
+                stats.events,
+                stats.dropped,
+                stats.told()
+            ));
             if self.plan.measure {
                 stats.cost_lines().iter().for_each(|line| complain(line));
             }
+        }
+    }
+
+    /// A line for each file whose functions could not be named, but not for dozens of them.
+    fn tell_unresolved(&mut self) {
+        const MOST: usize = 4;
+        let lines = self.pump.resolver().map(|r| r.troubles()).unwrap_or_default();
+        lines.iter().take(MOST).for_each(|line| complain(line));
+        if lines.len() > MOST {
+            complain(&format!("the functions of {} more files could not be named", lines.len() - MOST));
         }
     }
 

@@ -69,7 +69,11 @@ impl Style {
     /// The table, for a terminal or for a file: its lines are cut to those of a terminal only.
     pub fn table(&self, terminal: bool) -> Table {
         let (columns, _) = if terminal { size() } else { (usize::MAX, 0) };
-        Table { sort: self.sort, rows: self.rows.unwrap_or(if terminal { on_terminal() } else { usize::MAX }), width: columns }
+        Table {
+            sort: self.sort,
+            rows: self.rows.unwrap_or(if terminal { on_terminal() } else { usize::MAX }),
+            width: columns,
+        }
     }
 
     /// The graph.

@@ -208,8 +208,11 @@ impl Gather {
     pub fn add(&mut self, labels: LabelsId, raw: Raw, waker: Option<(LabelsId, Raw)>, weight: u64, time: u64) {
         self.note(raw);
         let tally = Tally { samples: 1, weight };
-        let waiting =
-            self.waiting.entry(Key { labels, raw, waker }).or_insert(Waiting { tally: Tally::default(), first: time, last: time });
+        let waiting = self.waiting.entry(Key { labels, raw, waker }).or_insert(Waiting {
+            tally: Tally::default(),
+            first: time,
+            last: time,
+        });
         waiting.tally.join(tally);
         waiting.first = waiting.first.min(time);
         waiting.last = waiting.last.max(time);
@@ -234,7 +237,8 @@ impl Gather {
 
     /// Resolves what is old enough at `now`: [`u64::MAX`] is the end.
     pub fn settle(&mut self, now: u64, world: &World) {
-        let limit = if self.is_full() { u64::MAX } else { now.saturating_sub(if now == u64::MAX { 0 } else { SETTLED }) };
+        let limit =
+            if self.is_full() { u64::MAX } else { now.saturating_sub(if now == u64::MAX { 0 } else { SETTLED }) };
         let (ready, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, w)| w.first <= limit);
         self.waiting = waiting;
         let mut ready: Vec<(Key, Waiting)> = Vec::from_iter::<HashMap<_, _>>(ready);
@@ -350,4 +354,3 @@ fn name_of(schema: &Schema) -> Option<usize> {
 pub fn has_stacks(schema: &Schema) -> bool {
     schema.class != events::Class::Process && schema.args.iter().any(stacks::is_stack)
 }
-

@@ -11,6 +11,7 @@ use events::{Event, stacks};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
+use views::profile::Stacks;
 
 /// Between two drawings of the live table, ns.
 const REDRAW: u64 = 1_000_000_000;
@@ -28,6 +29,11 @@ impl Profile {
     /// Nothing yet.
     pub fn new(gather: Gather, weight: Weight, off_cpu: Option<OffCpu>) -> Rc<RefCell<Profile>> {
         Rc::new(RefCell::new(Profile { gather, weight, off_cpu }))
+    }
+
+    /// What was gathered.
+    pub fn stacks(&self) -> &Stacks {
+        &self.gather.stacks
     }
 
     fn event(&mut self, ev: &Event<'_>, world: &World) {
@@ -118,7 +124,7 @@ impl Sink for ProfileSink {
         if now != u64::MAX && self.live.is_some_and(|last| now.saturating_sub(last) >= REDRAW) {
             self.redraw(now)?;
         }
-        let read = self.drawings.iter().any(|d| !d.output.failed());
+        let read = self.drawings.is_empty() || self.drawings.iter().any(|d| !d.output.failed());
         Ok(if read { Flow::Continue } else { Flow::Stop })
     }
 

@@ -41,7 +41,9 @@ impl Weight {
             Some(name) => What::Argument(name.strip_prefix("args.").unwrap_or(name).to_string()),
         };
         let text = text.unwrap_or_default();
-        let refuse = |class: &Schema, why: &str, todo: String| Error::usage(format!("--by {text}"), format!("{} {why}", class.probe()), todo);
+        let refuse = |class: &Schema, why: &str, todo: String| {
+            Error::usage(format!("--by {text}"), format!("{} {why}", class.probe()), todo)
+        };
         for class in classes {
             match &what {
                 What::Duration if class.extent != events::schema::Extent::Span => {
@@ -56,7 +58,11 @@ impl Weight {
                 What::Argument(name) if place(class, name).is_none() => {
                     let numbers = class.args.iter().filter(|a| is_number(a.ty)).map(|a| a.name);
                     let numbers: Vec<String> = numbers.map(|n| format!("args.{n}")).collect();
-                    let todo = if numbers.is_empty() { "it has no numbers".into() } else { format!("it has {}", numbers.join(", ")) };
+                    let todo = if numbers.is_empty() {
+                        "it has no numbers".into()
+                    } else {
+                        format!("it has {}", numbers.join(", "))
+                    };
                     return Err(refuse(class, "has no such number", todo));
                 }
                 _ => {}
@@ -125,4 +131,3 @@ fn samples(classes: &[&Schema]) -> Unit {
         _ => Unit::Events,
     }
 }
-

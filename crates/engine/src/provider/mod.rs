@@ -32,9 +32,9 @@ mod watchpoint;
 
 pub use attach_point::{AttachPoint, LeftOut, Ready};
 pub use location::ArgLocation;
-pub use timer::clock_period;
 pub use pattern::glob;
 pub use syscall::kernel_name;
+pub use timer::clock_period;
 
 use crate::error::{Error, Result};
 use crate::modules;
