@@ -8,10 +8,10 @@ mod past;
 mod sink;
 mod weight;
 
-use crate::combinations;
 use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::show::{self, Sinks};
+use crate::{args, combinations};
 use clap::ArgMatches;
 pub use draw::{Drawing, Kind, Style};
 use engine::captures::Captures;
@@ -24,11 +24,14 @@ use engine::select::Calls;
 use engine::target::Target;
 use engine::{Error, Result};
 use events::Schema;
-use gather::Gather;
-pub use gather::has_stacks;
+use gather::{Gather, has_stacks};
+use off_cpu::OffCpu;
 use sink::{Profile, ProfileSink};
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use views::profile::Unit;
 use weight::Weight;
 
 /// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
@@ -65,9 +68,8 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 
 /// What draws these drawings of events of these classes.
 pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
-    let (weight, unit) = Weight::parse(m, classes)?;
+    let profile = profile(m, classes)?;
     let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
-    let profile = Profile::new(Gather::new(unit), weight, None);
     let told = profile.clone();
     let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
         true => Vec::new(),
@@ -77,9 +79,30 @@ pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style:
     Ok(Sinks { mappings: !all.is_empty(), all, places, told })
 }
 
-/// Refuses a trace without stacks; `classes` are those that have some.
+/// An empty profile of events of these classes.
+fn profile(m: &ArgMatches, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
+    if off_cpu::is_of(classes) {
+        if m.contains_id("by") {
+            return Err(Error::usage("--by", "the profile is of time in which threads were blocked", "leave it out"));
+        }
+        let wakers = classes.iter().any(|c| c.name == off_cpu::WAKING) && args::is_set(m, "wakers");
+        return Ok(Profile::new(Gather::new(Unit::Nanoseconds), Weight::one(), Some(OffCpu::new(wakers))));
+    }
+    if args::is_set(m, "off-cpu") {
+        return Err(Error::failed(
+            "--off-cpu",
+            "the trace has no switches of threads",
+            "record it with 'trapline profile --off-cpu -o DIR'",
+        ));
+    }
+    let with_stacks: Vec<&Schema> = classes.iter().copied().filter(|c| has_stacks(c)).collect();
+    let (weight, unit) = Weight::parse(m, &with_stacks)?;
+    Ok(Profile::new(Gather::new(unit), weight, None))
+}
+
+/// Refuses a trace without stacks; `classes` are those of its events.
 pub fn has_selected_stacks(dir: &Path, classes: &[&Schema]) -> Result<()> {
-    if !classes.is_empty() {
+    if classes.iter().any(|c| has_stacks(c)) {
         return Ok(());
     }
     let todo = "record with 'trapline profile -o DIR', or with kstack or ustack";
@@ -108,12 +131,25 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
             )),
         }
     };
+    let off_cpu = m.get_flag("off-cpu");
     let texts: Vec<String> = match m.get_many::<String>("expr") {
+        Some(_) if off_cpu => {
+            return Err(Error::usage("--off-cpu", "given together with -e", "leave one of them out"));
+        }
         Some(all) => all.cloned().collect(),
+        None if off_cpu && !rights::is_root() => {
+            return Err(Error::failed(
+                "--off-cpu",
+                "it needs tracepoints of the scheduler, which are for root",
+                "run trapline as root",
+            ));
+        }
+        None if off_cpu => off_cpu::probes(m.get_flag("wakers")),
         None => vec![clock()?],
     };
     let mut requests = texts.iter().map(|text| Request::parse(text)).collect::<Result<Vec<_>>>()?;
-    for request in &mut requests {
+    let without = |r: &Request| off_cpu && !r.names.iter().all(|n| off_cpu::has_stacks(n));
+    for request in requests.iter_mut().filter(|r| !without(r)) {
         // As many frames as were asked for.
         let all = |asked: u8| if asked == 0 { FRAMES } else { asked };
         request.captures.ustack = all(request.captures.ustack);
@@ -121,7 +157,8 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
         if rights::is_root() {
             request.captures.kstack = all(request.captures.kstack);
         }
-        request.captures.comm = true;
+        // Its events have a field of that name.
+        request.captures.comm = !request.names.iter().any(|n| n == off_cpu::WAKING);
     }
     Ok(requests)
 }
@@ -129,7 +166,7 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
 /// The classes of the events that are counted.
 fn classes(plan: &Plan) -> Vec<&'static Schema> {
     let calls = plan.call_captures.iter().map(|c| c.schema);
-    plan.probes.iter().flat_map(|e| e.classes()).copied().chain(calls).filter(|s| has_stacks(s)).collect()
+    plan.probes.iter().flat_map(|e| e.classes()).copied().chain(calls).collect()
 }
 
 /// The heading of a graph: the command, or the processes.

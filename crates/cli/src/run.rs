@@ -107,7 +107,7 @@ impl Run {
         }
         let mut pump = Pump::new(source, selection, sinks.all);
         pump.watch_maps(maps, monitor.clone());
-        if plan.fd_names {
+        if plan.fd_names || sinks.mappings {
             pump.keep_descriptors();
         }
         if let Some(resolver) = resolver {

@@ -1,8 +1,6 @@
 //! The profile of a recorded trace.
 
-use super::gather::{Gather, has_stacks};
 use super::sink::{Profile, ProfileSink};
-use super::weight::Weight;
 use super::{Style, has_selected_stacks};
 use crate::show::Clocks;
 use clap::ArgMatches;
@@ -31,8 +29,7 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     };
     let classes = classes(&trace);
     has_selected_stacks(dir, &classes)?;
-    let (weight, unit) = Weight::parse(m, &classes)?;
-    let profile = Profile::new(Gather::new(unit), weight, None);
+    let profile = super::profile(m, &classes)?;
     let style = Style::of(m, String::new(), Clocks::now());
     let sink = ProfileSink::new(Rc::clone(&profile), Vec::new(), style, false);
     let source = Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None);
@@ -44,8 +41,8 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     Ok(profile)
 }
 
-/// The classes of its events that have stacks.
+/// The classes of its events.
 fn classes(trace: &Trace) -> Vec<&'static Schema> {
     let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
-    known.filter(|s| has_stacks(s)).collect()
+    known.collect()
 }

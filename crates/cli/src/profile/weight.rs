@@ -28,6 +28,11 @@ enum What {
 }
 
 impl Weight {
+    /// Each event weighs the same.
+    pub fn one() -> Weight {
+        Weight { what: What::One, places: HashMap::new(), nothing: 0 }
+    }
+
     /// What the command line asks for, of events of these classes; and the unit.
     ///
     /// # Errors

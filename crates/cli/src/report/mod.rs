@@ -428,7 +428,7 @@ fn profile_of(
     let selected = |s: &&'static Schema| {
         if s.class == Class::Probe { selection.is_selected(s) } else { selection.calls.contains(s) }
     };
-    let classes: Vec<&Schema> = known.filter(|s| profile::has_stacks(s)).filter(selected).collect();
+    let classes: Vec<&Schema> = known.filter(selected).collect();
     profile::has_selected_stacks(&trace.dir, &classes)?;
     let style = Style::of(m, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks);
     Ok(Some(profile::sinks(m, &classes, drawings, style, false)?))
