@@ -49,6 +49,7 @@ pub fn command() -> Command {
         .subcommand(profile())
         .subcommand(report())
         .subcommand(repair())
+        .subcommand(pack())
         .subcommand(session())
         .subcommand(
             Command::new("snapshot")
@@ -143,7 +144,7 @@ fn record() -> Command {
 
 fn profile() -> Command {
     let shared = |wanted: &'static [&'static str]| {
-        let all = selection_args().into_iter().chain(session_args());
+        let all = selection_args().into_iter().chain(format_args()).chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
     let dir_or_file =
@@ -161,7 +162,7 @@ fn profile() -> Command {
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
         .args(target_args())
-        .args(shared(&["where", "param"]))
+        .args(shared(&["where", "param", "symbols", "debuginfod"]))
         .args(shared(&["output", "quiet", "stats", "explain", "duration", "backend", "on-full", "buffer"]))
         .args(profile_args())
         .mut_arg("follow", |a| a.help("Follow children (the default)"))
@@ -182,6 +183,7 @@ fn profile() -> Command {
                 .arg(dir_or_file("A", "The profile before"))
                 .arg(dir_or_file("B", "The profile after"))
                 .arg(as_views("table [default], folded or flame (SVG), on stdout or in FILE"))
+                .args(shared(&["symbols", "debuginfod"]))
                 .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu"))),
         )
 }
@@ -284,6 +286,14 @@ fn report() -> Command {
             ),
         )
         .arg(long_flag("mappings", "Also show the files that processes mapped (json and record)"))
+        .mut_arg("by", |_| {
+            value(
+                "by",
+                "WHAT",
+                "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack; with a profile, what it adds up: \
+                 args.NAME, retval or dur",
+            )
+        })
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
@@ -303,6 +313,28 @@ fn repair() -> Command {
                 .value_parser(value_parser!(OsString))
                 .help("The trace"),
         )
+}
+
+fn pack() -> Command {
+    Command::new("pack")
+        .about("Put the names of the functions in your trace's stacks into the trace, for other machines and later times")
+        .after_help("It is written into DIR/.trapline/symbols: about 20 bytes for each distinct address. 'trapline report' reads it.")
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_hint(ValueHint::DirPath)
+                .value_parser(value_parser!(OsString))
+                .help("The trace"),
+        )
+        .arg(
+            value("symbols", "PATH", "Look for programs and debug information in this directory first")
+                .action(ArgAction::Append)
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(OsString)),
+        )
+        .arg(long_flag("debuginfod", "Ask the servers in DEBUGINFOD_URLS for debug information that is found nowhere else"))
+        .arg(count("quiet", 'q', "Do not report files that were not found"))
 }
 
 fn frames(name: &'static str, help: &'static str) -> Arg {
@@ -376,7 +408,22 @@ fn format_args() -> Vec<Arg> {
             .short('X')
             .value_parser(PossibleValuesParser::new(["abbrev", "raw", "verbose"])),
         flag("no-abbrev", 'v', "All fields of structs, all variables of environments"),
-        flag("stack-trace", 'k', "Stacks (not supported yet)"),
+        Arg::new("stack-trace")
+            .short('k')
+            .long("stack-trace")
+            .value_name("FORM")
+            .action(ArgAction::Append)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("symbol")
+            .value_parser(PossibleValuesParser::new(["symbol", "source", "fold"]))
+            .help("Stacks: a line for each frame below the event; -kk, -k=source: with source lines; -k=fold: on one line"),
+        long_flag("no-stacks", "Show no stacks, and do not look for their functions"),
+        value("symbols", "PATH", "Look for programs and debug information in this directory first")
+            .action(ArgAction::Append)
+            .value_hint(ValueHint::AnyPath)
+            .value_parser(value_parser!(OsString)),
+        long_flag("debuginfod", "Ask the servers in DEBUGINFOD_URLS for debug information that is found nowhere else"),
         long_flag("types", "Argument names and types"),
         value("columns", "N", "Column of the result [default: 40]").value_parser(value_parser!(u16)),
         flag("summary-only", 'c', "Count calls, errors and time, and show only the table"),
@@ -505,8 +552,14 @@ fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()>
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
-    let parts =
-        [("TRACE", trace()), ("RECORD", record()), ("PROFILE", profile()), ("REPORT", report()), ("REPAIR", repair())];
+    let parts = [
+        ("TRACE", trace()),
+        ("RECORD", record()),
+        ("PROFILE", profile()),
+        ("REPORT", report()),
+        ("REPAIR", repair()),
+        ("PACK", pack()),
+    ];
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))

@@ -7,6 +7,7 @@ mod doctor;
 mod filter;
 mod list;
 mod output;
+mod pack;
 mod preface;
 mod profile;
 mod record;
@@ -16,6 +17,7 @@ mod run;
 mod session;
 mod show;
 mod snapshot;
+mod stacks;
 mod stats;
 mod strace_flags;
 mod target;
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Some(("profile", m)) => profile::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
+        Some(("pack", m)) => pack::run(m),
         Some(("snapshot", m)) => snapshot::run(m),
         Some(("session", m)) => session::run(m),
         Some(("list", m)) => list::run(m),

@@ -76,7 +76,7 @@ pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style:
         false => vec![Box::new(ProfileSink::new(profile, drawings, style, live))],
     };
     let told = (!all.is_empty()).then(|| Box::new(move || told.borrow().told()) as show::Told);
-    Ok(Sinks { mappings: !all.is_empty(), all, places, told })
+    Ok(Sinks { all, places, told })
 }
 
 /// An empty profile of events of these classes.

@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::run::{Named, Run};
-use crate::{args, captures, combinations, filter, show, target};
+use crate::{args, captures, combinations, filter, show, stacks, target};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
 use engine::call_enabling::CallEnabling;
@@ -11,9 +11,8 @@ use engine::enabling::{self, Request};
 use engine::pipeline::filter::Expression;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::pipeline::selection::Selection;
-use engine::plan::{Backend, Plan};
+use engine::plan::Plan;
 use engine::returns::replaces_returns;
-use engine::rights;
 use engine::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,8 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut calls = calls_of(&requests);
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
     let (selection, raw) = show::filter_of(m, calls)?;
-    let Planned { mut plan, why, selection } = plan(m, &requests, captures::captures(m)?, selection)?;
+    let captures = stacks::with_calls(m, captures::captures(m)?);
+    let Planned { mut plan, why, selection } = plan(m, &requests, captures, selection)?;
     only_of_recordings(m, &plan)?;
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(m, &mut plan)?;
@@ -94,7 +94,7 @@ pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection:
         let todo = "name a probe or a call; -e none records only signals and exits";
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
     }
-    only_in_kernel(m, &mut plan, &mut why)?;
+    target::only_in_kernel(m, &mut plan, &mut why)?;
     plan.limits.text =
         plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
     plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
@@ -144,33 +144,6 @@ fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
     if m.get_flag("force") && !m.contains_id("output") && !plan.probes.iter().any(|e| replaces_returns(e)) {
         return Err(Error::usage("--force", "there is no trace to replace", "name one: -o DIR"));
     }
-    Ok(())
-}
-
-/// Selects the kernel backend where only that can do what is asked.
-fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<()> {
-    let what = match (plan.probes.first(), plan.call_captures.first()) {
-        _ if plan.backend == Backend::Kernel => return Ok(()),
-        (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
-        (None, Some(c)) => (c.schema.name.to_string(), "only the kernel backend captures stacks and names of threads"),
-        (None, None) => return Ok(()),
-    };
-    let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));
-    let option = |name: &str, value: &str| m.get_one::<String>(name).is_some_and(|v| v == value);
-    if option("backend", "ptrace") {
-        return refuse("leave out --backend ptrace".into());
-    }
-    if option("on-full", "block") {
-        return refuse("leave out --on-full block: events that do not fit are dropped and counted".into());
-    }
-    if let Err(why) = rights::kernel_backend_is_usable() {
-        return refuse(why);
-    }
-    (plan.backend, plan.on_full) = (Backend::Kernel, Backend::Kernel.on_full());
-    if !m.contains_id("buffer") {
-        plan.buffer = Backend::Kernel.buffer();
-    }
-    *why = format!("auto: {}", what.1);
     Ok(())
 }
 

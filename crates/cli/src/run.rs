@@ -8,7 +8,7 @@ mod set;
 use crate::complain;
 use crate::show::{Sinks, Told};
 use crate::stats::Stats;
-use crate::{filter, preface, target};
+use crate::{filter, preface, stacks, target};
 use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
@@ -17,7 +17,7 @@ use engine::pipeline::filter::{EventFilter, Filtered, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::Pump;
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
-use engine::pipeline::resolver::{Origin, Places, Resolver};
+use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
 use engine::probe_diagnostics::{self, Reach};
@@ -31,6 +31,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use sys::ptrace::Change;
 use sys::{signal, time};
+use views::options::Stacks;
 
 /// A session under way.
 pub struct Run {
@@ -83,17 +84,17 @@ impl Run {
             sinks.all.iter_mut().for_each(|s| s.expect_several());
         }
         let monitor = keep.as_ref().map(Recorder::monitor);
-        let maps = if (monitor.is_some() || sinks.mappings) && plan.has_addresses() {
-            maps_of(&plan.target)
-        } else {
-            Maps::new()
-        };
+        let classes = plan.probes.iter().flat_map(|e| e.classes()).copied();
+        let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
+        let shown = has_stacks && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
+        // While there are all rights.
+        let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(m)?)) } else { None };
+        let maps =
+            if (monitor.is_some() || shown) && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
         // From before the start: the command may send or receive signals before trapline returns from starting it, and
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
-        // While there are all rights.
-        let resolver = sinks.mappings.then(|| Resolver::new(Origin::Live, Places::default()));
         let mut source = backend::start(&plan, keep, !sinks.all.is_empty())?;
         let attached = source.take_attached();
         if m.contains_id("explain") {
@@ -107,7 +108,7 @@ impl Run {
         }
         let mut pump = Pump::new(source, selection, sinks.all);
         pump.watch_maps(maps, monitor.clone());
-        if plan.fd_names || sinks.mappings {
+        if plan.fd_names || sinks.told.is_some() {
             pump.keep_descriptors();
         }
         if let Some(resolver) = resolver {
@@ -240,9 +241,7 @@ impl Run {
         if let Some(told) = &self.told {
             stats.add_told(told());
         }
-        if m.get_count("quiet") == 0 {
-            self.tell_unresolved();
-        }
+        stacks::tell(m, &self.pump.resolver().map(|r| r.troubles()).unwrap_or_default());
         self.tell(m, &stats, &report, why.as_deref());
         self.farewell(&stats);
         self.status(&report)
@@ -321,16 +320,6 @@ impl Run {
             if self.plan.measure {
                 stats.cost_lines().iter().for_each(|line| complain(line));
             }
-        }
-    }
-
-    /// A line for each file whose functions could not be named, but not for dozens of them.
-    fn tell_unresolved(&mut self) {
-        const MOST: usize = 4;
-        let lines = self.pump.resolver().map(|r| r.troubles()).unwrap_or_default();
-        lines.iter().take(MOST).for_each(|line| complain(line));
-        if lines.len() > MOST {
-            complain(&format!("the functions of {} more files could not be named", lines.len() - MOST));
         }
     }
 

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use sys::time;
 use views::View;
-use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
+use views::options::{FdNames, HexStrings, Options, Prefix, Stacks, Stamp, Xlat};
 use views::reorder::Reorder;
 
 /// Views and where they write to.
@@ -24,8 +24,6 @@ pub struct Sinks {
     pub all: Vec<Box<dyn Sink>>,
     /// The descriptors that they write to.
     pub places: Vec<i32>,
-    /// They need to know what is mapped.
-    pub mappings: bool,
     /// What they have to say at the end: for the last line, and for `--stats`.
     pub told: Option<Told>,
 }
@@ -37,7 +35,7 @@ impl From<Views> for Sinks {
     fn from(views: Views) -> Sinks {
         let places = views.iter().flat_map(|(_, out)| out.descriptors()).collect();
         let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
-        Sinks { all: views.into_iter().map(sink).collect(), places, mappings: false, told: None }
+        Sinks { all: views.into_iter().map(sink).collect(), places, told: None }
     }
 }
 
@@ -230,7 +228,7 @@ pub fn lines_of(kind: &str, opts: Options) -> Result<Box<dyn View + Send>> {
     Ok(match kind {
         "text" => Box::new(views::text::Text::new(opts)),
         "json" => Box::new(views::json::Json::new(opts)),
-        "record" => Box::new(views::record::Record::new()),
+        "record" => Box::new(views::record::Record::new().stacks(opts.stacks != Stacks::Fields)),
         other => return Err(Error::usage(format!("--as {other}"), "no such view", "text, json or record")),
     })
 }
@@ -299,6 +297,7 @@ pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) 
         utc_offset: clocks.utc_offset,
         raw,
         string: clocks.string,
+        stacks: crate::stacks::form(m)?,
     })
 }
 

@@ -6,6 +6,7 @@ use engine::capture::Limits;
 use engine::command::{self, Variable};
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, OnFull, Plan};
+use engine::rights;
 use engine::target::Target;
 use engine::{Error, Result};
 use std::ffi::OsString;
@@ -63,6 +64,33 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         filter: selection.expression.clone(),
     };
     Ok((plan, why))
+}
+
+/// Selects the kernel backend where only that can do what is asked.
+pub fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<()> {
+    let what = match (plan.probes.first(), plan.call_captures.first()) {
+        _ if plan.backend == Backend::Kernel => return Ok(()),
+        (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
+        (None, Some(c)) => (c.schema.name.to_string(), "only the kernel backend captures stacks and names of threads"),
+        (None, None) => return Ok(()),
+    };
+    let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));
+    let option = |name: &str, value: &str| m.get_one::<String>(name).is_some_and(|v| v == value);
+    if option("backend", "ptrace") {
+        return refuse("leave out --backend ptrace".into());
+    }
+    if option("on-full", "block") {
+        return refuse("leave out --on-full block: events that do not fit are dropped and counted".into());
+    }
+    if let Err(why) = rights::kernel_backend_is_usable() {
+        return refuse(why);
+    }
+    (plan.backend, plan.on_full) = (Backend::Kernel, Backend::Kernel.on_full());
+    if !m.contains_id("buffer") {
+        plan.buffer = Backend::Kernel.buffer();
+    }
+    *why = format!("auto: {}", what.1);
+    Ok(())
 }
 
 /// A time above zero, as ns.

@@ -2,19 +2,20 @@
 
 use crate::output::Output;
 use crate::run::Run;
-use crate::{combinations, filter, show, target};
+use crate::{combinations, filter, show, stacks, target};
 use clap::ArgMatches;
-use engine::{Error, Result};
+use engine::captures::Captures;
+use engine::{Result, enabling};
 use std::ffi::OsString;
 
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    if m.get_flag("stack-trace") {
-        return Err(Error::usage("-k", "stacks are not shown yet", "leave it out"));
-    }
     let (mut selection, raw) = show::filter(m)?;
     filter::apply(m, &mut selection, &[])?;
-    let (plan, why) = target::plan(m, target::target(m)?, &selection)?;
+    let (mut plan, mut why) = target::plan(m, target::target(m)?, &selection)?;
+    let captures = stacks::with_calls(m, Captures::default());
+    plan.call_captures = enabling::call_captures(&[], captures, &selection.calls)?;
+    target::only_in_kernel(m, &mut plan, &mut why)?;
     combinations::say_without_effect(m, true);
     combinations::say_without_file(m);
     let output = m.get_one::<OsString>("output");

@@ -19,6 +19,7 @@ pub mod labels;
 pub mod model;
 pub mod native;
 pub mod packet;
+pub mod packs;
 pub mod print;
 pub mod repair;
 pub mod replace;

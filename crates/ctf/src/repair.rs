@@ -1,10 +1,12 @@
 //! Removes what a killed recording, a crash of the machine or a truncated copy has left after the last whole packet of a
-//! stream, for readers that refuse a file with a truncated packet. Nothing else changes a trace that has been written.
+//! stream, for readers that refuse a file with a truncated packet. Nothing but this and [`crate::packs`] changes a trace that has been
+//! written.
 //!
 //! Only regular files that belong to the caller and begin like the streams of this trace are truncated. Nothing else is
 //! changed: what was lost is reported as missing after a repair too.
 
 use crate::folder::{Folder, reason};
+use crate::format::Format;
 use crate::native::{Damages, Data, Truncated};
 use crate::{generic, trace};
 use std::ffi::OsStr;
@@ -31,6 +33,17 @@ const TRIES: u32 = 20;
 /// # Errors
 /// A message: `dir` is not a trace, belongs to another user, is still being recorded, or could not be read or truncated.
 pub fn repair(dir: &Path, owner: u32) -> Result<Repaired, String> {
+    let (folder, uuid, format, _lock) = to_change(dir, owner)?;
+    let data = Data::open(&folder, &uuid, format).map_err(|e| e.to_string())?;
+    for truncated in &data.truncated {
+        let name = truncated.path.file_name().unwrap_or_default();
+        cut(&folder, name, truncated, owner).map_err(|e| format!("{}: {}", name.to_string_lossy(), reason(&e)))?;
+    }
+    Ok(Repaired { damage: data.damage(), cuts: data.truncated })
+}
+
+/// Opens a trace that is to be changed, and locks out all other writers as long as what is returned lives.
+pub(crate) fn to_change(dir: &Path, owner: u32) -> Result<(Folder, [u8; 16], Format, Option<File>), String> {
     let folder = Folder::open_itself(dir).and_then(Folder::writable).map_err(|e| reason(&e))?;
     folder.check_owner(owner).map_err(|e| reason(&e))?;
     if folder.metadata("metadata").is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
@@ -41,13 +54,8 @@ pub fn repair(dir: &Path, owner: u32) -> Result<Repaired, String> {
     let (Some(uuid), Some(format)) = (metadata.uuid, format) else {
         return Err("not a trace of trapline".into());
     };
-    let _lock = lock(&folder)?;
-    let data = Data::open(&folder, &uuid, format).map_err(|e| e.to_string())?;
-    for truncated in &data.truncated {
-        let name = truncated.path.file_name().unwrap_or_default();
-        cut(&folder, name, truncated, owner).map_err(|e| format!("{}: {}", name.to_string_lossy(), reason(&e)))?;
-    }
-    Ok(Repaired { damage: data.damage(), cuts: data.truncated })
+    let lock = lock(&folder)?;
+    Ok((folder, uuid, format, lock))
 }
 
 /// Locks out all other writers; a copy without the recorder's own directory has no lock, and no writer.

@@ -5,7 +5,8 @@
 
 use crate::folder::{Folder, reason};
 use crate::packet::{SIGN, sign};
-use crate::store::OWN;
+use crate::packs::is_pack;
+use crate::store::{OWN, PACKS};
 use crate::{generic, trace};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -36,6 +37,8 @@ struct Contents {
     files: Vec<OsString>,
     /// Of the recorder's own directory.
     own: Option<Vec<OsString>>,
+    /// Of the directory of packs in that.
+    packs: Option<Vec<OsString>>,
     snapshots: Vec<(OsString, Contents)>,
 }
 
@@ -52,7 +55,18 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
         let meta = folder.metadata(&name).map_err(words)?;
         if name == OWN && meta.is_dir() {
             let inner = folder.inner(&name).map_err(words)?;
-            let names = inner.names().map_err(words)?;
+            let mut names = inner.names().map_err(words)?;
+            if let Some(at) = names.iter().position(|n| n == PACKS) {
+                names.remove(at);
+                let packs = inner.inner(PACKS).map_err(words)?;
+                let all = packs.names().map_err(words)?;
+                let is_pack =
+                    |n: &OsString| n.to_str().is_some_and(is_pack) && packs.metadata(n).is_ok_and(|m| m.is_file());
+                if let Some(other) = all.iter().find(|n| !is_pack(n)) {
+                    return Err(alone(&Path::new(OWN).join(PACKS).join(other).into_os_string()));
+                }
+                found.packs = Some(all);
+            }
             let plain = |n: &&OsString| inner.metadata(n).is_ok_and(|m| m.is_file());
             if let Some(other) = names.iter().find(|n| !OWN_FILES.iter().any(|k| *n == k) || !plain(n)) {
                 return Err(alone(&Path::new(OWN).join(other).into_os_string()));
@@ -105,6 +119,11 @@ fn remove(folder: &Folder, found: &Contents) -> io::Result<()> {
     streams.into_iter().chain(metadata).try_for_each(|name| folder.remove(name))?;
     if let Some(names) = &found.own {
         let own = folder.inner(OWN)?;
+        if let Some(packs) = &found.packs {
+            let place = own.inner(PACKS)?;
+            packs.iter().try_for_each(|name| place.remove(name))?;
+            own.remove_inner(PACKS)?;
+        }
         names.iter().try_for_each(|name| own.remove(name))?;
         folder.remove_inner(OWN)?;
     }

@@ -7,6 +7,7 @@ mod process;
 mod sink;
 pub(crate) mod write;
 
+use crate::options::Stacks;
 use crate::{Options, View};
 use events::layout::{CAP_32BIT, CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::names::Names;
@@ -86,7 +87,15 @@ fn call(ev: &Event<'_>, v: &mut Values<'_>) {
     span(ev, v);
     arguments(ev, Phase::Both, v);
     result(ev, v);
+    stacks(ev, v);
     v.out.push(b'}');
+}
+
+/// `kstack` and `ustack`, with names.
+fn stacks(ev: &Event<'_>, v: &mut Values<'_>) {
+    if v.opts.stacks != Stacks::Fields {
+        crate::stack::members(ev, v.names, v.out);
+    }
 }
 
 /// When and where a span began and ended.
@@ -155,6 +164,9 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     let first = if ev.schema.name == RAW { 2 } else { 0 };
     for i in first..n {
         let Some((ty, _)) = ev.schema.resolve(i, &values[..n]) else { continue };
+        if matches!(ty, Type::Int(Int { fmt: Fmt::Stack, .. })) {
+            continue;
+        }
         write::key(v.out, ev.schema.args[i].name);
         if v.opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
             write::hex(v.out, values[i]);

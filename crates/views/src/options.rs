@@ -64,6 +64,20 @@ pub enum Prefix {
     Never,
 }
 
+/// Stacks (`-k`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Stacks {
+    /// As the event has them: addresses among the other fields, or nothing where it has only the id of a stack.
+    #[default]
+    Fields,
+    /// A line for each frame below the event's.
+    Lines,
+    /// With source files.
+    Sources,
+    /// All frames on one line below the event's.
+    Fold,
+}
+
 /// Everything together.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -99,6 +113,8 @@ pub struct Options {
     pub raw: Vec<bool>,
     /// Bytes shown of a string, where more of it may have been captured than is to be shown.
     pub string: Option<usize>,
+    /// Stacks.
+    pub stacks: Stacks,
 }
 
 impl Default for Options {
@@ -120,6 +136,7 @@ impl Default for Options {
             utc_offset: 0,
             raw: Vec::new(),
             string: None,
+            stacks: Stacks::Fields,
         }
     }
 }

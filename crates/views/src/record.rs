@@ -6,6 +6,7 @@
 //! X START END DURATION CPU PID TID NAME RESULT ERRNO        its exit: times in ns, the raw result in decimal
 //! D ARGUMENT OFFSET  16 bytes  |ASCII|                      what was read at exit, and of an error its text
 //! P TIME PID TID EVENT NAME=VALUE …                         anything else
+//! S FIELD MODULE(FUNCTION+OFFSET) [ADDRESS]                 a frame of its stack, innermost first
 //! ```
 //!
 //! Invariant: every line is printable ASCII without a control character; fields are separated by one space, and a field that
@@ -26,6 +27,8 @@ use events::{Event, Tail};
 pub struct Record {
     /// The label of the lines being dumped; a buffer that is used again.
     label: Vec<u8>,
+    /// Stacks are shown with names.
+    stacks: bool,
 }
 
 impl Record {
@@ -33,10 +36,25 @@ impl Record {
     pub fn new() -> Record {
         Record::default()
     }
+
+    /// With names of the functions in stacks.
+    pub fn stacks(mut self, named: bool) -> Record {
+        self.stacks = named;
+        self
+    }
 }
 
 impl View for Record {
-    fn event(&mut self, ev: &Event<'_>, _: &dyn Names, out: &mut Vec<u8>) {
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        self.lines(ev, out);
+        if self.stacks {
+            crate::stack::records(ev, names, out);
+        }
+    }
+}
+
+impl Record {
+    fn lines(&mut self, ev: &Event<'_>, out: &mut Vec<u8>) {
         if !ev.is_syscall() {
             return process(ev, out);
         }
@@ -50,9 +68,7 @@ impl View for Record {
             dump::lines(&self.label, text.as_bytes(), out);
         }
     }
-}
 
-impl Record {
     /// What was read from memory at entry, or at exit.
     fn tails(&mut self, ev: &Event<'_>, at_exit: bool, out: &mut Vec<u8>) {
         let values = ev.args();

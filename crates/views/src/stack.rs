@@ -11,11 +11,14 @@
 //! offset.
 
 pub mod counts;
+mod event;
+pub mod table;
 
 use crate::escape;
 use crate::json::write as w;
 use crate::profile::{Frame, name};
 use crate::text::number::{dec, hex};
+pub use event::{below, members, records};
 
 /// A frame and its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +38,14 @@ pub fn text(stack: &[Place<'_>], sources: bool, out: &mut Vec<u8>) {
 
 /// Appends the line of a frame.
 pub fn line(p: &Place<'_>, sources: bool, out: &mut Vec<u8>) {
-    let f = &p.frame;
     out.extend_from_slice(b" > ");
+    place(p, sources, out);
+    out.push(b'\n');
+}
+
+/// Appends what the line of a frame says.
+fn place(p: &Place<'_>, sources: bool, out: &mut Vec<u8>) {
+    let f = &p.frame;
     let module = if f.module.is_empty() { if f.kernel { "[kernel]" } else { "[unknown]" } } else { f.module };
     escape::name_in_brackets(module.as_bytes(), out);
     out.push(b'(');
@@ -64,7 +73,6 @@ pub fn line(p: &Place<'_>, sources: bool, out: &mut Vec<u8>) {
             out.extend_from_slice(word.as_bytes());
         }
     }
-    out.push(b'\n');
 }
 
 fn address(a: u64, out: &mut Vec<u8>) {
@@ -78,43 +86,50 @@ pub fn fold(stack: &[Place<'_>], out: &mut Vec<u8>) {
         if i > 0 {
             out.push(b';');
         }
-        out.extend_from_slice(name::without_separator(&name::function(&p.frame)).as_bytes());
-        out.extend_from_slice(name::mark(&p.frame).as_bytes());
+        folded(p, out);
     }
+}
+
+fn folded(p: &Place<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(name::without_separator(&name::function(&p.frame)).as_bytes());
+    out.extend_from_slice(name::mark(&p.frame).as_bytes());
 }
 
 /// Appends a stack as an array of objects, innermost first; docs/JSON.md describes the members.
 pub fn json(stack: &[Place<'_>], out: &mut Vec<u8>) {
     out.push(b'[');
-    for p in stack {
-        w::comma(out);
-        out.push(b'{');
-        let f = &p.frame;
-        for (key, value) in [("function", f.function), ("module", f.module), ("file", f.file)] {
-            if !value.is_empty() {
-                member(key, out);
-                w::string(out, value);
-            }
-        }
-        if f.line > 0 {
-            member("line", out);
-            w::number(out, f.line);
-        }
-        for (key, value) in [("offset", p.offset), ("address", p.address)] {
-            if let Some(value) = value {
-                member(key, out);
-                w::hex(out, value);
-            }
-        }
-        for (key, set) in [("inlined", f.inlined), ("guessed", f.guessed), ("kernel", f.kernel)] {
-            if set {
-                member(key, out);
-                w::boolean(out, true);
-            }
-        }
-        out.push(b'}');
-    }
+    stack.iter().for_each(|p| object(p, out));
     out.push(b']');
+}
+
+/// Appends a frame as an object.
+fn object(p: &Place<'_>, out: &mut Vec<u8>) {
+    w::comma(out);
+    out.push(b'{');
+    let f = &p.frame;
+    for (key, value) in [("function", f.function), ("module", f.module), ("file", f.file)] {
+        if !value.is_empty() {
+            member(key, out);
+            w::string(out, value);
+        }
+    }
+    if f.line > 0 {
+        member("line", out);
+        w::number(out, f.line);
+    }
+    for (key, value) in [("offset", p.offset), ("address", p.address)] {
+        if let Some(value) = value {
+            member(key, out);
+            w::hex(out, value);
+        }
+    }
+    for (key, set) in [("inlined", f.inlined), ("guessed", f.guessed), ("kernel", f.kernel)] {
+        if set {
+            member(key, out);
+            w::boolean(out, true);
+        }
+    }
+    out.push(b'}');
 }
 
 fn member(key: &str, out: &mut Vec<u8>) {

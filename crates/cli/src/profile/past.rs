@@ -3,11 +3,12 @@
 use super::sink::{Profile, ProfileSink};
 use super::{Style, has_selected_stacks};
 use crate::show::Clocks;
+use crate::stacks;
 use clap::ArgMatches;
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::pipeline::pump::Pump;
-use engine::pipeline::resolver::{Origin, Places, Resolver};
+use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::{Error, Result};
@@ -35,7 +36,7 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     let source = Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None);
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);
     pump.keep_descriptors();
-    pump.resolve_stacks(Resolver::new(Origin::of_trace(dir, &trace.metadata), Places::default()));
+    pump.resolve_stacks(Resolver::new(Origin::of_trace(dir, &trace.metadata), stacks::places(m)?));
     while !pump.turn().ended {}
     pump.end_sinks();
     Ok(profile)

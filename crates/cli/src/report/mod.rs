@@ -12,6 +12,7 @@ use crate::output::Output;
 use crate::profile::{self, Drawing, Style};
 use crate::run::interrupts::Interrupts;
 use crate::show::{self, Clocks, Sinks, Views};
+use crate::stacks;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
@@ -22,7 +23,7 @@ use engine::enabling;
 use engine::pipeline::filter::{EventFilter, Expression};
 use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump};
-use engine::pipeline::resolver::{Origin, Places, Resolver};
+use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::select::Calls;
@@ -36,6 +37,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use views::View;
+use views::options::Stacks;
 use window::Window;
 
 /// Runs the command.
@@ -132,7 +134,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
                 return Err(Error::usage(format!("--as {kind}"), "does not follow a recording", todo));
             }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
-            kind => match tables::latency(m, kind, &output)? {
+            kind => match tables::latency(m, kind, &output)?.or(tables::by_stack(m, kind)?) {
                 Some(table) => table,
                 None => show::views(m, &output, raw.clone(), Some(kind), clocks)?,
             },
@@ -140,7 +142,8 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         views.push((shown, output));
     }
     let profile = profile_of(m, trace, &selection, drawings, clocks)?;
-    let names = needs_names(m, &selection) || profile.is_some();
+    let resolver = resolver(m, trace, &selection, &wanted)?;
+    let names = needs_names(m, &selection) || resolver.is_some();
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
@@ -165,7 +168,6 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         last => {
             views.extend(last);
             let interrupts = follow.then(|| Interrupts::watch(false));
-            let resolver = profile.is_some().then(|| Origin::of_trace(&trace.dir, &trace.metadata));
             let mut sinks = Sinks::from(views);
             if let Some(profile) = profile {
                 sinks.all.extend(profile.all);
@@ -175,6 +177,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         }
     };
     progress.done();
+    stacks::tell(m, &shown.unresolved);
     let read = shown.all.then(|| progress.events());
     // Names need what was before the window.
     let all = window.to == u64::MAX && (names || window.from == 0);
@@ -209,14 +212,30 @@ struct Outcome {
     written: bool,
     /// Why something could not be.
     trouble: Option<Error>,
+    /// Files of which no names are known, and why.
+    unresolved: Vec<String>,
 }
 
-/// Shows the events one after the other, with names of descriptors and processes where `names` are wanted.
+/// What names functions, if stacks are shown.
+fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[String]) -> Result<Option<Resolver>> {
+    let form = stacks::form(m)?;
+    let kind = |v: &String| !v.starts_with("stats");
+    let shown = m.contains_id("by") || form != Stacks::Fields && !m.contains_id("latency") && views.iter().any(kind);
+    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    let selected = known
+        .filter(|s| if s.class == Class::Syscall { selection.calls.contains(s) } else { selection.is_selected(s) });
+    if !shown || !stacks::have_any(selected) {
+        return Ok(None);
+    }
+    Ok(Some(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?)))
+}
+
+/// Shows the events one after the other, with names of descriptors and processes where `names` are wanted, and of functions.
 fn in_order(
     m: &ArgMatches,
     source: Source<'_>,
     selection: Selection,
-    (names, resolver): (bool, Option<Origin>),
+    (names, resolver): (bool, Option<Resolver>),
     sinks: Sinks,
     progress: &Progress,
     mut interrupts: Option<Interrupts>,
@@ -226,8 +245,8 @@ fn in_order(
     if names {
         pump.keep_descriptors();
     }
-    if let Some(origin) = resolver {
-        pump.resolve_stacks(Resolver::new(origin, Places::default()));
+    if let Some(resolver) = resolver {
+        pump.resolve_stacks(resolver);
     }
     let mut all = false;
     while !all && !pump.is_unread() {
@@ -239,11 +258,11 @@ fn in_order(
     }
     pump.end_sinks();
     if m.get_count("quiet") == 0 {
-        let lines = pump.resolver().map(|r| r.troubles()).unwrap_or_default();
-        lines.iter().for_each(|line| complain(line));
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
     }
-    let outcome = Outcome { all, written: pump.has_written(), trouble: pump.take_failures().into_iter().next() };
+    let trouble = pump.take_failures().into_iter().next();
+    let unresolved = pump.resolver().map(|r| r.troubles()).unwrap_or_default();
+    let outcome = Outcome { all, written: pump.has_written(), trouble, unresolved };
     (outcome, pump.selection)
 }
 
@@ -274,7 +293,7 @@ fn in_parallel(
         if output.failed() { Flow::Stop } else { Flow::Continue }
     });
     output.close();
-    Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble() })
+    Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble(), unresolved: Vec::new() })
 }
 
 /// What is to be shown, and the calls that are shown raw.
@@ -399,7 +418,7 @@ fn needs_names(m: &ArgMatches, selection: &Selection) -> bool {
 
 /// Options of profiles.
 const OF_PROFILES: &[(&str, &str)] = &[
-    ("--by", "by"),
+    ("--unit", "unit"),
     ("--off-cpu", "off-cpu"),
     ("--group", "group"),
     ("--rows", "rows"),

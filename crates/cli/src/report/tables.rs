@@ -12,6 +12,7 @@ use events::names::Names;
 use std::collections::{BTreeMap, HashMap};
 use views::View;
 use views::latency::{By, Column, Latency, Order};
+use views::stack::table::StackTable;
 use views::trace_stats::{self, TraceStats};
 
 /// A table as one object of JSON at the end.
@@ -60,6 +61,20 @@ pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Sho
     } else {
         Shown::table(Box::new(view))
     }))
+}
+
+/// `--by stack`: the table, where it is asked for.
+pub fn by_stack(m: &ArgMatches, kind: &str) -> Result<Option<Shown>> {
+    let Some(by) = m.get_one::<String>("by") else { return Ok(None) };
+    if kind != "text" {
+        return Err(Error::usage(format!("--by --as {kind}"), "not available for a table of stacks", "text"));
+    }
+    let field = match by.split_once('=') {
+        None if by == "stack" => None,
+        Some(("stack", field)) if events::stacks::FIELDS.contains(&field) => Some(field),
+        _ => return Err(Error::usage(format!("--by {by}"), "no such table", "stack, stack=ustack or stack=kstack")),
+    };
+    Ok(Some(Shown::table(Box::new(StackTable::new(field)))))
 }
 
 /// `--as stats`, `--as stats-json`; `whole`: all events will be counted.

@@ -41,6 +41,7 @@ mod session_access;
 mod session_set;
 mod sessions;
 mod signals;
+mod stacks;
 mod terminal;
 mod trace;
 mod tracefs;

@@ -23,8 +23,8 @@ fn traces_of_the_first_format_are_shown_as_ever() {
     for name in TRACES {
         let before = contents(&path(name));
         for (view, options) in [
-            ("text", &["-ttt", "-T", "-yy", "-v"][..]),
-            ("json", &["--as", "json", "--mappings"]),
+            ("text", &["-ttt", "-T", "-yy", "-v", "--no-stacks"][..]),
+            ("json", &["--as", "json", "--mappings", "--no-stacks"]),
             ("stats", &["--as", "stats"]),
         ] {
             let out = report(User::Me, &path(name), options);

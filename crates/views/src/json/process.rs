@@ -1,7 +1,7 @@
 //! Events that are not calls, each with a type of its own.
 
 use super::sink::Values;
-use super::{arguments, call_name, head, int, moment, result, span, start, who, write};
+use super::{arguments, call_name, head, int, moment, result, span, stacks, start, who, write};
 use crate::names as constants;
 use events::generated::flags;
 use events::walk::{Phase, Sink};
@@ -42,6 +42,7 @@ pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
     if ev.is_span() {
         result(ev, v);
     }
+    stacks(ev, v);
     v.out.push(b'}');
 }
 

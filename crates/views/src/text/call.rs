@@ -3,7 +3,7 @@
 use super::number::{hex, padded};
 use super::sink::TextSink;
 use super::{Colour, coloured, quirks, result, types};
-use crate::options::Options;
+use crate::options::{Options, Stacks};
 use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;
 use events::walk::{self, Phase};
@@ -36,11 +36,9 @@ pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
     coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
     out.push(b'(');
     let mut sink = TextSink::new(out, opts, names, ev.pid());
-    for i in 0..ev.schema.args.len() {
-        if i > 0 {
-            sink.raw(", ");
-        }
-        named(ev, i, &mut sink);
+    let mut any = false;
+    for i in (0..ev.schema.args.len()).filter(|i| is_field(ev, *i, opts)) {
+        captured(ev, i, &mut any, &mut sink);
     }
     out.push(b')');
     if ev.is_span() {
@@ -117,9 +115,15 @@ fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
             argument(ev, i, quirks::phase(ev), &mut any, sink, opts);
         }
     }
-    for i in own..ev.schema.args.len() {
+    for i in (own..ev.schema.args.len()).filter(|i| is_field(ev, *i, opts)) {
         captured(ev, i, &mut any, sink);
     }
+}
+
+/// Whether a field is shown among the others: a stack has lines of its own, and its id says nothing.
+fn is_field(ev: &Event<'_>, i: usize, opts: &Options) -> bool {
+    let arg = &ev.schema.args[i];
+    !events::stacks::is_stack(arg) || opts.stacks == Stacks::Fields && !matches!(arg.ty, events::Type::Int(_))
 }
 
 /// What was captured in addition to the arguments, by its name.

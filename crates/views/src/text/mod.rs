@@ -18,7 +18,7 @@ mod sink;
 mod types;
 
 use crate::options::{Options, Prefix, Stamp};
-use crate::{View, escape};
+use crate::{View, escape, stack};
 use events::Event;
 use events::names::Names;
 use number::{dec, padded};
@@ -176,14 +176,14 @@ impl View for Text {
             call::complete(ev, names, &self.opts, line, out);
             self.duration(ev, out);
             out.push(b'\n');
-            return;
+            return stack::below(ev, names, self.opts.stacks, out);
         }
         if ev.schema.class == events::Class::Probe {
             self.prefix(ev, names, out);
             call::probe(ev, names, &self.opts, out);
             self.duration(ev, out);
             out.push(b'\n');
-            return;
+            return stack::below(ev, names, self.opts.stacks, out);
         }
         match ev.schema.name {
             "fork" => self.several = true,

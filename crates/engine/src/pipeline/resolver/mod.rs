@@ -17,6 +17,7 @@ mod packs;
 mod processes;
 
 use super::maps::Maps;
+use crate::error::{Error, Result};
 use events::Event;
 use events::generated::P_MAP;
 use events::names::{EXACT, Frame, GUESSED, Stack};
@@ -45,6 +46,23 @@ pub struct Places {
     pub symbols: Vec<PathBuf>,
     /// Servers of debug information (`--debuginfod`), which come last.
     pub debuginfod: Option<Debuginfod>,
+}
+
+impl Places {
+    /// These, and, where `debuginfod`, the servers in `DEBUGINFOD_URLS`.
+    ///
+    /// # Errors
+    /// No server is named, or the program that asks them is missing.
+    pub fn of(symbols: Vec<PathBuf>, debuginfod: bool) -> Result<Places> {
+        if !debuginfod {
+            return Ok(Places { symbols, debuginfod: None });
+        }
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        match Debuginfod::new(&variable("DEBUGINFOD_URLS"), &variable("PATH")) {
+            Ok(servers) => Ok(Places { symbols, debuginfod: Some(servers) }),
+            Err(e) => Err(Error::failed("--debuginfod", e.to_string(), "or leave it out")),
+        }
+    }
 }
 
 /// Where the events come from.

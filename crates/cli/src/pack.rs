@@ -1,0 +1,73 @@
+//! `trapline pack`: puts the names of the functions in a trace's stacks into the trace, for other machines and later times.
+
+use crate::stacks;
+use clap::ArgMatches;
+use ctf::trace::{Found, Trace};
+use engine::backend::recorded::Recorded;
+use engine::pipeline::pump::{Flow, Pump, Sink};
+use engine::pipeline::resolver::{Origin, Resolver};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::source::Source;
+use engine::pipeline::world::World;
+use engine::{Error, Result};
+use events::Event;
+use events::names::Names;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Runs the command.
+pub fn run(m: &ArgMatches) -> Result<u8> {
+    let dir = m.get_one::<OsString>("dir").map(PathBuf::from).unwrap_or_default();
+    let _ = sys::process::raise_file_limit();
+    let failed = |why: String, todo: &str| Error::failed(format!("pack {}", dir.display()), why, todo);
+    let todo = "name the directory of a trace of yours that is not being recorded";
+    // Refused before the work, which may take long.
+    ctf::packs::write(&dir, sys::process::euid(), &[]).map_err(|why| failed(why, todo))?;
+    let trace = match ctf::trace::open(&dir).map_err(|e| failed(e.to_string(), todo))? {
+        Found::Native(trace) => trace,
+        Found::Foreign => return Err(failed("not a trace of trapline".into(), todo)),
+    };
+    let mut pump = stacks_of(m, &trace)?;
+    let packed = pump.resolver().map(|r| r.packed()).unwrap_or_default();
+    let files: Vec<(&str, &[u8])> = packed.iter().map(|p| (p.file.as_str(), &p.bytes[..])).collect();
+    ctf::packs::write(&dir, sys::process::euid(), &files).map_err(|why| failed(why, todo))?;
+    stacks::tell(m, &pump.resolver().map(|r| r.troubles()).unwrap_or_default());
+    let mut line = Vec::new();
+    for p in &packed {
+        let text = format!("{}: {} addresses, {} bytes", p.module, p.addresses, p.bytes.len());
+        views::escape::line(text.as_bytes(), &mut line);
+        line.push(b'\n');
+    }
+    if packed.is_empty() {
+        line.extend_from_slice(b"nothing to pack: no stack of the trace has an address in a file that was found\n");
+    }
+    std::io::stdout().write_all(&line).map_err(|e| failed(e.to_string(), "stdout cannot be written"))?;
+    Ok(0)
+}
+
+/// A pump through which all stacks of a trace have gone.
+fn stacks_of<'t>(m: &ArgMatches, trace: &'t Trace) -> Result<Pump<'t>> {
+    let source = Source::new(Box::new(Recorded::new(trace, 0, u64::MAX)), None);
+    let mut pump = Pump::new(source, Selection::all(), vec![Box::new(AllStacks)]);
+    pump.resolve_stacks(Resolver::to_pack(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?));
+    while !pump.turn().ended {}
+    pump.end_sinks();
+    Ok(pump)
+}
+
+/// Asks for the functions of every stack, and shows nothing.
+struct AllStacks;
+
+impl Sink for AllStacks {
+    fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
+        for stack in events::stacks::of(ev, world) {
+            world.frames(ev.pid(), events::stacks::time(ev), &stack.stack(), &mut |_| {});
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn has_written(&self) -> bool {
+        false
+    }
+}

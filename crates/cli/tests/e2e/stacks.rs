@@ -1,0 +1,220 @@
+//! Stacks with the names of their functions: live, from a trace, from a trace that was packed and taken elsewhere.
+
+use crate::kernel::possible;
+use crate::lab::{self, Outcome, User, contents};
+use crate::record::{Recorded, record, report};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use testkit::Scratch;
+
+/// Runs a scenario with the backends that have stacks.
+fn each_backend(scenario: impl Fn(User)) {
+    if possible() {
+        scenario(User::Kernel);
+    }
+}
+
+/// The program, in a directory of its own, from which it can be moved away.
+#[track_caller]
+fn program() -> Option<(Scratch, String)> {
+    let flags = [
+        "-O2",
+        "-g",
+        "-fno-omit-frame-pointer",
+        "-fno-shrink-wrap",
+        "-fno-optimize-sibling-calls",
+        "-Wl,--build-id=sha1",
+    ];
+    let built = lab::compiled("stack", "stack.c", &flags)?;
+    let dir = Scratch::new("stacks");
+    testkit::open_to_all(&dir, 0o755);
+    let path = dir.join("program");
+    fs::copy(built, &path).expect("copy");
+    Some((dir, path.to_str().expect("UTF-8").to_string()))
+}
+
+#[track_caller]
+fn recorded(user: User, program: &str) -> Recorded {
+    let r = record(user, &["-e", "getppid ustack"], &[program]);
+    assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+    r
+}
+
+/// The names of functions, innermost first, up to `main`; of those that the compiler has inlined with `*`.
+fn names(stack: &Value) -> Vec<String> {
+    let all = stack.as_array().expect("a stack").iter().map(|f| {
+        let mark = if f["inlined"] == true { "*" } else { "" };
+        format!("{}{mark}", f["function"].as_str().unwrap_or("?"))
+    });
+    let mut all: Vec<String> = all.collect();
+    if let Some(at) = all.iter().position(|n| n == "main") {
+        all.truncate(at + 1);
+    }
+    all
+}
+
+#[track_caller]
+fn call(out: &Outcome) -> Value {
+    let text = out.out();
+    let line = text.lines().find(|l| l.contains("\"name\":\"getppid\"")).unwrap_or_else(|| panic!("{text}"));
+    serde_json::from_str(line).expect("JSON")
+}
+
+#[test]
+fn every_view_names_the_functions_of_a_stack() {
+    each_backend(|user| {
+        let Some((_dir, path)) = program() else { return };
+        let r = recorded(user, &path);
+        let json = call(&r.report(&["--as", "json"]));
+        assert_eq!(names(&json["ustack"]), ["inlined*", "middle", "outer", "main"], "{json}");
+        let first = &json["ustack"][0];
+        assert_eq!((first["module"].as_str(), first["inlined"].as_bool()), (Some(path.as_str()), Some(true)), "{json}");
+        assert!(
+            first["file"].as_str().is_some_and(|f| f.ends_with("stack.c")) && first["line"].as_u64() > Some(5),
+            "{json}"
+        );
+        // As strace -k shows it.
+        let text = r.report(&[]).out();
+        let lines: Vec<&str> = text.lines().skip_while(|l| !l.contains("getppid()")).skip(1).take(3).collect();
+        assert!(
+            lines[0].starts_with(&format!(" > {path}(inlined) [0x")) && lines[0].ends_with("] (inlined)"),
+            "{text}"
+        );
+        assert!(lines[1].starts_with(&format!(" > {path}(middle+0x")) && lines[1].ends_with(']'), "{text}");
+        assert!(!text.contains("ustack="), "{text}");
+        let sources = r.report(&["-kk"]).out();
+        assert!(sources.lines().any(|l| l.contains("(outer+0x") && l.contains("stack.c:")), "{sources}");
+        let fold = r.report(&["-k=fold"]).out();
+        assert!(fold.lines().any(|l| l.starts_with(" > ") && l.ends_with("main;outer;middle;inlined_[i]")), "{fold}");
+        let record = r.report(&["--as", "record"]).out();
+        assert!(record.lines().any(|l| l.starts_with(&format!("S ustack {path}(middle+0x"))), "{record}");
+        let table = r.report(&["--by", "stack=ustack"]).out();
+        assert!(table.starts_with("1 event, of 1 stack") && table.contains("(inlined)"), "{table}");
+        // Nothing is looked for, and nothing named.
+        let none = r.report(&["--no-stacks"]).out();
+        assert!(!none.contains("middle") && none.contains("getppid("), "{none}");
+        for refused in [&["-k", "--no-stacks"][..], &["--by", "call"], &["--by", "stack", "--as", "json"]] {
+            let out = r.report(refused);
+            assert_eq!((out.code(), out.stderr.lines().count()), (2, 1), "{}", out.stderr);
+        }
+    });
+}
+
+#[test]
+fn a_running_trace_names_them_too() {
+    each_backend(|user| {
+        let Some((_dir, path)) = program() else { return };
+        for _ in 0..3 {
+            let out = lab::run(&mut lab::trapline(user, &["trace", "-k", "-e", "getppid", &path]));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            let lines: Vec<&str> =
+                out.stderr.lines().skip_while(|l| !l.starts_with("getppid()")).skip(1).take(4).collect();
+            assert!(lines.len() == 4 && lines.iter().all(|l| l.starts_with(" > ")), "{}", out.stderr);
+            assert!(lines[1].contains("(middle+0x") && lines[2].contains("(outer+0x"), "{}", out.stderr);
+            assert!(lines[3].contains("(main+0x"), "{}", out.stderr);
+        }
+    });
+}
+
+/// A trace that was packed says the same everywhere and for ever.
+#[test]
+fn a_packed_trace_needs_no_other_file() {
+    each_backend(|user| {
+        let Some((dir, path)) = program() else { return };
+        let r = recorded(user, &path);
+        let views: [&[&str]; 4] = [&["-kk"], &["--as", "json"], &["--as", "record"], &["--by", "stack"]];
+        let before: Vec<(String, String)> = views.iter().map(|v| r.report(v)).map(|o| (o.out(), o.stderr)).collect();
+        assert!(before[0].0.contains("(middle+0x"), "{}", before[0].0);
+        let whole = contents(&r.trace);
+        let pack = |trace: &Path, options: &[&str]| {
+            lab::run(&mut lab::trapline(user, &[&["pack", trace.to_str().expect("UTF-8")], options].concat()))
+        };
+        let out = pack(&r.trace, &[]);
+        assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{}", out.out());
+        assert!(out.out().lines().any(|l| l.starts_with(&format!("{path}: "))), "{}", out.out());
+        // What was there is as it was; packs are private.
+        let packs = r.trace.join(".trapline/symbols");
+        let mut now = contents(&r.trace);
+        now.retain(|p, _| !p.starts_with(&packs) && !p.starts_with(".trapline/symbols"));
+        assert!(now == whole, "packing has changed something else");
+        for file in fs::read_dir(&packs).expect("packs") {
+            let meta = file.and_then(|f| f.metadata()).expect("a pack");
+            assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+        }
+        // Elsewhere, without the program.
+        let copy = r.dir.join("copy");
+        assert!(
+            lab::run(&mut lab::as_user(user, &["cp", "-r", r.trace.to_str().unwrap(), copy.to_str().unwrap()])).code()
+                == 0
+        );
+        fs::rename(&path, dir.join("moved")).expect("move");
+        for (view, before) in views.iter().zip(&before) {
+            let out = report(user, &copy, view);
+            assert_eq!((out.out(), out.stderr), *before, "{view:?}");
+        }
+        // Packed again, without the program: what is known stays.
+        assert_eq!(pack(&copy, &["-q"]).code(), 0);
+        assert_eq!(report(user, &copy, views[0]).out(), before[0].0);
+        // Nobody else's files are reached by links.
+        fs::remove_dir_all(copy.join(".trapline/symbols")).expect("remove");
+        symlink(&*dir, copy.join(".trapline/symbols")).expect("link");
+        let out = pack(&copy, &[]);
+        assert_eq!(out.code(), 125, "{}", out.stderr);
+        assert!(out.stderr.contains("a symbolic link, which is not followed"), "{}", out.stderr);
+        assert_eq!(fs::read_dir(&dir).expect("the directory").count(), 1);
+    });
+}
+
+#[test]
+fn only_the_file_that_was_mapped_is_used() {
+    each_backend(|user| {
+        let Some((dir, path)) = program() else { return };
+        let r = recorded(user, &path);
+        let want = r.report(&["-kk"]).out();
+        let elsewhere = dir.join("elsewhere");
+        fs::create_dir(&elsewhere).expect("mkdir");
+        testkit::open_to_all(&elsewhere, 0o755);
+        fs::rename(&path, elsewhere.join("program")).expect("move");
+        let gone = r.report(&["-kk"]);
+        assert!(gone.stderr.contains(&format!("stacks: {path}: its file was not found")), "{}", gone.stderr);
+        assert!(gone.out().lines().any(|l| l.starts_with(&format!(" > {path}() [0x"))), "{}", gone.out());
+        assert_eq!(r.report(&["-q"]).stderr, "");
+        // Another program has its name now.
+        let other = lab::compiled("stack-other", "stack.c", &["-O1", "-g", "-DOTHER", "-Wl,--build-id=sha1"])
+            .expect("compiled before");
+        fs::copy(other, &path).expect("copy");
+        let replaced = r.report(&["-kk"]);
+        assert!(
+            replaced.stderr.contains(&format!("{path}: the file there has another build id")),
+            "{}",
+            replaced.stderr
+        );
+        assert!(!replaced.out().contains("(middle"), "{}", replaced.out());
+        let named = r.report(&["-kk", "--symbols", elsewhere.to_str().expect("UTF-8")]);
+        assert_eq!((named.out(), named.stderr.as_str()), (want, ""));
+        let none = r.report(&["--symbols", "/nowhere/at/all"]);
+        assert!(none.code() == 125 && none.stderr.contains("no such file"), "{}", none.stderr);
+    });
+}
+
+#[test]
+fn the_kernel_s_functions_are_named() {
+    if !possible() {
+        return;
+    }
+    let r = record(User::Kernel, &["-e", "openat kstack=8"], &["true"]);
+    let out = r.report(&["--as", "json"]).out();
+    let stacks: Vec<Value> =
+        out.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok()).map(|e| e["kstack"].clone()).collect();
+    let frames: Vec<&Value> = stacks.iter().filter_map(Value::as_array).flatten().collect();
+    assert!(!frames.is_empty() && frames.iter().all(|f| f["kernel"] == true), "{out}");
+    let named = |name: &str| frames.iter().any(|f| f["function"].as_str().is_some_and(|n| n.contains(name)));
+    if named("do_syscall_64") {
+        return;
+    }
+    // Who may not read addresses of the kernel is told.
+    let said = r.report(&[]).stderr;
+    assert!(said.contains("[kernel]: /proc/kallsyms"), "{said} {out}");
+}
