@@ -26,6 +26,16 @@ fn value(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
+/// Whether a flag is given, of a command that has it.
+pub fn is_set(m: &ArgMatches, name: &str) -> bool {
+    m.try_get_one::<bool>(name).ok().flatten().is_some_and(|set| *set)
+}
+
+/// How often a flag is given, of a command that has it.
+pub fn times(m: &ArgMatches, name: &str) -> u8 {
+    m.try_get_one::<u8>(name).ok().flatten().copied().unwrap_or(0)
+}
+
 /// The whole command line.
 pub fn command() -> Command {
     Command::new("trapline")
@@ -36,6 +46,7 @@ pub fn command() -> Command {
         .max_term_width(100)
         .subcommand(trace())
         .subcommand(record())
+        .subcommand(profile())
         .subcommand(report())
         .subcommand(repair())
         .subcommand(pack())
@@ -131,6 +142,74 @@ fn record() -> Command {
         .arg(traced_command())
 }
 
+fn profile() -> Command {
+    let shared = |wanted: &'static [&'static str]| {
+        let all = selection_args().into_iter().chain(format_args()).chain(session_args());
+        all.filter(move |a| wanted.contains(&a.get_id().as_str()))
+    };
+    let dir_or_file =
+        |name, help| Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help);
+    Command::new("profile")
+        .about("Show where the time goes, or events and their weights, by stacks of functions")
+        .override_usage(
+            "trapline profile [OPTIONS] [--] COMMAND [ARG]...\n       trapline profile [OPTIONS] -p PID...\n       \
+             trapline profile [OPTIONS] -a\n       trapline profile diff A B [OPTIONS]",
+        )
+        .after_help(
+            "Without -o, the view goes to stdout. With -o DIR, a trace is written, which 'trapline report DIR --as flame' draws. \
+             'trapline profile -- diff ARG' profiles a command that is called diff.",
+        )
+        .args_conflicts_with_subcommands(true)
+        .disable_help_subcommand(true)
+        .args(target_args())
+        .args(shared(&["where", "param", "symbols", "debuginfod"]))
+        .args(shared(&["output", "quiet", "stats", "explain", "duration", "backend", "on-full", "buffer"]))
+        .args(profile_args())
+        .mut_arg("follow", |a| a.help("Follow children (the default)"))
+        .mut_arg("where", |a| a.help("Only samples for which EXPR holds, for instance 'cpu == 0' (docs/FILTERS.md)"))
+        .mut_arg("output", |a| a.value_name("DIR").help("Write a trace to DIR (mode 0700), which must not exist yet, or be empty and yours"))
+        .arg(
+            value("frequency", "HZ", "Samples per second, on each CPU [default: 997]").short('F').conflicts_with_all(["expr", "off-cpu"]),
+        )
+        .arg(Arg::new("expr").short('e').value_name("PROBE [/FILTER/]").action(ArgAction::Append).help(
+            "Count the events of a probe or a call instead of samples, as in record: uprobe:libc:malloc, software:page-faults:1, openat",
+        ))
+        .arg(as_views("table [default], folded, flame (SVG), pprof or json (speedscope), on stdout or in FILE"))
+        .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
+        .arg(traced_command())
+        .subcommand(
+            Command::new("diff")
+                .about("Show what has changed from one profile to another: traces with stacks, or files of folded stacks")
+                .arg(dir_or_file("A", "The profile before"))
+                .arg(dir_or_file("B", "The profile after"))
+                .arg(as_views("table [default], folded or flame (SVG), on stdout or in FILE"))
+                .args(shared(&["symbols", "debuginfod"]))
+                .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu"))),
+        )
+}
+
+/// How events become a profile, and how it is drawn.
+fn profile_args() -> Vec<Arg> {
+    vec![
+        value(
+            "by",
+            "FIELD",
+            "Add up an argument of the events (args.NAME), their result (retval) or their duration (dur) instead of counting them",
+        ),
+        value("unit", "UNIT", "What --by adds up, where its name does not say so: bytes, ns or events")
+            .value_parser(PossibleValuesParser::new(["bytes", "ns", "events"]))
+            .requires("by"),
+        long_flag("off-cpu", "Time in which threads were blocked, by their stacks (root only)"),
+        long_flag("wakers", "With --off-cpu: also the stacks of the threads that ended it").requires("off-cpu"),
+        value("group", "BY", "Group stacks in folded, flame and json by: comm [default], process, thread or none")
+            .value_parser(PossibleValuesParser::new(["comm", "process", "thread", "none"])),
+        value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)),
+        value("order", "BY", "Order of the table: self [default] or total")
+            .value_parser(PossibleValuesParser::new(["self", "total"])),
+        long_flag("icicle", "Draw flame graphs with callers above what they call"),
+    ]
+}
+
 fn session() -> Command {
     let named = |c: Command| {
         let name = Arg::new("session").value_name("NAME").required(true);
@@ -189,8 +268,12 @@ fn report() -> Command {
         .args(selection_args())
         .args(format_args())
         .mut_arg("as", |_| {
-            as_views("text [default], json, record, stats or stats-json (what is in the trace), on stdout or in FILE")
+            as_views(
+                "text [default], json, record, stats or stats-json (what is in the trace); of a trace with stacks also table, folded, \
+                 flame, pprof or profile-json, as 'trapline profile' draws them; on stdout or in FILE",
+            )
         })
+        .args(profile_args())
         .arg(
             value("latency", "BY", "Table of latencies by call [default], thread, path or fd; -S and -U choose order and columns")
                 .num_args(0..=1)
@@ -203,7 +286,14 @@ fn report() -> Command {
             ),
         )
         .arg(long_flag("mappings", "Also show the files that processes mapped (json and record)"))
-        .arg(value("by", "WHAT", "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack"))
+        .mut_arg("by", |_| {
+            value(
+                "by",
+                "WHAT",
+                "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack; with a profile, what it adds up: \
+                 args.NAME, retval or dur",
+            )
+        })
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
@@ -475,8 +565,14 @@ fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()>
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
-    let parts =
-        [("TRACE", trace()), ("RECORD", record()), ("REPORT", report()), ("REPAIR", repair()), ("PACK", pack())];
+    let parts = [
+        ("TRACE", trace()),
+        ("RECORD", record()),
+        ("PROFILE", profile()),
+        ("REPORT", report()),
+        ("REPAIR", repair()),
+        ("PACK", pack()),
+    ];
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))

@@ -17,16 +17,20 @@ pub fn captures(m: &ArgMatches) -> Result<Captures> {
     Ok(Captures { kstack, ustack, comm: m.get_flag("comm") })
 }
 
+fn levels(m: &ArgMatches) -> impl Iterator<Item = &String> {
+    m.try_get_many::<String>("capture").ok().flatten().into_iter().flatten()
+}
+
 /// Whether strings are captured of probes other than calls: the last `--capture LEVEL` decides.
 pub fn has_strings(m: &ArgMatches) -> bool {
-    let of_all = m.get_many::<String>("capture").into_iter().flatten().filter(|text| !text.contains('='));
+    let of_all = levels(m).filter(|text| !text.contains('='));
     of_all.last().is_none_or(|level| level != "none")
 }
 
 /// `--capture LEVEL`, `--capture CALL,…=LEVEL`: how much of the memory of calls; what is given last holds.
 pub fn keep(m: &ArgMatches) -> Result<KeepByCall> {
     let mut rules: Vec<(Calls, Keep)> = Vec::new();
-    for text in m.get_many::<String>("capture").into_iter().flatten() {
+    for text in levels(m) {
         let (calls, level) = match text.rsplit_once('=') {
             Some((calls, level)) => (Calls::parse(calls)?, level),
             None => (Calls::all(), text.as_str()),

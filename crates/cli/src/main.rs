@@ -9,6 +9,7 @@ mod list;
 mod output;
 mod pack;
 mod preface;
+mod profile;
 mod record;
 mod repair;
 mod report;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("trace", m)) => trace::run(m, started),
         Some(("record", m)) => record::run(m, started),
+        Some(("profile", m)) => profile::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
         Some(("pack", m)) => pack::run(m),

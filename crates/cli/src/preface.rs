@@ -1,6 +1,5 @@
 //! What trapline prints on stderr before a trace begins: the plan, the programs, and the processes that are not traced.
 
-use crate::show::Views;
 use engine::backend::Attached;
 use engine::plan::Plan;
 use engine::target::Target;
@@ -13,10 +12,9 @@ pub fn explain(plan: &Plan, why: &str) {
 }
 
 /// Finds the readers of the output, so that they are not traced. Returns a message about it, if any.
-pub fn readers(target: &mut Target, views: &Views) -> Option<String> {
+pub fn readers(target: &mut Target, places: &[i32]) -> Option<String> {
     let Target::All { left_out } = target else { return None };
-    let places: Vec<i32> = views.iter().flat_map(|(_, out)| out.descriptors()).collect();
-    let found = engine::output_readers::of(&places);
+    let found = engine::output_readers::of(places);
     *left_out = found.pids;
     if found.unknown {
         return Some(

@@ -2,13 +2,15 @@
 
 use crate::output::Output;
 use crate::run::{Named, Run};
-use crate::{captures, combinations, filter, show, stacks, target};
+use crate::{args, captures, combinations, filter, show, stacks, target};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
 use engine::call_enabling::CallEnabling;
+use engine::captures::Captures;
 use engine::enabling::{self, Request};
 use engine::pipeline::filter::Expression;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
+use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
 use engine::returns::replaces_returns;
 use engine::{Error, Result};
@@ -21,41 +23,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let requests = requests(m)?;
     let mut calls = calls_of(&requests);
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
-    let (mut selection, raw) = show::filter_of(m, calls)?;
-    let no_calls = !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n));
-    selection.lives = !no_calls;
-    // Before other classes are made: the programs count what is lost of the first ones by name.
+    let (selection, raw) = show::filter_of(m, calls)?;
     let captures = stacks::with_calls(m, captures::captures(m)?);
-    let mut call_captures = enabling::call_captures(&requests, captures, &selection.calls)?;
-    let target = target::target(m)?;
-    let mut probes = enabling::enable(&requests, captures, &target)?;
-    let in_place = probes.iter().filter(|e| e.point.is_some());
-    let classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
-    filter::apply(m, &mut selection, &classes)?;
-    if let Some(expression) = &selection.expression {
-        call_captures.retain(|c| selection.calls.contains(c.schema));
-        enabling::narrow(&mut probes, expression)?;
-    }
-    if !captures::has_strings(m) {
-        enabling::without_strings(&mut probes);
-    }
-    engine::returns::guard(&mut probes, &target, m.get_flag("force"))?;
-    let (mut plan, mut why) = target::plan(m, target, &selection)?;
-    (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
-    plan.call_enablings = enabling::call_enablings(&requests, 0)?;
-    if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
-        return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
-    }
-    plan.measure = m.get_flag("cost");
-    let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
-    if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
-        let todo = "name a probe or a call; -e none records only signals and exits";
-        return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
-    }
-    target::only_in_kernel(m, &mut plan, &mut why)?;
-    plan.limits.text =
-        plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
-    plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
+    let Planned { mut plan, why, selection } = plan(m, &requests, captures, selection)?;
     only_of_recordings(m, &plan)?;
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(m, &mut plan)?;
@@ -82,26 +52,89 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             }
             None
         }
-        Some(dir) => {
-            // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
-            plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && named.is_none();
-            plan.fd_details |= plan.fd_names;
-            // Two enablings of a probe have one class, unless they capture different things.
-            let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
-            classes.extend(plan.call_captures.iter().map(|c| c.schema));
-            classes.sort_by_key(|s| s.id);
-            classes.dedup_by_key(|s| s.id);
-            // What a named session records may change, and so is not hidden.
-            let select = (no_calls || plan.seen_calls() != selection.calls) && named.is_none();
-            let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
-            let config = config(m, dir, plan.backend.name(), clocks, classes, select, selection.expression.as_deref())?;
-            if m.get_flag("force") {
-                replace(&config.dir)?;
-            }
-            Some(Recorder::new(&config)?)
-        }
+        Some(dir) => Some(recorder(m, dir, &mut plan, &selection, named.is_some(), clocks)?),
     };
     Run::through(m, plan, &why, selection, views, keep, named)?.finish(m, started)
+}
+
+/// What is to be done, and why so.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Why it takes this backend.
+    pub why: String,
+    /// What is shown.
+    pub selection: Selection,
+}
+
+/// The plan for what the requests enable; `more` is captured by all of them.
+pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection: Selection) -> Result<Planned> {
+    selection.lives = !is_without_calls(requests);
+    // Before other classes are made: the programs count what is lost of the first ones by name.
+    let mut call_captures = enabling::call_captures(requests, more, &selection.calls)?;
+    let target = target::target(m)?;
+    let mut probes = enabling::enable(requests, more, &target)?;
+    let in_place = probes.iter().filter(|e| e.point.is_some());
+    let classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
+    filter::apply(m, &mut selection, &classes)?;
+    if let Some(expression) = &selection.expression {
+        call_captures.retain(|c| selection.calls.contains(c.schema));
+        enabling::narrow(&mut probes, expression)?;
+    }
+    if !captures::has_strings(m) {
+        enabling::without_strings(&mut probes);
+    }
+    engine::returns::guard(&mut probes, &target, m.get_flag("force"))?;
+    let (mut plan, mut why) = target::plan(m, target, &selection)?;
+    (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
+    plan.call_enablings = enabling::call_enablings(requests, 0)?;
+    if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
+        return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
+    }
+    plan.measure = args::is_set(m, "cost");
+    let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
+    if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
+        let todo = "name a probe or a call; -e none records only signals and exits";
+        return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
+    }
+    target::only_in_kernel(m, &mut plan, &mut why)?;
+    plan.limits.text =
+        plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
+    plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
+    Ok(Planned { plan, why, selection })
+}
+
+/// Whether other probes than calls are requested, and no call.
+fn is_without_calls(requests: &[Request]) -> bool {
+    !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n))
+}
+
+/// What writes the trace to a directory.
+pub fn recorder(
+    m: &ArgMatches,
+    dir: PathBuf,
+    plan: &mut Plan,
+    selection: &Selection,
+    named: bool,
+    clocks: show::Clocks,
+) -> Result<Recorder> {
+    // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
+    plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && !named;
+    plan.fd_details |= plan.fd_names;
+    // Two enablings of a probe have one class, unless they capture different things.
+    let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
+    classes.extend(plan.call_captures.iter().map(|c| c.schema));
+    classes.sort_by_key(|s| s.id);
+    classes.dedup_by_key(|s| s.id);
+    // What a named session records may change, and so is not hidden.
+    let no_calls = !selection.lives;
+    let select = (no_calls || plan.seen_calls() != selection.calls) && !named;
+    let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
+    let config = config(m, dir, plan.backend.name(), clocks, classes, select, selection.expression.as_deref())?;
+    if m.get_flag("force") {
+        replace(&config.dir)?;
+    }
+    Recorder::new(&config)
 }
 
 /// Refuses options that make sense only without a trace, or only with one.
@@ -126,7 +159,7 @@ fn expressions(m: &ArgMatches) -> impl Iterator<Item = &String> {
 }
 
 /// The calls in the requests, in the form of `-e` of trace. Without any request, all calls; with other probes alone, none.
-fn calls_of(requests: &[Request]) -> Vec<String> {
+pub fn calls_of(requests: &[Request]) -> Vec<String> {
     if requests.is_empty() {
         return Vec::new();
     }
@@ -174,7 +207,7 @@ fn config(
 
 /// A size that the command line gives.
 fn size(m: &ArgMatches, name: &str) -> Result<Option<u64>> {
-    m.get_one::<String>(name).map(|text| target::bytes(&format!("--{name}"), text)).transpose()
+    m.try_get_one::<String>(name).ok().flatten().map(|text| target::bytes(&format!("--{name}"), text)).transpose()
 }
 
 fn too_little(m: &ArgMatches, name: &str, least: u64, why: &str) -> Error {

@@ -6,7 +6,7 @@ mod orders;
 mod set;
 
 use crate::complain;
-use crate::show::{ToOutput, Views};
+use crate::show::{Sinks, Told};
 use crate::stats::Stats;
 use crate::{filter, preface, stacks, target};
 use clap::ArgMatches;
@@ -15,7 +15,7 @@ use engine::backend;
 use engine::backend::stats::Report;
 use engine::pipeline::filter::{EventFilter, Filtered, Tally};
 use engine::pipeline::maps::Maps;
-use engine::pipeline::pump::{Pump, Sink};
+use engine::pipeline::pump::Pump;
 use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
 use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
@@ -53,6 +53,8 @@ pub struct Run {
     reach: Option<Reach>,
     /// `--name`: takes requests.
     named: Option<Named>,
+    /// What the sinks have to say at the end.
+    told: Option<Told>,
 }
 
 impl Run {
@@ -62,10 +64,11 @@ impl Run {
         mut plan: Plan,
         why: &str,
         mut selection: Selection,
-        mut views: Views,
+        sinks: impl Into<Sinks>,
         mut keep: Option<Recorder>,
         named: Option<Named>,
     ) -> Result<Run> {
+        let mut sinks: Sinks = sinks.into();
         selection.filters.extend(plan.shown_filter());
         let mut tally = selection.filters.first().map(EventFilter::tally);
         if let (Some(keep), Some(filter)) = (&mut keep, plan.recorder_filter()) {
@@ -73,17 +76,18 @@ impl Run {
             keep.set_filter(Some(filter));
         }
         let duration = m.get_one::<String>("duration").map(|s| target::duration("--duration", s)).transpose()?;
-        let readers = preface::readers(&mut plan.target, &views);
+        let readers = preface::readers(&mut plan.target, &sinks.places);
         if m.contains_id("explain") {
             preface::explain(&plan, why);
         }
         if matches!(&plan.target, Target::All { .. }) || matches!(&plan.target, Target::Pids(p) if p.len() > 1) {
-            views.iter_mut().for_each(|(v, _)| v.expect_several());
+            sinks.all.iter_mut().for_each(|s| s.expect_several());
         }
         let monitor = keep.as_ref().map(Recorder::monitor);
         let classes = plan.probes.iter().flat_map(|e| e.classes()).copied();
         let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
-        let shown = has_stacks && !views.is_empty() && stacks::form(m)? != Stacks::Fields;
+        let shown = has_stacks && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
+        // While there are all rights.
         let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(m)?)) } else { None };
         let maps =
             if (monitor.is_some() || shown) && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
@@ -91,7 +95,7 @@ impl Run {
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
-        let mut source = backend::start(&plan, keep, !views.is_empty())?;
+        let mut source = backend::start(&plan, keep, !sinks.all.is_empty())?;
         let attached = source.take_attached();
         if m.contains_id("explain") {
             preface::explain_attached(&attached);
@@ -102,10 +106,9 @@ impl Run {
         if let Some(said) = readers {
             complain(&said);
         }
-        let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
-        let mut pump = Pump::new(source, selection, views.into_iter().map(sink).collect());
+        let mut pump = Pump::new(source, selection, sinks.all);
         pump.watch_maps(maps, monitor.clone());
-        if plan.fd_names {
+        if plan.fd_names || sinks.told.is_some() {
             pump.keep_descriptors();
         }
         if let Some(resolver) = resolver {
@@ -123,6 +126,7 @@ impl Run {
             tally,
             reach,
             named,
+            told: sinks.told,
         };
         run.follow_through();
         Ok(run)
@@ -235,6 +239,9 @@ impl Run {
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
         stats.add_stacks(&report.stacks);
         stats.add_cost(report.cost.as_ref());
+        if let Some(told) = &self.told {
+            stats.add_told(told());
+        }
         stacks::tell(m, &self.pump.resolver().map(|r| r.troubles()).unwrap_or_default());
         self.tell(m, &stats, &report, why.as_deref());
         self.farewell(&stats);
@@ -305,7 +312,12 @@ impl Run {
             let enough = report.large_enough_buffer.filter(|_| stats.dropped > 0);
             let enough = enough.map(|n| format!(" (--buffer {} would have held them)", target::in_units(n)));
             let enough = enough.unwrap_or_default();
-            complain(&format!("{} events, {} dropped{more}, {name} backend{enough}", stats.events, stats.dropped));
+            complain(&format!(
+                "{} events, {} dropped{more}, {name} backend{enough}{}",
+                stats.events,
+                stats.dropped,
+                stats.told()
+            ));
             if self.plan.measure {
                 stats.cost_lines().iter().for_each(|line| complain(line));
             }

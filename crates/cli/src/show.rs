@@ -18,6 +18,27 @@ use views::reorder::Reorder;
 /// Views and where they write to.
 pub type Views = Vec<(Shown, Output)>;
 
+/// What a session shows, and to whom.
+pub struct Sinks {
+    /// Each gets the events that are selected.
+    pub all: Vec<Box<dyn Sink>>,
+    /// The descriptors that they write to.
+    pub places: Vec<i32>,
+    /// What they have to say at the end: for the last line, and for `--stats`.
+    pub told: Option<Told>,
+}
+
+/// Words for the last line, and counters.
+pub type Told = Box<dyn Fn() -> (Vec<String>, serde_json::Value)>;
+
+impl From<Views> for Sinks {
+    fn from(views: Views) -> Sinks {
+        let places = views.iter().flat_map(|(_, out)| out.descriptors()).collect();
+        let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
+        Sinks { all: views.into_iter().map(sink).collect(), places, told: None }
+    }
+}
+
 /// The views of a trace.
 pub struct Shown {
     lines: Option<Box<dyn View>>,
@@ -333,7 +354,7 @@ pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<b
 
 /// Bytes shown of strings and buffers (`-s`).
 pub fn string_limit(m: &ArgMatches) -> usize {
-    m.get_one::<u32>("string-limit").map_or(32, |&s| s as usize)
+    m.try_get_one::<u32>("string-limit").ok().flatten().map_or(32, |&s| s as usize)
 }
 
 /// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.

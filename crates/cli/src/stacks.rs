@@ -1,6 +1,6 @@
 //! Stacks from the command line: whether and how they are shown, and where the names of their functions are looked for.
 
-use crate::complain;
+use crate::{args, complain};
 use clap::ArgMatches;
 use engine::captures::Captures;
 use engine::pipeline::resolver::Places;
@@ -15,9 +15,10 @@ const FRAMES: u16 = engine::captures::USER;
 
 /// How stacks are shown.
 pub fn form(m: &ArgMatches) -> Result<Stacks> {
-    let words: Vec<&str> = m.get_many::<String>("stack-trace").into_iter().flatten().map(String::as_str).collect();
+    let words = m.try_get_many::<String>("stack-trace").ok().flatten();
+    let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
     let has = |word: &str| words.contains(&word);
-    if m.get_flag("no-stacks") {
+    if args::is_set(m, "no-stacks") {
         return match words.is_empty() {
             true => Ok(Stacks::Fields),
             false => Err(Error::usage("--no-stacks", "given together with -k", "leave one of them out")),

@@ -34,6 +34,8 @@ pub struct Stats {
     enablings: Vec<Value>,
     cost: Value,
     stacks: Value,
+    /// What a view has to say: for the last line, and its counters.
+    told: Option<(Vec<String>, Value)>,
 }
 
 impl Stats {
@@ -91,6 +93,7 @@ impl Stats {
             enablings: Vec::new(),
             cost: Value::Null,
             stacks: Value::Null,
+            told: None,
         };
         for (schema, n) in counted {
             s.add(schema, n, missed);
@@ -230,6 +233,16 @@ impl Stats {
         });
     }
 
+    /// Adds what a profile has counted.
+    pub fn add_told(&mut self, told: (Vec<String>, Value)) {
+        self.told = Some(told);
+    }
+
+    /// The end of the last line.
+    pub fn told(&self) -> String {
+        self.told.iter().flat_map(|(words, _)| words).map(|words| format!("; {words}")).collect()
+    }
+
     fn probe(&mut self, name: &str) -> &mut Value {
         let none = || json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "missed": 0 });
         self.probes.entry(name).or_insert_with(none)
@@ -286,6 +299,9 @@ impl Stats {
         if let Some((parts, unknown)) = &self.filter {
             all["where"] = parts.clone();
             all["unknown"] = json!(unknown);
+        }
+        if let Some((_, profile)) = &self.told {
+            all["profile"] = profile.clone();
         }
         all.to_string()
     }

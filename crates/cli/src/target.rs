@@ -1,5 +1,6 @@
 //! Targets, backends and limits from the command line: the plan.
 
+use crate::args;
 use crate::captures;
 use clap::ArgMatches;
 use engine::capture::Limits;
@@ -30,7 +31,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
     {
         refuse_kernel_threads(pids)?;
     }
-    let fds = m.get_count("fd");
+    let fds = args::times(m, "fd");
     let on_full = m.get_one::<String>("on-full").map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block });
     let (backend, why) = match &target {
         Target::All { .. } => asked.taken_for_all()?,
@@ -55,12 +56,12 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         limits: Limits {
             string: crate::show::string_limit(m),
             text: selection.expression.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
-            verbose: m.get_flag("no-abbrev"),
+            verbose: args::is_set(m, "no-abbrev"),
             keep: captures::keep(m)?,
         },
         fd_names: fds > 0 || !selection.paths.is_empty(),
         fd_details: fds > 1,
-        seccomp: !m.get_flag("no-seccomp"),
+        seccomp: !args::is_set(m, "no-seccomp"),
         on_full: on_full.unwrap_or(backend.on_full()),
         buffer: m.get_one::<String>("buffer").map_or(Ok(backend.buffer()), |s| size("--buffer", s))?,
         backend,

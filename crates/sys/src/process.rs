@@ -367,6 +367,14 @@ pub fn is_terminal(fd: &impl AsFd) -> bool {
     unsafe { libc::isatty(fd.as_fd().as_raw_fd()) == 1 }
 }
 
+/// Columns and rows of a terminal; none where it is no terminal, or does not say.
+pub fn terminal_size(fd: &impl AsFd) -> Option<(u16, u16)> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the request writes one winsize, which `size` is for the duration of the call.
+    let done = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &mut size) } == 0;
+    (done && size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
+}
+
 /// Raises the limit on open descriptors to the hard limit.
 pub fn raise_file_limit() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -9,8 +9,9 @@ mod window;
 use crate::complain;
 use crate::filter;
 use crate::output::Output;
+use crate::profile::{self, Drawing, Style};
 use crate::run::interrupts::Interrupts;
-use crate::show::{self, Clocks, ToOutput, Views};
+use crate::show::{self, Clocks, Sinks, Views};
 use crate::stacks;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -21,7 +22,7 @@ use engine::backend::recorded::{Following, Recorded};
 use engine::enabling;
 use engine::pipeline::filter::{EventFilter, Expression};
 use engine::pipeline::parallel::{self, Lines};
-use engine::pipeline::pump::{Flow, Pump, Sink};
+use engine::pipeline::pump::{Flow, Pump};
 use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
@@ -119,8 +120,13 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
     let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
     let mut views = Views::new();
+    let mut drawings = Vec::new();
     for view in &wanted {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
+        if let Some(kind) = profile::Kind::parse(kind) {
+            drawings.push(Drawing::open(kind, file)?);
+            continue;
+        }
         let output = Output::view(file)?.of_the_past();
         let shown = match kind {
             "stats" | "stats-json" if follow => {
@@ -135,6 +141,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         };
         views.push((shown, output));
     }
+    let profile = profile_of(m, trace, &selection, drawings, clocks)?;
     let resolver = resolver(m, trace, &selection, &wanted)?;
     let names = needs_names(m, &selection) || resolver.is_some();
     // Names come from what was before the window.
@@ -161,7 +168,12 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         last => {
             views.extend(last);
             let interrupts = follow.then(|| Interrupts::watch(false));
-            in_order(source, selection, (names, resolver), views, &progress, interrupts)
+            let mut sinks = Sinks::from(views);
+            if let Some(profile) = profile {
+                sinks.all.extend(profile.all);
+                sinks.told = profile.told;
+            }
+            in_order(m, source, selection, (names, resolver), sinks, &progress, interrupts)
         }
     };
     progress.done();
@@ -220,15 +232,16 @@ fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[Strin
 
 /// Shows the events one after the other, with names of descriptors and processes where `names` are wanted, and of functions.
 fn in_order(
+    m: &ArgMatches,
     source: Source<'_>,
     selection: Selection,
     (names, resolver): (bool, Option<Resolver>),
-    views: Views,
+    sinks: Sinks,
     progress: &Progress,
     mut interrupts: Option<Interrupts>,
 ) -> (Outcome, Selection) {
-    let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
-    let mut pump = Pump::new(source, selection, views.into_iter().map(sink).collect());
+    let Sinks { all: sinks, told, .. } = sinks;
+    let mut pump = Pump::new(source, selection, sinks);
     if names {
         pump.keep_descriptors();
     }
@@ -244,6 +257,9 @@ fn in_order(
         }
     }
     pump.end_sinks();
+    if m.get_count("quiet") == 0 {
+        told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
+    }
     let trouble = pump.take_failures().into_iter().next();
     let unresolved = pump.resolver().map(|r| r.troubles()).unwrap_or_default();
     let outcome = Outcome { all, written: pump.has_written(), trouble, unresolved };
@@ -398,6 +414,43 @@ fn needs_names(m: &ArgMatches, selection: &Selection) -> bool {
         || m.contains_id("decode-pids")
         || m.get_one::<String>("latency").is_some_and(|by| by != "call")
         || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
+}
+
+/// Options of profiles.
+const OF_PROFILES: &[(&str, &str)] = &[
+    ("--unit", "unit"),
+    ("--off-cpu", "off-cpu"),
+    ("--group", "group"),
+    ("--rows", "rows"),
+    ("--order", "order"),
+    ("--icicle", "icicle"),
+];
+
+/// What draws a profile of the selected events that have stacks.
+fn profile_of(
+    m: &ArgMatches,
+    trace: &Trace,
+    selection: &Selection,
+    drawings: Vec<Drawing>,
+    clocks: Clocks,
+) -> Result<Option<Sinks>> {
+    if drawings.is_empty() {
+        let given = |(_, id): &&(&str, &str)| m.value_source(id) == Some(ValueSource::CommandLine);
+        return match OF_PROFILES.iter().find(given) {
+            Some((option, _)) => {
+                Err(Error::usage(*option, "it is for profiles", "add --as table, folded, flame, pprof or profile-json"))
+            }
+            None => Ok(None),
+        };
+    }
+    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    let selected = |s: &&'static Schema| {
+        if s.class == Class::Probe { selection.is_selected(s) } else { selection.calls.contains(s) }
+    };
+    let classes: Vec<&Schema> = known.filter(selected).collect();
+    profile::has_selected_stacks(&trace.dir, &classes)?;
+    let style = Style::of(m, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks);
+    Ok(Some(profile::sinks(m, &classes, drawings, style, false)?))
 }
 
 /// Applies `--where`, and the recording's own filter again: a recording also has rejected calls that names of descriptors need.

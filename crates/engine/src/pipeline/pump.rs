@@ -51,6 +51,16 @@ pub trait Sink {
         Ok(Flow::Continue)
     }
 
+    /// After the events of a turn, and before the end, with [`u64::MAX`]: `world` is what is known now. Names of what was mapped come
+    /// later than the events that have its addresses.
+    ///
+    /// # Errors
+    /// What was shown could not be written.
+    fn catch_up(&mut self, now: u64, world: &World) -> Result<Flow, Error> {
+        let _ = (now, world);
+        Ok(Flow::Continue)
+    }
+
     /// Writes what waits to be written.
     ///
     /// # Errors
@@ -194,14 +204,17 @@ impl<'b> Pump<'b> {
         self.idle = if polled.events > 0 { 0 } else { self.idle + 1 };
         // The source is empty: all events before that moment have been seen.
         let idle = self.idle > 0;
-        self.each_open(|sink| if idle { sink.idle(now) } else { Ok(Flow::Continue) });
-        self.each_open(|sink| sink.flush());
+        self.each_open(|sink, world| {
+            let flow = if idle { sink.idle(now)? } else { Flow::Continue };
+            if flow == Flow::Stop { Ok(flow) } else { sink.catch_up(now, world) }
+        });
+        self.each_open(|sink, _| sink.flush());
         Turn { idle: self.idle, ended: polled.ended }
     }
 
-    fn each_open(&mut self, mut act: impl FnMut(&mut (dyn Sink + 'b)) -> Result<Flow, Error>) {
+    fn each_open(&mut self, mut act: impl FnMut(&mut (dyn Sink + 'b), &World) -> Result<Flow, Error>) {
         for outlet in self.outlets.iter_mut().filter(|o| o.open) {
-            let flow = act(outlet.sink.as_mut());
+            let flow = act(outlet.sink.as_mut(), &self.world);
             settle(outlet, flow, &mut self.failures);
         }
     }
@@ -230,6 +243,7 @@ impl<'b> Pump<'b> {
     /// Ends the sinks. What they could not write is counted as dropped.
     pub fn end_sinks(&mut self) {
         self.take_maps();
+        self.each_open(|sink, world| sink.catch_up(u64::MAX, world));
         for outlet in &mut self.outlets {
             if let Err(e) = outlet.sink.end() {
                 self.failures.push(e);

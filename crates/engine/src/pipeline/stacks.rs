@@ -4,6 +4,7 @@ use events::Event;
 use events::generated::P_STACK;
 use events::names::Stack;
 use std::collections::HashMap;
+pub use unwind::stack::{ENDINGS, Ended};
 
 /// The most frames that are kept, of all stacks: 256 MiB of them. Stacks that come later are not known.
 const MOST: usize = 32 << 20;

@@ -34,6 +34,7 @@ pub use attach_point::{AttachPoint, LeftOut, Ready};
 pub use location::ArgLocation;
 pub use pattern::glob;
 pub use syscall::kernel_name;
+pub use timer::clock_period;
 
 use crate::error::{Error, Result};
 use crate::modules;

@@ -33,6 +33,12 @@ pub fn period_ns(unit: &str, n: u64) -> Option<u64> {
     (SHORTEST_NS..=i64::MAX as u64).contains(&period).then_some(period)
 }
 
+/// The period in ns of a probe `profile:UNIT:N`; none of any other.
+pub fn clock_period(probe: &str) -> Option<u64> {
+    let mut words = probe.strip_prefix("profile:")?.split(':');
+    period_ns(words.next()?, words.next()?.parse().ok()?)
+}
+
 impl Provider for Timer {
     fn name(&self) -> &'static str {
         self.name

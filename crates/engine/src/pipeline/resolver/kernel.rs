@@ -2,11 +2,15 @@
 
 use super::Origin;
 use super::packs;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use symbols::Symbolizer;
 use symbols::kallsyms::Kallsyms;
 use symbols::pack::Pack;
+
+/// The functions of the running kernel.
+const LIST: &str = "/proc/kallsyms";
 
 /// Where they come from.
 pub struct Kernel {
@@ -14,6 +18,8 @@ pub struct Kernel {
     same_boot: bool,
     /// The trace that may have a pack.
     trace: Option<PathBuf>,
+    /// The kernel's list of functions, open.
+    list: Option<File>,
     asked: bool,
     trouble: Option<String>,
 }
@@ -22,7 +28,9 @@ impl Kernel {
     /// Nothing is read yet.
     pub fn new(origin: &Origin, trace: Option<PathBuf>) -> Kernel {
         let same_boot = matches!(origin, Origin::Live | Origin::Trace { same_boot: true, .. });
-        Kernel { same_boot, trace, asked: false, trouble: None }
+        // The kernel looks at the rights of whoever opens it, and a session gives its own up when it begins.
+        let list = if matches!(origin, Origin::Live) { File::open(LIST).ok() } else { None };
+        Kernel { same_boot, trace, list, asked: false, trouble: None }
     }
 
     /// Reads them, the first time.
@@ -39,7 +47,9 @@ impl Kernel {
             self.trouble = Some(format!("[kernel]: {why} ('trapline pack' there, before that, keeps its functions)"));
             return;
         }
-        let text = fs::read("/proc/kallsyms").map_err(|e| e.to_string());
+        let mut text = Vec::new();
+        let read = self.list.take().map_or_else(|| File::open(LIST), Ok).and_then(|mut f| f.read_to_end(&mut text));
+        let text = read.map(|_| text).map_err(|e| e.to_string());
         match text.and_then(|text| Kallsyms::parse(&text).map_err(|e| e.to_string())) {
             Ok(kallsyms) => symbolizer.set_kernel(kallsyms),
             Err(why) => self.trouble = Some(format!("[kernel]: /proc/kallsyms: {why}")),

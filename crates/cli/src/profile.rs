@@ -1,0 +1,180 @@
+//! `trapline profile`: where the time goes, or events and their weights, by stacks.
+
+mod diff;
+mod draw;
+mod gather;
+mod off_cpu;
+mod past;
+mod sink;
+mod weight;
+
+use crate::record::{self, Planned};
+use crate::run::Run;
+use crate::show::{self, Sinks};
+use crate::{args, combinations};
+use clap::ArgMatches;
+pub use draw::{Drawing, Kind, Style};
+use engine::captures::{self, Captures};
+use engine::enabling::Request;
+use engine::pipeline::pump::Sink;
+use engine::pipeline::selection::Selection;
+use engine::plan::Plan;
+use engine::rights;
+use engine::select::Calls;
+use engine::target::Target;
+use engine::{Error, Result};
+use events::Schema;
+use gather::{Gather, has_stacks};
+use off_cpu::OffCpu;
+use sink::{Profile, ProfileSink};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use views::profile::Unit;
+use weight::Weight;
+
+/// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
+const HZ: &str = "997";
+
+/// Runs the command.
+pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
+    if let Some(("diff", m)) = m.subcommand() {
+        return diff::run(m);
+    }
+    combinations::exclusive(m)?;
+    let requests = requests(m)?;
+    let mut selection = Selection::all();
+    for calls in record::calls_of(&requests) {
+        selection.calls = Calls::parse(&calls)?;
+    }
+    let Planned { mut plan, why, selection } = record::plan(m, &requests, Captures::default(), selection)?;
+    let dir = m.get_one::<OsString>("output").map(PathBuf::from);
+    let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
+    if dir.is_none() && wanted.is_empty() {
+        wanted.push("table");
+    }
+    let clocks = show::Clocks::session(m);
+    let live = !matches!(plan.target, Target::Command(_));
+    let style = Style::of(m, title(m, &plan), clocks);
+    let classes: Vec<&Schema> = classes(&plan);
+    let drawings = wanted.iter().map(|text| drawing(text)).collect::<Result<Vec<_>>>()?;
+    let sinks = sinks(m, &classes, drawings, style, live)?;
+    let keep = dir.map(|dir| record::recorder(m, dir, &mut plan, &selection, false, clocks)).transpose()?;
+    Run::through(m, plan, &why, selection, sinks, keep, None)?.finish(m, started)
+}
+
+/// What draws these drawings of events of these classes.
+pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
+    let profile = profile(m, classes)?;
+    let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
+    let told = profile.clone();
+    let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
+        true => Vec::new(),
+        false => vec![Box::new(ProfileSink::new(profile, drawings, style, live))],
+    };
+    let told = (!all.is_empty()).then(|| Box::new(move || told.borrow().told()) as show::Told);
+    Ok(Sinks { all, places, told })
+}
+
+/// An empty profile of events of these classes.
+fn profile(m: &ArgMatches, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
+    if off_cpu::is_of(classes) {
+        if m.contains_id("by") {
+            return Err(Error::usage("--by", "the profile is of time in which threads were blocked", "leave it out"));
+        }
+        let wakers = classes.iter().any(|c| c.name == off_cpu::WAKING) && args::is_set(m, "wakers");
+        return Ok(Profile::new(Gather::new(Unit::Nanoseconds), Weight::one(), Some(OffCpu::new(wakers))));
+    }
+    if args::is_set(m, "off-cpu") {
+        return Err(Error::failed(
+            "--off-cpu",
+            "the trace has no switches of threads",
+            "record it with 'trapline profile --off-cpu -o DIR'",
+        ));
+    }
+    let with_stacks: Vec<&Schema> = classes.iter().copied().filter(|c| has_stacks(c)).collect();
+    let (weight, unit) = Weight::parse(m, &with_stacks)?;
+    Ok(Profile::new(Gather::new(unit), weight, None))
+}
+
+/// Refuses a trace without stacks; `classes` are those of its events.
+pub fn has_selected_stacks(dir: &Path, classes: &[&Schema]) -> Result<()> {
+    if classes.iter().any(|c| has_stacks(c)) {
+        return Ok(());
+    }
+    let todo = "record with 'trapline profile -o DIR', or with kstack or ustack";
+    Err(Error::failed(dir.display().to_string(), "none of its selected events has a stack", todo))
+}
+
+/// `VIEW[=FILE]`, opened.
+fn drawing(text: &str) -> Result<Drawing> {
+    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    let kind = if name == "json" { Some(Kind::Json) } else { Kind::parse(name) };
+    let kind = kind
+        .ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", "table, folded, flame, pprof or json"))?;
+    Drawing::open(kind, file)
+}
+
+/// The events that are counted, with their stacks.
+fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
+    let clock = || -> Result<String> {
+        let hz = m.get_one::<String>("frequency").map_or(HZ, String::as_str);
+        match hz.parse::<u32>() {
+            Ok(1..=100_000) => Ok(format!("profile:hz:{hz}")),
+            _ => Err(Error::usage(
+                format!("-F {hz}"),
+                "not a number of samples per second",
+                "1 to 100000, for instance 99",
+            )),
+        }
+    };
+    let off_cpu = m.get_flag("off-cpu");
+    let texts: Vec<String> = match m.get_many::<String>("expr") {
+        Some(_) if off_cpu => {
+            return Err(Error::usage("--off-cpu", "given together with -e", "leave one of them out"));
+        }
+        Some(all) => all.cloned().collect(),
+        None if off_cpu && !rights::is_root() => {
+            return Err(Error::failed(
+                "--off-cpu",
+                "it needs tracepoints of the scheduler, which are for root",
+                "run trapline as root",
+            ));
+        }
+        None if off_cpu => off_cpu::probes(m.get_flag("wakers")),
+        None => vec![clock()?],
+    };
+    let mut requests = texts.iter().map(|text| Request::parse(text)).collect::<Result<Vec<_>>>()?;
+    let without = |r: &Request| off_cpu && !r.names.iter().all(|n| off_cpu::has_stacks(n));
+    for request in requests.iter_mut().filter(|r| !without(r)) {
+        // As many frames as were asked for.
+        let Captures { kstack, ustack, .. } = &mut request.captures;
+        *ustack = if *ustack == 0 { captures::USER } else { *ustack };
+        // An ordinary user sees no addresses of the kernel.
+        if rights::is_root() {
+            *kstack = if *kstack == 0 { captures::KERNEL } else { *kstack };
+        }
+        // Its events have a field of that name.
+        request.captures.comm = !request.names.iter().any(|n| n == off_cpu::WAKING);
+    }
+    Ok(requests)
+}
+
+/// The classes of the events that are counted.
+fn classes(plan: &Plan) -> Vec<&'static Schema> {
+    let calls = plan.call_captures.iter().map(|c| c.schema);
+    plan.probes.iter().flat_map(|e| e.classes()).copied().chain(calls).collect()
+}
+
+/// The heading of a graph: the command, or the processes.
+fn title(m: &ArgMatches, plan: &Plan) -> String {
+    match &plan.target {
+        Target::Command(_) => {
+            let words = m.get_many::<OsString>("command").into_iter().flatten();
+            words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        }
+        Target::Pids(pids) => format!("-p {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
+        Target::All { .. } => "the whole machine".into(),
+    }
+}

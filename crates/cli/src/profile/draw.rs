@@ -1,0 +1,148 @@
+//! `--as VIEW[=FILE]` of profiles, and the table that is drawn again and again on a terminal.
+
+use crate::output::Output;
+use crate::show::Clocks;
+use clap::ArgMatches;
+use engine::{Error, Result};
+use std::io;
+use views::profile::flame::Flame;
+use views::profile::functions::Sort;
+use views::profile::table::{Table, redraw};
+use views::profile::{By, Stacks, folded, json, pprof};
+
+/// The kinds of drawings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Functions.
+    Table,
+    /// Lines of stacks.
+    Folded,
+    /// A flame graph.
+    Flame,
+    /// pprof's format.
+    Pprof,
+    /// speedscope's format.
+    Json,
+}
+
+impl Kind {
+    /// The kind of this name. What is `json` in a report are the events.
+    pub fn parse(name: &str) -> Option<Kind> {
+        Some(match name {
+            "table" => Kind::Table,
+            "folded" => Kind::Folded,
+            "flame" => Kind::Flame,
+            "pprof" => Kind::Pprof,
+            "profile-json" => Kind::Json,
+            _ => return None,
+        })
+    }
+}
+
+/// How a profile is drawn.
+#[derive(Clone)]
+pub struct Style {
+    /// What stacks are grouped by.
+    pub by: By,
+    sort: Sort,
+    rows: Option<usize>,
+    icicle: bool,
+    /// The heading of graphs.
+    pub title: String,
+    realtime_offset: i64,
+}
+
+impl Style {
+    /// What the command line asks for.
+    pub fn of(m: &ArgMatches, title: String, clocks: Clocks) -> Style {
+        let text = |name: &str| m.try_get_one::<String>(name).ok().flatten().map(String::as_str);
+        Style {
+            by: text("group").and_then(By::parse).unwrap_or_default(),
+            sort: text("order").and_then(Sort::parse).unwrap_or_default(),
+            rows: m.get_one::<u32>("rows").map(|n| *n as usize),
+            icicle: m.get_flag("icicle"),
+            title,
+            realtime_offset: clocks.realtime_offset,
+        }
+    }
+
+    /// The table, for a terminal or for a file: its lines are cut to those of a terminal only.
+    pub fn table(&self, terminal: bool) -> Table {
+        let (columns, _) = if terminal { size() } else { (usize::MAX, 0) };
+        Table {
+            sort: self.sort,
+            rows: self.rows.unwrap_or(if terminal { on_terminal() } else { usize::MAX }),
+            width: columns,
+        }
+    }
+
+    /// The graph.
+    pub fn flame(&self) -> Flame {
+        Flame { title: self.title.clone(), by: self.by, icicle: self.icicle }
+    }
+}
+
+/// Columns and rows of the terminal.
+fn size() -> (usize, usize) {
+    let (columns, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
+    (columns.into(), rows.into())
+}
+
+/// Functions of a table that leave its heading and the last lines on the screen.
+fn on_terminal() -> usize {
+    size().1.saturating_sub(8).max(10)
+}
+
+/// A drawing and where it goes.
+pub struct Drawing {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its destination.
+    pub output: Output,
+}
+
+impl Drawing {
+    /// Opens the destination of a view of this kind.
+    pub fn open(kind: Kind, file: Option<&str>) -> Result<Drawing> {
+        let output = Output::view(file)?;
+        if kind == Kind::Pprof && output.is_terminal() {
+            return Err(Error::usage("--as pprof", "it is binary, and stdout is a terminal", "--as pprof=FILE"));
+        }
+        Ok(Drawing { kind, output })
+    }
+
+    /// Draws a profile.
+    pub fn draw(&mut self, stacks: &Stacks, style: &Style) -> Result<()> {
+        let mut text = Vec::new();
+        match self.kind {
+            Kind::Table => style.table(self.output.is_terminal()).write(stacks, &mut text),
+            Kind::Folded => folded::write(stacks, style.by, &mut text),
+            Kind::Flame => style.flame().write(stacks, &mut text),
+            Kind::Pprof => pprof::write(stacks, style.realtime_offset, &mut text),
+            Kind::Json => json::write(stacks, style.by, &mut text),
+        }
+        self.write(&text)
+    }
+
+    /// Draws the screen over the one before.
+    pub fn screen(&mut self, stacks: &Stacks, style: &Style) -> Result<()> {
+        let (_, rows) = size();
+        let mut text = Vec::new();
+        redraw(&style.table(true).screen(stacks, rows), &mut text);
+        self.write(&text)
+    }
+
+    /// Clears the screen.
+    pub fn clear(&mut self) -> Result<()> {
+        let mut text = Vec::new();
+        redraw(&[], &mut text);
+        self.write(&text)
+    }
+
+    /// Writes text to the destination.
+    pub fn write(&mut self, text: &[u8]) -> Result<()> {
+        self.output.write_lines(text);
+        self.output.flush();
+        self.output.take_trouble().map_or(Ok(()), Err)
+    }
+}

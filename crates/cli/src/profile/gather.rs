@@ -1,0 +1,356 @@
+//! Samples in, a profile out: events with stacks are counted by their addresses, and each distinct address is resolved once.
+//!
+//! ```text
+//! event ─► key: thread, program, stacks ─► waiting: tally by key ─┬─ later ─► World::frames ─► Stacks
+//!                                                                 └─ what was mapped is known some time after it was
+//! ```
+//!
+//! A key is resolved when its first sample is [`SETTLED`] old, because mappings are reported later than samples. Memory is
+//! bounded: where there are too many keys, they are resolved at once.
+
+use engine::pipeline::stacks::{ENDINGS, Ended};
+use engine::pipeline::world::World;
+use events::names::{GUESSED, Names, Stack};
+use events::stacks::{self, EventStack};
+use events::{Event, Schema};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::rc::Rc;
+use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, Unit};
+
+/// How old a sample is before its addresses are resolved, ns: mappings come up to 200 ms late.
+const SETTLED: u64 = 500_000_000;
+/// The most keys that wait.
+const MOST_WAITING: usize = 1 << 16;
+/// The most addresses of stacks that are kept, and the most that are resolved. From there on they are forgotten and learnt again.
+const MOST_ADDRESSES: usize = 8 << 20;
+/// The number of no stack.
+const NONE: u32 = u32::MAX;
+/// The program of addresses of the kernel.
+const KERNEL: u32 = u32::MAX;
+
+/// The stacks of a sample.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Raw {
+    pid: u32,
+    /// Which of the programs that the process has executed.
+    program: u32,
+    kernel: u32,
+    user: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    labels: LabelsId,
+    raw: Raw,
+    /// Who ended it, and the stacks of that one.
+    waker: Option<(LabelsId, Raw)>,
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    tally: Tally,
+    first: u64,
+    last: u64,
+}
+
+/// A stack as it was captured.
+struct Known {
+    frames: Rc<[u64]>,
+    ended: u8,
+    guessed: u32,
+}
+
+/// What a profile lacks.
+#[derive(Clone, Debug, Default)]
+pub struct Missing {
+    /// Samples.
+    pub samples: u64,
+    /// Samples of which there is neither a stack of the process nor one of the kernel.
+    pub without_stack: u64,
+    /// Samples whose stack of the process ended so, by the numbers of [`Ended`].
+    pub ended: [u64; ENDINGS],
+    /// Samples whose stack of the process has guessed frames.
+    pub guessed: u64,
+}
+
+impl Missing {
+    /// Reasons why stacks do not reach the outermost frame, and how many of them.
+    fn cut(&self) -> impl Iterator<Item = (Ended, u64)> + '_ {
+        // Nothing is known of 0, and 1 is whole.
+        Ended::ALL.iter().copied().zip(self.ended).skip(2).filter(|(_, n)| *n > 0)
+    }
+
+    /// What is worth a word in the last line.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.without_stack > 0 {
+            lines.push(format!("{} without a stack", self.without_stack));
+        }
+        let cut: u64 = self.cut().map(|(_, n)| n).sum();
+        if cut > 0 {
+            let why: Vec<String> = self.cut().map(|(why, n)| format!("{n}: {}", why.text())).collect();
+            lines.push(format!("{cut} stacks do not reach the outermost frame ({})", why.join("; ")));
+        }
+        if self.guessed > 0 {
+            lines.push(format!("{} stacks have guessed frames", self.guessed));
+        }
+        lines
+    }
+}
+
+/// A profile in the making.
+pub struct Gather {
+    /// What is shown.
+    pub stacks: Stacks,
+    /// What is not.
+    pub missing: Missing,
+    waiting: HashMap<Key, Waiting>,
+    /// Stacks by the ids of events, and by their addresses.
+    by_id: HashMap<u64, u32>,
+    by_frames: HashMap<Rc<[u64]>, u32>,
+    known: Vec<Known>,
+    addresses: usize,
+    /// The program of each process.
+    programs: HashMap<u32, u32>,
+    next_program: u32,
+    /// The frames of an address of a program: where they begin and end in `frames`.
+    resolved: HashMap<(u32, u64), (u32, u32)>,
+    frames: Vec<FrameId>,
+    whole: HashMap<Key, StackId>,
+    /// Numbers of labels by thread and name.
+    labels: HashMap<(u32, u32, Vec<u8>), LabelsId>,
+    /// Where the captured name is in the events of a class.
+    names: HashMap<u16, Option<usize>>,
+}
+
+impl Gather {
+    /// Nothing yet.
+    pub fn new(unit: Unit) -> Gather {
+        Gather {
+            stacks: Stacks::new(unit),
+            missing: Missing::default(),
+            waiting: HashMap::new(),
+            by_id: HashMap::new(),
+            by_frames: HashMap::new(),
+            known: Vec::new(),
+            addresses: 0,
+            programs: HashMap::new(),
+            next_program: 0,
+            resolved: HashMap::new(),
+            frames: Vec::new(),
+            whole: HashMap::new(),
+            labels: HashMap::new(),
+            names: HashMap::new(),
+        }
+    }
+
+    /// Learns which program a process runs.
+    pub fn observe(&mut self, ev: &Event<'_>) {
+        if ev.schema.class == events::Class::Process && ev.schema.name == "exec" {
+            self.programs.remove(&ev.pid());
+        }
+    }
+
+    /// The stacks of an event.
+    pub fn raw(&mut self, ev: &Event<'_>, world: &World) -> Raw {
+        let next = self.next_program;
+        let program = *self.programs.entry(ev.pid()).or_insert(next);
+        self.next_program += u32::from(program == next);
+        let mut raw = Raw { pid: ev.pid(), program, kernel: NONE, user: NONE };
+        for stack in stacks::of(ev, world) {
+            let number = self.number(&stack);
+            *(if stack.kernel { &mut raw.kernel } else { &mut raw.user }) = number;
+        }
+        raw
+    }
+
+    fn number(&mut self, stack: &EventStack<'_>) -> u32 {
+        if stack.frames.is_empty() {
+            return NONE;
+        }
+        if let Some(number) = stack.id.and_then(|id| self.by_id.get(&id)) {
+            return *number;
+        }
+        if let Some(number) = self.by_frames.get(&stack.frames[..]).filter(|_| stack.id.is_none()) {
+            return *number;
+        }
+        let frames: Rc<[u64]> = Rc::from(&stack.frames[..]);
+        let number = self.known.len() as u32;
+        self.addresses += frames.len();
+        self.known.push(Known { frames: frames.clone(), ended: stack.ended, guessed: stack.guessed });
+        match stack.id {
+            Some(id) => drop(self.by_id.insert(id, number)),
+            None => drop(self.by_frames.insert(frames, number)),
+        }
+        number
+    }
+
+    /// Who had a stack.
+    pub fn labels(&mut self, ev: &Event<'_>, world: &World) -> LabelsId {
+        let nth = *self.names.entry(ev.schema.id).or_insert_with(|| name_of(ev.schema));
+        let captured = nth.and_then(|i| ev.tail(i, false)).map(|t| t.bytes);
+        let comm = captured.or_else(|| world.comm(ev.tid())).unwrap_or_default();
+        let key = (ev.pid(), ev.tid(), comm.to_vec());
+        if let Some(id) = self.labels.get(&key) {
+            return *id;
+        }
+        let name = String::from_utf8_lossy(comm);
+        let id = self.stacks.labels(Labels { pid: ev.pid(), tid: ev.tid(), comm: &name });
+        if self.labels.len() >= MOST_WAITING {
+            self.labels.clear();
+        }
+        self.labels.insert(key, id);
+        id
+    }
+
+    /// Adds a sample: of whom, when, and how much.
+    pub fn add(&mut self, labels: LabelsId, raw: Raw, waker: Option<(LabelsId, Raw)>, weight: u64, time: u64) {
+        self.note(raw);
+        let tally = Tally { samples: 1, weight };
+        let waiting = self.waiting.entry(Key { labels, raw, waker }).or_insert(Waiting {
+            tally: Tally::default(),
+            first: time,
+            last: time,
+        });
+        waiting.tally.join(tally);
+        waiting.first = waiting.first.min(time);
+        waiting.last = waiting.last.max(time);
+    }
+
+    fn note(&mut self, raw: Raw) {
+        self.missing.samples += 1;
+        match self.known.get(raw.user as usize) {
+            None if raw.kernel == NONE => self.missing.without_stack += 1,
+            None => {}
+            Some(user) => {
+                self.missing.ended[Ended::of(user.ended) as usize] += 1;
+                self.missing.guessed += u64::from(user.guessed > 0);
+            }
+        }
+    }
+
+    /// Whether samples have to be resolved at once.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= MOST_WAITING || self.addresses >= MOST_ADDRESSES
+    }
+
+    /// Resolves what is old enough at `now`: [`u64::MAX`] is the end.
+    pub fn settle(&mut self, now: u64, world: &World) {
+        let limit =
+            if self.is_full() { u64::MAX } else { now.saturating_sub(if now == u64::MAX { 0 } else { SETTLED }) };
+        let (ready, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, w)| w.first <= limit);
+        self.waiting = waiting;
+        let mut ready: Vec<(Key, Waiting)> = Vec::from_iter::<HashMap<_, _>>(ready);
+        // The order of a table of hashes differs from run to run.
+        ready.sort_unstable_by_key(|(_, w)| (w.first, w.last));
+        for (key, w) in ready {
+            let stack = match self.whole.get(&key) {
+                Some(stack) => *stack,
+                None => self.resolve(key, w.first, world),
+            };
+            self.stacks.add_many(stack, key.labels, Tally::default(), w.first);
+            self.stacks.add_many(stack, key.labels, w.tally, w.last);
+        }
+        if self.waiting.is_empty() && self.addresses >= MOST_ADDRESSES || self.frames.len() >= MOST_ADDRESSES {
+            self.forget();
+        }
+    }
+
+    /// Forgets what can be learnt again.
+    fn forget(&mut self) {
+        self.whole.clear();
+        self.resolved.clear();
+        self.frames.clear();
+        if self.waiting.is_empty() {
+            self.by_id.clear();
+            self.by_frames.clear();
+            self.known.clear();
+            self.addresses = 0;
+        }
+    }
+
+    fn resolve(&mut self, key: Key, time: u64, world: &World) -> StackId {
+        let mut all = Vec::new();
+        if let Some((labels, raw)) = key.waker {
+            self.frames_of(raw, time, world, &mut all);
+            let who = self.stacks.labels_of(labels).comm.to_owned();
+            all.push(self.stacks.frame(&Frame { function: &format!("[{who}]"), ..Frame::default() }));
+            // The waker's innermost frame is next to those that it wakes.
+            all.reverse();
+            all.push(self.stacks.frame(&Frame { function: WAKER, ..Frame::default() }));
+        }
+        self.frames_of(key.raw, time, world, &mut all);
+        let id = self.stacks.stack(&all);
+        self.whole.insert(key, id);
+        id
+    }
+
+    /// Appends the frames of both stacks, the innermost first.
+    fn frames_of(&mut self, raw: Raw, time: u64, world: &World, out: &mut Vec<FrameId>) {
+        for (number, kernel) in [(raw.kernel, true), (raw.user, false)] {
+            let Some(known) = self.known.get(number as usize) else { continue };
+            let frames = Rc::clone(&known.frames);
+            let program = if kernel { KERNEL } else { raw.program };
+            for (nth, &address) in frames.iter().enumerate() {
+                // Of the kernel, the innermost is where the probe is, and the others are behind calls.
+                let address = address.wrapping_sub(u64::from(kernel && nth > 0));
+                let (from, to) = match self.resolved.get(&(program, address)) {
+                    Some(range) => *range,
+                    None => self.address((raw.pid, program), address, time, world),
+                };
+                out.extend_from_slice(&self.frames[from as usize..to as usize]);
+            }
+        }
+    }
+
+    fn address(&mut self, (pid, program): (u32, u32), address: u64, time: u64, world: &World) -> (u32, u32) {
+        let Gather { stacks, frames, resolved, .. } = self;
+        let one = [address];
+        let stack = Stack { kernel: program == KERNEL, ended: 0, guessed: 0, frames: &one };
+        let from = frames.len() as u32;
+        world.frames(pid, time, &stack, &mut |f| {
+            frames.push(stacks.frame(&Frame {
+                function: f.function,
+                module: f.module,
+                file: f.file,
+                line: f.line,
+                inlined: f.inlined,
+                guessed: f.guessed || !f.kernel && address & GUESSED != 0,
+                kernel: f.kernel,
+            }));
+        });
+        let range = (from, frames.len() as u32);
+        resolved.insert((program, address), range);
+        range
+    }
+
+    /// The counters for `--stats`.
+    pub fn to_json(&self) -> Value {
+        let (total, lost, m) = (self.stacks.total(), self.stacks.lost(), &self.missing);
+        let cut: serde_json::Map<String, Value> = m.cut().map(|(why, n)| (why.text().to_owned(), json!(n))).collect();
+        json!({
+            "unit": self.stacks.unit().name(),
+            "samples": total.samples,
+            "weight": total.weight,
+            "not_held": lost.samples,
+            "without_stack": m.without_stack,
+            "cut": cut,
+            "guessed": m.guessed,
+        })
+    }
+}
+
+/// Separates the stack of who was blocked from that of who woke it.
+const WAKER: &str = "-- waker --";
+
+/// The field of the thread's captured name: it is followed by stacks, or by nothing.
+fn name_of(schema: &Schema) -> Option<usize> {
+    let last = schema.args.iter().rposition(|a| a.name == "comm")?;
+    schema.args[last + 1..].iter().all(stacks::is_stack).then_some(last)
+}
+
+/// Whether events of a class have stacks.
+pub fn has_stacks(schema: &Schema) -> bool {
+    schema.class != events::Class::Process && schema.args.iter().any(stacks::is_stack)
+}

@@ -1,0 +1,149 @@
+//! `--off-cpu`: how long threads were blocked, by the stacks with which they left the CPU.
+//!
+//! ```text
+//! sched_switch of the thread (its stacks) ─────► blocked ─────► sched_exit of the same thread: it is back
+//!                                          sched_waking of it, by a thread of the target: the waker's stacks
+//! ```
+//!
+//! Both ends are events of the thread itself, so that only threads of the target are seen. Threads that wait for a CPU are not
+//! blocked. Of a thread that was blocked at the beginning only that is known.
+
+use super::gather::{Gather, Raw};
+use engine::pipeline::world::World;
+use engine::provider;
+use events::{Event, Schema};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use views::profile::LabelsId;
+
+/// A thread leaves the CPU.
+const OUT: &str = "tracepoint:sched:sched_switch";
+/// It is back (since Linux 6.16): at the end of `schedule`, after a switch. Or, where that is missing, a function of the kernel.
+const IN: [&str; 2] = ["rawtracepoint:sched_exit_tp", "fentry:finish_task_switch"];
+/// Somebody wakes it.
+pub const WAKING: &str = "tracepoint:sched:sched_waking";
+
+/// Bits of `prev_state` (`TASK_REPORT`, include/linux/sched.h): all of them, and those of threads that have ended
+/// (`EXIT_DEAD`, `EXIT_ZOMBIE`, `TASK_DEAD`).
+const STATES: u64 = 0xff;
+const ENDED: u64 = 0x10 | 0x20 | 0x80;
+/// The most threads that are followed.
+const MOST: usize = 1 << 20;
+
+/// The expressions that enable what is needed.
+pub fn probes(wakers: bool) -> Vec<String> {
+    let has_first = provider::ready(IN[0]).is_ok();
+    let back = if has_first { format!("{} /args.arg0 == 1/", IN[0]) } else { IN[1].to_string() };
+    let mut all = vec![OUT.to_string(), back, "end".into()];
+    if wakers {
+        all.push(WAKING.into());
+    }
+    all
+}
+
+/// Whether a probe is one whose stacks are wanted.
+pub fn has_stacks(name: &str) -> bool {
+    name == OUT || name == WAKING
+}
+
+/// Whether events of these classes tell how long threads were blocked.
+pub fn is_of(classes: &[&Schema]) -> bool {
+    let has = |name: &str| classes.iter().any(|c| c.name == name);
+    has(OUT) && IN.iter().any(|name| has(name))
+}
+
+/// A thread that is not running.
+struct Out {
+    time: u64,
+    blocked: bool,
+    labels: LabelsId,
+    raw: Raw,
+    waker: Option<(LabelsId, Raw)>,
+}
+
+/// Pairs what leaves a CPU with what comes back.
+#[derive(Default)]
+pub struct OffCpu {
+    outs: HashMap<u32, Out>,
+    wakers: bool,
+    /// The time of the last event.
+    last: u64,
+    /// Threads that were blocked at the beginning, and whose stack and time are not known.
+    at_begin: u64,
+    /// Threads that were blocked at the end.
+    at_end: u64,
+    /// Threads whose return was not seen.
+    unpaired: u64,
+    /// Threads that were woken by an interrupt, or by a thread that is not the target's.
+    by_others: u64,
+}
+
+impl OffCpu {
+    /// No thread is blocked, as far as is known.
+    pub fn new(wakers: bool) -> OffCpu {
+        OffCpu { wakers, ..OffCpu::default() }
+    }
+
+    /// Learns from an event.
+    pub fn event(&mut self, ev: &Event<'_>, world: &World, gather: &mut Gather) {
+        self.last = self.last.max(ev.time());
+        match ev.schema.name {
+            OUT => {
+                let state = ev.value_of("prev_state") & STATES;
+                if state & ENDED != 0 {
+                    self.outs.remove(&ev.tid());
+                    return;
+                }
+                let (labels, raw) = (gather.labels(ev, world), gather.raw(ev, world));
+                let out = Out { time: ev.time(), blocked: state != 0, labels, raw, waker: None };
+                if self.outs.len() >= MOST || self.outs.insert(ev.tid(), out).is_some() {
+                    self.unpaired += 1;
+                }
+            }
+            WAKING if self.wakers => {
+                if let Some(out) = self.outs.get_mut(&(ev.value_of("pid") as u32)).filter(|o| o.waker.is_none()) {
+                    out.waker = Some((gather.labels(ev, world), gather.raw(ev, world)));
+                }
+            }
+            name if IN.contains(&name) => match self.outs.remove(&ev.tid()) {
+                Some(out) => self.add(out, ev.time(), gather),
+                None => self.at_begin += 1,
+            },
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, out: Out, until: u64, gather: &mut Gather) {
+        if out.blocked {
+            self.by_others += u64::from(self.wakers && out.waker.is_none());
+            gather.add(out.labels, out.raw, out.waker, until.saturating_sub(out.time), until);
+        }
+    }
+
+    /// The session has ended: who is still blocked has been so up to now.
+    pub fn end(&mut self, gather: &mut Gather) {
+        let mut left: Vec<Out> = std::mem::take(&mut self.outs).into_values().filter(|o| o.blocked).collect();
+        left.sort_unstable_by_key(|o| o.time);
+        self.at_end += left.len() as u64;
+        for out in left {
+            gather.add(out.labels, out.raw, None, self.last.saturating_sub(out.time), self.last);
+        }
+    }
+
+    /// What it lacks.
+    pub fn tell(&self, lines: &mut Vec<String>, counters: &mut Value) {
+        let words = [
+            (self.at_begin, "blocked when it began are not counted"),
+            (self.at_end, "still blocked at the end are counted up to it"),
+            (self.unpaired, "whose return was not seen are not counted"),
+            (self.by_others, "were not woken by a thread of the target"),
+        ];
+        lines.extend(words.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        counters["off_cpu"] = json!({
+            "blocked_at_begin": self.at_begin,
+            "blocked_at_end": self.at_end,
+            "unpaired": self.unpaired,
+            "woken_by_others": if self.wakers { json!(self.by_others) } else { Value::Null },
+        });
+    }
+}

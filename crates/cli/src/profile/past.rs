@@ -1,0 +1,49 @@
+//! The profile of a recorded trace.
+
+use super::sink::{Profile, ProfileSink};
+use super::{Style, has_selected_stacks};
+use crate::show::Clocks;
+use crate::stacks;
+use clap::ArgMatches;
+use ctf::trace::{Found, Trace};
+use engine::backend::recorded::Recorded;
+use engine::pipeline::pump::Pump;
+use engine::pipeline::resolver::{Origin, Resolver};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::source::Source;
+use engine::{Error, Result};
+use events::Schema;
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+/// The profile of all events of a trace that have stacks.
+pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
+    let failed = |why: String, todo: &str| Error::failed(dir.display().to_string(), why, todo);
+    let _ = sys::process::raise_file_limit();
+    let trace = match ctf::trace::open(dir) {
+        Ok(Found::Native(trace)) => trace,
+        Ok(Found::Foreign) => {
+            return Err(failed("it is not a trace of trapline".into(), "name one, or a file of folded stacks"));
+        }
+        Err(e) => return Err(failed(e.to_string(), "name a trace, or a file of folded stacks")),
+    };
+    let classes = classes(&trace);
+    has_selected_stacks(dir, &classes)?;
+    let profile = super::profile(m, &classes)?;
+    let style = Style::of(m, String::new(), Clocks::now());
+    let sink = ProfileSink::new(Rc::clone(&profile), Vec::new(), style, false);
+    let source = Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None);
+    let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);
+    pump.keep_descriptors();
+    pump.resolve_stacks(Resolver::new(Origin::of_trace(dir, &trace.metadata), stacks::places(m)?));
+    while !pump.turn().ended {}
+    pump.end_sinks();
+    Ok(profile)
+}
+
+/// The classes of its events.
+fn classes(trace: &Trace) -> Vec<&'static Schema> {
+    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    known.collect()
+}
