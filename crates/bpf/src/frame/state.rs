@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0 flags  8 start  16 number  24 arguments (8 × u64)  88 bytes of tails  96 capture bits  104 cpu  112 tid
-//! 120 result  128 held signal: what, number, 48 bytes of siginfo  192 tails …
+//! 120 result  128 held signal: what, number, 48 bytes of siginfo  192 ids of stacks (2 × u64)  208 tails …
 //! ```
 
 /// Flags.
@@ -30,8 +30,10 @@ pub const HELD: i16 = 128;
 pub const HELD_NR: i16 = 136;
 /// The first [`SIGINFO`] bytes of its siginfo.
 pub const HELD_INFO: i16 = 144;
+/// Ids of the kernel's and of the process's stack at the entry of a call whose memory is read there.
+pub const STACKS: i16 = HELD_INFO + SIGINFO as i16;
 /// Tails of entry.
-pub const TAILS: i16 = HELD_INFO + SIGINFO as i16;
+pub const TAILS: i16 = STACKS + 16;
 /// Bytes of a siginfo that are read.
 pub const SIGINFO: i32 = 48;
 /// Room for tails. The whole stays below 8 KiB, the most that the kernel allocates for it without sleeping.

@@ -7,6 +7,7 @@ use crate::frame::{Emitter, Lost, field, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::front;
+use crate::stacks::Stacks;
 use events::generated as g;
 use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout};
 
@@ -66,19 +67,49 @@ fn fixed(e: &mut Emitter<'_>) {
 fn stacks(e: &mut Emitter<'_>) {
     let (Some(stacks), Some(own_frames)) = (e.maps.stacks, e.session.captures) else { return };
     let capture_row::Frames { kernel, user } = e.session.frames;
-    for (nth, frames) in [u16::from(kernel), user].into_iter().enumerate().filter(|(_, frames)| *frames > 0) {
+    for (nth, _) in [u16::from(kernel), user].into_iter().enumerate().filter(|(_, frames)| *frames > 0) {
         let at = capture_row::STACKS + 2 * nth as i16;
-        let none = e.new_label();
+        let [none, now, known] = [e.new_label(), e.new_label(), e.new_label()];
         e.load_row(Size::H, R1, at);
         e.jump_if(Cond::Eq, R1, 0, none);
-        match nth {
-            0 => crate::stacks::kernel(e, stacks, kernel, own_frames),
-            _ => crate::stacks::user(e, stacks, frames),
-        }
+        // A call that replaces or ends its program has none of its own any more.
+        e.load_row(Size::H, R1, capture_row::FLAGS);
+        e.alu(Alu::And, R1, i32::from(capture_row::AT_ENTRY));
+        e.jump_if(Cond::Eq, R1, 0, now);
+        e.load_state(R0, state::STACKS + 8 * nth as i16);
+        e.jump(known);
+        e.bind(now);
+        capture_stack(e, stacks, nth, (kernel, user), own_frames);
+        e.bind(known);
         e.load_row(Size::H, R2, at);
         e.alu(Alu::And, R2, 0x7f);
         e.alu(Alu::Add, R2, reg::BUFFER);
         e.store(Size::D, R2, 0, R0);
+        e.bind(none);
+    }
+}
+
+/// `r0` = the id of the kernel's stack (`nth` 0) or of the process's (1).
+fn capture_stack(e: &mut Emitter<'_>, stacks: Stacks, nth: usize, (kernel, user): (u8, u16), own_frames: u8) {
+    match nth {
+        0 => crate::stacks::kernel(e, stacks, kernel, own_frames),
+        _ => crate::stacks::user(e, stacks, user),
+    }
+}
+
+/// The ids of the stacks of a call whose memory is read at its entry, into the state. Needs the scratch buffer.
+pub(super) fn stacks_at_entry(e: &mut Emitter<'_>) {
+    let (Some(stacks), Some(own_frames)) = (e.maps.stacks, e.session.captures) else { return };
+    let capture_row::Frames { kernel, user } = e.session.frames;
+    e.load_state(R1, state::START);
+    e.store_event(Size::D, field::TIME, R1);
+    e.who();
+    for (nth, _) in [u16::from(kernel), user].into_iter().enumerate().filter(|(_, frames)| *frames > 0) {
+        let none = e.new_label();
+        e.load_row(Size::H, R1, capture_row::STACKS + 2 * nth as i16);
+        e.jump_if(Cond::Eq, R1, 0, none);
+        capture_stack(e, stacks, nth, (kernel, user), own_frames);
+        e.store_state(state::STACKS + 8 * nth as i16, R0);
         e.bind(none);
     }
 }

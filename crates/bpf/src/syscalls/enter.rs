@@ -1,6 +1,6 @@
 //! `sys_enter`: number, arguments and start of a call, and what is read of it before it runs.
 
-use super::{filters, ops};
+use super::{call, filters, ops};
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
 use crate::frame::registers::ARG_REGISTERS;
@@ -81,6 +81,7 @@ pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: S
             e.store_state(state::FLAGS, R1);
             e.jump(out);
         });
+        call::stacks_at_entry(e);
         e.mov(reg::END, 0);
         e.mov(R1, 0);
         e.set_caps(R1);

@@ -224,9 +224,9 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32
     Ok((loaded, Later { btf, maps, offsets, session, functions, tables }))
 }
 
-/// Frames at the top of a stack that a program takes at a raw tracepoint: a function that is called back, the program, bpf_trace_run and
+/// Frames at the top of a stack that a program takes at a raw tracepoint: the program, bpf_trace_run and
 /// __bpf_trace_NAME. A classic tracepoint has the registers of where it is.
-const RAW_FRAMES: u8 = 4;
+const RAW_FRAMES: u8 = 3;
 
 /// What a job of [`load`] has made.
 enum Part {
