@@ -69,7 +69,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
 fn stays_with_ptrace(m: &ArgMatches, plan: &Plan) -> bool {
     let asked = m.get_one::<String>("backend").is_some_and(|b| b == "ptrace");
     let blocks = m.get_one::<String>("on-full").is_some_and(|w| w == "block");
-    let only_ustack = plan.call_captures.iter().all(|c| engine::user_stacks::is_all(c));
+    let only_ustack = plan.call_captures.iter().all(engine::user_stacks::is_all);
     plan.probes.is_empty() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
 }
 
