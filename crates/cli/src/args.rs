@@ -120,6 +120,11 @@ fn record() -> Command {
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 32]"))
         .arg(long_flag("comm", "Record the thread's name with each event"))
         .arg(long_flag("cost", "Measure each program in the kernel: shown in --stats and after the last line (costs some more)"))
+        .arg(
+            long_flag("pack", "Pack the trace at the end, as 'trapline pack' does, while the programs are still as they were")
+                .requires("output")
+                .conflicts_with("flight"),
+        )
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(value("max-size", "SIZE", "Limit the trace to SIZE on disk, all files together: the oldest packets are deleted and counted"))
         .arg(
@@ -203,7 +208,7 @@ fn report() -> Command {
             ),
         )
         .arg(long_flag("mappings", "Also show the files that processes mapped (json and record)"))
-        .arg(value("by", "WHAT", "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack"))
+        .arg(value("by", "WHAT", "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack").conflicts_with("latency"))
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))

@@ -213,6 +213,10 @@ fn a_packed_trace_needs_no_other_file() {
             let out = report(user, &copy, view);
             assert_eq!((out.out(), out.stderr), *before, "{view:?}");
         }
+        // While it was recorded.
+        let at_end = record(user, &["--pack", "-e", "getppid ustack"], &[dir.join("moved").to_str().expect("UTF-8")]);
+        assert_eq!(at_end.outcome.code(), 0, "{}", at_end.outcome.stderr);
+        assert!(fs::read_dir(at_end.trace.join(".trapline/symbols")).expect("packs").count() >= 1);
         // Packed again, without the program: what is known stays.
         assert_eq!(pack(&copy, &["-q"]).code(), 0);
         assert_eq!(report(user, &copy, views[0]).out(), before[0].0);
