@@ -281,3 +281,31 @@ fn the_kernel_s_functions_are_named() {
     let said = r.report(&[]).stderr;
     assert!(said.contains("[kernel]: /proc/kallsyms"), "{said} {out}");
 }
+
+/// File and address of every frame that has code of its own.
+fn places(trace: &str) -> Vec<String> {
+    let frames = trace.lines().filter(|l| l.starts_with(" > ") && !l.contains("(inlined)"));
+    let place = |l: &str| Some(format!("{} {}", &l[3..l.find('(')?], &l[l.rfind('[')?..=l.rfind(']')?]));
+    frames.map(|l| place(l).unwrap_or_else(|| l.to_string())).collect()
+}
+
+/// A program that nobody here wrote has the frames that strace finds.
+#[test]
+fn frames_are_those_that_strace_finds() {
+    if !lab::has("strace") {
+        return testkit::skip("package:strace", "no strace");
+    }
+    let dir = lab::scratch();
+    let command = ["sort", "/etc/passwd"];
+    let strace = [&["strace", "-f", "-k", "-o", "by-strace"], &command[..]].concat();
+    let out = lab::run(lab::as_user(User::Me, &strace).current_dir(&dir));
+    let by_strace = places(&fs::read_to_string(dir.join("by-strace")).unwrap_or_default());
+    if out.code() != 0 || by_strace.len() < 100 {
+        return testkit::skip("package:strace", "it has no -k, or may not trace");
+    }
+    let own = [&["trace", "-q", "-k", "-o", "own"], &command[..]].concat();
+    let out = lab::run(lab::trapline(User::Ptrace, &own).current_dir(&dir));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let text = fs::read_to_string(dir.join("own")).expect("the trace");
+    assert_eq!(places(&text), by_strace, "{text}");
+}
