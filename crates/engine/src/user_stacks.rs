@@ -9,6 +9,14 @@ use events::types::{Fmt, Int, Type};
 /// The field.
 const USTACK: &str = events::stacks::FIELDS[1];
 
+/// Frames of which a number can be asked; so many or more mean all of them.
+const ALL: u8 = 127;
+
+/// The most frames of a stack where so many are asked for.
+pub fn most(frames: u8) -> usize {
+    if frames >= ALL { unwind::stack::MAX_FRAMES } else { frames.into() }
+}
+
 /// Whether a call captures the stack of the process, and nothing else.
 pub fn is_all(captures: &CallCaptures) -> bool {
     let schema = captures.schema;
