@@ -131,6 +131,11 @@ fn record() -> Command {
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 512]"))
         .arg(long_flag("comm", "Record the thread's name with each event"))
         .arg(long_flag("cost", "Measure each program in the kernel: shown in --stats and after the last line (costs some more)"))
+        .arg(
+            long_flag("pack", "Pack the trace at the end, as 'trapline pack' does, while the programs are still as they were")
+                .requires("output")
+                .conflicts_with("flight"),
+        )
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(value("max-size", "SIZE", "Limit the trace to SIZE on disk, all files together: the oldest packets are deleted and counted"))
         .arg(

@@ -9,8 +9,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use testkit::Scratch;
 
-/// Runs a scenario with the backends that have stacks.
+/// Runs a scenario with each backend.
 fn each_backend(scenario: impl Fn(User)) {
+    lab::each_ptracer(&scenario);
     if possible() {
         scenario(User::Kernel);
     }
@@ -102,6 +103,64 @@ fn every_view_names_the_functions_of_a_stack() {
     });
 }
 
+/// The ptracer unwinds by `.eh_frame`, so that programs without frame pointers have whole stacks; what is not asked for is not taken.
+#[test]
+fn the_ptracer_needs_no_frame_pointers() {
+    lab::each_ptracer(|user| {
+        let flags = ["-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];
+        let Some(path) = lab::compiled("stack-plain", "stack.c", &flags) else { return };
+        let r = record(user, &["-e", "getppid ustack", "-e", "exit_group ustack=2", "-e", "brk"], &[&path]);
+        assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+        let out = r.report(&["--as", "json"]);
+        let json = call(&out);
+        assert_eq!(names(&json["ustack"]), ["inlined*", "middle", "outer", "main"], "{json}");
+        let last = json["ustack"].as_array().and_then(|all| all.last()).expect("frames");
+        assert_eq!(last["function"], "_start", "{json}");
+        assert!(json["args"].get("ustack").is_none(), "{json}");
+        let all = out.out();
+        let of = |name: &str| all.lines().find(|l| l.contains(&format!("\"name\":\"{name}\""))).map(str::to_string);
+        let exit: Value = serde_json::from_str(&of("exit_group").expect("the end")).expect("JSON");
+        let outermost = exit["ustack"].as_array().map_or(0, |s| s.iter().filter(|f| f["inlined"] != true).count());
+        assert_eq!(outermost, 2, "{exit}");
+        assert!(of("brk").is_some_and(|l| !l.contains("ustack")), "{all}");
+        r.check();
+    });
+}
+
+/// The stack of the command's own execve is that of the new program, and none is lost.
+#[test]
+fn no_stack_is_lost_when_programs_begin_and_end() {
+    lab::each_ptracer(|user| {
+        let out = lab::run(&mut lab::trapline(
+            user,
+            &["trace", "-k", "-f", "sh", "-c", "cat /dev/null; (exit 3); exec true"],
+        ));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let stacks = out.stderr.lines().filter(|l| l.starts_with(" > "));
+        let (all, unknown): (Vec<&str>, Vec<&str>) =
+            (stacks.clone().collect(), stacks.filter(|l| l.contains("[unknown]")).collect());
+        assert!(all.len() > 100 && unknown.is_empty() && !out.stderr.contains("(lost)"), "{}", out.stderr);
+        let below =
+            |call: &str| out.stderr.lines().skip_while(|l| !l.contains(call)).nth(1).unwrap_or_default().to_string();
+        assert!(below("execve(").contains("(_start"), "{}", below("execve("));
+    });
+}
+
+/// A just-in-time compiler lists its functions in a file, which is believed if it is the process's own.
+#[test]
+fn functions_of_just_in_time_compilers_are_named_while_they_run() {
+    each_backend(|user| {
+        let Some(path) = lab::compiled("jitted", "jitted.c", &["-fno-omit-frame-pointer", "-g"]) else { return };
+        let out = lab::run(&mut lab::trapline(user, &["trace", "-k", "-e", "getppid", &path]));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let named = out.stderr.lines().any(|l| l.starts_with(" > /tmp/perf-") && l.contains("(jitted function+0xb)"));
+        assert!(named, "{}", out.stderr);
+        let refused = lab::run(&mut lab::trapline(user, &["trace", "-k", "-e", "getppid", &path, "writable"]));
+        assert!(!refused.stderr.contains("(jitted function"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("others than its owner may write to it"), "{}", refused.stderr);
+    });
+}
+
 #[test]
 fn a_running_trace_names_them_too() {
     each_backend(|user| {
@@ -154,6 +213,10 @@ fn a_packed_trace_needs_no_other_file() {
             let out = report(user, &copy, view);
             assert_eq!((out.out(), out.stderr), *before, "{view:?}");
         }
+        // While it was recorded.
+        let at_end = record(user, &["--pack", "-e", "getppid ustack"], &[dir.join("moved").to_str().expect("UTF-8")]);
+        assert_eq!(at_end.outcome.code(), 0, "{}", at_end.outcome.stderr);
+        assert!(fs::read_dir(at_end.trace.join(".trapline/symbols")).expect("packs").count() >= 1);
         // Packed again, without the program: what is known stays.
         assert_eq!(pack(&copy, &["-q"]).code(), 0);
         assert_eq!(report(user, &copy, views[0]).out(), before[0].0);
@@ -217,4 +280,32 @@ fn the_kernel_s_functions_are_named() {
     // Who may not read addresses of the kernel is told.
     let said = r.report(&[]).stderr;
     assert!(said.contains("[kernel]: /proc/kallsyms"), "{said} {out}");
+}
+
+/// File and address of every frame that has code of its own.
+fn places(trace: &str) -> Vec<String> {
+    let frames = trace.lines().filter(|l| l.starts_with(" > ") && !l.contains("(inlined)"));
+    let place = |l: &str| Some(format!("{} {}", &l[3..l.find('(')?], &l[l.rfind('[')?..=l.rfind(']')?]));
+    frames.map(|l| place(l).unwrap_or_else(|| l.to_string())).collect()
+}
+
+/// A program that nobody here wrote has the frames that strace finds.
+#[test]
+fn frames_are_those_that_strace_finds() {
+    if !lab::has("strace") {
+        return testkit::skip("package:strace", "no strace");
+    }
+    let dir = lab::scratch();
+    let command = ["sort", "/etc/passwd"];
+    let strace = [&["strace", "-f", "-k", "-o", "by-strace"], &command[..]].concat();
+    let out = lab::run(lab::as_user(User::Me, &strace).current_dir(&dir));
+    let by_strace = places(&fs::read_to_string(dir.join("by-strace")).unwrap_or_default());
+    if out.code() != 0 || by_strace.len() < 100 {
+        return testkit::skip("package:strace", "it has no -k, or may not trace");
+    }
+    let own = [&["trace", "-q", "-k", "-o", "own"], &command[..]].concat();
+    let out = lab::run(lab::trapline(User::Ptrace, &own).current_dir(&dir));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let text = fs::read_to_string(dir.join("own")).expect("the trace");
+    assert_eq!(places(&text), by_strace, "{text}");
 }
