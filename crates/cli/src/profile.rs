@@ -45,6 +45,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return diff::run(m);
     }
     combinations::exclusive(m)?;
+    if m.get_flag("wakers") && !m.get_flag("off-cpu") {
+        return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
+    }
     let requests = requests(m)?;
     let mut selection = Selection::all();
     for calls in record::calls_of(&requests) {

@@ -120,6 +120,8 @@ pub struct Gather {
     whole: HashMap<Key, StackId>,
     /// Numbers of labels by thread and name.
     labels: HashMap<(u32, u32, Vec<u8>), LabelsId>,
+    /// The last labels of a thread whose name was known.
+    last: HashMap<u32, LabelsId>,
     /// Where the captured name is in the events of a class.
     names: HashMap<u16, Option<usize>>,
 }
@@ -141,6 +143,7 @@ impl Gather {
             frames: Vec::new(),
             whole: HashMap::new(),
             labels: HashMap::new(),
+            last: HashMap::new(),
             names: HashMap::new(),
         }
     }
@@ -191,16 +194,25 @@ impl Gather {
         let nth = *self.names.entry(ev.schema.id).or_insert_with(|| name_of(ev.schema));
         let captured = nth.and_then(|i| ev.tail(i, false)).map(|t| t.bytes);
         let comm = captured.or_else(|| world.comm(ev.tid())).unwrap_or_default();
+        if comm.is_empty()
+            && let Some(last) = self.last.get(&ev.tid())
+        {
+            // A thread that ends has no name any more.
+            return *last;
+        }
         let key = (ev.pid(), ev.tid(), comm.to_vec());
         if let Some(id) = self.labels.get(&key) {
+            self.last.insert(ev.tid(), *id);
             return *id;
         }
         let name = String::from_utf8_lossy(comm);
         let id = self.stacks.labels(Labels { pid: ev.pid(), tid: ev.tid(), comm: &name });
         if self.labels.len() >= MOST_WAITING {
             self.labels.clear();
+            self.last.clear();
         }
         self.labels.insert(key, id);
+        self.last.insert(ev.tid(), id);
         id
     }
 

@@ -98,7 +98,9 @@ fn on_terminal(drawing: &Drawing) -> bool {
 
 impl Sink for ProfileSink {
     fn observe(&mut self, ev: &Event<'_>) {
-        self.profile.borrow_mut().gather.observe(ev);
+        let mut profile = self.profile.borrow_mut();
+        profile.gather.observe(ev);
+        profile.off_cpu.iter_mut().for_each(|o| o.observe(ev));
     }
 
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
