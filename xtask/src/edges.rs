@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("unwind", &[]),
     ("bpf", &["events", "lang", "unwind"]),
     ("ctf", &["events"]),
-    ("engine", &["bpf", "ctf", "events", "lang", "symbols", "sys"]),
+    ("engine", &["bpf", "ctf", "events", "lang", "symbols", "sys", "unwind"]),
     ("views", &["ctf", "events"]),
     ("trapline", &["ctf", "engine", "views", "events", "lang", "sys"]),
     ("testkit", &[]),

@@ -31,7 +31,6 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use views::profile::Unit;
 use weight::Weight;
 
 /// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
@@ -89,7 +88,7 @@ fn profile(m: &ArgMatches, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> 
             return Err(Error::usage("--by", "the profile is of time in which threads were blocked", "leave it out"));
         }
         let wakers = classes.iter().any(|c| c.name == off_cpu::WAKING) && args::is_set(m, "wakers");
-        return Ok(Profile::new(Gather::new(Unit::Nanoseconds), Weight::one(), Some(OffCpu::new(wakers))));
+        return Ok(Profile::new(Gather::of_switches(), Weight::one(), Some(OffCpu::new(wakers))));
     }
     if args::is_set(m, "off-cpu") {
         return Err(Error::failed(

@@ -14,7 +14,7 @@ use events::names::{GUESSED, Names, Stack};
 use events::stacks::{self, EventStack};
 use events::{Event, Schema};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, Unit};
 
@@ -118,6 +118,8 @@ pub struct Gather {
     resolved: HashMap<(u32, u64), (u32, u32)>,
     frames: Vec<FrameId>,
     whole: HashMap<Key, StackId>,
+    /// The frames of the kernel's scheduler, where stacks are shown without those that they begin with.
+    scheduler: Option<HashSet<FrameId>>,
     /// Numbers of labels by thread and name.
     labels: HashMap<(u32, u32, Vec<u8>), LabelsId>,
     /// The last labels of a thread whose name was known.
@@ -142,10 +144,16 @@ impl Gather {
             resolved: HashMap::new(),
             frames: Vec::new(),
             whole: HashMap::new(),
+            scheduler: None,
             labels: HashMap::new(),
             last: HashMap::new(),
             names: HashMap::new(),
         }
+    }
+
+    /// Nothing yet, of threads that leave the CPU: all their stacks begin in the scheduler, which is left out.
+    pub fn of_switches() -> Gather {
+        Gather { scheduler: Some(HashSet::new()), ..Gather::new(Unit::Nanoseconds) }
     }
 
     /// Learns which program a process runs.
@@ -300,6 +308,7 @@ impl Gather {
 
     /// Appends the frames of both stacks, the innermost first.
     fn frames_of(&mut self, raw: Raw, time: u64, world: &World, out: &mut Vec<FrameId>) {
+        let before = out.len();
         for (number, kernel) in [(raw.kernel, true), (raw.user, false)] {
             let Some(known) = self.known.get(number as usize) else { continue };
             let frames = Rc::clone(&known.frames);
@@ -311,18 +320,22 @@ impl Gather {
                     Some(range) => *range,
                     None => self.address((raw.pid, program), address, time, world),
                 };
-                out.extend_from_slice(&self.frames[from as usize..to as usize]);
+                let frames = &self.frames[from as usize..to as usize];
+                let is_left_out = |f: &FrameId| kernel && self.scheduler.as_ref().is_some_and(|s| s.contains(f));
+                if out.len() > before || !frames.iter().all(is_left_out) {
+                    out.extend_from_slice(frames);
+                }
             }
         }
     }
 
     fn address(&mut self, (pid, program): (u32, u32), address: u64, time: u64, world: &World) -> (u32, u32) {
-        let Gather { stacks, frames, resolved, .. } = self;
+        let Gather { stacks, frames, resolved, scheduler, .. } = self;
         let one = [address];
         let stack = Stack { kernel: program == KERNEL, ended: 0, guessed: 0, frames: &one };
         let from = frames.len() as u32;
         world.frames(pid, time, &stack, &mut |f| {
-            frames.push(stacks.frame(&Frame {
+            let id = stacks.frame(&Frame {
                 function: f.function,
                 module: f.module,
                 file: f.file,
@@ -330,7 +343,11 @@ impl Gather {
                 inlined: f.inlined,
                 guessed: f.guessed || !f.kernel && address & GUESSED != 0,
                 kernel: f.kernel,
-            }));
+            });
+            frames.push(id);
+            if f.kernel && is_scheduler(f.function) {
+                scheduler.iter_mut().for_each(|s| drop(s.insert(id)));
+            }
         });
         let range = (from, frames.len() as u32);
         resolved.insert((program, address), range);
@@ -351,6 +368,12 @@ impl Gather {
             "guessed": m.guessed,
         })
     }
+}
+
+/// Whether a function of the kernel does nothing but leave the CPU.
+fn is_scheduler(function: &str) -> bool {
+    let name = function.trim_start_matches("__");
+    name.starts_with("schedule") || name.starts_with("io_schedule")
 }
 
 /// Separates the stack of who was blocked from that of who woke it.

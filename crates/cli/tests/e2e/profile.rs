@@ -3,6 +3,7 @@
 use crate::kernel::possible;
 use crate::lab::{self, Outcome, User, has};
 use crate::record::stats_of;
+use crate::terminal::on_terminal;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -241,6 +242,26 @@ fn a_thread_that_was_blocked_before_is_counted_and_not_guessed() {
     assert_eq!((&off["unpaired"], &off["idle"]), (&0.into(), &0.into()), "{stats}");
     assert!(off["blocked_at_begin"].as_u64() <= Some(1) && off["blocked_at_end"].as_u64() <= Some(1), "{stats}");
     assert!(weight(&folded(&out.out()), &["main", "sleeps_short"]) >= 10_000_000, "{}", out.out());
+}
+
+#[test]
+fn the_table_is_drawn_again_on_a_terminal_until_ctrl_c() {
+    let Some(program) = shares().filter(|_| possible()) else { return };
+    let mut target = lab::start(&mut lab::as_user(User::Me, &[program.as_str(), "burn", "100000"]));
+    target.must_run();
+    let pid = target.pid().to_string();
+    let steps = ["spin", "", "spin", r"\x03"];
+    let Some(shown) = on_terminal(User::Me, &steps, &["profile", "-p", &pid]) else { return };
+    assert!(shown.contains("STATUS 0"), "{shown}");
+    let (live, last) = shown.rsplit_once("\x1b[H\x1b[J").unwrap_or_else(|| panic!("{shown}"));
+    assert!(live.matches("\x1b[H").count() >= 2, "{shown}");
+    // What stays is the table alone.
+    assert!(!last.contains('\x1b') && last.contains("spin") && last.contains(" samples, one every "), "{shown}");
+    target.must_run();
+    // What is binary is not for a terminal.
+    let args = ["profile", "--as", "pprof", "true"];
+    let shown = on_terminal(User::Me, &[], &args).unwrap_or_default();
+    assert!(shown.contains("--as pprof=FILE") && shown.contains("STATUS 2"), "{shown}");
 }
 
 #[test]
