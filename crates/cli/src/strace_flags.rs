@@ -11,7 +11,7 @@ pub fn equivalent(flag: &str) -> Option<&'static str> {
             "not needed: the tracer is a process of its own, and the command a child of the terminal's session"
         }
         "-F" => "children are followed by default",
-        "-i" | "--instruction-pointer" => "not offered: stacks (-k) will show it",
+        "-i" | "--instruction-pointer" => "not offered: -k shows the stack",
         "-I" | "--interruptible" => "Ctrl-C goes to the command, a second one within a second ends trapline",
         "-l" => "use --buffer and --on-full",
         "-N" | "--arg-names" => "use --types",

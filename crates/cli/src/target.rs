@@ -66,12 +66,26 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
     Ok((plan, why))
 }
 
+/// Whether the ptrace backend does what is asked, because that is all of it: stacks of processes, with calls.
+fn stays_with_ptrace(m: &ArgMatches, plan: &Plan) -> bool {
+    let asked = m.get_one::<String>("backend").is_some_and(|b| b == "ptrace");
+    let blocks = m.get_one::<String>("on-full").is_some_and(|w| w == "block");
+    let only_ustack = plan.call_captures.iter().all(engine::user_stacks::is_all);
+    plan.probes.is_empty() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
+}
+
 /// Selects the kernel backend where only that can do what is asked.
 pub fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<()> {
     let what = match (plan.probes.first(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
         (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
-        (None, Some(c)) => (c.schema.name.to_string(), "only the kernel backend captures stacks and names of threads"),
+        (None, Some(_)) if plan.backend == Backend::Ptrace && stays_with_ptrace(m, plan) => {
+            plan.call_captures = engine::user_stacks::classes(&plan.call_captures)?;
+            return Ok(());
+        }
+        (None, Some(c)) => {
+            (c.schema.name.to_string(), "only the kernel backend captures stacks of the kernel and names of threads")
+        }
         (None, None) => return Ok(()),
     };
     let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));

@@ -29,5 +29,6 @@ pub mod returns;
 pub mod rights;
 pub mod select;
 pub mod target;
+pub mod user_stacks;
 
 pub use error::{Error, Result};

@@ -159,6 +159,11 @@ pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
     registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))
 }
 
+/// The registers that a walk up the stack begins with: instruction, stack and frame pointer.
+pub fn frame_registers(tid: i32) -> io::Result<(u64, u64, u64)> {
+    registers(tid).map(|regs| (regs.rip, regs.rsp, regs.rbp))
+}
+
 /// The flags (`CLONE_*`) of the call by which a thread makes another one, at the event that reports it. The arguments of clone3 are
 /// read from memory, which other threads may have written to since.
 pub fn clone_flags(tid: i32) -> io::Result<u64> {

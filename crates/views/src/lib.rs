@@ -12,6 +12,7 @@ pub mod profile;
 pub mod record;
 pub mod reorder;
 pub mod stack;
+pub mod stack_table;
 pub mod summary;
 mod table;
 pub mod text;

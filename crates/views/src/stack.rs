@@ -12,12 +12,12 @@
 
 pub mod counts;
 mod event;
-pub mod table;
 
 use crate::escape;
 use crate::json::write as w;
 use crate::profile::{Frame, name};
 use crate::text::number::{dec, hex};
+pub(crate) use event::frames;
 pub use event::{below, members, records};
 
 /// A frame and its address.

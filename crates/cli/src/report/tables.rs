@@ -12,7 +12,7 @@ use events::names::Names;
 use std::collections::{BTreeMap, HashMap};
 use views::View;
 use views::latency::{By, Column, Latency, Order};
-use views::stack::table::StackTable;
+use views::stack_table::StackTable;
 use views::trace_stats::{self, TraceStats};
 
 /// A table as one object of JSON at the end.

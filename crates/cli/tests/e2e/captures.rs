@@ -73,8 +73,8 @@ fn captures_for_all_are_for_calls_too() {
 }
 
 #[test]
-fn the_ptrace_backend_refuses_captures_in_one_line() {
-    let args = ["record", "--backend", "ptrace", "-e", "openat ustack=4", "true"];
+fn the_ptrace_backend_refuses_captures_of_the_kernel_in_one_line() {
+    let args = ["record", "--backend", "ptrace", "-e", "openat kstack=4", "true"];
     let out = lab::run(&mut lab::trapline(User::Ptrace, &args));
     assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{}", out.stderr);
     assert!(out.stderr.contains("only the kernel backend captures stacks"), "{}", out.stderr);

@@ -9,8 +9,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use testkit::Scratch;
 
-/// Runs a scenario with the backends that have stacks.
+/// Runs a scenario with each backend.
 fn each_backend(scenario: impl Fn(User)) {
+    lab::each_ptracer(&scenario);
     if possible() {
         scenario(User::Kernel);
     }
@@ -99,6 +100,30 @@ fn every_view_names_the_functions_of_a_stack() {
             let out = r.report(refused);
             assert_eq!((out.code(), out.stderr.lines().count()), (2, 1), "{}", out.stderr);
         }
+    });
+}
+
+/// The ptracer unwinds by `.eh_frame`, so that programs without frame pointers have whole stacks; what is not asked for is not taken.
+#[test]
+fn the_ptracer_needs_no_frame_pointers() {
+    lab::each_ptracer(|user| {
+        let flags = ["-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"];
+        let Some(path) = lab::compiled("stack-plain", "stack.c", &flags) else { return };
+        let r = record(user, &["-e", "getppid ustack", "-e", "exit_group ustack=2", "-e", "brk"], &[&path]);
+        assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+        let out = r.report(&["--as", "json"]);
+        let json = call(&out);
+        assert_eq!(names(&json["ustack"]), ["inlined*", "middle", "outer", "main"], "{json}");
+        let last = json["ustack"].as_array().and_then(|all| all.last()).expect("frames");
+        assert_eq!(last["function"], "_start", "{json}");
+        assert!(json["args"].get("ustack").is_none(), "{json}");
+        let all = out.out();
+        let of = |name: &str| all.lines().find(|l| l.contains(&format!("\"name\":\"{name}\""))).map(str::to_string);
+        let exit: Value = serde_json::from_str(&of("exit_group").expect("the end")).expect("JSON");
+        let outermost = exit["ustack"].as_array().map_or(0, |s| s.iter().filter(|f| f["inlined"] != true).count());
+        assert_eq!(outermost, 2, "{exit}");
+        assert!(of("brk").is_some_and(|l| !l.contains("ustack")), "{all}");
+        r.check();
     });
 }
 

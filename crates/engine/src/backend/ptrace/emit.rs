@@ -52,13 +52,14 @@ impl Emitter {
         }
     }
 
-    fn push(&mut self) {
+    /// Whether the event is in the ring.
+    fn push(&mut self) -> bool {
         if self.silent {
-            return;
+            return false;
         }
         loop {
             match self.ring.push(&self.buf) {
-                Ok(()) => return,
+                Ok(()) => return true,
                 Err(NoRoom::Yet) if self.on_full == OnFull::Block => {}
                 Err(NoRoom::Yet | NoRoom::Ever) => return self.drop_it(),
                 // Nobody reads any more, so waiting would never end.
@@ -70,14 +71,27 @@ impl Emitter {
             self.ring.wait_for_room(Duration::from_millis(50));
             if self.abandoned() {
                 self.silent = true;
-                return;
+                return false;
             }
         }
     }
 
-    fn drop_it(&self) {
+    fn drop_it(&self) -> bool {
         let class = self.buf.get(8..10).map(|id| u16::from_le_bytes([id[0], id[1]]));
         self.control().drop_event(class);
+        false
+    }
+
+    /// A stack: its id, kind, why it ended and how many frames are guessed; and its frames. Whether it is in the ring.
+    pub fn stack(&mut self, (pid, tid): (i32, i32), numbers: [u64; 4], frames: &[u8]) -> bool {
+        let schema = &events::generated::P_STACK;
+        let Some(layout) = events::registry::layout(schema.id) else { return false };
+        let [id, kind, ended, guessed] = numbers;
+        self.buf.clear();
+        let f = Fixed { time: sys::time::monotonic(), cap: 1, tid: tid as u32, pid: pid as u32, ..Fixed::default() };
+        encode::fixed(&mut self.buf, schema, layout, &f, &[1, id, kind, ended, guessed]);
+        encode::many_tail(&mut self.buf, frames, 8);
+        self.push()
     }
 
     /// A `process:` event with integer arguments `args` and string tails for its first arguments.

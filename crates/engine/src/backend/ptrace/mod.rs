@@ -14,6 +14,7 @@
 
 mod emit;
 pub(crate) mod fds;
+mod stacks;
 mod thread;
 mod tracer;
 
@@ -312,6 +313,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         fd_details: plan.fd_details,
         notice: u64::from(plan.notice_ms) * 1_000_000,
         cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
+        with_stacks: plan.call_captures.iter().map(|c| (c.schema.base, (c.schema, c.frames.user.into()))).collect(),
     };
     let forked = match &plan.target {
         Target::Command(cmd) => start_command(cmd, &job, ring.control(), gate),

@@ -25,6 +25,8 @@ pub struct Pending {
     pub cpu: u16,
     /// A notice was written.
     pub noticed: bool,
+    /// The argument that takes the id of its stack.
+    pub stack: Option<usize>,
     /// The event is wanted (else only its end is awaited).
     pub wanted: bool,
     /// The attach interrupted the call and the kernel restarts it: the next entry is still this call.

@@ -12,6 +12,7 @@
 //! signal that was to be delivered, whatever becomes of the front end; a call that was entered leaves exactly one event.
 
 use super::emit::{Emitter, End};
+use super::stacks::{self, Stacks};
 use super::thread::{Pending, Thread};
 use crate::backend::ids::ids;
 use crate::capture::{self, Limits};
@@ -47,6 +48,8 @@ pub struct Job {
     pub notice: u64,
     /// The processor at entry must be known, whatever it costs.
     pub cpu: bool,
+    /// Classes with stacks, by those of their calls, and the most frames of a stack.
+    pub with_stacks: HashMap<u16, (&'static events::Schema, usize)>,
 }
 
 /// What happens at the stops.
@@ -69,6 +72,7 @@ pub struct Tracer {
     tails: Vec<u8>,
     /// Threads that ended before they were reported, and how.
     early: HashMap<i32, [u64; 3]>,
+    stacks: Stacks,
 }
 
 /// What the event of a new thread or process contains.
@@ -95,7 +99,8 @@ impl Tracer {
     pub fn new(job: Job, out: Emitter) -> Self {
         let (threads, tails) = (HashMap::new(), Vec::new());
         let early = HashMap::new();
-        let mut tracer = Tracer { job, out, threads, command: None, mode: Mode::Tracing, tails, early };
+        let mut tracer =
+            Tracer { job, out, threads, command: None, mode: Mode::Tracing, tails, early, stacks: Stacks::default() };
         tracer.heed();
         tracer
     }
@@ -329,6 +334,9 @@ impl Tracer {
 
     /// How a thread has ended: exit code, signal, whether a core was dumped.
     fn tell_end(&mut self, who: (i32, i32), end: [u64; 3]) {
+        if who.0 == who.1 {
+            self.stacks.forget(who.0);
+        }
         self.out.process(&g::P_EXIT, who, &end, &[]);
     }
 
@@ -436,7 +444,8 @@ impl Tracer {
             None => self.job.unknown,
         };
         let mut args = [0; 8];
-        let (schema, layout) = match known.and_then(|s| Some((s, events::registry::layout(s.id)?))) {
+        let class = known.map(|s| self.job.with_stacks.get(&s.id).map_or(s, |c| c.0));
+        let (schema, layout) = match class.and_then(|s| Some((s, events::registry::layout(s.id)?))) {
             Some(found) => {
                 args[..6].copy_from_slice(&regs);
                 found
@@ -459,8 +468,34 @@ impl Tracer {
         if wanted && self.job.cpu && cpu == NO_CPU {
             cpu = proc::cpu(t.tid).unwrap_or(NO_CPU);
         }
+        let stack = if schema.id == schema.base { None } else { schema.args.iter().position(events::stacks::is_stack) };
         let start = time::monotonic();
-        Pending { schema, layout, nr, start, args, caps, tails, cpu, noticed: false, wanted, restarting: false }
+        let mut p = Pending {
+            schema,
+            layout,
+            nr,
+            start,
+            args,
+            caps,
+            tails,
+            cpu,
+            stack,
+            noticed: false,
+            wanted,
+            restarting: false,
+        };
+        if stacks::is_at_entry(schema.name) {
+            self.take_stack(t, &mut p);
+        }
+        p
+    }
+
+    /// The stack of a stopped thread, for the call that it is in.
+    fn take_stack(&mut self, t: &Thread, p: &mut Pending) {
+        if let Some(at) = p.stack.filter(|_| p.wanted && !t.starting && !self.out.silent && !self.out.held) {
+            let most = self.job.with_stacks.get(&p.schema.base).map_or(0, |c| c.1);
+            p.args[at] = self.stacks.of((t.pid, t.tid), most, &mut self.out);
+        }
     }
 
     /// Stops or resumes reporting calls, as the front end asks.
@@ -524,7 +559,14 @@ impl Tracer {
             }
             t.starting = false;
         }
+        if stacks::changes_mappings(p.schema.name) {
+            self.stacks.forget(t.pid);
+        }
         if p.wanted {
+            // Before the command's execve there is no stack of its own.
+            if !stacks::is_at_entry(p.schema.name) || p.stack.is_some_and(|at| p.args[at] == 0) {
+                self.take_stack(t, &mut p);
+            }
             self.tails.clear();
             let mut more = 0;
             if p.layout.tails.iter().any(|s| s.out) {
@@ -640,6 +682,7 @@ impl Tracer {
         let mut first = false;
         if let Some(t) = self.threads.get_mut(&tid) {
             t.reset_image();
+            self.stacks.forget(t.pid);
             pid = t.pid;
             // With a filter that does not stop execve, no exit stop will show that the command has started.
             first = t.starting;

@@ -1,8 +1,8 @@
 //! `--by stack`: how many events have each distinct stack.
 
-use super::{counts, event};
 use crate::View;
 use crate::profile::{By, FrameId, Labels, Stacks, Unit};
+use crate::stack::{counts, frames};
 use events::names::Names;
 use events::{Event, stacks};
 
@@ -14,28 +14,28 @@ pub struct StackTable {
     stacks: Stacks,
     /// The only field that counts; none for both.
     field: Option<String>,
-    frames: Vec<FrameId>,
+    ids: Vec<FrameId>,
 }
 
 impl StackTable {
     /// Of the stacks in one field, or in both.
     pub fn new(field: Option<&str>) -> StackTable {
-        StackTable { stacks: Stacks::new(Unit::Events), field: field.map(str::to_string), frames: Vec::new() }
+        StackTable { stacks: Stacks::new(Unit::Events), field: field.map(str::to_string), ids: Vec::new() }
     }
 }
 
 impl View for StackTable {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, _: &mut Vec<u8>) {
-        let StackTable { stacks, field, frames } = self;
-        frames.clear();
+        let StackTable { stacks, field, ids } = self;
+        ids.clear();
         let mut any = false;
         // The kernel's frames are further in than those of the process.
         for stack in stacks::of(ev, names).filter(|s| field.as_deref().is_none_or(|f| f == s.field)) {
             any = true;
-            event::frames(ev, &stack, names, &mut |p| frames.push(stacks.frame(&p.frame)));
+            frames(ev, &stack, names, &mut |p| ids.push(stacks.frame(&p.frame)));
         }
         if any {
-            let id = stacks.stack(frames);
+            let id = stacks.stack(ids);
             let comm = names.comm(ev.tid()).map(String::from_utf8_lossy).unwrap_or_default();
             let labels = stacks.labels(Labels { pid: ev.pid(), tid: ev.tid(), comm: &comm });
             stacks.add(id, labels, 1, ev.time());
