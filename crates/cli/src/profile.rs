@@ -19,6 +19,7 @@ use engine::enabling::Request;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
+use engine::provider;
 use engine::rights;
 use engine::select::Calls;
 use engine::target::Target;
@@ -159,10 +160,15 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
         if rights::is_root() {
             request.captures.kstack = all(request.captures.kstack);
         }
-        // Its events have a field of that name.
-        request.captures.comm = !request.names.iter().any(|n| n == off_cpu::WAKING);
+        request.captures.comm = !request.names.iter().any(|name| has_own_comm(name));
     }
     Ok(requests)
+}
+
+/// Whether events of a tracepoint have a field that is called as the thread's name would be: two of one name cannot be read.
+fn has_own_comm(name: &str) -> bool {
+    let of_tracepoint = name.strip_prefix("tracepoint:").map(|_| provider::list(name, true));
+    of_tracepoint.is_some_and(|found| found.is_ok_and(|all| all.iter().flat_map(|p| &p.args).any(|a| a.name == "comm")))
 }
 
 /// The classes of the events that are counted.

@@ -345,8 +345,11 @@ impl Gather {
                 kernel: f.kernel,
             });
             frames.push(id);
-            if f.kernel && is_scheduler(f.function) {
-                scheduler.iter_mut().for_each(|s| drop(s.insert(id)));
+            if let Some(scheduler) = scheduler
+                && f.kernel
+                && is_scheduler(f.function)
+            {
+                scheduler.insert(id);
             }
         });
         let range = (from, frames.len() as u32);
@@ -388,4 +391,79 @@ fn name_of(schema: &Schema) -> Option<usize> {
 /// Whether events of a class have stacks.
 pub fn has_stacks(schema: &Schema) -> bool {
     schema.class != events::Class::Process && schema.args.iter().any(stacks::is_stack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::dynamic::{Field, class};
+    use events::encode::{self, Fixed};
+    use events::generated::P_STACK;
+    use events::layout::Layout;
+    use events::types::{Fmt, Int, Type};
+    use views::profile::{By, folded};
+
+    /// A stack as it is reported before the events that have its id.
+    fn report(world: &mut World, id: u64, kernel: bool, (ended, guessed): (u64, u64), frames: &[u64]) {
+        let mut bytes = Vec::new();
+        let fixed = Fixed { time: 1, cap: 1, ..Fixed::default() };
+        let values = [1, id, u64::from(kernel), ended, guessed];
+        encode::fixed(&mut bytes, &P_STACK, &Layout::of(&P_STACK), &fixed, &values);
+        let frames: Vec<u8> = frames.iter().flat_map(|f| f.to_le_bytes()).collect();
+        encode::many_tail(&mut bytes, &frames, 8);
+        world.before(&Event::parse(&bytes).unwrap());
+    }
+
+    #[test]
+    fn stacks_are_counted_by_their_ids() {
+        let mut world = World::default();
+        report(&mut world, 7, false, (1, 0), &[0x10, 0x20]);
+        report(&mut world, 8, false, (5, 1), &[0x30 | GUESSED]);
+        report(&mut world, 9, true, (0, 0), &[1 << 63]);
+        let id = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Stack });
+        let fields = ["kstack", "ustack"].map(|name| Field { name: name.into(), ty: id });
+        let schema = class("profile:hz:97", &fields).unwrap();
+        assert!(has_stacks(schema) && !has_stacks(&P_STACK));
+        let layout = events::registry::layout(schema.id).unwrap();
+        let mut gather = Gather::new(Unit::Events);
+        // The last one has an id that was never reported.
+        for (time, stacks) in [(10, [9, 7]), (20, [0, 7]), (30, [0, 7]), (40, [0, 8]), (50, [0, 0]), (60, [0, 77])] {
+            let mut bytes = Vec::new();
+            let fixed = Fixed { time, pid: 1, tid: 1, ..Fixed::default() };
+            encode::fixed(&mut bytes, schema, layout, &fixed, &stacks);
+            let ev = Event::parse(&bytes).unwrap();
+            let (labels, raw) = (gather.labels(&ev, &world), gather.raw(&ev, &world));
+            gather.add(labels, raw, None, 1, time);
+        }
+        // What was mapped is not known yet.
+        gather.settle(100, &world);
+        assert!(gather.stacks.is_empty());
+        gather.settle(u64::MAX, &world);
+        assert_eq!((gather.stacks.total().samples, gather.stacks.span()), (6, Some((10, 60))));
+        let m = &gather.missing;
+        assert_eq!((m.samples, m.without_stack, m.guessed, m.ended[1], m.ended[5]), (6, 2, 1, 3, 1));
+        assert_eq!(
+            m.lines()[1],
+            "1 stacks do not reach the outermost frame (1: code without unwind information, and rbp is no frame pointer)"
+        );
+        let mut out = Vec::new();
+        folded::write(&gather.stacks, By::Nothing, &mut out);
+        let lines = "[unknown] 2\n[unknown];[unknown] 2\n[unknown];[unknown];[kernel]_[k] 1\n[unknown]_[g] 1\n";
+        assert_eq!(String::from_utf8_lossy(&out), lines);
+    }
+
+    #[test]
+    fn what_is_too_much_is_resolved_at_once() {
+        let world = World::default();
+        let mut gather = Gather::new(Unit::Events);
+        let labels = gather.stacks.labels(Labels::default());
+        for n in 0..MOST_WAITING as u32 + 10 {
+            let raw = Raw { pid: n, program: n, kernel: NONE, user: NONE };
+            gather.add(labels, raw, None, 1, 1);
+            if gather.is_full() {
+                gather.settle(1, &world);
+            }
+        }
+        assert_eq!((gather.waiting.len(), gather.stacks.total().samples), (10, MOST_WAITING as u64));
+    }
 }
