@@ -14,7 +14,7 @@ use events::names::{GUESSED, Names, Stack};
 use events::stacks::{self, EventStack};
 use events::{Event, Schema};
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, Unit};
 
@@ -24,6 +24,8 @@ const SETTLED: u64 = 500_000_000;
 const MOST_WAITING: usize = 1 << 16;
 /// The most addresses of stacks that are kept, and the most that are resolved. From there on they are forgotten and learnt again.
 const MOST_ADDRESSES: usize = 8 << 20;
+/// The most mappings of a process that are looked at.
+const MOST_RANGES: usize = 1 << 16;
 /// The number of no stack.
 const NONE: u32 = u32::MAX;
 /// The program of addresses of the kernel.
@@ -33,7 +35,7 @@ const KERNEL: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Raw {
     pid: u32,
-    /// Which of the programs that the process has executed.
+    /// Which program the process runs: addresses mean the same as long as it is the same.
     program: u32,
     kernel: u32,
     user: u32,
@@ -113,6 +115,8 @@ pub struct Gather {
     addresses: usize,
     /// The program of each process.
     programs: HashMap<u32, u32>,
+    /// What each has mapped: where it begins and ends.
+    ranges: HashMap<u32, BTreeMap<u64, u64>>,
     next_program: u32,
     /// The frames of an address of a program: where they begin and end in `frames`.
     resolved: HashMap<(u32, u64), (u32, u32)>,
@@ -140,6 +144,7 @@ impl Gather {
             known: Vec::new(),
             addresses: 0,
             programs: HashMap::new(),
+            ranges: HashMap::new(),
             next_program: 0,
             resolved: HashMap::new(),
             frames: Vec::new(),
@@ -156,11 +161,38 @@ impl Gather {
         Gather { scheduler: Some(HashSet::new()), ..Gather::new(Unit::Nanoseconds) }
     }
 
-    /// Learns which program a process runs.
+    /// Learns when the addresses of a process get another meaning: it is a new one, it executes a program, or it maps a file where another
+    /// was mapped.
     pub fn observe(&mut self, ev: &Event<'_>) {
-        if ev.schema.class == events::Class::Process && ev.schema.name == "exec" {
-            self.programs.remove(&ev.pid());
+        if ev.schema.class != events::Class::Process {
+            return;
         }
+        match ev.schema.name {
+            "exec" => self.is_another(ev.pid()),
+            "exit" if ev.pid() == ev.tid() => self.is_another(ev.pid()),
+            "fork" => {
+                let child = ev.value_of("child") as u32;
+                if child != ev.pid() {
+                    self.is_another(child);
+                }
+            }
+            "map" => {
+                let start = ev.value_of("addr");
+                let end = start.saturating_add(ev.value_of("len"));
+                let ranges = self.ranges.entry(ev.pid()).or_default();
+                if ranges.range(..end).next_back().is_some_and(|(_, before)| *before > start) {
+                    self.is_another(ev.pid());
+                } else if ranges.len() < MOST_RANGES {
+                    ranges.insert(start, end);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_another(&mut self, pid: u32) {
+        self.programs.remove(&pid);
+        self.ranges.remove(&pid);
     }
 
     /// The stacks of an event.
