@@ -126,14 +126,15 @@ fn diffs(trace: &str, other: &str, file: &Path) {
     };
     let table = diff(&[trace, other]);
     assert!(table.starts_with("before: ") && table.contains("\nafter: "), "{table}");
-    assert!(diff(&[trace, trace]).ends_with("No function has changed.\n"));
-    assert!(diff(&[&file, trace]).ends_with("No function has changed.\n"), "{}", diff(&[&file, trace]));
     let all = diff(&[&file, other, "--as", "folded"]);
     let both = |l: &str| -> (u64, u64) {
         let mut words = l.rsplitn(3, ' ').map(|n| n.parse().unwrap_or(0));
         let after = words.next().unwrap();
         (words.next().unwrap(), after)
     };
+    let same = diff(&[&file, trace, "--as", "folded"]);
+    assert!(lasting(&same).iter().all(|l| both(l).0 == both(l).1), "{same}");
+    assert!(diff(&[&file, &file]).ends_with("No function has changed.\n"));
     let before: u64 = all.lines().map(|l| both(l).0).sum();
     assert_eq!(before, sum(&folded(&fs::read_to_string(&file).unwrap())));
     assert!(diff(&[trace, other, "--as", "flame"]).starts_with("<?xml"));
@@ -304,6 +305,25 @@ fn a_mistake_is_one_line() {
         assert_eq!((out.code(), out.stderr.lines().count()), (*code, 1), "{args:?}: {}", out.stderr);
         assert!(out.stderr.contains(words) && out.out().is_empty(), "{args:?}: {}", out.stderr);
     }
+}
+
+#[test]
+fn a_trace_without_stacks_has_no_profile() {
+    let trace = lab::scratch().join("trace").display().to_string();
+    let args = ["record", "--backend", "ptrace", "-q", "-o", &trace, "-e", "getppid", "--", "true"];
+    assert_eq!(lab::run(&mut lab::trapline(User::Me, &args)).code(), 0);
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["--as", "table"], 125, "none of its selected events has a stack"),
+        (&["--icicle"], 2, "it is for profiles"),
+        (&["--as", "flame", "--off-cpu"], 125, "none of its selected events has a stack"),
+    ];
+    for (args, code, words) in cases {
+        let out = lab::run(&mut lab::trapline(User::Me, &[&["report", trace.as_str()], *args].concat()));
+        assert_eq!((out.code(), out.stderr.lines().count()), (*code, 1), "{args:?}: {}", out.stderr);
+        assert!(out.stderr.contains(words) && out.out().is_empty(), "{args:?}: {}", out.stderr);
+    }
+    let out = profile(User::Me, &["diff", &trace, &trace]);
+    assert!(out.code() == 125 && out.stderr.contains("none of its selected events has a stack"), "{}", out.stderr);
 }
 
 #[test]
