@@ -131,6 +131,11 @@ fn record() -> Command {
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 32]"))
         .arg(long_flag("comm", "Record the thread's name with each event"))
         .arg(long_flag("cost", "Measure each program in the kernel: shown in --stats and after the last line (costs some more)"))
+        .arg(
+            long_flag("pack", "Pack the trace at the end, as 'trapline pack' does, while the programs are still as they were")
+                .requires("output")
+                .conflicts_with("flight"),
+        )
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(value("max-size", "SIZE", "Limit the trace to SIZE on disk, all files together: the oldest packets are deleted and counted"))
         .arg(
@@ -293,6 +298,7 @@ fn report() -> Command {
                 "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack; with a profile, what it adds up: \
                  args.NAME, retval or dur",
             )
+            .conflicts_with("latency")
         })
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))

@@ -22,6 +22,10 @@ const OF_TEXT: &[Name] = &[
     ("--columns", "columns"),
     ("--color", "color"),
 ];
+/// Options of stacks that are shown.
+const OF_STACKS: &[Name] = &[("--no-stacks", "no-stacks")];
+/// Where names of functions are looked for.
+const OF_NAMES: &[Name] = &[("--symbols", "symbols"), ("--debuginfod", "debuginfod")];
 /// Options of the table.
 const OF_TABLE: &[Name] = &[("-S", "summary-sort-by"), ("-U", "summary-columns"), ("-w", "summary-wall-clock")];
 /// Options that ask for the table.
@@ -113,7 +117,8 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
     };
     let table = TABLES.iter().any(|t| given(m, t.1));
     if !lines {
-        let all = [OF_TEXT, OF_TABLE, TABLES, &[("--sort", "sort")]].concat();
+        let names = if given(m, "pack") { &[] } else { OF_NAMES };
+        let all = [OF_TEXT, OF_TABLE, TABLES, OF_STACKS, names, &[("--sort", "sort")]].concat();
         note(&all, "on a trace: give it to 'trapline report', or add --as VIEW");
         return;
     }

@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::pipeline::pump::{Flow, Pump, Sink};
-use engine::pipeline::resolver::{Origin, Resolver};
+use engine::pipeline::resolver::{Origin, Packed, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::pipeline::world::World;
@@ -14,25 +14,12 @@ use events::Event;
 use events::names::Names;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub fn run(m: &ArgMatches) -> Result<u8> {
     let dir = m.get_one::<OsString>("dir").map(PathBuf::from).unwrap_or_default();
-    let _ = sys::process::raise_file_limit();
-    let failed = |why: String, todo: &str| Error::failed(format!("pack {}", dir.display()), why, todo);
-    let todo = "name the directory of a trace of yours that is not being recorded";
-    // Refused before the work, which may take long.
-    ctf::packs::write(&dir, sys::process::euid(), &[]).map_err(|why| failed(why, todo))?;
-    let trace = match ctf::trace::open(&dir).map_err(|e| failed(e.to_string(), todo))? {
-        Found::Native(trace) => trace,
-        Found::Foreign => return Err(failed("not a trace of trapline".into(), todo)),
-    };
-    let mut pump = stacks_of(m, &trace)?;
-    let packed = pump.resolver().map(|r| r.packed()).unwrap_or_default();
-    let files: Vec<(&str, &[u8])> = packed.iter().map(|p| (p.file.as_str(), &p.bytes[..])).collect();
-    ctf::packs::write(&dir, sys::process::euid(), &files).map_err(|why| failed(why, todo))?;
-    stacks::tell(m, &pump.resolver().map(|r| r.troubles()).unwrap_or_default());
+    let packed = pack(m, &dir)?;
     let mut line = Vec::new();
     for p in &packed {
         let text = format!("{}: {} addresses, {} bytes", p.module, p.addresses, p.bytes.len());
@@ -42,8 +29,36 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     if packed.is_empty() {
         line.extend_from_slice(b"nothing to pack: no stack of the trace has an address in a file that was found\n");
     }
-    std::io::stdout().write_all(&line).map_err(|e| failed(e.to_string(), "stdout cannot be written"))?;
+    let unwritten = |e: std::io::Error| Error::failed("pack", e.to_string(), "stdout cannot be written");
+    std::io::stdout().write_all(&line).map_err(unwritten)?;
     Ok(0)
+}
+
+/// `record --pack`: packs the trace that was recorded.
+///
+/// # Errors
+/// Those of the command.
+pub fn at_end(m: &ArgMatches) -> Result<()> {
+    let Some(dir) = m.get_one::<OsString>("output") else { return Ok(()) };
+    pack(m, Path::new(dir)).map(drop)
+}
+
+fn pack(m: &ArgMatches, dir: &Path) -> Result<Vec<Packed>> {
+    let _ = sys::process::raise_file_limit();
+    let failed = |why: String, todo: &str| Error::failed(format!("pack {}", dir.display()), why, todo);
+    let todo = "name the directory of a trace of yours that is not being recorded";
+    // Refused before the work, which may take long.
+    ctf::packs::write(dir, sys::process::euid(), &[]).map_err(|why| failed(why, todo))?;
+    let trace = match ctf::trace::open(dir).map_err(|e| failed(e.to_string(), todo))? {
+        Found::Native(trace) => trace,
+        Found::Foreign => return Err(failed("not a trace of trapline".into(), todo)),
+    };
+    let mut pump = stacks_of(m, &trace)?;
+    let packed = pump.resolver().map(|r| r.packed()).unwrap_or_default();
+    let files: Vec<(&str, &[u8])> = packed.iter().map(|p| (p.file.as_str(), &p.bytes[..])).collect();
+    ctf::packs::write(dir, sys::process::euid(), &files).map_err(|why| failed(why, todo))?;
+    stacks::tell(m, &pump.resolver().map(|r| r.troubles()).unwrap_or_default());
+    Ok(packed)
 }
 
 /// A pump through which all stacks of a trace have gone.

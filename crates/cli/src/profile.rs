@@ -48,6 +48,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     if m.get_flag("wakers") && !m.get_flag("off-cpu") {
         return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
     }
+    if args::times(m, "follow") > 1 {
+        return Err(Error::usage("-ff", "a profile is of all threads together", "--group thread tells them apart"));
+    }
     let requests = requests(m)?;
     let mut selection = Selection::all();
     for calls in record::calls_of(&requests) {

@@ -8,7 +8,7 @@ mod set;
 use crate::complain;
 use crate::show::{Sinks, Told};
 use crate::stats::Stats;
-use crate::{filter, preface, stacks, target};
+use crate::{filter, pack, preface, stacks, target};
 use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
@@ -243,6 +243,11 @@ impl Run {
         }
         stacks::tell(m, &self.pump.resolver().map(|r| r.troubles()).unwrap_or_default());
         self.tell(m, &stats, &report, why.as_deref());
+        if m.try_get_one::<bool>("pack").ok().flatten() == Some(&true)
+            && let Err(e) = pack::at_end(m)
+        {
+            complain(&e.to_string());
+        }
         self.farewell(&stats);
         self.status(&report)
     }

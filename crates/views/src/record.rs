@@ -174,7 +174,7 @@ fn registers(ev: &Event<'_>, separator: u8, out: &mut Vec<u8>) {
     let first = if is_raw(ev) { 2 } else { 0 };
     for i in first..first + 6 {
         out.push(separator);
-        match ev.schema.args.get(i) {
+        match ev.schema.args.get(i).filter(|a| !events::stacks::is_stack(a)) {
             // Four bytes of the register are kept of an argument that is no wider.
             Some(_) if ev.layout.args[i].1 == 4 => hex(out, ev.arg(i) & 0xffff_ffff),
             Some(_) => hex(out, ev.arg(i)),

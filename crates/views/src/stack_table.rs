@@ -1,13 +1,17 @@
 //! `--by stack`: how many events have each distinct stack.
 
 use crate::View;
-use crate::profile::{By, FrameId, Labels, Stacks, Unit};
+use crate::profile::{By, Frame, FrameId, Labels, Stacks, Unit};
 use crate::stack::{counts, frames};
 use events::names::Names;
 use events::{Event, stacks};
 
 /// The most stacks that are shown.
 const ROWS: usize = 1000;
+
+/// What stands for a stack that was lost.
+const LOST: Frame<'_> =
+    Frame { function: "", module: "[lost]", file: "", line: 0, inlined: false, guessed: false, kernel: false };
 
 /// The table.
 pub struct StackTable {
@@ -32,6 +36,9 @@ impl View for StackTable {
         // The kernel's frames are further in than those of the process.
         for stack in stacks::of(ev, names).filter(|s| field.as_deref().is_none_or(|f| f == s.field)) {
             any = true;
+            if stack.frames.is_empty() {
+                ids.push(stacks.frame(&LOST));
+            }
             frames(ev, &stack, names, &mut |p| ids.push(stacks.frame(&p.frame)));
         }
         if any {

@@ -182,7 +182,11 @@ fn names_take_no_more_than_their_share() {
 /// Every example in the document is what a table showed.
 #[test]
 fn examples_of_the_document_are_real() {
-    let goldens = [include_str!("golden/latency_call.txt"), include_str!("golden/trace_stats.txt")];
+    let goldens = [
+        include_str!("golden/latency_call.txt"),
+        include_str!("golden/trace_stats.txt"),
+        include_str!("golden/by_stack.txt"),
+    ];
     let document = include_str!("../../../docs/REPORT.md");
     let examples: Vec<&str> = document.split("```").skip(1).step_by(2).flat_map(|block| block.trim().lines()).collect();
     assert!(examples.len() >= 9);

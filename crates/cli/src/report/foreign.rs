@@ -27,6 +27,9 @@ pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
     if m.get_flag("follow-recording") {
         return Err(Error::usage("--follow", "not for a trace of another tracer", "show it when it is complete"));
     }
+    if m.contains_id("by") {
+        return Err(Error::usage("--by", "not for a trace of another tracer", "leave it out"));
+    }
     if m.contains_id("where") {
         return Err(Error::usage("--where", "not for a trace of another tracer", "use babeltrace2 and grep(1)"));
     }

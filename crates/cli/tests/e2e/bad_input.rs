@@ -181,7 +181,6 @@ fn options_that_are_not_offered_name_the_equivalent() {
             (&["--decode-fds=all", "true"], "-y"),
             (&["--follow-forks", "true"], "default"),
             (&["--seccomp-bpff", "true"], "no such option"),
-            (&["-k", "true"], "not"),
             (&["-a", "true"], "--columns"),
             (&["--backend", "nonsense", "true"], "ptrace"),
             (&["--on-full", "nonsense", "true"], "block"),

@@ -127,6 +127,40 @@ fn the_ptracer_needs_no_frame_pointers() {
     });
 }
 
+/// The stack of the command's own execve is that of the new program, and none is lost.
+#[test]
+fn no_stack_is_lost_when_programs_begin_and_end() {
+    lab::each_ptracer(|user| {
+        let out = lab::run(&mut lab::trapline(
+            user,
+            &["trace", "-k", "-f", "sh", "-c", "cat /dev/null; (exit 3); exec true"],
+        ));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let stacks = out.stderr.lines().filter(|l| l.starts_with(" > "));
+        let (all, unknown): (Vec<&str>, Vec<&str>) =
+            (stacks.clone().collect(), stacks.filter(|l| l.contains("[unknown]")).collect());
+        assert!(all.len() > 100 && unknown.is_empty() && !out.stderr.contains("(lost)"), "{}", out.stderr);
+        let below =
+            |call: &str| out.stderr.lines().skip_while(|l| !l.contains(call)).nth(1).unwrap_or_default().to_string();
+        assert!(below("execve(").contains("(_start"), "{}", below("execve("));
+    });
+}
+
+/// A just-in-time compiler lists its functions in a file, which is believed if it is the process's own.
+#[test]
+fn functions_of_just_in_time_compilers_are_named_while_they_run() {
+    each_backend(|user| {
+        let Some(path) = lab::compiled("jitted", "jitted.c", &["-fno-omit-frame-pointer", "-g"]) else { return };
+        let out = lab::run(&mut lab::trapline(user, &["trace", "-k", "-e", "getppid", &path]));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let named = out.stderr.lines().any(|l| l.starts_with(" > /tmp/perf-") && l.contains("(jitted function+0xb)"));
+        assert!(named, "{}", out.stderr);
+        let refused = lab::run(&mut lab::trapline(user, &["trace", "-k", "-e", "getppid", &path, "writable"]));
+        assert!(!refused.stderr.contains("(jitted function"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("others than its owner may write to it"), "{}", refused.stderr);
+    });
+}
+
 #[test]
 fn a_running_trace_names_them_too() {
     each_backend(|user| {
@@ -179,6 +213,10 @@ fn a_packed_trace_needs_no_other_file() {
             let out = report(user, &copy, view);
             assert_eq!((out.out(), out.stderr), *before, "{view:?}");
         }
+        // While it was recorded.
+        let at_end = record(user, &["--pack", "-e", "getppid ustack"], &[dir.join("moved").to_str().expect("UTF-8")]);
+        assert_eq!(at_end.outcome.code(), 0, "{}", at_end.outcome.stderr);
+        assert!(fs::read_dir(at_end.trace.join(".trapline/symbols")).expect("packs").count() >= 1);
         // Packed again, without the program: what is known stays.
         assert_eq!(pack(&copy, &["-q"]).code(), 0);
         assert_eq!(report(user, &copy, views[0]).out(), before[0].0);

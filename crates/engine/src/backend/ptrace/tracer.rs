@@ -469,6 +469,10 @@ impl Tracer {
             cpu = proc::cpu(t.tid).unwrap_or(NO_CPU);
         }
         let stack = if schema.id == schema.base { None } else { schema.args.iter().position(events::stacks::is_stack) };
+        if let Some(at) = stack {
+            // The register is no argument of the call.
+            args[at] = 0;
+        }
         let start = time::monotonic();
         let mut p = Pending {
             schema,

@@ -13,8 +13,9 @@ const EXEC_NS: u64 = 1_000_000_000;
 const MOST_RECENT: usize = 4096;
 /// Processes that have ended and are remembered: events of other processors may come later.
 const MOST_ENDED: usize = 1024;
-/// Processes in all.
+/// Processes in all, and mappings of all of them: what comes later is not known.
 const MOST: usize = 1 << 20;
+const MOST_MAPPINGS: usize = 8 << 20;
 
 /// Address, length and offset in the file.
 type Extent = (u64, u64, u64);
@@ -24,10 +25,13 @@ struct Known {
     process: Process,
     /// The last mappings, with their times.
     recent: VecDeque<(u64, Extent, Option<ModuleId>)>,
+    /// Mappings that it has, or has had, at most.
+    mappings: usize,
 }
 
 impl Known {
     fn map(&mut self, time: u64, extent: Extent, module: Option<ModuleId>) {
+        self.mappings += 1;
         self.process.map(time, extent.0, extent.1, extent.2, module);
         while self.recent.front().is_some_and(|m| m.0.saturating_add(EXEC_NS) < time)
             || self.recent.len() >= MOST_RECENT
@@ -52,6 +56,8 @@ impl Known {
 pub struct Processes {
     all: HashMap<u32, Known>,
     ended: VecDeque<u32>,
+    /// Mappings of all of them.
+    mappings: usize,
 }
 
 impl Processes {
@@ -64,17 +70,27 @@ impl Processes {
 
     /// A mapping.
     pub fn map(&mut self, pid: u32, time: u64, extent: Extent, module: Option<ModuleId>) {
-        if let Some(known) = self.of(pid) {
+        if self.mappings < MOST_MAPPINGS
+            && let Some(known) = self.of(pid)
+        {
             known.map(time, extent, module);
+            self.mappings += 1;
         }
+    }
+
+    fn remove(&mut self, pid: u32) -> Option<Known> {
+        let known = self.all.remove(&pid)?;
+        self.mappings = self.mappings.saturating_sub(known.mappings);
+        Some(known)
     }
 
     /// It executes another program.
     pub fn exec(&mut self, pid: u32, time: u64) {
         if let Some(known) = self.of(pid) {
             known.process.exec(time);
-            let recent = std::mem::take(&mut known.recent);
+            let (recent, before) = (std::mem::take(&mut known.recent), known.mappings);
             known.again(recent, time);
+            self.mappings += known.mappings - before;
         }
     }
 
@@ -83,12 +99,17 @@ impl Processes {
         if child == parent {
             return;
         }
+        let Some(inherited) = self.all.get(&parent).map(|p| p.mappings) else { return };
+        if self.mappings + inherited > MOST_MAPPINGS {
+            return;
+        }
         let Some(process) = self.all.get(&parent).map(|p| p.process.fork(time)) else { return };
         // What the child has mapped may have been reported already; a process that had its number before is another one.
-        let recent = self.all.remove(&child).map(|k| k.recent).unwrap_or_default();
+        let recent = self.remove(child).map(|k| k.recent).unwrap_or_default();
         if let Some(known) = self.of(child) {
-            known.process = process;
+            (known.process, known.mappings) = (process, inherited);
             known.again(recent.into_iter().filter(|m| m.0 >= time).collect(), time);
+            self.mappings += known.mappings;
         }
     }
 
@@ -98,7 +119,7 @@ impl Processes {
         if self.ended.len() > MOST_ENDED
             && let Some(oldest) = self.ended.pop_front()
         {
-            self.all.remove(&oldest);
+            self.remove(oldest);
         }
     }
 
@@ -114,6 +135,21 @@ mod tests {
     use symbols::Symbolizer;
     use symbols::files::Identity;
     use symbols::finder::Finder;
+
+    /// A trace may say anything: that a process with many mappings forks for ever.
+    #[test]
+    fn mappings_are_bounded_together() {
+        let mut all = Processes::default();
+        for n in 0..1 << 13 {
+            all.map(1, n, (n << 12, 1 << 12, 0), None);
+        }
+        for child in 2..10_000 {
+            all.fork(1, child, 1 << 20);
+            all.exec(child, 1 << 20);
+        }
+        let held: usize = all.all.values().map(|k| k.mappings).sum();
+        assert!(all.mappings == held && held <= MOST_MAPPINGS + 2 * MOST_RECENT && held > MOST_MAPPINGS / 2, "{held}");
+    }
 
     #[test]
     fn a_program_is_mapped_before_its_exec_is_reported() {
