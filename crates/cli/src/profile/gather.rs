@@ -87,15 +87,15 @@ impl Missing {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.without_stack > 0 {
-            lines.push(format!("{} without a stack", self.without_stack));
+            lines.push(format!("samples without a stack: {}", self.without_stack));
         }
         let cut: u64 = self.cut().map(|(_, n)| n).sum();
         if cut > 0 {
             let why: Vec<String> = self.cut().map(|(why, n)| format!("{n}: {}", why.text())).collect();
-            lines.push(format!("{cut} stacks do not reach the outermost frame ({})", why.join("; ")));
+            lines.push(format!("stacks that do not reach the outermost frame: {cut} ({})", why.join("; ")));
         }
         if self.guessed > 0 {
-            lines.push(format!("{} stacks have guessed frames", self.guessed));
+            lines.push(format!("stacks with guessed frames: {}", self.guessed));
         }
         lines
     }
@@ -476,7 +476,7 @@ mod tests {
         assert_eq!((m.samples, m.without_stack, m.guessed, m.ended[1], m.ended[5]), (6, 2, 1, 3, 1));
         assert_eq!(
             m.lines()[1],
-            "1 stacks do not reach the outermost frame (1: code without unwind information, and rbp is no frame pointer)"
+            "stacks that do not reach the outermost frame: 1 (1: code without unwind information, and rbp is no frame pointer)"
         );
         let mut out = Vec::new();
         folded::write(&gather.stacks, By::Nothing, &mut out);

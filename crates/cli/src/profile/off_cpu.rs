@@ -152,13 +152,13 @@ impl OffCpu {
     /// What it lacks.
     pub fn tell(&self, lines: &mut Vec<String>, counters: &mut Value) {
         let words = [
-            (self.at_begin, "threads blocked when it began: that time is not counted"),
-            (self.attached.len() as u64, "threads did nothing, and have no stack"),
-            (self.at_end, "threads blocked at the end: counted up to it"),
-            (self.unpaired, "times blocked are not known, because events are missing"),
-            (self.by_others, "times woken by an interrupt or another process"),
+            (self.at_begin, "threads blocked at the beginning, not counted until they ran"),
+            (self.attached.len() as u64, "threads that did nothing, and have no stack"),
+            (self.at_end, "threads blocked at the end, counted up to it"),
+            (self.unpaired, "times blocked that are not known, because events are missing"),
+            (self.by_others, "woken by an interrupt or another process"),
         ];
-        lines.extend(words.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        lines.extend(words.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")));
         counters["off_cpu"] = json!({
             "blocked_at_begin": self.at_begin,
             "idle": self.attached.len(),
