@@ -205,7 +205,7 @@ fn profile_args() -> Vec<Arg> {
             .value_parser(PossibleValuesParser::new(["bytes", "ns", "events"]))
             .requires("by"),
         long_flag("off-cpu", "Time in which threads were blocked, by their stacks (root only)"),
-        long_flag("wakers", "With --off-cpu: also the stacks of the threads that ended it").requires("off-cpu"),
+        long_flag("wakers", "With --off-cpu: also the stacks of the threads that ended it"),
         value("group", "BY", "Group stacks in folded, flame and json by: comm [default], process, thread or none")
             .value_parser(PossibleValuesParser::new(["comm", "process", "thread", "none"])),
         value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)),
@@ -298,6 +298,7 @@ fn report() -> Command {
                 "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack; with a profile, what it adds up: \
                  args.NAME, retval or dur",
             )
+            .conflicts_with("latency")
         })
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
@@ -538,6 +539,7 @@ pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
         ErrorKind::UnknownArgument => {
             format!("{what}: no such option ({})", near.unwrap_or_else(|| "see --help".into()))
         }
+        ErrorKind::MissingRequiredArgument => format!("{what}: not given (see --help)"),
         ErrorKind::InvalidSubcommand => {
             let near = near.map(|n| n + " ").unwrap_or_default();
             format!("{what}: no such command ({near}to trace it: trapline trace -- {what})")

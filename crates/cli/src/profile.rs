@@ -19,6 +19,7 @@ use engine::enabling::Request;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
+use engine::provider;
 use engine::rights;
 use engine::select::Calls;
 use engine::target::Target;
@@ -31,7 +32,6 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use views::profile::Unit;
 use weight::Weight;
 
 /// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
@@ -43,6 +43,12 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         return diff::run(m);
     }
     combinations::exclusive(m)?;
+    if m.get_flag("wakers") && !m.get_flag("off-cpu") {
+        return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
+    }
+    if args::times(m, "follow") > 1 {
+        return Err(Error::usage("-ff", "a profile is of all threads together", "--group thread tells them apart"));
+    }
     let requests = requests(m)?;
     let mut selection = Selection::all();
     for calls in record::calls_of(&requests) {
@@ -84,7 +90,7 @@ fn profile(m: &ArgMatches, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> 
             return Err(Error::usage("--by", "the profile is of time in which threads were blocked", "leave it out"));
         }
         let wakers = classes.iter().any(|c| c.name == off_cpu::WAKING) && args::is_set(m, "wakers");
-        return Ok(Profile::new(Gather::new(Unit::Nanoseconds), Weight::one(), Some(OffCpu::new(wakers))));
+        return Ok(Profile::new(Gather::of_switches(), Weight::one(), Some(OffCpu::new(wakers))));
     }
     if args::is_set(m, "off-cpu") {
         return Err(Error::failed(
@@ -155,10 +161,15 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
         if rights::is_root() {
             *kstack = if *kstack == 0 { captures::KERNEL } else { *kstack };
         }
-        // Its events have a field of that name.
-        request.captures.comm = !request.names.iter().any(|n| n == off_cpu::WAKING);
+        request.captures.comm = !request.names.iter().any(|name| has_own_comm(name));
     }
     Ok(requests)
+}
+
+/// Whether events of a tracepoint have a field that is called as the thread's name would be: two of one name cannot be read.
+fn has_own_comm(name: &str) -> bool {
+    let of_tracepoint = name.strip_prefix("tracepoint:").map(|_| provider::list(name, true));
+    of_tracepoint.is_some_and(|found| found.is_ok_and(|all| all.iter().flat_map(|p| &p.args).any(|a| a.name == "comm")))
 }
 
 /// The classes of the events that are counted.

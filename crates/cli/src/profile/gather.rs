@@ -14,7 +14,7 @@ use events::names::{GUESSED, Names, Stack};
 use events::stacks::{self, EventStack};
 use events::{Event, Schema};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, Unit};
 
@@ -24,6 +24,8 @@ const SETTLED: u64 = 500_000_000;
 const MOST_WAITING: usize = 1 << 16;
 /// The most addresses of stacks that are kept, and the most that are resolved. From there on they are forgotten and learnt again.
 const MOST_ADDRESSES: usize = 8 << 20;
+/// The most mappings of a process that are looked at.
+const MOST_RANGES: usize = 1 << 16;
 /// The number of no stack.
 const NONE: u32 = u32::MAX;
 /// The program of addresses of the kernel.
@@ -33,7 +35,7 @@ const KERNEL: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Raw {
     pid: u32,
-    /// Which of the programs that the process has executed.
+    /// Which program the process runs: addresses mean the same as long as it is the same.
     program: u32,
     kernel: u32,
     user: u32,
@@ -85,15 +87,15 @@ impl Missing {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.without_stack > 0 {
-            lines.push(format!("{} without a stack", self.without_stack));
+            lines.push(format!("samples without a stack: {}", self.without_stack));
         }
         let cut: u64 = self.cut().map(|(_, n)| n).sum();
         if cut > 0 {
             let why: Vec<String> = self.cut().map(|(why, n)| format!("{n}: {}", why.text())).collect();
-            lines.push(format!("{cut} stacks do not reach the outermost frame ({})", why.join("; ")));
+            lines.push(format!("stacks that do not reach the outermost frame: {cut} ({})", why.join("; ")));
         }
         if self.guessed > 0 {
-            lines.push(format!("{} stacks have guessed frames", self.guessed));
+            lines.push(format!("stacks with guessed frames: {}", self.guessed));
         }
         lines
     }
@@ -113,13 +115,19 @@ pub struct Gather {
     addresses: usize,
     /// The program of each process.
     programs: HashMap<u32, u32>,
+    /// What each has mapped: where it begins and ends.
+    ranges: HashMap<u32, BTreeMap<u64, u64>>,
     next_program: u32,
     /// The frames of an address of a program: where they begin and end in `frames`.
     resolved: HashMap<(u32, u64), (u32, u32)>,
     frames: Vec<FrameId>,
     whole: HashMap<Key, StackId>,
+    /// The frames of the kernel's scheduler, where stacks are shown without those that they begin with.
+    scheduler: Option<HashSet<FrameId>>,
     /// Numbers of labels by thread and name.
     labels: HashMap<(u32, u32, Vec<u8>), LabelsId>,
+    /// The last labels of a thread whose name was known.
+    last: HashMap<u32, LabelsId>,
     /// Where the captured name is in the events of a class.
     names: HashMap<u16, Option<usize>>,
 }
@@ -136,20 +144,55 @@ impl Gather {
             known: Vec::new(),
             addresses: 0,
             programs: HashMap::new(),
+            ranges: HashMap::new(),
             next_program: 0,
             resolved: HashMap::new(),
             frames: Vec::new(),
             whole: HashMap::new(),
+            scheduler: None,
             labels: HashMap::new(),
+            last: HashMap::new(),
             names: HashMap::new(),
         }
     }
 
-    /// Learns which program a process runs.
+    /// Nothing yet, of threads that leave the CPU: all their stacks begin in the scheduler, which is left out.
+    pub fn of_switches() -> Gather {
+        Gather { scheduler: Some(HashSet::new()), ..Gather::new(Unit::Nanoseconds) }
+    }
+
+    /// Learns when the addresses of a process get another meaning: it is a new one, it executes a program, or it maps a file where another
+    /// was mapped.
     pub fn observe(&mut self, ev: &Event<'_>) {
-        if ev.schema.class == events::Class::Process && ev.schema.name == "exec" {
-            self.programs.remove(&ev.pid());
+        if ev.schema.class != events::Class::Process {
+            return;
         }
+        match ev.schema.name {
+            "exec" => self.is_another(ev.pid()),
+            "exit" if ev.pid() == ev.tid() => self.is_another(ev.pid()),
+            "fork" => {
+                let child = ev.value_of("child") as u32;
+                if child != ev.pid() {
+                    self.is_another(child);
+                }
+            }
+            "map" => {
+                let start = ev.value_of("addr");
+                let end = start.saturating_add(ev.value_of("len"));
+                let ranges = self.ranges.entry(ev.pid()).or_default();
+                if ranges.range(..end).next_back().is_some_and(|(_, before)| *before > start) {
+                    self.is_another(ev.pid());
+                } else if ranges.len() < MOST_RANGES {
+                    ranges.insert(start, end);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_another(&mut self, pid: u32) {
+        self.programs.remove(&pid);
+        self.ranges.remove(&pid);
     }
 
     /// The stacks of an event.
@@ -191,16 +234,25 @@ impl Gather {
         let nth = *self.names.entry(ev.schema.id).or_insert_with(|| name_of(ev.schema));
         let captured = nth.and_then(|i| ev.tail(i, false)).map(|t| t.bytes);
         let comm = captured.or_else(|| world.comm(ev.tid())).unwrap_or_default();
+        if comm.is_empty()
+            && let Some(last) = self.last.get(&ev.tid())
+        {
+            // A thread that ends has no name any more.
+            return *last;
+        }
         let key = (ev.pid(), ev.tid(), comm.to_vec());
         if let Some(id) = self.labels.get(&key) {
+            self.last.insert(ev.tid(), *id);
             return *id;
         }
         let name = String::from_utf8_lossy(comm);
         let id = self.stacks.labels(Labels { pid: ev.pid(), tid: ev.tid(), comm: &name });
         if self.labels.len() >= MOST_WAITING {
             self.labels.clear();
+            self.last.clear();
         }
         self.labels.insert(key, id);
+        self.last.insert(ev.tid(), id);
         id
     }
 
@@ -288,6 +340,7 @@ impl Gather {
 
     /// Appends the frames of both stacks, the innermost first.
     fn frames_of(&mut self, raw: Raw, time: u64, world: &World, out: &mut Vec<FrameId>) {
+        let before = out.len();
         for (number, kernel) in [(raw.kernel, true), (raw.user, false)] {
             let Some(known) = self.known.get(number as usize) else { continue };
             let frames = Rc::clone(&known.frames);
@@ -299,18 +352,22 @@ impl Gather {
                     Some(range) => *range,
                     None => self.address((raw.pid, program), address, time, world),
                 };
-                out.extend_from_slice(&self.frames[from as usize..to as usize]);
+                let frames = &self.frames[from as usize..to as usize];
+                let is_left_out = |f: &FrameId| kernel && self.scheduler.as_ref().is_some_and(|s| s.contains(f));
+                if out.len() > before || !frames.iter().all(is_left_out) {
+                    out.extend_from_slice(frames);
+                }
             }
         }
     }
 
     fn address(&mut self, (pid, program): (u32, u32), address: u64, time: u64, world: &World) -> (u32, u32) {
-        let Gather { stacks, frames, resolved, .. } = self;
+        let Gather { stacks, frames, resolved, scheduler, .. } = self;
         let one = [address];
         let stack = Stack { kernel: program == KERNEL, ended: 0, guessed: 0, frames: &one };
         let from = frames.len() as u32;
         world.frames(pid, time, &stack, &mut |f| {
-            frames.push(stacks.frame(&Frame {
+            let id = stacks.frame(&Frame {
                 function: f.function,
                 module: f.module,
                 file: f.file,
@@ -318,7 +375,14 @@ impl Gather {
                 inlined: f.inlined,
                 guessed: f.guessed || !f.kernel && address & GUESSED != 0,
                 kernel: f.kernel,
-            }));
+            });
+            frames.push(id);
+            if let Some(scheduler) = scheduler
+                && f.kernel
+                && is_scheduler(f.function)
+            {
+                scheduler.insert(id);
+            }
         });
         let range = (from, frames.len() as u32);
         resolved.insert((program, address), range);
@@ -341,6 +405,12 @@ impl Gather {
     }
 }
 
+/// Whether a function of the kernel does nothing but leave the CPU.
+fn is_scheduler(function: &str) -> bool {
+    let name = function.trim_start_matches("__");
+    name.starts_with("schedule") || name.starts_with("io_schedule")
+}
+
 /// Separates the stack of who was blocked from that of who woke it.
 const WAKER: &str = "-- waker --";
 
@@ -353,4 +423,79 @@ fn name_of(schema: &Schema) -> Option<usize> {
 /// Whether events of a class have stacks.
 pub fn has_stacks(schema: &Schema) -> bool {
     schema.class != events::Class::Process && schema.args.iter().any(stacks::is_stack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::dynamic::{Field, class};
+    use events::encode::{self, Fixed};
+    use events::generated::P_STACK;
+    use events::layout::Layout;
+    use events::types::{Fmt, Int, Type};
+    use views::profile::{By, folded};
+
+    /// A stack as it is reported before the events that have its id.
+    fn report(world: &mut World, id: u64, kernel: bool, (ended, guessed): (u64, u64), frames: &[u64]) {
+        let mut bytes = Vec::new();
+        let fixed = Fixed { time: 1, cap: 1, ..Fixed::default() };
+        let values = [1, id, u64::from(kernel), ended, guessed];
+        encode::fixed(&mut bytes, &P_STACK, &Layout::of(&P_STACK), &fixed, &values);
+        let frames: Vec<u8> = frames.iter().flat_map(|f| f.to_le_bytes()).collect();
+        encode::many_tail(&mut bytes, &frames, 8);
+        world.before(&Event::parse(&bytes).unwrap());
+    }
+
+    #[test]
+    fn stacks_are_counted_by_their_ids() {
+        let mut world = World::default();
+        report(&mut world, 7, false, (1, 0), &[0x10, 0x20]);
+        report(&mut world, 8, false, (5, 1), &[0x30 | GUESSED]);
+        report(&mut world, 9, true, (0, 0), &[1 << 63]);
+        let id = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Stack });
+        let fields = ["kstack", "ustack"].map(|name| Field { name: name.into(), ty: id });
+        let schema = class("profile:hz:97", &fields).unwrap();
+        assert!(has_stacks(schema) && !has_stacks(&P_STACK));
+        let layout = events::registry::layout(schema.id).unwrap();
+        let mut gather = Gather::new(Unit::Events);
+        // The last one has an id that was never reported.
+        for (time, stacks) in [(10, [9, 7]), (20, [0, 7]), (30, [0, 7]), (40, [0, 8]), (50, [0, 0]), (60, [0, 77])] {
+            let mut bytes = Vec::new();
+            let fixed = Fixed { time, pid: 1, tid: 1, ..Fixed::default() };
+            encode::fixed(&mut bytes, schema, layout, &fixed, &stacks);
+            let ev = Event::parse(&bytes).unwrap();
+            let (labels, raw) = (gather.labels(&ev, &world), gather.raw(&ev, &world));
+            gather.add(labels, raw, None, 1, time);
+        }
+        // What was mapped is not known yet.
+        gather.settle(100, &world);
+        assert!(gather.stacks.is_empty());
+        gather.settle(u64::MAX, &world);
+        assert_eq!((gather.stacks.total().samples, gather.stacks.span()), (6, Some((10, 60))));
+        let m = &gather.missing;
+        assert_eq!((m.samples, m.without_stack, m.guessed, m.ended[1], m.ended[5]), (6, 2, 1, 3, 1));
+        assert_eq!(
+            m.lines()[1],
+            "stacks that do not reach the outermost frame: 1 (1: code without unwind information, and rbp is no frame pointer)"
+        );
+        let mut out = Vec::new();
+        folded::write(&gather.stacks, By::Nothing, &mut out);
+        let lines = "[unknown] 2\n[unknown];[unknown] 2\n[unknown];[unknown];[kernel]_[k] 1\n[unknown]_[g] 1\n";
+        assert_eq!(String::from_utf8_lossy(&out), lines);
+    }
+
+    #[test]
+    fn what_is_too_much_is_resolved_at_once() {
+        let world = World::default();
+        let mut gather = Gather::new(Unit::Events);
+        let labels = gather.stacks.labels(Labels::default());
+        for n in 0..MOST_WAITING as u32 + 10 {
+            let raw = Raw { pid: n, program: n, kernel: NONE, user: NONE };
+            gather.add(labels, raw, None, 1, 1);
+            if gather.is_full() {
+                gather.settle(1, &world);
+            }
+        }
+        assert_eq!((gather.waiting.len(), gather.stacks.total().samples), (10, MOST_WAITING as u64));
+    }
 }

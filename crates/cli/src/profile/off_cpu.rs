@@ -13,7 +13,7 @@ use engine::pipeline::world::World;
 use engine::provider;
 use events::{Event, Schema};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use views::profile::LabelsId;
 
 /// A thread leaves the CPU.
@@ -65,6 +65,10 @@ struct Out {
 #[derive(Default)]
 pub struct OffCpu {
     outs: HashMap<u32, Out>,
+    /// Threads that ran before the session, and of which nothing was seen yet.
+    attached: HashSet<u32>,
+    /// Threads that were seen.
+    seen: HashSet<u32>,
     wakers: bool,
     /// The time of the last event.
     last: u64,
@@ -72,7 +76,7 @@ pub struct OffCpu {
     at_begin: u64,
     /// Threads that were blocked at the end.
     at_end: u64,
-    /// Threads whose return was not seen.
+    /// Times of which one end was not seen.
     unpaired: u64,
     /// Threads that were woken by an interrupt, or by a thread that is not the target's.
     by_others: u64,
@@ -84,16 +88,26 @@ impl OffCpu {
         OffCpu { wakers, ..OffCpu::default() }
     }
 
+    /// Learns which threads are older than the session.
+    pub fn observe(&mut self, ev: &Event<'_>) {
+        if ev.schema.class == events::Class::Process && ev.schema.name == "attach" && self.attached.len() < MOST {
+            self.attached.insert(ev.tid());
+        }
+    }
+
     /// Learns from an event.
     pub fn event(&mut self, ev: &Event<'_>, world: &World, gather: &mut Gather) {
         self.last = self.last.max(ev.time());
         match ev.schema.name {
             OUT => {
                 let state = ev.value_of("prev_state") & STATES;
+                self.attached.remove(&ev.tid());
                 if state & ENDED != 0 {
                     self.outs.remove(&ev.tid());
+                    self.seen.remove(&ev.tid());
                     return;
                 }
+                self.seen.insert(ev.tid());
                 let (labels, raw) = (gather.labels(ev, world), gather.raw(ev, world));
                 let out = Out { time: ev.time(), blocked: state != 0, labels, raw, waker: None };
                 if self.outs.len() >= MOST || self.outs.insert(ev.tid(), out).is_some() {
@@ -107,7 +121,12 @@ impl OffCpu {
             }
             name if IN.contains(&name) => match self.outs.remove(&ev.tid()) {
                 Some(out) => self.add(out, ev.time(), gather),
-                None => self.at_begin += 1,
+                None if self.attached.remove(&ev.tid()) => {
+                    self.at_begin += 1;
+                    self.seen.insert(ev.tid());
+                }
+                // A new thread comes to a CPU for the first time.
+                None => self.unpaired += u64::from(!self.seen.insert(ev.tid())),
             },
             _ => {}
         }
@@ -133,14 +152,16 @@ impl OffCpu {
     /// What it lacks.
     pub fn tell(&self, lines: &mut Vec<String>, counters: &mut Value) {
         let words = [
-            (self.at_begin, "blocked when it began are not counted"),
-            (self.at_end, "still blocked at the end are counted up to it"),
-            (self.unpaired, "whose return was not seen are not counted"),
-            (self.by_others, "were not woken by a thread of the target"),
+            (self.at_begin, "threads blocked at the beginning, not counted until they ran"),
+            (self.attached.len() as u64, "threads that did nothing, and have no stack"),
+            (self.at_end, "threads blocked at the end, counted up to it"),
+            (self.unpaired, "times blocked that are not known, because events are missing"),
+            (self.by_others, "woken by an interrupt or another process"),
         ];
-        lines.extend(words.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        lines.extend(words.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")));
         counters["off_cpu"] = json!({
             "blocked_at_begin": self.at_begin,
+            "idle": self.attached.len(),
             "blocked_at_end": self.at_end,
             "unpaired": self.unpaired,
             "woken_by_others": if self.wakers { json!(self.by_others) } else { Value::Null },

@@ -53,7 +53,10 @@ impl Profile {
         let mut lines = self.gather.missing.lines();
         if self.weight.nothing > 0 {
             counters["weightless"] = json!(self.weight.nothing);
-            lines.push(format!("{} whose number is negative or not known count as 0", self.weight.nothing));
+            lines.push(format!(
+                "events whose number is negative or not known, which weigh nothing: {}",
+                self.weight.nothing
+            ));
         }
         if let Some(off_cpu) = &self.off_cpu {
             off_cpu.tell(&mut lines, &mut counters);
@@ -98,7 +101,9 @@ fn on_terminal(drawing: &Drawing) -> bool {
 
 impl Sink for ProfileSink {
     fn observe(&mut self, ev: &Event<'_>) {
-        self.profile.borrow_mut().gather.observe(ev);
+        let mut profile = self.profile.borrow_mut();
+        profile.gather.observe(ev);
+        profile.off_cpu.iter_mut().for_each(|o| o.observe(ev));
     }
 
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {

@@ -31,6 +31,7 @@ mod output;
 mod planted;
 mod probes;
 mod processes;
+mod profile;
 mod record;
 mod repair;
 mod report;
