@@ -156,3 +156,98 @@ fn forget(a: &mut Assembler, maps: &TaskMaps, at: &TaskOffsets, out: Label) {
     process(a, maps, KEY);
     a.call(Helper::MapDelete);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::{Access, Machine};
+
+    const MAPS: TaskMaps = TaskMaps { processes: 3, counter: 4 };
+    const OFFSETS: TaskOffsets = TaskOffsets { tgid: 4, signal: 8, live: 4, mm: 16, start_code: 8, namespace: None };
+
+    fn machine(processes: u32) -> Machine {
+        let mut m = Machine::new();
+        m.add_hash(MAPS.processes, 4, 8, processes);
+        m.add_array(MAPS.counter, 8, 1);
+        m
+    }
+
+    fn kernel(m: &mut Machine, words: &[u64]) -> u64 {
+        m.add_kernel(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>(), Access::Probe)
+    }
+
+    /// A task: process, threads of the process that live, where its program's code begins.
+    fn task(m: &mut Machine, tgid: u64, live: u64, start_code: Option<u64>) -> u64 {
+        let signal = kernel(m, &[live << 32]);
+        let mm = start_code.map_or(0, |at| kernel(m, &[0, at]));
+        kernel(m, &[tgid << 32, signal, mm])
+    }
+
+    fn known(m: &Machine) -> Vec<u32> {
+        let mut keys: Vec<u32> =
+            m.keys(MAPS.processes).iter().map(|k| u32::from_le_bytes(k[..].try_into().unwrap())).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn add(m: &mut Machine, tgid: u32, value: u64) {
+        assert!(m.set_value(MAPS.processes, &tgid.to_le_bytes(), &value.to_le_bytes()));
+    }
+
+    #[test]
+    fn a_child_begins_with_what_its_creator_has() {
+        let program = fork(&MAPS, &OFFSETS).unwrap();
+        let mut m = machine(2);
+        add(&mut m, 10, 77);
+        let [parent, child, thread, other] = [10, 11, 10, 12].map(|tgid| task(&mut m, tgid, 1, Some(1)));
+        for pair in [[other, child], [parent, thread]] {
+            m.run_words(&program, &pair).unwrap();
+            assert_eq!(known(&m), [10]);
+        }
+        m.run_words(&program, &[parent, child]).unwrap();
+        assert_eq!(m.value(MAPS.processes, &11u32.to_le_bytes()).unwrap(), 77u64.to_le_bytes());
+        assert_eq!(m.value(MAPS.counter, &[0; 4]).unwrap(), [0; 8]);
+        // The table is full.
+        m.run_words(&program, &[parent, other]).unwrap();
+        assert_eq!((known(&m), m.value(MAPS.counter, &[0; 4]).unwrap()), (vec![10, 11], 1u64.to_le_bytes().to_vec()));
+    }
+
+    #[test]
+    fn an_exec_is_a_new_memory_map() {
+        let program = exec(&MAPS, &OFFSETS).unwrap();
+        let mut m = machine(4);
+        add(&mut m, 10, 1);
+        for (start_code, left) in [(None, 1), (Some(0x5000), 1), (Some(0), 0)] {
+            let task = task(&mut m, 10, 1, start_code);
+            m.run_words(&program, &[task, 0]).unwrap();
+            assert_eq!(known(&m).len(), left, "{start_code:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_ends_with_its_last_thread() {
+        let program = exit(&MAPS, &OFFSETS).unwrap();
+        let mut m = machine(4);
+        add(&mut m, 10, 1);
+        add(&mut m, 11, 1);
+        for (live, left) in [(2, vec![10, 11]), (0, vec![11])] {
+            let task = task(&mut m, 10, live, Some(1));
+            m.run_words(&program, &[task]).unwrap();
+            assert_eq!(known(&m), left);
+        }
+    }
+
+    #[test]
+    fn keys_may_be_those_of_a_namespace() {
+        let namespace = Some(Namespace { thread_pid: 8, group_leader: 16, number: 4 });
+        let program = exit(&MAPS, &TaskOffsets { namespace, signal: 24, ..OFFSETS }).unwrap();
+        let mut m = machine(4);
+        add(&mut m, 5, 1);
+        let pid = kernel(&mut m, &[5 << 32]);
+        let leader = kernel(&mut m, &[0, pid]);
+        let signal = kernel(&mut m, &[0]);
+        let task = kernel(&mut m, &[0, 0, leader, signal]);
+        m.run_words(&program, &[task]).unwrap();
+        assert_eq!(known(&m), [] as [u32; 0]);
+    }
+}

@@ -101,6 +101,8 @@ fn sample(sampler: &mut Sampler, child: &mut Running, lasts: Duration) -> Vec<Sa
 fn whole(what: &str, samples: &[Sample], counts: &Counts) -> f64 {
     let mut others: BTreeMap<(Ended, bool), (u64, BTreeMap<String, u64>)> = BTreeMap::new();
     let mut good = 0;
+    // Those that there are: while a process executes a program, and in its end, it has none.
+    let some = samples.iter().filter(|s| s.ended != Ended::NoMemory).count();
     for s in samples {
         if s.ended == Ended::Outermost {
             good += 1;
@@ -110,8 +112,8 @@ fn whole(what: &str, samples: &[Sample], counts: &Counts) -> f64 {
             *other.1.entry(format!("{} {}", s.comm, s.frames.len())).or_default() += 1;
         }
     }
-    let share = 100.0 * good as f64 / samples.len().max(1) as f64;
-    eprintln!("{what}: {good} of {} whole ({share:.2} %)", samples.len());
+    let share = 100.0 * good as f64 / some.max(1) as f64;
+    eprintln!("{what}: {good} of {some} whole ({share:.2} %), {} samples", samples.len());
     for ((ended, exiting), (n, comms)) in others {
         eprintln!("  {n} {ended:?}{}: {comms:?}", if exiting { " while it ends" } else { "" });
     }
@@ -120,17 +122,132 @@ fn whole(what: &str, samples: &[Sample], counts: &Counts) -> f64 {
     share
 }
 
-/// Programs that last for milliseconds.
+const PYTHON: &str = "/usr/bin/python3";
+/// A python that calls itself until it is killed.
+const SPIN: &str = "def f(n):\n    return f(n - 1) + 1 if n else len(str([n] * 50))\nwhile True:\n    f(30)\n";
+
+/// Programs that last for milliseconds: shells start them, fork, and become them.
 #[test]
 fn short_programs_are_whole_from_their_beginning() {
     let Some(mut stage) = start(Room::SOME) else { return };
     stage.watch(Target::Children);
     let (mut sampler, mut handle) = stage.run(Some(GROUP));
-    let script = "i=0; while [ $i -lt 250 ]; do python3 -c pass; i=$((i+1)); done";
-    let Some(mut child) = Running::start("sh", &["-c", script]) else { return skip("package:python3", "no sh") };
+    let script = format!("i=0; while [ $i -lt 250 ]; do {PYTHON} -c pass; i=$((i+1)); done");
+    let Some(mut child) = Running::start("sh", &["-c", &script]) else { return skip("package:python3", "no sh") };
     let samples = sample(&mut sampler, &mut child, Duration::from_secs(20));
     handle.stop();
     let share = whole("a loop of pythons", &samples, &handle.counts());
     assert!(samples.len() > 500);
     assert!(share >= 95.0, "{share}");
+}
+
+/// Children of children, each of which does little.
+#[test]
+fn a_storm_of_forks_is_followed() {
+    let Some(mut stage) = start(Room::SOME) else { return };
+    stage.watch(Target::Children);
+    let (mut sampler, mut handle) = stage.run(Some(GROUP));
+    let script = "i=0; while [ $i -lt 3000 ]; do ( ( : ) & ( : ) ); i=$((i+1)); done; wait";
+    let Some(mut child) = Running::start("sh", &["-c", script]) else { return skip("package:dash", "no sh") };
+    let samples = sample(&mut sampler, &mut child, Duration::from_secs(20));
+    handle.stop();
+    let share = whole("forks", &samples, &handle.counts());
+    assert!(samples.len() > 300);
+    assert!(share >= 95.0, "{share}");
+    let counts = handle.counts();
+    assert_eq!((counts.lost, counts.no_room), (0, 0));
+}
+
+/// A library that is mapped while the program runs.
+#[test]
+fn libraries_are_known_when_they_are_mapped() {
+    let Some(mut stage) = start(Room::SOME) else { return };
+    stage.watch(Target::Children);
+    let (mut sampler, mut handle) = stage.run(Some(GROUP));
+    let script = "import ctypes\nz = ctypes.CDLL('libz.so.1')\nb = b'x' * 300000\nfor i in range(20000): z.crc32(0, b, len(b))";
+    let Some(mut child) = Running::start(PYTHON, &["-c", script]) else { return skip("package:python3", "no python3") };
+    let samples = sample(&mut sampler, &mut child, Duration::from_secs(2));
+    let maps = sys::maps::of(child.0.id() as i32).unwrap_or_default();
+    handle.stop();
+    let code = maps.iter().find(|m| m.prot & 4 != 0 && m.path.windows(7).any(|w| w == b"libz.so"));
+    let Some(code) = code else { return skip("package:zlib1g", "no libz.so.1") };
+    let inside = |s: &&Sample| s.frames.first().is_some_and(|f| (code.range.0..code.range.1).contains(&f.address()));
+    let inside: Vec<Sample> = samples.iter().filter(inside).cloned().collect();
+    let share = whole("a library mapped late", &inside, &handle.counts());
+    assert!(inside.len() > 500 && share >= 99.0, "{} {share}", inside.len());
+    assert!(inside.iter().all(|s| s.frames.len() > 5));
+}
+
+/// A process that runs already.
+#[test]
+fn a_process_that_runs_is_read() {
+    let Some(mut stage) = start(Room::SOME) else { return };
+    let Some(mut child) = Running::start(PYTHON, &["-c", SPIN]) else { return skip("package:python3", "no python3") };
+    std::thread::sleep(Duration::from_millis(200));
+    stage.watch(Target::Process(child.0.id()));
+    let (mut sampler, mut handle) = stage.run(Some(GROUP));
+    let samples = sample(&mut sampler, &mut child, Duration::from_secs(2));
+    handle.stop();
+    let share = whole("a process that runs", &samples, &handle.counts());
+    assert!(samples.len() > 500 && samples.iter().all(|s| s.pid == child.0.id()));
+    assert!(share >= 95.0, "{share}");
+    assert_eq!(handle.counts().snapshots, 1);
+}
+
+/// The whole machine: what runs, what begins, and code that a program makes.
+#[test]
+fn the_whole_machine_is_followed() {
+    let Some(mut stage) = start(Room::MACHINE) else { return };
+    let Some(_before) = Running::start(PYTHON, &["-c", SPIN]) else { return skip("package:python3", "no python3") };
+    std::thread::sleep(Duration::from_millis(200));
+    stage.watch(Target::Machine);
+    let (mut sampler, mut handle) = stage.run(Some(GROUP));
+    // What was there is read, and built.
+    std::thread::sleep(Duration::from_millis(500));
+    sampler.take();
+    let js = "function f(n) { return n ? f(n - 1) + 1 : JSON.stringify({ a: [1, 2].map(x => x * 2) }).length } for (;;) f(20)";
+    let node = Running::start("node", &["-e", js]);
+    if node.is_none() {
+        skip("package:nodejs", "no node");
+    }
+    let script = format!("while :; do {PYTHON} -c pass; done");
+    let mut shell = Running::start("sh", &["-c", &script]).unwrap();
+    let samples = sample(&mut sampler, &mut shell, Duration::from_secs(4));
+    handle.stop();
+    let share = whole("the machine", &samples, &handle.counts());
+    assert!(samples.len() > 1000);
+    assert!(share >= 95.0, "{share}");
+    assert!(handle.counts().snapshots > 3);
+    if node.is_some() {
+        assert!(samples.iter().any(|s| s.comm == "node" && s.guessed > 0));
+    }
+}
+
+/// Rows have little room: what nobody uses goes.
+#[test]
+fn modules_go_where_there_is_no_room() {
+    let Some(mut stage) = start(Room { bytes: 2 << 20, processes: 256 }) else { return };
+    stage.watch(Target::Children);
+    let (mut sampler, mut handle) = stage.run(Some(GROUP));
+    let mut last = 0.0;
+    for (program, args) in [
+        (PYTHON, ["-c", SPIN]),
+        ("node", ["-e", "for (;;) JSON.stringify([1, 2])"]),
+        ("openssl", ["speed", "-seconds=1"]),
+        (PYTHON, ["-c", SPIN]),
+    ] {
+        let Some(mut child) = Running::start(program, &args) else {
+            skip("package:nodejs", &format!("no {program}"));
+            continue;
+        };
+        std::thread::sleep(Duration::from_millis(400));
+        sampler.take();
+        let samples = sample(&mut sampler, &mut child, Duration::from_millis(1500));
+        last = whole(program, &samples, &handle.counts());
+    }
+    handle.stop();
+    let counts = handle.counts();
+    assert!(counts.bytes <= 2 << 20, "{counts:?}");
+    assert!(counts.evicted > 0, "{counts:?}");
+    assert!(last >= 95.0, "{last}");
 }

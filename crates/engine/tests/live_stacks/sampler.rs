@@ -33,7 +33,7 @@ pub struct Sample {
 
 pub struct Sampler {
     ring: Ring,
-    links: Vec<Link>,
+    _links: Vec<Link>,
     _kept: (Map, Map, Program, Arc<Maps>),
 }
 
@@ -105,13 +105,9 @@ impl Sampler {
         let program = Program::load(&spec).unwrap_or_else(|e| panic!("{e}\n{}", e.log));
         let cpus = sys::perf::online_cpus().unwrap();
         let links = cpus.into_iter().map(|c| Link::perf(&program, profile(c, rate).unwrap(), 0).unwrap()).collect();
-        Sampler { ring: Ring::new(&ring).unwrap(), links, _kept: (buffers, ring, program, unwinder.maps()) }
+        Sampler { ring: Ring::new(&ring).unwrap(), _links: links, _kept: (buffers, ring, program, unwinder.maps()) }
     }
 
-    /// No sample comes after this.
-    pub fn stop(&mut self) {
-        self.links.clear();
-    }
 
     /// The samples since the last call.
     pub fn take(&mut self) -> Vec<Sample> {

@@ -2,7 +2,7 @@
 
 use super::Room;
 use bpf::unwind::tasks::TaskMaps;
-use bpf::unwind::{PROCESS, Tables, UprobeOffsets};
+use bpf::unwind::{MemoryOffsets, PROCESS, Tables, UprobeOffsets};
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -27,6 +27,7 @@ pub struct Maps {
     pub(super) chunks: Map,
     pub(super) counter: Map,
     uprobes: Option<UprobeOffsets>,
+    memory: Option<MemoryOffsets>,
 }
 
 impl Maps {
@@ -39,6 +40,7 @@ impl Maps {
             chunks: Map::array_of("tl_chunks", &chunk()?, room.chunks())?,
             counter: array("tl_counter", 8)?,
             uprobes: uprobe_offsets(btf),
+            memory: memory_offsets(btf),
         })
     }
 
@@ -53,6 +55,7 @@ impl Maps {
             rule_count: RULES,
             frames: unwind::stack::MAX_FRAMES as u16,
             uprobes: self.uprobes,
+            memory: self.memory,
         }
     }
 
@@ -93,6 +96,11 @@ fn uprobe_offsets(btf: &KernelBtf) -> Option<UprobeOffsets> {
         original: field("return_instance", "orig_ret_vaddr")?,
         next: field("return_instance", "next")?,
     })
+}
+
+fn memory_offsets(btf: &KernelBtf) -> Option<MemoryOffsets> {
+    let field = |root, name| Some(btf.field_of(root, &[name])?.offset as i32);
+    Some(MemoryOffsets { mm: field("task_struct", "mm")?, start_code: field("mm_struct", "start_code")? })
 }
 
 /// Writes modules into pages, chunks and rules. Rows come before the pages that lead to them.
