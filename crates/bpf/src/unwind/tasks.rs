@@ -1,14 +1,16 @@
-//! The programs that keep the table of processes right where user space would be too late: raw tracepoints at which a process begins,
-//! executes a program, ends.
+//! The programs that keep the table of processes right where user space would be too late: raw tracepoints at which a process begins, and
+//! executes a program.
 //!
 //! ```text
 //! sched_process_fork  a new process begins with a copy of its creator's mappings, before it first runs
 //! task_rename         a process that executes a program has none: user space fills them in from perf's records, all of which come later
-//! sched_process_exit  the last thread of a process is about to leave
 //! ```
 //!
 //! At `sched_process_exec` it would be too late to delete: the program's mappings are made before it, and user space may already have
 //! written them. An exec is told from other changes of a name by the new memory map, in which no program lies yet (`start_code` is 0).
+//!
+//! User space deletes processes that have ended: until its memory is freed, the stack of a process can be walked, and no tracepoint comes
+//! between that and the time when its id may be another's.
 //!
 //! Processes that are not in the table are left alone, and so are their children: the table is the selection.
 
@@ -23,10 +25,6 @@ use crate::program::Program;
 pub struct TaskOffsets {
     /// `task_struct.tgid`.
     pub tgid: i32,
-    /// `task_struct.signal`.
-    pub signal: i32,
-    /// `signal_struct.live`.
-    pub live: i32,
     /// `task_struct.mm`.
     pub mm: i32,
     /// `mm_struct.start_code`.
@@ -135,21 +133,6 @@ pub fn exec(maps: &TaskMaps, at: &TaskOffsets) -> Result<Program, AsmError> {
     })
 }
 
-/// `sched_process_exit` (context: task).
-///
-/// # Errors
-/// None: the program does not depend on what it is made from.
-pub fn exit(maps: &TaskMaps, at: &TaskOffsets) -> Result<Program, AsmError> {
-    program(|a, out| {
-        a.load(Size::D, R7, R6, 0);
-        peek(a, R8, R7, at.signal, Size::D);
-        a.note("other threads are still there");
-        peek(a, R8, R8, at.live, Size::W);
-        a.jump_if(Cond::Ne, R8, 0, out);
-        forget(a, maps, at, out);
-    })
-}
-
 /// Deletes the process of the task in r7.
 fn forget(a: &mut Assembler, maps: &TaskMaps, at: &TaskOffsets, out: Label) {
     key(a, at, KEY, out);
@@ -163,7 +146,7 @@ mod tests {
     use crate::interp::{Access, Machine};
 
     const MAPS: TaskMaps = TaskMaps { processes: 3, counter: 4 };
-    const OFFSETS: TaskOffsets = TaskOffsets { tgid: 4, signal: 8, live: 4, mm: 16, start_code: 8, namespace: None };
+    const OFFSETS: TaskOffsets = TaskOffsets { tgid: 4, mm: 8, start_code: 8, namespace: None };
 
     fn machine(processes: u32) -> Machine {
         let mut m = Machine::new();
@@ -176,11 +159,10 @@ mod tests {
         m.add_kernel(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>(), Access::Probe)
     }
 
-    /// A task: process, threads of the process that live, where its program's code begins.
-    fn task(m: &mut Machine, tgid: u64, live: u64, start_code: Option<u64>) -> u64 {
-        let signal = kernel(m, &[live << 32]);
+    /// A task: process, where its program's code begins.
+    fn task(m: &mut Machine, tgid: u64, start_code: Option<u64>) -> u64 {
         let mm = start_code.map_or(0, |at| kernel(m, &[0, at]));
-        kernel(m, &[tgid << 32, signal, mm])
+        kernel(m, &[tgid << 32, mm])
     }
 
     fn known(m: &Machine) -> Vec<u32> {
@@ -199,7 +181,7 @@ mod tests {
         let program = fork(&MAPS, &OFFSETS).unwrap();
         let mut m = machine(2);
         add(&mut m, 10, 77);
-        let [parent, child, thread, other] = [10, 11, 10, 12].map(|tgid| task(&mut m, tgid, 1, Some(1)));
+        let [parent, child, thread, other] = [10, 11, 10, 12].map(|tgid| task(&mut m, tgid, Some(1)));
         for pair in [[other, child], [parent, thread]] {
             m.run_words(&program, &pair).unwrap();
             assert_eq!(known(&m), [10]);
@@ -218,36 +200,23 @@ mod tests {
         let mut m = machine(4);
         add(&mut m, 10, 1);
         for (start_code, left) in [(None, 1), (Some(0x5000), 1), (Some(0), 0)] {
-            let task = task(&mut m, 10, 1, start_code);
+            let task = task(&mut m, 10, start_code);
             m.run_words(&program, &[task, 0]).unwrap();
             assert_eq!(known(&m).len(), left, "{start_code:?}");
         }
     }
 
     #[test]
-    fn a_process_ends_with_its_last_thread() {
-        let program = exit(&MAPS, &OFFSETS).unwrap();
-        let mut m = machine(4);
-        add(&mut m, 10, 1);
-        add(&mut m, 11, 1);
-        for (live, left) in [(2, vec![10, 11]), (0, vec![11])] {
-            let task = task(&mut m, 10, live, Some(1));
-            m.run_words(&program, &[task]).unwrap();
-            assert_eq!(known(&m), left);
-        }
-    }
-
-    #[test]
     fn keys_may_be_those_of_a_namespace() {
         let namespace = Some(Namespace { thread_pid: 8, group_leader: 16, number: 4 });
-        let program = exit(&MAPS, &TaskOffsets { namespace, signal: 24, ..OFFSETS }).unwrap();
+        let program = exec(&MAPS, &TaskOffsets { namespace, mm: 24, ..OFFSETS }).unwrap();
         let mut m = machine(4);
         add(&mut m, 5, 1);
         let pid = kernel(&mut m, &[5 << 32]);
         let leader = kernel(&mut m, &[0, pid]);
-        let signal = kernel(&mut m, &[0]);
-        let task = kernel(&mut m, &[0, 0, leader, signal]);
-        m.run_words(&program, &[task]).unwrap();
+        let mm = kernel(&mut m, &[0, 0]);
+        let task = kernel(&mut m, &[0, 0, leader, mm]);
+        m.run_words(&program, &[task, 0]).unwrap();
         assert_eq!(known(&m), [] as [u32; 0]);
     }
 }

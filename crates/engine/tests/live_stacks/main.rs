@@ -164,7 +164,7 @@ fn libraries_are_known_when_they_are_mapped() {
     let Some(mut stage) = start(Room::SOME) else { return };
     stage.watch(Target::Children);
     let (mut sampler, mut handle) = stage.run(Some(GROUP));
-    let script = "import ctypes\nz = ctypes.CDLL('libz.so.1')\nb = b'x' * 300000\nfor i in range(20000): z.crc32(0, b, len(b))";
+    let script = "import ctypes\nz = ctypes.CDLL('libz.so.1')\nb = b'x' * 300000\nwhile True: z.crc32(0, b, len(b))";
     let Some(mut child) = Running::start(PYTHON, &["-c", script]) else { return skip("package:python3", "no python3") };
     let samples = sample(&mut sampler, &mut child, Duration::from_secs(2));
     let maps = sys::maps::of(child.0.id() as i32).unwrap_or_default();
@@ -197,7 +197,7 @@ fn a_process_that_runs_is_read() {
 /// The whole machine: what runs, what begins, and code that a program makes.
 #[test]
 fn the_whole_machine_is_followed() {
-    let Some(mut stage) = start(Room::MACHINE) else { return };
+    let Some(mut stage) = start(Room::machine()) else { return };
     let Some(_before) = Running::start(PYTHON, &["-c", SPIN]) else { return skip("package:python3", "no python3") };
     std::thread::sleep(Duration::from_millis(200));
     stage.watch(Target::Machine);
@@ -226,14 +226,15 @@ fn the_whole_machine_is_followed() {
 /// Rows have little room: what nobody uses goes.
 #[test]
 fn modules_go_where_there_is_no_room() {
-    let Some(mut stage) = start(Room { bytes: 2 << 20, processes: 256 }) else { return };
+    let Some(mut stage) = start(Room { bytes: 3 << 20, processes: 256 }) else { return };
     stage.watch(Target::Children);
     let (mut sampler, mut handle) = stage.run(Some(GROUP));
     let mut last = 0.0;
+    let compile = "while :; do g++ -include bits/stdc++.h -x c++ -fsyntax-only /dev/null; done";
     for (program, args) in [
         (PYTHON, ["-c", SPIN]),
         ("node", ["-e", "for (;;) JSON.stringify([1, 2])"]),
-        ("openssl", ["speed", "-seconds=1"]),
+        ("sh", ["-c", compile]),
         (PYTHON, ["-c", SPIN]),
     ] {
         let Some(mut child) = Running::start(program, &args) else {
@@ -247,7 +248,7 @@ fn modules_go_where_there_is_no_room() {
     }
     handle.stop();
     let counts = handle.counts();
-    assert!(counts.bytes <= 2 << 20, "{counts:?}");
+    assert!(counts.bytes <= 3 << 20, "{counts:?}");
     assert!(counts.evicted > 0, "{counts:?}");
     assert!(last >= 95.0, "{last}");
 }

@@ -136,10 +136,10 @@ impl Keeper {
                 let process = p.fork(time);
                 self.processes.insert(child, process);
             }
-            None if parent == self.own && self.children => {
+            None if parent == self.own && (self.children || self.all) => {
                 self.processes.insert(child, Process { since: time, ..Process::default() });
             }
-            None if self.all && parent != self.own => self.unread.push_back(child),
+            None if self.all => self.unread.push_back(child),
             None => {}
         }
     }
@@ -186,13 +186,10 @@ impl Keeper {
 
     fn read(&mut self, pid: u32) {
         let since = monotonic();
-        let Ok(maps) = processes::of(pid) else {
-            self.forget(pid);
-            return;
-        };
-        // A thread of the kernel.
+        let maps = processes::of(pid).unwrap_or_default();
+        // A thread of the kernel, or one that has ended.
         if maps.is_empty() {
-            return;
+            return self.forget(pid);
         }
         self.count(|c| c.snapshots += 1);
         self.processes.insert(pid, Process { since, ..Process::default() });
@@ -371,7 +368,7 @@ impl Keeper {
         }
     }
 
-    /// Forgets processes that have ended. The kernel's program has taken them out of the table; they may have been written once more.
+    /// Forgets processes that have ended.
     fn look_at_leaving(&mut self) {
         if self.leaving.is_empty() || self.looked.elapsed() < LOOK {
             return;

@@ -70,7 +70,7 @@ impl Maps {
         self.chunks.update_all(&keys, &values)
     }
 
-    /// Sets what a process has mapped. False: it has ended, or (`begins`: it is not there yet) there is no room for it.
+    /// Sets what a process has mapped. False: it is executing a program, or (`begins`: it is not there yet) there is no room for it.
     pub(super) fn set(&self, pid: u32, value: &[u8], begins: bool) -> bool {
         self.processes.update(&pid.to_le_bytes(), value, if begins { ANY } else { EXIST }).is_ok()
     }

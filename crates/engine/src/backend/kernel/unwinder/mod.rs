@@ -1,7 +1,7 @@
 //! The tables of the unwinder in the kernel ([`bpf::unwind`]), kept right while a session runs.
 //!
 //! ```text
-//!  perf records, a ring per CPU ─► records ─► keeper: processes ─► table of processes ◄─ programs at fork, exec, exit
+//!  perf records, a ring per CPU ─► records ─► keeper: processes ─► table of processes ◄─ programs at fork, exec
 //!  (mapped, exec, fork, exit)                  │  ▲                                        (copy, delete)
 //!                                     modules ◄┘  │ built
 //!                                        │        │
@@ -61,8 +61,12 @@ pub struct Room {
 impl Room {
     /// For a command, or some processes, and what they start.
     pub const SOME: Room = Room { bytes: 256 << 20, processes: 1024 };
-    /// For the whole machine.
-    pub const MACHINE: Room = Room { bytes: 256 << 20, processes: 8192 };
+
+    /// For the whole machine: there may be twice as many processes as there are now, and 1024 more.
+    pub fn machine() -> Room {
+        let processes = 2 * sys::proc::all().len() as u32;
+        Room { processes: Room::SOME.processes.saturating_add(processes).min(1 << 16), ..Room::SOME }
+    }
 
     fn chunks(self) -> u32 {
         self.bytes.div_ceil(1 << 20).clamp(1, 1 << 14) as u32
@@ -108,11 +112,17 @@ impl Unwinder {
     /// # Errors
     /// The kernel refuses: CAP_BPF and CAP_PERFMON are needed.
     pub fn new(btf: &KernelBtf, room: Room) -> io::Result<Unwinder> {
+        let t0 = std::time::Instant::now();
         let maps = Arc::new(Maps::make(btf, room)?);
+        let t1 = t0.elapsed();
         let links = programs::attach(btf, &maps)?;
+        let t2 = t0.elapsed();
         let counts = Arc::default();
         let keeper = Keeper::new(&maps, Writer::new(&maps, room)?, &counts);
-        Ok(Unwinder { maps, keeper, records: Records::open()?, links, counts })
+        let t3 = t0.elapsed();
+        let records = Records::open()?;
+        eprintln!("TIME maps {t1:?} programs {t2:?} keeper {t3:?} records {:?}", t0.elapsed());
+        Ok(Unwinder { maps, keeper, records, links, counts })
     }
 
     /// What programs are made for. The descriptors are open as long as [`Unwinder::maps`] is kept.
