@@ -3,6 +3,7 @@
 use super::Target;
 use super::builders::{Builders, Done, Job};
 use super::counts::Counts;
+use super::expected;
 use super::identity::Mapped;
 use super::maps::{Maps, Writer};
 use super::modules::{Modules, State};
@@ -10,7 +11,7 @@ use super::processes::{self, Held, ModuleId, Named, Process, Processes};
 use super::records::{Happened, MappedFile, Said};
 use bpf::unwind::{GUESS_UNMAPPED, MAPPINGS};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sys::time::monotonic;
@@ -43,6 +44,8 @@ pub(super) struct Keeper {
     waiting: VecDeque<ModuleId>,
     /// When the first record came that a process's entry lacks.
     first: HashMap<u32, u64>,
+    /// Programs that will be executed soon.
+    expected: Vec<PathBuf>,
     /// What is for the builders.
     jobs: Vec<Job>,
 }
@@ -64,6 +67,7 @@ impl Keeper {
             looked: Instant::now(),
             waiting: VecDeque::new(),
             first: HashMap::new(),
+            expected: Vec::new(),
             jobs: Vec::new(),
         };
         keeper.make_chunks(1);
@@ -101,9 +105,9 @@ impl Keeper {
         all.filter(|pid| *pid != self.own).collect()
     }
 
-    /// A file that will be mapped soon.
-    pub fn expect(&mut self, path: &Path) {
-        self.jobs.extend(self.modules.expect(path));
+    /// A program that will be executed soon.
+    pub fn expect(&mut self, program: &Path) {
+        self.expected.push(program.to_path_buf());
     }
 
     /// Takes notice of what has happened.
@@ -233,6 +237,10 @@ impl Keeper {
 
     /// Brings the maps up to date, and gives the builders what there is to be done.
     pub fn write(&mut self, builders: &Builders) {
+        for program in std::mem::take(&mut self.expected) {
+            let files = expected::files(&program);
+            self.jobs.extend(files.iter().filter_map(|file| self.modules.expect(file)));
+        }
         self.jobs.drain(..).for_each(|job| builders.give(job));
         self.place();
         self.flush();

@@ -33,8 +33,9 @@ pub struct Maps {
 impl Maps {
     pub(super) fn make(btf: &KernelBtf, room: Room) -> io::Result<Maps> {
         let array = |name, size| Map::array(name, size, 1, MMAPABLE);
+        let processes = move || Map::hash("tl_processes", 4, PROCESS as u32, room.processes.max(1), 0);
         Ok(Maps {
-            processes: Map::hash("tl_processes", 4, PROCESS as u32, room.processes.max(1), 0)?,
+            processes: processes()?,
             pages: array("tl_pages", 8 * PAGES)?,
             rules: array("tl_rules", 8 * RULES)?,
             chunks: Map::array_of("tl_chunks", &chunk()?, room.chunks())?,

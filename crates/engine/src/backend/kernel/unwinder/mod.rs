@@ -18,6 +18,7 @@
 mod builders;
 mod counts;
 mod elf_file;
+mod expected;
 mod identity;
 mod keeper;
 mod maps;
@@ -112,16 +113,11 @@ impl Unwinder {
     /// # Errors
     /// The kernel refuses: CAP_BPF and CAP_PERFMON are needed.
     pub fn new(btf: &KernelBtf, room: Room) -> io::Result<Unwinder> {
-        let t0 = std::time::Instant::now();
         let maps = Arc::new(Maps::make(btf, room)?);
-        let t1 = t0.elapsed();
         let links = programs::attach(btf, &maps)?;
-        let t2 = t0.elapsed();
         let counts = Arc::default();
         let keeper = Keeper::new(&maps, Writer::new(&maps, room)?, &counts);
-        let t3 = t0.elapsed();
         let records = Records::open()?;
-        eprintln!("TIME maps {t1:?} programs {t2:?} keeper {t3:?} records {:?}", t0.elapsed());
         Ok(Unwinder { maps, keeper, records, links, counts })
     }
 
@@ -140,9 +136,9 @@ impl Unwinder {
         self.keeper.watch(target);
     }
 
-    /// This file will be mapped soon: its tables are built without waiting for that.
-    pub fn expect(&mut self, path: &Path) {
-        self.keeper.expect(path);
+    /// This program will be executed soon: the tables of what it needs are built without waiting for that, as soon as the thread runs.
+    pub fn expect(&mut self, program: &Path) {
+        self.keeper.expect(program);
     }
 
     /// Keeps the tables in a thread of its own from now on.
