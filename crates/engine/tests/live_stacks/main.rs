@@ -34,10 +34,6 @@ fn start(room: Room) -> Option<Stage> {
         skip("root", "bpf(2) needs privilege");
         return None;
     }
-    if testkit::own_pid_namespace() {
-        skip("root", "in a pid namespace of its own");
-        return None;
-    }
     let _ = sys::bpf::raise_memory_limit();
     let btf = KernelBtf::kernel().unwrap();
     if let Err(why) = Unwinder::possible(&btf) {
@@ -198,6 +194,31 @@ fn libraries_are_known_when_they_are_mapped() {
     assert!(inside.iter().all(|s| s.frames.len() > 5));
 }
 
+/// The kernel could not write what has happened: then it is read.
+#[test]
+fn lost_records_are_made_up_for() {
+    let Some(mut stage) = start(Room::SOME) else { return };
+    stage.watch(Target::Children);
+    // Nobody reads the rings yet.
+    let script = "i=0; while [ $i -lt 9000 ]; do ( : ); i=$((i+1)); done";
+    let Some(mut storm) = Running::start("sh", &["-c", script]) else { return skip("package:dash", "no sh") };
+    storm.0.wait().unwrap();
+    let Some(mut child) = Running::start(PYTHON, &["-c", SPIN]) else { return skip("package:python3", "no python3") };
+    std::thread::sleep(Duration::from_millis(200));
+    let (mut sampler, mut handle) = stage.run(Some(GROUP));
+    for _ in 0..50 {
+        // The kernel says so with the next record of each CPU.
+        let _ = Command::new("true").status();
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    sampler.take();
+    let samples = sample(&mut sampler, &mut child, Duration::from_secs(1));
+    handle.stop();
+    let share = whole("after a loss", &samples, &handle.counts());
+    assert!(handle.counts().lost > 0 && handle.counts().snapshots > 0);
+    assert!(samples.len() > 200 && share >= 99.0, "{share}");
+}
+
 /// A process that runs already.
 #[test]
 fn a_process_that_runs_is_read() {
@@ -240,7 +261,7 @@ fn the_whole_machine_is_followed() {
     let share = whole("the machine", &samples, &handle.counts());
     assert!(samples.len() > 1000);
     assert!(share >= 95.0, "{share}");
-    assert!(handle.counts().snapshots > 3);
+    assert!(handle.counts().snapshots > 0);
     if node.is_some() {
         assert!(samples.iter().any(|s| s.comm == "node" && s.guessed > 0));
     }

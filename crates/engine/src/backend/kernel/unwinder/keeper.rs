@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sys::time::monotonic;
 use unwind::Mapping;
+use unwind::build::Module;
 use unwind::table::CHUNK;
 
 /// How often processes that are about to end are looked at.
@@ -261,10 +262,7 @@ impl Keeper {
                     self.count(|c| c.bytes = bytes);
                 }
                 Err(_) => {
-                    let rows = module.tables().rows.len();
-                    // A page's rows stay together, so that up to a quarter of a chunk is left.
-                    let chunks = rows.div_ceil(CHUNK / 4 * 3).max(1);
-                    if self.room_for(chunks) {
+                    if self.room_for(&module) {
                         self.modules.set(id, State::Built(module));
                         self.waiting.push_front(id);
                         return;
@@ -277,13 +275,16 @@ impl Keeper {
         }
     }
 
-    /// Sees to it that so many chunks will be free; false: that cannot be.
-    fn room_for(&mut self, chunks: usize) -> bool {
-        if chunks > self.writer.max_chunks() as usize {
+    /// Sees to it that there will be room; false: there is none for this module.
+    fn room_for(&mut self, module: &Module) -> bool {
+        if module.tables().rows.len() > self.writer.max_chunks() as usize * CHUNK {
             return false;
         }
-        self.make_chunks(chunks);
-        self.writer.waits() || self.evict(chunks)
+        let wanted = self.writer.chunks_for(module);
+        self.make_chunks(wanted);
+        // None is missing where the numbers of pages are used up.
+        let missing = wanted.saturating_sub(self.writer.available());
+        (missing == 0 && self.writer.waits()) || self.evict(missing.max(1))
     }
 
     fn make_chunks(&mut self, wanted: usize) {
@@ -347,9 +348,7 @@ impl Keeper {
         for held in &process.held {
             let Some(mapping) = self.mapping(held) else { continue };
             match all.last_mut() {
-                Some((_, last))
-                    if last.flags & mapping.flags & Mapping::NO_ROWS != 0 && last.end == mapping.start =>
-                {
+                Some((_, last)) if last.flags & mapping.flags & Mapping::NO_ROWS != 0 && last.end == mapping.start => {
                     last.end = mapping.end;
                 }
                 _ => all.push((held.nth, mapping)),
@@ -382,8 +381,7 @@ impl Keeper {
             return;
         }
         self.looked = Instant::now();
-        let ended: Vec<u32> =
-            self.leaving.iter().copied().filter(|pid| sys::process::has_ended(*pid as i32)).collect();
+        let ended: Vec<u32> = self.leaving.iter().copied().filter(|pid| sys::process::has_ended(*pid as i32)).collect();
         for pid in ended {
             self.forget(pid);
         }

@@ -31,17 +31,24 @@ pub struct Maps {
 }
 
 impl Maps {
-    pub(super) fn make(btf: &KernelBtf, room: Room) -> io::Result<Maps> {
+    /// Makes them; and a chunk, which the map of maps takes as the example of its contents.
+    pub(super) fn make(btf: &KernelBtf, room: Room) -> io::Result<(Maps, Map)> {
         let array = |name, size| Map::array(name, size, 1, MMAPABLE);
         let processes = move || Map::hash("tl_processes", 4, PROCESS as u32, room.processes.max(1), 0);
-        Ok(Maps {
-            processes: processes()?,
-            pages: array("tl_pages", 8 * PAGES)?,
-            rules: array("tl_rules", 8 * RULES)?,
-            chunks: Map::array_of("tl_chunks", &chunk()?, room.chunks())?,
-            counter: array("tl_counter", 8)?,
-            uprobes: uprobe_offsets(btf),
-            memory: memory_offsets(btf),
+        std::thread::scope(|s| {
+            // Its memory is allocated at once.
+            let processes = s.spawn(processes);
+            let first = chunk()?;
+            let maps = Maps {
+                pages: array("tl_pages", 8 * PAGES)?,
+                rules: array("tl_rules", 8 * RULES)?,
+                chunks: Map::array_of("tl_chunks", &first, room.chunks())?,
+                counter: array("tl_counter", 8)?,
+                uprobes: uprobe_offsets(btf),
+                memory: memory_offsets(btf),
+                processes: processes.join().unwrap_or_else(|p| std::panic::resume_unwind(p))?,
+            };
+            Ok((maps, first))
         })
     }
 
@@ -113,6 +120,8 @@ pub(super) struct Writer {
     written_rules: usize,
     /// Chunks on their way into the map of maps: whether nothing was in their place before.
     coming: HashMap<u32, bool>,
+    /// A chunk that is made already.
+    spare: Option<Map>,
     max_chunks: u32,
     /// Numbers of pages of modules that are out.
     left: Vec<Range<u32>>,
@@ -121,7 +130,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub fn new(maps: &Maps, room: Room) -> io::Result<Writer> {
+    pub fn new(maps: &Maps, room: Room, spare: Map) -> io::Result<Writer> {
         Ok(Writer {
             pages: maps.pages.mmap()?,
             rules: maps.rules.mmap()?,
@@ -129,6 +138,7 @@ impl Writer {
             space: Space::new(0, PAGES as usize),
             written_rules: 0,
             coming: HashMap::new(),
+            spare: Some(spare),
             max_chunks: room.chunks(),
             left: Vec::new(),
             leaving: HashMap::new(),
@@ -145,6 +155,16 @@ impl Writer {
         self.max_chunks
     }
 
+    /// How many chunks a module would take that no module is in.
+    pub fn chunks_for(&self, module: &Module) -> usize {
+        self.space.chunks_for(module)
+    }
+
+    /// How many chunks no module is in, those on their way among them.
+    pub fn available(&self) -> usize {
+        self.space.free_chunks() + self.coming.len()
+    }
+
     /// Whether chunks are on their way.
     pub fn waits(&self) -> bool {
         !self.coming.is_empty()
@@ -154,7 +174,7 @@ impl Writer {
     /// [`Maps::put_chunks`].
     pub fn more(&mut self, wanted: usize) -> io::Result<Vec<(u32, Map)>> {
         let mut made = Vec::new();
-        while self.space.free_chunks() + self.coming.len() < wanted && (self.chunks.len() as u32) < self.max_chunks {
+        while self.available() < wanted && (self.chunks.len() as u32) < self.max_chunks {
             let number = self.chunks.len() as u32;
             made.push((number, self.make(number, true)?));
         }
@@ -162,7 +182,7 @@ impl Writer {
     }
 
     fn make(&mut self, number: u32, new: bool) -> io::Result<Map> {
-        let map = chunk()?;
+        let map = self.spare.take().map_or_else(chunk, Ok)?;
         self.chunks.insert(number, map.mmap()?);
         self.coming.insert(number, new);
         Ok(map)

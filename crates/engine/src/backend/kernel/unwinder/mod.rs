@@ -113,10 +113,11 @@ impl Unwinder {
     /// # Errors
     /// The kernel refuses: CAP_BPF and CAP_PERFMON are needed.
     pub fn new(btf: &KernelBtf, room: Room) -> io::Result<Unwinder> {
-        let maps = Arc::new(Maps::make(btf, room)?);
+        let (maps, spare) = Maps::make(btf, room)?;
+        let maps = Arc::new(maps);
         let links = programs::attach(btf, &maps)?;
         let counts = Arc::default();
-        let keeper = Keeper::new(&maps, Writer::new(&maps, room)?, &counts);
+        let keeper = Keeper::new(&maps, Writer::new(&maps, room, spare)?, &counts);
         let records = Records::open()?;
         Ok(Unwinder { maps, keeper, records, links, counts })
     }
@@ -152,7 +153,8 @@ impl Unwinder {
         let stop = Arc::new(AtomicBool::new(false));
         let (maps, counts) = (self.maps(), Arc::clone(&self.counts));
         let Unwinder { keeper, records, links, .. } = self;
-        let running = Running { keeper, records, builders, woken, stop: Arc::clone(&stop), later: Vec::new(), _links: links };
+        let running =
+            Running { keeper, records, builders, woken, stop: Arc::clone(&stop), later: Vec::new(), _links: links };
         let thread = std::thread::Builder::new().name("trapline-unwind".into()).spawn(move || running.run())?;
         Ok(Handle { stop, waker, maps, counts, thread: Some(thread) })
     }

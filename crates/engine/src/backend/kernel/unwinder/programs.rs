@@ -11,10 +11,8 @@ use sys::btf::KernelBtf;
 type Generator = fn(&TaskMaps, &TaskOffsets) -> Result<bpf::Program, bpf::AsmError>;
 
 /// Tracepoint, name of the program, program.
-const ALL: [(&str, &str, Generator); 2] = [
-    ("sched_process_fork", "trapline_ufork", tasks::fork),
-    ("task_rename", "trapline_uexec", tasks::exec),
-];
+const ALL: [(&str, &str, Generator); 2] =
+    [("sched_process_fork", "trapline_ufork", tasks::fork), ("task_rename", "trapline_uexec", tasks::exec)];
 
 /// Loads and attaches them. They are detached when the links are dropped.
 pub(super) fn attach(btf: &KernelBtf, maps: &Maps) -> io::Result<Vec<Link>> {
