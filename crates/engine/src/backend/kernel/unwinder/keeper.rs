@@ -126,8 +126,10 @@ impl Keeper {
             }
             Happened::Mapped { range, offset, file, path } => {
                 if self.processes.get(pid).is_some_and(|p| time > p.since) {
-                    self.first.entry(pid).or_insert(time);
                     self.map(&Mapped { pid, range, path: &path, file: &file }, offset);
+                    if self.processes.get(pid).is_some_and(|p| p.dirty) {
+                        self.first.entry(pid).or_insert(time);
+                    }
                 }
             }
             Happened::Exit => {}
@@ -234,6 +236,11 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// The thread ends.
+    pub fn end(&self) {
+        self.count(|c| c.cpu_ns = sys::time::of_thread());
     }
 
     /// Brings the maps up to date, and gives the builders what there is to be done.

@@ -221,6 +221,7 @@ impl Running {
                 let _ = sys::process::wait_any(&fds, Some(patience));
             }
         }
+        self.keeper.end();
     }
 
     /// Takes what there is, once.
