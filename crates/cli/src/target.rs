@@ -86,10 +86,7 @@ pub fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Resu
     let what = match (plan.probes.first(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
         (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
-        (None, Some(_)) if plan.backend == Backend::Ptrace && stays_with_ptrace(m, plan) => {
-            plan.call_captures = engine::user_stacks::classes(&plan.call_captures)?;
-            return Ok(());
-        }
+        (None, Some(_)) if plan.backend == Backend::Ptrace && stays_with_ptrace(m, plan) => return Ok(()),
         (None, Some(c)) => {
             (c.schema.name.to_string(), "only the kernel backend captures stacks of the kernel and names of threads")
         }

@@ -77,6 +77,7 @@ endings! {
     NotUser = 10 "no registers of a user space: a thread of the kernel";
     ReturnProbe = 11 "the return address that a return probe hides was not found";
     Damaged = 12 "the tables contradict themselves";
+    NoMemory = 13 "the process is executing a program or has ended: it has no user stack";
 }
 
 impl Ended {

@@ -12,7 +12,7 @@ use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 use unwind::Ended;
 
 /// Reads the 8 bytes of the kernel at `base + off` to `to` in the area; zeros where that cannot be read.
-fn peek(a: &mut Assembler<impl Sized>, to: i16, base: Reg, off: i32) {
+pub(super) fn peek(a: &mut Assembler<impl Sized>, to: i16, base: Reg, off: i32) {
     a.mov(R3, base);
     a.alu(Alu::Add, R3, off);
     a.mov(R1, R6);

@@ -84,6 +84,17 @@ pub struct Tables {
     /// Where the kernel keeps what uprobes replace: return addresses, instructions. None: such stacks end with
     /// [`Ended::NoMapping`].
     pub uprobes: Option<UprobeOffsets>,
+    /// Where the kernel keeps a thread's memory map. None: no stack ends with [`Ended::NoMemory`].
+    pub memory: Option<MemoryOffsets>,
+}
+
+/// Offsets in the kernel's structures of memory maps (BTF).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryOffsets {
+    /// `task_struct.mm`.
+    pub mm: i32,
+    /// `mm_struct.start_code`.
+    pub start_code: i32,
 }
 
 /// Offsets in the kernel's structures of a thread with uprobes (BTF).

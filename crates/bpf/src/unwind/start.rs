@@ -1,9 +1,10 @@
 //! The function that is called: registers in, steps, record out.
 
-use super::UserStacks;
 use super::area::*;
 use super::caller::set_bits;
 use super::hash_frame;
+use super::hidden::peek;
+use super::{MemoryOffsets, UserStacks};
 use crate::asm::Assembler;
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
@@ -82,6 +83,9 @@ pub(super) fn function(a: &mut Assembler<impl Sized>, stacks: &UserStacks) {
     a.bind(walked);
     a.note("the record");
     a.load(Size::D, R6, R10, AREA);
+    if let Some(offsets) = &stacks.tables.memory {
+        memory(a, offsets);
+    }
     a.load(Size::D, R1, R6, ENDED);
     a.jump_if(Cond::Eq, R1, Ended::Running as i32, full);
     a.jump_if(Cond::Lt, R1, ENDINGS as i32, counted);
@@ -106,6 +110,28 @@ pub(super) fn function(a: &mut Assembler<impl Sized>, stacks: &UserStacks) {
     a.alu(Alu::Lsh, R0, 3);
     a.alu(Alu::Add, R0, HEAD as i32);
     a.exit();
+}
+
+/// A stack that ends too early may be none: while a process executes a program it has a new memory map in which no program lies yet, and
+/// the registers of the old one; in its end it has no memory any more.
+fn memory(a: &mut Assembler<impl Sized>, at: &MemoryOffsets) {
+    let [look, none, there] = std::array::from_fn(|_| a.new_label());
+    a.load(Size::D, R1, R6, ENDED);
+    for early in [Ended::NoProcess, Ended::NoMapping, Ended::ReadFault, Ended::NoRow] {
+        a.jump_if(Cond::Eq, R1, early as i32, look);
+    }
+    a.jump(there);
+    a.bind(look);
+    a.call(Helper::GetCurrentTask);
+    for offset in [at.mm, at.start_code] {
+        peek(a, BYTES, R0, offset);
+        a.load(Size::D, R0, R6, BYTES);
+        a.jump_if(Cond::Eq, R0, 0, none);
+    }
+    a.jump(there);
+    a.bind(none);
+    a.store(Size::D, R6, ENDED, Ended::NoMemory as i32);
+    a.bind(there);
 }
 
 /// The record of a stack that is not walked has the innermost frame.

@@ -1,14 +1,16 @@
-//! The programs that keep the table of processes right where user space would be too late: raw tracepoints at which a process begins,
-//! executes a program, ends.
+//! The programs that keep the table of processes right where user space would be too late: raw tracepoints at which a process begins, and
+//! executes a program.
 //!
 //! ```text
 //! sched_process_fork  a new process begins with a copy of its creator's mappings, before it first runs
 //! task_rename         a process that executes a program has none: user space fills them in from perf's records, all of which come later
-//! sched_process_exit  the last thread of a process is about to leave
 //! ```
 //!
 //! At `sched_process_exec` it would be too late to delete: the program's mappings are made before it, and user space may already have
 //! written them. An exec is told from other changes of a name by the new memory map, in which no program lies yet (`start_code` is 0).
+//!
+//! User space deletes processes that have ended: until its memory is freed, the stack of a process can be walked, and no tracepoint comes
+//! between that and the time when its id may be another's.
 //!
 //! Processes that are not in the table are left alone, and so are their children: the table is the selection.
 
@@ -23,10 +25,6 @@ use crate::program::Program;
 pub struct TaskOffsets {
     /// `task_struct.tgid`.
     pub tgid: i32,
-    /// `task_struct.signal`.
-    pub signal: i32,
-    /// `signal_struct.live`.
-    pub live: i32,
     /// `task_struct.mm`.
     pub mm: i32,
     /// `mm_struct.start_code`.
@@ -135,24 +133,90 @@ pub fn exec(maps: &TaskMaps, at: &TaskOffsets) -> Result<Program, AsmError> {
     })
 }
 
-/// `sched_process_exit` (context: task).
-///
-/// # Errors
-/// None: the program does not depend on what it is made from.
-pub fn exit(maps: &TaskMaps, at: &TaskOffsets) -> Result<Program, AsmError> {
-    program(|a, out| {
-        a.load(Size::D, R7, R6, 0);
-        peek(a, R8, R7, at.signal, Size::D);
-        a.note("other threads are still there");
-        peek(a, R8, R8, at.live, Size::W);
-        a.jump_if(Cond::Ne, R8, 0, out);
-        forget(a, maps, at, out);
-    })
-}
-
 /// Deletes the process of the task in r7.
 fn forget(a: &mut Assembler, maps: &TaskMaps, at: &TaskOffsets, out: Label) {
     key(a, at, KEY, out);
     process(a, maps, KEY);
     a.call(Helper::MapDelete);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::{Access, Machine};
+
+    const MAPS: TaskMaps = TaskMaps { processes: 3, counter: 4 };
+    const OFFSETS: TaskOffsets = TaskOffsets { tgid: 4, mm: 8, start_code: 8, namespace: None };
+
+    fn machine(processes: u32) -> Machine {
+        let mut m = Machine::new();
+        m.add_hash(MAPS.processes, 4, 8, processes);
+        m.add_array(MAPS.counter, 8, 1);
+        m
+    }
+
+    fn kernel(m: &mut Machine, words: &[u64]) -> u64 {
+        m.add_kernel(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>(), Access::Probe)
+    }
+
+    /// A task: process, where its program's code begins.
+    fn task(m: &mut Machine, tgid: u64, start_code: Option<u64>) -> u64 {
+        let mm = start_code.map_or(0, |at| kernel(m, &[0, at]));
+        kernel(m, &[tgid << 32, mm])
+    }
+
+    fn known(m: &Machine) -> Vec<u32> {
+        let mut keys: Vec<u32> =
+            m.keys(MAPS.processes).iter().map(|k| u32::from_le_bytes(k[..].try_into().unwrap())).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn add(m: &mut Machine, tgid: u32, value: u64) {
+        assert!(m.set_value(MAPS.processes, &tgid.to_le_bytes(), &value.to_le_bytes()));
+    }
+
+    #[test]
+    fn a_child_begins_with_what_its_creator_has() {
+        let program = fork(&MAPS, &OFFSETS).unwrap();
+        let mut m = machine(2);
+        add(&mut m, 10, 77);
+        let [parent, child, thread, other] = [10, 11, 10, 12].map(|tgid| task(&mut m, tgid, Some(1)));
+        for pair in [[other, child], [parent, thread]] {
+            m.run_words(&program, &pair).unwrap();
+            assert_eq!(known(&m), [10]);
+        }
+        m.run_words(&program, &[parent, child]).unwrap();
+        assert_eq!(m.value(MAPS.processes, &11u32.to_le_bytes()).unwrap(), 77u64.to_le_bytes());
+        assert_eq!(m.value(MAPS.counter, &[0; 4]).unwrap(), [0; 8]);
+        // The table is full.
+        m.run_words(&program, &[parent, other]).unwrap();
+        assert_eq!((known(&m), m.value(MAPS.counter, &[0; 4]).unwrap()), (vec![10, 11], 1u64.to_le_bytes().to_vec()));
+    }
+
+    #[test]
+    fn an_exec_is_a_new_memory_map() {
+        let program = exec(&MAPS, &OFFSETS).unwrap();
+        let mut m = machine(4);
+        add(&mut m, 10, 1);
+        for (start_code, left) in [(None, 1), (Some(0x5000), 1), (Some(0), 0)] {
+            let task = task(&mut m, 10, start_code);
+            m.run_words(&program, &[task, 0]).unwrap();
+            assert_eq!(known(&m).len(), left, "{start_code:?}");
+        }
+    }
+
+    #[test]
+    fn keys_may_be_those_of_a_namespace() {
+        let namespace = Some(Namespace { thread_pid: 8, group_leader: 16, number: 4 });
+        let program = exec(&MAPS, &TaskOffsets { namespace, mm: 24, ..OFFSETS }).unwrap();
+        let mut m = machine(4);
+        add(&mut m, 5, 1);
+        let pid = kernel(&mut m, &[5 << 32]);
+        let leader = kernel(&mut m, &[0, pid]);
+        let mm = kernel(&mut m, &[0, 0]);
+        let task = kernel(&mut m, &[0, 0, leader, mm]);
+        m.run_words(&program, &[task, 0]).unwrap();
+        assert_eq!(known(&m), [] as [u32; 0]);
+    }
 }

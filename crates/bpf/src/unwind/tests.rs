@@ -122,6 +122,10 @@ fn program(uprobes: bool) -> crate::Program {
 }
 
 fn program_of(uprobes: bool, frames: u16) -> crate::Program {
+    program_with(uprobes, frames, None)
+}
+
+fn program_with(uprobes: bool, frames: u16, memory: Option<MemoryOffsets>) -> crate::Program {
     let mut a = Assembler::new();
     let tables = Tables {
         processes: PROCESSES,
@@ -132,6 +136,7 @@ fn program_of(uprobes: bool, frames: u16) -> crate::Program {
         rule_count: RULE_COUNT,
         frames,
         uprobes: uprobes.then_some(OFFSETS),
+        memory,
     };
     let stacks = UserStacks::new(&mut a, tables);
     a.call(Helper::GetCurrentPidTgid);
@@ -311,6 +316,26 @@ fn other_code_and_unknown_processes_end_at_once() {
         let area = m.value(AREA, &[0; 4]).unwrap();
         let counter = area::ENDINGS_AT as usize + 8 * ended as usize;
         assert_eq!(area[counter], 1);
+    }
+}
+
+#[test]
+fn a_process_that_executes_a_program_has_no_stack() {
+    let (registers, hidden) = (Registers { pc: CODE, sp: STACK, bp: 0 }, Vec::new());
+    let (rules, words) = (vec![Rule::NONE, Rule::END], vec![0; WORDS]);
+    let made = Made { rules, rows: vec![vec![(1, 1)]], no_rows: None, guess_unmapped: false, words, registers, hidden };
+    let program = program_with(false, MAX_FRAMES as u16, Some(MemoryOffsets { mm: 8, start_code: 16 }));
+    for (pc, start_code, want) in [
+        (CODE - 1, Some(1), Ended::NoMapping),
+        (CODE - 1, Some(0), Ended::NoMemory),
+        (CODE - 1, None, Ended::NoMemory),
+        // What could be walked was there.
+        (CODE + 5, Some(0), Ended::Outermost),
+    ] {
+        let mut m = machine(&Made { registers: Registers { pc, ..registers }, ..made.clone() });
+        let mm = start_code.map_or(0, |at| m.add_kernel(&[0, 0, at].map(u64::to_le_bytes).concat(), Access::Probe));
+        m.task = m.add_kernel(&[0, mm].map(u64::to_le_bytes).concat(), Access::Probe);
+        assert_eq!(run(&mut m, &program).1, want, "{pc:x} {start_code:?}");
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Sample {
 
 pub struct Sampler {
     ring: Ring,
-    links: Vec<Link>,
+    _links: Vec<Link>,
     _kept: (Map, Map, Program, Arc<Maps>),
 }
 
@@ -63,8 +63,23 @@ impl Sampler {
         // The record is behind the area's other fields: what is sent begins before it.
         a.mov(R9, R6);
         a.alu(Alu::Add, R9, area::SIZE as i32);
-        a.call(Helper::GetCurrentPidTgid);
-        a.mov(R7, R0);
+        match sys::proc::pid_namespace() {
+            None => {
+                a.call(Helper::GetCurrentPidTgid);
+                a.mov(R7, R0);
+            }
+            Some((device, inode)) => {
+                a.constant(R1, device);
+                a.constant(R2, inode);
+                a.mov(R3, R10);
+                a.alu(Alu::Add, R3, -16);
+                a.mov(R4, 8);
+                a.call(Helper::GetNsCurrentPidTgid);
+                a.jump_if(Cond::Ne, R0, 0, out);
+                a.load(Size::W, R7, R10, -12);
+                a.alu(Alu::Lsh, R7, 32);
+            }
+        }
         a.store(Size::D, R9, 0, R7);
         a.call(Helper::GetCurrentTask);
         a.mov(R3, R0);
@@ -105,12 +120,7 @@ impl Sampler {
         let program = Program::load(&spec).unwrap_or_else(|e| panic!("{e}\n{}", e.log));
         let cpus = sys::perf::online_cpus().unwrap();
         let links = cpus.into_iter().map(|c| Link::perf(&program, profile(c, rate).unwrap(), 0).unwrap()).collect();
-        Sampler { ring: Ring::new(&ring).unwrap(), links, _kept: (buffers, ring, program, unwinder.maps()) }
-    }
-
-    /// No sample comes after this.
-    pub fn stop(&mut self) {
-        self.links.clear();
+        Sampler { ring: Ring::new(&ring).unwrap(), _links: links, _kept: (buffers, ring, program, unwinder.maps()) }
     }
 
     /// The samples since the last call.

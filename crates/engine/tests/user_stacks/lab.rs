@@ -103,6 +103,7 @@ impl Lab {
             rule_count: RULES,
             frames: unwind::stack::MAX_FRAMES as u16,
             uprobes: self.uprobes,
+            memory: None,
         }
     }
 

@@ -69,6 +69,9 @@ struct Chunk {
     modules: u32,
 }
 
+/// A chunk, and how many rows of it would be in use.
+type Filled = (u32, usize);
+
 /// What the tables hold, and where the next module goes.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
@@ -139,8 +142,21 @@ impl Space {
         Ok(Placed { first_page, pages, chunks, base: module.base(), segments })
     }
 
+    /// How many chunks a module would take that no module is in.
+    pub fn chunks_for(&self, module: &Module) -> usize {
+        let mut used = self.open.map_or(CHUNK, |n| self.chunks[n as usize].used);
+        let mut wanted = 0;
+        for page in &module.pages {
+            let first = used.next_multiple_of(2);
+            let fits = first + page.rows as usize <= CHUNK;
+            used = if fits { first } else { 0 } + page.rows as usize;
+            wanted += usize::from(!fits);
+        }
+        wanted
+    }
+
     /// Where the rows of each page would go, and the chunks that they would be in, each with the rows that would be in use then.
-    fn places(&self, module: &Module) -> Result<(Vec<Page>, Vec<(u32, usize)>), Full> {
+    fn places(&self, module: &Module) -> Result<(Vec<Page>, Vec<Filled>), Full> {
         let mut free = self.free_chunks.iter().rev();
         let mut at = self.open.map(|n| (n, self.chunks[n as usize].used));
         let (mut places, mut chunks) = (Vec::with_capacity(module.pages.len()), Vec::new());
@@ -258,6 +274,7 @@ mod tests {
         assert_eq!((third.chunks(), rows[0].0, rows[1].0), (&[0, 1][..], half + 6, CHUNK as u32));
         assert_eq!((space.chunks(), space.free_chunks()), (2, 0));
         let large = module(4, half / 2);
+        assert_eq!((space.chunks_for(&large), space.chunks_for(&small)), (1, 0));
         assert_eq!(add(&mut space, &large).unwrap_err(), Full::Rows);
         assert_eq!(add(&mut space, &module(12, 1)).unwrap_err(), Full::Pages);
         // A chunk is free when the last module has left it.

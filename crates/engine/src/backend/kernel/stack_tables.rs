@@ -17,7 +17,7 @@ pub fn make(plan: &Plan, btf: &KernelBtf, command: Option<i32>) -> Result<Option
     if plan.unwind == Unwind::FramePointers {
         return Ok(None);
     }
-    let room = if matches!(plan.target, PlanTarget::All { .. }) { Room::MACHINE } else { Room::SOME };
+    let room = if matches!(plan.target, PlanTarget::All { .. }) { Room::machine() } else { Room::SOME };
     let made = Unwinder::possible(btf).and_then(|()| Unwinder::new(btf, room).map_err(|e| e.to_string()));
     let mut unwinder = match (made, plan.unwind) {
         (Ok(unwinder), _) => unwinder,

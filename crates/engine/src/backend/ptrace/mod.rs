@@ -24,7 +24,6 @@ use crate::control::{self as orders, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::target::{Command, Target};
-use crate::user_stacks;
 use emit::Emitter;
 use events::StreamId;
 use std::io;
@@ -317,7 +316,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         with_stacks: plan
             .call_captures
             .iter()
-            .map(|c| (c.schema.base, (c.schema, user_stacks::most(c.frames.user))))
+            .map(|c| (c.schema.base, (c.schema, usize::from(c.frames.user))))
             .collect(),
     };
     let forked = match &plan.target {

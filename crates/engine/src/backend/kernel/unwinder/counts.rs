@@ -14,6 +14,8 @@ pub struct Counts {
     pub bytes: u64,
     /// ns of building, of all threads together.
     pub build_ns: u64,
+    /// ns of CPU time of the thread, once it has ended.
+    pub cpu_ns: u64,
     /// Rows that no rule expresses.
     pub unknown_rows: u64,
     /// Modules whose tables had to go for others.

@@ -3,6 +3,7 @@
 use super::Target;
 use super::builders::{Builders, Done, Job};
 use super::counts::Counts;
+use super::expected;
 use super::identity::Mapped;
 use super::maps::{Maps, Writer};
 use super::modules::{Modules, State};
@@ -10,11 +11,12 @@ use super::processes::{self, Held, ModuleId, Named, Process, Processes};
 use super::records::{Happened, MappedFile, Said};
 use bpf::unwind::{GUESS_UNMAPPED, MAPPINGS};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sys::time::monotonic;
 use unwind::Mapping;
+use unwind::build::Module;
 use unwind::table::CHUNK;
 
 /// How often processes that are about to end are looked at.
@@ -43,6 +45,8 @@ pub(super) struct Keeper {
     waiting: VecDeque<ModuleId>,
     /// When the first record came that a process's entry lacks.
     first: HashMap<u32, u64>,
+    /// Programs that will be executed soon.
+    expected: Vec<PathBuf>,
     /// What is for the builders.
     jobs: Vec<Job>,
 }
@@ -64,6 +68,7 @@ impl Keeper {
             looked: Instant::now(),
             waiting: VecDeque::new(),
             first: HashMap::new(),
+            expected: Vec::new(),
             jobs: Vec::new(),
         };
         keeper.make_chunks(1);
@@ -101,9 +106,9 @@ impl Keeper {
         all.filter(|pid| *pid != self.own).collect()
     }
 
-    /// A file that will be mapped soon.
-    pub fn expect(&mut self, path: &Path) {
-        self.jobs.extend(self.modules.expect(path));
+    /// A program that will be executed soon.
+    pub fn expect(&mut self, program: &Path) {
+        self.expected.push(program.to_path_buf());
     }
 
     /// Takes notice of what has happened.
@@ -121,8 +126,10 @@ impl Keeper {
             }
             Happened::Mapped { range, offset, file, path } => {
                 if self.processes.get(pid).is_some_and(|p| time > p.since) {
-                    self.first.entry(pid).or_insert(time);
                     self.map(&Mapped { pid, range, path: &path, file: &file }, offset);
+                    if self.processes.get(pid).is_some_and(|p| p.dirty) {
+                        self.first.entry(pid).or_insert(time);
+                    }
                 }
             }
             Happened::Exit => {}
@@ -136,10 +143,10 @@ impl Keeper {
                 let process = p.fork(time);
                 self.processes.insert(child, process);
             }
-            None if parent == self.own && self.children => {
+            None if parent == self.own && (self.children || self.all) => {
                 self.processes.insert(child, Process { since: time, ..Process::default() });
             }
-            None if self.all && parent != self.own => self.unread.push_back(child),
+            None if self.all => self.unread.push_back(child),
             None => {}
         }
     }
@@ -186,13 +193,10 @@ impl Keeper {
 
     fn read(&mut self, pid: u32) {
         let since = monotonic();
-        let Ok(maps) = processes::of(pid) else {
-            self.forget(pid);
-            return;
-        };
-        // A thread of the kernel.
+        let maps = processes::of(pid).unwrap_or_default();
+        // A thread of the kernel, or one that has ended.
         if maps.is_empty() {
-            return;
+            return self.forget(pid);
         }
         self.count(|c| c.snapshots += 1);
         self.processes.insert(pid, Process { since, ..Process::default() });
@@ -234,8 +238,17 @@ impl Keeper {
         }
     }
 
+    /// The thread ends.
+    pub fn end(&self) {
+        self.count(|c| c.cpu_ns = sys::time::of_thread());
+    }
+
     /// Brings the maps up to date, and gives the builders what there is to be done.
     pub fn write(&mut self, builders: &Builders) {
+        for program in std::mem::take(&mut self.expected) {
+            let files = expected::files(&program);
+            self.jobs.extend(files.iter().filter_map(|file| self.modules.expect(file)));
+        }
         self.jobs.drain(..).for_each(|job| builders.give(job));
         self.place();
         self.flush();
@@ -256,10 +269,7 @@ impl Keeper {
                     self.count(|c| c.bytes = bytes);
                 }
                 Err(_) => {
-                    let rows = module.tables().rows.len();
-                    // A page's rows stay together, so that up to a quarter of a chunk is left.
-                    let chunks = rows.div_ceil(CHUNK / 4 * 3).max(1);
-                    if self.room_for(chunks) {
+                    if self.room_for(&module) {
                         self.modules.set(id, State::Built(module));
                         self.waiting.push_front(id);
                         return;
@@ -272,13 +282,16 @@ impl Keeper {
         }
     }
 
-    /// Sees to it that so many chunks will be free; false: that cannot be.
-    fn room_for(&mut self, chunks: usize) -> bool {
-        if chunks > self.writer.max_chunks() as usize {
+    /// Sees to it that there will be room; false: there is none for this module.
+    fn room_for(&mut self, module: &Module) -> bool {
+        if module.tables().rows.len() > self.writer.max_chunks() as usize * CHUNK {
             return false;
         }
-        self.make_chunks(chunks);
-        self.writer.waits() || self.evict(chunks)
+        let wanted = self.writer.chunks_for(module);
+        self.make_chunks(wanted);
+        // None is missing where the numbers of pages are used up.
+        let missing = wanted.saturating_sub(self.writer.available());
+        (missing == 0 && self.writer.waits()) || self.evict(missing.max(1))
     }
 
     fn make_chunks(&mut self, wanted: usize) {
@@ -369,7 +382,7 @@ impl Keeper {
         }
     }
 
-    /// Forgets processes that have ended. The kernel's program has taken them out of the table; they may have been written once more.
+    /// Forgets processes that have ended.
     fn look_at_leaving(&mut self) {
         if self.leaving.is_empty() || self.looked.elapsed() < LOOK {
             return;

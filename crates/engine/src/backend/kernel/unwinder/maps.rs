@@ -2,7 +2,7 @@
 
 use super::Room;
 use bpf::unwind::tasks::TaskMaps;
-use bpf::unwind::{PROCESS, Tables, UprobeOffsets};
+use bpf::unwind::{MemoryOffsets, PROCESS, Tables, UprobeOffsets};
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -27,18 +27,28 @@ pub struct Maps {
     pub(super) chunks: Map,
     pub(super) counter: Map,
     uprobes: Option<UprobeOffsets>,
+    memory: Option<MemoryOffsets>,
 }
 
 impl Maps {
-    pub(super) fn make(btf: &KernelBtf, room: Room) -> io::Result<Maps> {
+    /// Makes them; and a chunk, which the map of maps takes as the example of its contents.
+    pub(super) fn make(btf: &KernelBtf, room: Room) -> io::Result<(Maps, Map)> {
         let array = |name, size| Map::array(name, size, 1, MMAPABLE);
-        Ok(Maps {
-            processes: Map::hash("tl_processes", 4, PROCESS as u32, room.processes.max(1), 0)?,
-            pages: array("tl_pages", 8 * PAGES)?,
-            rules: array("tl_rules", 8 * RULES)?,
-            chunks: Map::array_of("tl_chunks", &chunk()?, room.chunks())?,
-            counter: array("tl_counter", 8)?,
-            uprobes: uprobe_offsets(btf),
+        let processes = move || Map::hash("tl_processes", 4, PROCESS as u32, room.processes.max(1), 0);
+        std::thread::scope(|s| {
+            // Its memory is allocated at once.
+            let processes = s.spawn(processes);
+            let first = chunk()?;
+            let maps = Maps {
+                pages: array("tl_pages", 8 * PAGES)?,
+                rules: array("tl_rules", 8 * RULES)?,
+                chunks: Map::array_of("tl_chunks", &first, room.chunks())?,
+                counter: array("tl_counter", 8)?,
+                uprobes: uprobe_offsets(btf),
+                memory: memory_offsets(btf),
+                processes: processes.join().unwrap_or_else(|p| std::panic::resume_unwind(p))?,
+            };
+            Ok((maps, first))
         })
     }
 
@@ -53,6 +63,7 @@ impl Maps {
             rule_count: RULES,
             frames: unwind::stack::MAX_FRAMES as u16,
             uprobes: self.uprobes,
+            memory: self.memory,
         }
     }
 
@@ -67,7 +78,7 @@ impl Maps {
         self.chunks.update_all(&keys, &values)
     }
 
-    /// Sets what a process has mapped. False: it has ended, or (`begins`: it is not there yet) there is no room for it.
+    /// Sets what a process has mapped. False: it is executing a program, or (`begins`: it is not there yet) there is no room for it.
     pub(super) fn set(&self, pid: u32, value: &[u8], begins: bool) -> bool {
         self.processes.update(&pid.to_le_bytes(), value, if begins { ANY } else { EXIST }).is_ok()
     }
@@ -95,6 +106,11 @@ fn uprobe_offsets(btf: &KernelBtf) -> Option<UprobeOffsets> {
     })
 }
 
+fn memory_offsets(btf: &KernelBtf) -> Option<MemoryOffsets> {
+    let field = |root, name| Some(btf.field_of(root, &[name])?.offset as i32);
+    Some(MemoryOffsets { mm: field("task_struct", "mm")?, start_code: field("mm_struct", "start_code")? })
+}
+
 /// Writes modules into pages, chunks and rules. Rows come before the pages that lead to them.
 pub(super) struct Writer {
     pages: Values,
@@ -104,6 +120,8 @@ pub(super) struct Writer {
     written_rules: usize,
     /// Chunks on their way into the map of maps: whether nothing was in their place before.
     coming: HashMap<u32, bool>,
+    /// A chunk that is made already.
+    spare: Option<Map>,
     max_chunks: u32,
     /// Numbers of pages of modules that are out.
     left: Vec<Range<u32>>,
@@ -112,7 +130,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub fn new(maps: &Maps, room: Room) -> io::Result<Writer> {
+    pub fn new(maps: &Maps, room: Room, spare: Map) -> io::Result<Writer> {
         Ok(Writer {
             pages: maps.pages.mmap()?,
             rules: maps.rules.mmap()?,
@@ -120,6 +138,7 @@ impl Writer {
             space: Space::new(0, PAGES as usize),
             written_rules: 0,
             coming: HashMap::new(),
+            spare: Some(spare),
             max_chunks: room.chunks(),
             left: Vec::new(),
             leaving: HashMap::new(),
@@ -136,6 +155,16 @@ impl Writer {
         self.max_chunks
     }
 
+    /// How many chunks a module would take that no module is in.
+    pub fn chunks_for(&self, module: &Module) -> usize {
+        self.space.chunks_for(module)
+    }
+
+    /// How many chunks no module is in, those on their way among them.
+    pub fn available(&self) -> usize {
+        self.space.free_chunks() + self.coming.len()
+    }
+
     /// Whether chunks are on their way.
     pub fn waits(&self) -> bool {
         !self.coming.is_empty()
@@ -145,7 +174,7 @@ impl Writer {
     /// [`Maps::put_chunks`].
     pub fn more(&mut self, wanted: usize) -> io::Result<Vec<(u32, Map)>> {
         let mut made = Vec::new();
-        while self.space.free_chunks() + self.coming.len() < wanted && (self.chunks.len() as u32) < self.max_chunks {
+        while self.available() < wanted && (self.chunks.len() as u32) < self.max_chunks {
             let number = self.chunks.len() as u32;
             made.push((number, self.make(number, true)?));
         }
@@ -153,7 +182,7 @@ impl Writer {
     }
 
     fn make(&mut self, number: u32, new: bool) -> io::Result<Map> {
-        let map = chunk()?;
+        let map = self.spare.take().map_or_else(chunk, Ok)?;
         self.chunks.insert(number, map.mmap()?);
         self.coming.insert(number, new);
         Ok(map)

@@ -1,7 +1,7 @@
 //! The tables of the unwinder in the kernel ([`bpf::unwind`]), kept right while a session runs.
 //!
 //! ```text
-//!  perf records, a ring per CPU ─► records ─► keeper: processes ─► table of processes ◄─ programs at fork, exec, exit
+//!  perf records, a ring per CPU ─► records ─► keeper: processes ─► table of processes ◄─ programs at fork, exec
 //!  (mapped, exec, fork, exit)                  │  ▲                                        (copy, delete)
 //!                                     modules ◄┘  │ built
 //!                                        │        │
@@ -18,6 +18,7 @@
 mod builders;
 mod counts;
 mod elf_file;
+mod expected;
 mod identity;
 mod keeper;
 mod maps;
@@ -61,8 +62,12 @@ pub struct Room {
 impl Room {
     /// For a command, or some processes, and what they start.
     pub const SOME: Room = Room { bytes: 256 << 20, processes: 1024 };
-    /// For the whole machine.
-    pub const MACHINE: Room = Room { bytes: 256 << 20, processes: 8192 };
+
+    /// For the whole machine: there may be twice as many processes as there are now, and 1024 more.
+    pub fn machine() -> Room {
+        let processes = 2 * sys::proc::all().len() as u32;
+        Room { processes: Room::SOME.processes.saturating_add(processes).min(1 << 16), ..Room::SOME }
+    }
 
     fn chunks(self) -> u32 {
         self.bytes.div_ceil(1 << 20).clamp(1, 1 << 14) as u32
@@ -108,11 +113,13 @@ impl Unwinder {
     /// # Errors
     /// The kernel refuses: CAP_BPF and CAP_PERFMON are needed.
     pub fn new(btf: &KernelBtf, room: Room) -> io::Result<Unwinder> {
-        let maps = Arc::new(Maps::make(btf, room)?);
+        let (maps, spare) = Maps::make(btf, room)?;
+        let maps = Arc::new(maps);
         let links = programs::attach(btf, &maps)?;
         let counts = Arc::default();
-        let keeper = Keeper::new(&maps, Writer::new(&maps, room)?, &counts);
-        Ok(Unwinder { maps, keeper, records: Records::open()?, links, counts })
+        let keeper = Keeper::new(&maps, Writer::new(&maps, room, spare)?, &counts);
+        let records = Records::open()?;
+        Ok(Unwinder { maps, keeper, records, links, counts })
     }
 
     /// What programs are made for. The descriptors are open as long as [`Unwinder::maps`] is kept.
@@ -130,9 +137,9 @@ impl Unwinder {
         self.keeper.watch(target);
     }
 
-    /// This file will be mapped soon: its tables are built without waiting for that.
-    pub fn expect(&mut self, path: &Path) {
-        self.keeper.expect(path);
+    /// This program will be executed soon: the tables of what it needs are built without waiting for that, as soon as the thread runs.
+    pub fn expect(&mut self, program: &Path) {
+        self.keeper.expect(program);
     }
 
     /// Keeps the tables in a thread of its own from now on.
@@ -214,6 +221,7 @@ impl Running {
                 let _ = sys::process::wait_any(&fds, Some(patience));
             }
         }
+        self.keeper.end();
     }
 
     /// Takes what there is, once.

@@ -89,10 +89,12 @@ impl Process {
         true
     }
 
-    /// A child begins with the mappings of this process; the kernel has copied its entry in the table, which is what it was at `time`.
+    /// A child begins with the mappings of this process. A program has copied its entry in the table, if it was there at `time`, as it was
+    /// then.
     pub fn fork(&self, time: u64) -> Process {
         let dirty = self.dirty || self.written > time;
-        Process { since: time, written: 0, dirty, crowded: false, ..self.clone() }
+        let in_table = self.in_table && !dirty;
+        Process { since: time, written: 0, dirty, in_table, crowded: false, ..self.clone() }
     }
 }
 
@@ -224,7 +226,9 @@ mod tests {
     #[test]
     fn a_child_is_written_where_the_table_was_not_up_to_date() {
         let mut p = Process { written: 50, in_table: true, ..Process::default() };
-        assert!(!p.fork(60).dirty && p.fork(40).dirty && p.fork(60).in_table);
+        assert!(!p.fork(60).dirty && p.fork(60).in_table);
+        // Its creator was perhaps not in the table yet.
+        assert!(p.fork(40).dirty && !p.fork(40).in_table);
         p.map((1, 2), 0, 1);
         assert!(p.fork(60).dirty);
         p.exec(70);

@@ -1,4 +1,4 @@
-//! The programs at fork, exec and exit: loaded, attached.
+//! The programs at fork and exec: loaded, attached.
 
 use super::super::task_ids;
 use super::maps::Maps;
@@ -11,11 +11,8 @@ use sys::btf::KernelBtf;
 type Generator = fn(&TaskMaps, &TaskOffsets) -> Result<bpf::Program, bpf::AsmError>;
 
 /// Tracepoint, name of the program, program.
-const ALL: [(&str, &str, Generator); 3] = [
-    ("sched_process_fork", "trapline_ufork", tasks::fork),
-    ("task_rename", "trapline_uexec", tasks::exec),
-    ("sched_process_exit", "trapline_uexit", tasks::exit),
-];
+const ALL: [(&str, &str, Generator); 2] =
+    [("sched_process_fork", "trapline_ufork", tasks::fork), ("task_rename", "trapline_uexec", tasks::exec)];
 
 /// Loads and attaches them. They are detached when the links are dropped.
 pub(super) fn attach(btf: &KernelBtf, maps: &Maps) -> io::Result<Vec<Link>> {
@@ -35,8 +32,6 @@ fn offsets(btf: &KernelBtf) -> io::Result<TaskOffsets> {
     let field = |root, name| btf.field_of(root, &[name]).map(|f| f.offset as i32).ok_or_else(|| missing(name));
     Ok(TaskOffsets {
         tgid: field("task_struct", "tgid")?,
-        signal: field("task_struct", "signal")?,
-        live: field("signal_struct", "live")?,
         mm: field("task_struct", "mm")?,
         start_code: field("mm_struct", "start_code")?,
         namespace: task_ids::namespace(btf)?,

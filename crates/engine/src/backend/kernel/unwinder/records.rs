@@ -1,4 +1,5 @@
-//! The kernel's records of what processes map, begin and end: a ring per CPU that wakes its reader at each record.
+//! The kernel's records of what processes map, begin and end: two rings per CPU. That of mappings and execs wakes its reader at each record.
+//! That of forks and exits does not, because nobody waits for those: a program has given the child its entry in the table.
 //!
 //! The events are those of CPUs and not of processes. They see everything, whoever is of interest: opening them does not wait for the
 //! kernel's readers (events of a process do, for a grace period of RCU), none is taken off a process that executes a program with other
@@ -11,6 +12,8 @@ use sys::perf::ring::Ring;
 use sys::perf::{self, Attr, Event, bit, sample};
 
 const SAMPLE_TYPE: u64 = sample::TID | sample::TIME;
+/// Bytes of forks and exits that wake the reader: some hundred processes, which are in the table until it has seen them end.
+const UNURGENT: u32 = 1 << 14;
 /// Pages of data per ring, as many as the limits on locked memory allow.
 const PAGES: [usize; 4] = [128, 64, 16, 4];
 
@@ -52,16 +55,19 @@ impl Records {
         let attr = Attr::new(perf::TYPE_SOFTWARE, perf::SW_DUMMY)
             .period(1)
             .sample_type(SAMPLE_TYPE)
-            .flags(bit::SAMPLE_ID_ALL | bit::MMAP | bit::MMAP2 | bit::COMM | bit::COMM_EXEC | bit::TASK)
-            .wake_at(1)
+            .flags(bit::SAMPLE_ID_ALL)
             .monotonic();
-        let with_id = attr.clone().flags(bit::BUILD_ID);
+        let tasks = attr.clone().flags(bit::TASK).wake_at(UNURGENT);
+        let mapped = attr.flags(bit::MMAP | bit::MMAP2 | bit::COMM | bit::COMM_EXEC).wake_at(1);
+        let with_id = mapped.clone().flags(bit::BUILD_ID);
         let mut all = Vec::new();
         for cpu in perf::online_cpus()? {
-            match open(&with_id, cpu as i32).or_else(|_| open(&attr, cpu as i32)) {
+            let cpu = cpu as i32;
+            let mapped = open(&with_id, cpu).or_else(|_| open(&mapped, cpu));
+            match mapped.and_then(|mapped| Ok([mapped, open(&tasks, cpu)?])) {
                 // ENODEV: it has gone off line.
                 Err(e) if e.raw_os_error() == Some(19) => {}
-                other => all.push(other?),
+                other => all.extend(other?),
             }
         }
         if all.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(Records(all)) }

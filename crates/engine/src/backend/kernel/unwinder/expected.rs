@@ -1,0 +1,134 @@
+//! The files that a program will have mapped when it begins: itself, its loader, the libraries that these name. Their tables are built while
+//! the session is still being prepared. It is a guess: whatever else is mapped is built when it is.
+
+use std::collections::{HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use symbols::ld_cache::LdCache;
+
+/// The most files.
+const MOST: usize = 32;
+/// The most program headers, and bytes of the dynamic section and of its strings.
+const MAX_HEADERS: u64 = 64;
+const MAX_DYNAMIC: u64 = 1 << 14;
+const MAX_STRINGS: u64 = 1 << 22;
+/// The longest path.
+const MAX_PATH: u64 = 4096;
+/// Kinds of program headers (elf.h).
+const PT_LOAD: u64 = 1;
+const PT_DYNAMIC: u64 = 2;
+const PT_INTERP: u64 = 3;
+/// Tags of the dynamic section.
+const DT_NEEDED: u64 = 1;
+const DT_STRTAB: u64 = 5;
+
+/// The files, the program first.
+pub(super) fn files(program: &Path) -> Vec<PathBuf> {
+    let cache = std::fs::read("/etc/ld.so.cache").ok().and_then(|bytes| LdCache::parse(&bytes)).unwrap_or_default();
+    let mut found = Vec::new();
+    let (mut seen, mut next) = (HashSet::new(), VecDeque::from([program.to_path_buf()]));
+    while let Some(path) = next.pop_front()
+        && found.len() < MOST
+    {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let Ok(file) = sys::maps::open_regular(&path) else { continue };
+        let (interpreter, libraries) = needs(&file).unwrap_or_else(|| (script(&file), Vec::new()));
+        next.extend(interpreter);
+        next.extend(libraries.iter().filter_map(|name| Some(PathBuf::from(cache.path(name)?))));
+        found.push(path);
+    }
+    found
+}
+
+fn read(file: &File, at: u64, len: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(len).ok()?];
+    let read = file.read_at(&mut bytes, at).ok()?;
+    bytes.truncate(read);
+    Some(bytes)
+}
+
+fn number(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
+    Some(bytes.get(at..at.checked_add(len)?)?.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    OsStr::from_bytes(bytes.split(|b| *b == 0).next().unwrap_or_default()).into()
+}
+
+/// What a script is run by.
+fn script(file: &File) -> Option<PathBuf> {
+    let line = read(file, 0, 256)?;
+    let line = line.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
+    let name = line.split(|b| *b == b' ' || *b == b'\t').find(|word| !word.is_empty())?;
+    Some(path(name))
+}
+
+/// The loader and the names of the libraries of an ELF file of 64 bits.
+fn needs(file: &File) -> Option<(Option<PathBuf>, Vec<String>)> {
+    let head = read(file, 0, 64)?;
+    head.starts_with(b"\x7fELF\x02\x01").then_some(())?;
+    let (at, size, count) = (number(&head, 32, 8)?, number(&head, 54, 2)?, number(&head, 56, 2)?.min(MAX_HEADERS));
+    let table = read(file, at, size * count)?;
+    // Kind, offset in the file, address, bytes in the file.
+    let segment = |s: &[u8]| Some([number(s, 0, 4)?, number(s, 8, 8)?, number(s, 16, 8)?, number(s, 32, 8)?]);
+    let segments: Vec<[u64; 4]> = table.chunks(size.max(1) as usize).filter_map(segment).collect();
+    let of_kind = |kind| segments.iter().find(|s| s[0] == kind);
+    let interpreter = of_kind(PT_INTERP).and_then(|s| Some(path(&read(file, s[1], s[3].min(MAX_PATH))?)));
+    let Some(dynamic) = of_kind(PT_DYNAMIC).and_then(|s| read(file, s[1], s[3].min(MAX_DYNAMIC))) else {
+        return Some((interpreter, Vec::new()));
+    };
+    let entries: Vec<(u64, u64)> =
+        dynamic.chunks_exact(16).filter_map(|e| Some((number(e, 0, 8)?, number(e, 8, 8)?))).collect();
+    let strings = entries.iter().find(|e| e.0 == DT_STRTAB)?.1;
+    let load = segments.iter().find(|s| s[0] == PT_LOAD && strings.checked_sub(s[2]).is_some_and(|at| at < s[3]))?;
+    let within = strings - load[2];
+    let strings = read(file, load[1].checked_add(within)?, (load[3] - within).min(MAX_STRINGS))?;
+    let name = |at: u64| {
+        let rest = strings.get(usize::try_from(at).ok()?..)?;
+        String::from_utf8(rest.split(|b| *b == 0).next()?.to_vec()).ok()
+    };
+    let names = entries.iter().filter(|e| e.0 == DT_NEEDED).take(MOST).filter_map(|e| name(e.1));
+    Some((interpreter, names.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_needs_its_loader_and_its_libraries() {
+        let dir = testkit::Scratch::new("expected");
+        dir.write("script", b"#! /bin/sh -e\n:\n");
+        dir.write("empty", b"");
+        let files_of = |path: &Path| files(path);
+        let of_script = files_of(&dir.join("script"));
+        let names: Vec<_> = of_script.iter().filter_map(|p| p.file_name()?.to_str()).collect();
+        assert_eq!(&names[..2], ["script", "sh"]);
+        if names.iter().any(|n| n.starts_with("ld-linux")) {
+            assert!(names.contains(&"libc.so.6"), "{names:?}");
+        }
+        assert_eq!(files_of(&dir.join("empty")).len(), 1);
+        assert_eq!(files_of(&dir.join("none")).len(), 0);
+    }
+
+    #[test]
+    fn damaged_files_need_something_or_nothing() {
+        let whole = std::fs::read("/bin/sh").unwrap();
+        let mut random = testkit::Random::new(11);
+        let dir = testkit::Scratch::new("needs");
+        for _ in 0..testkit::rounds(300) {
+            let mut bytes = whole[..whole.len().min(1 << 16)].to_vec();
+            for _ in 0..8 {
+                let at = random.index(1024);
+                bytes[at] = random.next() as u8;
+            }
+            dir.write("damaged", &bytes);
+            let _ = needs(&File::open(dir.join("damaged")).unwrap());
+        }
+    }
+}
