@@ -15,10 +15,11 @@
 //! ```
 
 use crate::asm::Label;
+pub use crate::frame::Stacks;
 use crate::frame::{Emitter, FRAMES, USER_STACK, field, reg, slot};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
-use crate::unwind::{Tables, area};
+use crate::unwind::area;
 use events::generated::P_STACK;
 use events::layout::Layout;
 use unwind::Frame;
@@ -41,15 +42,6 @@ const LENGTH_AT: i16 = FRAMES_AT - 2;
 /// Kinds of stacks, as [`P_STACK`] has them.
 const USER: i32 = 0;
 const KERNEL: i32 = 1;
-
-/// What stacks are captured with.
-#[derive(Clone, Copy, Debug)]
-pub struct Stacks {
-    /// Array of areas of [`SIZE`] bytes, by CPU.
-    pub areas: i32,
-    /// Tables for user stacks; none: by frame pointers, by the kernel.
-    pub tables: Option<Tables>,
-}
 
 /// `r0` = the id of the current task's user stack, of which `frames` are captured at most; 0 where it was lost. The event has its time and
 /// its ids. Loses r1 to r5.

@@ -531,7 +531,9 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
         }
     }
     for (name, ty) in captures.fields() {
-        types.push(dynamic::Field { name: name.into(), ty });
+        // Some tracepoints have an argument of that name.
+        let taken = types.iter().any(|t| t.name == name);
+        types.push(dynamic::Field { name: if taken { format!("task_{name}") } else { name.into() }, ty });
         fields.push(match name {
             "comm" => Source::Comm,
             "kstack" => Source::KernelStack(captures.kstack),

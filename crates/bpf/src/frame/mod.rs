@@ -32,7 +32,7 @@ pub(crate) use emitter::Emitter;
 pub use emitter::Generated;
 pub(crate) use program::program;
 pub(crate) use registers::reg;
-pub use session::{Maps, Rights, Session, Source};
+pub use session::{Maps, Rights, Session, Source, Stacks};
 pub use state::held;
 
 /// The most frames of a stack that a program captures.

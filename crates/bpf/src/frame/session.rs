@@ -6,7 +6,7 @@ use super::{session_switch, state};
 use crate::capture_row;
 use crate::capture_row::Frames;
 use crate::scratch::Shape;
-use crate::stacks::Stacks;
+use crate::unwind::Tables;
 
 /// The maps that the programs use, by their descriptors.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,15 @@ pub struct Maps {
     pub switches: i32,
     /// Where stacks are captured; none where no event has any.
     pub stacks: Option<Stacks>,
+}
+
+/// What stacks are captured with.
+#[derive(Clone, Copy, Debug)]
+pub struct Stacks {
+    /// Array of areas of [`crate::stacks::SIZE`] bytes, by CPU.
+    pub areas: i32,
+    /// Tables for user stacks; none: by frame pointers, by the kernel.
+    pub tables: Option<Tables>,
 }
 
 /// The settings of a session.

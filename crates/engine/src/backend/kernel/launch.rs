@@ -76,6 +76,8 @@ impl Waiting {
             traced.map_err(|e| Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"))?;
         // Before it runs; what is trapline's own among them closes at the exec.
         seed_fds(self.pid, plan, merge);
+        // A short program has ended before its tables could be built.
+        loaded.wait_for_tables();
         loaded.begin();
         if let Some(gate) = self.gate.take() {
             let _ = process::write_byte(&gate, 1);

@@ -528,6 +528,13 @@ impl Loaded {
         self.probes.iter().filter_map(counts).collect()
     }
 
+    /// Waits, but not for long, until the tables of the command's files are there.
+    pub fn wait_for_tables(&self) {
+        /// Building a compiler's takes a tenth of a second: its first stacks may do without.
+        const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+        self.unwinder.iter().for_each(|u| u.wait_for_expected(PATIENCE));
+    }
+
     /// What was counted of stacks.
     pub fn stack_counts(&self) -> StackCounts {
         let mut all = self.areas.as_ref().map(Areas::counts).unwrap_or_default();

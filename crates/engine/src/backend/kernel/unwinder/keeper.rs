@@ -111,6 +111,11 @@ impl Keeper {
         self.expected.push(program.to_path_buf());
     }
 
+    /// Whether nothing is being built, and all that was built is in the tables.
+    pub fn is_settled(&self) -> bool {
+        self.expected.is_empty() && self.waiting.is_empty() && !self.writer.waits() && !self.modules.are_building()
+    }
+
     /// Takes notice of what has happened.
     pub fn note(&mut self, said: Said) {
         let Said { time, pid, what } = said;

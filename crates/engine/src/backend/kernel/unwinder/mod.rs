@@ -150,19 +150,29 @@ impl Unwinder {
         let (waker, woken) = builders::waker()?;
         let waker = Arc::new(waker);
         let builders = Builders::start(&self.maps, &waker)?;
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, settled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (maps, counts) = (self.maps(), Arc::clone(&self.counts));
         let Unwinder { keeper, records, links, .. } = self;
-        let running =
-            Running { keeper, records, builders, woken, stop: Arc::clone(&stop), later: Vec::new(), _links: links };
+        let running = Running {
+            keeper,
+            records,
+            builders,
+            woken,
+            stop: Arc::clone(&stop),
+            settled: Arc::clone(&settled),
+            later: Vec::new(),
+            _links: links,
+        };
         let thread = std::thread::Builder::new().name("trapline-unwind".into()).spawn(move || running.run())?;
-        Ok(Handle { stop, waker, maps, counts, thread: Some(thread) })
+        Ok(Handle { stop, settled, waker, maps, counts, thread: Some(thread) })
     }
 }
 
 /// An unwinder that runs. Dropping it stops it.
 pub struct Handle {
     stop: Arc<AtomicBool>,
+    /// What was expected is in the tables.
+    settled: Arc<AtomicBool>,
     waker: Arc<Waker>,
     maps: Arc<Maps>,
     counts: Arc<Mutex<Counts>>,
@@ -170,6 +180,14 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// Waits until the tables of the programs that were expected are there, at most so long.
+    pub fn wait_for_expected(&self, patience: Duration) {
+        let until = std::time::Instant::now() + patience;
+        while !self.settled.load(Ordering::Acquire) && std::time::Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
     /// Ends the thread; the tables stay as they are.
     pub fn stop(&mut self) {
         self.stop.store(true, Ordering::Release);
@@ -203,6 +221,8 @@ struct Running {
     builders: Builders,
     woken: Woken,
     stop: Arc<AtomicBool>,
+    /// Set once, for whoever waits for what was expected.
+    settled: Arc<AtomicBool>,
     /// Records that were made while the rings were read: earlier ones of other CPUs may still come.
     later: Vec<Said>,
     _links: Vec<Link>,
@@ -246,5 +266,8 @@ impl Running {
             self.keeper.read_some();
         }
         self.keeper.write(&self.builders);
+        if !self.settled.load(Ordering::Relaxed) && self.keeper.is_settled() {
+            self.settled.store(true, Ordering::Release);
+        }
     }
 }

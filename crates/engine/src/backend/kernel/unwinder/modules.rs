@@ -133,6 +133,11 @@ impl Modules {
         }
     }
 
+    /// Whether any module is being built.
+    pub fn are_building(&self) -> bool {
+        self.entries.values().any(|e| matches!(e.state, State::Building))
+    }
+
     /// A file that will be mapped.
     pub fn expect(&mut self, path: &Path) -> Option<Job> {
         self.opened(Opened::at(path).ok()?).job
