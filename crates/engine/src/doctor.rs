@@ -60,6 +60,18 @@ pub fn examine() -> Vec<Finding> {
     out.extend(bpf(&found));
     out.push(tracefs());
     out.push(kernel_backend(&found));
+    out.push(match &found.loops {
+        Ok(()) => finding(
+            "user stacks",
+            true,
+            "walked in the kernel by tables made from .eh_frame, or by frame pointers (--unwind)",
+        ),
+        Err(e) => finding(
+            "user stacks",
+            false,
+            format!("only of calls, by ptrace: {e} (Linux 5.17 walks them in the kernel)"),
+        ),
+    });
     out.push(finding("agent backend", false, "not in this build"));
     let (taken, why) = Backend::Auto.taken(None, false);
     out.push(finding("trapline trace takes", true, format!("{} ({why})", taken.name())));

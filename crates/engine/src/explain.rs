@@ -1,7 +1,7 @@
 //! What a plan does and what it loses, in words: `--explain`.
 
 use crate::backend::kernel::{attach, load, ring_set};
-use crate::plan::{Backend, OnFull, Plan};
+use crate::plan::{Backend, OnFull, Plan, Unwind};
 use crate::select::Calls;
 use crate::target::Target;
 
@@ -103,6 +103,12 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
             out.push(format!("left out: {}", left_out.iter().map(named).collect::<Vec<_>>().join(", ")));
         }
         out.push("  a call that began before the trace has no start; ids are those of trapline's pid namespace where it has them".into());
+    }
+    if plan.has_user_stacks() {
+        out.push(match plan.unwind {
+            Unwind::FramePointers => "user stacks: by frame pointers, as asked for: wrong where code has none".into(),
+            _ => "user stacks: by tables made from .eh_frame, which a thread keeps right; guessed by rbp where code has none".into(),
+        });
     }
     out.push(format!("attach: {}", how_calls_are_seen(plan)));
     out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
