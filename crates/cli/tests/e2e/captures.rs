@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Calls of the trace, as JSON.
 #[track_caller]
 fn calls(r: &crate::record::Recorded) -> Vec<Value> {
-    let out = report(User::Me, &r.trace, &["--as", "json"]);
+    let out = report(User::Me, &r.trace, &["-q", "--as", "json"]);
     assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
     let all = out.out();
     let all = all.lines().map(|l| serde_json::from_str::<Value>(l).unwrap_or_else(|e| panic!("{e}: {l}")));
