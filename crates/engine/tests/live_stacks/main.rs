@@ -200,7 +200,7 @@ fn lost_records_are_made_up_for() {
     let Some(mut stage) = start(Room::SOME) else { return };
     stage.watch(Target::Children);
     // Nobody reads the rings yet.
-    let script = "i=0; while [ $i -lt 9000 ]; do ( : ); i=$((i+1)); done";
+    let script = "i=0; while [ $i -lt 20000 ]; do ( : ); i=$((i+1)); done";
     let Some(mut storm) = Running::start("sh", &["-c", script]) else { return skip("package:dash", "no sh") };
     storm.0.wait().unwrap();
     let Some(mut child) = Running::start(PYTHON, &["-c", SPIN]) else { return skip("package:python3", "no python3") };
