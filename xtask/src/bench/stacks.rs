@@ -120,7 +120,7 @@ impl Bench {
 
     /// Of how many samples of perf the outermost frame is one that programs begin with, in percent.
     fn perf_whole(&self, file: &Path) -> Result<f64> {
-        let out = Command::new("perf").args(["script", "-F", "comm,ip,sym", "-i"]).arg(file).output()?;
+        let out = Command::new("perf").args(["script", "--no-inline", "-F", "comm,ip,sym", "-i"]).arg(file).output()?;
         let text = String::from_utf8_lossy(&out.stdout);
         let begins =
             ["_start", "__libc_start_main", "__libc_start_call_main", "main", "clone3", "start_thread", "__clone"];
@@ -239,7 +239,7 @@ impl Bench {
         }
         let file = self.perf(997, "dwarf,16384", &command)?;
         let out = Command::new("perf")
-            .args(["report", "--no-children", "-g", "none", "--stdio", "-F", "overhead,sym", "-i"])
+            .args(["report", "--no-inline", "--no-children", "-g", "none", "--stdio", "-F", "overhead,sym", "-i"])
             .arg(&file)
             .output()?;
         let theirs: HashMap<String, f64> = String::from_utf8_lossy(&out.stdout)
@@ -339,7 +339,7 @@ impl Bench {
         for _ in 0..self.runs.min(5) {
             let mut c = Command::new(&self.trapline);
             own.push(cpu_of(c.args(["report", "-q", "--as", &svg]).arg(&dir))?.1.as_secs_f64());
-            let fold = "perf script -F comm,ip,sym -i \"$1\" | awk '/^[^ \\t]/ { comm = $1; stack = \"\" } /^[ \\t]/ { stack = $2 \";\" stack } \
+            let fold = "perf script --no-inline -F comm,ip,sym -i \"$1\" | awk '/^[^ \\t]/ { comm = $1; stack = \"\" } /^[ \\t]/ { stack = $2 \";\" stack } \
                         /^$/ { n[comm \";\" stack]++ } END { for (s in n) print s, n[s] }' > \"$2\"";
             let mut c = Command::new("sh");
             c.args(["-c", fold, "sh"]).arg(&file).arg(self.path("folded"));
