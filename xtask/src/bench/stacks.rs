@@ -26,7 +26,7 @@ __attribute__((noinline, noclone)) int deep(int n, long work) {
     }
     int r = deep(n - 1, work); sink += r; return r + 1;
 }
-int main(int argc, char **argv) { for (long i = atol(argv[1]); i > 0; i--) deep(depth, 2000); return argc > 9; }
+int main(int argc, char **argv) { for (long i = atol(argv[1]); i > 0; i--) deep(depth, 60000); return argc > 9; }
 "#;
 
 /// Measures everything and writes the section of bench/RESULTS.md.
