@@ -367,9 +367,17 @@ fn a_full_ring_is_counted_exactly() {
         let roomy = counts("kernel", &options, command);
         assert_eq!((roomy.0, roomy.2), (made, 0), "{command:?}: shown and dropped");
         // A ring of a page: what becomes of tasks is dropped and counted too, but not as calls.
-        let full = counts("kernel", &[&options[..], &["--buffer", "4096"]].concat(), command);
-        assert!(full.2 > 0, "{command:?}: nothing was dropped, the test shows nothing");
-        assert_eq!((full.0 + full.2, full.1), (made, roomy.1), "{command:?}: {full:?}");
+        let mut dropped = 0;
+        // The drain thread has a real-time priority: it may keep up for once.
+        for _ in 0..20 {
+            let full = counts("kernel", &[&options[..], &["--buffer", "4096"]].concat(), command);
+            assert_eq!((full.0 + full.2, full.1), (made, roomy.1), "{command:?}: {full:?}");
+            dropped += full.2;
+            if dropped > 0 {
+                break;
+            }
+        }
+        assert!(dropped > 0, "{command:?}: nothing was dropped, the test shows nothing");
     }
 }
 
