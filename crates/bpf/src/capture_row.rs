@@ -366,7 +366,7 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
             .filter(|_| memory(events::registry::own_args(schema) + i));
         put(CAPTURED + 2 * i as i16, place.map_or(layout.fixed as u16, |(at, _)| *at));
     }
-    for (nth, name) in ["kstack", "ustack"].into_iter().enumerate() {
+    for (nth, name) in events::stacks::FIELDS.into_iter().enumerate() {
         let own = events::registry::own_args(schema);
         let id = schema.args.iter().zip(layout.args).skip(own).find(|(a, _)| a.name == name && !memory_of(a));
         put(STACKS + 2 * nth as i16, id.map_or(0, |(_, (at, _))| at));

@@ -5,6 +5,7 @@ use crate::captures;
 use clap::ArgMatches;
 use engine::capture::Limits;
 use engine::command::{self, Variable};
+use engine::enabling::CallCaptures;
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, OnFull, Plan, Unwind};
 use engine::rights;
@@ -77,7 +78,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
 fn stays_with_ptrace(m: &ArgMatches, plan: &Plan) -> bool {
     let asked = m.get_one::<String>("backend").is_some_and(|b| b == "ptrace");
     let blocks = m.get_one::<String>("on-full").is_some_and(|w| w == "block");
-    let only_ustack = plan.call_captures.iter().all(engine::user_stacks::is_all);
+    let only_ustack = plan.call_captures.iter().all(CallCaptures::is_user_stack);
     plan.probes.is_empty() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
 }
 

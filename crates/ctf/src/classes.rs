@@ -385,7 +385,7 @@ fn made(class: &EventClass) -> Option<u16> {
 
 /// Whether a number of this name is the id of a stack.
 fn is_stack(name: &str) -> bool {
-    matches!(name, "kstack" | "ustack")
+    events::stacks::FIELDS.contains(&name)
 }
 
 /// Makes the class of a call with captures: its fields are those of the call, and for each capture an address and what was read.

@@ -177,6 +177,14 @@ pub struct CallCaptures {
     pub frames: Frames,
 }
 
+impl CallCaptures {
+    /// Whether it captures the stack of the process and nothing else, which every backend can.
+    pub fn is_user_stack(&self) -> bool {
+        let captures = &self.schema.args[events::registry::own_args(self.schema)..];
+        matches!(captures, [one] if one.name == events::stacks::FIELDS[1])
+    }
+}
+
 /// A probe that is enabled.
 pub struct Enabling {
     /// Its name.

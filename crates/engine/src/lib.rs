@@ -29,6 +29,5 @@ pub mod returns;
 pub mod rights;
 pub mod select;
 pub mod target;
-pub mod user_stacks;
 
 pub use error::{Error, Result};

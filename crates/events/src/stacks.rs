@@ -20,16 +20,16 @@ pub struct EventStack<'a> {
     pub id: Option<u64>,
     /// Of the kernel, and not of the process.
     pub kernel: bool,
-    /// As [`Stack::ended`].
+    /// Why there are no more frames: a number of the crate `unwind`; 0 where that is not known.
     pub ended: u8,
-    /// As [`Stack::guessed`].
+    /// How many frames of a process are guessed.
     pub guessed: u32,
     /// The frames, as [`Stack::frames`]; none where the stack was lost.
     pub frames: Cow<'a, [u64]>,
 }
 
 impl EventStack<'_> {
-    /// It as others have it.
+    /// The stack without its field and id.
     pub fn stack(&self) -> Stack<'_> {
         Stack { kernel: self.kernel, ended: self.ended, guessed: self.guessed, frames: &self.frames }
     }

@@ -61,7 +61,7 @@ struct Strings {
 /// A function that holds an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Name as it stands in the file, without a version.
+    /// Name in the file, without a version.
     pub name: Rc<str>,
     /// Where it begins.
     pub start: u64,

@@ -80,7 +80,7 @@ impl Mapping {
     pub const NO_ROWS: u32 = 1;
     /// Bytes in a map.
     pub const SIZE: usize = 32;
-    /// A mapping that no address is in. In a list that is searched it stands behind all others.
+    /// A mapping that no address is in. In a sorted list it comes after all others.
     pub const ABSENT: Mapping = Mapping { start: i64::MAX as u64, end: 0, bias: 0, first_page: 0, flags: 0 };
 
     /// Whether an address is in it.

@@ -79,7 +79,7 @@ impl Machine {
         Some((cfa, at(row.register(Register(16)))?, bp))
     }
 
-    /// The same by a rule.
+    /// CFA, return address and rbp of the caller, by a rule.
     fn by_rule(&self, rule: Rule) -> Option<(u64, u64, u64)> {
         let offset = rule.offset() as u64;
         if rule.kind() == Kind::Signal {

@@ -72,8 +72,3 @@ pub(crate) fn mix<E>(a: &mut Assembler<E>, hash: Reg, frame: Reg, one: Reg, two:
     a.constant(two, FACTOR);
     a.alu(Alu::Mul, hash, two);
 }
-
-/// The id of a stack with these frames.
-pub fn id(frames: impl IntoIterator<Item = u64>) -> u64 {
-    frames.into_iter().fold(SEED, |hash, frame| (hash ^ frame).rotate_left(23).wrapping_mul(FACTOR))
-}

@@ -20,7 +20,7 @@ fn read(a: &mut Assembler<impl Sized>, ends: &Ends, to: i16, size: i32) {
     read_r2(a, ends, to);
 }
 
-/// As [`read`], r2 bytes.
+/// Reads r2 bytes of the stack at the address in r3 to `to` in the area; where that fails, the walk ends.
 fn read_r2(a: &mut Assembler<impl Sized>, ends: &Ends, to: i16) {
     a.mov(R1, R6);
     a.alu(Alu::Add, R1, i32::from(to));

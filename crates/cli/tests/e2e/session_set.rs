@@ -1,19 +1,10 @@
 //! `trapline session set`: probes and processes join and leave a session that runs; a call has several enablings.
 
 use crate::kernel::possible;
-use crate::lab::{self, User, each_user};
+use crate::lab::{self, User};
 use crate::rights::{as_it_is, with_capabilities};
-use crate::sessions::{Phases, Room, record};
+use crate::sessions::{Phases, Room, each_backend, record};
 use serde_json::Value;
-
-/// Runs a scenario with both backends: ptrace for each user, the kernel's as root.
-fn each_backend(scenario: impl Fn(User, &str)) {
-    each_user(|user| scenario(user, "ptrace"));
-    if possible() {
-        eprintln!("kernel backend");
-        scenario(User::Me, "kernel");
-    }
-}
 
 const FORK: &str = "tracepoint:sched:sched_process_fork";
 
@@ -220,4 +211,32 @@ fn an_ordinary_user_adds_what_he_may_see() {
     assert_eq!(of_root["user"], "nobody");
     assert_eq!(p.end().code(), 0);
     assert_eq!(room.counts("own.trace", [probe]), [3]);
+}
+
+#[test]
+fn the_stacks_of_a_process_that_joins_are_whole() {
+    if !possible() {
+        return;
+    }
+    let Some(program) = lab::program("phases") else { return };
+    let room = Room::new(User::Me);
+    let other = &mut Phases::start(&mut lab::as_user(User::Me, &[&program]));
+    other.make("ppid", 1);
+    let probe = "syscall:getuid:entry";
+    let Some(p) = record(&room, "kernel", "joins", &["-e", &format!("{probe} ustack")]) else { return };
+    room.does(&["set", "joins", "-p", &other.child.id().to_string()]);
+    // Its tables are built by another thread.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    other.make("uid", 5);
+    room.does(&["destroy", "joins"]);
+    assert_eq!(p.end().code(), 0);
+    let out = lab::run(&mut room.trapline(&["report", "-q", "--as", "json", "joins.trace"]));
+    let text = out.out();
+    let of: Vec<Value> =
+        text.lines().filter(|l| l.contains(probe)).map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    assert_eq!(of.len(), 5, "{text}");
+    for event in of {
+        let names = event["ustack"].as_array().expect("a stack").iter().filter_map(|f| f["function"].as_str());
+        assert!(names.into_iter().any(|n| n == "main"), "{event}");
+    }
 }

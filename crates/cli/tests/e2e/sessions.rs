@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Runs a scenario with both backends: ptrace for each user, the kernel's as root.
-fn each_backend(scenario: impl Fn(User, &str)) {
+pub fn each_backend(scenario: impl Fn(User, &str)) {
     each_user(|user| scenario(user, "ptrace"));
     if possible() {
         eprintln!("kernel backend");

@@ -528,6 +528,11 @@ impl Loaded {
         self.probes.iter().filter_map(counts).collect()
     }
 
+    /// Keeps the tables of a process that joins the session.
+    pub fn watch_stacks(&self, pid: i32) {
+        self.unwinder.iter().for_each(|u| u.watch(pid as u32));
+    }
+
     /// Waits, but not for long, until the tables of the command's files are there.
     pub fn wait_for_tables(&self) {
         /// Building a compiler's takes a tenth of a second: its first stacks may do without.

@@ -54,6 +54,7 @@ impl Kernel {
     fn attach(&mut self, pid: i32) -> Result<()> {
         let targets = Target::Pids(vec![pid]);
         crate::rights::of_targets(&targets)?;
+        self.loaded.watch_stacks(pid);
         let none = Calls::none();
         let attacher = Attacher {
             tasks: &self.loaded.tasks,

@@ -151,6 +151,7 @@ impl Unwinder {
         let waker = Arc::new(waker);
         let builders = Builders::start(&self.maps, &waker)?;
         let (stop, settled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let joining: Arc<Mutex<Vec<u32>>> = Arc::default();
         let (maps, counts) = (self.maps(), Arc::clone(&self.counts));
         let Unwinder { keeper, records, links, .. } = self;
         let running = Running {
@@ -160,17 +161,20 @@ impl Unwinder {
             woken,
             stop: Arc::clone(&stop),
             settled: Arc::clone(&settled),
+            joining: Arc::clone(&joining),
             later: Vec::new(),
             _links: links,
         };
         let thread = std::thread::Builder::new().name("trapline-unwind".into()).spawn(move || running.run())?;
-        Ok(Handle { stop, settled, waker, maps, counts, thread: Some(thread) })
+        Ok(Handle { stop, joining, settled, waker, maps, counts, thread: Some(thread) })
     }
 }
 
 /// An unwinder that runs. Dropping it stops it.
 pub struct Handle {
     stop: Arc<AtomicBool>,
+    /// Processes that are to be followed too.
+    joining: Arc<Mutex<Vec<u32>>>,
     /// What was expected is in the tables.
     settled: Arc<AtomicBool>,
     waker: Arc<Waker>,
@@ -180,6 +184,12 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// Follows a process that runs too.
+    pub fn watch(&self, pid: u32) {
+        self.joining.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+        self.waker.wake();
+    }
+
     /// Waits until the tables of the programs that were expected are there, at most so long.
     pub fn wait_for_expected(&self, patience: Duration) {
         let until = std::time::Instant::now() + patience;
@@ -223,6 +233,8 @@ struct Running {
     stop: Arc<AtomicBool>,
     /// Set once, for whoever waits for what was expected.
     settled: Arc<AtomicBool>,
+    /// Processes that are to be followed too.
+    joining: Arc<Mutex<Vec<u32>>>,
     /// Records that were made while the rings were read: earlier ones of other CPUs may still come.
     later: Vec<Said>,
     _links: Vec<Link>,
@@ -247,6 +259,8 @@ impl Running {
     /// Takes what there is, once.
     fn turn(&mut self) {
         self.woken.clear();
+        let joining = std::mem::take(&mut *self.joining.lock().unwrap_or_else(PoisonError::into_inner));
+        joining.into_iter().for_each(|pid| self.keeper.watch(Target::Process(pid)));
         let until = monotonic();
         let (records, later) = (&mut self.records, &mut self.later);
         let lost = records.drain(|said| later.push(said));
