@@ -13,13 +13,15 @@ use std::process::{Command, Stdio};
 /// Package, and the packages of this workspace that its normal dependencies may name.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &[]),
+    ("abi", &[]),
+    ("patch", &["abi"]),
     ("symbols", &[]),
-    ("sys", &[]),
+    ("sys", &["abi"]),
     ("lang", &["events"]),
     ("unwind", &[]),
     ("bpf", &["events", "lang", "unwind"]),
     ("ctf", &["events"]),
-    ("engine", &["bpf", "ctf", "events", "lang", "symbols", "sys", "unwind"]),
+    ("engine", &["abi", "bpf", "ctf", "events", "lang", "patch", "symbols", "sys", "unwind"]),
     ("views", &["ctf", "events"]),
     ("trapline", &["ctf", "engine", "views", "events", "lang", "sys"]),
     ("testkit", &[]),

@@ -1,0 +1,32 @@
+//! What the agent in a traced process and the collector share: the messages on their socket, the plan of patches, and the shared memory
+//! of a process.
+//!
+//! ```text
+//!  agent (in the process)                                collector (trapline)
+//!  at its start, after fork, dlopen: [`message::Hello`] ──► reads the files of the modules, plans, links stubs
+//!        + text of /proc/self/maps
+//!        ◄── [`message::Welcome`] + 2 descriptors: shared memory (sealed), [`plan`] (sealed, read only)
+//!  maps areas, checks bytes, patches
+//!        [`message::Installed`] ──►                       closes the socket
+//!
+//!  stubs ──► records in chunks of the shared memory ([`shared`]) ──► read while they are written
+//! ```
+//!
+//! Everything is little-endian and laid out by `repr(C)` with explicit padding. Both sides are built from one source; [`VERSION`] tells
+//! a mismatch (an agent of another trapline). Neither side trusts the other: every number that comes from shared memory or a message is
+//! checked before it is used.
+
+#![no_std]
+
+pub mod message;
+pub mod plan;
+pub mod shared;
+pub mod thread;
+
+/// Version of everything in this crate. It changes with any of it.
+pub const VERSION: u32 = 1;
+
+/// The environment variable that has the name of the collector's socket, in the abstract namespace of unix(7), without the leading NUL.
+/// The agent takes it, and itself in `LD_PRELOAD`, out of the environment that the program sees, and puts both into that of a program
+/// which the process executes.
+pub const SOCKET: &str = "TRAPLINE_AGENT";

@@ -1,0 +1,138 @@
+//! Messages on the socket between agent and collector: a stream socket (unix(7)), one connection per request.
+
+/// The first word of every message: "trap" in ASCII.
+pub const MAGIC: u32 = 0x7061_7274;
+
+/// Why the agent asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Reason {
+    /// The process has begun a program.
+    Start = 1,
+    /// The process is a child that runs on in the same program (fork): its text is patched already, and it needs memory of its own.
+    Fork = 2,
+    /// Modules were loaded or unloaded (dlopen, dlclose).
+    Modules = 3,
+    /// The agent was injected into a running process.
+    Attach = 4,
+}
+
+/// Code of the agent that stubs jump to. The registers at each are described in `agent`, next to the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Slow {
+    /// Entry: the chunk is full, or there is none: the record has been written, or is written there.
+    Chunk = 0,
+    /// Entry: the place of the return address is not below the last one's: first use, tail call, frames that were left.
+    Enter = 1,
+    /// Exit: the place of the return address is not the last one's.
+    Exit = 2,
+    /// The upper half of the time stamp counter has changed.
+    High = 3,
+}
+/// How many there are.
+pub const SLOWS: usize = 8;
+
+/// Functions of libraries that the agent replaces by functions of its own, which call the original through its relocated beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Hook {
+    /// `_Unwind_Find_FDE` of libgcc, shared or linked in: finds stubs too.
+    FindFde = 0,
+    /// `sigaction` of libc.
+    Sigaction = 1,
+    /// `execve` of libc, which all of its exec functions and posix_spawn call.
+    Execve = 2,
+    /// `execveat` of libc, also fexecve.
+    Execveat = 3,
+    /// `fork` of libc.
+    Fork = 4,
+    /// `_Fork` of libc.
+    ForkAsyncSafe = 5,
+    /// `clone` of libc: matters without CLONE_VM.
+    Clone = 6,
+    /// `syscall` of libc: matters for clone, fork and exec.
+    Syscall = 7,
+    /// `_dl_debug_state` of the loader, which it calls when modules have come or gone.
+    Modules = 8,
+    /// `vfork` of libc.
+    Vfork = 9,
+}
+/// How many there are, with room for more.
+pub const HOOKS: usize = 24;
+
+/// What the agent sends first; `maps_len` bytes of `/proc/self/maps` follow.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Hello {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// A [`Reason`].
+    pub reason: u32,
+    /// The process, and for [`Reason::Fork`] its parent, in the process's own PID namespace.
+    pub pid: u32,
+    /// The parent.
+    pub parent: u32,
+    /// Bytes of text that follow.
+    pub maps_len: u32,
+    /// Where [`crate::thread::Thread`] of a thread is, as an offset from its `fs` base. Negative.
+    pub tls: i64,
+    /// Addresses of the agent's code that stubs jump to, by [`Slow`]; 0: none.
+    pub slow: [u64; SLOWS],
+    /// Addresses of the agent's functions that replace others, by [`Hook`]; 0: none.
+    pub hooks: [u64; HOOKS],
+    /// Where the agent keeps the addresses of the originals, an array of u64 by [`Hook`]. The plan's patches do not write there: the
+    /// agent does, from the plan's originals.
+    pub originals: u64,
+}
+
+/// What the collector wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Verdict {
+    /// Map both descriptors and install the plan.
+    Trace = 1,
+    /// The process is not to be traced (`-p`, a filter by executable): hooks that follow children are still installed. Only the plan's
+    /// descriptor comes.
+    Follow = 2,
+    /// Nothing is to be done; no descriptor comes.
+    Leave = 3,
+}
+
+/// What the collector answers, with the descriptors of the shared memory and of the plan (SCM_RIGHTS, in this order).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Welcome {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// A [`Verdict`].
+    pub verdict: u32,
+    /// How many descriptors come with it.
+    pub descriptors: u32,
+    /// Bytes of the shared memory; 0 without one.
+    pub shared: u64,
+    /// Bytes of the plan; 0 without one.
+    pub plan: u64,
+}
+
+/// What the agent says at the end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Installed {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// 0, or why nothing was installed, an errno.
+    pub error: u32,
+    /// Patches that were made.
+    pub patched: u32,
+    /// Patches that were not made, because other bytes were there than the plan expects.
+    pub other_bytes: u32,
+    /// Patches that were not made, because memory of their areas was not to be had.
+    pub no_area: u32,
+    /// Patches that were not made for another reason.
+    pub failed: u32,
+}

@@ -1,0 +1,87 @@
+//! The plan of patches of a process: what to map, and which bytes to replace by which. A file in memory, read only.
+//!
+//! ```text
+//!  Header ── areas: [Area] ── patches: [Patch] ── originals: [Original] ── bytes of the areas
+//! ```
+//!
+//! The agent copies areas into private anonymous memory at their addresses (MAP_FIXED_NOREPLACE), makes that executable and no longer
+//! writable, and then makes the patches, each only if the expected bytes are there. An area that cannot be mapped takes its patches with
+//! it. Areas are never unmapped: a thread may be in a stub whenever it sleeps.
+
+/// The first word: "plan" in ASCII.
+pub const MAGIC: u32 = 0x6e61_6c70;
+/// The most bytes that a patch replaces.
+pub const PATCH: usize = 16;
+
+/// The beginning.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// How many areas.
+    pub areas: u32,
+    /// How many patches.
+    pub patches: u32,
+    /// How many originals.
+    pub originals: u32,
+    /// 0.
+    pub reserved: u32,
+    /// Offset of the first area from the beginning of the plan; the others follow it.
+    pub areas_at: u64,
+    /// Offset of the first patch.
+    pub patches_at: u64,
+    /// Offset of the first original.
+    pub originals_at: u64,
+}
+
+/// Memory with stubs, near the module that they belong to.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Area {
+    /// Its address: whole pages.
+    pub address: u64,
+    /// Its bytes: whole pages.
+    pub len: u64,
+    /// Offset of its contents in the plan; the rest of it is filled with int3.
+    pub at: u64,
+    /// Bytes of its contents.
+    pub content: u64,
+    /// Of these the first so many are stubs of traced functions, in which the unwinder finds a shadow frame. Hooks' beginnings and other
+    /// code follow.
+    pub stubs: u64,
+}
+
+/// Bytes to be replaced. All lie in one module's text, and the jump that replaces them leads into the area.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Patch {
+    /// Where.
+    pub address: u64,
+    /// The area that it jumps into, by its number.
+    pub area: u32,
+    /// How many bytes.
+    pub len: u8,
+    /// 1: an instruction of the program begins in bytes 1 to 4 and is replaced too, so that no thread may be there.
+    pub splits: u8,
+    /// 0.
+    pub reserved: u16,
+    /// The bytes that must be there.
+    pub old: [u8; PATCH],
+    /// The bytes that replace them.
+    pub new: [u8; PATCH],
+}
+
+/// Where the original of a hooked function goes on.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Original {
+    /// A [`crate::message::Hook`].
+    pub hook: u32,
+    /// The patch that hooks it, by its number: without the patch, the original is not used.
+    pub patch: u32,
+    /// The address of its relocated beginning, which jumps back behind the patch.
+    pub address: u64,
+}
