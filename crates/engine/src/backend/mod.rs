@@ -1,5 +1,6 @@
 //! Backends: how a session is carried out. All deliver the same events through one trait.
 
+pub mod agent;
 mod ids;
 mod interface;
 pub mod kernel;

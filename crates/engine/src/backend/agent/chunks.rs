@@ -1,0 +1,241 @@
+//! The chunks of a process: records out of its shared memory, in the order in which each thread wrote them.
+//!
+//! ```text
+//!  round: states of all chunks ─► those in use, by thread and sequence ─► new records of each ─► runs ─► full or abandoned: recycle
+//! ```
+//!
+//! The states are read before the records, so a chunk that a thread takes meanwhile waits for the next round, and never overtakes the
+//! end of the thread's last one. Nothing here believes the process: a chunk whose header changes under its thread's hands gives records
+//! of another thread, not of another process.
+
+use abi::shared::HIGH;
+use sys::agent::{Shared, State};
+
+/// Records of one thread, one after the other, with the same upper half of the counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run<'a> {
+    /// The thread, as its process numbers it.
+    pub tid: u32,
+    /// Upper half of the counter.
+    pub high: u32,
+    /// A time stamp from when the thread took the chunk, and the monotonic clock then, ns.
+    pub pair: (u64, u64),
+    /// Records that the thread dropped before these.
+    pub dropped: u64,
+    /// The records, 8 bytes each.
+    pub records: &'a [u8],
+}
+
+/// What is read of one chunk.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    /// The thread and the chunk's number among its chunks.
+    owner: (u32, u32),
+    /// Bytes that were read.
+    read: usize,
+    /// Upper half of the counter after them.
+    high: u32,
+    /// Whether its dropped records were said.
+    begun: bool,
+}
+
+/// The chunks of a process.
+pub struct Chunks {
+    shared: Shared,
+    readings: Vec<Reading>,
+    buffer: Vec<u8>,
+    in_use: Vec<(u32, u32, usize)>,
+}
+
+impl Chunks {
+    /// Those of this memory.
+    pub fn new(shared: Shared) -> Chunks {
+        let readings = vec![Reading::default(); shared.chunks()];
+        Chunks { shared, readings, buffer: Vec::new(), in_use: Vec::new() }
+    }
+
+    /// The memory.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Chunks that are in use now, and all.
+    pub fn used(&self) -> (usize, usize) {
+        (self.in_use.len(), self.readings.len())
+    }
+
+    /// Threads that had a chunk in the last round.
+    pub fn threads(&self) -> impl Iterator<Item = u32> + '_ {
+        self.in_use.iter().map(|(tid, ..)| *tid)
+    }
+
+    /// Reads what is new. Chunks of threads that are `gone` are taken back. Returns how many records were read.
+    pub fn read(&mut self, gone: impl Fn(u32) -> bool, mut each: impl FnMut(Run<'_>)) -> usize {
+        self.in_use.clear();
+        for n in 0..self.readings.len() {
+            let chunk = self.shared.chunk(n);
+            if chunk.state != State::Free {
+                self.in_use.push((chunk.tid, chunk.sequence, n));
+            }
+        }
+        self.in_use.sort_unstable();
+        let (mut records, mut freed) = (0, false);
+        for &(tid, sequence, n) in &self.in_use {
+            let chunk = self.shared.chunk(n);
+            let reading = &mut self.readings[n];
+            if reading.owner != (tid, sequence) {
+                *reading = Reading { owner: (tid, sequence), ..Reading::default() };
+            }
+            // Before the records: what is written after this is read in the next round, or was written by a thread that is gone.
+            let done = chunk.state == State::Full || gone(tid);
+            self.buffer.clear();
+            let new = self.shared.read(n, reading.read, &mut self.buffer);
+            reading.read += new;
+            let pair = (chunk.tsc, chunk.monotonic);
+            let dropped = if reading.begun || new == 0 { 0 } else { chunk.dropped };
+            reading.begun |= new > 0;
+            records += runs(&self.buffer, &mut reading.high, |high, dropped_too, bytes| {
+                let dropped = if dropped_too { dropped } else { 0 };
+                each(Run { tid, high, pair, dropped, records: bytes });
+            });
+            if done {
+                // A chunk that was given up before its first record still says what was dropped.
+                if !reading.begun && chunk.dropped > 0 {
+                    each(Run { tid, high: (chunk.tsc >> 32) as u32, pair, dropped: chunk.dropped, records: &[] });
+                }
+                self.shared.recycle(n, reading.read.max(8));
+                *reading = Reading::default();
+                freed = true;
+            }
+        }
+        if freed {
+            self.shared.wake();
+        }
+        records
+    }
+}
+
+/// Splits records at the words that give the upper half of the counter. Calls `each` with that half, whether it is the first time, and
+/// the records. Returns how many they were.
+fn runs(bytes: &[u8], high: &mut u32, mut each: impl FnMut(u32, bool, &[u8])) -> usize {
+    let (mut rest, mut count, mut first) = (bytes, 0, true);
+    while !rest.is_empty() {
+        let mark = rest.chunks_exact(8).position(|r| r[4..] == HIGH.to_le_bytes());
+        let (run, tail) = rest.split_at(mark.map_or(rest.len(), |n| n * 8));
+        if !run.is_empty() {
+            each(*high, std::mem::take(&mut first), run);
+            count += run.len() / 8;
+        }
+        let Some((mark, tail)) = tail.split_at_checked(8) else { break };
+        *high = u32::from_le_bytes([mark[0], mark[1], mark[2], mark[3]]);
+        rest = tail;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::shared::{ChunkHeader, FULL, HEADERS, OWNED};
+    use std::mem::offset_of;
+    use std::os::unix::fs::FileExt;
+
+    /// Writes as an agent does, through the descriptor that it gets.
+    struct Agent(std::fs::File, u64, u64);
+
+    impl Agent {
+        fn of(chunks: &Chunks) -> Agent {
+            let s = chunks.shared();
+            let file = std::fs::File::from(s.fd().try_clone_to_owned().unwrap());
+            Agent(file, s.size() - (s.chunks() * s.chunk_size()) as u64, s.chunk_size() as u64)
+        }
+
+        fn header(&self, chunk: u64, field: usize, value: &[u8]) {
+            let at = HEADERS as u64 + chunk * size_of::<ChunkHeader>() as u64 + field as u64;
+            self.0.write_all_at(value, at).unwrap();
+        }
+
+        fn take(&self, chunk: u64, tid: u32, sequence: u32, dropped: u64) {
+            self.header(chunk, offset_of!(ChunkHeader, tid), &tid.to_le_bytes());
+            self.header(chunk, offset_of!(ChunkHeader, sequence), &sequence.to_le_bytes());
+            self.header(chunk, offset_of!(ChunkHeader, dropped), &dropped.to_le_bytes());
+            self.header(chunk, offset_of!(ChunkHeader, state), &OWNED.to_le_bytes());
+        }
+
+        fn leave(&self, chunk: u64) {
+            self.header(chunk, offset_of!(ChunkHeader, state), &FULL.to_le_bytes());
+        }
+
+        fn write(&self, chunk: u64, from: u64, records: &[(u32, u32)]) {
+            let bytes: Vec<u8> =
+                records.iter().flat_map(|(t, w)| [t.to_le_bytes(), w.to_le_bytes()].concat()).collect();
+            self.0.write_all_at(&bytes, self.1 + chunk * self.2 + from * 8).unwrap();
+        }
+    }
+
+    fn chunks() -> Chunks {
+        Chunks::new(Shared::new(4, 4096, false, true).unwrap())
+    }
+
+    /// What a round gives: thread, upper half, dropped, (time, word).
+    type Given = (u32, u32, u64, Vec<(u32, u32)>);
+
+    fn round(chunks: &mut Chunks, gone: &[u32]) -> Vec<Given> {
+        let word = |b: &[u8]| u32::from_le_bytes(b.try_into().unwrap());
+        let mut all = Vec::new();
+        chunks.read(
+            |tid| gone.contains(&tid),
+            |r| {
+                let records = r.records.chunks(8).map(|b| (word(&b[..4]), word(&b[4..]))).collect();
+                all.push((r.tid, r.high, r.dropped, records));
+            },
+        );
+        all
+    }
+
+    #[test]
+    fn a_thread_s_chunks_come_in_order() {
+        let mut chunks = chunks();
+        let agent = Agent::of(&chunks);
+        agent.take(3, 7, 0, 0);
+        agent.write(3, 0, &[(1, HIGH), (10, 4), (11, 5)]);
+        assert_eq!(round(&mut chunks, &[]), [(7, 1, 0, vec![(10, 4), (11, 5)])]);
+        agent.write(3, 3, &[(12, 6), (2, HIGH), (0, 7)]);
+        agent.leave(3);
+        agent.take(0, 7, 1, 9);
+        agent.write(0, 0, &[(2, HIGH), (1, 8)]);
+        assert_eq!(
+            round(&mut chunks, &[]),
+            [(7, 1, 0, vec![(12, 6)]), (7, 2, 0, vec![(0, 7)]), (7, 2, 9, vec![(1, 8)])]
+        );
+        assert_eq!(chunks.shared().chunk(3).state, State::Free);
+        assert_eq!(round(&mut chunks, &[]), []);
+    }
+
+    #[test]
+    fn what_a_thread_leaves_behind_is_taken_back() {
+        let mut chunks = chunks();
+        let agent = Agent::of(&chunks);
+        agent.take(1, 7, 0, 0);
+        agent.write(1, 0, &[(1, HIGH), (10, 4)]);
+        agent.take(2, 8, 5, 3);
+        assert_eq!(round(&mut chunks, &[7, 8]), [(7, 1, 0, vec![(10, 4)]), (8, 0, 3, vec![])]);
+        assert!((0..4).all(|n| chunks.shared().chunk(n).state == State::Free));
+        // The chunk is empty for its next owner.
+        agent.take(1, 9, 0, 0);
+        assert_eq!(round(&mut chunks, &[]), []);
+    }
+
+    #[test]
+    fn nonsense_is_read_as_records_and_ends() {
+        let mut chunks = chunks();
+        let agent = Agent::of(&chunks);
+        for n in 0..4 {
+            agent.header(n, offset_of!(ChunkHeader, state), &(77 + n as u32).to_le_bytes());
+            agent.write(n, 0, &vec![(u32::MAX, u32::MAX); 512]);
+        }
+        let all = round(&mut chunks, &[]);
+        assert_eq!(all.iter().map(|r| r.3.len()).sum::<usize>(), 4 * 512);
+        assert_eq!(round(&mut chunks, &[]), []);
+    }
+}

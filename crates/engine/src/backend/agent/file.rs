@@ -1,0 +1,114 @@
+//! The agent's file, which ld.so loads into the command and the programs that it starts.
+//!
+//! It lies in a directory of the user's, named after its contents, and stays there when trapline ends: a program that runs on may execute
+//! others, and ld.so would print a warning for a file that is gone. The directory can be searched by all, because a child may
+//! change its user; it can be written by its owner only.
+
+use crate::error::{Error, Result};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The agent, built with this crate.
+const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
+
+/// Puts the agent's file where it can be loaded, if it is not there yet.
+///
+/// # Errors
+/// No directory can take it; each is named with its reason.
+pub fn place() -> Result<PathBuf> {
+    let uid = sys::process::euid();
+    let own = format!("trapline-{uid}");
+    let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/trapline"));
+    let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(|dir| Path::new(dir).join(&own));
+    let mut tried = Vec::new();
+    for dir in shared.into_iter().chain(home) {
+        match put(&dir, uid, AGENT) {
+            Ok(file) => return Ok(file),
+            Err(e) => tried.push(format!("{}: {}", dir.display(), reason(&e))),
+        }
+    }
+    Err(Error::failed("agent", tried.join("; "), "make one of them a directory of yours, on a file system without noexec"))
+}
+
+fn reason(e: &io::Error) -> String {
+    match e.kind() {
+        io::ErrorKind::InvalidInput => "mounted with noexec, or a name that LD_PRELOAD cannot have".into(),
+        io::ErrorKind::PermissionDenied => "another user can write there".into(),
+        _ => e.to_string(),
+    }
+}
+
+/// The file in this directory.
+fn put(dir: &Path, uid: u32, contents: &[u8]) -> io::Result<PathBuf> {
+    // LD_PRELOAD is a list with these between its entries, and `$` begins a name that ld.so replaces (ld.so(8)).
+    if dir.as_os_str().as_bytes().iter().any(|b| b" :\t\n$".contains(b)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    sys::agent::open_to_all(dir, uid)?;
+    let path = dir.join(format!("agent-{:016x}.so", fingerprint(contents)));
+    if is_it(&path, uid, contents) {
+        return Ok(path);
+    }
+    let mut random = [0; 8];
+    sys::process::random(&mut random)?;
+    let new = dir.join(format!(".new-{:016x}", u64::from_le_bytes(random)));
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let written = file
+        .write_all(contents)
+        .and_then(|()| file.set_permissions(std::fs::Permissions::from_mode(0o555)))
+        .and_then(|()| std::fs::rename(&new, &path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    written.map(|()| path)
+}
+
+/// Whether the file is there, as this process would write it.
+fn is_it(path: &Path, uid: u32, contents: &[u8]) -> bool {
+    let fine = |m: std::fs::Metadata| m.is_file() && m.uid() == uid && m.mode() & 0o777 == 0o555;
+    std::fs::symlink_metadata(path).is_ok_and(fine) && std::fs::read(path).is_ok_and(|there| there == contents)
+}
+
+/// FNV-1a of 64 bits: a name, not a protection.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::Scratch;
+
+    #[test]
+    fn the_file_is_written_once_and_renewed_when_it_is_not_the_same() {
+        let scratch = Scratch::new("agent-file");
+        let (dir, uid) = (scratch.join("own"), sys::process::euid());
+        let path = put(&dir, uid, b"one").unwrap();
+        let inode = |p: &Path| std::fs::metadata(p).unwrap().ino();
+        let first = inode(&path);
+        assert_eq!((put(&dir, uid, b"one").unwrap(), inode(&path)), (path.clone(), first));
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::write(&path, b"two").unwrap();
+        put(&dir, uid, b"one").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+        assert_ne!(put(&dir, uid, b"two").unwrap(), path);
+        let others = std::fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().file_name().as_bytes()[0] == b'.');
+        assert_eq!(others.count(), 0);
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_is_not_used() {
+        let scratch = Scratch::new("agent-place");
+        let uid = sys::process::euid();
+        let open = scratch.join("open");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
+        let linked = scratch.join("linked");
+        std::os::unix::fs::symlink("/tmp", &linked).unwrap();
+        for dir in [open, linked, scratch.join("a b"), scratch.join("a:b")] {
+            assert!(put(&dir, uid, b"x").is_err(), "{}", dir.display());
+        }
+    }
+}

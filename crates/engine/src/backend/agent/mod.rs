@@ -1,0 +1,3 @@
+//! The agent backend: functions of programs, traced by an agent in the process.
+
+pub mod chunks;
