@@ -4,6 +4,7 @@ pub mod agent;
 mod ids;
 mod interface;
 pub mod kernel;
+mod launch;
 pub mod ptrace;
 pub mod recorded;
 pub mod stats;

@@ -17,7 +17,6 @@ mod ending;
 mod filtered;
 mod functions;
 mod in_flight;
-mod launch;
 mod left_out;
 mod live;
 pub mod load;
@@ -36,6 +35,7 @@ mod task_ids;
 mod task_iterator;
 pub mod unwinder;
 
+use super::launch::{Failure, Waiting};
 use crate::backend::stats::{LetGo, Report};
 use crate::backend::{Attached, Backend, Polled};
 use crate::control::{self, Order, Preparer, State};
@@ -49,7 +49,6 @@ use bpf::syscalls::state;
 use events::StreamId;
 use events::stream::Scope;
 use in_flight::Watch;
-use launch::{Failure, Waiting};
 use live::Live;
 use load::Loaded;
 use std::collections::HashSet;
@@ -91,9 +90,24 @@ impl Kernel {
         let (mut failure, mut ended) = (None, None);
         match &plan.target {
             Target::Command(_) => {
-                let Some(waiting) = waiting else { unreachable!("forked above") };
+                let Some(mut waiting) = waiting else { unreachable!("forked above") };
                 let pid = waiting.pid;
-                (failure, ended) = waiting.start(plan, &mut loaded, &later, &mut merge)?;
+                let traced = process::pidfd(pid, false).and_then(|fd| {
+                    loaded.trace(&fd, &initial(state::STARTING, pid))?;
+                    Ok(fd)
+                });
+                ended = Some(traced.map_err(|e| {
+                    Error::failed("task storage of the command", e.to_string(), "use --backend ptrace")
+                })?);
+                // Before it runs; what is trapline's own among them closes at the exec.
+                seed_fds(pid, plan, &mut merge);
+                // A short program has ended before its tables could be built.
+                loaded.wait_for_tables();
+                loaded.begin();
+                waiting.release();
+                // What of loading can wait is done while the command executes its program.
+                loaded.add_iterator(&later);
+                failure = waiting.executed();
                 alive.insert(pid as u32);
                 command = Some(pid);
             }
