@@ -21,6 +21,7 @@
 pub mod message;
 pub mod plan;
 pub mod shared;
+pub mod stub;
 pub mod thread;
 
 /// Version of everything in this crate. It changes with any of it.

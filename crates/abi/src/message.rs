@@ -17,7 +17,7 @@ pub enum Reason {
     Attach = 4,
 }
 
-/// Code of the agent that stubs jump to. The registers at each are described in `agent`, next to the code.
+/// Code of the agent that stubs call. `patch::stub` describes the registers and the stack at each, and where it returns to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Slow {
@@ -29,6 +29,12 @@ pub enum Slow {
     Exit = 2,
     /// The upper half of the time stamp counter has changed.
     High = 3,
+    /// [`Slow::Enter`] of stubs with a minimum of time, whose shadow entries are [`crate::thread::ShadowTimed`].
+    EnterTimed = 4,
+    /// [`Slow::Exit`] of those.
+    ExitTimed = 5,
+    /// Exit: the call took the minimum of time. Its entry and those of its callers are written if they are not yet, and its exit.
+    Late = 6,
 }
 /// How many there are.
 pub const SLOWS: usize = 8;

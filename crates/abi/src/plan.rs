@@ -50,8 +50,12 @@ pub struct Area {
     /// Bytes of its contents.
     pub content: u64,
     /// Of these the first so many are stubs of traced functions, in which the unwinder finds a shadow frame. Hooks' beginnings and other
-    /// code follow.
+    /// code follow. A multiple of the size of a stub of its variant ([`crate::stub::layout`]).
     pub stubs: u64,
+    /// A [`crate::stub::Variant`]. Stubs of the variant Entry have no shadow frame.
+    pub variant: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// Bytes to be replaced. All lie in one module's text, and the jump that replaces them leads into the area.

@@ -42,3 +42,19 @@ pub struct Shadow {
     /// The return address.
     pub address: u64,
 }
+
+/// A call that has not returned, with stubs of the variant [`crate::stub::Variant::Timed`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ShadowTimed {
+    /// The address of the return address on the stack.
+    pub slot: u64,
+    /// The return address.
+    pub address: u64,
+    /// The time stamp counter at the entry.
+    pub tsc: u64,
+    /// The function's number.
+    pub function: u32,
+    /// 1: its entry has been written.
+    pub written: u32,
+}

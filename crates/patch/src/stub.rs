@@ -1,0 +1,442 @@
+//! Stubs: the code that a patched function jumps to. One template for each [`Variant`]; a stub is its bytes with a few numbers filled in.
+//!
+//! This page is the contract between stubs and the agent. `abi::stub` has the offsets that it speaks of, as numbers.
+//!
+//! # What a stub does
+//! `S` is the address of the return address when the function is entered ("the slot"), `A` the return address itself.
+//!
+//! ```text
+//!  F:       jmp entry                         5 bytes over the beginning of F
+//!
+//!  entry:   push rax; push rdx; push rcx      the stub's three registers; rsp = S - 24
+//!  push:    S < top_slot?                     else ► Slow::Enter
+//!           shadow entry {S, A} at top; top_slot = S; top += 16
+//!  record:  rdtsc; upper half = high?         else ► Slow::High
+//!           cur < end?                        else ► Slow::Chunk
+//!           [cur] = time, then word; cur += 8
+//!  done:    pop rcx; pop rdx; pop rax; lea rsp, [rsp + 8]
+//!           call beginning of F               F's return address is `returns`, at S, where A was
+//!  returns: lea rsp, [rsp - 8]; push rax; push rdx; push rcx
+//!  exit:    top entry's slot = S?             else ► Slow::Exit
+//!           [S] = its address; top_slot = slot of the entry below; top -= 16
+//!  left:    rdtsc, record as above
+//!  end:     pop rcx; pop rdx; pop rax; ret    to A
+//! ```
+//!
+//! call and ret are balanced: the processor's return predictor stays right, and so does a hardware shadow stack.
+//!
+//! Nothing but rax, rdx, rcx and the flags is touched, and those three are saved and restored at both ends: arguments (AL too), static
+//! chain, results in rax, rdx, xmm0, xmm1 and st0 survive, and so do functions whose callers know which registers they leave alone
+//! (`-fipa-ra`). The flags have no meaning at an entry or a return. In F the stack pointer and everything above the slot are as
+//! without the stub. Nothing is kept below rsp but A, for the two instructions between `done` and F, where the shadow entry has it too;
+//! the 128 bytes below rsp survive a signal anyway.
+//!
+//! # Variants
+//! | variant | entry record | exit record | shadow entry |
+//! |---|---|---|---|
+//! | [`Variant::Paired`] | yes | yes | `Shadow`, 16 bytes |
+//! | [`Variant::NoTime`] | word only; the time stays 0 | likewise | `Shadow` |
+//! | [`Variant::Timed`] | late, by [`Slow::Late`] | by [`Slow::Late`] | `ShadowTimed`, 32 bytes |
+//! | [`Variant::Entry`] | yes | none | none |
+//!
+//! `NoTime` has no check of the upper half. `Entry` has none of the shadow stack: it records and jumps to the beginning of F; it is for
+//! modules whose own code walks the stack. `Timed` has at its entry the time and the function in the shadow entry; at its exit, it
+//! compares the time since then with the minimum, which is in the area ([`MINIMUM`]).
+//!
+//! # The slow code
+//! A stub calls it through a pointer in its area: `call [rip + x]`. In all cases
+//!
+//! ```text
+//!  [rsp]       address in the stub where it goes on: the slow code ends with ret
+//!  [rsp + 8]   rcx of the program ┐
+//!  [rsp + 16]  rdx of the program │ the stub restores them
+//!  [rsp + 24]  rax of the program ┘
+//!  [rsp + 32]  the slot: S = rsp + 32
+//! ```
+//!
+//! - rax, rcx, rdx and the flags are free. Every other register survives: r8-r11, xmm/ymm/zmm, mask registers, x87 (a result may be in
+//!   st0) and MXCSR included. The direction flag is as the program has it: clear, unless hand-written code calls. rsp is 8 below a
+//!   multiple of 16, as at the beginning of any function, if the program keeps to the ABI, which slow code does not rely on. Only memory
+//!   below rsp is free.
+//! - It answers by the carry flag where this says so; else the flags do not matter.
+//!
+//! | slow code | called at | it does | carry clear | carry set |
+//! |---|---|---|---|---|
+//! | [`Slow::Enter`] | entry, `S >= top_slot`, rax = S. A new thread (0 in everything); a tail call (top_slot = S and `[S]` is a stub's `returns`); frames that were left | removes stale entries, pushes `{S, [S]}`, sets top and top_slot | goes on at `record` | neither entry nor record: F runs unobserved (`jmp beginning`), S still has A. For a shadow stack that is full, chains of tail calls without end, `busy` |
+//! | [`Slow::Chunk`] | entry and exit, `cur >= end` | makes room for at least one record, begins a chunk with a HIGH record | goes back to `record` or `left`: a new time, all checks again | goes on without the record |
+//! | [`Slow::High`] | entry and exit, edx:eax = tsc, and edx is not `high` | writes a HIGH record and sets `high`; may call what Chunk calls | as above | as above |
+//! | [`Slow::Exit`] | exit, the slot of the top entry is not S; rax = S, rcx = top | brings the entry of S to the top and sets top (not top_slot) | goes back to `exit`, whatever the carry flag | |
+//! | [`Slow::EnterTimed`] | as Enter; edx = number of the function | as Enter, with a `ShadowTimed`: tsc, function, written = 0 | goes on at `done` | as Enter |
+//! | [`Slow::ExitTimed`] | as Exit | as Exit | goes back to `exit` | |
+//! | [`Slow::Late`] | exit, the top entry is that of S and rax = its duration >= minimum; rcx = top | writes entry records of all entries that are not `written`, lowest first, each with its own time, sets `written`, and then the exit record of the top entry; or counts them. top and top_slot stay | goes on at `pop`, whatever the carry flag | |
+//!
+//! In a process without chunk (cur = end = 0) each record comes to Slow::Chunk. A thread's first stub of a variant with a shadow stack
+//! comes to Slow::Enter first, which need not set cur: Chunk is called next. The first stub of the variant `Entry` comes to Chunk.
+//! A stub does not look at `busy`: who sets it also sets top_slot, cur and end to 0, and puts them back.
+//!
+//! Below the lowest shadow entry is a sentinel of the same size with `slot = i64::MAX`: an exit reads the slot of the entry below its own
+//! as the new top_slot.
+//!
+//! # Signals
+//! A handler may run between any two instructions, and its calls use the same shadow stack and the same chunk. The agent stands in
+//! for every handler (sigaction), and looks at the pc that was interrupted before it calls the program's. Stubs are an array at the
+//! beginning of the area, so `(pc - area) % size` is the offset in the stub, which [`Layout`] explains:
+//!
+//! - **`again`**: the pc lies in a part that can be begun anew: the wrapper sets the pc in the ucontext to the part's beginning, and
+//!   `top_slot` to the slot of the entry below top (`[top - 16]`, or `[top - 32]` of timed ones). A part reads everything again from the
+//!   stack and the thread, and it ends with the one instruction that makes it count, `add [top]`, `sub [top]` or `add [cur]`, so that what a
+//!   handler does in between is a complete history before it. A record that has been begun over has a later time: order is kept.
+//! - **`commit`**: the pc is at `add [cur], 8`: the record's word is written, and the collector may have read it. The wrapper adds 8 to
+//!   `cur` and sets the pc behind the instruction.
+//! - Everywhere else nothing is to be done: the registers are the stub's own, on the stack or gone, and thread and shadow stack are whole.
+//!   Between a call of slow code and the jump behind it the carry flag is live; a signal frame keeps it.
+//!
+//! So the parts, from one label to the next, with the instructions that call slow code belonging to the part that they leave:
+//!
+//! | part | pc is set to | what may have been done already |
+//! |---|---|---|
+//! | `entry` .. `push` | - | registers saved |
+//! | `push` .. `record`, call of Enter | `push` | the entry above top written; top_slot = S. Not top: nobody sees the entry |
+//! | `record` .. `add [cur]`, calls of High and Chunk | `record` | the time half of a record, which the collector does not look at yet |
+//! | `add [cur]` | behind it, cur += 8 | the record |
+//! | `done` .. `exit` | - | F itself is between these |
+//! | `exit` .. `left`, call of Exit | `exit` | `[S]` = A, top_slot. The entry is still there |
+//! | `left` .. `add [cur]`, `add [cur]` | as at `record` | |
+//! | `end` .. ret | - | |
+//! | timed: `exit` .. `pop`, calls of ExitTimed and Late | `exit` | nothing |
+//! | timed: `pop` .. `end` | `pop` | `[S]` = A, top_slot |
+//!
+//! A handler that leaves by siglongjmp, an exception or pthread_exit leaves entries that Enter and Exit remove by their slots, as any
+//! longjmp does. A handler on an alternate stack needs a barrier entry: addresses of its stack say nothing about the other. A pc in slow
+//! code is the agent's business.
+//!
+//! # Unwinding
+//! [`Layout::frames`] says for each offset where the CFA of the stub is (it is that of F's caller's call: S + 8), and whether the return
+//! address is at S or in the shadow stack: there from `returns` until `[S] = A` has been done. Beginnings of functions (behind the
+//! stubs in an area) are code of F: [`crate::link`] maps their addresses to those of the originals.
+
+use abi::message::{SLOWS, Slow};
+use abi::stub::{self, Layout, Variant};
+use abi::thread::{CUR, END, HIGH, TOP, TOP_SLOT};
+
+/// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
+pub const POINTERS: usize = 128;
+/// Offset of the minimum in the pointers.
+pub const MINIMUM: usize = SLOWS * 8;
+
+/// A place in a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Label {
+    CallEnter,
+    Bypass,
+    CallHigh,
+    CallChunk,
+    Entry,
+    Push,
+    Record,
+    Commit,
+    Done,
+    Returns,
+    Exit,
+    Restored,
+    Pop,
+    Left,
+    LeftCommit,
+    End,
+    CallExit,
+    CallLate,
+    CallHighLeft,
+    CallChunkLeft,
+}
+
+/// One line of a template, beginning with its text, which the tests give to an assembler.
+#[cfg_attr(not(test), expect(dead_code, reason = "only the tests read the texts"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Line {
+    /// A label.
+    At(Label),
+    /// Bytes as they are.
+    Code(&'static str, &'static [u8]),
+    /// Bytes, the offset of a field of the thread, and perhaps an immediate byte.
+    Field(&'static str, &'static [u8], i32, Option<u8>),
+    /// A short jump with this opcode.
+    Jump(&'static str, u8, Label),
+    /// call [rip + pointer of slow code].
+    Call(Slow),
+    /// Bytes, then the record's word: number << 1, plus this.
+    Word(&'static str, &'static [u8], u32),
+    /// Bytes, then the function's number.
+    Number(&'static str, &'static [u8]),
+    /// call or jmp to the beginning of the function.
+    Original(&'static str, u8),
+    /// cmp rax, [rip + minimum].
+    Minimum,
+}
+
+use Label::{
+    Bypass, CallChunk, CallChunkLeft, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, Commit, Done, End, Entry,
+    Exit, Left, LeftCommit, Pop, Push, Record, Restored, Returns,
+};
+use Line::{At, Call, Code, Field, Jump, Minimum, Number, Original, Word};
+
+const JAE: u8 = 0x73;
+const JNE: u8 = 0x75;
+const JMP: u8 = 0xeb;
+
+/// push rax; push rdx; push rcx.
+const SAVE: Line = Code("push rax; push rdx; push rcx", &[0x50, 0x52, 0x51]);
+const RESTORE: Line = Code("pop rcx; pop rdx; pop rax", &[0x59, 0x5a, 0x58]);
+const LOAD_SLOT: Line = Code("lea rax, [rsp+24]", &[0x48, 0x8d, 0x44, 0x24, 24]);
+const LOAD_TOP: Line = Field("mov rcx, fs:[TOP]", &[0x64, 0x48, 0x8b, 0x0c, 0x25], TOP, None);
+const LOAD_CUR: Line = Field("mov rcx, fs:[CUR]", &[0x64, 0x48, 0x8b, 0x0c, 0x25], CUR, None);
+const COMPARE_SLOT: Line = Field("cmp rax, fs:[TOP_SLOT]", &[0x64, 0x48, 0x3b, 0x04, 0x25], TOP_SLOT, None);
+const STORE_SLOT: Line = Field("mov fs:[TOP_SLOT], rax", &[0x64, 0x48, 0x89, 0x04, 0x25], TOP_SLOT, None);
+const COMPARE_END: Line = Field("cmp rcx, fs:[END]", &[0x64, 0x48, 0x3b, 0x0c, 0x25], END, None);
+const COMPARE_HIGH: Line = Field("cmp edx, fs:[HIGH]", &[0x64, 0x3b, 0x14, 0x25], HIGH, None);
+const ADVANCE: Line = Field("add qword ptr fs:[CUR], 8", &[0x64, 0x48, 0x83, 0x04, 0x25], CUR, Some(8));
+const RDTSC: Line = Code("rdtsc", &[0x0f, 0x31]);
+const WHOLE_TSC: Line =
+    Code("rdtsc; shl rdx, 32; or rax, rdx", &[0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0]);
+const TIME: Line = Code("mov [rcx], eax", &[0x89, 0x01]);
+const ENTRY_WORD: Line = Word("mov dword ptr [rcx+4], WORD", &[0xc7, 0x41, 4], 0);
+const EXIT_WORD: Line = Word("mov dword ptr [rcx+4], WORD", &[0xc7, 0x41, 4], 1);
+const DROP_ADDRESS: Line = Code("lea rsp, [rsp+8]", &[0x48, 0x8d, 0x64, 0x24, 8]);
+const TAKE_SLOT: Line = Code("lea rsp, [rsp-8]", &[0x48, 0x8d, 0x64, 0x24, 0xf8]);
+const PUSH_ENTRY: [Line; 4] = [
+    Code("mov [rcx], rax", &[0x48, 0x89, 0x01]),
+    STORE_SLOT,
+    Code("mov rax, [rsp+24]", &[0x48, 0x8b, 0x44, 0x24, 24]),
+    Code("mov [rcx+8], rax", &[0x48, 0x89, 0x41, 8]),
+];
+const PUT_BACK: Line = Code("mov [rsp+24], rax", &[0x48, 0x89, 0x44, 0x24, 24]);
+const RET: Line = Code("ret", &[0xc3]);
+const CALL_ORIGINAL: Line = Original("call", 0xe8);
+const JUMP_ORIGINAL: Line = Original("jmp", 0xe9);
+const PUSHED: Line = Field("add qword ptr fs:[TOP], 16", &[0x64, 0x48, 0x83, 0x04, 0x25], TOP, Some(16));
+const POPPED: Line = Field("sub qword ptr fs:[TOP], 16", &[0x64, 0x48, 0x83, 0x2c, 0x25], TOP, Some(16));
+const PUSHED_TIMED: Line = Field("add qword ptr fs:[TOP], 32", &[0x64, 0x48, 0x83, 0x04, 0x25], TOP, Some(32));
+const POPPED_TIMED: Line = Field("sub qword ptr fs:[TOP], 32", &[0x64, 0x48, 0x83, 0x2c, 0x25], TOP, Some(32));
+
+/// A slow call of a record and what follows it: again, or on without it.
+const fn slow_record(call: Label, slow: Slow, again: Label, on: Label) -> [Line; 4] {
+    [At(call), Call(slow), Jump("jnc", JAE, again), Jump("jmp", JMP, on)]
+}
+
+/// What a variant consists of, in order. Slow parts of the entry lie before it, those of the exit behind, so that all jumps are short.
+fn lines(variant: Variant) -> Vec<Line> {
+    let mut lines = vec![];
+    let timed = variant == Variant::Timed;
+    let shadow = variant != Variant::Entry;
+    let clock = matches!(variant, Variant::Paired | Variant::Entry);
+    if timed {
+        let number = Number("mov edx, NUMBER", &[0xba]);
+        lines.extend([At(CallEnter), number, Call(Slow::EnterTimed), Jump("jnc", JAE, Done)]);
+    } else if shadow {
+        lines.extend([At(CallEnter), Call(Slow::Enter), Jump("jnc", JAE, Record)]);
+    }
+    if shadow {
+        lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
+    }
+    if clock {
+        lines.extend(slow_record(CallHigh, Slow::High, Record, Done));
+    }
+    if !timed {
+        lines.extend(slow_record(CallChunk, Slow::Chunk, Record, Done));
+    }
+    lines.extend([At(Entry), SAVE]);
+    if shadow {
+        lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
+        lines.extend(PUSH_ENTRY);
+        if timed {
+            lines.push(Number("mov qword ptr [rcx+24], NUMBER", &[0x48, 0xc7, 0x41, 24]));
+            lines.extend([WHOLE_TSC, Code("mov [rcx+16], rax", &[0x48, 0x89, 0x41, 16]), PUSHED_TIMED]);
+        } else {
+            lines.push(PUSHED);
+        }
+    }
+    if !timed {
+        record(&mut lines, clock, [Record, Commit], [CallHigh, CallChunk], ENTRY_WORD);
+    }
+    lines.extend([At(Done), RESTORE]);
+    if !shadow {
+        lines.push(JUMP_ORIGINAL);
+        return lines;
+    }
+    lines.extend([DROP_ADDRESS, CALL_ORIGINAL, At(Returns), TAKE_SLOT, SAVE, At(Exit), LOAD_SLOT, LOAD_TOP]);
+    if timed {
+        lines.extend([Code("cmp [rcx-32], rax", &[0x48, 0x39, 0x41, 0xe0]), Jump("jne", JNE, CallExit), WHOLE_TSC]);
+        lines.extend([Code("sub rax, [rcx-16]", &[0x48, 0x2b, 0x41, 0xf0]), Minimum, Jump("jae", JAE, CallLate)]);
+        lines.extend([At(Pop), LOAD_TOP, Code("mov rax, [rcx-24]", &[0x48, 0x8b, 0x41, 0xe8]), PUT_BACK, At(Restored)]);
+        lines.extend([Code("mov rax, [rcx-64]", &[0x48, 0x8b, 0x41, 0xc0]), STORE_SLOT, POPPED_TIMED]);
+    } else {
+        lines.extend([Code("cmp [rcx-16], rax", &[0x48, 0x39, 0x41, 0xf0]), Jump("jne", JNE, CallExit)]);
+        lines.extend([Code("mov rax, [rcx-8]", &[0x48, 0x8b, 0x41, 0xf8]), PUT_BACK, At(Restored)]);
+        lines.extend([Code("mov rax, [rcx-32]", &[0x48, 0x8b, 0x41, 0xe0]), STORE_SLOT, POPPED]);
+        record(&mut lines, clock, [Left, LeftCommit], [CallHighLeft, CallChunkLeft], EXIT_WORD);
+    }
+    lines.extend([At(End), RESTORE, RET, At(CallExit)]);
+    lines.extend([Call(if timed { Slow::ExitTimed } else { Slow::Exit }), Jump("jmp", JMP, Exit)]);
+    if timed {
+        lines.extend([At(CallLate), Call(Slow::Late), Jump("jmp", JMP, Pop)]);
+    } else {
+        lines.extend(slow_record(CallChunkLeft, Slow::Chunk, Left, End));
+    }
+    if clock {
+        lines.extend(slow_record(CallHighLeft, Slow::High, Left, End));
+    }
+    lines
+}
+
+/// A record: its beginning and the instruction that makes it count, its slow calls, its word.
+fn record(lines: &mut Vec<Line>, clock: bool, [start, commit]: [Label; 2], [high, chunk]: [Label; 2], word: Line) {
+    lines.push(At(start));
+    if clock {
+        lines.push(RDTSC);
+    }
+    lines.push(LOAD_CUR);
+    if clock {
+        lines.extend([COMPARE_HIGH, Jump("jne", JNE, high)]);
+    }
+    lines.extend([COMPARE_END, Jump("jae", JAE, chunk)]);
+    if clock {
+        lines.push(TIME);
+    }
+    lines.extend([word, At(commit), ADVANCE]);
+}
+
+/// What is filled in for each stub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fix {
+    /// The record's word: number << 1, plus this.
+    Word(u32),
+    /// The function's number.
+    Number,
+    /// Distance to the function's beginning.
+    Original,
+    /// Distance to an offset of the pointers.
+    Pointer(u32),
+}
+
+/// A template for one variant and one place of the thread's data.
+#[derive(Debug)]
+pub struct Template {
+    bytes: Vec<u8>,
+    fixes: Vec<(u32, Fix)>,
+    layout: &'static Layout,
+}
+
+impl Template {
+    /// The template. `tls`: offset of the thread's data from its `fs` base.
+    pub fn new(variant: Variant, tls: i32) -> Template {
+        let lines = lines(variant);
+        let layout = stub::layout(variant);
+        let (labels, _) = places(&lines);
+        let mut bytes = Vec::with_capacity(layout.size as usize);
+        let mut fixes = vec![];
+        let hole = |bytes: &mut Vec<u8>, fixes: &mut Vec<_>, fix| {
+            fixes.push((bytes.len() as u32, fix));
+            bytes.extend([0; 4]);
+        };
+        bytes.resize(padding(&lines), 0xcc);
+        for line in &lines {
+            match *line {
+                At(_) => {}
+                Code(_, code) => bytes.extend(code),
+                Field(_, code, field, immediate) => {
+                    bytes.extend(code);
+                    bytes.extend((tls.wrapping_add(field)).to_le_bytes());
+                    bytes.extend(immediate);
+                }
+                Jump(_, opcode, to) => {
+                    let next = bytes.len() as i64 + 2;
+                    let to = labels.iter().find(|(l, _)| *l == to).map_or(next, |(_, at)| *at as i64);
+                    bytes.extend([opcode, (to - next) as i8 as u8]);
+                }
+                Call(slow) => {
+                    bytes.extend([0xff, 0x15]);
+                    hole(&mut bytes, &mut fixes, Fix::Pointer(slow as u32 * 8));
+                }
+                Word(_, code, exit) => {
+                    bytes.extend(code);
+                    hole(&mut bytes, &mut fixes, Fix::Word(exit));
+                }
+                Number(_, code) => {
+                    bytes.extend(code);
+                    hole(&mut bytes, &mut fixes, Fix::Number);
+                }
+                Original(_, opcode) => {
+                    bytes.push(opcode);
+                    hole(&mut bytes, &mut fixes, Fix::Original);
+                }
+                Minimum => {
+                    bytes.extend([0x48, 0x3b, 0x05]);
+                    hole(&mut bytes, &mut fixes, Fix::Pointer(MINIMUM as u32));
+                }
+            }
+        }
+        bytes.resize(bytes.len().next_multiple_of(16), 0xcc);
+        Template { bytes, fixes, layout }
+    }
+
+    /// Bytes of a stub: a multiple of 16.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Where its parts are.
+    pub fn layout(&self) -> &'static Layout {
+        self.layout
+    }
+
+    /// Writes a stub, which will lie at `at`, for a function with this number and this beginning; the pointers will be at `pointers`.
+    /// All three lie within 2 GiB of each other.
+    pub fn write(&self, out: &mut [u8], at: u64, number: u32, original: u64, pointers: u64) {
+        out.copy_from_slice(&self.bytes);
+        for (offset, fix) in &self.fixes {
+            let next = at.wrapping_add(u64::from(*offset) + 4);
+            let value = match fix {
+                Fix::Word(exit) => number << 1 | exit,
+                Fix::Number => number,
+                Fix::Original => original.wrapping_sub(next) as u32,
+                Fix::Pointer(offset) => pointers.wrapping_add(u64::from(*offset)).wrapping_sub(next) as u32,
+            };
+            out[*offset as usize..][..4].copy_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
+/// How long a line is.
+fn length(line: &Line) -> usize {
+    match line {
+        At(_) => 0,
+        Code(_, code) => code.len(),
+        Field(_, code, _, immediate) => code.len() + 4 + usize::from(immediate.is_some()),
+        Jump(..) => 2,
+        Call(_) => 6,
+        Word(_, code, _) | Number(_, code) => code.len() + 4,
+        Original(..) => 5,
+        Minimum => 7,
+    }
+}
+
+/// Bytes before the first line, so that the entry is at a multiple of 16.
+fn padding(lines: &[Line]) -> usize {
+    let before: usize = lines.iter().take_while(|l| !matches!(l, At(Entry))).map(length).sum();
+    before.next_multiple_of(16) - before
+}
+
+/// Offsets of the labels, and the end.
+fn places(lines: &[Line]) -> (Vec<(Label, usize)>, usize) {
+    let mut at = padding(lines);
+    let mut labels = vec![];
+    for line in lines {
+        if let At(label) = line {
+            labels.push((*label, at));
+        }
+        at += length(line);
+    }
+    (labels, at)
+}
+
+#[cfg(test)]
+mod tests;

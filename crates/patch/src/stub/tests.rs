@@ -1,0 +1,201 @@
+//! Templates: their bytes are what an assembler makes of their text, and `abi::stub` has the offsets of their parts.
+
+use super::*;
+use abi::stub::{Again, Frame};
+use std::fmt::Write;
+use std::fs;
+use std::process::Command;
+use testkit::{Scratch, has, skip};
+
+const VARIANTS: [Variant; 4] = [Variant::Paired, Variant::NoTime, Variant::Timed, Variant::Entry];
+
+fn at(lines: &[Line], label: Label) -> Option<u32> {
+    places(lines).0.iter().find(|(l, _)| *l == label).map(|(_, at)| *at as u32)
+}
+
+/// The part from one label to before another, and the slow calls of it.
+fn part(lines: &[Line], from: Label, to: Label, calls: &[Label]) -> Vec<Again> {
+    let (Some(start), Some(end)) = (at(lines, from), at(lines, to)) else { return vec![] };
+    let mut parts = vec![Again { start, end, at: start }];
+    for call in calls {
+        let Some(call) = at(lines, *call) else { continue };
+        // Of the call's lines those up to the call itself: behind it, the slow code has been.
+        let mut end = call;
+        let (mut place, mut seen) = (padding(lines) as u32, false);
+        for line in lines {
+            seen |= place >= call && !matches!(line, At(_));
+            if seen && end == call && matches!(line, Call(_)) {
+                end = place + 1;
+            }
+            place += length(line) as u32;
+        }
+        parts.push(Again { start: call, end, at: start });
+    }
+    parts
+}
+
+fn parts(lines: &[Line], variant: Variant) -> Vec<Again> {
+    let mut parts = if variant == Variant::Timed {
+        [
+            part(lines, Push, Done, &[CallEnter]),
+            part(lines, Exit, Pop, &[CallExit, CallLate]),
+            part(lines, Pop, End, &[]),
+        ]
+        .concat()
+    } else {
+        [
+            part(lines, Push, Record, &[CallEnter]),
+            part(lines, Record, Commit, &[CallHigh, CallChunk]),
+            part(lines, Exit, Left, &[CallExit]),
+            part(lines, Left, LeftCommit, &[CallHighLeft, CallChunkLeft]),
+        ]
+        .concat()
+    };
+    parts.sort_by_key(|a| a.start);
+    parts
+}
+
+/// Follows rsp through the lines.
+fn frames(lines: &[Line]) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = vec![];
+    let (mut cfa, mut shadow) = (32, false);
+    let mut place = padding(lines) as u32;
+    let mut note = |from, cfa, shadow| {
+        frames.retain(|f| f.from != from);
+        if frames.last().is_none_or(|f| (f.cfa, f.shadow) != (cfa, shadow)) {
+            frames.push(Frame { from, cfa, shadow });
+        }
+    };
+    note(0, cfa, shadow);
+    for line in lines {
+        match line {
+            At(CallHigh | CallChunk | CallChunkLeft | CallHighLeft) => (cfa, shadow) = (32, false),
+            At(CallExit | CallLate) => (cfa, shadow) = (32, true),
+            At(Entry) => (cfa, shadow) = (8, false),
+            At(Returns) => (cfa, shadow) = (0, true),
+            At(Restored) => shadow = false,
+            _ => {}
+        }
+        note(place, cfa, shadow);
+        match line {
+            Code(text, code) if text.starts_with("push") => code.iter().for_each(|_| {
+                (place, cfa) = (place + 1, cfa + 8);
+                note(place, cfa, shadow);
+            }),
+            Code(text, code) if text.starts_with("pop") => code.iter().for_each(|_| {
+                (place, cfa) = (place + 1, cfa - 8);
+                note(place, cfa, shadow);
+            }),
+            Code("lea rsp, [rsp+8]", code) => (place, cfa) = (place + code.len() as u32, cfa - 8),
+            Code("lea rsp, [rsp-8]", code) => (place, cfa) = (place + code.len() as u32, cfa + 8),
+            other => place += length(other) as u32,
+        }
+    }
+    frames
+}
+
+/// The layout as it is written in `abi::stub`.
+fn text(variant: Variant) -> String {
+    let lines = lines(variant);
+    let mut out = String::new();
+    let size = places(&lines).1.next_multiple_of(16);
+    let returns = at(&lines, Returns).unwrap_or(0);
+    let _ = writeln!(out, "size: {size}, entry: {}, returns: {returns}", at(&lines, Entry).unwrap());
+    let _ = write!(out, "again: &[");
+    for a in parts(&lines, variant) {
+        let _ = write!(out, "again({}, {}, {}), ", a.start, a.end, a.at);
+    }
+    let _ = write!(out, "],\ncommit: &[");
+    let advance = length(&ADVANCE) as u32;
+    for commit in [Commit, LeftCommit].iter().filter_map(|l| at(&lines, *l)) {
+        let _ = write!(out, "({commit}, {}), ", commit + advance);
+    }
+    let _ = write!(out, "],\nframes: &[");
+    for f in frames(&lines) {
+        let _ = write!(out, "frame({}, {}, {}), ", f.from, f.cfa, f.shadow);
+    }
+    out + "]"
+}
+
+fn text_of_abi(layout: &Layout) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "size: {}, entry: {}, returns: {}", layout.size, layout.entry, layout.returns);
+    let _ = write!(out, "again: &[");
+    for a in layout.again {
+        let _ = write!(out, "again({}, {}, {}), ", a.start, a.end, a.at);
+    }
+    let _ = write!(out, "],\ncommit: &[");
+    for (commit, next) in layout.commit {
+        let _ = write!(out, "({commit}, {next}), ");
+    }
+    let _ = write!(out, "],\nframes: &[");
+    for f in layout.frames {
+        let _ = write!(out, "frame({}, {}, {}), ", f.from, f.cfa, f.shadow);
+    }
+    out + "]"
+}
+
+#[test]
+fn abi_has_the_layout_of_each_variant() {
+    let (made, there): (Vec<_>, Vec<_>) = VARIANTS
+        .iter()
+        .map(|v| (format!("{v:?} {}", text(*v)), format!("{v:?} {}", text_of_abi(stub::layout(*v)))))
+        .unzip();
+    let made = made.join("\n");
+    assert_eq!(made, there.join("\n"), "abi::stub should have:\n{made}");
+    for variant in VARIANTS {
+        assert_eq!(Template::new(variant, -0x1000).size(), stub::layout(variant).size as usize);
+    }
+}
+
+/// The listing as text for an assembler: the thread's data is at fs:-0x1000, the number 0x1234567, the beginning at `original`.
+fn listing(variant: Variant) -> String {
+    let lines = lines(variant);
+    let mut out = String::from(".intel_syntax noprefix\n.set THREAD, -0x1000\n");
+    for (name, field) in [("TOP", TOP), ("TOP_SLOT", TOP_SLOT), ("CUR", CUR), ("END", END), ("HIGH", HIGH)] {
+        let _ = writeln!(out, ".set {name}, THREAD + {field}");
+    }
+    let _ = writeln!(out, ".fill {}, 1, 0xcc", padding(&lines));
+    for line in &lines {
+        let _ = match line {
+            At(label) => writeln!(out, "{label:?}:"),
+            Code(text, _) | Field(text, ..) => writeln!(out, "{text}"),
+            Jump(text, _, to) => writeln!(out, "{text} {to:?}"),
+            Call(slow) => writeln!(out, "call [rip + pointers + {}]", *slow as u32 * 8),
+            Word(text, _, exit) => writeln!(out, "{}", text.replace("WORD", &(0x0246_8ace | exit).to_string())),
+            Number(text, _) => writeln!(out, "{}", text.replace("NUMBER", "0x1234567")),
+            // The assembler makes short jumps where it can.
+            Original(text, _) => writeln!(out, "{{disp32}} {text} original"),
+            Minimum => writeln!(out, "cmp rax, [rip + pointers + {MINIMUM}]"),
+        };
+    }
+    let _ = writeln!(out, ".p2align 4, 0xcc\npointers: .fill {POINTERS}\noriginal:");
+    out
+}
+
+#[test]
+fn an_assembler_makes_the_same_bytes() {
+    if !has("as") || !has("objcopy") {
+        skip("package:binutils", "no assembler");
+        return;
+    }
+    let scratch = Scratch::new("stubs");
+    for variant in VARIANTS {
+        let [source, object, binary] = ["s.s", "s.o", "s.bin"].map(|n| scratch.join(n));
+        fs::write(&source, listing(variant)).unwrap();
+        assert!(
+            Command::new("as").arg("-o").args([&object, &source]).status().unwrap().success(),
+            "{}",
+            listing(variant)
+        );
+        let copied = Command::new("objcopy").args(["-O", "binary", "-j", ".text"]).args([&object, &binary]).status();
+        assert!(copied.unwrap().success());
+        let assembled = fs::read(&binary).unwrap();
+        let template = Template::new(variant, -0x1000);
+        let mut made = vec![0; template.size()];
+        let at = 0x7fff_0000_0000;
+        let pointers = at + made.len() as u64;
+        template.write(&mut made, at, 0x0123_4567, pointers + POINTERS as u64, pointers);
+        assert_eq!(made, assembled[..made.len()], "{variant:?}");
+    }
+}
