@@ -52,6 +52,7 @@
 
 pub mod build_id;
 pub mod code;
+pub mod code_tables;
 pub mod debug_link;
 pub mod demangle;
 pub mod dwarf;
