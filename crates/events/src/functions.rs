@@ -12,12 +12,15 @@
 //! half before it is the upper half of the counter from there on. `process:function` events ([`crate::generated::P_FUNCTION`])
 //! say which function has a number.
 
-use crate::StreamId;
 use crate::dynamic::{self, Field};
 use crate::encode::{self, Fixed};
+use crate::generated::P_FUNCTION;
 use crate::layout::Layout;
+use crate::names::FunctionName;
 use crate::schema::Schema;
 use crate::types::{Fmt, Int, StrKind, Type};
+use crate::{Event, StreamId};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Bytes of a record.
@@ -141,6 +144,103 @@ pub fn kind(schema: &Schema) -> Option<Kind> {
     }
 }
 
+/// Translates the time stamp counter into the monotonic clock, by two moments on both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    from: Moment,
+    /// ns per tick, with 32 binary places.
+    slope: u64,
+}
+
+impl Clock {
+    /// The clock through two moments. Where they are one, a tick is a nanosecond.
+    pub fn between(from: Moment, to: Moment) -> Clock {
+        let (ticks, ns) = (to.tsc.saturating_sub(from.tsc), to.monotonic.saturating_sub(from.monotonic));
+        let slope = (u128::from(ns) << 32).checked_div(ticks.into()).unwrap_or(1 << 32);
+        Clock { from, slope: slope.try_into().unwrap_or(u64::MAX) }
+    }
+
+    /// The monotonic time of a value of the counter.
+    #[inline]
+    pub fn ns(&self, tsc: u64) -> u64 {
+        let scaled = |ticks: u64| ((u128::from(ticks) * u128::from(self.slope)) >> 32) as u64;
+        match tsc.checked_sub(self.from.tsc) {
+            Some(ticks) => self.from.monotonic.saturating_add(scaled(ticks)),
+            None => self.from.monotonic.saturating_sub(scaled(self.from.tsc - tsc)),
+        }
+    }
+}
+
+/// The functions of a session or a trace, by number, as `process:function` events have reported them.
+#[derive(Debug, Default)]
+pub struct Table {
+    all: Vec<Option<Box<Known>>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Known {
+    name: String,
+    symbol: String,
+    module: String,
+    build_id: Vec<u8>,
+    address: u64,
+}
+
+impl Known {
+    fn bytes(&self) -> usize {
+        self.name.len() + self.symbol.len() + self.module.len() + self.build_id.len()
+    }
+}
+
+/// Numbers from this one on have no name.
+const MOST: u32 = 1 << 22;
+/// The most bytes of names that are kept. Functions that come later have none.
+const MOST_BYTES: usize = 1 << 30;
+
+impl Table {
+    /// Learns a function, where `ev` reports one. `demangle` makes of a linker's name the one that is shown; none where that is the same.
+    pub fn note(&mut self, ev: &Event<'_>, demangle: impl FnOnce(&str) -> Option<String>) {
+        if ev.schema.id != P_FUNCTION.id {
+            return;
+        }
+        let text = |field| String::from_utf8_lossy(ev.bytes_of(field)).into_owned();
+        let (number, symbol, module) = (ev.value_of("number") as u32, text("name"), text("path"));
+        let name = demangle(&symbol).unwrap_or_else(|| symbol.clone());
+        let known =
+            Known { name, symbol, module, build_id: ev.bytes_of("build_id").to_vec(), address: ev.value_of("addr") };
+        let (at, bytes) = (number as usize, known.bytes());
+        if number >= MOST || self.bytes + bytes > MOST_BYTES {
+            return;
+        }
+        self.bytes += bytes;
+        self.bytes -= self.all.get(at).and_then(Option::as_ref).map_or(0, |old| old.bytes());
+        if at >= self.all.len() {
+            self.all.resize_with(at + 1, || None);
+        }
+        self.all[at] = Some(Box::new(known));
+    }
+
+    /// The function with this number.
+    pub fn get(&self, number: u32) -> Option<FunctionName<'_>> {
+        let Known { name, symbol, module, build_id, address } = self.all.get(number as usize)?.as_deref()?;
+        Some(FunctionName { name, symbol, module, build_id, address: *address })
+    }
+
+    /// Its name, or its number where it has none.
+    pub fn name(&self, number: u32) -> Cow<'_, str> {
+        match self.get(number) {
+            Some(f) => f.name.into(),
+            None => format!("#{number}").into(),
+        }
+    }
+
+    /// The highest number that has a name; 0: none has.
+    pub fn last(&self) -> u32 {
+        self.all.len().saturating_sub(1) as u32
+    }
+}
+
 /// Makes the events of records.
 #[derive(Debug)]
 pub struct Encoder {
@@ -177,7 +277,6 @@ impl Encoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Event;
     use crate::stream::Scope;
 
     fn run(records: &[u8]) -> Run<'_> {
@@ -211,5 +310,47 @@ mod tests {
         encoder.lost(&mut out, 5, (3, 4), 12);
         let ev = Event::parse(&out).unwrap();
         assert_eq!((kind(ev.schema), ev.value_of("records")), (Some(Kind::Lost), 12));
+    }
+
+    #[test]
+    fn a_clock_goes_through_its_moments_and_takes_any_number() {
+        let at = |tsc, monotonic| Moment { tsc, monotonic };
+        let clock = Clock::between(at(1_000_000, 500), at(26_000_000_000 + 1_000_000, 10_000_000_500));
+        for (tsc, ns) in
+            [(1_000_000, 500), (2_600_000 + 1_000_000, 1_000_499), (26_000_000_000 + 1_000_000, 10_000_000_499)]
+        {
+            assert!(clock.ns(tsc).abs_diff(ns) <= 2, "{} {ns}", clock.ns(tsc));
+        }
+        assert_eq!((clock.ns(0), clock.ns(u64::MAX) > 1 << 62), (0, true));
+        for (from, to) in
+            [(at(5, 5), at(5, 9)), (at(9, 9), at(5, 5)), (at(0, 0), at(1, u64::MAX)), (at(0, 0), at(u64::MAX, 1))]
+        {
+            let clock = Clock::between(from, to);
+            let _ = [0, 5, u64::MAX].map(|t| clock.ns(t));
+        }
+    }
+
+    #[test]
+    fn a_function_is_known_by_its_number() {
+        let layout = Layout::of(&P_FUNCTION);
+        let mut table = Table::default();
+        for number in [3, u64::from(u32::MAX)] {
+            let mut bytes = Vec::new();
+            encode::fixed(
+                &mut bytes,
+                &P_FUNCTION,
+                &layout,
+                &Fixed { cap: 0x15, ..Fixed::default() },
+                &[1, 1, 1, number, 77],
+            );
+            encode::str_tail(&mut bytes, b"_ZN1a1bEv");
+            encode::str_tail(&mut bytes, b"/bin/x");
+            encode::bytes_tail(&mut bytes, &[1, 2]);
+            table.note(&Event::parse(&bytes).unwrap(), |_| Some("a::b".into()));
+        }
+        let known =
+            FunctionName { name: "a::b", symbol: "_ZN1a1bEv", module: "/bin/x", build_id: &[1, 2], address: 77 };
+        assert_eq!((table.get(3), table.get(0), table.get(u32::MAX), table.last()), (Some(known), None, None, 3));
+        assert_eq!((table.name(3), table.name(4)), ("a::b".into(), "#4".into()));
     }
 }

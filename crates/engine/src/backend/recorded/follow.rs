@@ -4,7 +4,7 @@
 
 use super::Progress;
 use crate::backend::stats::Report;
-use crate::backend::{Backend, Polled};
+use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State};
 use crate::error::{Error, Result};
 use ctf::trace::{Found, Trace};
@@ -59,7 +59,7 @@ impl Backend for Following {
         "recorded"
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
         let now = time::monotonic();
         if self.stopped {
             return Polled { events: 0, ended: true };
@@ -81,7 +81,7 @@ impl Backend for Following {
         if to >= self.from {
             let mut events = trace.data.events(&trace.known, self.from, to);
             while let Some((event, stream)) = events.next() {
-                each(stream, event);
+                each.event(stream, event);
                 n += 1;
             }
             self.progress.add(events.bytes_read(), events.events_read());

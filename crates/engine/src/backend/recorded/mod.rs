@@ -3,7 +3,7 @@
 mod follow;
 
 use super::stats::Report;
-use super::{Backend, Polled};
+use super::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State};
 use crate::error::Result;
 use ctf::native::Merged;
@@ -67,14 +67,14 @@ impl Backend for Recorded<'_> {
         "recorded"
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
         let mut n = 0;
         let ended = loop {
             if self.stopped || n == ROUND {
                 break self.stopped;
             }
             let Some((event, stream)) = self.events.next() else { break true };
-            each(stream, event);
+            each.event(stream, event);
             n += 1;
         };
         self.progress.bytes.store(self.events.bytes_read(), Ordering::Relaxed);

