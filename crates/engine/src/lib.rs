@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod enabling;
 pub mod error;
 mod explain;
+pub mod functions;
 pub mod modules;
 pub mod near;
 pub mod output_readers;

@@ -25,6 +25,8 @@ const MAX_CODE: u64 = 1 << 30;
 pub struct Code {
     /// Its address in the file's own address space.
     pub address: u64,
+    /// Its offset in the file.
+    pub offset: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
@@ -81,7 +83,7 @@ impl CodeTables {
             left = left.checked_sub(len).ok_or_else(|| ElfError::Damaged("its code is too large".into()))?;
             let mut bytes = vec![0; len as usize];
             file.read_at(offset, &mut bytes).map_err(|e| ElfError::Damaged(e.to_string()))?;
-            tables.code.push(Code { address, bytes });
+            tables.code.push(Code { address, offset, bytes });
         }
         Ok(tables)
     }

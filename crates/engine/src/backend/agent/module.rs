@@ -1,0 +1,190 @@
+//! Modules: what their files say, and the plan of their patches. Made once for each file of a session.
+
+use crate::functions::Functions;
+use abi::message::Hook;
+use patch::{Frame, Function, Module, Plan, Refusal, Segment};
+use std::fs::File;
+use symbols::code_tables::CodeTables;
+use symbols::{ElfError, demangle};
+
+/// Hooks in libc and in the loader, by the names of their functions.
+const IN_LIBC: [(&str, Hook); 8] = [
+    ("sigaction", Hook::Sigaction),
+    ("execve", Hook::Execve),
+    ("execveat", Hook::Execveat),
+    ("fork", Hook::Fork),
+    ("_Fork", Hook::ForkAsyncSafe),
+    ("clone", Hook::Clone),
+    ("syscall", Hook::Syscall),
+    ("vfork", Hook::Vfork),
+];
+/// The hook of unwinders, wherever libgcc was linked to.
+const FIND_FDE: &str = "_Unwind_Find_FDE";
+/// The hook of the loader.
+const DEBUG_STATE: &str = "_dl_debug_state";
+
+/// Which part of a process a module is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The program itself.
+    Program,
+    /// libc: hooks only, unless libraries are wanted.
+    Libc,
+    /// The loader, and libgcc with the unwinder: hooks only.
+    Support,
+    /// Another library.
+    Library,
+}
+
+impl Role {
+    /// That of a file by its name.
+    pub fn of(path: &str, is_program: bool) -> Role {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match name {
+            _ if is_program => Role::Program,
+            _ if name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("ld-musl") => Role::Libc,
+            _ if name.starts_with("ld-linux") || name.starts_with("ld-2") || name.starts_with("libgcc_s") => Role::Support,
+            _ => Role::Library,
+        }
+    }
+
+    /// Whether its functions are traced.
+    pub fn is_traced(self, functions: &Functions) -> bool {
+        match self {
+            Role::Program => true,
+            Role::Libc | Role::Library => functions.libraries,
+            Role::Support => false,
+        }
+    }
+}
+
+/// A file that was read.
+pub struct Known {
+    /// Its path in the process that had it first.
+    pub path: String,
+    /// Its build id; empty without one.
+    pub build_id: Vec<u8>,
+    /// The plan; its functions have the numbers of `names`.
+    pub plan: Plan,
+    /// The linker's names of functions.
+    pub names: Vec<String>,
+    /// Where they begin in the file's address space.
+    pub addresses: Vec<u64>,
+    /// Address and offset of each executable segment.
+    pub segments: Vec<(u64, u64)>,
+}
+
+impl Known {
+    /// Reads a file, with the functions that are wanted.
+    ///
+    /// # Errors
+    /// It is no ELF file for x86-64, or a damaged one.
+    pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
+        let mut tables = CodeTables::read(file)?;
+        let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let traced = role.is_traced(functions);
+        for f in std::mem::take(&mut tables.functions) {
+            if let Some(hook) = hook(&f.name, role)
+                && !hooks.iter().any(|(h, _)| *h == hook)
+            {
+                hooks.push((hook, f.address));
+            }
+            let demangled = || demangle::of(&f.name).map_or_else(|| f.name.clone(), |d| d.plain);
+            if !traced || !functions.wants(&f.name, &demangled()) {
+                continue;
+            }
+            let refusal = f.indirect.then_some(Refusal::Resolver).or_else(|| Refusal::of_name(&f.name));
+            wanted.push(Function { address: f.address, size: f.size, number: names.len() as u32, refusal });
+            addresses.push(f.address);
+            names.push(f.name);
+        }
+        let frame = |(f, is_as_called): &(symbols::frames::Frame, bool)| Frame {
+            start: f.start,
+            len: f.end.saturating_sub(f.start),
+            is_as_called: *is_as_called,
+        };
+        let frames: Vec<Frame> = tables.frames.iter().map(frame).collect();
+        let segments: Vec<Segment<'_>> =
+            tables.code.iter().map(|c| Segment { address: c.address, bytes: &c.bytes }).collect();
+        let plan = Plan::new(&Module {
+            segments: &segments,
+            functions: &wanted,
+            frames: &frames,
+            symbols: &tables.labels,
+            profilers: &tables.profilers,
+            hooks: &hooks,
+        });
+        Ok(Known {
+            path: path.into(),
+            build_id: symbols::build_id::of(file).unwrap_or_default(),
+            plan,
+            names,
+            addresses,
+            segments: tables.code.iter().map(|c| (c.address, c.offset)).collect(),
+        })
+    }
+
+    /// Whether there is nothing to patch.
+    pub fn is_empty(&self) -> bool {
+        self.plan.sites.is_empty() && self.plan.hooks.is_empty()
+    }
+
+    /// What is to be added to its addresses where this mapping of it is: first address, and offset in the file.
+    pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
+        let segment = |(_, at): &&(u64, u64)| *at >> 12 << 12 <= offset;
+        let (address, at) = self.segments.iter().filter(segment).max_by_key(|(_, at)| *at)?;
+        Some(start.wrapping_sub(address.wrapping_sub(*at).wrapping_add(offset)))
+    }
+}
+
+fn hook(name: &str, role: Role) -> Option<Hook> {
+    match role {
+        _ if name == FIND_FDE => Some(Hook::FindFde),
+        Role::Libc => IN_LIBC.iter().find(|(n, _)| *n == name).map(|(_, hook)| *hook),
+        Role::Support if name == DEBUG_STATE => Some(Hook::Modules),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &str, role: Role, functions: &Functions) -> Option<Known> {
+        Known::read(&File::open(path).ok()?, path, role, functions).ok()
+    }
+
+    #[test]
+    fn hooks_are_found_in_libc() {
+        let mapped = sys::maps::of(sys::process::own_pid()).unwrap();
+        let path = |start: &str| {
+            let mut paths = mapped.iter().map(|m| String::from_utf8_lossy(&m.path).into_owned());
+            paths.find(|p| p.rsplit('/').next().is_some_and(|n| n.starts_with(start)))
+        };
+        let (Some(libc), Some(ld)) = (path("libc."), path("ld-")) else { return testkit::skip("package", "no glibc") };
+        let none = Functions::default();
+        let libc = read(&libc, Role::of(&libc, false), &none).unwrap();
+        let hooks: Vec<Hook> = libc.plan.hooks.iter().map(|(h, _)| *h).collect();
+        for hook in IN_LIBC.map(|(_, h)| h).into_iter().filter(|h| *h != Hook::Vfork) {
+            assert!(hooks.contains(&hook), "{hook:?}: {:?}", libc.plan.refused_hooks);
+        }
+        assert!(libc.plan.sites.is_empty() && libc.names.is_empty());
+        let ld = read(&ld, Role::of(&ld, false), &none).unwrap();
+        assert_eq!(ld.plan.hooks[0].0, Hook::Modules);
+    }
+
+    #[test]
+    fn a_bias_is_where_the_file_is() {
+        let exe = std::env::current_exe().unwrap();
+        let identity = sys::maps::identity(&std::fs::metadata(&exe).unwrap());
+        let mapped = sys::maps::of(sys::process::own_pid()).unwrap();
+        let code = mapped.iter().find(|m| m.file == identity && m.prot & sys::maps::PROT_EXEC != 0).unwrap();
+        let pattern = "*a_bias_is_where_the_file_is*".to_string();
+        let some = Functions { wanted: vec![pattern], ..Functions::default() };
+        let known = read(exe.to_str().unwrap(), Role::Program, &some).unwrap();
+        let bias = known.bias(code.range.0, code.offset).unwrap();
+        let here = a_bias_is_where_the_file_is as *const () as u64;
+        let there: Vec<u64> = known.addresses.iter().map(|a| a.wrapping_add(bias)).collect();
+        assert!(there.contains(&here), "{here:x} {there:x?} {:?}", known.names);
+    }
+}

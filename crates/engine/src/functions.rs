@@ -1,0 +1,64 @@
+//! Which functions are traced: those of `function:GLOB` and `trapline graph`.
+
+use crate::provider::glob;
+use abi::stub::Variant;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Functions {
+    /// Patterns of names; empty: all functions.
+    pub wanted: Vec<String>,
+    /// Patterns of names that are not wanted, whatever `wanted` says.
+    pub unwanted: Vec<String>,
+    /// Functions of shared libraries too.
+    pub libraries: bool,
+    /// Calls that take less than so many ns are not recorded.
+    pub minimum: Option<u64>,
+    /// Without times.
+    pub no_time: bool,
+    /// Programs whose functions are traced, as patterns of their paths or names; empty: all.
+    pub programs: Vec<String>,
+}
+
+impl Functions {
+    /// Whether the function with these names is wanted: that of the linker, and the demangled one.
+    pub fn wants(&self, linker: &str, demangled: &str) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, linker) || matches(p, demangled));
+        (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
+    }
+
+    /// Whether functions of the program at this path are wanted.
+    pub fn wants_program(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.programs.is_empty() || self.programs.iter().any(|p| matches(p, path) || matches(p, name))
+    }
+
+    /// What their stubs do.
+    pub fn variant(&self) -> Variant {
+        match (self.minimum, self.no_time) {
+            (Some(_), _) => Variant::Timed,
+            (None, true) => Variant::NoTime,
+            (None, false) => Variant::Paired,
+        }
+    }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    glob(pattern.as_bytes(), name.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_chosen_by_both_names() {
+        let list = |v: &[&str]| v.iter().map(|s| s.to_string()).collect();
+        let some = Functions { wanted: list(&["main", "std::*"]), unwanted: list(&["*grow*"]), ..Functions::default() };
+        assert!(some.wants("main", "main") && some.wants("_ZNSt", "std::vec"));
+        assert!(!some.wants("other", "other") && !some.wants("_ZNSt", "std::vec::grow"));
+        assert!(Functions::default().wants("x", "x"));
+        let cc1 = Functions { programs: list(&["cc1*"]), ..Functions::default() };
+        assert!(cc1.wants_program("/usr/lib/gcc/cc1plus") && !cc1.wants_program("/usr/bin/gcc"));
+    }
+}
