@@ -2,3 +2,4 @@
 
 pub mod chunks;
 mod module;
+mod planner;

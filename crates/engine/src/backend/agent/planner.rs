@@ -1,0 +1,269 @@
+//! Answers agents: which patches the process gets. Files are read once per session, functions numbered once.
+
+use super::module::{Known, Role};
+use crate::functions::Functions;
+use crate::own_events;
+use abi::message::Hello;
+use abi::plan::{self, Area, Header};
+use events::generated::P_FUNCTION;
+use patch::hole::{self, Kind, Mapping};
+use patch::link::{self, Linked, Places};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use sys::maps::{self, Map, PROT_EXEC};
+
+/// A file, as it was when it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+    role: u8,
+}
+
+/// A module of a process: where it is, and which file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    start: u64,
+    file: (u32, u32, u64),
+}
+
+/// What a process gets.
+#[derive(Default)]
+pub struct Answer {
+    /// The plan, as `abi::plan` has it; empty if there is nothing to patch.
+    pub plan: Vec<u8>,
+    /// Events that report the functions that have got a number.
+    pub reported: Vec<Vec<u8>>,
+    /// How many functions are patched.
+    pub functions: usize,
+    /// What cannot be patched, or read: a line each.
+    pub problems: Vec<String>,
+    /// The modules that the process has now.
+    pub modules: Vec<Placed>,
+    /// The path of the program.
+    pub program: String,
+}
+
+/// Makes answers.
+pub struct Planner {
+    functions: Functions,
+    /// Ticks of the time stamp counter in a millisecond.
+    ticks_per_ms: u64,
+    known: HashMap<Key, Arc<Known>>,
+    /// The number of the first function of a file; that of its function n is n higher.
+    numbers: HashMap<Key, u32>,
+    next: u32,
+}
+
+impl Planner {
+    /// For the functions that are wanted.
+    pub fn new(functions: Functions, ticks_per_ms: u64) -> Planner {
+        Planner { functions, ticks_per_ms, known: HashMap::new(), numbers: HashMap::new(), next: 1 }
+    }
+
+    /// The patches of a process that says this, and has these mappings. `before`: the modules that are patched already.
+    pub fn answer(&mut self, pid: i32, hello: &Hello, maps: &[Map], before: &[Placed]) -> Answer {
+        let mut answer = Answer::default();
+        let program = std::fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| maps::identity(&m));
+        let is_program = |m: &Map| Some(m.file) == program;
+        if let Some(m) = maps.iter().find(|m| is_program(m)) {
+            answer.program = String::from_utf8_lossy(&m.path).into_owned();
+        }
+        let agent = maps.iter().find(|m| m.range.0 <= hello.slow[0] && hello.slow[0] < m.range.1).map(|m| m.file);
+        let mut taken = mappings(maps, &is_program);
+        let mut linked = Vec::new();
+        let wanted = self.functions.wants_program(&answer.program);
+        for m in maps.iter().filter(|m| m.prot & PROT_EXEC != 0 && m.file.2 != 0 && Some(m.file) != agent) {
+            let placed = Placed { start: m.range.0, file: m.file };
+            answer.modules.push(placed.clone());
+            if before.contains(&placed) {
+                continue;
+            }
+            let path = String::from_utf8_lossy(&m.path).into_owned();
+            let role = Role::of(&path, is_program(m));
+            if role == Role::Program && !wanted {
+                continue;
+            }
+            match self.module(pid, m, &path, role, &mut answer.reported) {
+                Ok((known, first)) => match self.link(hello, m, &known, first, &mut taken) {
+                    Ok(Some(one)) => linked.push(one),
+                    Ok(None) => {}
+                    Err(why) => answer.problems.push(format!("{path}: {why}")),
+                },
+                Err(why) => answer.problems.push(format!("{path}: {why}")),
+            }
+        }
+        answer.functions = linked.iter().map(|l| l.functions.len()).sum();
+        if !linked.is_empty() {
+            answer.plan = bytes(&linked);
+        }
+        answer
+    }
+
+    /// The file of a mapping, and the number of its first function. Reports its functions the first time.
+    fn module(
+        &mut self,
+        pid: i32,
+        m: &Map,
+        path: &str,
+        role: Role,
+        reported: &mut Vec<Vec<u8>>,
+    ) -> Result<(Arc<Known>, u32), String> {
+        let file = maps::open(pid, m.range, &m.path, m.file).map_err(|e| e.to_string())?;
+        let meta = file.metadata().map_err(|e| e.to_string())?;
+        let changed = (meta.mtime(), meta.mtime_nsec());
+        let key = Key { device: meta.dev(), inode: meta.ino(), size: meta.size(), changed, role: role as u8 };
+        let known = match self.known.entry(key) {
+            Entry::Occupied(e) => Arc::clone(e.get()),
+            Entry::Vacant(e) => {
+                let known = Known::read(&file, path, role, &self.functions).map_err(|e| e.to_string())?;
+                Arc::clone(e.insert(Arc::new(known)))
+            }
+        };
+        if let Some(first) = self.numbers.get(&key) {
+            return Ok((known, *first));
+        }
+        let (first, count) = (self.next, known.names.len() as u32);
+        self.next = first.checked_add(count).filter(|n| *n < abi::shared::FUNCTIONS).ok_or("too many functions")?;
+        self.numbers.insert(key, first);
+        let now = sys::time::monotonic();
+        for site in &known.plan.sites {
+            let n = site.number as usize;
+            let (name, address) = (known.names[n].as_bytes(), known.addresses[n]);
+            let numbers = [0, 0, 0, u64::from(first + site.number), address];
+            let tails = [name, known.path.as_bytes(), &known.build_id];
+            reported.push(own_events::process(&P_FUNCTION, now, (pid as u32, pid as u32), &numbers, &tails));
+        }
+        Ok((known, first))
+    }
+
+    fn link(
+        &self,
+        hello: &Hello,
+        m: &Map,
+        known: &Known,
+        first: u32,
+        taken: &mut Vec<Mapping>,
+    ) -> Result<Option<Linked>, String> {
+        if known.is_empty() {
+            return Ok(None);
+        }
+        let bias = known.bias(m.range.0, m.offset).ok_or("no segment of the file is mapped there")?;
+        let variant = self.functions.variant();
+        let len = link::area_len(&known.plan, known.plan.sites.len(), variant);
+        let reach = known.plan.reach.start.wrapping_add(bias)..known.plan.reach.end.wrapping_add(bias);
+        let area = hole::nearest(taken, &reach, len).ok_or("there is no room for stubs near it")?;
+        let at = taken.partition_point(|t| t.range.start < area);
+        taken.insert(at, Mapping { range: area..area + len, kind: Kind::Other });
+        let places = Places {
+            bias,
+            area,
+            tls: i32::try_from(hello.tls).map_err(|_| "its thread-local data is too far away")?,
+            slow: hello.slow,
+            hooks: hello.hooks,
+            variant,
+            minimum: self.functions.minimum.map_or(0, |ns| ns.saturating_mul(self.ticks_per_ms) / 1_000_000),
+        };
+        link::link(&known.plan, &places, |n| Some(first + n)).map(Some).map_err(|e| e.to_string())
+    }
+}
+
+/// The mappings as the search for a hole wants them.
+fn mappings(maps: &[Map], is_program: &impl Fn(&Map) -> bool) -> Vec<Mapping> {
+    let kind = |m: &Map| match &*m.path {
+        b"[heap]" => Kind::Heap,
+        b"[stack]" => Kind::Stack,
+        _ if is_program(m) => Kind::Heap,
+        _ => Kind::Other,
+    };
+    let mut all: Vec<Mapping> =
+        maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
+    all.sort_by_key(|m| m.range.start);
+    all
+}
+
+/// The plan of a process: what was linked for its modules.
+fn bytes(linked: &[Linked]) -> Vec<u8> {
+    let patches: usize = linked.iter().map(|l| l.patches.len()).sum();
+    let originals: usize = linked.iter().map(|l| l.originals.len()).sum();
+    let areas_at = size_of::<Header>();
+    let patches_at = areas_at + linked.len() * size_of::<Area>();
+    let originals_at = patches_at + patches * size_of::<plan::Patch>();
+    let mut content_at = originals_at + originals * size_of::<plan::Original>();
+    let mut out = Vec::new();
+    let words = [plan::MAGIC, abi::VERSION, linked.len() as u32, patches as u32, originals as u32, 0];
+    words.iter().for_each(|w| out.extend(w.to_le_bytes()));
+    [areas_at, patches_at, originals_at].iter().for_each(|at| out.extend((*at as u64).to_le_bytes()));
+    for l in linked {
+        let len = (l.content.len() as u64).next_multiple_of(link::PAGE);
+        for word in [l.address, len, content_at as u64, l.content.len() as u64, l.stubs] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend((l.variant as u32).to_le_bytes());
+        out.extend(0u32.to_le_bytes());
+        content_at += l.content.len();
+    }
+    for (n, l) in linked.iter().enumerate() {
+        for p in &l.patches {
+            out.extend(p.address.to_le_bytes());
+            out.extend((n as u32).to_le_bytes());
+            out.extend([p.len, p.splits.into(), 0, 0]);
+            out.extend(p.old);
+            out.extend(p.new);
+        }
+    }
+    let mut before = 0;
+    for l in linked {
+        for o in &l.originals {
+            out.extend((o.hook as u32).to_le_bytes());
+            out.extend((before + o.patch).to_le_bytes());
+            out.extend(o.address.to_le_bytes());
+        }
+        before += l.patches.len() as u32;
+    }
+    linked.iter().for_each(|l| out.extend(&l.content));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::message::{HOOKS, MAGIC, Reason, SLOWS};
+
+    #[test]
+    fn this_process_can_be_patched() {
+        let maps = sys::maps::of(sys::process::own_pid()).unwrap();
+        let hello = Hello {
+            magic: MAGIC,
+            version: abi::VERSION,
+            reason: Reason::Start as u32,
+            pid: 1,
+            parent: 0,
+            maps_len: 0,
+            tls: -512,
+            slow: [0x10; SLOWS],
+            hooks: [0x20; HOOKS],
+            originals: 0,
+        };
+        let functions = Functions { wanted: vec!["*planner*".into()], ..Functions::default() };
+        let mut planner = Planner::new(functions, 1_000_000);
+        let pid = sys::process::own_pid();
+        let first = planner.answer(pid, &hello, &maps, &[]);
+        assert!(first.functions > 10 && first.reported.len() >= first.functions, "{:?}", first.problems);
+        assert_eq!(first.plan[..4], plan::MAGIC.to_le_bytes());
+        let names: Vec<String> = first
+            .reported
+            .iter()
+            .map(|e| String::from_utf8_lossy(events::Event::parse(e).unwrap().bytes_of("name")).into_owned())
+            .collect();
+        assert!(names.iter().any(|n| n.contains("planner") && n.contains("answer")), "{names:?}");
+        // A second process gets the same numbers, which are not reported again; what is patched is not patched again.
+        let second = planner.answer(pid, &hello, &maps, &[]);
+        assert_eq!((second.plan == first.plan, second.reported.len()), (true, 0));
+        assert!(planner.answer(pid, &hello, &maps, &first.modules).plan.is_empty());
+    }
+}
