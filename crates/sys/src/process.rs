@@ -192,6 +192,17 @@ impl Image {
         Image { path, argv, envp }
     }
 
+    /// The same with these variables, which replace those of the same names.
+    pub fn with(&self, variables: &[(&str, &[u8])]) -> Image {
+        let is = |v: &CString, name: &str| {
+            v.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'='))
+        };
+        let kept = self.envp.iter().filter(|v| !variables.iter().any(|(name, _)| is(v, name))).cloned();
+        let new =
+            variables.iter().filter_map(|(name, value)| CString::new([name.as_bytes(), b"=", value].concat()).ok());
+        Image { path: self.path.clone(), argv: self.argv.clone(), envp: kept.chain(new).collect() }
+    }
+
     /// The value of a variable of its environment.
     pub fn variable(&self, name: &str) -> Option<&[u8]> {
         self.envp.iter().find_map(|v| v.as_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"="))

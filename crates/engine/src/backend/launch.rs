@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::target::Command;
 use std::io;
 use std::os::fd::OwnedFd;
-use sys::process;
+use sys::process::{self, Image};
 use sys::ptrace;
 use sys::signal::{self, Held};
 
@@ -45,12 +45,14 @@ fn cannot(what: &str, e: &io::Error) -> Error {
 }
 
 impl Waiting {
-    pub(super) fn fork(cmd: &Command) -> Result<Waiting> {
+    /// Forks it, with some variables in addition to those of its environment.
+    pub(super) fn fork(cmd: &Command, variables: &[(&str, &[u8])]) -> Result<Waiting> {
+        let image = cmd.image.with(variables);
         let (wait, gate) = process::pipe().map_err(|e| cannot("pipe", &e))?;
         let (report, to_parent) = process::pipe().map_err(|e| cannot("pipe", &e))?;
         let held = signal::hold_counted();
-        let (pid, gate) =
-            process::fork(gate, move || command_main(cmd, &wait, &to_parent, held)).map_err(|e| cannot("fork", &e))?;
+        let (pid, gate) = process::fork(gate, move || command_main(cmd, &image, &wait, &to_parent, held))
+            .map_err(|e| cannot("fork", &e))?;
         Ok(Waiting { pid, gate: Some(gate), report })
     }
 
@@ -82,7 +84,7 @@ impl Drop for Waiting {
 }
 
 /// Becomes the command once it is released; returns the exit code where that fails.
-fn command_main(cmd: &Command, gate: &OwnedFd, report: &OwnedFd, held: Held) -> i32 {
+fn command_main(cmd: &Command, image: &Image, gate: &OwnedFd, report: &OwnedFd, held: Held) -> i32 {
     if !matches!(process::read_byte(gate), Ok(Some(_))) {
         return 125;
     }
@@ -100,7 +102,7 @@ fn command_main(cmd: &Command, gate: &OwnedFd, report: &OwnedFd, held: Held) -> 
         return fail(FAILED_USER, &e, 125);
     }
     held.give_back();
-    let e = cmd.image.exec();
+    let e = image.exec();
     let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
     fail(FAILED_EXEC, &e, code)
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The agent, built with this crate.
-const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
+const AGENT: &[u8] = b"later";
 
 /// Puts the agent's file where it can be loaded, if it is not there yet.
 ///
@@ -29,7 +29,11 @@ pub fn place() -> Result<PathBuf> {
             Err(e) => tried.push(format!("{}: {}", dir.display(), reason(&e))),
         }
     }
-    Err(Error::failed("agent", tried.join("; "), "make one of them a directory of yours, on a file system without noexec"))
+    Err(Error::failed(
+        "agent",
+        tried.join("; "),
+        "make one of them a directory of yours, on a file system without noexec",
+    ))
 }
 
 fn reason(e: &io::Error) -> String {

@@ -43,7 +43,9 @@ impl Role {
         match name {
             _ if is_program => Role::Program,
             _ if name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("ld-musl") => Role::Libc,
-            _ if name.starts_with("ld-linux") || name.starts_with("ld-2") || name.starts_with("libgcc_s") => Role::Support,
+            _ if name.starts_with("ld-linux") || name.starts_with("ld-2") || name.starts_with("libgcc_s") => {
+                Role::Support
+            }
             _ => Role::Library,
         }
     }

@@ -180,8 +180,7 @@ fn mappings(maps: &[Map], is_program: &impl Fn(&Map) -> bool) -> Vec<Mapping> {
         _ if is_program(m) => Kind::Heap,
         _ => Kind::Other,
     };
-    let mut all: Vec<Mapping> =
-        maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
+    let mut all: Vec<Mapping> = maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
     all.sort_by_key(|m| m.range.start);
     all
 }

@@ -68,7 +68,7 @@ impl Kernel {
     pub fn start(plan: &Plan) -> Result<Kernel> {
         // The command waits at its gate meanwhile, and inherits nothing of what is made.
         let waiting = match &plan.target {
-            Target::Command(cmd) => Some(Waiting::fork(cmd)?),
+            Target::Command(cmd) => Some(Waiting::fork(cmd, &[])?),
             _ => None,
         };
         let mut merge = Merge::default();

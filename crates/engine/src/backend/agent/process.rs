@@ -1,0 +1,122 @@
+//! A traced process, as the backend sees it.
+
+use super::chunks::Chunks;
+use super::server::Begun;
+use crate::backend::Deliver;
+use events::StreamId;
+use events::functions::{Moment, Run};
+use events::stream::Scope;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use sys::agent::Held;
+use sys::{proc, process};
+
+/// How often it is looked which threads have ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// It.
+pub struct Process {
+    /// As trapline numbers it.
+    pub pid: i32,
+    own_pid: u32,
+    chunks: Chunks,
+    _held: Held,
+    ended: OwnedFd,
+    /// Another program has taken its place: what is left is read once.
+    replaced: bool,
+    /// Threads that are there: as the process numbers them, and as trapline does.
+    threads: HashMap<u32, u32>,
+    looked: Option<Instant>,
+    /// Threads of which records were delivered.
+    begun: HashSet<u32>,
+    /// Records that were dropped by threads without a chunk, as far as they are told.
+    told: u64,
+}
+
+impl Process {
+    /// One that has begun.
+    pub fn new(begun: Begun) -> Process {
+        Process {
+            pid: begun.pid,
+            own_pid: begun.own_pid,
+            chunks: Chunks::new(begun.shared),
+            _held: begun.held,
+            ended: begun.ended,
+            replaced: false,
+            threads: HashMap::new(),
+            looked: None,
+            begun: HashSet::new(),
+            told: 0,
+        }
+    }
+
+    /// Another program runs in it now.
+    pub fn replace(&mut self) {
+        self.replaced = true;
+    }
+
+    /// Its chunks.
+    pub fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
+
+    /// The stream of a thread of its, by the thread's number in trapline's namespace.
+    fn stream(tid: u32) -> StreamId {
+        StreamId::new(Scope::Thread(tid), 0)
+    }
+
+    fn look(&mut self) {
+        if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        let tids = proc::threads(self.pid).unwrap_or_default();
+        let same = self.own_pid == self.pid as u32;
+        let own = |tid: i32| {
+            let inner = || proc::status_field(tid, "NSpid")?.split_ascii_whitespace().last()?.parse().ok();
+            if same { Some(tid as u32) } else { inner() }
+        };
+        self.threads = tids.iter().filter_map(|tid| Some((own(*tid)?, *tid as u32))).collect();
+    }
+
+    /// Delivers what is new. Returns how many records, and whether nothing will come any more. `dropped` counts by stream.
+    pub fn read(&mut self, dropped: &mut HashMap<StreamId, u64>, each: &mut dyn Deliver) -> (usize, bool) {
+        // Before the records: a thread that is gone then has written all of its.
+        let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
+        if !over {
+            self.look();
+        }
+        let known: HashSet<u32> = self.chunks.threads().collect();
+        let Process { pid, own_pid, chunks, threads, begun, .. } = self;
+        // A thread that nobody has looked for yet is not gone.
+        let gone = |tid: u32| over || known.contains(&tid) && !threads.contains_key(&tid);
+        let (tsc, monotonic) = sys::time::stamp();
+        let records = chunks.read(gone, |run| {
+            let tid = match threads.get(&run.tid) {
+                Some(tid) => *tid,
+                None if run.tid == *own_pid => *pid as u32,
+                None => run.tid,
+            };
+            let stream = Process::stream(tid);
+            *dropped.entry(stream).or_default() += run.dropped;
+            each.functions(&Run {
+                stream,
+                pid: *pid as u32,
+                begins: begun.insert(tid),
+                records: run.records,
+                high: run.high,
+                from: Moment { tsc: run.pair.0, monotonic: run.pair.1 },
+                to: Moment { tsc, monotonic },
+                dropped: run.dropped,
+            });
+        });
+        let without_chunk = self.chunks.shared().counts()[0];
+        let new = without_chunk.saturating_sub(self.told);
+        if new > 0 {
+            *dropped.entry(Process::stream(self.pid as u32)).or_default() += new;
+            self.told = without_chunk;
+        }
+        (records, over)
+    }
+}
