@@ -1,5 +1,6 @@
 //! Patches of functions: from code, symbols and FDEs to stubs and the bytes that lead into them. Pure: bytes in, bytes out.
 
+pub mod file;
 pub mod hole;
 mod input;
 pub mod link;

@@ -120,9 +120,10 @@ impl Refusal {
     }
 }
 
-/// `f.cold`, `f.cold.3`: what GCC and LLVM have split off. `f.part.0`, `f.isra.0` and `f.constprop.0` are functions that are called.
+/// `f.cold`, `f.cold.3`: what GCC, LLVM and BOLT have split off (BOLT: `f.warm` too). `f.part.0`, `f.isra.0` and `f.constprop.0` are
+/// functions that are called.
 fn is_cold(name: &str) -> bool {
-    name.split_once(".cold").is_some_and(|(_, rest)| {
+    [".cold", ".warm"].iter().filter_map(|part| name.split_once(part)).any(|(_, rest)| {
         rest.is_empty() || rest.strip_prefix('.').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
     })
 }
@@ -138,6 +139,7 @@ mod tests {
             ("f.cold", Some(Refusal::Cold)),
             ("f.cold.12", Some(Refusal::Cold)),
             ("f.part.0.cold", Some(Refusal::Cold)),
+            ("f.warm", Some(Refusal::Cold)),
             ("f.part.0", None),
             ("f.coldest", None),
             ("cold", None),
