@@ -8,11 +8,13 @@ use ctf::store::MIN_FLIGHT;
 use engine::call_enabling::CallEnabling;
 use engine::captures::Captures;
 use engine::enabling::{self, Request};
+use engine::functions::Functions;
 use engine::pipeline::filter::Expression;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::pipeline::selection::Selection;
-use engine::plan::Plan;
+use engine::plan::{Backend, Plan};
 use engine::returns::replaces_returns;
+use engine::target::Target;
 use engine::{Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,12 +22,17 @@ use std::sync::Arc;
 
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    let requests = requests(m)?;
-    let mut calls = calls_of(&requests);
+    let mut requests = requests(m)?;
+    let functions = functions_of(&mut requests)?;
+    let mut calls = if functions.is_some() { vec!["none".into()] } else { calls_of(&requests) };
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
     let (selection, raw) = show::filter_of(m, calls)?;
     let captures = stacks::with_calls(m, captures::captures(m)?);
-    let Planned { mut plan, why, selection } = plan(m, &requests, captures, selection)?;
+    let planned = match functions {
+        Some(functions) => plan_functions(m, functions, selection)?,
+        None => plan(m, &requests, captures, selection)?,
+    };
+    let Planned { mut plan, why, selection } = planned;
     only_of_recordings(m, &plan)?;
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(m, &mut plan)?;
@@ -102,6 +109,54 @@ pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection:
         plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
     plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
     Ok(Planned { plan, why, selection })
+}
+
+/// The functions that are requested (`function:GLOB`), which are taken out of the requests.
+fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
+    let mut functions = Functions::default();
+    for request in requests.iter_mut() {
+        let Request { names, filter, .. } = request;
+        let (ours, others): (Vec<String>, Vec<String>) =
+            std::mem::take(names).into_iter().partition(|n| n.starts_with(Functions::PROVIDER));
+        if let (Some(filter), Some(name)) = (filter, ours.first()) {
+            return Err(Error::usage(format!("-e {name} /{filter}/"), "functions have no filters", "use --where"));
+        }
+        functions.wanted.extend(ours.iter().map(|n| n[Functions::PROVIDER.len()..].to_string()));
+        *names = others;
+    }
+    if functions.wanted.is_empty() {
+        return Ok(None);
+    }
+    if requests.iter().any(|r| !r.names.is_empty()) {
+        let todo = "record them in two sessions";
+        return Err(Error::usage("-e function:", "functions and other probes are traced by different backends", todo));
+    }
+    requests.clear();
+    Ok(Some(functions))
+}
+
+/// The plan for functions.
+pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selection) -> Result<Planned> {
+    let target = target::target(m)?;
+    if !matches!(target, Target::Command(_)) {
+        return Err(Error::usage("-p", "a running process has no agent", "start the command under trapline"));
+    }
+    filter::apply(m, &mut selection, &[events::functions::entry(), events::functions::exit()])?;
+    let (mut plan, _) = target::plan(m, target, &selection)?;
+    let asked = m.get_one::<String>("backend").map(String::as_str);
+    if let Some(other @ ("kernel" | "ptrace")) = asked {
+        let todo = "leave it out; uprobe:PROGRAM:FUNCTION is for the kernel backend";
+        return Err(Error::usage(format!("--backend {other}"), "functions are traced by the agent", todo));
+    }
+    plan.backend = Backend::Agent;
+    plan.functions = Some(functions);
+    if !m.contains_id("on-full") {
+        plan.on_full = Backend::Agent.on_full();
+    }
+    if !m.contains_id("buffer") {
+        plan.buffer = Backend::Agent.buffer();
+    }
+    Ok(Planned { plan, why: "only an agent traces functions".into(), selection })
 }
 
 /// Whether other probes than calls are requested, and no call.

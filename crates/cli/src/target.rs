@@ -21,9 +21,7 @@ const NAME: usize = 16;
 pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Plan, String)> {
     let asked = match m.get_one::<String>("backend").map(String::as_str) {
         Some("kernel") => Backend::Kernel,
-        Some(b @ "agent") => {
-            return Err(Error::usage(format!("--backend {b}"), "not in this build", "use --backend ptrace"));
-        }
+        Some("agent") => Backend::Agent,
         Some("ptrace") => Backend::Ptrace,
         _ => Backend::Auto,
     };
@@ -41,6 +39,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
     let plan = Plan {
         target,
         probes: Vec::new(),
+        functions: None,
         call_filters: Vec::new(),
         call_enablings: Vec::new(),
         former_calls: Vec::new(),

@@ -21,10 +21,15 @@ impl Plan {
         }
         match self.backend {
             Backend::Kernel => explain_kernel(self, &mut out),
-            _ => self.explain_ptrace(&seen, &mut out),
+            Backend::Agent => out.push("functions: by an agent that the programs load (LD_PRELOAD)".into()),
+            Backend::Auto | Backend::Ptrace => self.explain_ptrace(&seen, &mut out),
         }
         self.explain_probes(&mut out);
-        let per_cpu = if self.backend == Backend::Kernel { " per CPU" } else { "" };
+        let per_cpu = match self.backend {
+            Backend::Kernel => " per CPU",
+            Backend::Agent => " per process",
+            Backend::Auto | Backend::Ptrace => "",
+        };
         let buffer = format!("buffer: {} KiB{per_cpu}", self.buffer >> 10);
         out.push(buffer);
         out.push(match self.on_full {

@@ -21,6 +21,9 @@ pub struct Functions {
 }
 
 impl Functions {
+    /// What the names of their probes begin with.
+    pub const PROVIDER: &str = "function:";
+
     /// Whether the function with these names is wanted: that of the linker, and the demangled one.
     pub fn wants(&self, linker: &str, demangled: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, linker) || matches(p, demangled));

@@ -4,6 +4,7 @@ use crate::call_enabling::{self, CallEnabling};
 use crate::capture::Limits;
 use crate::enabling::{CallCaptures, Enabling, Source};
 use crate::error::{Error, Result};
+use crate::functions::Functions;
 use crate::pipeline::filter::Expression;
 use crate::pipeline::threads;
 use crate::rights;
@@ -31,6 +32,8 @@ pub enum Backend {
     Ptrace,
     /// eBPF: a fraction of the cost, needs privilege.
     Kernel,
+    /// An agent in the process: functions.
+    Agent,
 }
 
 /// How user stacks are found.
@@ -54,6 +57,8 @@ pub struct Plan {
     pub calls: Calls,
     /// Probes other than calls: for the kernel backend.
     pub probes: Vec<Arc<Enabling>>,
+    /// Functions of programs, for the agent backend.
+    pub functions: Option<Functions>,
     /// Calls as they were enabled, each with its filter.
     pub call_enablings: Vec<CallEnabling>,
     /// Those that are enabled no more.
@@ -174,6 +179,7 @@ impl Backend {
             Backend::Auto => "auto",
             Backend::Ptrace => "ptrace",
             Backend::Kernel => "kernel",
+            Backend::Agent => "agent",
         }
     }
 
@@ -205,8 +211,9 @@ impl Backend {
     pub fn taken_for_all(self) -> Result<(Backend, String)> {
         let todo = "use -p PID; strace's -a COLUMN is --columns";
         match self {
-            Backend::Ptrace => {
-                Err(Error::usage("-a --backend ptrace", "the whole machine needs the kernel backend", todo))
+            Backend::Ptrace | Backend::Agent => {
+                let what = format!("-a --backend {}", self.name());
+                Err(Error::usage(what, "the whole machine needs the kernel backend", todo))
             }
             Backend::Kernel => Ok((self, "as requested".into())),
             Backend::Auto => match rights::kernel_backend_is_usable() {
@@ -222,12 +229,16 @@ impl Backend {
 
     /// What a full ring does by default.
     pub fn on_full(self) -> OnFull {
-        if self == Backend::Kernel { OnFull::Drop } else { OnFull::Block }
+        if self == Backend::Ptrace { OnFull::Block } else { OnFull::Drop }
     }
 
-    /// Bytes of the ring (of each CPU, with the kernel backend) by default.
+    /// Bytes of the ring by default: of each CPU with the kernel backend, of each process with the agent.
     pub fn buffer(self) -> usize {
-        if self == Backend::Kernel { 4 << 20 } else { 1 << 20 }
+        match self {
+            Backend::Kernel => 4 << 20,
+            Backend::Agent => 64 << 20,
+            Backend::Auto | Backend::Ptrace => 1 << 20,
+        }
     }
 
     /// What it does not show, and what it costs: each as a name and a description.
@@ -242,6 +253,14 @@ impl Backend {
                 ("long buffers", "cut after 4000 bytes, whatever -s says"),
                 ("arrays of messages", "recvmmsg and sendmmsg show the first 6 KiB of them"),
                 ("events on a full buffer", "they are dropped and counted; the target never waits"),
+            ],
+            Backend::Agent => &[
+                (
+                    "static programs",
+                    "and those that change their user or group load no agent: each exec of one is counted",
+                ),
+                ("functions without unwind information", "and those shorter than 5 bytes are not patched"),
+                ("records on a full buffer", "they are dropped and counted; with --on-full block the thread waits"),
             ],
             Backend::Auto | Backend::Ptrace => &[
                 ("time", "two stops per call: a call takes some 50 times as long"),

@@ -12,6 +12,7 @@ use testkit::skip;
 fn plan(calls: Calls, string: usize) -> Plan {
     Plan {
         probes: Vec::new(),
+        functions: None,
         call_filters: Vec::new(),
         call_enablings: Vec::new(),
         former_calls: Vec::new(),

@@ -12,6 +12,7 @@ pub mod stats;
 pub use interface::{Attached, Backend, Deliver, Polled};
 
 use crate::error::{Error, Result};
+use crate::functions::Functions;
 use crate::pipeline::recorder::Recorder;
 use crate::pipeline::source::Source;
 use crate::pipeline::thread::Threaded;
@@ -22,6 +23,12 @@ use crate::target::Target;
 /// with `live` also to the caller that polls.
 pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'static>> {
     match plan.backend {
+        plan::Backend::Agent => {
+            let none = Functions::default();
+            let functions = plan.functions.as_ref().unwrap_or(&none);
+            let source = Source::new(Box::new(agent::Agent::start(plan, functions)?), keep);
+            Ok(Source::of_thread(Box::new(Threaded::start(source, plan, live)?)))
+        }
         plan::Backend::Kernel if plan.on_full == OnFull::Block => Err(Error::usage(
             "--on-full block",
             "the kernel backend cannot block the target",

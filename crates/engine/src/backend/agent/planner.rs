@@ -4,7 +4,6 @@ use super::module::{Known, Role};
 use crate::functions::Functions;
 use crate::own_events;
 use abi::message::Hello;
-use abi::plan::{self, Area, Header};
 use events::generated::P_FUNCTION;
 use patch::hole::{self, Kind, Mapping};
 use patch::link::{self, Linked, Places};
@@ -99,7 +98,7 @@ impl Planner {
         }
         answer.functions = linked.iter().map(|l| l.functions.len()).sum();
         if !linked.is_empty() {
-            answer.plan = bytes(&linked);
+            answer.plan = patch::file::write(&linked);
         }
         answer
     }
@@ -185,49 +184,6 @@ fn mappings(maps: &[Map], is_program: &impl Fn(&Map) -> bool) -> Vec<Mapping> {
     all
 }
 
-/// The plan of a process: what was linked for its modules.
-fn bytes(linked: &[Linked]) -> Vec<u8> {
-    let patches: usize = linked.iter().map(|l| l.patches.len()).sum();
-    let originals: usize = linked.iter().map(|l| l.originals.len()).sum();
-    let areas_at = size_of::<Header>();
-    let patches_at = areas_at + linked.len() * size_of::<Area>();
-    let originals_at = patches_at + patches * size_of::<plan::Patch>();
-    let mut content_at = originals_at + originals * size_of::<plan::Original>();
-    let mut out = Vec::new();
-    let words = [plan::MAGIC, abi::VERSION, linked.len() as u32, patches as u32, originals as u32, 0];
-    words.iter().for_each(|w| out.extend(w.to_le_bytes()));
-    [areas_at, patches_at, originals_at].iter().for_each(|at| out.extend((*at as u64).to_le_bytes()));
-    for l in linked {
-        let len = (l.content.len() as u64).next_multiple_of(link::PAGE);
-        for word in [l.address, len, content_at as u64, l.content.len() as u64, l.stubs] {
-            out.extend(word.to_le_bytes());
-        }
-        out.extend((l.variant as u32).to_le_bytes());
-        out.extend(0u32.to_le_bytes());
-        content_at += l.content.len();
-    }
-    for (n, l) in linked.iter().enumerate() {
-        for p in &l.patches {
-            out.extend(p.address.to_le_bytes());
-            out.extend((n as u32).to_le_bytes());
-            out.extend([p.len, p.splits.into(), 0, 0]);
-            out.extend(p.old);
-            out.extend(p.new);
-        }
-    }
-    let mut before = 0;
-    for l in linked {
-        for o in &l.originals {
-            out.extend((o.hook as u32).to_le_bytes());
-            out.extend((before + o.patch).to_le_bytes());
-            out.extend(o.address.to_le_bytes());
-        }
-        before += l.patches.len() as u32;
-    }
-    linked.iter().for_each(|l| out.extend(&l.content));
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,7 +209,7 @@ mod tests {
         let pid = sys::process::own_pid();
         let first = planner.answer(pid, &hello, &maps, &[]);
         assert!(first.functions > 10 && first.reported.len() >= first.functions, "{:?}", first.problems);
-        assert_eq!(first.plan[..4], plan::MAGIC.to_le_bytes());
+        assert_eq!(first.plan[..4], abi::plan::MAGIC.to_le_bytes());
         let names: Vec<String> = first
             .reported
             .iter()
