@@ -268,7 +268,7 @@ fn they_are_shown_recorded_and_shown_again() {
     };
     let count = |selection| later(&trace, selection).matches("function:").count();
     assert_eq!(count(some(&["function:main"])), 2);
-    assert_eq!(count(some(&["function:acme::*:exit"])), 2);
+    assert_eq!(count(some(&["function:acme::*:exit"])), 3);
     assert_eq!(count(some(&["uprobe:*"])), 0);
 }
 
