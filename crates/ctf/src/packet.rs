@@ -268,6 +268,16 @@ impl PacketWriter {
         }
     }
 
+    /// Whether it is a stream of function records.
+    pub fn has_records(&self) -> bool {
+        self.info.functions.is_some()
+    }
+
+    /// The process of its function records.
+    pub fn pid(&self) -> u32 {
+        self.info.functions.map_or(0, |f| f.pid)
+    }
+
     /// The upper half of the counter that records get which have this one: time does not go back.
     fn upper(&self, high: u32) -> u32 {
         self.info.functions.map_or(high, |f| high.max((f.end >> 32) as u32))
@@ -384,7 +394,8 @@ impl PacketWriter {
 
     /// Notes that the time is `now`, without an event.
     pub fn advance(&mut self, now: u64) {
-        if self.bytes.is_empty() {
+        // Of function records nobody knows the counter at that time.
+        if self.bytes.is_empty() && self.info.functions.is_none() {
             self.info.end = self.info.end.max(now);
         }
     }

@@ -11,6 +11,12 @@ use crate::pipeline::world::World;
 use events::StreamId;
 use events::functions::{Clock, Encoder, RECORD, Run, time, word};
 use std::collections::{BTreeMap, VecDeque};
+use symbols::demangle;
+
+/// The name that is shown of a function: demangled, without parameters; none where the linker's is.
+pub fn shown_name(symbol: &str) -> Option<String> {
+    Some(demangle::of(symbol)?.plain)
+}
 
 /// Records that have the upper half of the counter.
 struct Part {
