@@ -2,6 +2,7 @@
 
 use crate::Refusal;
 use abi::message::Hook;
+use std::ops::Range;
 
 /// Executable bytes of a file.
 #[derive(Clone, Copy, Debug)]
@@ -61,5 +62,12 @@ impl<'b> Module<'b> {
             let offset = usize::try_from(address.checked_sub(s.address)?).ok()?;
             s.bytes.get(offset..).filter(|b| !b.is_empty())
         })
+    }
+
+    /// From the first to behind the last byte.
+    pub(crate) fn code(&self) -> Range<u64> {
+        let ends = self.segments.iter().map(|s| s.address.saturating_add(s.bytes.len() as u64));
+        let start = self.segments.iter().map(|s| s.address).min().unwrap_or(0);
+        start..ends.max().unwrap_or(0)
     }
 }

@@ -14,6 +14,9 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use std::ops::Range;
 
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// How far from the code what beginnings speak of may be: the module's data. What is farther is refused, because it would leave no room
+/// for an area that reaches everything; it is hardly code.
+const DATA: u64 = 512 << 20;
 /// The longest padding behind a small function.
 const PADDING: usize = 16;
 
@@ -53,6 +56,8 @@ pub struct Plan {
     pub fixes: Vec<Fix>,
     /// The lowest address that patches and beginnings speak of, and behind the highest.
     pub reach: Range<u64>,
+    /// What beginnings may speak of.
+    near: Range<u64>,
 }
 
 /// A function on its way: where its patch would be, and what may be decoded.
@@ -66,6 +71,8 @@ impl Plan {
     /// Makes the plan.
     pub fn new(module: &Module<'_>) -> Plan {
         let mut plan = Plan::default();
+        let code = module.code();
+        plan.near = code.start.saturating_sub(DATA)..code.end.saturating_add(DATA);
         let mut candidates = Vec::with_capacity(module.functions.len());
         for function in module.functions {
             match candidate(module, *function, true) {
@@ -88,7 +95,7 @@ impl Plan {
         plan.functions(module, &candidates, &hits);
         plan.hooks(module, &hooks, &hits);
         plan.refusals.sort_unstable();
-        plan.measure(module);
+        plan.measure(code);
         plan
     }
 
@@ -130,7 +137,13 @@ impl Plan {
         }
         let (code, fixes) = (self.code.len(), self.fixes.len());
         let moved = relocate(at, candidate.bytes, module.profilers, &mut self.code, &mut self.fixes);
-        let moved = moved.and_then(|m| if self.leaves(module, code) { Err(Refusal::Patched) } else { Ok(m) });
+        let moved = moved.and_then(|moved| {
+            if self.leaves(module, code) {
+                return Err(Refusal::Patched);
+            }
+            let is_near = self.fixes[fixes..].iter().all(|f| self.near.contains(&f.target));
+            if is_near { Ok(moved) } else { Err(Refusal::Unmovable) }
+        });
         let moved = moved.inspect_err(|_| {
             self.code.truncate(code);
             self.fixes.truncate(fixes);
@@ -155,11 +168,9 @@ impl Plan {
     }
 
     /// Sets the reach.
-    fn measure(&mut self, module: &Module<'_>) {
-        let code = module.segments.iter().flat_map(|s| [s.address, s.address.saturating_add(s.bytes.len() as u64)]);
+    fn measure(&mut self, code: Range<u64>) {
         let targets = self.fixes.iter().filter(|f| f.kind != FixKind::Absolute).map(|f| f.target);
-        let (low, high) = code.chain(targets).fold((u64::MAX, 0), |(low, high), a| (a.min(low), a.max(high)));
-        self.reach = low.min(high)..high;
+        self.reach = targets.fold(code, |reach, a| a.min(reach.start)..a.max(reach.end));
     }
 
     /// What speaks of places in a site's beginning.

@@ -228,3 +228,6 @@ fn jump(opcode: u8, target: u64, code: &mut Vec<u8>, fixes: &mut Vec<Fix>) {
     fixes.push(Fix { at: code.len() as u32, target, kind: FixKind::Relative(4) });
     code.extend([0; 4]);
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Hooked functions: alone, and traced at the same time.
+
+use abi::message::Hook;
+use abi::stub::Variant;
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
+use patch::link::{Inside, LinkError, Linked, Places, link};
+use patch::{Frame, Function, Module, Plan, Segment};
+
+const CODE: u64 = 0x1000;
+const AREA: u64 = 0x1_0000;
+const AGENT: u64 = 0x7fff_1234_5678;
+
+/// Two functions: push rbp; mov rbp, rsp; push rbx; ret and endbr64 with six nops.
+const BYTES: [u8; 32] = [
+    0x55, 0x48, 0x89, 0xe5, 0x53, 0x5b, 0x5d, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, //
+    0xf3, 0x0f, 0x1e, 0xfa, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+];
+
+fn plan(traced: &[u64]) -> Plan {
+    let function = |(i, a): (usize, &u64)| Function { address: *a, size: 11, number: i as u32, refusal: None };
+    let functions: Vec<_> = traced.iter().enumerate().map(function).collect();
+    let frames = [CODE, CODE + 16].map(|start| Frame { start, len: 11, is_as_called: true });
+    Plan::new(&Module {
+        segments: &[Segment { address: CODE, bytes: &BYTES }],
+        functions: &functions,
+        frames: &frames,
+        hooks: &[(Hook::Fork, CODE), (Hook::Clone, CODE + 16)],
+        ..Module::default()
+    })
+}
+
+fn linked(plan: &Plan) -> Result<Linked, LinkError> {
+    let variant = Variant::Paired;
+    link(plan, &Places { bias: 0, area: AREA, tls: -64, slow: [1; 8], hooks: [AGENT; 24], variant, minimum: 0 }, |_| {
+        Some(9)
+    })
+}
+
+fn at(linked: &Linked, address: u64) -> Instruction {
+    let bytes = &linked.content[(address - AREA) as usize..];
+    Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
+}
+
+fn target(linked: &Linked, patch: u32) -> u64 {
+    let patch = &linked.patches[patch as usize];
+    Decoder::with_ip(64, &patch.new[..5], patch.address, DecoderOptions::NONE).decode().near_branch_target()
+}
+
+/// It is a jump to the agent.
+fn check_thunk(linked: &Linked, address: u64) {
+    let jump = at(linked, address);
+    assert_eq!((jump.code(), jump.ip_rel_memory_address()), (Code::Jmp_rm64, address + 6));
+    assert_eq!(linked.content[(address - AREA) as usize + 6..][..8], AGENT.to_le_bytes());
+    assert_eq!(linked.inside(address), Some(Inside::Other));
+}
+
+#[test]
+fn hooks_alone() {
+    let linked = linked(&plan(&[])).unwrap();
+    assert_eq!((linked.stubs, linked.patches.len(), linked.originals.len()), (0, 2, 2));
+    check_thunk(&linked, target(&linked, linked.originals[0].patch));
+    check_thunk(&linked, target(&linked, linked.originals[1].patch));
+    // The first original is moved; the second has only nops to leave out, behind endbr64.
+    assert_eq!(linked.inside(linked.originals[0].address), Some(Inside::Beginning(CODE)));
+    assert_eq!(linked.patches[1].address, CODE + 20);
+    assert_eq!(linked.originals[1].address, CODE + 25);
+}
+
+#[test]
+fn a_traced_function_is_traced_before_it_is_hooked() {
+    let linked = linked(&plan(&[CODE])).unwrap();
+    assert_eq!((linked.functions.as_slice(), linked.patches.len()), (&[9][..], 2));
+    let fork = linked.originals[0];
+    assert_eq!((fork.hook, fork.patch), (Hook::Fork, 0));
+    assert_eq!(target(&linked, 0), AREA + 48);
+    let call = at(&linked, AREA + 166);
+    assert_eq!(call.code(), Code::Call_rel32_64);
+    check_thunk(&linked, call.near_branch_target());
+    assert_eq!(linked.inside(fork.address), Some(Inside::Beginning(CODE)));
+}
+
+#[test]
+fn what_cannot_be_linked() {
+    let plan = plan(&[CODE]);
+    let places =
+        |area, bias| Places { bias, area, tls: 0, slow: [0; 8], hooks: [0; 24], variant: Variant::NoTime, minimum: 0 };
+    assert_eq!(link(&plan, &places(AREA, 0), |_| Some(0)).unwrap_err(), LinkError::Number(0));
+    assert_eq!(link(&plan, &places(AREA, 0), |_| Some(1 << 31)).unwrap_err(), LinkError::Number(1 << 31));
+    assert_eq!(link(&plan, &places(1 << 31, 0), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);
+    assert_eq!(link(&plan, &places(AREA, 1 << 32), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);
+    assert_eq!(link(&plan, &places(u64::MAX - 4095, 0), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);
+    // A hook that the agent does not have is not made.
+    assert_eq!(link(&plan, &places(AREA, 0), |_| None).unwrap().patches, []);
+}

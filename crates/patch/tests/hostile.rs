@@ -1,0 +1,118 @@
+//! Bytes and tables that nobody has made on purpose: no panic, bounded work, and whatever is planned is consistent.
+
+use abi::message::Hook;
+use abi::stub::Variant;
+use patch::file::{parse, write};
+use patch::link::{Places, link};
+use patch::{Frame, Function, Module, Plan, Segment};
+use proptest::prelude::*;
+
+/// Bytes that are often instructions of beginnings.
+fn code() -> impl Strategy<Value = Vec<u8>> {
+    let pieces: Vec<&'static [u8]> = vec![
+        &[0xf3, 0x0f, 0x1e, 0xfa],
+        &[0x55],
+        &[0x48, 0x89, 0xe5],
+        &[0xe8, 0x10, 0, 0, 0],
+        &[0x74, 0xfc],
+        &[0xeb, 0x02],
+        &[0xe9, 0xf0, 0xff, 0xff, 0xff],
+        &[0xff, 0x15, 0x10, 0, 0, 0],
+        &[0x48, 0x8b, 0x05, 0x10, 0, 0, 0],
+        &[0xe3, 0x01],
+        &[0xc3],
+        &[0x90],
+        &[0xcc],
+    ];
+    let piece = prop_oneof![
+        3 => prop::sample::select(pieces).prop_map(<[u8]>::to_vec),
+        1 => prop::collection::vec(any::<u8>(), 1..8),
+    ];
+    prop::collection::vec(piece, 0..80).prop_map(|p| p.concat())
+}
+
+fn address() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0x1000..0x1200u64, 1 => any::<u64>(), 1 => (u64::MAX - 0x100)..u64::MAX]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: testkit::rounds(400) as u32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_module(
+        bytes in code(),
+        more in code(),
+        base in prop_oneof![4 => Just(0x1000u64), 1 => address()],
+        functions in prop::collection::vec((address(), prop_oneof![0..40u64, any::<u64>()]), 0..20),
+        mut frames in prop::collection::vec((address(), prop_oneof![0..40u64, any::<u64>()], any::<bool>()), 0..20),
+        mut symbols in prop::collection::vec(address(), 0..10),
+        mut profilers in prop::collection::vec(address(), 0..3),
+        all_framed in any::<bool>(),
+        area in prop_oneof![Just(0x10000u64), any::<u64>().prop_map(|a| a & !0xfff)],
+        bias in prop_oneof![Just(0u64), any::<u64>()],
+    ) {
+        let segments = [Segment { address: base, bytes: &bytes }, Segment { address: 0x1100, bytes: &more }];
+        let functions: Vec<Function> = functions
+            .iter()
+            .enumerate()
+            .map(|(i, (address, size))| Function { address: *address, size: *size, number: i as u32, refusal: None })
+            .collect();
+        if all_framed {
+            frames.extend(functions.iter().map(|f| (f.address, f.size, true)));
+        }
+        let mut frames: Vec<Frame> =
+            frames.iter().map(|(start, len, called)| Frame { start: *start, len: *len, is_as_called: *called }).collect();
+        frames.sort();
+        symbols.sort_unstable();
+        profilers.sort_unstable();
+        let hooks = [(Hook::Fork, 0x1010), (Hook::Clone, 0x1000)];
+        let module = Module {
+            segments: &segments,
+            functions: &functions,
+            frames: &frames,
+            symbols: &symbols,
+            profilers: &profilers,
+            hooks: &hooks,
+        };
+        let plan = Plan::new(&module);
+        prop_assert_eq!(plan.sites.len() + plan.aliases.len() + plan.refusals.len(), functions.len());
+        prop_assert_eq!(plan.hooks.len() + plan.refused_hooks.len(), 2);
+        prop_assert!(plan.sites.windows(2).all(|s| s[1].address.checked_sub(s[0].address).is_some_and(|d| d >= 5)));
+        let places =
+            Places { bias, area, tls: -64, slow: [1; 8], hooks: [7; 24], variant: Variant::Paired, minimum: 0 };
+        if let Ok(linked) = link(&plan, &places, |n| (n % 3 != 0).then_some(n + 1)) {
+            let bytes = write(&[linked.clone()]);
+            let read = parse(&bytes).unwrap();
+            prop_assert_eq!(read.areas[0].content, &linked.content[..]);
+            prop_assert_eq!(read.patches.len(), linked.patches.len());
+            prop_assert_eq!(read.originals.len(), plan.hooks.len());
+        }
+    }
+
+    #[test]
+    fn damaged_plans(bytes in code(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), cut in any::<prop::sample::Index>()) {
+        let segments = [Segment { address: 0x1000, bytes: &bytes }];
+        let functions = [Function { address: 0x1000, size: 40, number: 0, refusal: None }];
+        let frames = [Frame { start: 0x1000, len: 40, is_as_called: true }];
+        let hooks = [(Hook::Fork, 0x1010)];
+        let module = Module { segments: &segments, functions: &functions, frames: &frames, hooks: &hooks, ..Module::default() };
+        let places =
+            Places { bias: 0, area: 0x10000, tls: -64, slow: [1; 8], hooks: [7; 24], variant: Variant::Paired, minimum: 0 };
+        let linked = link(&Plan::new(&module), &places, |_| Some(1)).unwrap();
+        let whole = write(&[linked]);
+        let mut damaged = whole.clone();
+        for (at, byte) in changes {
+            // In the tables, mostly.
+            let end = damaged.len().min(300);
+            let at = at.index(end);
+            damaged[at] = byte;
+        }
+        let _ = parse(&damaged);
+        prop_assert!(parse(&whole[..cut.index(whole.len().min(200))]).is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_no_plan(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = parse(&bytes);
+    }
+}
