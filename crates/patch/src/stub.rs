@@ -149,7 +149,8 @@ pub(crate) enum Label {
     CallChunkLeft,
 }
 
-/// One line of a template.
+/// One line of a template, beginning with its text, which the tests give to an assembler.
+#[cfg_attr(not(test), expect(dead_code, reason = "only the tests read the texts"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Line {
     /// A label.

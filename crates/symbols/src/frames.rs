@@ -112,6 +112,11 @@ impl Frames {
         Some(matches!(row.cfa(), CfaRule::RegisterAndOffset { register, offset: 8 } if register.0 == STACK_POINTER))
     }
 
+    /// All of them, by address.
+    pub fn all(&self) -> &[Frame] {
+        &self.all
+    }
+
     /// That which an address lies in.
     pub fn at(&self, address: u64) -> Option<Frame> {
         let next = self.all.partition_point(|f| f.start <= address);

@@ -1,0 +1,65 @@
+//! What a plan is made of. Addresses are those of the file, before it is loaded somewhere.
+
+use crate::Refusal;
+use abi::message::Hook;
+
+/// Executable bytes of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'b> {
+    /// Where they lie.
+    pub address: u64,
+    /// The bytes.
+    pub bytes: &'b [u8],
+}
+
+/// A function that is to be traced.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Where it begins.
+    pub address: u64,
+    /// Its bytes; 0: unknown.
+    pub size: u64,
+    /// Its number in the module, which the caller chooses.
+    pub number: u32,
+    /// It is refused anyway: by its name ([`Refusal::of_name`]), or as an IFUNC.
+    pub refusal: Option<Refusal>,
+}
+
+/// An entry of the unwind information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Frame {
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub len: u64,
+    /// At the first address the CFA is rsp + 8: a function begins there, not a part of one.
+    pub is_as_called: bool,
+}
+
+/// All that is known of a module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Module<'b> {
+    /// Its executable segments. What lies in more than one counts for the first.
+    pub segments: &'b [Segment<'b>],
+    /// Functions to be traced, in any order. Several may have one address.
+    pub functions: &'b [Function],
+    /// Its unwind information, sorted.
+    pub frames: &'b [Frame],
+    /// The addresses of all its symbols that lie in code, sorted.
+    pub symbols: &'b [u64],
+    /// Addresses of mcount, _mcount and `__fentry__`, of their entries in the PLT, and of their pointers in the GOT, sorted: calls of
+    /// these at the beginning of a traced function are left out.
+    pub profilers: &'b [u64],
+    /// Functions that the agent replaces.
+    pub hooks: &'b [(Hook, u64)],
+}
+
+impl<'b> Module<'b> {
+    /// The bytes from an address to the end of its segment.
+    pub(crate) fn bytes(&self, address: u64) -> Option<&'b [u8]> {
+        self.segments.iter().find_map(|s| {
+            let offset = usize::try_from(address.checked_sub(s.address)?).ok()?;
+            s.bytes.get(offset..).filter(|b| !b.is_empty())
+        })
+    }
+}

@@ -1,0 +1,301 @@
+//! Makes the stubs and patches of a module for one process: a plan, and where everything is.
+//!
+//! ```text
+//!  area:  stubs (an array) │ pointers to slow code, minimum │ moved beginnings │ jumps to hooks │ int3 up to the page's end
+//! ```
+//!
+//! A traced function that is hooked too is traced first: its stub goes on at the jump to the hook, which calls the moved beginning.
+
+use crate::plan::{Plan, Site};
+use crate::relocate::{FixKind, JUMP};
+use crate::stub::{MINIMUM, POINTERS, Template};
+use abi::message::{HOOKS, Hook, SLOWS};
+use abi::plan::PATCH;
+use abi::stub::Variant;
+use std::fmt;
+use std::ops::Range;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// `jmp [rip+0]`, and the address behind it.
+const FAR_JUMP: usize = 14;
+/// As far as 32 bits of distance reach, with room for an instruction.
+pub const REACH: u64 = (1 << 31) - 64;
+
+/// Where the parts of a process are.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// What is added to addresses of the file.
+    pub bias: u64,
+    /// Where the area will be.
+    pub area: u64,
+    /// Where `abi::thread::Thread` is, from the `fs` base.
+    pub tls: i32,
+    /// Addresses of slow code, by `Slow`.
+    pub slow: [u64; SLOWS],
+    /// Addresses of the agent's functions, by `Hook`; 0: the hook is not made.
+    pub hooks: [u64; HOOKS],
+    /// What stubs do.
+    pub variant: Variant,
+    /// The minimum of timed stubs, in ticks of the time stamp counter.
+    pub minimum: u64,
+}
+
+/// Bytes to be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// Where, in the process.
+    pub address: u64,
+    /// How many.
+    pub len: u8,
+    /// An instruction begins within them.
+    pub splits: bool,
+    /// The bytes that must be there; the rest is 0.
+    pub old: [u8; PATCH],
+    /// What replaces them.
+    pub new: [u8; PATCH],
+}
+
+/// Where the original of a hooked function goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Original {
+    /// The hook.
+    pub hook: Hook,
+    /// Its patch, by its number in [`Linked::patches`].
+    pub patch: u32,
+    /// The address.
+    pub address: u64,
+}
+
+/// Moved code: its range in the process, and what it is a copy of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// Where it lies in the process.
+    pub range: Range<u64>,
+    /// Where the original lies in the process.
+    pub original: u64,
+}
+
+/// A module's area and patches.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    /// Where the area is to be mapped.
+    pub address: u64,
+    /// Its contents. The area has whole pages.
+    pub content: Vec<u8>,
+    /// Bytes of stubs at its beginning.
+    pub stubs: u64,
+    /// What they do.
+    pub variant: Variant,
+    /// The number, in the session, of the function that each stub is for.
+    pub functions: Vec<u32>,
+    /// The patches, those of functions first, in order of addresses.
+    pub patches: Vec<Patch>,
+    /// Originals of hooked functions.
+    pub originals: Vec<Original>,
+    /// Moved beginnings in order of addresses.
+    pub beginnings: Vec<Beginning>,
+}
+
+/// Why a plan cannot be linked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkError {
+    /// The area is too far from the module.
+    OutOfReach,
+    /// A number is 0 or does not fit into a record.
+    Number(u32),
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkError::OutOfReach => f.write_str("the memory for stubs is too far from the code"),
+            LinkError::Number(number) => write!(f, "{number} is no number of a function"),
+        }
+    }
+}
+
+impl std::error::Error for LinkError {}
+
+/// The most bytes that an area for so many functions of a plan takes: whole pages.
+pub fn area_len(plan: &Plan, functions: usize, variant: Variant) -> u64 {
+    let stubs = functions as u64 * u64::from(abi::stub::layout(variant).size);
+    (stubs + (POINTERS + plan.code.len() + plan.hooks.len() * FAR_JUMP) as u64).next_multiple_of(PAGE)
+}
+
+/// Makes it. `number`: the number in the session of a function of the module; None: it is not to be traced.
+pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -> Result<Linked, LinkError> {
+    let template = Template::new(places.variant, places.tls);
+    let wanted: Vec<(&Site, u32)> = plan.sites.iter().filter_map(|s| Some((s, number(s.number)?))).collect();
+    if let Some((_, wrong)) = wanted.iter().find(|(_, n)| *n == 0 || *n > abi::shared::FUNCTIONS) {
+        return Err(LinkError::Number(*wrong));
+    }
+    let stubs = wanted.len() * template.size();
+    let map = Map {
+        places,
+        pointers: places.area.wrapping_add(stubs as u64),
+        code: places.area.wrapping_add((stubs + POINTERS) as u64),
+    };
+    let len = area_len(plan, wanted.len(), places.variant);
+    if !map.reaches(plan, len) {
+        return Err(LinkError::OutOfReach);
+    }
+    let mut content = vec![0; stubs + POINTERS];
+    map.write_pointers(&mut content[stubs..]);
+    content.extend(&plan.code);
+    map.fix(plan, &mut content[stubs + POINTERS..]);
+    let mut linked = Linked {
+        address: places.area,
+        content,
+        stubs: stubs as u64,
+        variant: places.variant,
+        functions: wanted.iter().map(|(_, n)| *n).collect(),
+        patches: Vec::with_capacity(wanted.len() + plan.hooks.len()),
+        originals: vec![],
+        beginnings: map.beginnings(plan),
+    };
+    for (i, (site, number)) in wanted.iter().enumerate() {
+        let offset = i * template.size();
+        let at = places.area.wrapping_add(offset as u64);
+        template.write(
+            &mut linked.content[offset..][..template.size()],
+            at,
+            *number,
+            map.beginning(site),
+            map.pointers,
+        );
+        linked.patches.push(map.patch(site, at.wrapping_add(u64::from(template.layout().entry))));
+    }
+    for (hook, site) in &plan.hooks {
+        let function = places.hooks[*hook as usize];
+        if function == 0 {
+            continue;
+        }
+        let thunk = places.area.wrapping_add(linked.content.len() as u64);
+        linked.content.extend([0xff, 0x25, 0, 0, 0, 0]);
+        linked.content.extend(function.to_le_bytes());
+        let patch = match wanted.binary_search_by_key(&site.address, |(s, _)| s.address) {
+            Ok(traced) => {
+                let offset = traced * template.size();
+                let at = places.area.wrapping_add(offset as u64);
+                let out = &mut linked.content[offset..][..template.size()];
+                template.write(out, at, wanted[traced].1, thunk, map.pointers);
+                traced
+            }
+            Err(_) => {
+                linked.patches.push(map.patch(site, thunk));
+                linked.patches.len() - 1
+            }
+        };
+        linked.originals.push(Original { hook: *hook, patch: patch as u32, address: map.beginning(site) });
+    }
+    Ok(linked)
+}
+
+/// From addresses of the file to those of the process.
+struct Map<'p> {
+    places: &'p Places,
+    pointers: u64,
+    code: u64,
+}
+
+impl Map<'_> {
+    fn biased(&self, address: u64) -> u64 {
+        address.wrapping_add(self.places.bias)
+    }
+
+    fn reaches(&self, plan: &Plan, len: u64) -> bool {
+        let (low, high) = (self.biased(plan.reach.start), self.biased(plan.reach.end));
+        let Some(end) = self.places.area.checked_add(len) else { return false };
+        low <= high && high.max(end) - low.min(self.places.area) <= REACH
+    }
+
+    fn write_pointers(&self, out: &mut [u8]) {
+        for (slow, out) in self.places.slow.iter().zip(out.chunks_exact_mut(8)) {
+            out.copy_from_slice(&slow.to_le_bytes());
+        }
+        out[MINIMUM..][..8].copy_from_slice(&self.places.minimum.to_le_bytes());
+    }
+
+    /// Where what calls the original of a site goes.
+    fn beginning(&self, site: &Site) -> u64 {
+        if site.code.is_empty() { self.biased(site.back) } else { self.code.wrapping_add(site.code.start.into()) }
+    }
+
+    fn fix(&self, plan: &Plan, code: &mut [u8]) {
+        for fix in &plan.fixes {
+            let at = fix.at as usize;
+            let target = self.biased(fix.target);
+            match fix.kind {
+                FixKind::Absolute => code[at..][..8].copy_from_slice(&target.to_le_bytes()),
+                FixKind::Relative(rest) => {
+                    let next = self.code.wrapping_add(at as u64 + u64::from(rest));
+                    code[at..][..4].copy_from_slice(&(target.wrapping_sub(next) as u32).to_le_bytes());
+                }
+            }
+        }
+    }
+
+    fn beginnings(&self, plan: &Plan) -> Vec<Beginning> {
+        let hooks = plan.hooks.iter().map(|(_, site)| site);
+        let sites = plan.sites.iter().chain(hooks).filter(|s| !s.code.is_empty());
+        let at = |offset: u32| self.code.wrapping_add(offset.into());
+        let mut all: Vec<Beginning> = sites
+            .map(|s| Beginning { range: at(s.code.start)..at(s.code.end), original: self.biased(s.address) })
+            .collect();
+        all.sort_by_key(|b| b.range.start);
+        all.dedup();
+        all
+    }
+
+    fn patch(&self, site: &Site, to: u64) -> Patch {
+        let address = self.biased(site.address);
+        let (mut old, mut new) = ([0; PATCH], [0; PATCH]);
+        old[..JUMP].copy_from_slice(&site.old);
+        new[0] = 0xe9;
+        let distance = to.wrapping_sub(address.wrapping_add(JUMP as u64)) as u32;
+        new[1..JUMP].copy_from_slice(&distance.to_le_bytes());
+        Patch { address, len: JUMP as u8, splits: site.splits, old, new }
+    }
+}
+
+/// What a pc in an area is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inside {
+    /// A stub: the function's number in the session, and the offset in the stub.
+    Stub {
+        /// The number.
+        function: u32,
+        /// The offset.
+        offset: u32,
+    },
+    /// The moved beginning of the function that is patched at this address.
+    Beginning(u64),
+    /// Something else: a pointer, a jump to a hook, a gap.
+    Other,
+}
+
+impl Linked {
+    /// Bytes of the area: whole pages.
+    pub fn len(&self) -> u64 {
+        (self.content.len() as u64).next_multiple_of(PAGE)
+    }
+
+    /// Whether there is nothing in it: never, because it has pointers.
+    pub fn is_empty(&self) -> bool {
+        self.content.is_empty()
+    }
+
+    /// What lies at a pc; None: outside of the area.
+    pub fn inside(&self, pc: u64) -> Option<Inside> {
+        let offset = pc.checked_sub(self.address).filter(|o| *o < self.len())?;
+        let size = u64::from(abi::stub::layout(self.variant).size);
+        if offset < self.stubs {
+            let function = *self.functions.get((offset / size) as usize)?;
+            return Some(Inside::Stub { function, offset: (offset % size) as u32 });
+        }
+        let next = self.beginnings.partition_point(|b| b.range.start <= pc);
+        let found = next.checked_sub(1).map(|i| &self.beginnings[i]).filter(|b| b.range.contains(&pc));
+        Some(found.map_or(Inside::Other, |b| Inside::Beginning(b.original)))
+    }
+}
