@@ -3,6 +3,7 @@
 //! Each module wraps one facility in safe functions that return [`std::io::Result`]; nothing here knows events or schemas.
 //! Only this crate (and later the agent and its ABI) contains unsafe code; every block says why it is sound.
 
+pub mod agent;
 pub mod bpf;
 pub mod btf;
 pub mod caps;

@@ -1,0 +1,10 @@
+//! The collector's side of what it shares with the agents in traced processes (`abi`): the socket, the shared memory, and the word by
+//! which an agent learns that the collector has ended.
+
+mod life;
+mod shared;
+mod socket;
+
+pub use life::{Held, Life};
+pub use shared::{Chunk, Shared, State};
+pub use socket::{Listener, Request, sealed};

@@ -1,0 +1,260 @@
+//! The memory that a traced process writes records into (`abi::shared`). Whatever it writes there, nothing outside of it is read or
+//! written: numbers and sizes are the collector's own.
+
+use super::socket::{memfd, seal};
+use crate::check::check;
+use crate::mapping::{Mapping, Mode, page_size};
+use abi::shared::{self as layout, ChunkHeader, Control};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a record.
+const RECORD: usize = 8;
+
+/// The state of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nobody's.
+    Free,
+    /// A thread writes to it.
+    Owned,
+    /// Complete.
+    Full,
+}
+
+/// What the header of a chunk says: the process's words, not checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its state.
+    pub state: State,
+    /// The thread, as the process numbers it.
+    pub tid: u32,
+    /// Which of the thread's chunks it is.
+    pub sequence: u32,
+    /// A time stamp.
+    pub tsc: u64,
+    /// The monotonic clock at that moment, ns.
+    pub monotonic: u64,
+    /// Records dropped before it.
+    pub dropped: u64,
+}
+
+/// The memory of one process.
+pub struct Shared {
+    fd: OwnedFd,
+    map: Mapping,
+    chunks: usize,
+    chunk_size: usize,
+    /// Offset of the first chunk.
+    first: usize,
+}
+
+impl Shared {
+    /// Makes one, with so many chunks of so many bytes (rounded up to pages). Memory is used where something is written.
+    ///
+    /// # Errors
+    /// Those of memfd_create(2) and mmap(2).
+    pub fn new(chunks: u32, chunk_size: u32, block: bool, running: bool) -> io::Result<Shared> {
+        let page = page_size();
+        let (chunks, chunk_size) = (chunks.max(1) as usize, (chunk_size as usize).max(page).next_multiple_of(page));
+        let first = (layout::HEADERS + chunks * size_of::<ChunkHeader>()).next_multiple_of(page);
+        let len = first + chunks * chunk_size;
+        let fd = memfd(c"trapline")?;
+        // SAFETY: a descriptor that is open, and a length.
+        check(unsafe { libc::ftruncate(fd.as_raw_fd(), len as libc::off_t) }.into())?;
+        seal(&fd, 0)?;
+        let map = Mapping::new(fd.as_fd(), 0, len, Mode::Shared)?;
+        let control = Control {
+            magic: layout::MAGIC,
+            version: abi::VERSION,
+            chunks: chunks as u32,
+            chunk_size: chunk_size as u32,
+            running: AtomicU32::new(running.into()),
+            on_full: AtomicU32::new(if block { layout::BLOCK } else { layout::DROP }),
+            collector: AtomicU32::new(0),
+            freed: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            filled: AtomicU32::new(0),
+            dropped: AtomicU64::new(0),
+            orphaned: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            hint: AtomicU32::new(0),
+            reserved: 0,
+        };
+        // SAFETY: the mapping is larger than the page in front, aligned, and nobody else has it yet.
+        unsafe { map.base().cast::<Control>().write(control) };
+        Ok(Shared { fd, map, chunks, chunk_size, first })
+    }
+
+    /// Its file, for the process.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Its bytes.
+    pub fn size(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// How many chunks it has.
+    pub fn chunks(&self) -> usize {
+        self.chunks
+    }
+
+    /// Bytes of a chunk.
+    pub fn chunk_size(&self) -> usize {
+        self.chunk_size
+    }
+
+    fn control(&self) -> &Control {
+        // SAFETY: the mapping begins with one, made in `new`. Fields that the process writes are atomic; the others are not read.
+        unsafe { &*self.map.base().cast::<Control>() }
+    }
+
+    fn header(&self, chunk: usize) -> &ChunkHeader {
+        assert!(chunk < self.chunks, "a chunk of this memory");
+        // SAFETY: within the mapping, aligned; all fields that are used are atomic.
+        unsafe { &*self.map.base().add(layout::HEADERS).cast::<ChunkHeader>().add(chunk) }
+    }
+
+    /// The word that tells agents whether the collector is alive.
+    pub fn collector_word(&self) -> u32 {
+        self.control().collector.load(Ordering::Acquire)
+    }
+
+    /// Starts or stops recording. Stopping makes threads give their chunks up, at their next record.
+    pub fn set_running(&self, running: bool) {
+        self.control().running.store(running.into(), Ordering::Release);
+        if !running {
+            for chunk in 0..self.chunks {
+                let header = self.header(chunk);
+                if header.state.load(Ordering::Acquire) == layout::OWNED {
+                    header.give_up.store(1, Ordering::Release);
+                }
+            }
+        }
+        self.wake();
+    }
+
+    /// What the process has counted: records dropped without a chunk to say so, calls while no collector was there, execs that the agent
+    /// could not follow.
+    pub fn counts(&self) -> [u64; 3] {
+        let c = self.control();
+        [&c.dropped, &c.orphaned, &c.left].map(|n| n.load(Ordering::Relaxed))
+    }
+
+    /// The header of a chunk.
+    pub fn chunk(&self, chunk: usize) -> Chunk {
+        let h = self.header(chunk);
+        let state = match h.state.load(Ordering::Acquire) {
+            layout::FREE => State::Free,
+            layout::FULL => State::Full,
+            _ => State::Owned,
+        };
+        Chunk {
+            state,
+            tid: h.tid.load(Ordering::Relaxed),
+            sequence: h.sequence.load(Ordering::Relaxed),
+            tsc: h.tsc.load(Ordering::Relaxed),
+            monotonic: h.monotonic.load(Ordering::Relaxed),
+            dropped: h.dropped.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Appends the records of a chunk to `into`, from byte `from` of the chunk up to the first one that is not written yet. Returns how
+    /// many bytes they are.
+    pub fn read(&self, chunk: usize, from: usize, into: &mut Vec<u8>) -> usize {
+        assert!(chunk < self.chunks, "a chunk of this memory");
+        let (from, end) = (from.next_multiple_of(RECORD), self.chunk_size);
+        if from >= end {
+            return 0;
+        }
+        let at = self.first + chunk * self.chunk_size + from;
+        // SAFETY: within the mapping, aligned to 8 bytes, and used as atomic words only.
+        let records =
+            unsafe { std::slice::from_raw_parts(self.map.base().add(at).cast::<AtomicU64>(), (end - from) / RECORD) };
+        let before = into.len();
+        into.reserve(end - from);
+        for record in records {
+            // Both halves of an aligned record are read at once; the process writes the second one last.
+            let record = record.load(Ordering::Acquire);
+            if record >> 32 == 0 {
+                break;
+            }
+            into.extend_from_slice(&record.to_le_bytes());
+        }
+        into.len() - before
+    }
+
+    /// Empties a chunk whose thread writes to it no more, and gives it back.
+    pub fn recycle(&self, chunk: usize, used: usize) {
+        let header = self.header(chunk);
+        let at = self.first + chunk * self.chunk_size;
+        // SAFETY: within the mapping; the thread that wrote there has given the chunk up or is gone. A process that goes on writing
+        // spoils its own records only.
+        unsafe { self.map.base().add(at).write_bytes(0, used.min(self.chunk_size)) };
+        header.dropped.store(0, Ordering::Relaxed);
+        header.give_up.store(0, Ordering::Relaxed);
+        header.state.store(layout::FREE, Ordering::Release);
+    }
+
+    /// Tells threads that chunks have become free.
+    pub fn wake(&self) {
+        let control = self.control();
+        control.freed.fetch_add(1, Ordering::SeqCst);
+        if control.waiting.load(Ordering::SeqCst) != 0 {
+            // SAFETY: the word lives in the mapping; no other address is passed. Shared, because the process sleeps on it.
+            unsafe { libc::syscall(libc::SYS_futex, control.freed.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0, 0, 0) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a record as an agent does.
+    fn write(s: &Shared, chunk: usize, n: usize, time: u32, word: u32) {
+        let record = u64::from(word) << 32 | u64::from(time);
+        let at = s.first + chunk * s.chunk_size + n * RECORD;
+        // SAFETY: within the mapping of the test.
+        unsafe { s.map.base().add(at).cast::<u64>().write_volatile(record) };
+    }
+
+    #[test]
+    fn records_are_read_while_they_are_written() {
+        let s = Shared::new(3, 4096, true, true).unwrap();
+        s.header(1).state.store(layout::OWNED, Ordering::Release);
+        let mut all = Vec::new();
+        assert_eq!(s.read(1, 0, &mut all), 0);
+        (0..3).for_each(|n| write(&s, 1, n, n as u32, 7));
+        assert_eq!(s.read(1, 0, &mut all), 24);
+        write(&s, 1, 3, 3, 8);
+        assert_eq!(s.read(1, 24, &mut all), 8);
+        let times: Vec<u8> = all.chunks(8).map(|r| r[0]).collect();
+        assert_eq!(times, [0, 1, 2, 3]);
+        assert_eq!((s.read(1, 4096, &mut all), s.read(1, usize::MAX - 16, &mut all)), (0, 0));
+        assert_eq!(s.chunk(1).state, State::Owned);
+        s.recycle(1, 32);
+        assert_eq!((s.chunk(1).state, s.read(1, 0, &mut all)), (State::Free, 0));
+    }
+
+    #[test]
+    fn the_size_cannot_be_changed() {
+        let s = Shared::new(3, 1, false, false).unwrap();
+        assert_eq!(s.chunk_size(), page_size());
+        let file = std::fs::File::from(s.fd().try_clone_to_owned().unwrap());
+        assert!(file.set_len(0).is_err() && file.set_len(1 << 30).is_err());
+        assert_eq!(file.metadata().unwrap().len(), s.size());
+    }
+
+    #[test]
+    fn stopping_asks_owners_for_their_chunks() {
+        let s = Shared::new(2, 4096, false, true).unwrap();
+        s.header(0).state.store(layout::OWNED, Ordering::Release);
+        s.set_running(false);
+        let asked = |n| s.header(n).give_up.load(Ordering::Acquire);
+        assert_eq!((asked(0), asked(1)), (1, 0));
+    }
+}
