@@ -142,3 +142,76 @@ pub struct Installed {
     /// Patches that were not made for another reason.
     pub failed: u32,
 }
+
+/// Takes numbers off the front of bytes that came over the socket.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn u32(&mut self) -> u32 {
+        let (word, rest) = self.0.split_first_chunk().unwrap_or((&[0; 4], &[]));
+        self.0 = rest;
+        u32::from_le_bytes(*word)
+    }
+
+    fn u64(&mut self) -> u64 {
+        let (word, rest) = self.0.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        self.0 = rest;
+        u64::from_le_bytes(*word)
+    }
+}
+
+impl Hello {
+    /// Its bytes on the socket.
+    pub const SIZE: usize = size_of::<Hello>();
+
+    /// Reads it. Nothing but its length is checked.
+    pub fn parse(bytes: &[u8; Hello::SIZE]) -> Hello {
+        let mut w = Words(bytes);
+        Hello {
+            magic: w.u32(),
+            version: w.u32(),
+            reason: w.u32(),
+            pid: w.u32(),
+            parent: w.u32(),
+            maps_len: w.u32(),
+            tls: w.u64() as i64,
+            slow: core::array::from_fn(|_| w.u64()),
+            hooks: core::array::from_fn(|_| w.u64()),
+            originals: w.u64(),
+        }
+    }
+}
+
+impl Welcome {
+    /// Its bytes on the socket.
+    pub const SIZE: usize = size_of::<Welcome>();
+
+    /// Writes it.
+    pub fn bytes(&self) -> [u8; Welcome::SIZE] {
+        let mut bytes = [0; Welcome::SIZE];
+        let (words, sizes) = bytes.split_at_mut(16);
+        let words = words.chunks_exact_mut(4).zip([self.magic, self.version, self.verdict, self.descriptors]);
+        words.for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+        let sizes = sizes.chunks_exact_mut(8).zip([self.shared, self.plan]);
+        sizes.for_each(|(to, size)| to.copy_from_slice(&size.to_le_bytes()));
+        bytes
+    }
+}
+
+impl Installed {
+    /// Its bytes on the socket.
+    pub const SIZE: usize = size_of::<Installed>();
+
+    /// Reads it.
+    pub fn parse(bytes: &[u8; Installed::SIZE]) -> Installed {
+        let mut w = Words(bytes);
+        Installed {
+            magic: w.u32(),
+            error: w.u32(),
+            patched: w.u32(),
+            other_bytes: w.u32(),
+            no_area: w.u32(),
+            failed: w.u32(),
+        }
+    }
+}

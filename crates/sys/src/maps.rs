@@ -31,8 +31,12 @@ pub struct Map {
 /// # Errors
 /// `EACCES`: the process is somebody else's. `ENOENT`: it is gone.
 pub fn of(pid: i32) -> io::Result<Vec<Map>> {
-    let text = fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(text.split(|b| *b == b'\n').filter_map(parse).collect())
+    Ok(in_text(&fs::read(format!("/proc/{pid}/maps"))?))
+}
+
+/// The mappings in the text of such a file.
+pub fn in_text(text: &[u8]) -> Vec<Map> {
+    text.split(|b| *b == b'\n').filter_map(parse).collect()
 }
 
 /// `55d0c-55d1e r-xp 00002000 08:01 1234      /usr/bin/true`

@@ -2,9 +2,11 @@
 //! which an agent learns that the collector has ended.
 
 mod life;
+mod place;
 mod shared;
 mod socket;
 
 pub use life::{Held, Life};
+pub use place::open_to_all;
 pub use shared::{Chunk, Shared, State};
 pub use socket::{Listener, Request, sealed};
