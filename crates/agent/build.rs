@@ -1,0 +1,16 @@
+//! The linker's options: a library that needs no other, not even libc.
+
+fn main() {
+    for option in [
+        "-nostdlib",
+        "-nostartfiles",
+        "-nodefaultlibs",
+        "-Wl,-z,now",
+        "-Wl,-z,relro",
+        "-Wl,-z,noexecstack",
+        "-Wl,-z,nodelete",
+    ] {
+        println!("cargo::rustc-link-arg-cdylib={option}");
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+}

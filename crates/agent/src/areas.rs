@@ -1,0 +1,64 @@
+//! The areas of this process: where stubs are. Areas are only added.
+
+use crate::kernel;
+use abi::plan::Area;
+use abi::stub::{Layout, Variant, layout};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The most areas of a process: module loads that were seen, and big modules have several.
+pub const MOST: usize = 1 << 15;
+
+static TABLE: AtomicU64 = AtomicU64::new(0);
+static USED: AtomicU32 = AtomicU32::new(0);
+
+/// Makes the table. At the start, once.
+pub fn begin() -> bool {
+    if TABLE.load(Relaxed) != 0 {
+        return true;
+    }
+    let Some(table) = kernel::reserve((MOST * size_of::<Area>()) as u64) else { return false };
+    TABLE.store(table, Release);
+    true
+}
+
+/// All areas.
+pub fn all() -> &'static [Area] {
+    let table = TABLE.load(Acquire);
+    if table == 0 {
+        return &[];
+    }
+    let used = (USED.load(Acquire) as usize).min(MOST);
+    // SAFETY: the table is never unmapped; entries below `used` are written and never change.
+    unsafe { core::slice::from_raw_parts(table as *const Area, used) }
+}
+
+/// Adds an area. Only the thread that installs does this.
+pub fn add(area: &Area) -> bool {
+    let used = USED.load(Relaxed) as usize;
+    let table = TABLE.load(Relaxed);
+    if table == 0 || used >= MOST {
+        return false;
+    }
+    // SAFETY: the table has room for MOST, and nobody reads this entry before USED says so.
+    unsafe { (table as *mut Area).add(used).write(*area) };
+    USED.store(used as u32 + 1, Release);
+    true
+}
+
+/// The variant that a plan names.
+pub fn variant(number: u32) -> Option<Variant> {
+    [Variant::Paired, Variant::NoTime, Variant::Timed, Variant::Entry].into_iter().find(|v| *v as u32 == number)
+}
+
+/// A pc in a stub: the stub's layout, and the pc's offset in it.
+pub fn stub_of(pc: u64) -> Option<(&'static Layout, u32)> {
+    let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.stubs)?;
+    let layout = layout(variant(area.variant)?);
+    Some((layout, ((pc - area.address) % u64::from(layout.size)) as u32))
+}
+
+/// Whether an address is that to which a function with a stub returns.
+pub fn is_return(address: u64) -> bool {
+    stub_of(address).is_some_and(|(layout, offset)| layout.returns != 0 && offset == layout.returns)
+}

@@ -1,0 +1,300 @@
+//! Memory for records: taking chunks, giving them up, and what happens when there is none. The thread's signals are blocked here.
+//!
+//! A process that fork(2) has made finds zeros in the page of [`State`], and asks for memory of its own when its first record needs
+//! a chunk. A child of vfork(2) finds its parent's page, as it runs on its parent's thread data and writes to its parent's chunk.
+
+use crate::kernel;
+use crate::talk;
+use crate::thread::{self, Local};
+use abi::message::Reason;
+use abi::shared::{BLOCK, ChunkHeader, Control, DROP, FREE, FULL, HEADERS, HIGH, MAGIC, OWNED, OWNER_DIED};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The page that a child of fork finds empty.
+pub struct State {
+    /// The process, for whose sake the page was filled; 0 in a child.
+    pub pid: AtomicU32,
+    /// 0: nobody has asked for memory; [`ASKING`], [`DONE`].
+    pub asked: AtomicU32,
+}
+
+const ASKING: u32 = 1;
+const DONE: u32 = 2;
+
+static STATE: AtomicU64 = AtomicU64::new(0);
+static SHARED: AtomicU64 = AtomicU64::new(0);
+static LEN: AtomicU64 = AtomicU64::new(0);
+/// 1: the collector is gone, for good.
+static GONE: AtomicU32 = AtomicU32::new(0);
+
+/// The longest sleep without a look at the collector.
+const NAP: u64 = 50_000_000;
+
+/// Makes the page of the process. At the start.
+pub fn begin() -> bool {
+    let Some(page) = kernel::reserve(4096) else { return false };
+    // SAFETY: the page is new.
+    if unsafe { kernel::wipe_on_fork(page, 4096) } != 0 {
+        return false;
+    }
+    STATE.store(page, Release);
+    mine();
+    true
+}
+
+/// The page, once it is there.
+pub fn state() -> Option<&'static State> {
+    let page = STATE.load(Acquire);
+    // SAFETY: the page is never unmapped; zeros are valid.
+    (page != 0).then(|| unsafe { &*(page as *const State) })
+}
+
+fn mine() {
+    if let Some(state) = state() {
+        state.pid.store(kernel::getpid() as u32, Relaxed);
+        state.asked.store(DONE, Release);
+    }
+}
+
+/// Whether this is a child of fork that has not asked for memory yet.
+fn is_new() -> bool {
+    state().is_some_and(|s| s.asked.load(Acquire) != DONE)
+}
+
+/// The first page of the shared memory.
+pub fn control() -> Option<&'static Control> {
+    let shared = SHARED.load(Acquire);
+    // SAFETY: checked by `attach`, and mapped as long as the address is there.
+    (shared != 0).then(|| unsafe { &*(shared as *const Control) })
+}
+
+fn chunk_address(control: &Control, number: u32) -> u64 {
+    let headers = (size_of::<ChunkHeader>() as u64 * u64::from(control.chunks)).next_multiple_of(4096);
+    SHARED.load(Relaxed) + HEADERS as u64 + headers + u64::from(number) * u64::from(control.chunk_size)
+}
+
+fn header(control: &Control, number: u32) -> Option<&'static ChunkHeader> {
+    if number >= control.chunks {
+        return None;
+    }
+    // SAFETY: `attach` has checked that so many headers lie in the mapping.
+    Some(unsafe { &*((SHARED.load(Relaxed) + HEADERS as u64) as *const ChunkHeader).add(number as usize) })
+}
+
+/// Takes over shared memory that the collector has sent. False: it is not what it should be.
+pub fn attach(at: u64, len: u64) -> bool {
+    if len < HEADERS as u64 {
+        return false;
+    }
+    // SAFETY: so many bytes are mapped there.
+    let control = unsafe { &*(at as *const Control) };
+    let headers = (64 * u64::from(control.chunks)).next_multiple_of(4096);
+    let chunks = u64::from(control.chunks) * u64::from(control.chunk_size);
+    let right = control.magic == MAGIC
+        && control.version == abi::VERSION
+        && control.chunk_size >= 4096
+        && control.chunk_size.is_multiple_of(4096)
+        && chunks <= len
+        && HEADERS as u64 + headers + chunks <= len;
+    if right {
+        LEN.store(len, Relaxed);
+        SHARED.store(at, Release);
+    }
+    right
+}
+
+/// Leaves the shared memory: in a child, whose parent's it is. No other thread exists.
+fn detach() {
+    let (shared, len) = (SHARED.swap(0, AcqRel), LEN.load(Relaxed));
+    if shared != 0 {
+        // SAFETY: this is the only thread, and it has no chunk.
+        unsafe { kernel::unmap(shared, len) };
+    }
+}
+
+/// Asks for memory in a child of fork. Other threads of it wait meanwhile.
+fn renew(local: &Local) {
+    let Some(state) = state() else { return };
+    if state.asked.compare_exchange(0, ASKING, AcqRel, Acquire).is_err() {
+        while is_new() {
+            kernel::sleep(1_000_000);
+        }
+        return;
+    }
+    detach();
+    GONE.store(0, Relaxed);
+    local.tid.store(kernel::gettid() as u32, Relaxed);
+    for field in [&local.sequence, &local.chunk] {
+        field.store(0, Relaxed);
+    }
+    for field in [&local.cur, &local.end, &local.dropped] {
+        field.store(0, Relaxed);
+    }
+    talk::ask(Reason::Fork);
+    mine();
+}
+
+/// Counts records that are not written.
+pub fn drop_records(local: &Local, n: u64) {
+    let Some(control) = control() else { return };
+    if GONE.load(Relaxed) != 0 {
+        control.orphaned.fetch_add(n, Relaxed);
+    } else if control.running.load(Relaxed) != 0 {
+        local.dropped.fetch_add(n, Relaxed);
+        control.dropped.fetch_add(n, Relaxed);
+    }
+}
+
+/// Whether it is clear without a look at the chunks that there is no room, so that signals need not be blocked to find out.
+pub fn hopeless(local: &Local) -> bool {
+    if is_new() {
+        return false;
+    }
+    let Some(control) = control() else { return true };
+    if local.chunk.load(Relaxed) != 0 {
+        return false;
+    }
+    GONE.load(Relaxed) != 0
+        || control.running.load(Relaxed) == 0
+        || control.on_full.load(Relaxed) == DROP
+            && local.dropped.load(Relaxed) != 0
+            && control.freed.load(Relaxed) == local.freed.load(Relaxed)
+            && !is_gone(control)
+}
+
+fn is_gone(control: &Control) -> bool {
+    let word = control.collector.load(Relaxed);
+    let gone = word == 0 || word & OWNER_DIED != 0;
+    if gone {
+        GONE.store(1, Relaxed);
+    }
+    gone
+}
+
+/// Makes room for so many bytes of records. `mask`: the thread's mask of signals, for the time in which it sleeps.
+pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
+    loop {
+        if is_new() {
+            renew(local);
+        }
+        let Some(control) = control() else { return false };
+        if control.running.load(Relaxed) == 0 {
+            give_up(local);
+            return false;
+        }
+        let number = local.chunk.load(Relaxed);
+        if number != 0 {
+            let asked = header(control, number - 1).is_some_and(|h| h.give_up.load(Relaxed) != 0);
+            if !asked && local.cur.load(Relaxed) + bytes <= local.end.load(Relaxed) {
+                return true;
+            }
+            give_up(local);
+        }
+        if GONE.load(Relaxed) != 0 || is_gone(control) {
+            return false;
+        }
+        let freed = control.freed.load(Acquire);
+        if take(control, local) {
+            continue;
+        }
+        if control.on_full.load(Relaxed) != BLOCK {
+            local.freed.store(freed, Relaxed);
+            return false;
+        }
+        control.waiting.fetch_add(1, AcqRel);
+        // Everything is whole here: a handler may run, and take a chunk.
+        kernel::set_mask(mask);
+        kernel::wait(&control.freed, freed, NAP);
+        kernel::set_mask(kernel::ALL);
+        control.waiting.fetch_sub(1, AcqRel);
+    }
+}
+
+/// Takes a free chunk and begins it.
+fn take(control: &Control, local: &Local) -> bool {
+    thread::identify(local);
+    let count = control.chunks.min(1 << 24);
+    let hint = control.hint.load(Relaxed);
+    for i in 0..count {
+        let number = ((u64::from(hint) + u64::from(i)) % u64::from(count)) as u32;
+        let Some(header) = header(control, number) else { return false };
+        if header.state.load(Relaxed) != FREE {
+            continue;
+        }
+        if header.state.compare_exchange(FREE, OWNED, AcqRel, Relaxed).is_err() {
+            continue;
+        }
+        control.hint.store((number + 1) % count, Relaxed);
+        begin_chunk(control, local, header, number);
+        return true;
+    }
+    false
+}
+
+fn begin_chunk(control: &Control, local: &Local, header: &ChunkHeader, number: u32) {
+    let missing = local.dropped.swap(0, Relaxed);
+    header.sequence.store(local.sequence.fetch_add(1, Relaxed), Relaxed);
+    header.dropped.store(missing, Relaxed);
+    header.monotonic.store(kernel::monotonic(), Relaxed);
+    let now = kernel::tsc();
+    header.tsc.store(now, Relaxed);
+    header.tid.store(local.tid.load(Relaxed), Release);
+    if missing != 0 {
+        control.dropped.fetch_sub(missing, Relaxed);
+    }
+    let at = chunk_address(control, number);
+    local.chunk.store(number + 1, Relaxed);
+    local.cur.store(at, Relaxed);
+    local.end.store(at + u64::from(control.chunk_size), Relaxed);
+    write_high(local, (now >> 32) as u32);
+}
+
+/// Writes a record. There is room.
+fn write(local: &Local, time: u32, word: u32) {
+    let cur = local.cur.load(Relaxed) as *mut u32;
+    // SAFETY: `cur` lies in the thread's own chunk. The collector reads the word after the time.
+    unsafe {
+        cur.write_volatile(time);
+        cur.add(1).write_volatile(word);
+    }
+    local.cur.fetch_add(8, Relaxed);
+}
+
+/// Writes the upper half of the counter for the records that follow. There is room.
+pub fn write_high(local: &Local, high: u32) {
+    write(local, high, HIGH);
+    local.high.store(high, Relaxed);
+}
+
+/// Writes a record with a time of its own, or counts it.
+pub fn emit(local: &Local, tsc: u64, word: u32, mask: u64) {
+    if !make_room(local, 16, mask) {
+        return drop_records(local, 1);
+    }
+    let high = (tsc >> 32) as u32;
+    if local.high.load(Relaxed) != high {
+        write_high(local, high);
+    }
+    write(local, tsc as u32, word);
+}
+
+/// Gives the thread's chunk to the collector.
+pub fn give_up(local: &Local) {
+    let number = local.chunk.swap(0, Relaxed);
+    local.cur.store(0, Relaxed);
+    local.end.store(0, Relaxed);
+    let Some(control) = control() else { return };
+    if let Some(header) = number.checked_sub(1).and_then(|n| header(control, n)) {
+        header.state.store(FULL, Release);
+        control.filled.fetch_add(1, AcqRel);
+        kernel::wake(&control.filled);
+    }
+}
+
+/// Counts an exec into a program that the agent cannot follow.
+pub fn count_left() {
+    if let Some(control) = control() {
+        control.left.fetch_add(1, Relaxed);
+    }
+}

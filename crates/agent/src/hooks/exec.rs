@@ -1,0 +1,247 @@
+//! Following a process into the program that it executes: the agent's variables are put back into the environment that is passed.
+//!
+//! The environment is made on the stack where it is small, for a child of vfork(2) or posix_spawn(3) runs in its parent's memory, which
+//! would keep whatever it mapped. The attempt is a bare call. Where that fails, the program's own call is made, which fails in
+//! the same way and sets errno; so nothing needs to be undone.
+
+use super::original;
+use crate::{chunks, kernel, memory, start};
+use abi::message::Hook;
+
+/// Variables, and bytes of text, of an environment that is made on the stack.
+const VARIABLES: usize = 384;
+const TEXT: usize = 2048;
+/// The most variables that are looked at: the kernel allows 6 MB of pointers and text.
+const MOST: usize = 1 << 20;
+/// Scripts that lead to scripts, as the kernel counts them.
+const SCRIPTS: u32 = 5;
+
+/// `execve(path, arguments, environment)`.
+pub extern "C" fn execve(path: u64, arguments: u64, environment: u64) -> i32 {
+    attempt(kernel::AT_FDCWD, path, arguments, environment, 0, false);
+    // SAFETY: the plan has put a relocated `execve` there.
+    let original: extern "C" fn(u64, u64, u64) -> i32 = unsafe { core::mem::transmute(original(Hook::Execve)) };
+    original(path, arguments, environment)
+}
+
+/// `execveat(directory, path, arguments, environment, flags)`.
+pub extern "C" fn execveat(directory: i32, path: u64, arguments: u64, environment: u64, flags: i32) -> i32 {
+    attempt(directory, path, arguments, environment, flags as usize, true);
+    // SAFETY: the plan has put a relocated `execveat` there.
+    let original: extern "C" fn(i32, u64, u64, u64, i32) -> i32 =
+        unsafe { core::mem::transmute(original(Hook::Execveat)) };
+    original(directory, path, arguments, environment, flags)
+}
+
+/// Executes a program with the agent in it. Comes back where that fails or would be wrong.
+pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flags: usize, at: bool) {
+    if !kernel::is_readable(environment) && environment != 0 || start::agent_path().is_empty() {
+        return;
+    }
+    match follows(directory, path as *const u8, flags) {
+        Some(true) if kernel::readable(start::agent_path().as_ptr()) => {}
+        Some(_) => return chunks::count_left(),
+        None => return,
+    }
+    let count = count(environment as *const *const u8);
+    let execute = |environment: u64| {
+        let path = path as usize;
+        let (arguments, environment) = (arguments as usize, environment as usize);
+        // SAFETY: the program's own call, with an environment that lives as long as the call.
+        unsafe {
+            if at {
+                kernel::call(kernel::EXECVEAT, [directory as usize, path, arguments, environment, flags, 0]);
+            } else {
+                kernel::call(kernel::EXECVE, [path, arguments, environment, 0, 0, 0]);
+            }
+        }
+    };
+    let need = text_len(environment as *const *const u8, count);
+    if count + 3 <= VARIABLES && need <= TEXT {
+        small(environment, count, execute);
+    } else if count < MOST {
+        let len = ((count + 3) * 8 + need + 4095) as u64 & !4095;
+        let Some(memory) = kernel::reserve(len) else { return };
+        // SAFETY: pointers, then text, in new memory.
+        unsafe {
+            let (pointers, text) = (memory as *mut u64, (memory as usize + (count + 3) * 8) as *mut u8);
+            build(environment as *const *const u8, count, pointers, text);
+        }
+        execute(memory);
+        // SAFETY: the call has failed, and nothing uses it.
+        unsafe { kernel::unmap(memory, len) };
+    }
+}
+
+#[inline(never)]
+fn small(environment: u64, count: usize, execute: impl Fn(u64)) {
+    let mut pointers = [0u64; VARIABLES];
+    let mut text = [0u8; TEXT];
+    // SAFETY: the caller has counted: both are large enough.
+    unsafe { build(environment as *const *const u8, count, pointers.as_mut_ptr(), text.as_mut_ptr()) };
+    execute(pointers.as_ptr() as u64);
+}
+
+/// How many variables there are.
+fn count(environment: *const *const u8) -> usize {
+    let mut count = 0;
+    // SAFETY: the program's array, which ends with a null pointer.
+    while count < MOST && !environment.is_null() && unsafe { !(*environment.add(count)).is_null() } {
+        count += 1;
+    }
+    count
+}
+
+const PRELOAD: &[u8] = b"LD_PRELOAD=";
+
+/// The variables of an environment, of each no more than what is looked at.
+fn variables<'a>(environment: *const *const u8, count: usize) -> impl Iterator<Item = (*const u8, &'a [u8])> {
+    (0..count).map(move |i| {
+        // SAFETY: the caller has counted them; they are the program's strings.
+        unsafe {
+            let text = *environment.add(i);
+            (text, memory::string(text, PRELOAD.len().max(abi::SOCKET.len() + 1)))
+        }
+    })
+}
+
+fn is_socket(text: &[u8]) -> bool {
+    text.strip_suffix(b"=") == Some(abi::SOCKET.as_bytes())
+        || text.get(..abi::SOCKET.len()) == Some(abi::SOCKET.as_bytes()) && text.get(abi::SOCKET.len()) == Some(&b'=')
+}
+
+/// The user's own entries of `LD_PRELOAD`.
+fn preload(text: *const u8) -> &'static [u8] {
+    // SAFETY: a string of the program that begins with `LD_PRELOAD=`.
+    unsafe { memory::string(text.add(PRELOAD.len()), 1 << 17) }
+}
+
+/// Bytes of the two variables that [`build`] makes.
+fn text_len(environment: *const *const u8, count: usize) -> usize {
+    let users: usize =
+        variables(environment, count).filter(|(_, v)| *v == PRELOAD).map(|(t, _)| preload(t).len() + 1).sum();
+    PRELOAD.len() + start::agent_path().len() + users + abi::SOCKET.len() + start::socket_name().len() + 8
+}
+
+/// Makes the environment with the agent's variables: `LD_PRELOAD` where the user has it, else at the end.
+///
+/// # Safety
+/// There is room for `count` + 3 pointers, and for the text.
+unsafe fn build(environment: *const *const u8, count: usize, pointers: *mut u64, text: *mut u8) {
+    let mut used = 0;
+    let mut put = |parts: &[&[u8]]| {
+        let begin = used;
+        for part in parts {
+            // SAFETY: the caller has made room.
+            unsafe { core::ptr::copy_nonoverlapping(part.as_ptr(), text.add(used), part.len()) };
+            used += part.len();
+        }
+        text as u64 + begin as u64
+    };
+    let mut next = 0;
+    let mut add = |pointer: u64| {
+        // SAFETY: the caller has made room.
+        unsafe { *pointers.add(next) = pointer };
+        next += 1;
+    };
+    let mut found = false;
+    for (variable, beginning) in variables(environment, count) {
+        if beginning == PRELOAD && !found {
+            found = true;
+            let users = preload(variable);
+            let separator: &[u8] = if users.is_empty() { b"" } else { b":" };
+            add(put(&[PRELOAD, start::agent_path(), separator, users, b"\0"]));
+        } else if !is_socket(beginning) {
+            add(variable as u64);
+        }
+    }
+    if !found {
+        add(put(&[PRELOAD, start::agent_path(), b"\0"]));
+    }
+    add(put(&[abi::SOCKET.as_bytes(), b"=", start::socket_name(), b"\0"]));
+    add(0);
+}
+
+/// Whether a program can have the agent: Some(false) where it cannot, None where there is no such program.
+fn follows(directory: i32, path: *const u8, flags: usize) -> Option<bool> {
+    let mut file = [0u8; 256];
+    let (mut directory, mut path, mut flags) = (directory, path, flags);
+    for _ in 0..SCRIPTS {
+        match look(directory, path, flags, &mut file)? {
+            Look::Answer(answer) => return Some(answer),
+            // The kernel reads the interpreter's path from the script, and ends it with NUL.
+            Look::Script(at) => path = file.get(at..)?.as_ptr(),
+        }
+        (directory, flags) = (kernel::AT_FDCWD, 0);
+    }
+    None
+}
+
+enum Look {
+    Answer(bool),
+    /// A script; where its interpreter's path begins in what was read.
+    Script(usize),
+}
+
+const SETUID: u32 = 0o4000;
+const SETGID: u32 = 0o2000;
+const GROUP_EXECUTE: u32 = 0o10;
+
+/// Looks at one file.
+fn look(directory: i32, path: *const u8, flags: usize, head: &mut [u8; 256]) -> Option<Look> {
+    let mode = kernel::mode_at(directory, path, flags & kernel::AT_EMPTY_PATH)?;
+    let sets_group = mode & SETGID != 0 && mode & GROUP_EXECUTE != 0;
+    // Where a descriptor is executed, its capabilities cannot be asked for by path: the agent is left out there only if it is setuid.
+    if mode & SETUID != 0 || sets_group || directory == kernel::AT_FDCWD && kernel::has_capabilities(path) {
+        return Some(Look::Answer(false));
+    }
+    let empty = flags & kernel::AT_EMPTY_PATH != 0 && !path.is_null() && unsafe_first(path) == 0;
+    let fd = if empty { directory as isize } else { kernel::open(directory, path, kernel::O_RDONLY) };
+    if fd < 0 {
+        // What may be executed but not read: most likely a dynamic program.
+        return Some(Look::Answer(true));
+    }
+    let mut read = [0u8; 256];
+    let len = kernel::pread(fd as i32, &mut read, 0);
+    let answer = if len < 2 {
+        Look::Answer(true)
+    } else if read.starts_with(b"#!") {
+        *head = read;
+        script(head, len as usize).map_or(Look::Answer(true), Look::Script)
+    } else {
+        Look::Answer(!read.starts_with(b"\x7fELF") || has_interpreter(fd as i32, &read))
+    };
+    if !empty {
+        kernel::close(fd as i32);
+    }
+    Some(answer)
+}
+
+/// The first byte of a path that the kernel has just read.
+fn unsafe_first(path: *const u8) -> u8 {
+    // SAFETY: the kernel has found a file by it.
+    unsafe { *path }
+}
+
+/// Where the interpreter's path begins in a script's first line, with NUL behind it.
+fn script(head: &mut [u8; 256], len: usize) -> Option<usize> {
+    let line = head.get(2..len)?;
+    let begin = 2 + line.iter().position(|b| !matches!(b, b' ' | b'\t'))?;
+    let end = begin + head.get(begin..len)?.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | 0))?;
+    *head.get_mut(end)? = 0;
+    (end > begin).then_some(begin)
+}
+
+/// Whether a program of this architecture asks for a loader (PT_INTERP): the others are static.
+fn has_interpreter(fd: i32, head: &[u8; 256]) -> bool {
+    const X86_64: [u8; 2] = [62, 0];
+    if head[4] != 2 || head[18..20] != X86_64 {
+        return false;
+    }
+    let number = |at: usize, n: usize| head[at..at + n].iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
+    let (at, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    (0..count.min(64)).any(|i| {
+        let mut kind = [0u8; 4];
+        kernel::pread(fd, &mut kind, at.wrapping_add(i * size)) == 4 && kind == [3, 0, 0, 0]
+    })
+}

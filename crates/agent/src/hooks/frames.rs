@@ -1,0 +1,152 @@
+//! Unwinding through stubs: the stand-in for `_Unwind_Find_FDE` of libgcc.
+//!
+//! A pc in a stub gets a description of its own, made for the frame that is being unwound, in the thread's memory: a CIE and an
+//! FDE that say where the CFA is, and what the return address is.
+//!
+//! - The caller's CFA is the stub's too. libgcc compares CFAs to find a frame again, and counts a signal frame's as one less: so stubs are
+//!   signal frames (augmentation `S`). For the caller of a signal frame, libgcc does not subtract 1 from the return address: the description
+//!   does.
+//! - libgcc passes the address of `bases` in its context, behind the CFA and the return address of the frame below. They say
+//!   which entry of the shadow stack it is. Where they do not fit, because another unwinder calls, the entry is found by an expression, which
+//!   goes down from the top to the last entry whose slot is not above the CFA.
+
+use super::original;
+use crate::areas;
+use crate::memory::load;
+use crate::shadow;
+use crate::thread::{Local, local};
+use abi::message::Hook;
+use abi::stub::Layout;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// struct dwarf_eh_bases of libgcc.
+#[repr(C)]
+pub struct Bases {
+    text: u64,
+    data: u64,
+    function: u64,
+}
+
+/// Descriptions that a thread has, one after the other: a handler may unwind while the code that it has interrupted does.
+const DESCRIPTIONS: u32 = 16;
+const SIZE: usize = 256;
+
+// DWARF: operations, rules of call frames, registers.
+const LIT0: u8 = 0x30;
+const CONST1U: u8 = 0x08;
+const CONST8U: u8 = 0x0e;
+const DEREF: u8 = 0x06;
+const DUP: u8 = 0x12;
+const PICK: u8 = 0x15;
+const MINUS: u8 = 0x1c;
+const PLUS_UCONST: u8 = 0x23;
+const LE: u8 = 0x2c;
+const BRA: u8 = 0x28;
+const DEF_CFA: u8 = 0x0c;
+const VAL_EXPRESSION: u8 = 0x16;
+const RSP: u8 = 7;
+const RA: u8 = 16;
+
+/// `_Unwind_Find_FDE(pc, bases)`.
+pub extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
+    let Some((layout, offset)) = areas::stub_of(pc) else {
+        let original = original(Hook::FindFde);
+        // SAFETY: the plan has put a relocated `_Unwind_Find_FDE` there.
+        let original: extern "C" fn(u64, *mut Bases) -> u64 = unsafe { core::mem::transmute(original) };
+        return original(pc, bases);
+    };
+    // SAFETY: the caller's own.
+    unsafe { bases.write(Bases { text: 0, data: 0, function: pc }) };
+    let local = local();
+    if local.top.load(Relaxed) == 0 {
+        return 0;
+    }
+    describe(local, pc, frame(layout, offset), known_cfa(pc, bases))
+}
+
+/// Where the CFA is, and whether the return address is in the shadow stack.
+fn frame(layout: &Layout, offset: u32) -> (u32, bool) {
+    // A return address less 1 is in the call; what counts is behind it.
+    let offset = if offset + 1 == layout.returns { layout.returns } else { offset };
+    layout.frames.iter().rev().find(|f| f.from <= offset).map_or((0, true), |f| (f.cfa, f.shadow))
+}
+
+/// The CFA of the frame below, which libgcc has before `bases`, then the return address, then a pointer.
+fn known_cfa(pc: u64, bases: *mut Bases) -> Option<u64> {
+    let bases = bases as u64;
+    // SAFETY: `bases` is on the stack, with its caller's frame around it.
+    let (cfa, returns) = unsafe { (load(bases - 24), load(bases - 16)) };
+    (returns == pc || returns == pc + 1).then_some(cfa)
+}
+
+/// Bytes that are written one after the other.
+struct Writer {
+    at: *mut u8,
+    len: usize,
+}
+
+impl Writer {
+    fn put(&mut self, bytes: &[u8]) -> &mut Writer {
+        if self.len + bytes.len() <= SIZE {
+            // SAFETY: a description has SIZE bytes in the thread's memory.
+            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.add(self.len), bytes.len()) };
+            self.len += bytes.len();
+        }
+        self
+    }
+
+    fn number(&mut self, value: u64) -> &mut Writer {
+        self.put(&value.to_le_bytes())
+    }
+
+    /// Fills up to a multiple of 8 with nops, and notes the length of what began at `start`.
+    fn finish(&mut self, start: usize) {
+        while !self.len.is_multiple_of(8) {
+            self.put(&[0]);
+        }
+        let end = self.len;
+        self.len = start;
+        self.put(&((end - start - 4) as u32).to_le_bytes());
+        self.len = end;
+    }
+}
+
+/// Writes a CIE and an FDE, and returns the address of the FDE.
+fn describe(local: &Local, pc: u64, (cfa, in_shadow): (u32, bool), known: Option<u64>) -> u64 {
+    let number = local.frame.fetch_add(1, Relaxed) % DESCRIPTIONS;
+    let at = local.memory.load(Relaxed) + u64::from(number) * SIZE as u64;
+    let mut w = Writer { at: at as *mut u8, len: 0 };
+    // Length, no CIE pointer, version, augmentation, factors of code and data, return address; pointers are absolute.
+    w.put(&[0, 0, 0, 0, 0, 0, 0, 0, 1]).put(b"zRS\0").put(&[1, 0x78, RA, 1, 0]);
+    w.put(&[DEF_CFA, RSP, cfa as u8]);
+    w.finish(0);
+    let fde = w.len;
+    w.put(&[0; 4]).put(&((fde + 4) as u32).to_le_bytes()).number(pc).number(1).put(&[0]);
+    w.put(&[VAL_EXPRESSION, RA, 0]);
+    let expression = w.len;
+    let address = known
+        .filter(|_| in_shadow)
+        .and_then(|sp| shadow::return_address(local, sp.wrapping_add(u64::from(cfa)).wrapping_sub(8)));
+    if let Some(address) = address {
+        w.put(&[CONST8U]).number(address.wrapping_sub(1));
+    } else if in_shadow {
+        let top = &raw const local.top as u64;
+        let size = crate::thread::stride() as u8;
+        w.put(&[LIT0 + 8, MINUS, DUP, CONST8U]).number(top).put(&[DEREF]);
+        // Each round: the entry below; on while its slot is not above the CFA's.
+        let round = w.len;
+        w.put(&[CONST1U, size, MINUS, DUP, DEREF, PICK, 2, LE, BRA]);
+        let back = round as i64 - (w.len as i64 + 2);
+        w.put(&(back as i16).to_le_bytes());
+        w.put(&[PLUS_UCONST, size + 8, DEREF, LIT0 + 1, MINUS]);
+    } else {
+        w.put(&[LIT0 + 8, MINUS, DEREF, LIT0 + 1, MINUS]);
+    }
+    let len = (w.len - expression) as u8;
+    let end = w.len;
+    w.len = expression - 1;
+    w.put(&[len]);
+    w.len = end;
+    w.finish(fde);
+    at + fde as u64
+}

@@ -1,0 +1,167 @@
+//! Functions that stand in for some of libc's, libgcc's and the loader's. Each is reached by a patch of the function's entry, and calls
+//! the original by its relocated beginning.
+//!
+//! Some only have something done *before* the original: those save every register, and jump to it, so that the return address stays
+//! where it is. That matters for clone(2), which returns twice.
+
+mod exec;
+mod frames;
+pub mod signals;
+
+use crate::kernel;
+use crate::thread::local;
+use crate::{chunks, talk};
+use abi::message::{HOOKS, Hook, Reason};
+use core::arch::global_asm;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+static ORIGINALS: [AtomicU64; HOOKS] = [const { AtomicU64::new(0) }; HOOKS];
+
+/// Where the originals' addresses are.
+pub fn originals_address() -> u64 {
+    ORIGINALS.as_ptr() as u64
+}
+
+/// Notes where an original goes on. The first one of each hook is kept: copies of a function (of libgcc, in the program and in a library)
+/// do the same, and the first is in a module that stays.
+pub fn set_original(hook: u32, address: u64) {
+    if let Some(original) = ORIGINALS.get(hook as usize) {
+        let _ = original.compare_exchange(0, address, Release, Relaxed);
+    }
+}
+
+fn original(hook: Hook) -> u64 {
+    ORIGINALS.get(hook as usize).map_or(0, |o| o.load(Acquire))
+}
+
+/// What hooks need before the first patch.
+pub fn begin() {
+    signals::begin();
+}
+
+/// The addresses, for the collector. There is none for vfork: its child runs on in the parent's memory, on the parent's thread data.
+pub fn addresses() -> [u64; HOOKS] {
+    let mut out = [0; HOOKS];
+    let mut set = |hook: Hook, code: u64| {
+        if let Some(place) = out.get_mut(hook as usize) {
+            *place = code;
+        }
+    };
+    set(Hook::FindFde, frames::find as *const () as u64);
+    set(Hook::Sigaction, signals::sigaction as *const () as u64);
+    set(Hook::Execve, exec::execve as *const () as u64);
+    set(Hook::Execveat, exec::execveat as *const () as u64);
+    set(Hook::Fork, &raw const trapline_fork as u64);
+    set(Hook::ForkAsyncSafe, &raw const trapline_fork_async_safe as u64);
+    set(Hook::Clone, &raw const trapline_clone as u64);
+    set(Hook::Syscall, &raw const trapline_syscall as u64);
+    set(Hook::Modules, &raw const trapline_modules as u64);
+    out
+}
+
+unsafe extern "C" {
+    safe static trapline_fork: u8;
+    safe static trapline_fork_async_safe: u8;
+    safe static trapline_clone: u8;
+    safe static trapline_syscall: u8;
+    safe static trapline_modules: u8;
+}
+
+macro_rules! before {
+    ($($name:literal, $hook:expr => $function:path;)*) => {$(
+        global_asm!(
+            ".text",
+            concat!(".globl ", $name), concat!(".hidden ", $name), concat!(".type ", $name, ",@function"),
+            ".balign 16",
+            concat!($name, ":"),
+            ".cfi_startproc",
+            // The original's address goes where a ret takes it from, so that no register is needed.
+            "push rax",
+            "push rbp",
+            ".cfi_adjust_cfa_offset 16",
+            ".cfi_rel_offset rbp, 0",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "push rax", "push rcx", "push rdx", "push rsi", "push rdi", "push r8", "push r9", "push r10", "push r11",
+            "and rsp, -16",
+            "sub rsp, 256",
+            "movaps [rsp], xmm0", "movaps [rsp+16], xmm1", "movaps [rsp+32], xmm2", "movaps [rsp+48], xmm3",
+            "movaps [rsp+64], xmm4", "movaps [rsp+80], xmm5", "movaps [rsp+96], xmm6", "movaps [rsp+112], xmm7",
+            "movaps [rsp+128], xmm8", "movaps [rsp+144], xmm9", "movaps [rsp+160], xmm10", "movaps [rsp+176], xmm11",
+            "movaps [rsp+192], xmm12", "movaps [rsp+208], xmm13", "movaps [rsp+224], xmm14", "movaps [rsp+240], xmm15",
+            "mov rax, [rip + {originals} + 8*{hook}]",
+            "mov [rbp+8], rax",
+            "call {function}",
+            "movaps xmm0, [rsp]", "movaps xmm1, [rsp+16]", "movaps xmm2, [rsp+32]", "movaps xmm3, [rsp+48]",
+            "movaps xmm4, [rsp+64]", "movaps xmm5, [rsp+80]", "movaps xmm6, [rsp+96]", "movaps xmm7, [rsp+112]",
+            "movaps xmm8, [rsp+128]", "movaps xmm9, [rsp+144]", "movaps xmm10, [rsp+160]", "movaps xmm11, [rsp+176]",
+            "movaps xmm12, [rsp+192]", "movaps xmm13, [rsp+208]", "movaps xmm14, [rsp+224]", "movaps xmm15, [rsp+240]",
+            "lea rsp, [rbp-72]",
+            "pop r11", "pop r10", "pop r9", "pop r8", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop rax",
+            "pop rbp",
+            ".cfi_def_cfa rsp, 16",
+            "ret",
+            ".cfi_endproc",
+            concat!(".size ", $name, ", .-", $name),
+            originals = sym ORIGINALS,
+            hook = const $hook as usize,
+            function = sym $function,
+        );
+    )*};
+}
+
+before! {
+    "trapline_fork", Hook::Fork => before_fork;
+    "trapline_fork_async_safe", Hook::ForkAsyncSafe => before_fork;
+    "trapline_clone", Hook::Clone => before_clone;
+    "trapline_syscall", Hook::Syscall => before_syscall;
+    "trapline_modules", Hook::Modules => modules_changed;
+}
+
+/// A child would write to the chunk of its parent's thread: the thread gives it up before.
+extern "C" fn before_fork() {
+    let local = local();
+    if local.chunk.load(Relaxed) != 0 {
+        let mask = kernel::set_mask(kernel::ALL);
+        chunks::give_up(local);
+        kernel::set_mask(mask);
+    }
+}
+
+/// clone(function, stack, flags, …).
+extern "C" fn before_clone(_: u64, _: u64, flags: u64) {
+    if flags & kernel::CLONE_VM == 0 {
+        before_fork();
+    }
+}
+
+/// syscall(number, …).
+extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64, fourth: u64, fifth: u64) {
+    match number as usize {
+        kernel::FORK => before_fork(),
+        kernel::CLONE if first & kernel::CLONE_VM == 0 => before_fork(),
+        // The flags are the first word of struct clone_args. What cannot be read, the kernel refuses too.
+        kernel::CLONE3 if kernel::is_readable(first) => {
+            // SAFETY: it is readable, and the program's.
+            if unsafe { crate::memory::load(first) } & kernel::CLONE_VM == 0 {
+                before_fork();
+            }
+        }
+        // Where it succeeds, it does not come back; else the program's own call fails in the same way.
+        kernel::EXECVE => exec::attempt(kernel::AT_FDCWD, first, second, third, 0, false),
+        kernel::EXECVEAT => exec::attempt(first as i32, second, third, fourth, fifth as usize, true),
+        _ => {}
+    }
+}
+
+/// The loader says that modules come or go. It says so before it begins, too, when nothing has changed yet.
+extern "C" fn modules_changed() {
+    // A child of vfork has its parent's modules, and a child of fork asks for memory first.
+    let own = chunks::state().is_some_and(|s| s.pid.load(Relaxed) == kernel::getpid() as u32);
+    if own {
+        let mask = kernel::set_mask(kernel::ALL);
+        talk::ask(Reason::Modules);
+        kernel::set_mask(mask);
+    }
+}

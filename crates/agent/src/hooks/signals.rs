@@ -1,0 +1,196 @@
+//! Handlers of signals: the stand-in for `sigaction`, and that for handlers.
+//!
+//! The kernel gets [`stand_in`] for every handler of the program, with all signals blocked, so that nothing interrupts it while it
+//! looks at the thread. It puts right what it has interrupted (`patch::stub`, "Signals"), raises a barrier in the shadow
+//! stack, blocks what the program wants blocked, calls the program's handler, and takes everything back. What `sigaction` reports
+//! is the program's own.
+
+use super::original;
+use crate::memory::store;
+use crate::thread::{Local, local, stride};
+use crate::{areas, chunks, kernel, shadow};
+use abi::message::Hook;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// struct sigaction of glibc and musl.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Action {
+    handler: u64,
+    mask: [u64; 16],
+    flags: u32,
+    restorer: u64,
+}
+
+const SIGNALS: usize = 65;
+const SA_NODEFER: u32 = 0x4000_0000;
+
+/// The program's handler of a signal.
+struct Handler {
+    /// The process that writes it, or 0.
+    writer: AtomicU32,
+    flags: AtomicU32,
+    handler: AtomicU64,
+    mask: AtomicU64,
+}
+
+static HANDLERS: [Handler; SIGNALS] = [const {
+    Handler { writer: AtomicU32::new(0), flags: AtomicU32::new(0), handler: AtomicU64::new(0), mask: AtomicU64::new(0) }
+}; SIGNALS];
+
+/// Nothing needs to be done: the table is all zeros.
+pub fn begin() {}
+
+impl Handler {
+    /// Keeps other threads out. A lock that a thread of the parent held when the process was forked is taken over.
+    fn lock(&self, pid: u32) {
+        loop {
+            match self.writer.compare_exchange(0, pid, AcqRel, Acquire) {
+                Ok(_) => return,
+                Err(owner) if owner != pid => {
+                    if self.writer.compare_exchange(owner, pid, AcqRel, Acquire).is_ok() {
+                        return;
+                    }
+                }
+                Err(_) => kernel::sleep(50_000),
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        self.writer.store(0, Release);
+    }
+
+    fn set(&self, action: &Action) {
+        self.flags.store(action.flags, Relaxed);
+        self.mask.store(action.mask[0], Relaxed);
+        self.handler.store(action.handler, Release);
+    }
+}
+
+/// The agent's own stand-in, as a handler's address.
+fn own() -> u64 {
+    stand_in as *const () as u64
+}
+
+/// `sigaction(signal, new, old)`.
+pub extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -> i32 {
+    let original = original(Hook::Sigaction);
+    // SAFETY: the plan has put a relocated `sigaction` there.
+    let original: extern "C" fn(i32, *const Action, *mut Action) -> i32 = unsafe { core::mem::transmute(original) };
+    let Some(handler) = usize::try_from(signal).ok().filter(|s| *s > 0).and_then(|s| HANDLERS.get(s)) else {
+        return original(signal, new, old);
+    };
+    let mask = kernel::set_mask(kernel::ALL);
+    let pid = kernel::getpid() as u32;
+    // A child of vfork has actions of its own, but its parent's memory: the table stays its parent's.
+    let shared = chunks::state().is_some_and(|s| s.pid.load(Relaxed) != pid && s.pid.load(Relaxed) != 0);
+    if !shared {
+        handler.lock(pid);
+    }
+    let before = (handler.handler.load(Relaxed), handler.mask.load(Relaxed), handler.flags.load(Relaxed));
+    // SAFETY: the program's own, or null.
+    let wanted = unsafe { new.as_ref() }.copied();
+    // 0 and 1 are SIG_DFL and SIG_IGN.
+    let ours =
+        wanted.filter(|w| w.handler > 1 && !shared).map(|w| Action { handler: own(), mask: [u64::MAX; 16], ..w });
+    if let Some(wanted) = wanted.filter(|_| ours.is_some()) {
+        handler.set(&wanted);
+    }
+    let new = ours.as_ref().map_or(new, core::ptr::from_ref);
+    let answer = original(signal, new, old);
+    if answer != 0 && ours.is_some() {
+        let (address, mask, flags) = before;
+        let mut all = [0; 16];
+        all[0] = mask;
+        handler.set(&Action { handler: address, mask: all, flags, restorer: 0 });
+    }
+    // SAFETY: the program's own, or null; the original has just filled it in.
+    if let Some(old) = unsafe { old.as_mut() }.filter(|o| answer == 0 && o.handler == own()) {
+        old.handler = before.0;
+        old.mask = [0; 16];
+        old.mask[0] = before.1;
+    }
+    if !shared {
+        handler.unlock();
+    }
+    kernel::set_mask(mask);
+    answer
+}
+
+/// The ucontext_t that a handler gets.
+#[derive(Clone, Copy)]
+pub struct Context(pub u64);
+
+impl Context {
+    const PC: u64 = 40 + 16 * 8;
+    const MASK: u64 = 40 + 256;
+
+    /// The pc that was interrupted.
+    pub fn pc(self) -> u64 {
+        // SAFETY: the kernel has put a ucontext_t there.
+        unsafe { crate::memory::load(self.0 + Self::PC) }
+    }
+
+    /// Has the thread go on elsewhere.
+    pub fn set_pc(self, pc: u64) {
+        // SAFETY: as in `pc`.
+        unsafe { store(self.0 + Self::PC, pc) };
+    }
+
+    fn mask(self) -> u64 {
+        // SAFETY: as in `pc`.
+        unsafe { crate::memory::load(self.0 + Self::MASK) }
+    }
+}
+
+/// Puts right what a signal has interrupted, if that is a stub.
+fn repair(local: &Local, context: Context) {
+    let pc = context.pc();
+    let Some((layout, offset)) = areas::stub_of(pc) else { return };
+    if let Some((_, next)) = layout.commit.iter().find(|(at, _)| *at == offset) {
+        local.cur.fetch_add(8, Relaxed);
+        return context.set_pc(pc + u64::from(next - offset));
+    }
+    if let Some(part) = layout.again.iter().find(|a| a.start <= offset && offset < a.end) {
+        let top = local.top.load(Relaxed);
+        if top != 0 {
+            // SAFETY: the entry below top, or the sentinel.
+            local.top_slot.store(unsafe { crate::memory::load(top - stride()) }, Relaxed);
+        }
+        context.set_pc(pc - u64::from(offset) + u64::from(part.at));
+    }
+}
+
+/// What the kernel calls for every handler of the program, with all signals blocked.
+extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
+    let context = Context(context);
+    let local = local();
+    let mark = shadow::MARK;
+    let place = &raw const mark as u64;
+    repair(local, context);
+    shadow::remove_left_barrier(local, place);
+    let before = (local.top.load(Relaxed), local.top_slot.load(Relaxed));
+    shadow::raise_barrier(local, place);
+    if let Some(handler) = HANDLERS.get(signal as usize) {
+        call(handler, signal, info, context);
+    }
+    shadow::lower_barrier(local, place, before);
+    // SAFETY: the barrier's mark, which must not be found here any more.
+    unsafe { store(place, 0) };
+}
+
+/// Calls the program's handler, with the mask that it would have.
+fn call(handler: &Handler, signal: i32, info: u64, context: Context) {
+    let code = handler.handler.load(Acquire);
+    let own = if handler.flags.load(Relaxed) & SA_NODEFER == 0 { 1 << (signal - 1) } else { 0 };
+    if code <= 1 {
+        return;
+    }
+    // SAFETY: the program's handler.
+    let code: extern "C" fn(i32, u64, u64) = unsafe { core::mem::transmute(code) };
+    kernel::set_mask(context.mask() | handler.mask.load(Relaxed) | own);
+    code(signal, info, context.0);
+    kernel::set_mask(kernel::ALL);
+}

@@ -1,0 +1,360 @@
+//! Areas and patches: maps what the collector has planned, and replaces bytes of the program.
+//!
+//! With one thread in the process, bytes are just written. With several, each patch is made in three steps that no thread can see
+//! half of: int3 at its first byte, the rest, its first byte; all threads' processors are synchronised in between (membarrier(2)), and a
+//! thread that comes to an int3 meanwhile goes on in the stub. A patch that splits instructions needs more: no thread may be between its
+//! first byte and its end. That holds for modules that the loader has just mapped, before their constructors run
+//! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
+
+use crate::kernel::{self, KernelAction};
+use crate::{areas, hooks, start, thread};
+use abi::message::{Installed, MAGIC, Reason};
+use abi::plan::{self, Area, Header, Original, PATCH, Patch};
+use core::mem::size_of;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+/// The most patches of a plan.
+const PATCHES: u32 = 1 << 24;
+const INT3: u8 = 0xcc;
+const JMP: u8 = 0xe9;
+const SIGTRAP: u32 = 5;
+/// MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, and its registration.
+const SYNC: usize = 1 << 5;
+const REGISTER: usize = 1 << 6;
+
+/// An answer without a patch.
+pub fn failure(error: u32) -> Installed {
+    Installed { magic: MAGIC, error, patched: 0, other_bytes: 0, no_area: 0, failed: 0 }
+}
+
+/// A plan whose tables lie within it.
+struct Plan<'a> {
+    bytes: &'a [u8],
+    areas: &'a [Area],
+    patches: &'a [Patch],
+    originals: &'a [Original],
+}
+
+impl<'a> Plan<'a> {
+    fn new(bytes: &'a [u8]) -> Option<Plan<'a>> {
+        let header: Header = *table(bytes, 0, 1)?.first()?;
+        let right = header.magic == plan::MAGIC && header.version == abi::VERSION && header.patches <= PATCHES;
+        right.then_some(())?;
+        Some(Plan {
+            bytes,
+            areas: table(bytes, header.areas_at, header.areas)?,
+            patches: table(bytes, header.patches_at, header.patches)?,
+            originals: table(bytes, header.originals_at, header.originals)?,
+        })
+    }
+}
+
+/// A table of a plan: any bytes are valid entries.
+fn table<T>(bytes: &[u8], at: u64, count: u32) -> Option<&[T]> {
+    let len = u64::from(count).checked_mul(size_of::<T>() as u64)?;
+    let end = at.checked_add(len)?;
+    let part = bytes.get(at as usize..usize::try_from(end).ok()?)?;
+    // SAFETY: the bytes are there, and aligned; the tables' entries are numbers.
+    part.as_ptr()
+        .cast::<T>()
+        .is_aligned()
+        .then(|| unsafe { core::slice::from_raw_parts(part.as_ptr().cast(), count as usize) })
+}
+
+/// Maps the areas and makes the patches.
+pub fn install(bytes: &[u8], reason: Reason) -> Installed {
+    let Some(plan) = Plan::new(bytes) else { return failure(kernel::EPROTO) };
+    // One byte for each area: whether it is there. New memory, which goes when the plan has been carried out.
+    let len = (plan.areas.len() as u64 + 4096) & !4095;
+    let Some(flags) = kernel::reserve(len) else { return failure(kernel::ENOMEM) };
+    // SAFETY: so many bytes have been reserved.
+    let there = unsafe { core::slice::from_raw_parts_mut(flags as *mut u8, plan.areas.len()) };
+    for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
+        *there = u8::from(map_area(area, plan.bytes));
+    }
+    for original in plan.originals {
+        let area = plan.patches.get(original.patch as usize).and_then(|p| there.get(p.area as usize));
+        if area == Some(&1) {
+            hooks::set_original(original.hook, original.address);
+        }
+    }
+    let installed = Patcher::new(&plan, there, reason).map_or_else(|| failure(kernel::ENOMEM), Patcher::run);
+    // SAFETY: nothing of it is borrowed any more.
+    unsafe { kernel::unmap(flags, len) };
+    installed
+}
+
+/// Maps an area, if it is not there already.
+fn map_area(area: &Area, plan: &[u8]) -> bool {
+    let Some(content) = area
+        .at
+        .checked_add(area.content)
+        .and_then(|end| plan.get(usize::try_from(area.at).ok()?..usize::try_from(end).ok()?))
+    else {
+        return false;
+    };
+    let whole = area.address.is_multiple_of(4096) && area.len.is_multiple_of(4096) && area.len > 0;
+    let Some(variant) = areas::variant(area.variant) else { return false };
+    let size = u64::from(abi::stub::layout(variant).size);
+    if !whole || area.content > area.len || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
+        return false;
+    }
+    if area.stubs > 0 && !thread::accepts(variant) {
+        return false;
+    }
+    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED_NOREPLACE;
+    let at = kernel::map(area.address, area.len, kernel::PROT_READ | kernel::PROT_WRITE, flags, -1);
+    if at == kernel::EEXIST {
+        return is_there(area, content);
+    }
+    if at as u64 != area.address {
+        return false;
+    }
+    // SAFETY: the memory is new and ours.
+    let memory = unsafe { core::slice::from_raw_parts_mut(at as *mut u8, area.len as usize) };
+    let (begin, rest) = memory.split_at_mut(content.len());
+    begin.copy_from_slice(content);
+    rest.fill(INT3);
+    // SAFETY: nobody uses it yet.
+    let protected = unsafe { kernel::protect(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC) } == 0;
+    if !protected || !areas::add(area) {
+        // SAFETY: nobody uses it.
+        unsafe { kernel::unmap(area.address, area.len) };
+        return false;
+    }
+    true
+}
+
+/// Whether the same area is there from an earlier plan: a module was unloaded, and has come to the same address again.
+fn is_there(area: &Area, content: &[u8]) -> bool {
+    let same = |a: &Area| (a.address, a.len, a.stubs, a.variant) == (area.address, area.len, area.stubs, area.variant);
+    // SAFETY: an area that is in the list is mapped for good.
+    areas::all().iter().any(same)
+        && unsafe { core::slice::from_raw_parts(area.address as *const u8, content.len()) } == content
+}
+
+/// Makes the patches of a plan.
+struct Patcher<'a> {
+    plan: &'a Plan<'a>,
+    there: &'a [u8],
+    /// `/proc/self/mem`, or negative.
+    memory: i32,
+    alone: bool,
+    splits: bool,
+    done: Installed,
+}
+
+impl<'a> Patcher<'a> {
+    fn new(plan: &'a Plan<'a>, there: &'a [u8], reason: Reason) -> Option<Patcher<'a>> {
+        let alone = start::threads() == Some(1);
+        let splits = alone || matches!(reason, Reason::Modules | Reason::Attach);
+        let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
+        Some(Patcher { plan, there, memory, alone, splits, done: failure(0) })
+    }
+
+    fn run(mut self) -> Installed {
+        if self.alone {
+            self.write_all()
+        } else {
+            self.write_live()
+        }
+        if self.memory >= 0 {
+            kernel::close(self.memory);
+        }
+        self.done
+    }
+
+    /// Whether a patch can be made; else it is counted.
+    fn wanted(&mut self, patch: &Patch) -> bool {
+        let len = patch.len as usize;
+        if self.there.get(patch.area as usize) != Some(&1) {
+            self.done.no_area += 1;
+        } else if !(1..=PATCH).contains(&len) || patch.splits != 0 && !self.splits {
+            self.done.failed += 1;
+        } else if self.read(patch.address, len).as_ref().map(|b| b.get(..len)) != Some(patch.old.get(..len)) {
+            self.done.other_bytes += 1;
+        } else {
+            return true;
+        }
+        false
+    }
+
+    /// Bytes of the program, or None where nothing is mapped.
+    fn read(&self, address: u64, len: usize) -> Option<[u8; PATCH]> {
+        let mut bytes = [0; PATCH];
+        let part = bytes.get_mut(..len)?;
+        let read = if self.memory >= 0 { kernel::pread(self.memory, part, address) } else { -1 };
+        if read == len as isize {
+            return Some(bytes);
+        }
+        let mapped = kernel::is_readable(address) && kernel::is_readable(address + len as u64 - 1);
+        for (i, byte) in part.iter_mut().enumerate().filter(|_| mapped) {
+            // SAFETY: it is readable, and the program's modules stay while it is in its constructors or its loader.
+            *byte = unsafe { ((address + i as u64) as *const u8).read_volatile() };
+        }
+        mapped.then_some(bytes)
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        if self.memory >= 0 && kernel::pwrite(self.memory, bytes, address) == bytes.len() as isize {
+            return true;
+        }
+        let (first, end) = (address & !4095, (address + bytes.len() as u64 + 4095) & !4095);
+        let (code, all) =
+            (kernel::PROT_READ | kernel::PROT_EXEC, kernel::PROT_READ | kernel::PROT_WRITE | kernel::PROT_EXEC);
+        // SAFETY: text stays readable and executable; the bytes are those of a planned patch, and nobody is in between.
+        unsafe {
+            if kernel::protect(first, end - first, all) != 0 {
+                return false;
+            }
+            for (i, byte) in bytes.iter().enumerate() {
+                ((address + i as u64) as *mut u8).write_volatile(*byte);
+            }
+            kernel::protect(first, end - first, code);
+        }
+        true
+    }
+
+    fn count(&mut self, made: bool) {
+        *(if made { &mut self.done.patched } else { &mut self.done.failed }) += 1;
+    }
+
+    /// All patches, in a process of one thread: page by page, because each write is a call of the kernel.
+    fn write_all(&mut self) {
+        let patches = self.plan.patches;
+        let mut i = 0;
+        while let Some(first) = patches.get(i) {
+            let page = first.address & !4095;
+            let inside = |p: &Patch| p.address & !4095 == page && (p.address + u64::from(p.len) - 1) & !4095 == page;
+            let count = patches.get(i..).unwrap_or(&[]).iter().take_while(|p| p.len > 0 && inside(p)).count();
+            if count > 1 && self.write_page(page, patches.get(i..i + count).unwrap_or(&[])) {
+                i += count;
+                continue;
+            }
+            if self.wanted(first) {
+                let made = first.new.get(..first.len as usize).is_some_and(|new| self.write(first.address, new));
+                self.count(made);
+            }
+            i += 1;
+        }
+    }
+
+    /// Patches of one page. False: nothing was done.
+    fn write_page(&mut self, page: u64, patches: &[Patch]) -> bool {
+        let mut bytes = [0u8; 4096];
+        if self.memory < 0 || kernel::pread(self.memory, &mut bytes, page) != 4096 {
+            return false;
+        }
+        let mut done = failure(0);
+        for patch in patches {
+            let at = (patch.address - page) as usize;
+            let len = patch.len as usize;
+            let (old, new) = (patch.old.get(..len), patch.new.get(..len));
+            if self.there.get(patch.area as usize) != Some(&1) {
+                done.no_area += 1;
+            } else if let (Some(there), Some(old), Some(new)) = (bytes.get_mut(at..at + len), old, new) {
+                if there == old {
+                    there.copy_from_slice(new);
+                    done.patched += 1;
+                } else {
+                    done.other_bytes += 1;
+                }
+            } else {
+                done.failed += 1;
+            }
+        }
+        if done.patched > 0 && kernel::pwrite(self.memory, &bytes, page) != 4096 {
+            return false;
+        }
+        self.done.patched += done.patched;
+        self.done.other_bytes += done.other_bytes;
+        self.done.no_area += done.no_area;
+        self.done.failed += done.failed;
+        true
+    }
+
+    /// All patches, while other threads run.
+    fn write_live(&mut self) {
+        let patches = self.plan.patches;
+        if patches.is_empty() {
+            return;
+        }
+        if kernel::membarrier(REGISTER) != 0 {
+            self.done.failed += patches.len() as u32;
+            return;
+        }
+        LIVE.store(core::ptr::from_ref(self.plan) as u64, Release);
+        let action = KernelAction {
+            handler: trap as *const () as u64,
+            flags: SA_SIGINFO | SA_RESTORER | SA_ONSTACK,
+            restorer: &raw const trapline_restorer as u64,
+            mask: kernel::ALL,
+        };
+        // SAFETY: the handler and its restorer are the agent's; what the program has comes back below.
+        let before = unsafe { kernel::set_action(SIGTRAP, &action) };
+        // A first byte of int3 says in the second and third step which patches go on.
+        for patch in patches {
+            if self.wanted(patch) {
+                let made = self.write(patch.address, &[INT3]);
+                self.count(made);
+            }
+        }
+        kernel::membarrier(SYNC);
+        let begun = |s: &Self, p: &Patch| s.read(p.address, 1).is_some_and(|b| b[0] == INT3) && p.old[0] != INT3;
+        for patch in patches {
+            if let Some(tail) = patch.new.get(1..patch.len as usize).filter(|_| begun(self, patch)) {
+                self.write(patch.address + 1, tail);
+            }
+        }
+        kernel::membarrier(SYNC);
+        for patch in patches {
+            if let Some(head) = patch.new.get(..1).filter(|_| begun(self, patch)) {
+                self.write(patch.address, head);
+            }
+        }
+        kernel::membarrier(SYNC);
+        // SAFETY: as it was.
+        unsafe { kernel::set_action(SIGTRAP, &before) };
+        LIVE.store(0, Release);
+    }
+}
+
+/// The plan that is being carried out while other threads run.
+static LIVE: AtomicU64 = AtomicU64::new(0);
+
+const SA_SIGINFO: u64 = 4;
+const SA_RESTORER: u64 = 0x0400_0000;
+const SA_ONSTACK: u64 = 0x0800_0000;
+
+core::arch::global_asm!(
+    ".text",
+    ".globl trapline_restorer",
+    ".hidden trapline_restorer",
+    ".type trapline_restorer,@function",
+    "trapline_restorer:",
+    "mov eax, 15",
+    "syscall",
+    ".size trapline_restorer, .-trapline_restorer",
+);
+
+unsafe extern "C" {
+    static trapline_restorer: u8;
+}
+
+/// A thread has come to a function of which only the first byte is patched: it goes where the patch will lead.
+extern "C" fn trap(_: i32, _: u64, context: u64) {
+    let pc = hooks::signals::Context(context).pc();
+    let live = LIVE.load(Acquire);
+    if live == 0 {
+        // The patch is complete by now: it is executed again.
+        return hooks::signals::Context(context).set_pc(pc - 1);
+    }
+    // SAFETY: the plan lives until LIVE is 0 and all processors have been synchronised.
+    let plan = unsafe { &*(live as *const Plan<'_>) };
+    let Some(patch) = plan.patches.iter().find(|p| p.address == pc - 1) else { return };
+    if patch.new[0] == JMP {
+        let distance = i32::from_le_bytes([patch.new[1], patch.new[2], patch.new[3], patch.new[4]]);
+        hooks::signals::Context(context).set_pc((patch.address + 5).wrapping_add_signed(i64::from(distance)));
+    }
+}

@@ -1,0 +1,200 @@
+//! The slow code of stubs. `patch::stub` has the contract: registers, stack, what each does, and what it answers by the carry flag.
+//!
+//! In assembly: everything that the program may have in registers is saved, but for the upper halves of vectors, which code that is
+//! compiled for the base of x86_64 leaves alone. Then the Rust part gets the frame of the stub.
+
+use crate::kernel;
+use crate::thread::{self, Local, local};
+use crate::{chunks, shadow};
+use abi::message::{SLOWS, Slow};
+use core::arch::global_asm;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// What the stub has pushed, from the return address upwards.
+#[repr(C)]
+struct Frame {
+    resume: u64,
+    rcx: u64,
+    rdx: u64,
+    rax: u64,
+    /// The slot: the return address of the function.
+    address: u64,
+}
+
+impl Frame {
+    fn slot(&self) -> u64 {
+        &raw const self.address as u64
+    }
+}
+
+macro_rules! slow {
+    ($($name:literal => $function:path;)*) => {$(
+        global_asm!(
+            ".text",
+            concat!(".globl ", $name), concat!(".hidden ", $name), concat!(".type ", $name, ",@function"),
+            ".balign 16",
+            concat!($name, ":"),
+            ".cfi_startproc",
+            "push rbp",
+            ".cfi_adjust_cfa_offset 8",
+            ".cfi_rel_offset rbp, 0",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "pushfq",
+            "push rsi", "push rdi", "push r8", "push r9", "push r10", "push r11",
+            "cld",
+            "and rsp, -16",
+            "sub rsp, 256",
+            "movaps [rsp], xmm0", "movaps [rsp+16], xmm1", "movaps [rsp+32], xmm2", "movaps [rsp+48], xmm3",
+            "movaps [rsp+64], xmm4", "movaps [rsp+80], xmm5", "movaps [rsp+96], xmm6", "movaps [rsp+112], xmm7",
+            "movaps [rsp+128], xmm8", "movaps [rsp+144], xmm9", "movaps [rsp+160], xmm10", "movaps [rsp+176], xmm11",
+            "movaps [rsp+192], xmm12", "movaps [rsp+208], xmm13", "movaps [rsp+224], xmm14", "movaps [rsp+240], xmm15",
+            "lea rdi, [rbp+8]",
+            "mov esi, edx",
+            "call {function}",
+            "movaps xmm0, [rsp]", "movaps xmm1, [rsp+16]", "movaps xmm2, [rsp+32]", "movaps xmm3, [rsp+48]",
+            "movaps xmm4, [rsp+64]", "movaps xmm5, [rsp+80]", "movaps xmm6, [rsp+96]", "movaps xmm7, [rsp+112]",
+            "movaps xmm8, [rsp+128]", "movaps xmm9, [rsp+144]", "movaps xmm10, [rsp+160]", "movaps xmm11, [rsp+176]",
+            "movaps xmm12, [rsp+192]", "movaps xmm13, [rsp+208]", "movaps xmm14, [rsp+224]", "movaps xmm15, [rsp+240]",
+            "lea rsp, [rbp-56]",
+            "pop r11", "pop r10", "pop r9", "pop r8", "pop rdi", "pop rsi",
+            "popfq",
+            "pop rbp",
+            ".cfi_def_cfa rsp, 8",
+            // Carry: the answer is not 0.
+            "neg al",
+            "ret",
+            ".cfi_endproc",
+            concat!(".size ", $name, ", .-", $name),
+            function = sym $function,
+        );
+    )*};
+}
+
+slow! {
+    "trapline_chunk" => chunk;
+    "trapline_enter" => enter;
+    "trapline_exit" => exit;
+    "trapline_high" => high;
+    "trapline_enter_timed" => enter_timed;
+    "trapline_late" => late;
+}
+
+unsafe extern "C" {
+    safe static trapline_chunk: u8;
+    safe static trapline_enter: u8;
+    safe static trapline_exit: u8;
+    safe static trapline_high: u8;
+    safe static trapline_enter_timed: u8;
+    safe static trapline_late: u8;
+}
+
+/// The addresses, for the collector.
+pub fn addresses() -> [u64; SLOWS] {
+    let mut out = [0; SLOWS];
+    let mut set = |slow: Slow, code: &u8| {
+        if let Some(place) = out.get_mut(slow as usize) {
+            *place = core::ptr::from_ref(code) as u64;
+        }
+    };
+    set(Slow::Chunk, &trapline_chunk);
+    set(Slow::Enter, &trapline_enter);
+    set(Slow::Exit, &trapline_exit);
+    set(Slow::High, &trapline_high);
+    set(Slow::EnterTimed, &trapline_enter_timed);
+    set(Slow::ExitTimed, &trapline_exit);
+    set(Slow::Late, &trapline_late);
+    out
+}
+
+/// The answer with the carry flag clear, and set.
+const CLEAR: u8 = 0;
+const SET: u8 = 1;
+
+/// [`Slow::Chunk`]: room for a record, or the record is counted.
+extern "C" fn chunk(_: &Frame, _: u32) -> u8 {
+    let local = local();
+    if chunks::hopeless(local) {
+        chunks::drop_records(local, 1);
+        return SET;
+    }
+    let mask = kernel::set_mask(kernel::ALL);
+    let room = chunks::make_room(local, 8, mask);
+    if !room {
+        chunks::drop_records(local, 1);
+    }
+    kernel::set_mask(mask);
+    if room { CLEAR } else { SET }
+}
+
+/// [`Slow::High`]: a record with the new upper half.
+extern "C" fn high(_: &Frame, _: u32) -> u8 {
+    let local = local();
+    if chunks::hopeless(local) {
+        chunks::drop_records(local, 1);
+        return SET;
+    }
+    let mask = kernel::set_mask(kernel::ALL);
+    let room = chunks::make_room(local, 16, mask);
+    let high = (kernel::tsc() >> 32) as u32;
+    if !room {
+        chunks::drop_records(local, 1);
+    } else if local.high.load(Relaxed) != high {
+        chunks::write_high(local, high);
+    }
+    kernel::set_mask(mask);
+    if room { CLEAR } else { SET }
+}
+
+/// [`Slow::Enter`].
+extern "C" fn enter(frame: &Frame, _: u32) -> u8 {
+    enter_any(frame, None)
+}
+
+/// [`Slow::EnterTimed`].
+extern "C" fn enter_timed(frame: &Frame, function: u32) -> u8 {
+    enter_any(frame, Some((kernel::tsc(), function)))
+}
+
+fn enter_any(frame: &Frame, timed: Option<(u64, u32)>) -> u8 {
+    let local = local();
+    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), timed) {
+        return CLEAR;
+    }
+    // Its entry and its exit.
+    chunks::drop_records(local, 2);
+    SET
+}
+
+/// Whether the thread has a shadow stack; a new one gets it.
+fn has_stack(local: &Local) -> bool {
+    if local.top.load(Relaxed) != 0 {
+        return true;
+    }
+    if local.without.load(Relaxed) != 0 {
+        return false;
+    }
+    let mask = kernel::set_mask(kernel::ALL);
+    let there = thread::enter(local);
+    kernel::set_mask(mask);
+    there
+}
+
+/// [`Slow::Exit`] and [`Slow::ExitTimed`].
+extern "C" fn exit(frame: &Frame, _: u32) -> u8 {
+    shadow::bring(local(), frame.slot());
+    CLEAR
+}
+
+/// [`Slow::Late`]: the call at the top took long enough.
+extern "C" fn late(_: &Frame, _: u32) -> u8 {
+    let local = local();
+    let now = kernel::tsc();
+    let mask = kernel::set_mask(kernel::ALL);
+    let last = shadow::write_entries(local, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
+    if last != 0 {
+        chunks::emit(local, now, last << 1 | 1, mask);
+    }
+    kernel::set_mask(mask);
+    CLEAR
+}

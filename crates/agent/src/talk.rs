@@ -1,0 +1,216 @@
+//! The conversation with the collector: one connection for each request, all descriptors closed at its end.
+
+use crate::kernel::{self, MessageHeader};
+use crate::{chunks, hooks, install, slow, start, thread};
+use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
+use core::mem::size_of;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// The collector has so many seconds for each step.
+const PATIENCE: u64 = 10;
+/// The most text of `/proc/self/maps`.
+const MAPS: u64 = 64 << 20;
+/// The most bytes of a plan.
+const PLAN: u64 = 1 << 32;
+
+/// What `/proc/self/maps` had of files with code when the collector last saw it, as a hash.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+
+/// Text of `/proc/self/maps`, in memory of its own.
+struct Maps {
+    at: u64,
+    len: usize,
+}
+
+impl Maps {
+    fn read() -> Option<Maps> {
+        let at = kernel::reserve(MAPS)?;
+        let mut maps = Maps { at, len: 0 };
+        let fd = kernel::open_own(c"/proc/self/maps", kernel::O_RDONLY);
+        if fd < 0 {
+            return Some(maps);
+        }
+        while (maps.len as u64) < MAPS {
+            // SAFETY: the rest of the memory that was just reserved.
+            let rest = unsafe {
+                core::slice::from_raw_parts_mut((at as usize + maps.len) as *mut u8, MAPS as usize - maps.len)
+            };
+            match kernel::read(fd as i32, rest) {
+                kernel::EINTR => {}
+                n if n > 0 => maps.len += n as usize,
+                _ => break,
+            }
+        }
+        kernel::close(fd as i32);
+        Some(maps)
+    }
+
+    fn text(&self) -> &[u8] {
+        // SAFETY: so many bytes have been read.
+        unsafe { core::slice::from_raw_parts(self.at as *const u8, self.len) }
+    }
+
+    /// A hash of the lines of files with code (FNV-1a).
+    fn hash(&self) -> u64 {
+        let code = |l: &&[u8]| l.contains(&b'/') && l.windows(4).take(64).any(|w| w == b"r-xp");
+        let bytes = self.text().split(|b| *b == b'\n').filter(code).flatten();
+        bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3))
+    }
+}
+
+impl Drop for Maps {
+    fn drop(&mut self) {
+        // SAFETY: nothing of it is borrowed any more.
+        unsafe { kernel::unmap(self.at, MAPS) };
+    }
+}
+
+/// A descriptor that closes with this value.
+struct Descriptor(i32);
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        kernel::close(self.0);
+    }
+}
+
+/// Bytes of a message.
+fn bytes<T>(message: &T) -> &[u8] {
+    // SAFETY: messages have no padding (their fields are of 4 and 8 bytes, in the right order).
+    unsafe { core::slice::from_raw_parts(core::ptr::from_ref(message).cast(), size_of::<T>()) }
+}
+
+/// Asks the collector, and does what it answers. All signals are blocked. Without a collector nothing happens.
+pub fn ask(reason: Reason) {
+    let Some(maps) = Maps::read() else { return };
+    let hash = maps.hash();
+    if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules {
+        return;
+    }
+    let Some(socket) = connect() else { return };
+    if !greet(&socket, reason, &maps) {
+        return;
+    }
+    drop(maps);
+    let Some((welcome, descriptors)) = receive(&socket) else { return };
+    let installed = obey(&welcome, descriptors, reason);
+    send_all(&socket, bytes(&installed));
+}
+
+fn connect() -> Option<Descriptor> {
+    let name = start::socket_name();
+    let mut address = [0u8; 110];
+    address[0] = 1;
+    address.get_mut(3..3 + name.len())?.copy_from_slice(name);
+    let fd = kernel::unix_socket();
+    if name.is_empty() || fd < 0 {
+        return None;
+    }
+    let socket = Descriptor(fd as i32);
+    kernel::set_timeouts(socket.0, PATIENCE);
+    (kernel::connect(socket.0, address.get(..3 + name.len())?) == 0).then_some(socket)
+}
+
+fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        match kernel::send(socket.0, bytes) {
+            kernel::EINTR => {}
+            n if n > 0 => bytes = bytes.get(n as usize..).unwrap_or(&[]),
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn greet(socket: &Descriptor, reason: Reason, maps: &Maps) -> bool {
+    let hello = Hello {
+        magic: MAGIC,
+        version: abi::VERSION,
+        reason: reason as u32,
+        pid: kernel::getpid() as u32,
+        parent: kernel::getppid() as u32,
+        maps_len: maps.len as u32,
+        tls: thread::tls_offset(),
+        slow: slow::addresses(),
+        hooks: hooks::addresses(),
+        originals: hooks::originals_address(),
+    };
+    send_all(socket, bytes(&hello)) && send_all(socket, maps.text())
+}
+
+/// The answer, and up to two descriptors; those that were not sent are -1.
+fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 2])> {
+    let mut welcome = [0u8; size_of::<Welcome>()];
+    let mut descriptors = [Descriptor(-1), Descriptor(-1)];
+    let mut have = 0;
+    while have < welcome.len() {
+        let mut control = [0u64; 4];
+        let vector = [welcome.as_mut_ptr() as u64 + have as u64, (welcome.len() - have) as u64];
+        let mut header = MessageHeader {
+            name: 0,
+            name_len: 0,
+            vectors: vector.as_ptr() as u64,
+            vector_count: 1,
+            control: control.as_mut_ptr() as u64,
+            control_len: size_of_val(&control) as u64,
+            flags: 0,
+        };
+        match kernel::receive(socket.0, &mut header) {
+            kernel::EINTR => continue,
+            n if n > 0 => have += n as usize,
+            _ => return None,
+        }
+        // struct cmsghdr: length, then level (SOL_SOCKET) and type (SCM_RIGHTS), then descriptors.
+        if header.control_len >= 20 && control[1] == 1 << 32 | 1 {
+            let count = ((control[0].saturating_sub(16)) / 4).min(2) as usize;
+            for (i, descriptor) in descriptors.iter_mut().enumerate().take(count) {
+                *descriptor = Descriptor((control[2] >> (32 * i)) as i32);
+            }
+        }
+    }
+    // SAFETY: any bytes are a Welcome.
+    let welcome: Welcome = unsafe { welcome.as_ptr().cast::<Welcome>().read_unaligned() };
+    (welcome.magic == MAGIC && welcome.version == abi::VERSION).then_some((welcome, descriptors))
+}
+
+fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> Installed {
+    let (shared, plan) = match welcome.verdict {
+        v if v == Verdict::Trace as u32 => (Some(first), Some(second)),
+        v if v == Verdict::Follow as u32 => (None, Some(first)),
+        _ => (None, None),
+    };
+    if let Some(shared) = shared.filter(|s| s.0 >= 0 && welcome.shared > 0)
+        && chunks::control().is_none()
+    {
+        let protection = kernel::PROT_READ | kernel::PROT_WRITE;
+        let Some(at) = map_file(&shared, welcome.shared, protection, kernel::MAP_SHARED) else {
+            return install::failure(kernel::ENOMEM);
+        };
+        if !chunks::attach(at, welcome.shared) {
+            // SAFETY: it was refused, so nobody uses it.
+            unsafe { kernel::unmap(at, welcome.shared) };
+            return install::failure(kernel::EPROTO);
+        }
+    }
+    let Some(plan) = plan.filter(|p| p.0 >= 0 && welcome.plan > 0 && welcome.plan <= PLAN) else {
+        return install::failure(0);
+    };
+    let Some(at) = map_file(&plan, welcome.plan, kernel::PROT_READ, kernel::MAP_PRIVATE) else {
+        return install::failure(kernel::ENOMEM);
+    };
+    drop(plan);
+    // SAFETY: the whole file is mapped, and sealed; it is unmapped only below.
+    let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, welcome.plan as usize) };
+    let installed = install::install(bytes, reason);
+    // SAFETY: `bytes` is not used any more.
+    unsafe { kernel::unmap(at, welcome.plan) };
+    installed
+}
+
+/// Maps a file that has at least so many bytes.
+fn map_file(file: &Descriptor, len: u64, protection: usize, flags: usize) -> Option<u64> {
+    let size = kernel::size(file.0);
+    let at = if size > 0 && size as u64 >= len { kernel::map(0, len, protection, flags, file.0) } else { -1 };
+    (at > 0).then_some(at as u64)
+}
