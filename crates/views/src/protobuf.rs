@@ -43,6 +43,12 @@ impl Message {
         self.bytes_of(field, &m.bytes);
     }
 
+    /// A field with a number, even 0.
+    pub fn number_or_zero(&mut self, field: u32, v: u64) {
+        self.tag(field, VARINT);
+        self.varint(v);
+    }
+
     /// A repeated field with numbers, packed.
     pub fn packed(&mut self, field: u32, numbers: &[u64]) {
         let mut m = Message::default();

@@ -1,0 +1,156 @@
+//! Calls as a table with a line for each entry and each exit: thread, time on return, and the call, indented.
+//!
+//! ```text
+//! # THREAD           |  TIME (us) | FUNCTION
+//! app-4711           |            | main() {
+//! app-4711           |            |   f() {
+//! app-4711           |      1.234 |   }
+//! app-4711           |    100.000 | }
+//! ```
+//!
+//! No line waits for another one, so that it can be followed live, step by step.
+
+use super::label::Labels;
+use super::selection::{Place, Selected, Selection, Verdicts};
+use super::stack::{Call, Calls, Counts, Ending, Stack};
+use super::threads::Threads;
+use super::tree::style::DEEPEST;
+use super::{CallView, Functions, Step, SystemCall, Thread};
+use crate::profile::name;
+
+/// Characters of the column of threads.
+const THREAD: usize = 18;
+
+#[derive(Debug, Default)]
+struct State {
+    stack: Stack,
+    place: Place,
+    depth: usize,
+}
+
+/// The view.
+pub struct Cat {
+    verdicts: Verdicts,
+    labels: Labels,
+    threads: Threads<State>,
+    last: u64,
+    begun: bool,
+}
+
+impl Cat {
+    /// A table of what is selected; the shortest duration is ignored.
+    pub fn new(selection: Selection) -> Cat {
+        Cat {
+            verdicts: Verdicts::new(selection),
+            labels: Labels::default(),
+            threads: Threads::new(),
+            last: 0,
+            begun: false,
+        }
+    }
+
+    fn begin(&mut self, time: u64, out: &mut Vec<u8>) {
+        self.last = self.last.max(time);
+        if !std::mem::replace(&mut self.begun, true) {
+            out.extend_from_slice(b"# THREAD           |  TIME (us) | FUNCTION\n");
+        }
+    }
+
+    fn with(&mut self, index: usize, functions: &dyn Functions, out: &mut Vec<u8>, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
+        let (identity, state) = self.threads.at(index);
+        let thread = thread(identity.thread());
+        let writer = Writer { thread, depth: &mut state.depth, labels: &mut self.labels, functions, out };
+        let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: writer };
+        work(&mut state.stack, &mut calls);
+    }
+}
+
+/// What a thread is called: `comm-TID`.
+fn thread(t: Thread<'_>) -> String {
+    let tid = t.tid.to_string();
+    let comm = if t.comm.is_empty() { "-".into() } else { name::visible(t.comm) };
+    let comm = name::shortened(&comm, THREAD - 1 - tid.len());
+    format!("{comm}-{tid}")
+}
+
+struct Writer<'a> {
+    thread: String,
+    depth: &'a mut usize,
+    labels: &'a mut Labels,
+    functions: &'a dyn Functions,
+    out: &'a mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, duration: Option<u64>, depth: usize, parts: [&str; 2]) {
+        let pad = THREAD.saturating_sub(self.thread.chars().count());
+        let time = duration.map_or(String::new(), |ns| format!("{}.{:03}", ns / 1000, ns % 1000));
+        let indent = 2 * depth.min(DEEPEST);
+        let deep = if depth > DEEPEST { format!("+{} ", depth - DEEPEST) } else { String::new() };
+        let (thread, [text, more]) = (&self.thread, parts);
+        let line = format!("{thread}{:pad$} | {time:>10} | {:indent$}{deep}{text}{more}\n", "", "");
+        self.out.extend_from_slice(line.as_bytes());
+    }
+}
+
+impl Calls for Writer<'_> {
+    fn entered(&mut self, function: u32, _start: u64, depth: usize) {
+        let name = self.labels.call(function, self.functions);
+        self.line(None, depth, [&name, " {"]);
+        *self.depth = depth + 1;
+    }
+
+    fn ended(&mut self, call: &Call) {
+        *self.depth = call.depth;
+        let why = match call.ending {
+            Ending::Returned => "",
+            Ending::Left => " /* left without a recorded return */",
+            Ending::Unfinished => " /* has not returned */",
+        };
+        self.line(Some(call.duration()), call.depth, ["}", why]);
+    }
+
+    fn unmatched(&mut self, function: u32, _time: u64) {
+        let name = self.labels.call(function, self.functions);
+        let depth = *self.depth;
+        self.line(None, depth, ["} /* ", &format!("{name} */")]);
+    }
+
+    fn gap(&mut self, _time: u64, dropped: u64) {
+        let depth = *self.depth;
+        self.line(None, depth, ["/* missing records: ", &format!("{dropped} */")]);
+    }
+}
+
+impl CallView for Cat {
+    fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
+        self.begin(step.time, out);
+        let (index, _) = self.threads.index(thread);
+        self.with(index, functions, out, |stack, mut calls| stack.step(step, &mut calls));
+    }
+
+    fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, out: &mut Vec<u8>) {
+        self.begin(call.end, out);
+        let (index, _) = self.threads.index(thread);
+        let (identity, state) = self.threads.at(index);
+        if state.place.shows(&self.verdicts) {
+            let thread = self::thread(identity.thread());
+            let depth = state.depth;
+            let mut writer = Writer { thread, depth: &mut state.depth, labels: &mut self.labels, functions, out };
+            writer.line(Some(call.end.saturating_sub(call.start)), depth, [call.text, ""]);
+        }
+    }
+
+    fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
+        self.begin(self.last, out);
+        let mut counts = Counts::default();
+        for index in 0..self.threads.len() {
+            let last = self.last;
+            self.with(index, functions, out, |stack, mut calls| stack.finish(last, &mut calls));
+            counts.join(self.threads.at(index).1.stack.counts());
+        }
+        if let Some(doubts) = counts.doubts() {
+            out.extend_from_slice(format!("# {doubts}\n").as_bytes());
+        }
+    }
+}
