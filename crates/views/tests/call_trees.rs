@@ -22,7 +22,9 @@ fn selected(text: &str, selection: Selection, want: Expect) {
 
 #[test]
 fn calls_are_nested_and_leaves_take_one_line() {
-    tree("7: 0 +main 1000 +f 2234 -f 3000 +g 3500 +h 4000 -h 5000 -g 2000000 -main", expect![[r#"
+    tree(
+        "7: 0 +main 1000 +f 2234 -f 3000 +g 3500 +h 4000 -h 5000 -g 2000000 -main",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
            1.234 us [    7] |   f();
@@ -30,13 +32,16 @@ fn calls_are_nested_and_leaves_take_one_line() {
            0.500 us [    7] |     h();
            2.000 us [    7] |   } /* g */
            2.000 ms [    7] | } /* main */
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn threads_take_turns_in_the_order_of_entries() {
     // Thread 8's call begins and ends while f is open; f's line comes first nevertheless.
-    tree("7: 0 +main 100 +f 900 -f 1000 -main\n8: 200 +work 300 +g 400 -g 500 -work 600 +late 700 -late", expect![[r#"
+    tree(
+        "7: 0 +main 100 +f 900 -f 1000 -main\n8: 200 +work 300 +g 400 -g 500 -work 600 +late 700 -late",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
            0.800 us [    7] |   f();
@@ -45,12 +50,15 @@ fn threads_take_turns_in_the_order_of_entries() {
            0.300 us [    8] | } /* work */
            0.100 us [    8] | late();
            1.000 us [    7] | } /* main */
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_long_jump_or_an_exception_leaves_calls() {
-    tree("7: 0 +main 10 +try 20 +a 30 +b 40 -try 50 +c 60 -c 70 -main", expect![[r#"
+    tree(
+        "7: 0 +main 10 +try 20 +a 30 +b 40 -try 50 +c 60 -c 70 -main",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
                     [    7] |   try() {
@@ -61,34 +69,43 @@ fn a_long_jump_or_an_exception_leaves_calls() {
            0.010 us [    7] |   c();
            0.070 us [    7] | } /* main */
         # 2 calls left without a recorded return
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_tail_call_is_inside_of_its_caller() {
-    tree("7: 0 +f 10 +g 20 -g 20 -f", expect![[r#"
+    tree(
+        "7: 0 +f 10 +g 20 -g 20 -f",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | f() {
            0.010 us [    7] |   g();
            0.020 us [    7] | } /* f */
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn recursion_is_nested() {
-    tree("7: 0 +f 10 +f 20 +f 30 -f 40 -f 50 -f", expect![[r#"
+    tree(
+        "7: 0 +f 10 +f 20 +f 30 -f 40 -f 50 -f",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | f() {
                     [    7] |   f() {
            0.010 us [    7] |     f();
            0.030 us [    7] |   } /* f */
            0.050 us [    7] | } /* f */
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn tracing_that_begins_and_ends_inside_of_calls() {
-    tree("7: 10 -inner 20 +f 30 -f 40 -outer 50 +g 60 +h", expect![[r#"
+    tree(
+        "7: 10 -inner 20 +f 30 -f 40 -outer 50 +g 60 +h",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | } /* inner */
            0.010 us [    7] | f();
@@ -97,12 +114,15 @@ fn tracing_that_begins_and_ends_inside_of_calls() {
            0.000 us [    7] |   h(); /* has not returned */
            0.010 us [    7] | } /* g: has not returned */
         # 2 calls not returned at the end; 2 calls entered before the first record
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn missing_records_are_shown_where_they_are_missing() {
-    tree("7: 0 +main 10 +f 20 ?1000 30 -g 40 +h 50 -h 60 -main", expect![[r#"
+    tree(
+        "7: 0 +main 10 +f 20 ?1000 30 -g 40 +h 50 -h 60 -main",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
                     [    7] |   f() {
@@ -112,70 +132,96 @@ fn missing_records_are_shown_where_they_are_missing() {
            0.050 us [    7] |   } /* f: left without a recorded return */
            0.060 us [    7] | } /* main */
         # 1000 records are missing; 1 call left without a recorded return; 1 call entered before the first record
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_thread_that_ends_returns_from_nothing() {
-    tree("7: 0 +main 10 +exit 20 ! 30 +main 40 -main", expect![[r#"
+    tree(
+        "7: 0 +main 10 +exit 20 ! 30 +main 40 -main",
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
            0.010 us [    7] |   exit(); /* has not returned */
            0.020 us [    7] | } /* main: has not returned */
            0.010 us [    7] | main();
         # 2 calls not returned at the end
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn system_calls_are_leaves() {
-    tree(r#"7: 0 +main 50 >write(1,"x",1)=1 60 -main 100 >exit(0)=?"#, expect![[r#"
+    tree(
+        r#"7: 0 +main 50 >write(1,"x",1)=1 60 -main 100 >exit(0)=?"#,
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
            0.010 us [    7] |   write(1,"x",1)=1
            0.060 us [    7] | } /* main */
            0.010 us [    7] | exit(0)=?
-    "#]]);
+    "#]],
+    );
 }
 
-const NESTED: &str = "7: 0 +main 100 +f 200 +g 250 +h 300 -h 400 -g 500 -f 600 +g 610 -g 700 +x 710 >read()=0 720 -x 1000 -main";
+const NESTED: &str =
+    "7: 0 +main 100 +f 200 +g 250 +h 300 -h 400 -g 500 -f 600 +g 610 -g 700 +x 710 >read()=0 720 -x 1000 -main";
 
 #[test]
 fn depth_functions_and_durations_are_selected() {
-    selected(NESTED, Selection { depth: 2, ..Selection::default() }, expect![[r#"
+    selected(
+        NESTED,
+        Selection { depth: 2, ..Selection::default() },
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
            0.400 us [    7] |   f();
            0.010 us [    7] |   g();
            0.020 us [    7] |   x();
            1.000 us [    7] | } /* main */
-    "#]]);
-    selected(NESTED, Selection { only: vec!["g".into()], ..Selection::default() }, expect![[r#"
+    "#]],
+    );
+    selected(
+        NESTED,
+        Selection { only: vec!["g".into()], ..Selection::default() },
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | g() {
            0.050 us [    7] |   h();
            0.200 us [    7] | } /* g */
            0.010 us [    7] | g();
-    "#]]);
-    selected(NESTED, Selection { without: vec!["f".into(), "x".into()], ..Selection::default() }, expect![[r#"
+    "#]],
+    );
+    selected(
+        NESTED,
+        Selection { without: vec!["f".into(), "x".into()], ..Selection::default() },
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
            0.010 us [    7] |   g();
            1.000 us [    7] | } /* main */
-    "#]]);
-    selected(NESTED, Selection { shortest: 100, ..Selection::default() }, expect![[r#"
+    "#]],
+    );
+    selected(
+        NESTED,
+        Selection { shortest: 100, ..Selection::default() },
+        expect![[r#"
         # DURATION     TID     FUNCTION
                     [    7] | main() {
                     [    7] |   f() {
            0.200 us [    7] |     g();
            0.400 us [    7] |   } /* f */
            1.000 us [    7] | } /* main */
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn columns_and_colours() {
-    let s = script("7: 0 +main@/opt/a\u{1b}[0mb 10 +f@/lib/libverylongname.so.6 20 -f@/lib/libverylongname.so.6 2000000 -main@/opt/a\u{1b}[0mb");
+    let s = script(
+        "7: 0 +main@/opt/a\u{1b}[0mb 10 +f@/lib/libverylongname.so.6 20 -f@/lib/libverylongname.so.6 2000000 -main@/opt/a\u{1b}[0mb",
+    );
     let style = Style { time: false, module: true, colour: false };
     expect![[r#"
         # TID              MODULE FUNCTION
@@ -309,7 +355,16 @@ fn the_slowest_call_comes_first_and_repeated_calls_are_joined() {
     let mut text = "8: 5 +other 6 +f 9 -f 10 -other\n7: 0 +main".to_owned();
     for n in 0..1000 {
         let t = 100 + n * 100;
-        text += &format!(" {t} +parse {} +line {} -line {} +rare{} {} -rare{} {} -parse", t + 10, t + 60, t + 70, n % 5, t + 71, n % 5, t + 80);
+        text += &format!(
+            " {t} +parse {} +line {} -line {} +rare{} {} -rare{} {} -parse",
+            t + 10,
+            t + 60,
+            t + 70,
+            n % 5,
+            t + 71,
+            n % 5,
+            t + 80
+        );
     }
     text += " 200000 +end 250000 -end 300000 -main";
     expect![[r#"

@@ -236,7 +236,13 @@ impl CallView for Brief {
         self.with(index, functions, |stack, mut calls| stack.step(step, &mut calls));
     }
 
-    fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, _out: &mut Vec<u8>) {
+    fn system_call(
+        &mut self,
+        thread: Thread<'_>,
+        call: &SystemCall<'_>,
+        functions: &dyn Functions,
+        _out: &mut Vec<u8>,
+    ) {
         self.last = self.last.max(call.end);
         if let Some(Whole { tree, text, .. }) = &mut self.whole {
             tree.system_call(thread, call, functions, text);
@@ -339,7 +345,15 @@ impl<'a> Outline<'a> {
         lines
     }
 
-    fn line(&self, node: u32, depth: usize, style: &Style, labels: &mut Labels, functions: &dyn Functions, out: &mut Vec<u8>) {
+    fn line(
+        &self,
+        node: u32,
+        depth: usize,
+        style: &Style,
+        labels: &mut Labels,
+        functions: &dyn Functions,
+        out: &mut Vec<u8>,
+    ) {
         let n = &self.root.nodes[node as usize];
         let module = style.module.then(|| labels.module(n.function, functions));
         style.columns(Some(n.total), Some(self.root.tid), module.as_deref(), out);

@@ -56,7 +56,13 @@ impl Cat {
         }
     }
 
-    fn with(&mut self, index: usize, functions: &dyn Functions, out: &mut Vec<u8>, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
+    fn with(
+        &mut self,
+        index: usize,
+        functions: &dyn Functions,
+        out: &mut Vec<u8>,
+        work: impl FnOnce(&mut Stack, &mut dyn Calls),
+    ) {
         let (identity, state) = self.threads.at(index);
         let thread = thread(identity.thread());
         let writer = Writer { thread, depth: &mut state.depth, labels: &mut self.labels, functions, out };

@@ -81,9 +81,11 @@ impl<'a> Diff<'a> {
                 signed(before.calls, after.calls, |n| n.to_string()),
             ]
         });
-        let name = |c: &Change<'_>| if c.key.function.is_empty() { "[unknown]".to_owned() } else { ascii(c.key.function) };
+        let name =
+            |c: &Change<'_>| if c.key.function.is_empty() { "[unknown]".to_owned() } else { ascii(c.key.function) };
         let names = shown.iter().map(|c| (module(&c.key), name(c)));
-        columns(&["total", "change", "self", "change", "calls", "change"], numbers.collect(), names.collect(), width).write(out);
+        columns(&["total", "change", "self", "change", "calls", "change"], numbers.collect(), names.collect(), width)
+            .write(out);
         rest(changes.len() - shown.len(), out);
         for (what, side) in [("before", self.before), ("after", self.after)] {
             if let Some(doubts) = side.totals.counts.doubts() {

@@ -83,7 +83,11 @@ pub fn rows<'a>(totals: &Totals, functions: &'a dyn Functions, sort: Sort) -> Ve
     let mut all: Vec<_> = totals
         .iter()
         .map(|(number, total)| {
-            let key = Key { function: functions.name(number).unwrap_or_default(), module: functions.module(number), kernel: false };
+            let key = Key {
+                function: functions.name(number).unwrap_or_default(),
+                module: functions.module(number),
+                kernel: false,
+            };
             Row { key, number, total: *total }
         })
         .collect();

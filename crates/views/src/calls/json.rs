@@ -25,7 +25,13 @@ impl Json {
         Json { verdicts: Verdicts::new(selection), threads: Threads::new(), last: 0 }
     }
 
-    fn with(&mut self, index: usize, functions: &dyn Functions, out: &mut Vec<u8>, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
+    fn with(
+        &mut self,
+        index: usize,
+        functions: &dyn Functions,
+        out: &mut Vec<u8>,
+        work: impl FnOnce(&mut Stack, &mut dyn Calls),
+    ) {
         let shortest = self.verdicts.selection().shortest;
         let (identity, state) = self.threads.at(index);
         let writer = Writer { identity, shortest, functions, out };
@@ -88,7 +94,12 @@ impl Calls for Writer<'_> {
         self.begin("call");
         self.function(call.function);
         let depth = call.depth as u64;
-        self.numbers(&[("start_ns", call.start), ("duration_ns", call.duration()), ("self_ns", call.own), ("depth", depth)]);
+        self.numbers(&[
+            ("start_ns", call.start),
+            ("duration_ns", call.duration()),
+            ("self_ns", call.own),
+            ("depth", depth),
+        ]);
         let mut mark = |key| {
             w::key(self.out, key);
             w::boolean(self.out, true);

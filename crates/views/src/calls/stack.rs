@@ -146,7 +146,8 @@ impl Counts {
         let calls = |n: u64, what: &str| {
             (n > 0).then(|| if n == 1 { format!("1 call {what}") } else { format!("{n} calls {what}") })
         };
-        let records = |n: u64| if n == 1 { "1 record is missing".to_owned() } else { format!("{n} records are missing") };
+        let records =
+            |n: u64| if n == 1 { "1 record is missing".to_owned() } else { format!("{n} records are missing") };
         let all = [
             (self.gaps > 0).then(|| records(self.dropped)),
             calls(self.left, "left without a recorded return"),

@@ -73,7 +73,13 @@ impl<F: Format> Timeline<F> {
         index
     }
 
-    fn with(&mut self, index: usize, functions: &dyn Functions, out: &mut Vec<u8>, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
+    fn with(
+        &mut self,
+        index: usize,
+        functions: &dyn Functions,
+        out: &mut Vec<u8>,
+        work: impl FnOnce(&mut Stack, &mut dyn Calls),
+    ) {
         let (identity, state) = self.threads.at(index);
         let track = Track { thread: identity.thread(), functions, out };
         let writer = Writer { format: &mut self.format, track };

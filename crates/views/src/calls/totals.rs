@@ -151,7 +151,13 @@ impl Totals {
 
 /// The totals of all threads, by several workers. Each takes a thread, in the order of the list, as soon as it has finished the one before: put
 /// those with the most steps first.
-pub fn in_parallel<I, S>(threads: I, workers: usize, until: u64, selection: &Selection, functions: &(dyn Functions + Sync)) -> Totals
+pub fn in_parallel<I, S>(
+    threads: I,
+    workers: usize,
+    until: u64,
+    selection: &Selection,
+    functions: &(dyn Functions + Sync),
+) -> Totals
 where
     I: IntoIterator<Item = S, IntoIter: Send>,
     S: IntoIterator<Item = Step>,
@@ -171,7 +177,8 @@ where
         totals
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let others: Vec<_> =
+            (1..workers).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
         let mut all = work();
         for totals in others.into_iter().filter_map(|worker| worker.join().ok()) {
             all.join(&totals);

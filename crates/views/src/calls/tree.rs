@@ -72,7 +72,13 @@ impl Tree {
     }
 
     /// Does something with a thread's stack, which tells a writer about calls.
-    fn with(&mut self, index: usize, functions: &dyn Functions, out: &mut Vec<u8>, work: impl FnOnce(&mut Stack, &mut dyn Told)) {
+    fn with(
+        &mut self,
+        index: usize,
+        functions: &dyn Functions,
+        out: &mut Vec<u8>,
+        work: impl FnOnce(&mut Stack, &mut dyn Told),
+    ) {
         let (identity, state) = self.threads.at(index);
         let shortest = self.verdicts.selection().shortest;
         let writer = Writer {
@@ -147,7 +153,11 @@ impl Writer<'_> {
             let depth = self.shown.printed;
             let (function, _) = self.shown.open[depth];
             let name = self.labels.call(function, self.functions);
-            self.line(Some(function), &Line { depth, name: &name, kind: style::Kind::Entry, duration: None }, &mut text);
+            self.line(
+                Some(function),
+                &Line { depth, name: &name, kind: style::Kind::Entry, duration: None },
+                &mut text,
+            );
             self.shown.printed += 1;
         }
         last(self, &mut text);
@@ -159,7 +169,8 @@ impl Writer<'_> {
     }
 
     fn print_open(&mut self, now: u64) {
-        let lasting = self.shown.open.iter().take_while(|(_, start)| now.saturating_sub(*start) >= self.shortest).count();
+        let lasting =
+            self.shown.open.iter().take_while(|(_, start)| now.saturating_sub(*start) >= self.shortest).count();
         if lasting > self.shown.printed {
             self.print_entries(lasting, |_, _| ());
         }
@@ -225,7 +236,8 @@ impl Calls for Writer<'_> {
     fn gap(&mut self, _time: u64, dropped: u64) {
         let depth = self.shown.open.len();
         self.print_entries(depth, |w, text| {
-            let name = if dropped == 1 { "1 record is missing".to_owned() } else { format!("{dropped} records are missing") };
+            let name =
+                if dropped == 1 { "1 record is missing".to_owned() } else { format!("{dropped} records are missing") };
             w.line(None, &Line { depth, name: &name, kind: style::Kind::Note, duration: None }, text);
         });
     }

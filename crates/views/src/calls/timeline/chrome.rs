@@ -81,7 +81,8 @@ impl Format for Chrome {
     fn entered(&mut self, _track: &mut Track<'_>, _function: u32, _time: u64) {}
 
     fn ended(&mut self, track: &mut Track<'_>, call: &Call) {
-        let (name, module) = (label::plain(call.function, track.functions), label::module(call.function, track.functions));
+        let (name, module) =
+            (label::plain(call.function, track.functions), label::module(call.function, track.functions));
         self.slice(&name, &module, (call.start, call.end), track);
         match call.ending {
             Ending::Returned => {}

@@ -29,7 +29,6 @@ mod field {
         pub const TRACK_EVENT: u32 = 11;
         pub const INTERNED_DATA: u32 = 12;
         pub const SEQUENCE_FLAGS: u32 = 13;
-        pub const PREVIOUS_PACKET_DROPPED: u32 = 42;
         pub const DEFAULTS: u32 = 59;
         pub const TRACK_DESCRIPTOR: u32 = 60;
     }
@@ -222,7 +221,6 @@ impl Format for Perfetto {
         let mut packet = Message::default();
         packet.message(field::packet::CLOCK_SNAPSHOT, &snapshot);
         packet.message(field::packet::DEFAULTS, &defaults);
-        packet.number(field::packet::PREVIOUS_PACKET_DROPPED, 1);
         self.packet(&mut packet, CLEARED, out);
     }
 
