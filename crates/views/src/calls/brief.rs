@@ -19,7 +19,7 @@ use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Stack};
 use super::threads::Threads;
 use super::tree::Tree;
-use super::tree::style::Style;
+use super::tree::style::{Style, indent};
 use super::{CallView, Functions, Step, SystemCall, Thread};
 use crate::units::duration;
 use std::collections::BinaryHeap;
@@ -357,7 +357,7 @@ impl<'a> Outline<'a> {
         let n = &self.root.nodes[node as usize];
         let module = style.module.then(|| labels.module(n.function, functions));
         style.columns(Some(n.total), Some(self.root.tid), module.as_deref(), out);
-        style.indent(depth, out);
+        indent(depth, out);
         out.extend_from_slice(labels.call(n.function, functions).as_bytes());
         out.extend_from_slice(if self.children[node as usize].is_empty() { b";" } else { b" {" });
         if n.calls > 1 {
@@ -383,7 +383,7 @@ impl<'a> Outline<'a> {
             return false;
         }
         style.columns(None, Some(self.root.tid), style.module.then_some(""), out);
-        style.indent(depth, out);
+        indent(depth, out);
         out.extend_from_slice(format!("… {}\n", parts.join("; ")).as_bytes());
         true
     }

@@ -14,18 +14,23 @@ use super::label::Labels;
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Ending, Stack};
 use super::threads::Threads;
-use super::tree::style::DEEPEST;
+use super::tree::style::indent;
 use super::{CallView, Functions, Step, SystemCall, Thread};
 use crate::profile::name;
+use crate::text::number;
 
 /// Characters of the column of threads.
 const THREAD: usize = 18;
+/// Characters of the column of times.
+const TIME: usize = 10;
 
 #[derive(Debug, Default)]
 struct State {
     stack: Stack,
     place: Place,
     depth: usize,
+    /// What the thread is called, in the width of its column; empty at first.
+    name: String,
 }
 
 /// The view.
@@ -64,23 +69,25 @@ impl Cat {
         work: impl FnOnce(&mut Stack, &mut dyn Calls),
     ) {
         let (identity, state) = self.threads.at(index);
-        let thread = thread(identity.thread());
-        let writer = Writer { thread, depth: &mut state.depth, labels: &mut self.labels, functions, out };
+        name_once(&mut state.name, identity.thread());
+        let writer = Writer { thread: &state.name, depth: &mut state.depth, labels: &mut self.labels, functions, out };
         let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: writer };
         work(&mut state.stack, &mut calls);
     }
 }
 
-/// What a thread is called: `comm-TID`.
-fn thread(t: Thread<'_>) -> String {
-    let tid = t.tid.to_string();
-    let comm = if t.comm.is_empty() { "-".into() } else { name::visible(t.comm) };
-    let comm = name::shortened(&comm, THREAD - 1 - tid.len());
-    format!("{comm}-{tid}")
+/// Sets what a thread is called: `comm-TID`.
+fn name_once(name: &mut String, t: Thread<'_>) {
+    if name.is_empty() {
+        let tid = t.tid.to_string();
+        let comm = if t.comm.is_empty() { "-".into() } else { name::visible(t.comm) };
+        let comm = name::shortened(&comm, THREAD - 1 - tid.len());
+        *name = format!("{:THREAD$}", format!("{comm}-{tid}"));
+    }
 }
 
 struct Writer<'a> {
-    thread: String,
+    thread: &'a str,
     depth: &'a mut usize,
     labels: &'a mut Labels,
     functions: &'a dyn Functions,
@@ -89,13 +96,22 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn line(&mut self, duration: Option<u64>, depth: usize, parts: [&str; 2]) {
-        let pad = THREAD.saturating_sub(self.thread.chars().count());
-        let time = duration.map_or(String::new(), |ns| format!("{}.{:03}", ns / 1000, ns % 1000));
-        let indent = 2 * depth.min(DEEPEST);
-        let deep = if depth > DEEPEST { format!("+{} ", depth - DEEPEST) } else { String::new() };
-        let (thread, [text, more]) = (&self.thread, parts);
-        let line = format!("{thread}{:pad$} | {time:>10} | {:indent$}{deep}{text}{more}\n", "", "");
-        self.out.extend_from_slice(line.as_bytes());
+        let out = &mut *self.out;
+        out.extend_from_slice(self.thread.as_bytes());
+        out.extend_from_slice(b" | ");
+        match duration {
+            Some(ns) => {
+                number::padded(ns / 1000, TIME - 4, out);
+                out.push(b'.');
+                let part = ns % 1000;
+                out.extend([part / 100, part / 10 % 10, part % 10].map(|digit| b'0' + digit as u8));
+            }
+            None => out.resize(out.len() + TIME, b' '),
+        }
+        out.extend_from_slice(b" | ");
+        indent(depth, out);
+        parts.iter().for_each(|p| out.extend_from_slice(p.as_bytes()));
+        out.push(b'\n');
     }
 }
 
@@ -140,9 +156,10 @@ impl CallView for Cat {
         let (index, _) = self.threads.index(thread);
         let (identity, state) = self.threads.at(index);
         if state.place.shows(&self.verdicts) {
-            let thread = self::thread(identity.thread());
+            name_once(&mut state.name, identity.thread());
             let depth = state.depth;
-            let mut writer = Writer { thread, depth: &mut state.depth, labels: &mut self.labels, functions, out };
+            let mut writer =
+                Writer { thread: &state.name, depth: &mut state.depth, labels: &mut self.labels, functions, out };
             writer.line(Some(call.end.saturating_sub(call.start)), depth, [call.text, ""]);
         }
     }

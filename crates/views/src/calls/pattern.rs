@@ -65,7 +65,7 @@ mod tests {
             ("*", "", true),
             ("?", "", false),
             ("(anonymous namespace)::f", "(anonymous namespace)::f(int)", true),
-            ("A::operator()", "A::operator()(int) const", false),
+            ("A::operator()", "A::operator()(int) const", true),
             ("A::operator(*", "A::operator()(int) const", true),
             ("a*b*c", "aXbXbXc", true),
             ("a*b*c", "aXbXbX", false),

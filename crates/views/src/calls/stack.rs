@@ -197,7 +197,7 @@ impl Stack {
     }
 
     /// Takes the thread's next step.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self, step: Step, calls: &mut impl Calls) {
         let time = self.clock(step.time);
         match step.what {
@@ -208,7 +208,7 @@ impl Stack {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn clock(&mut self, time: u64) -> u64 {
         if time < self.last {
             self.counts.backwards += 1;
@@ -218,7 +218,7 @@ impl Stack {
         time
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry(&mut self, function: u32, time: u64, calls: &mut impl Calls) {
         self.counts.steps += 1;
         if self.open.len() >= MAX_DEPTH {
@@ -231,7 +231,7 @@ impl Stack {
         self.open.push(Open { function, start: time, callees: 0 });
     }
 
-    #[inline]
+    #[inline(always)]
     fn exit(&mut self, function: u32, time: u64, calls: &mut impl Calls) {
         self.counts.steps += 1;
         match self.open.last() {
@@ -251,13 +251,19 @@ impl Stack {
             return calls.unmatched(function, time);
         }
         while self.open.last().is_some_and(|o| o.function != function) {
-            self.close(time, Ending::Left, calls);
+            self.close_early(time, Ending::Left, calls);
         }
-        self.close(time, Ending::Returned, calls);
+        self.close_early(time, Ending::Returned, calls);
+    }
+
+    /// [`Stack::close`], where calls end otherwise than in their turn.
+    #[inline(never)]
+    fn close_early(&mut self, time: u64, ending: Ending, calls: &mut impl Calls) {
+        self.close(time, ending, calls);
     }
 
     /// Ends the innermost call.
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, time: u64, ending: Ending, calls: &mut impl Calls) {
         let Some(open) = self.open.pop() else { return };
         let duration = time - open.start;
@@ -309,7 +315,7 @@ impl Stack {
         self.last = self.last.max(time);
         self.beyond = 0;
         while !self.open.is_empty() {
-            self.close(self.last, Ending::Unfinished, calls);
+            self.close_early(self.last, Ending::Unfinished, calls);
         }
         self.before_gap = 0;
     }

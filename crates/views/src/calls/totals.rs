@@ -100,9 +100,7 @@ impl Totals {
 
     /// Adds all steps of a thread. Calls that have not returned last until its last step, or until `until` where that is later.
     pub fn thread(&mut self, steps: impl IntoIterator<Item = Step>, until: u64) {
-        for step in steps {
-            self.stack.step(step, &mut self.of);
-        }
+        steps.into_iter().for_each(|step| self.stack.step(step, &mut self.of));
         self.stack.finish(until, &mut self.of);
         self.end_of_thread();
     }
@@ -117,9 +115,7 @@ impl Totals {
     ) {
         let mut place = Place::default();
         let mut calls = Selected { place: &mut place, verdicts, functions, calls: &mut self.of };
-        for step in steps {
-            self.stack.step(step, &mut calls);
-        }
+        steps.into_iter().for_each(|step| self.stack.step(step, &mut calls));
         self.stack.finish(until, &mut calls);
         self.end_of_thread();
     }

@@ -3,8 +3,7 @@
 
 use super::super::label;
 use super::super::stack::{Call, Ending};
-use super::super::{SystemCall, Thread};
-use super::{Format, Track};
+use super::{Format, SystemCall, Thread, Track};
 use crate::json::write as w;
 use std::collections::HashSet;
 

@@ -10,9 +10,9 @@
 //! the order of their times.
 
 use super::super::by_function::ByFunction;
+use super::super::label;
 use super::super::stack::{Call, Ending};
-use super::super::{SystemCall, Thread, label};
-use super::{Format, Track};
+use super::{Format, SystemCall, Thread, Track};
 use crate::profile::name;
 use crate::protobuf::Message;
 use std::collections::{HashMap, HashSet};
@@ -122,6 +122,8 @@ pub struct Perfetto {
     /// Numbers of name and category of functions; 0 where they have none yet.
     functions: ByFunction<(u64, u64)>,
     processes: HashSet<u32>,
+    /// Names that are new in the next packet.
+    interned: Message,
 }
 
 /// The track of a thread.
@@ -140,118 +142,115 @@ impl Perfetto {
         Perfetto { realtime_offset, ..Perfetto::default() }
     }
 
-    fn packet(&self, packet: &mut Message, flags: u64, out: &mut Vec<u8>) {
-        use field::packet::{SEQUENCE as ID, SEQUENCE_FLAGS};
-        packet.number(ID, SEQUENCE);
-        packet.number(SEQUENCE_FLAGS, flags);
-        let mut trace = Message::default();
-        trace.message(field::trace::PACKET, packet);
-        out.extend_from_slice(&trace.bytes);
+    /// Appends a packet.
+    fn packet(flags: u64, out: &mut Vec<u8>, fields: impl FnOnce(&mut Message)) {
+        let mut trace = Message { bytes: std::mem::take(out) };
+        trace.nested(field::trace::PACKET, |packet| {
+            packet.number(field::packet::SEQUENCE, SEQUENCE);
+            packet.number(field::packet::SEQUENCE_FLAGS, flags);
+            fields(packet);
+        });
+        *out = trace.bytes;
     }
 
-    fn event(&self, time: u64, event: &Message, interned: &Message, out: &mut Vec<u8>) {
-        let mut packet = Message::default();
-        packet.number(field::packet::TIMESTAMP, time);
-        packet.message(field::packet::TRACK_EVENT, event);
-        if !interned.bytes.is_empty() {
-            packet.message(field::packet::INTERNED_DATA, interned);
-        }
-        self.packet(&mut packet, NEEDED, out);
+    /// Appends an event, with the names that are new in it.
+    fn event(&mut self, time: u64, out: &mut Vec<u8>, fields: impl FnOnce(&mut Message)) {
+        Self::packet(NEEDED, out, |packet| {
+            packet.number(field::packet::TIMESTAMP, time);
+            packet.nested(field::packet::TRACK_EVENT, fields);
+            if !self.interned.bytes.is_empty() {
+                packet.message(field::packet::INTERNED_DATA, &self.interned);
+                self.interned.bytes.clear();
+            }
+        });
     }
 
     /// Number of name and category of a function.
-    fn function(&mut self, track: &Track<'_>, function: u32, interned: &mut Message) -> (u64, u64) {
+    fn function(&mut self, track: &Track<'_>, function: u32) -> (u64, u64) {
         let known = *self.functions.of(function);
         if known.0 > 0 {
             return known;
         }
         let (name, module) = (label::plain(function, track.functions), label::module(function, track.functions));
-        let ids = (
-            self.names.id(&name, field::interned::NAMES, interned),
-            self.categories.id(&module, field::interned::CATEGORIES, interned),
-        );
+        let ids = self.ids(&name, &module);
         *self.functions.of(function) = ids;
         ids
     }
 
-    fn slice_end(&self, thread: Thread<'_>, time: u64, note: Option<&str>, out: &mut Vec<u8>) {
-        let mut event = Message::default();
-        event.number(field::event::TYPE, END);
-        event.number(field::event::TRACK, thread_track(thread));
-        if let Some(note) = note {
-            event.message(field::event::ANNOTATION, &annotation("end", note));
-        }
-        self.event(time, &event, &Message::default(), out);
+    /// Numbers of a name and a category.
+    fn ids(&mut self, name: &str, category: &str) -> (u64, u64) {
+        (
+            self.names.id(name, field::interned::NAMES, &mut self.interned),
+            self.categories.id(category, field::interned::CATEGORIES, &mut self.interned),
+        )
+    }
+
+    fn slice_end(&mut self, thread: Thread<'_>, time: u64, note: Option<&str>, out: &mut Vec<u8>) {
+        self.event(time, out, |event| {
+            event.number(field::event::TYPE, END);
+            event.number(field::event::TRACK, thread_track(thread));
+            if let Some(note) = note {
+                annotation(event, "end", note);
+            }
+        });
     }
 }
 
-fn annotation(name: &str, text: &str) -> Message {
-    let mut m = Message::default();
-    m.bytes_of(field::annotation::NAME, name.as_bytes());
-    m.bytes_of(field::annotation::STRING, text.as_bytes());
-    m
+fn annotation(event: &mut Message, name: &str, text: &str) {
+    event.nested(field::event::ANNOTATION, |m| {
+        m.bytes_of(field::annotation::NAME, name.as_bytes());
+        m.bytes_of(field::annotation::STRING, text.as_bytes());
+    });
 }
 
-/// An event with the numbers of its name and category.
-fn named(kind: u64, thread: Thread<'_>, name: u64, category: u64) -> Message {
-    let mut event = Message::default();
+/// The fields of an event with the numbers of its name and category.
+fn named(event: &mut Message, kind: u64, thread: Thread<'_>, (name, category): (u64, u64)) {
     event.number(field::event::TYPE, kind);
     event.number(field::event::TRACK, thread_track(thread));
     event.number(field::event::NAME, name);
     event.number(field::event::CATEGORY, category);
-    event
 }
 
 impl Format for Perfetto {
     fn begin(&mut self, time: u64, out: &mut Vec<u8>) {
-        let mut snapshot = Message::default();
-        let mut clock = |id, time| {
-            let mut m = Message::default();
-            m.number(field::clock::ID, id);
-            m.number_or_zero(field::clock::TIMESTAMP, time);
-            snapshot.message(field::clock_snapshot::CLOCKS, &m);
-        };
-        clock(MONOTONIC, time);
-        if let Some(offset) = self.realtime_offset {
-            clock(REALTIME, time.saturating_add_signed(offset));
-        }
-        snapshot.number(field::clock_snapshot::PRIMARY, MONOTONIC);
-        let mut defaults = Message::default();
-        defaults.number(field::defaults::CLOCK, MONOTONIC);
-        let mut packet = Message::default();
-        packet.message(field::packet::CLOCK_SNAPSHOT, &snapshot);
-        packet.message(field::packet::DEFAULTS, &defaults);
-        self.packet(&mut packet, CLEARED, out);
+        let real = self.realtime_offset.map(|offset| (REALTIME, time.saturating_add_signed(offset)));
+        Self::packet(CLEARED, out, |packet| {
+            packet.nested(field::packet::CLOCK_SNAPSHOT, |snapshot| {
+                for (id, time) in [(MONOTONIC, time)].into_iter().chain(real) {
+                    snapshot.nested(field::clock_snapshot::CLOCKS, |clock| {
+                        clock.number(field::clock::ID, id);
+                        clock.number_or_zero(field::clock::TIMESTAMP, time);
+                    });
+                }
+                snapshot.number(field::clock_snapshot::PRIMARY, MONOTONIC);
+            });
+            packet.nested(field::packet::DEFAULTS, |defaults| defaults.number(field::defaults::CLOCK, MONOTONIC));
+        });
     }
 
     fn thread(&mut self, track: &mut Track<'_>) {
         let t = track.thread;
         let comm = name::visible(t.comm);
-        let mut describe = |this: &Perfetto, uuid, field, what: &Message| {
-            let mut descriptor = Message::default();
-            descriptor.number(field::track::UUID, uuid);
-            descriptor.message(field, what);
-            let mut packet = Message::default();
-            packet.message(field::packet::TRACK_DESCRIPTOR, &descriptor);
-            this.packet(&mut packet, NEEDED, track.out);
-        };
         if self.processes.insert(t.pid) {
-            let mut process = Message::default();
-            process.number(field::process::PID, u64::from(t.pid));
-            process.bytes_of(field::process::NAME, comm.as_bytes());
-            describe(self, process_track(t), field::track::PROCESS, &process);
+            describe(process_track(t), track.out, |descriptor| {
+                descriptor.nested(field::track::PROCESS, |process| {
+                    process.number(field::process::PID, u64::from(t.pid));
+                    process.bytes_of(field::process::NAME, comm.as_bytes());
+                });
+            });
         }
-        let mut thread = Message::default();
-        thread.number(field::thread::PID, u64::from(t.pid));
-        thread.number(field::thread::TID, u64::from(t.tid));
-        thread.bytes_of(field::thread::NAME, comm.as_bytes());
-        describe(self, thread_track(t), field::track::THREAD, &thread);
+        describe(thread_track(t), track.out, |descriptor| {
+            descriptor.nested(field::track::THREAD, |thread| {
+                thread.number(field::thread::PID, u64::from(t.pid));
+                thread.number(field::thread::TID, u64::from(t.tid));
+                thread.bytes_of(field::thread::NAME, comm.as_bytes());
+            });
+        });
     }
 
     fn entered(&mut self, track: &mut Track<'_>, function: u32, time: u64) {
-        let mut interned = Message::default();
-        let (name, category) = self.function(track, function, &mut interned);
-        self.event(time, &named(BEGIN, track.thread, name, category), &interned, track.out);
+        let ids = self.function(track, function);
+        self.event(time, track.out, |event| named(event, BEGIN, track.thread, ids));
     }
 
     fn ended(&mut self, track: &mut Track<'_>, call: &Call) {
@@ -264,23 +263,31 @@ impl Format for Perfetto {
     }
 
     fn gap(&mut self, track: &mut Track<'_>, time: u64, dropped: u64) {
-        let mut interned = Message::default();
-        let name = self.names.id("records are missing", field::interned::NAMES, &mut interned);
-        let category = self.categories.id("trapline", field::interned::CATEGORIES, &mut interned);
-        let mut event = named(INSTANT, track.thread, name, category);
-        event.message(field::event::ANNOTATION, &annotation("records", &dropped.to_string()));
-        self.event(time, &event, &interned, track.out);
+        let ids = self.ids("records are missing", "trapline");
+        self.event(time, track.out, |event| {
+            named(event, INSTANT, track.thread, ids);
+            annotation(event, "records", &dropped.to_string());
+        });
     }
 
     fn system_call(&mut self, track: &mut Track<'_>, call: &SystemCall<'_>) {
-        let mut interned = Message::default();
-        let name = self.names.id(&name::visible(call.name), field::interned::NAMES, &mut interned);
-        let category = self.categories.id("syscall", field::interned::CATEGORIES, &mut interned);
-        let mut event = named(BEGIN, track.thread, name, category);
-        event.message(field::event::ANNOTATION, &annotation("call", &name::visible(call.text)));
-        self.event(call.start, &event, &interned, track.out);
+        let ids = self.ids(&name::visible(call.name), "syscall");
+        self.event(call.start, track.out, |event| {
+            named(event, BEGIN, track.thread, ids);
+            annotation(event, "call", &name::visible(call.text));
+        });
         self.slice_end(track.thread, call.end.max(call.start), None, track.out);
     }
 
     fn end(&mut self, _out: &mut Vec<u8>) {}
+}
+
+/// Appends the description of a track.
+fn describe(uuid: u64, out: &mut Vec<u8>, fields: impl FnOnce(&mut Message)) {
+    Perfetto::packet(NEEDED, out, |packet| {
+        packet.nested(field::packet::TRACK_DESCRIPTOR, |descriptor| {
+            descriptor.number(field::track::UUID, uuid);
+            fields(descriptor);
+        });
+    });
 }

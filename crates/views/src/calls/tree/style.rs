@@ -1,5 +1,7 @@
 //! What a line of the tree looks like.
 
+use crate::text::number;
+
 /// What lines have.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
@@ -64,15 +66,22 @@ const YELLOW: &str = "\x1b[33m";
 const RED: &str = "\x1b[31m";
 const PLAIN: &str = "\x1b[0m";
 
-/// A duration in ten characters, with a unit, as uftrace has it; wider from a million seconds on.
-pub fn duration(ns: u64) -> String {
-    let text = |unit: u64, name| format!("{:>3}.{:03} {name}", ns / unit, ns / (unit / 1000) % 1000);
-    match ns {
-        0..=999_999 => text(1000, "us"),
-        1_000_000..=999_999_999 => text(1_000_000, "ms"),
-        1_000_000_000..=999_999_999_999 => text(1_000_000_000, " s"),
-        _ => format!("{:>7}  s", ns / 1_000_000_000),
-    }
+/// Appends a duration in ten characters, with a unit, as uftrace has it; wider from ten million seconds on.
+pub fn duration(ns: u64, out: &mut Vec<u8>) {
+    let (unit, name): (u64, &[u8]) = match ns {
+        0..=999_999 => (1000, b" us"),
+        1_000_000..=999_999_999 => (1_000_000, b" ms"),
+        1_000_000_000..=999_999_999_999 => (1_000_000_000, b"  s"),
+        _ => {
+            number::padded(ns / 1_000_000_000, 7, out);
+            return out.extend_from_slice(b"  s");
+        }
+    };
+    number::padded(ns / unit, 3, out);
+    out.push(b'.');
+    let part = ns / (unit / 1000) % 1000;
+    out.extend([part / 100, part / 10 % 10, part % 10].map(|digit| b'0' + digit as u8));
+    out.extend_from_slice(name);
 }
 
 impl Style {
@@ -90,10 +99,13 @@ impl Style {
             match duration_ns {
                 Some(ns) if self.colour && ns >= 1_000_000 => {
                     let colour = if ns >= 1_000_000_000 { RED } else { YELLOW };
-                    out.extend_from_slice(format!("{colour}{}{PLAIN} ", duration(ns)).as_bytes());
+                    out.extend_from_slice(colour.as_bytes());
+                    duration(ns, out);
+                    out.extend_from_slice(PLAIN.as_bytes());
+                    out.push(b' ');
                 }
                 Some(ns) => {
-                    out.extend_from_slice(duration(ns).as_bytes());
+                    duration(ns, out);
                     out.push(b' ');
                 }
                 None => out.extend_from_slice(b"           "),
@@ -102,7 +114,7 @@ impl Style {
         match tid {
             Some(tid) => {
                 out.push(b'[');
-                crate::text::number::padded(u64::from(tid), 5, out);
+                number::padded(u64::from(tid), 5, out);
                 out.push(b']');
             }
             None => out.extend_from_slice(b"       "),
@@ -116,18 +128,10 @@ impl Style {
         out.extend_from_slice(b" | ");
     }
 
-    /// Appends the spaces before a call.
-    pub fn indent(&self, depth: usize, out: &mut Vec<u8>) {
-        out.resize(out.len() + 2 * depth.min(DEEPEST), b' ');
-        if depth > DEEPEST {
-            out.extend_from_slice(format!("+{} ", depth - DEEPEST).as_bytes());
-        }
-    }
-
     /// Appends a line.
     pub fn line(&self, tid: u32, module: Option<&str>, line: &Line<'_>, out: &mut Vec<u8>) {
         self.columns(line.duration, Some(tid), module, out);
-        self.indent(line.depth, out);
+        indent(line.depth, out);
         let name = line.name;
         let mut put = |parts: [&str; 3]| parts.iter().for_each(|p| out.extend_from_slice(p.as_bytes()));
         match line.kind {
@@ -166,6 +170,14 @@ impl Style {
     }
 }
 
+/// Appends the spaces before a call.
+pub fn indent(depth: usize, out: &mut Vec<u8>) {
+    out.resize(out.len() + 2 * depth.min(DEEPEST), b' ');
+    if depth > DEEPEST {
+        out.extend_from_slice(format!("+{} ", depth - DEEPEST).as_bytes());
+    }
+}
+
 /// A name without its empty parentheses.
 fn bare(name: &str) -> &str {
     name.strip_suffix("()").unwrap_or(name)
@@ -186,7 +198,9 @@ mod tests {
             (999_999_999_999, "999.999  s"),
             (1_000_000_000_000, "   1000  s"),
         ] {
-            assert_eq!(duration(ns), want, "{ns}");
+            let mut out = Vec::new();
+            duration(ns, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), want, "{ns}");
         }
     }
 }
