@@ -265,10 +265,10 @@ fn size(ty: &Type) -> u64 {
 
 /// The name of the clock of all streams.
 pub const CLOCK: &str = "mono";
-/// The id of the one stream class.
+/// The id of the class of streams of events.
 pub const STREAM_CLASS: u64 = 0;
 
-/// The stream class of all streams of trapline, with every event class that codegen knows.
+/// The class of streams of events, with every event class that codegen knows.
 pub fn stream_class() -> StreamClass {
     StreamClass {
         id: STREAM_CLASS,
@@ -297,16 +297,74 @@ pub fn packet_context(format: Format) -> StructType {
     ];
     match format {
         Format::V1 => context.push(hex("reserved", 32)),
-        Format::V2 => {
-            let label = |(name, n): (&str, i128)| Label { name: name.into(), first: n, last: n };
-            let scopes = [("cpu", 0), ("thread", 1), ("process", 2), ("session", 3)].map(label);
-            context.push(field("stream_scope", Type::Enum(IntType::unsigned(16), scopes.to_vec())));
+        Format::V2 | Format::V3 => {
+            context.push(scope());
             context.push(unsigned("stream_enabling", 16));
             context.push(unsigned("stream_scope_id", 32));
             context.push(hex("reserved", 32));
         }
     }
     structure(context)
+}
+
+fn scope() -> Field {
+    let label = |(name, n): (&str, i128)| Label { name: name.into(), first: n, last: n };
+    let scopes = [("cpu", 0), ("thread", 1), ("process", 2), ("session", 3)].map(label);
+    field("stream_scope", Type::Enum(IntType::unsigned(16), scopes.to_vec()))
+}
+
+/// The name of the clock of function records: the time stamp counter.
+pub const TSC: &str = "tsc";
+/// The id of the class of streams of function records.
+pub const FUNCTIONS_CLASS: u64 = 1;
+
+/// The class of streams of function records: records as [`events::functions`] has them, packets as [`crate::packet`] has them.
+pub fn functions_class() -> StreamClass {
+    let tsc = |bits, align| Type::Int(IntType { align, clock: Some(TSC.into()), ..IntType::unsigned(bits) });
+    // A struct is aligned as its members: these are not on bytes.
+    let bits = |name, n| StructType {
+        align: 1,
+        fields: vec![field(name, Type::Int(IntType { align: 1, ..IntType::unsigned(n) }))],
+    };
+    let mut header = vec![field("timestamp", tsc(32, 8))];
+    header.extend(bits("id", 1).fields);
+    let event = |id, schema: &Schema| EventClass {
+        id,
+        name: schema.name.into(),
+        loglevel: None,
+        context: None,
+        fields: Some(bits("function", 31)),
+    };
+    StreamClass {
+        id: FUNCTIONS_CLASS,
+        packet_context: Some(structure(vec![
+            field("timestamp_begin", tsc(64, 64)),
+            field("timestamp_end", tsc(64, 64)),
+            unsigned("content_size", 64),
+            unsigned("packet_size", 64),
+            unsigned("packet_seq_num", 64),
+            unsigned("events_discarded", 64),
+            hex("reserved", 32),
+            scope(),
+            unsigned("stream_enabling", 16),
+            unsigned("tid", 32),
+            unsigned("pid", 32),
+            unsigned("thread_number", 32),
+            hex("reserved_too", 32),
+            unsigned("first_tsc", 64),
+            unsigned("first_monotonic", 64),
+            unsigned("last_tsc", 64),
+            unsigned("last_monotonic", 64),
+        ])),
+        event_header: Some(structure(header)),
+        event_context: None,
+        events: vec![event(0, events::functions::entry()), event(1, events::functions::exit())],
+    }
+}
+
+/// Whether a trace has function records that [`crate::packet`] reads.
+pub fn has_functions(metadata: &Metadata) -> bool {
+    metadata.stream(FUNCTIONS_CLASS) == Some(&functions_class())
 }
 
 /// What each packet of trapline begins with.
@@ -324,6 +382,7 @@ pub(crate) fn has_packets(metadata: &Metadata, format: Format) -> bool {
     let stream = metadata.stream(STREAM_CLASS);
     metadata.packet_header.as_ref() == Some(&packet_header())
         && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&packet_context(format)))
+        && (format < Format::V3 || metadata.stream(FUNCTIONS_CLASS).is_none() || has_functions(metadata))
 }
 
 /// Maps the classes of a trace to those of this program: by id, `None` where the trace's class has another layout, or another name.

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | 1 | absent | |
 //! | 2 | 2 | packets name their stream ([`StreamId`]); capture bits for more than six arguments |
+//! | 3 | 3 | streams of function records; written where there are any, else version 2 is |
 
 use crate::model::Metadata;
 use events::StreamId;
@@ -15,6 +16,8 @@ pub enum Format {
     V1,
     /// The context of each packet names its stream.
     V2,
+    /// There is a second class of streams, with function records.
+    V3,
 }
 
 /// A trace of a version that this trapline does not know.
@@ -31,14 +34,15 @@ const MAPS: u64 = u32::MAX as u64 - 1;
 const TRACER: u64 = u32::MAX as u64;
 
 impl Format {
-    /// The version that is written.
-    pub const NOW: Format = Format::V2;
+    /// The latest version.
+    pub const NOW: Format = Format::V3;
 
     /// Its number.
     pub const fn version(self) -> i64 {
         match self {
             Format::V1 => 1,
             Format::V2 => 2,
+            Format::V3 => 3,
         }
     }
 
@@ -50,15 +54,16 @@ impl Format {
         match metadata.env_int(KEY) {
             None | Some(1) => Ok(Format::V1),
             Some(2) => Ok(Format::V2),
+            Some(3) => Ok(Format::V3),
             Some(n) => Err(Unknown(n)),
         }
     }
 
-    /// Bytes of a packet before the first event.
+    /// Bytes of a packet before the first event. Of function records: [`crate::packet::FUNCTIONS_HEADER`].
     pub const fn head(self) -> usize {
         match self {
             Format::V1 => 88,
-            Format::V2 => 96,
+            Format::V2 | Format::V3 => 96,
         }
     }
 
@@ -69,7 +74,7 @@ impl Format {
             (Format::V1, TRACER) => Some(StreamId::TRACER),
             (Format::V1, MAPS) => Some(StreamId::MAPS),
             (Format::V1, _) => StreamId::from_parts(0, u32::try_from(number >> 16).ok()?, number as u32 & 0xffff),
-            (Format::V2, _) => StreamId::from_number(number),
+            (Format::V2 | Format::V3, _) => StreamId::from_number(number),
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod classes;
 pub mod end;
 pub mod folder;
 pub mod format;
+pub mod functions;
 pub mod generic;
 mod identifiers;
 pub mod labels;

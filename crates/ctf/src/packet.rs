@@ -11,21 +11,37 @@
 //!  └───┴─────┴────────┴──┴────────┴────────
 //! ```
 //!
+//! Function records have a class of streams of their own. Its packets have the same header with times of the time stamp counter, and more:
+//!
+//! ```text
+//!  80       84    86       88  92  96            100      104       112             120      128            136
+//!  ┌────────┬─────┬────────┬───┬───┬─────────────┬────────┬─────────┬───────────────┬────────┬──────────────┬─────────
+//!  │reserved│scope│enabling│tid│pid│thread_number│reserved│first_tsc│first_monotonic│last_tsc│last_monotonic│ records
+//!  └────────┴─────┴────────┴───┴───┴─────────────┴────────┴─────────┴───────────────┴────────┴──────────────┴─────────
+//! ```
+//!
+//! The number tells threads that have had the same id one after the other, and programs that a thread has executed. Two moments on both
+//! clocks, before and after the records, place these on the monotonic clock. All records of a packet have the same upper half of the
+//! counter.
+//!
 //! In the first version of the format 4 reserved bytes and the events follow `cpu`, and the instance is the number of the stream
 //! ([`crate::format::Format::stream`]).
 //!
 //! Little-endian; times in ns of the monotonic clock, sizes in bits. Events start on 8 bytes. Within a stream no event is older
 //! than the one before it, and each lies within the times of its packet: readers of the format insist on both.
 
-use crate::classes::STREAM_CLASS;
+use crate::classes::{FUNCTIONS_CLASS, STREAM_CLASS};
 use crate::format::Format;
 use events::StreamId;
+use events::functions::{Clock, Moment, RECORD, time};
 use events::stream::Scope;
 
 /// The magic number of every packet (CTF 1.8, 5.1).
 pub const MAGIC: u32 = 0xC1FC_1FC1;
 /// Bytes before the first event of a packet that is written.
 pub const HEADER: usize = Format::NOW.head();
+/// Bytes before the first record of a packet of function records.
+pub const FUNCTIONS_HEADER: usize = 136;
 /// Where a packet is closed, bytes. A larger event has a packet for itself.
 pub const FULL: usize = 256 << 10;
 /// `cpu_id` of a stream that belongs to no processor.
@@ -61,6 +77,25 @@ pub struct Info {
     pub seq: u64,
     /// Events of the stream that were lost up to its end.
     pub discarded: u64,
+    /// What a packet of function records has besides; none in a packet of events.
+    pub functions: Option<Functions>,
+}
+
+/// What the header of a packet of function records has besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Functions {
+    /// The time stamp counter at its first record.
+    pub begin: u64,
+    /// The time stamp counter at its last record.
+    pub end: u64,
+    /// The process.
+    pub pid: u32,
+    /// Which thread or program with this id it is, from 0.
+    pub number: u32,
+    /// A moment before its records.
+    pub first: Moment,
+    /// A moment after its records.
+    pub last: Moment,
 }
 
 /// Why bytes are not a packet of a trace of trapline.
@@ -86,7 +121,12 @@ pub enum BadPacket {
 }
 
 impl Info {
-    /// Writes it over the first [`HEADER`] bytes of `packet`.
+    /// Bytes before the first event, in a packet that is written.
+    pub const fn head(&self) -> usize {
+        if self.functions.is_some() { FUNCTIONS_HEADER } else { HEADER }
+    }
+
+    /// Writes it over the first [`Info::head`] bytes of `packet`.
     pub fn write(&self, packet: &mut [u8]) {
         let mut at = 0;
         let mut put = |bytes: &[u8]| {
@@ -95,9 +135,10 @@ impl Info {
         };
         put(&MAGIC.to_le_bytes());
         put(&self.uuid);
-        put(&(STREAM_CLASS as u32).to_le_bytes());
-        for v in [self.stream.number(), self.begin, self.end, self.content * 8, self.size * 8, self.seq, self.discarded]
-        {
+        let class = if self.functions.is_some() { FUNCTIONS_CLASS } else { STREAM_CLASS };
+        put(&(class as u32).to_le_bytes());
+        let (begin, end) = self.functions.map_or((self.begin, self.end), |f| (f.begin, f.end));
+        for v in [self.stream.number(), begin, end, self.content * 8, self.size * 8, self.seq, self.discarded] {
             put(&v.to_le_bytes());
         }
         let cpu = if let Scope::Cpu(n) = self.stream.scope() { n } else { NO_CPU };
@@ -105,17 +146,26 @@ impl Info {
         put(&self.stream.kind().to_le_bytes());
         put(&self.stream.enabling().to_le_bytes());
         put(&self.stream.scope_id().to_le_bytes());
-        put(&0u32.to_le_bytes());
+        let Some(f) = &self.functions else { return put(&0u32.to_le_bytes()) };
+        [f.pid, f.number, 0].iter().for_each(|v| put(&v.to_le_bytes()));
+        [f.first.tsc, f.first.monotonic, f.last.tsc, f.last.monotonic].iter().for_each(|v| put(&v.to_le_bytes()));
     }
 
     /// Reads it from the front of `bytes`, which are of a trace of this version.
     pub fn read(bytes: &[u8], format: Format) -> Result<Info, BadPacket> {
-        let head = format.head();
-        let b = bytes.get(..head).ok_or(BadPacket::Short)?;
+        let b = bytes;
+        if b.len() < format.head() {
+            return Err(BadPacket::Short);
+        }
         let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         if u32_at(0) != MAGIC {
             return Err(BadPacket::Magic(u32_at(0)));
+        }
+        let is_functions = format >= Format::V3 && u64::from(u32_at(20)) == FUNCTIONS_CLASS;
+        let head = if is_functions { FUNCTIONS_HEADER } else { format.head() };
+        if b.len() < head {
+            return Err(BadPacket::Short);
         }
         let (content, packet) = (u64_at(48), u64_at(56));
         if content % 8 != 0 || packet % 8 != 0 || content > packet || content < head as u64 * 8 {
@@ -123,34 +173,53 @@ impl Info {
         }
         let stream = match format {
             Format::V1 => format.stream(u64_at(24)),
-            Format::V2 => StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88)),
+            Format::V2 | Format::V3 => StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88)),
         };
         let mut uuid = [0; 16];
         uuid.copy_from_slice(&b[4..20]);
+        let moment = |at: usize| Moment { tsc: u64_at(at), monotonic: u64_at(at + 8) };
+        let functions = is_functions.then(|| Functions {
+            begin: u64_at(32),
+            end: u64_at(40),
+            pid: u32_at(92),
+            number: u32_at(96),
+            first: moment(104),
+            last: moment(120),
+        });
+        let ns = |tsc| functions.map_or(tsc, |f| f.clock().ns(tsc));
         Ok(Info {
             uuid,
             stream: stream.ok_or(BadPacket::Stream(u64_at(24)))?,
-            begin: u64_at(32),
-            end: u64_at(40),
+            begin: ns(u64_at(32)),
+            end: ns(u64_at(40)),
             content: content / 8,
             size: packet / 8,
             seq: u64_at(64),
             discarded: u64_at(72),
+            functions,
         })
+    }
+}
+
+impl Functions {
+    /// The clock of its records.
+    pub fn clock(&self) -> Clock {
+        Clock::between(self.first, self.last)
     }
 }
 
 /// Two empty packets in place of one that is empty and has the room: a count of lost events in the first packet of a stream has
 /// nothing that it could be compared with. `None` where there is no such room. `last` is the header of the second one.
-pub fn split(first: &Info, last: &Info) -> Option<[u8; 2 * HEADER]> {
-    let head = HEADER as u64;
+pub fn split(first: &Info, last: &Info) -> Option<Vec<u8>> {
+    let size = first.head();
+    let head = size as u64;
     if (first.seq, first.content, first.size) != (0, head, 2 * head) {
         return None;
     }
-    let mut bytes = [0; 2 * HEADER];
-    Info { size: head, ..*first }.write(&mut bytes[..HEADER]);
+    let mut bytes = vec![0; 2 * size];
+    Info { size: head, ..*first }.write(&mut bytes[..size]);
     let begin = first.end.min(last.end);
-    Info { begin, content: head, size: head, seq: 1, ..*last }.write(&mut bytes[HEADER..]);
+    Info { begin, content: head, size: head, seq: 1, ..*last }.write(&mut bytes[size..]);
     Some(bytes)
 }
 
@@ -179,8 +248,97 @@ pub struct PacketWriter {
 impl PacketWriter {
     /// A stream without packets, whose clock shows `now` at the start.
     pub fn new(uuid: [u8; 16], stream: StreamId, now: u64) -> PacketWriter {
-        let info = Info { uuid, stream, begin: now, end: now, content: 0, size: 0, seq: 0, discarded: 0 };
+        let info =
+            Info { uuid, stream, begin: now, end: now, content: 0, size: 0, seq: 0, discarded: 0, functions: None };
         PacketWriter { info, full: FULL, bytes: Vec::new(), events: 0, clamped: 0 }
+    }
+
+    /// A stream of function records. None has come before `first`.
+    pub fn of_functions(uuid: [u8; 16], stream: StreamId, pid: u32, first: Moment) -> PacketWriter {
+        let mut writer = PacketWriter::new(uuid, stream, first.monotonic);
+        let (begin, end, last) = (first.tsc, first.tsc, first);
+        writer.info.functions = Some(Functions { begin, end, pid, number: 0, first, last });
+        writer
+    }
+
+    /// Records of another thread or program follow, in a packet of their own.
+    pub fn begin_thread(&mut self, pid: u32) {
+        if let Some(f) = &mut self.info.functions {
+            (f.pid, f.number) = (pid, f.number.wrapping_add(1));
+        }
+    }
+
+    /// Whether it is a stream of function records.
+    pub fn has_records(&self) -> bool {
+        self.info.functions.is_some()
+    }
+
+    /// The process of its function records.
+    pub fn pid(&self) -> u32 {
+        self.info.functions.map_or(0, |f| f.pid)
+    }
+
+    /// The upper half of the counter that records get which have this one: time does not go back.
+    fn upper(&self, high: u32) -> u32 {
+        self.info.functions.map_or(high, |f| high.max((f.end >> 32) as u32))
+    }
+
+    /// Whether records with this upper half of the counter can follow in the open packet, or begin a new one.
+    pub fn takes_records(&self, high: u32) -> bool {
+        let Some(f) = &self.info.functions else { return false };
+        self.bytes.is_empty() || (f.begin >> 32) as u32 == self.upper(high) && self.bytes.len() + RECORD <= self.full
+    }
+
+    /// Appends records with this upper half of the counter, made between two moments: as many as there is room for. Returns how many
+    /// bytes it has taken. Times that go back are set to the time of the record before.
+    pub fn push_records(&mut self, records: &[u8], high: u32, first: Moment, last: Moment) -> usize {
+        let upper = self.upper(high);
+        let (begins, full) = (self.bytes.is_empty(), self.full.max(FUNCTIONS_HEADER + RECORD));
+        let Some(f) = &mut self.info.functions else { return 0 };
+        if begins {
+            self.bytes.reserve(full);
+            self.bytes.resize(FUNCTIONS_HEADER, 0);
+            f.first = first;
+            self.info.begin = first.monotonic.max(self.info.end);
+        }
+        let room = (full.saturating_sub(self.bytes.len()) / RECORD).min(records.len() / RECORD);
+        let (taken, at) = (&records[..room * RECORD], self.bytes.len());
+        let all = taken.as_chunks::<RECORD>().0;
+        let (Some(one), Some(end)) = (all.first(), all.last()) else { return 0 };
+        self.bytes.extend_from_slice(taken);
+        let whole = |t: u32| u64::from(upper) << 32 | u64::from(t);
+        // Pairs of neighbours, without a dependence from one to the next.
+        let goes_back = |back: bool, (a, b): (&[u8; RECORD], &[u8; RECORD])| back | (time(b) < time(a));
+        let back = all.iter().zip(&all[1..]).fold(false, goes_back);
+        if back || upper != high || whole(time(one)) < f.end {
+            let mut time_now = f.end.max(u64::from(upper) << 32) as u32;
+            for record in self.bytes[at..].as_chunks_mut::<RECORD>().0 {
+                if upper != high || time(record) < time_now {
+                    self.clamped += u64::from(upper != high || time(record) != time_now);
+                    record[..4].copy_from_slice(&time_now.to_le_bytes());
+                }
+                time_now = time(record);
+            }
+            let first_now = self.bytes[at..].first_chunk::<RECORD>().map_or(0, time);
+            if begins {
+                f.begin = whole(first_now);
+            }
+            f.end = whole(time_now);
+        } else {
+            if begins {
+                f.begin = whole(time(one));
+            }
+            f.end = whole(time(end));
+        }
+        f.last = last;
+        self.info.end = self.info.end.max(last.monotonic);
+        self.events += room as u64;
+        taken.len()
+    }
+
+    /// Whether the packet should be closed now.
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() + RECORD > self.full
     }
 
     /// Closes packets at `full` bytes, at most [`FULL`], where little room is left for each.
@@ -219,13 +377,15 @@ impl PacketWriter {
     /// header after its own ([`split`]).
     pub fn close(&mut self) -> Packet {
         let first = self.bytes.is_empty() && self.info.seq == 0;
+        let head = self.info.head();
         if self.bytes.is_empty() {
-            self.bytes.resize(HEADER, 0);
+            self.bytes.resize(head, 0);
             self.info.begin = self.info.end;
+            self.info.functions.iter_mut().for_each(|f| f.begin = f.end);
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         self.info.content = bytes.len() as u64;
-        bytes.resize(if first { 2 * HEADER } else { bytes.len().next_multiple_of(8) }, 0);
+        bytes.resize(if first { 2 * head } else { bytes.len().next_multiple_of(8) }, 0);
         self.info.size = bytes.len() as u64;
         self.info.write(&mut bytes);
         self.info.seq += 1;
@@ -234,7 +394,8 @@ impl PacketWriter {
 
     /// Notes that the time is `now`, without an event.
     pub fn advance(&mut self, now: u64) {
-        if self.bytes.is_empty() {
+        // Of function records nobody knows the counter at that time.
+        if self.bytes.is_empty() && self.info.functions.is_none() {
             self.info.end = self.info.end.max(now);
         }
     }
@@ -266,7 +427,8 @@ impl PacketWriter {
 /// Walks over the events in the bytes of a packet that was written here: each as a slice that begins with the event, and where it starts. `length` says how
 /// many bytes an event has.
 pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl Iterator<Item = Result<&[u8], usize>> {
-    let content = Info::read(packet, Format::NOW).map_or(0, |i| i.content as usize).min(packet.len());
+    let info = Info::read(packet, Format::NOW).ok().filter(|i| i.functions.is_none());
+    let content = info.map_or(0, |i| i.content as usize).min(packet.len());
     let mut at = HEADER;
     std::iter::from_fn(move || {
         if at >= content {
@@ -281,6 +443,13 @@ pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl It
         at = (at + n).next_multiple_of(8);
         Some(Ok(&rest[..n]))
     })
+}
+
+/// The function records in a packet that was written here; empty where it has events.
+pub fn records(packet: &[u8]) -> &[[u8; RECORD]] {
+    let info = Info::read(packet, Format::NOW).ok().filter(|i| i.functions.is_some());
+    let content = info.map_or(0, |i| i.content as usize).min(packet.len());
+    packet.get(FUNCTIONS_HEADER..content).map_or(&[], |r| r.as_chunks::<RECORD>().0)
 }
 
 /// How many bytes the event at the front of `bytes` has, for events of the generated classes.

@@ -7,7 +7,7 @@ use crate::model::Metadata;
 use crate::native::{Data, Error};
 use crate::store::OWN;
 use crate::{classes, generic};
-use events::StreamId;
+use events::{Schema, StreamId, functions};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
@@ -53,6 +53,14 @@ impl Trace {
             && data.truncated.is_empty()
             && data.unreadable.count == 0
             && data.damage().places == 0
+    }
+
+    /// The classes of its events, as this program has them: those of function records too.
+    pub fn classes(&self) -> impl Iterator<Item = &'static Schema> + '_ {
+        let known = self.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+        let functions = [functions::entry, functions::exit, functions::lost];
+        let has = classes::has_functions(&self.metadata);
+        known.chain(functions.into_iter().filter(move |_| has).map(|class| class()))
     }
 
     /// Events that were lost before they could be stored, over all streams: the counters of the packets, or of the end record, which includes

@@ -3,7 +3,7 @@
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::backend::stats::{Losses, Report};
-use engine::backend::{Backend, Polled};
+use engine::backend::{Backend, Deliver, Polled};
 use engine::control::{self, Order, State};
 use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::recorder::{Config, Recorder};
@@ -33,7 +33,7 @@ impl Backend for Fake {
         "fake"
     }
 
-    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+    fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         if !room || self.left == 0 || self.stopped {
             return Polled { events: 0, ended: self.left == 0 || self.stopped };
         }
@@ -41,7 +41,7 @@ impl Backend for Fake {
         let fixed = Fixed { time: 1000 - self.left, start: 900, ret: 42, tid: 7, pid: 7, ..Fixed::default() };
         let mut event = Vec::new();
         encode::fixed(&mut event, schema, &Layout::of(schema), &fixed, &[]);
-        each(StreamId::TRACER, &event);
+        each.event(StreamId::TRACER, &event);
         self.left -= 1;
         Polled { events: 1, ended: false }
     }

@@ -16,6 +16,7 @@ pub mod dynamic;
 pub mod encode;
 pub mod errno;
 pub mod event;
+pub mod functions;
 #[rustfmt::skip]
 pub mod generated;
 pub mod keep;

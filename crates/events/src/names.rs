@@ -27,6 +27,10 @@ pub trait Names {
     fn stack(&self, _id: u64) -> Option<Stack<'_>> {
         None
     }
+    /// The traced function with this number.
+    fn function(&self, _number: u32) -> Option<FunctionName<'_>> {
+        None
+    }
     /// Hands over the frames of a stack that process `pid` had at `time`, innermost first, with those that the compiler has inlined.
     fn frames(&self, _pid: u32, _time: u64, stack: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
         let (kernel, mask) = (stack.kernel, if stack.kernel { 0 } else { GUESSED | EXACT });
@@ -35,6 +39,21 @@ pub trait Names {
             each(&Frame { address: Some(f & !mask), kernel, guessed, ..Frame::default() });
         }
     }
+}
+
+/// A traced function, as an event of `process:function` has reported it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionName<'a> {
+    /// Its demangled name, without parameters.
+    pub name: &'a str,
+    /// Its name as the linker has it.
+    pub symbol: &'a str,
+    /// The path of the file that contains it.
+    pub module: &'a str,
+    /// The file's build id; empty where it has none.
+    pub build_id: &'a [u8],
+    /// Its address, as the symbol table of the file has it.
+    pub address: u64,
 }
 
 /// A stack, as an event of `process:stack` has reported it.

@@ -24,6 +24,8 @@ pub enum SessionStream {
     Tracer,
     /// Stacks, to which other events refer.
     Stacks,
+    /// Functions, to which function records refer.
+    Functions,
 }
 
 /// A stream: whose events, and of which enabling.
@@ -45,6 +47,8 @@ impl StreamId {
     pub const TRACER: StreamId = StreamId(3 << SCOPE | 1);
     /// Stacks, to which other events refer.
     pub const STACKS: StreamId = StreamId(3 << SCOPE | 2);
+    /// Functions, to which function records refer.
+    pub const FUNCTIONS: StreamId = StreamId(3 << SCOPE | 3);
 
     /// The stream of `scope` that belongs to an enabling: the n-th probe that is no system call (from 1), or 0 for calls and what
     /// belongs to no enabling.
@@ -56,6 +60,7 @@ impl StreamId {
             Scope::Session(SessionStream::Maps) => (3, 0),
             Scope::Session(SessionStream::Tracer) => (3, 1),
             Scope::Session(SessionStream::Stacks) => (3, 2),
+            Scope::Session(SessionStream::Functions) => (3, 3),
         };
         StreamId(kind << SCOPE | (enabling as u64) << ENABLING | number as u64)
     }
@@ -79,6 +84,7 @@ impl StreamId {
             (3, 0) => Scope::Session(SessionStream::Maps),
             (3, 1) => Scope::Session(SessionStream::Tracer),
             (3, 2) => Scope::Session(SessionStream::Stacks),
+            (3, 3) => Scope::Session(SessionStream::Functions),
             _ => return None,
         };
         Some(StreamId::new(scope, u16::try_from(enabling).ok()?))
@@ -106,7 +112,7 @@ impl StreamId {
 
     /// Whether other events cannot be understood without its events, however old these are.
     pub const fn is_needed(self) -> bool {
-        self.0 == StreamId::MAPS.0 || self.0 == StreamId::STACKS.0
+        self.0 == StreamId::MAPS.0 || self.0 == StreamId::STACKS.0 || self.0 == StreamId::FUNCTIONS.0
     }
 
     /// Whose events it has.
@@ -117,7 +123,8 @@ impl StreamId {
             (2, pid) => Scope::Process(pid),
             (_, 0) => Scope::Session(SessionStream::Maps),
             (_, 1) => Scope::Session(SessionStream::Tracer),
-            (_, _) => Scope::Session(SessionStream::Stacks),
+            (_, 2) => Scope::Session(SessionStream::Stacks),
+            (_, _) => Scope::Session(SessionStream::Functions),
         }
     }
 }
@@ -135,6 +142,7 @@ impl fmt::Display for StreamId {
             Scope::Session(SessionStream::Maps) => f.write_str("maps"),
             Scope::Session(SessionStream::Tracer) => f.write_str("tracer"),
             Scope::Session(SessionStream::Stacks) => f.write_str("stacks"),
+            Scope::Session(SessionStream::Functions) => f.write_str("functions"),
         }
     }
 }
@@ -163,6 +171,7 @@ mod tests {
             (StreamId::MAPS, "maps"),
             (StreamId::TRACER, "tracer"),
             (StreamId::STACKS, "stacks"),
+            (StreamId::FUNCTIONS, "functions"),
         ];
         assert!(all.is_sorted_by_key(|s| s.0));
         for (id, name) in all {
@@ -170,7 +179,7 @@ mod tests {
             assert_eq!(StreamId::new(id.scope(), id.enabling()), id);
             assert_eq!(StreamId::from_parts(id.kind(), id.enabling().into(), id.scope_id()), Some(id));
         }
-        for bad in [4 << SCOPE, u64::MAX, 3 << SCOPE | 3, 1 << 48] {
+        for bad in [4 << SCOPE, u64::MAX, 3 << SCOPE | 4, 1 << 48] {
             assert_eq!(StreamId::from_number(bad), None, "{bad:#x}");
         }
     }

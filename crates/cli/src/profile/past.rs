@@ -44,6 +44,6 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
 
 /// The classes of its events.
 fn classes(trace: &Trace) -> Vec<&'static Schema> {
-    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    let known = trace.classes();
     known.collect()
 }

@@ -221,7 +221,7 @@ fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[Strin
     let form = stacks::form(m)?;
     let kind = |v: &String| !v.starts_with("stats");
     let shown = m.contains_id("by") || form != Stacks::Fields && !m.contains_id("latency") && views.iter().any(kind);
-    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    let known = trace.classes();
     let selected = known
         .filter(|s| if s.class == Class::Syscall { selection.calls.contains(s) } else { selection.is_selected(s) });
     if !shown || !stacks::have_any(selected) {
@@ -344,7 +344,7 @@ fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
 
 /// The classes of selected probes other than calls that are in a trace; `begin` and `end` of the session are not filtered.
 fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
-    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    let known = trace.classes();
     let filtered =
         |s: &&Schema| s.class == Class::Probe && !matches!(s.name, "begin" | "end") && selection.is_selected(s);
     known.filter(filtered).collect()
@@ -443,7 +443,7 @@ fn profile_of(
             None => Ok(None),
         };
     }
-    let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
+    let known = trace.classes();
     let selected = |s: &&'static Schema| {
         if s.class == Class::Probe { selection.is_selected(s) } else { selection.calls.contains(s) }
     };

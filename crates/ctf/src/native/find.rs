@@ -6,7 +6,7 @@
 use super::{Damage, Data, Error, Names, Place, Stream, Truncated};
 use crate::folder::Folder;
 use crate::format::Format;
-use crate::packet::{Info, SIGN, sign};
+use crate::packet::{BadPacket, FUNCTIONS_HEADER, Info, SIGN, sign};
 use events::StreamId;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -44,6 +44,13 @@ impl Data {
             let all = s.packets.len();
             s.packets.dedup_by_key(|p| p.info.seq);
             data.doubled += (all - s.packets.len()) as u64;
+            // Each packet of function records has a clock of its own: time does not go back between them.
+            let mut last = 0;
+            for info in s.packets.iter_mut().map(|p| &mut p.info).filter(|i| i.functions.is_some()) {
+                info.begin = info.begin.max(last);
+                info.end = info.end.max(info.begin);
+                last = info.end;
+            }
         }
         data.streams.sort_by_key(|s| s.id);
         match data.damage().first {
@@ -106,13 +113,10 @@ impl Data {
         let (index, size) = (self.files.len() as u32, file.metadata()?.len());
         let mut at = 0;
         while at < size {
-            let mut head = vec![0; self.format.head()];
-            let whole = size - at >= head.len() as u64;
-            if whole {
-                file.read_exact_at(&mut head, at)?;
-            }
-            let own = head[..SIGN] == self.sign;
-            let what = match Info::read(&head[..if whole { head.len() } else { 0 }], self.format) {
+            let head = read_head(file, at, size)?;
+            let own = head.starts_with(&self.sign);
+            let read = Info::read(&head, self.format);
+            let what = match read {
                 Ok(_) if !own => "a packet of another trace".into(),
                 Ok(i) if i.size > MAX_PACKET => format!("a packet of {} bytes (at most {MAX_PACKET})", i.size),
                 Ok(i) if i.size <= size - at => {
@@ -124,7 +128,7 @@ impl Data {
                 Err(e) => e.to_string(),
             };
             let next = self.next_head(file, at + 1, size)?;
-            let cut = !whole || own && matches!(Info::read(&head, self.format), Ok(i) if i.size <= MAX_PACKET);
+            let cut = read == Err(BadPacket::Short) || own && matches!(read, Ok(i) if i.size <= MAX_PACKET);
             if next.is_none() && (cut || zeros(file, at, size)?) {
                 self.truncated.push(Truncated { path: path.into(), at, rest: size - at });
                 return Ok(());
@@ -155,10 +159,7 @@ impl Data {
             file.read_exact_at(&mut bytes[..n], from)?;
             for (found, _) in bytes[..n].windows(SIGN).enumerate().filter(|(_, bytes)| **bytes == self.sign) {
                 let at = from + found as u64;
-                let mut head = vec![0; self.format.head()];
-                if at + head.len() as u64 <= size {
-                    file.read_exact_at(&mut head, at)?;
-                }
+                let head = read_head(file, at, size)?;
                 if Info::read(&head, self.format).is_ok_and(|i| i.size <= MAX_PACKET && i.size <= size - at) {
                     return Ok(Some(at));
                 }
@@ -178,6 +179,13 @@ const NEAR: usize = 1 << 20;
 
 /// Bytes that are read at a time in a search.
 const CHUNK: usize = 64 << 10;
+
+/// The header of a packet at `at`, or as much of it as there is.
+fn read_head(file: &File, at: u64, size: u64) -> io::Result<Vec<u8>> {
+    let mut head = vec![0; size.saturating_sub(at).min(FUNCTIONS_HEADER as u64) as usize];
+    file.read_exact_at(&mut head, at)?;
+    Ok(head)
+}
 
 /// Whether a file holds nothing but zeros from `at` on: what a filesystem leaves of a write that a crash of the machine interrupted.
 fn zeros(file: &File, at: u64, size: u64) -> io::Result<bool> {

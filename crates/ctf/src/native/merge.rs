@@ -1,25 +1,52 @@
-//! The events of all streams in the order of time.
+//! The events of all streams in the order of time. Function records become events.
 
-use super::{Data, Place, event};
-use crate::folder::reason;
+use super::{Data, Demangle, Place, Stream, event};
+use crate::functions::{Decoder, Gap, Record};
+use crate::packet::Info;
 use events::StreamId;
+use events::functions::{Encoder, RECORD, Table};
 
 /// The position in one stream.
 pub(super) struct Cursor<'a> {
     packets: &'a [Place],
     stream: StreamId,
+    /// The packet before the first of `packets`.
+    before: Option<Info>,
     /// Content of the packet that is being read: the first of `packets`.
     bytes: Vec<u8>,
-    /// Its next event.
+    /// Its next event or record.
     at: usize,
-    /// The current event: time, where it is.
-    now: Option<(u64, std::ops::Range<usize>)>,
+    /// Makes records of its bytes, if it has records.
+    decoder: Decoder,
+    /// The time of the current event, and what it is.
+    now: Option<(u64, Now)>,
+}
+
+/// The current event.
+enum Now {
+    /// Where it is in the packet.
+    Event(std::ops::Range<usize>),
+    /// A function record.
+    Record(Record),
+    /// So many records are missing here; 0: not known.
+    Lost(u64),
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first of these packets of a stream.
-    pub(super) fn new(packets: &'a [Place], stream: StreamId) -> Cursor<'a> {
-        Cursor { packets, stream, bytes: Vec::new(), at: 0, now: None }
+    /// At the first packet of a stream in a window of time.
+    pub(super) fn new(stream: &'a Stream, (from, to): (u64, u64)) -> Cursor<'a> {
+        let first = stream.packets.partition_point(|p| p.info.end < from);
+        let last = stream.packets.partition_point(|p| p.info.begin <= to).max(first);
+        let before = stream.packets[..first].last().map(|p| p.info);
+        Cursor {
+            packets: &stream.packets[first..last],
+            stream: stream.id,
+            before,
+            bytes: Vec::new(),
+            at: 0,
+            decoder: Decoder::default(),
+            now: None,
+        }
     }
 }
 
@@ -32,8 +59,14 @@ pub struct Merged<'a> {
     cursors: Vec<Cursor<'a>>,
     started: bool,
     last: usize,
+    /// The first of the events of all streams but the last one's: time, stream.
+    limit: Option<(u64, usize)>,
     read: u64,
     events: u64,
+    demangle: Demangle,
+    /// Names of functions, once they are needed, and what makes events of records.
+    functions: Option<(Table, Encoder)>,
+    made: Vec<u8>,
 }
 
 impl<'a> Merged<'a> {
@@ -44,7 +77,26 @@ impl<'a> Merged<'a> {
         (from, to): (u64, u64),
         cursors: Vec<Cursor<'a>>,
     ) -> Merged<'a> {
-        Merged { data, known, from, to, cursors, started: false, last: usize::MAX, read: 0, events: 0 }
+        Merged {
+            data,
+            known,
+            from,
+            to,
+            cursors,
+            started: false,
+            last: usize::MAX,
+            limit: None,
+            read: 0,
+            events: 0,
+            demangle: |_| None,
+            functions: None,
+            made: Vec::new(),
+        }
+    }
+
+    /// Events of function records have demangled names.
+    pub fn named(self, demangle: Demangle) -> Merged<'a> {
+        Merged { demangle, ..self }
     }
 }
 
@@ -58,16 +110,32 @@ impl Merged<'_> {
         } else if self.last < self.cursors.len() {
             self.advance(self.last);
         }
-        let first = self.cursors.iter().enumerate().filter_map(|(i, c)| Some((c.now.as_ref()?.0, i))).min();
-        let Some((_, i)) = first else {
-            self.last = usize::MAX;
-            return None;
-        };
-        self.last = i;
+        let time = |i: usize| Some((self.cursors.get(i)?.now.as_ref()?.0, i));
+        // Most often the stream goes on that has had the last one.
+        if time(self.last).is_none_or(|now| self.limit.is_some_and(|limit| limit < now)) {
+            (self.last, self.limit) = (usize::MAX, None);
+            for now in (0..self.cursors.len()).filter_map(time) {
+                match time(self.last) {
+                    Some(first) if first < now => self.limit = Some(self.limit.map_or(now, |l| l.min(now))),
+                    first => (self.last, self.limit) = (now.1, [first, self.limit].into_iter().flatten().min()),
+                }
+            }
+        }
+        let c = self.cursors.get(self.last)?;
         self.events += 1;
-        let c = &self.cursors[i];
-        let range = c.now.as_ref().map(|n| n.1.clone()).unwrap_or_default();
-        Some((&c.bytes[range], c.stream))
+        let who = || (c.packets.first().and_then(|p| p.info.functions).map_or(0, |f| f.pid), c.stream.scope_id());
+        match c.now.as_ref()? {
+            (_, Now::Event(range)) => return Some((&c.bytes[range.clone()], c.stream)),
+            (time, Now::Record(r)) => {
+                let (data, known, demangle) = (self.data, self.known, self.demangle);
+                let make = || (data.functions(known, demangle), Encoder::default());
+                let (table, encoder) = self.functions.get_or_insert_with(make);
+                let word = r.function << 1 | u32::from(r.exit);
+                encoder.record(&mut self.made, *time, who(), word, table.name(r.function).as_bytes());
+            }
+            (time, Now::Lost(n)) => Encoder::default().lost(&mut self.made, *time, who(), *n),
+        }
+        Some((&self.made, c.stream))
     }
 
     /// Bytes of packets read so far.
@@ -88,22 +156,45 @@ impl Merged<'_> {
         loop {
             while c.at >= c.bytes.len() {
                 if c.at > 0 {
+                    c.before = c.packets.first().map(|p| p.info);
                     c.packets = &c.packets[1..];
                     (c.at, c.bytes) = (0, std::mem::take(&mut c.bytes));
                     c.bytes.clear();
                 }
                 let Some(place) = c.packets.first() else { return };
                 *read += place.info.size;
-                c.at = data.format.head();
-                if let Err(e) = data.load(place, &mut c.bytes) {
-                    let path = &data.files[place.file as usize].0;
-                    data.damaged(path, place.at, reason(&e), place.info.size);
-                    c.bytes.clear();
+                c.at = data.head_of(&place.info);
+                let whole = data.load_or_note(place, &mut c.bytes);
+                if place.info.functions.is_some() {
+                    c.decoder = Decoder::new(&place.info);
+                    let gap = Gap::before(&place.info, c.before.as_ref());
+                    if (gap.is_one() || !whole) && (*from..=*to).contains(&place.info.begin) {
+                        return c.now = Some((place.info.begin, Now::Lost(gap.lost)));
+                    }
                 }
             }
             let at = c.at;
             let Some(place) = c.packets.first() else { return };
-            let (time, n) = match event(&mut c.bytes, at, known, &place.info) {
+            if place.info.functions.is_some()
+                && let Some(bytes) = c.bytes[at..].first_chunk::<RECORD>()
+            {
+                let record = c.decoder.record(bytes);
+                c.at += RECORD;
+                if record.time > *to {
+                    c.packets = &[];
+                    (c.at, c.bytes) = (0, Vec::new());
+                    return;
+                }
+                if record.time >= *from {
+                    return c.now = Some((record.time, Now::Record(record)));
+                }
+                continue;
+            }
+            let parsed = match place.info.functions {
+                None => event(&mut c.bytes, at, known, &place.info),
+                Some(_) => Err("a function record that is not whole".into()),
+            };
+            let (time, n) = match parsed {
                 Ok(event) => event,
                 Err(what) => {
                     let path = &data.files[place.file as usize].0;
@@ -119,7 +210,7 @@ impl Merged<'_> {
                 return;
             }
             if time >= *from {
-                c.now = Some((time, at..at + n));
+                c.now = Some((time, Now::Event(at..at + n)));
                 return;
             }
         }

@@ -1,6 +1,6 @@
 //! Reads traces of trapline: the bytes of each event as they were in the ring, in the order of time.
 //!
-//! What is held in memory is one packet per stream, and where the packets are: 88 bytes for each 256 KiB of the trace. Packets
+//! What is held in memory is one packet per stream, and where the packets are: 200 bytes for each 256 KiB of the trace. Packets
 //! outside of a window of time are not read.
 //!
 //! Reading changes nothing. A file is a stream of the trace if it begins with the trace's sign ([`crate::packet::sign`]); links are not
@@ -12,7 +12,8 @@ mod merge;
 use crate::folder::reason;
 use crate::format::{Format, Unknown};
 use crate::packet::{Info, SIGN, event_length};
-use events::StreamId;
+use events::functions::Table;
+use events::{Event, StreamId};
 pub use merge::Merged;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -49,6 +50,9 @@ pub enum Error {
         what: String,
     },
 }
+
+/// Makes of a linker's name the one that is shown; none where that is the same.
+pub type Demangle = fn(&str) -> Option<String>;
 
 /// The place of a packet, and its header.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +185,12 @@ impl Data {
 
     /// Whether a packet has more than its header.
     pub fn has_events(&self, packet: &Info) -> bool {
-        packet.content > self.format.head() as u64
+        packet.content > self.head_of(packet) as u64
+    }
+
+    /// Bytes of a packet before its first event or record.
+    fn head_of(&self, packet: &Info) -> usize {
+        if packet.functions.is_some() { packet.head() } else { self.format.head() }
     }
 
     /// First and last time of the trace, ns.
@@ -210,16 +219,25 @@ impl Data {
     /// The events from `from` to `to`, ns, both included, of all streams in the order of time. `known` maps the classes of the
     /// trace to this program's ([`crate::classes::known`]).
     pub fn events<'a>(&'a self, known: &'a [Option<u16>], from: u64, to: u64) -> Merged<'a> {
-        let cursors = self
-            .streams
-            .iter()
-            .map(|s| {
-                let first = s.packets.partition_point(|p| p.info.end < from);
-                let last = s.packets.partition_point(|p| p.info.begin <= to).max(first);
-                merge::Cursor::new(&s.packets[first..last], s.id)
-            })
-            .collect();
+        let cursors = self.streams.iter().map(|s| merge::Cursor::new(s, (from, to))).collect();
         Merged::new(self, known, (from, to), cursors)
+    }
+
+    /// The `process:function` events up to a moment, ns: the names in what comes later need them.
+    pub fn functions_until<'a>(&'a self, known: &'a [Option<u16>], to: u64) -> Merged<'a> {
+        let streams = self.streams.iter().filter(|s| s.id == StreamId::FUNCTIONS);
+        Merged::new(self, known, (0, to), streams.map(|s| merge::Cursor::new(s, (0, to))).collect())
+    }
+
+    /// The functions that records have by number. `demangle` makes of a linker's name the one that is shown; none where that is the same.
+    pub fn functions(&self, known: &[Option<u16>], demangle: Demangle) -> Table {
+        let (mut table, mut events) = (Table::default(), self.functions_until(known, u64::MAX));
+        while let Some((bytes, _)) = events.next() {
+            if let Ok(ev) = Event::parse(bytes) {
+                table.note(&ev, demangle);
+            }
+        }
+        table
     }
 
     /// How many events of a stream can be read.
@@ -227,6 +245,10 @@ impl Data {
         let Some(stream) = self.streams.iter().find(|s| s.id == id) else { return 0 };
         let (mut n, mut bytes) = (0, Vec::new());
         for place in &stream.packets {
+            if place.info.functions.is_some() {
+                n += crate::functions::records_of(&place.info);
+                continue;
+            }
             if self.load(place, &mut bytes).is_err() {
                 continue;
             }
@@ -239,6 +261,15 @@ impl Data {
             }
         }
         n
+    }
+
+    /// Reads a packet, or notes that it is damaged; whether it was read.
+    pub(crate) fn load_or_note(&self, place: &Place, into: &mut Vec<u8>) -> bool {
+        let Err(e) = self.load(place, into) else { return true };
+        let path = &self.files[place.file as usize].0;
+        self.damaged(path, place.at, reason(&e), place.info.size);
+        into.clear();
+        false
     }
 
     fn load(&self, place: &Place, into: &mut Vec<u8>) -> io::Result<()> {

@@ -6,7 +6,7 @@
 use super::Store;
 use crate::end::{LINE, StreamEnd};
 use crate::format::Format;
-use crate::packet::{self, HEADER, Info, Packet};
+use crate::packet::{self, Info, Packet};
 use events::StreamId;
 use std::collections::BTreeMap;
 use std::io;
@@ -281,7 +281,7 @@ impl<S: Store> Files<S> {
                 self.store.rewrite(file, *at, &two)?;
                 s.packets += 1;
             } else {
-                let mut head = [0; HEADER];
+                let mut head = vec![0; last.head()];
                 last.write(&mut head);
                 self.store.rewrite(file, *at, &head)?;
             }

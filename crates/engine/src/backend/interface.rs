@@ -6,16 +6,39 @@ use crate::error::{Error, Result};
 use crate::pipeline::recorder::Recorder;
 use crate::plan::Plan;
 use events::StreamId;
+use events::functions::Run;
 use std::time::Duration;
 use sys::ptrace::Change;
 
 /// The result of one call of [`Backend::poll`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Polled {
-    /// Events that were handed over.
+    /// Events and function records that were handed over.
     pub events: usize,
     /// The session has ended: no more events will come.
     pub ended: bool,
+}
+
+/// Takes what a backend delivers. A closure takes events, and is for backends without functions.
+pub trait Deliver {
+    /// An event and its stream.
+    fn event(&mut self, stream: StreamId, event: &[u8]);
+
+    /// Records of a thread. A `process:function` event of [`StreamId::FUNCTIONS`] comes before the first record that has its number.
+    /// Runs of one thread come in order; those of several threads, and events, in any order as far as [`Deliver::settled`] allows.
+    fn functions(&mut self, run: &Run<'_>);
+
+    /// Nothing older than `until`, ns of the monotonic clock, will come: no event, no record. A backend that delivers runs says so after
+    /// each round; one that delivers events only, in order, never does.
+    fn settled(&mut self, until: u64);
+}
+
+impl<F: FnMut(StreamId, &[u8])> Deliver for F {
+    fn event(&mut self, stream: StreamId, event: &[u8]) {
+        self(stream, event);
+    }
+    fn functions(&mut self, _run: &Run<'_>) {}
+    fn settled(&mut self, _until: u64) {}
 }
 
 /// What the backend attached, for `--explain`.
@@ -35,9 +58,9 @@ pub trait Backend: Send {
     /// Its name, as `--backend` has it.
     fn name(&self) -> &'static str;
 
-    /// Delivers the available events, each with its stream, in the order in which views show them.
-    /// Without `room`, events that can stay in their buffer do.
-    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled;
+    /// Delivers the available events, each with its stream, in the order in which views show them, and runs of function records.
+    /// Without `room`, what can stay in its buffer does.
+    fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled;
 
     /// Sleeps until there may be events, or for `timeout`.
     fn wait(&mut self, timeout: Duration);
@@ -79,7 +102,7 @@ pub trait Backend: Send {
     /// The streams that events come from.
     fn streams(&self) -> Vec<StreamId>;
 
-    /// Events of a stream that were dropped so far.
+    /// Events of a stream that were dropped so far. Function records: with those of the last runs.
     fn dropped_on(&self, stream: StreamId) -> u64;
 
     /// The counters at the end.

@@ -7,7 +7,7 @@ pub mod ptrace;
 pub mod recorded;
 pub mod stats;
 
-pub use interface::{Attached, Backend, Polled};
+pub use interface::{Attached, Backend, Deliver, Polled};
 
 use crate::error::{Error, Result};
 use crate::pipeline::recorder::Recorder;

@@ -6,8 +6,10 @@
 
 pub mod backlog;
 pub mod call_enablings;
+pub mod chunk;
 pub mod fdtable;
 pub mod filter;
+pub mod functions;
 pub mod maps;
 pub mod merge;
 pub mod parallel;

@@ -50,7 +50,7 @@ fn read(mut source: Source<'_>, to: &[SyncSender<Vec<u8>>]) -> bool {
         let mut batch = Vec::with_capacity(BATCH + (64 << 10));
         let mut ended = false;
         while !ended && batch.len() < BATCH {
-            let polled = source.poll(true, |event| {
+            let polled = source.poll(true, &mut |_, event: &[u8]| {
                 batch.extend_from_slice(&(event.len() as u32).to_le_bytes());
                 batch.extend_from_slice(event);
             });

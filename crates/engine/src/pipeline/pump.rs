@@ -1,13 +1,17 @@
 //! The one loop that moves events from a source to the views, whether they come from a ring or from a directory.
 
+use super::functions::Ordered;
 use super::maps::Maps;
 use super::recorder::Monitor;
 use super::resolver::Resolver;
 use super::selection::Selection;
 use super::source::Source;
 use super::world::World;
+use crate::backend::Deliver;
 use crate::error::Error;
-use events::{Class, Event, Schema};
+use events::functions::Run;
+use events::generated::P_FUNCTION;
+use events::{Class, Event, Schema, StreamId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use sys::time;
@@ -125,6 +129,7 @@ pub struct Pump<'b> {
     /// The watched mappings, and the recorder that keeps them.
     maps: Maps,
     monitor: Option<Monitor>,
+    ordered: Ordered,
     counters: BTreeMap<u16, Counters>,
     /// Time of the first event of an enabled probe, ns of the monotonic clock.
     first_event: Option<u64>,
@@ -143,6 +148,7 @@ impl<'b> Pump<'b> {
             outlets: sinks.into_iter().map(|sink| Outlet { sink, open: true }).collect(),
             maps: Maps::new(),
             monitor: None,
+            ordered: Ordered::default(),
             counters: BTreeMap::new(),
             first_event: None,
             malformed: 0,
@@ -186,8 +192,10 @@ impl<'b> Pump<'b> {
         }
         let now = time::monotonic();
         self.take_maps();
-        let Pump { source, selection, world, outlets, maps, counters, first_event, malformed, failures, .. } = self;
-        let polled = source.poll(true, |bytes| {
+        let Pump {
+            source, selection, world, outlets, maps, counters, first_event, malformed, failures, ordered, ..
+        } = self;
+        let mut shown = |bytes: &[u8], world: &mut World| {
             let Ok(ev) = Event::parse(bytes) else {
                 *malformed += 1;
                 return;
@@ -200,7 +208,11 @@ impl<'b> Pump<'b> {
             let counters = counters.entry(ev.schema.id).or_default();
             counters.seen += 1;
             *counter(counters) += 1;
-        });
+        };
+        let polled = source.poll(true, &mut Incoming { ordered, world, shown: &mut shown });
+        if polled.ended {
+            ordered.release(u64::MAX, world, shown);
+        }
         self.idle = if polled.events > 0 { 0 } else { self.idle + 1 };
         // The source is empty: all events before that moment have been seen.
         let idle = self.idle > 0;
@@ -280,6 +292,36 @@ impl<'b> Pump<'b> {
     /// Bytes that were not events. Always 0 unless something else wrote into the rings.
     pub fn malformed(&self) -> u64 {
         self.malformed
+    }
+}
+
+/// What arrives at the pump: in order, or, with function records, to be put in order.
+struct Incoming<'a, F> {
+    ordered: &'a mut Ordered,
+    world: &'a mut World,
+    shown: &'a mut F,
+}
+
+impl<F: FnMut(&[u8], &mut World)> Deliver for Incoming<'_, F> {
+    fn event(&mut self, stream: StreamId, event: &[u8]) {
+        if !self.ordered.is_active() {
+            return (self.shown)(event, self.world);
+        }
+        // Names of functions are known before their order is.
+        if event.get(8..10) == Some(&P_FUNCTION.id.to_le_bytes())
+            && let Ok(ev) = Event::parse(event)
+        {
+            self.world.note_function(&ev);
+        }
+        self.ordered.event(stream, event);
+    }
+
+    fn functions(&mut self, run: &Run<'_>) {
+        self.ordered.run(run);
+    }
+
+    fn settled(&mut self, until: u64) {
+        self.ordered.release(until, self.world, &mut *self.shown);
     }
 }
 

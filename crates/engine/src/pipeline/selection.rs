@@ -6,8 +6,11 @@ use crate::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::types::{Fmt, StrKind, Type};
-use events::{Class, Event, Int, Schema};
+use events::{Class, Event, Int, Schema, functions};
 use std::sync::Arc;
+
+/// What names of functions' probes begin with.
+const FUNCTION: &str = "function:";
 
 /// A selection.
 pub struct Selection {
@@ -82,7 +85,7 @@ impl Selection {
                 && self.names_path(ev, names);
         }
         if ev.schema.class == Class::Probe {
-            return self.is_selected(ev.schema) && self.filters.iter().all(|s| s.passes(ev, names));
+            return self.selects(ev) && self.filters.iter().all(|s| s.passes(ev, names));
         }
         let lives = || self.lives && self.filters.iter().all(|s| s.passes(ev, names));
         match ev.schema.name {
@@ -90,15 +93,33 @@ impl Selection {
             "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
             "inflight" => self.in_flight(ev, names),
             // Views have stacks from the world.
-            "map" | "stack" => self.mappings,
+            "map" | "stack" | "function" => self.mappings,
             _ => true,
         }
     }
 
-    /// Whether a class of probes other than calls is selected.
+    /// Whether events of a class of probes other than calls may be selected.
     pub fn is_selected(&self, schema: &Schema) -> bool {
-        let matches = |pattern: &String| glob(pattern.as_bytes(), schema.name.as_bytes());
+        let of_functions = functions::kind(schema).is_some();
+        let matches = |pattern: &String| match of_functions {
+            // Functions are selected by their names.
+            true => pattern.starts_with(FUNCTION) || pattern.starts_with('*'),
+            false => glob(pattern.as_bytes(), schema.name.as_bytes()),
+        };
         self.probes.as_ref().is_none_or(|patterns| patterns.iter().any(matches))
+    }
+
+    /// Whether an event of a probe other than a call is selected.
+    fn selects(&self, ev: &Event<'_>) -> bool {
+        let Some(patterns) = &self.probes else { return true };
+        let end: &[u8] = match functions::kind(ev.schema) {
+            Some(functions::Kind::Entry) => b":entry",
+            Some(functions::Kind::Exit) => b":exit",
+            _ => return self.is_selected(ev.schema),
+        };
+        let name = [FUNCTION.as_bytes(), ev.bytes_of("name")].concat();
+        let matches = |p: &[u8]| glob(p, &name) || p.strip_suffix(end).is_some_and(|p| glob(p, &name));
+        patterns.iter().any(|p| matches(p.as_bytes()))
     }
 
     fn in_flight(&self, ev: &Event<'_>, names: &dyn Names) -> bool {

@@ -4,12 +4,14 @@ use super::call_enablings::CallEnablings;
 use super::filter::Filtered;
 use super::recorder::{Recorder, Totals};
 use crate::backend::stats::{Losses, Report};
-use crate::backend::{Attached, Backend, Polled};
+use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::call_enabling::CallEnabling;
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::select::Calls;
+use events::StreamId;
+use events::functions::Run;
 use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
@@ -38,26 +40,17 @@ impl<'b> Source<'b> {
         self.backend.name()
     }
 
-    /// Records the available events and delivers them. Without `room`, or where the recorder has none, events that can wait
-    /// where they are do: a slow reader makes the target wait, or lets its rings fill up and count.
-    pub fn poll(&mut self, room: bool, mut each: impl FnMut(&[u8])) -> Polled {
+    /// Records what is available and delivers it. Without `room`, or where the recorder has none, what can wait
+    /// where it is does: a slow reader makes the target wait, or lets its rings fill up and count.
+    pub fn poll(&mut self, room: bool, each: &mut impl Deliver) -> Polled {
         let now = time::monotonic();
         let Source { backend, recorder, calls } = self;
-        let Some(keep) = recorder else {
-            return backend.poll(room, &mut |_, event| {
-                if calls.as_mut().is_none_or(|c| c.passes(event)) {
-                    each(event);
-                }
-            });
-        };
-        let room = room && keep.has_room();
-        let polled = backend.poll(room, &mut |stream, event| {
-            if calls.as_mut().is_none_or(|c| c.passes(event)) {
-                keep.event(stream, event);
-                each(event);
-            }
-        });
-        keep.tick(now, |stream| backend.dropped_on(stream));
+        let room = room && recorder.as_ref().is_none_or(Recorder::has_room);
+        let mut through = Through { calls: calls.as_mut(), keep: recorder.as_mut(), each };
+        let polled = backend.poll(room, &mut through);
+        if let Some(keep) = recorder {
+            keep.tick(now, |stream| backend.dropped_on(stream));
+        }
         polled
     }
 
@@ -163,5 +156,34 @@ impl<'b> Source<'b> {
     /// Ends the recording, after [`Source::report`]. Returns its totals.
     pub fn finish(&mut self) -> Result<Option<Totals>> {
         self.take_recorder().map(Recorder::finish).transpose()
+    }
+}
+
+/// Takes what a backend delivers, has it recorded, and passes it on.
+struct Through<'a, D> {
+    calls: Option<&'a mut CallEnablings>,
+    keep: Option<&'a mut Recorder>,
+    each: &'a mut D,
+}
+
+impl<D: Deliver> Deliver for Through<'_, D> {
+    fn event(&mut self, stream: StreamId, event: &[u8]) {
+        if self.calls.as_mut().is_none_or(|c| c.passes(event)) {
+            if let Some(keep) = &mut self.keep {
+                keep.event(stream, event);
+            }
+            self.each.event(stream, event);
+        }
+    }
+
+    fn functions(&mut self, run: &Run<'_>) {
+        if let Some(keep) = &mut self.keep {
+            keep.functions(run);
+        }
+        self.each.functions(run);
+    }
+
+    fn settled(&mut self, until: u64) {
+        self.each.settled(until);
     }
 }

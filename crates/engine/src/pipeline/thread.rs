@@ -5,10 +5,11 @@
 //! ```
 
 use super::backlog::Backlog;
+use super::chunk::{self, Chunk};
 use super::recorder::Recorder;
 use super::source::Source;
 use crate::backend::stats::Report;
-use crate::backend::{Attached, Backend, Polled};
+use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::control::{ControlChannel, Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -86,20 +87,14 @@ impl Backend for Threaded {
         self.name
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
         let ended = self.shared.backlog.is_finished();
         let (mut events, mut chunk) = (0, Vec::new());
         // The front end must get a turn to end the session, however fast the target is.
         let mut turns = 64;
         while turns > 0 && self.shared.backlog.pop(&mut chunk) {
             turns -= 1;
-            let mut rest = &chunk[..];
-            while let Some((len, tail)) = rest.split_first_chunk::<4>() {
-                let (event, next) = tail.split_at((u32::from_le_bytes(*len) as usize).min(tail.len()));
-                each(StreamId::TRACER, event);
-                events += 1;
-                rest = next;
-            }
+            events += chunk::deliver(&chunk, each);
         }
         self.ended |= ended;
         Polled { events, ended }
@@ -202,16 +197,15 @@ impl Reader {
     /// Takes the available events, once.
     fn round(&mut self) -> Polled {
         let Reader { source, shared, live } = self;
-        let mut chunk = Vec::new();
         // A backlog that has no room, neither in memory nor on disk, leaves the rings to fill up, and to count.
-        let polled = source.poll(!shared.backlog.is_full(), |event| {
-            if *live {
-                chunk.extend_from_slice(&(event.len() as u32).to_le_bytes());
-                chunk.extend_from_slice(event);
-            }
-        });
-        if !chunk.is_empty() {
-            shared.backlog.push(chunk);
+        let room = !shared.backlog.is_full();
+        if !*live {
+            return source.poll(room, &mut |_, _: &[u8]| {});
+        }
+        let mut chunk = Chunk::default();
+        let polled = source.poll(room, &mut chunk);
+        if !chunk.0.is_empty() {
+            shared.backlog.push(chunk.0);
         }
         polled
     }

@@ -4,14 +4,17 @@ use super::fdtable::FdTable;
 use super::resolver::Resolver;
 use super::stacks::Stacks;
 use events::Event;
-use events::names::{FdName, Frame, Names, NoNames, Stack};
+use events::functions::Table;
+use events::names::{FdName, Frame, FunctionName, Names, NoNames, Stack};
 use std::cell::RefCell;
+use symbols::demangle;
 
 /// The state of what is traced.
 #[derive(Default)]
 pub struct World {
     fds: FdTable,
     stacks: Stacks,
+    functions: Table,
     /// Names functions of stacks, where they are to be shown.
     resolver: Option<RefCell<Resolver>>,
 }
@@ -39,6 +42,17 @@ impl World {
         }
         self.fds.before(ev);
         self.stacks.note(ev);
+        self.note_function(ev);
+    }
+
+    /// Learns a traced function, where `ev` reports one.
+    pub fn note_function(&mut self, ev: &Event<'_>) {
+        self.functions.note(ev, |symbol| Some(demangle::of(symbol)?.plain));
+    }
+
+    /// The traced functions.
+    pub fn functions(&self) -> &Table {
+        &self.functions
     }
 
     /// Learns what holds after `ev`.
@@ -62,6 +76,9 @@ impl Names for World {
     }
     fn stack(&self, id: u64) -> Option<Stack<'_>> {
         self.stacks.get(id)
+    }
+    fn function(&self, number: u32) -> Option<FunctionName<'_>> {
+        self.functions.get(number)
     }
     fn frames(&self, pid: u32, time: u64, stack: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
         // It is busy only where `each` asks again.

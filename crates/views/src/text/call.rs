@@ -4,6 +4,7 @@ use super::number::{hex, padded};
 use super::sink::TextSink;
 use super::{Colour, coloured, quirks, result, types};
 use crate::options::{Options, Stacks};
+use events::functions::{self, Kind};
 use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;
 use events::walk::{self, Phase};
@@ -33,6 +34,14 @@ pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, 
 
 /// An event of a probe that is not a call: its name, its fields by name, and the result of a span.
 pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
+    if let Some(kind @ (Kind::Entry | Kind::Exit)) = functions::kind(ev.schema) {
+        coloured(opts, Colour::Name, out, |o| {
+            o.extend_from_slice(b"function:");
+            crate::escape::name(ev.bytes_of("name"), o);
+            o.extend_from_slice(if kind == Kind::Entry { b":entry" } else { b":exit" });
+        });
+        return out.extend_from_slice(b"()");
+    }
     coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
     out.push(b'(');
     let mut sink = TextSink::new(out, opts, names, ev.pid());

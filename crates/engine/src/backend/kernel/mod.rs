@@ -37,7 +37,7 @@ mod task_iterator;
 pub mod unwinder;
 
 use crate::backend::stats::{LetGo, Report};
-use crate::backend::{Attached, Backend, Polled};
+use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::control::{self, Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::own_events;
@@ -272,7 +272,7 @@ pub struct Kernel {
 }
 
 /// Takes an event with its stream.
-type Each<'e> = &'e mut dyn FnMut(StreamId, &[u8]);
+type Each<'e> = &'e mut dyn Deliver;
 
 impl Backend for Kernel {
     fn name(&self) -> &'static str {
@@ -437,8 +437,8 @@ impl Kernel {
         let Kernel { merge, reported, .. } = self;
         // Each ring reports a stack before the first event that has it; of several reports the first is kept.
         merge.release(began, &mut |stream: StreamId, event: &[u8]| match reported.is_stack(event) {
-            None => each(stream, event),
-            Some(true) => each(StreamId::STACKS, event),
+            None => each.event(stream, event),
+            Some(true) => each.event(StreamId::STACKS, event),
             Some(false) => {}
         });
         n

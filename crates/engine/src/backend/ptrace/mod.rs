@@ -19,7 +19,7 @@ mod thread;
 mod tracer;
 
 use crate::backend::stats::{Losses, Report};
-use crate::backend::{Backend, Polled};
+use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self as orders, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -144,15 +144,15 @@ impl Backend for Session {
     }
 
     /// Delivers events. Also releases a ptracer that waits for room in a ring that is no longer read.
-    fn poll(&mut self, room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+    fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let ended = self.finished();
         // A disk that is slower than the command makes the command wait, or the ring fill up and count.
         if !room {
             return Polled::default();
         }
         let waiting = std::mem::take(&mut self.waiting);
-        waiting.iter().for_each(|event| each(StreamId::TRACER, event));
-        let events = self.ring.drain(&mut self.scratch, |event| each(StreamId::TRACER, event)) + waiting.len();
+        waiting.iter().for_each(|event| each.event(StreamId::TRACER, event));
+        let events = self.ring.drain(&mut self.scratch, |event| each.event(StreamId::TRACER, event)) + waiting.len();
         if self.ring.is_given_up() && !self.ring.control().has_stopped() {
             self.stop();
         }

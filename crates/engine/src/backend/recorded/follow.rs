@@ -4,9 +4,10 @@
 
 use super::Progress;
 use crate::backend::stats::Report;
-use crate::backend::{Backend, Polled};
+use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State};
 use crate::error::{Error, Result};
+use crate::pipeline::functions::shown_name;
 use ctf::trace::{Found, Trace};
 use events::StreamId;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub struct Following {
     to: u64,
     /// When the directory is read again.
     next: u64,
+    /// Names of functions from before the window are still to be delivered.
+    names_due: bool,
     progress: Arc<Progress>,
     stopped: bool,
     trouble: Option<String>,
@@ -36,7 +39,7 @@ pub struct Following {
 impl Following {
     /// The events of a window of time, ns of the monotonic clock, both ends included.
     pub fn new(dir: PathBuf, from: u64, to: u64) -> Following {
-        Following { dir, from, to, next: 0, progress: Arc::default(), stopped: false, trouble: None }
+        Following { dir, from, to, next: 0, names_due: true, progress: Arc::default(), stopped: false, trouble: None }
     }
 
     /// A handle that shows the progress, also later.
@@ -59,7 +62,7 @@ impl Backend for Following {
         "recorded"
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
         let now = time::monotonic();
         if self.stopped {
             return Polled { events: 0, ended: true };
@@ -79,9 +82,17 @@ impl Backend for Following {
         let to = settled.min(self.to);
         let mut n = 0;
         if to >= self.from {
-            let mut events = trace.data.events(&trace.known, self.from, to);
+            if std::mem::take(&mut self.names_due)
+                && let Some(until) = self.from.checked_sub(1)
+            {
+                let mut before = trace.data.functions_until(&trace.known, until);
+                while let Some((event, stream)) = before.next() {
+                    each.event(stream, event);
+                }
+            }
+            let mut events = trace.data.events(&trace.known, self.from, to).named(shown_name);
             while let Some((event, stream)) = events.next() {
-                each(stream, event);
+                each.event(stream, event);
                 n += 1;
             }
             self.progress.add(events.bytes_read(), events.events_read());

@@ -3,9 +3,10 @@
 mod follow;
 
 use super::stats::Report;
-use super::{Backend, Polled};
+use super::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State};
 use crate::error::Result;
+use crate::pipeline::functions::shown_name;
 use ctf::native::Merged;
 use ctf::trace::Trace;
 use events::StreamId;
@@ -20,6 +21,8 @@ const ROUND: usize = 4096;
 
 /// The reader of a trace of trapline.
 pub struct Recorded<'t> {
+    /// Names of functions that are known from before the window.
+    before: Option<Merged<'t>>,
     events: Merged<'t>,
     progress: Arc<Progress>,
     stopped: bool,
@@ -52,8 +55,9 @@ impl Progress {
 impl<'t> Recorded<'t> {
     /// The events of a window of time, ns of the monotonic clock, both ends included.
     pub fn new(trace: &'t Trace, from: u64, to: u64) -> Recorded<'t> {
-        let events = trace.data.events(&trace.known, from, to);
-        Recorded { events, progress: Arc::default(), stopped: false }
+        let events = trace.data.events(&trace.known, from, to).named(shown_name);
+        let before = from.checked_sub(1).map(|until| trace.data.functions_until(&trace.known, until));
+        Recorded { before, events, progress: Arc::default(), stopped: false }
     }
 
     /// A handle that shows the progress, also later.
@@ -67,14 +71,18 @@ impl Backend for Recorded<'_> {
         "recorded"
     }
 
-    fn poll(&mut self, _room: bool, each: &mut dyn FnMut(StreamId, &[u8])) -> Polled {
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
         let mut n = 0;
+        while let Some((event, stream)) = self.before.as_mut().and_then(Merged::next) {
+            each.event(stream, event);
+        }
+        self.before = None;
         let ended = loop {
             if self.stopped || n == ROUND {
                 break self.stopped;
             }
             let Some((event, stream)) = self.events.next() else { break true };
-            each(stream, event);
+            each.event(stream, event);
             n += 1;
         };
         self.progress.bytes.store(self.events.bytes_read(), Ordering::Relaxed);

@@ -3,11 +3,47 @@
 use super::Config;
 use ctf::format::{self, Format};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
+use events::functions::Moment;
 use sys::proc;
 
-/// The text of the metadata.
-pub fn text(config: &Config, uuid: [u8; 16]) -> String {
-    ctf::print::tsdl(&metadata(config, uuid))
+/// The text of the metadata; with two moments on the clock of function records where there are any.
+pub fn text(config: &Config, uuid: [u8; 16], clock: Option<(Moment, Moment)>) -> String {
+    let mut metadata = metadata(config, uuid);
+    if let Some(moments) = clock {
+        metadata.env.iter_mut().filter(|e| e.0 == format::KEY).for_each(|e| e.1 = format_version(Format::V3));
+        metadata.clocks.push(tsc(config.realtime_offset, moments));
+        metadata.streams.push(ctf::classes::functions_class());
+    }
+    ctf::print::tsdl(&metadata)
+}
+
+fn format_version(format: Format) -> EnvValue {
+    EnvValue::Int(format.version())
+}
+
+/// The time stamp counter. It is right in the middle between two moments, so that the error of a frequency in whole ticks stays small.
+fn tsc(realtime_offset: i64, (first, last): (Moment, Moment)) -> Clock {
+    const SECOND: i128 = 1_000_000_000;
+    let (ticks, ns) =
+        (i128::from(last.tsc) - i128::from(first.tsc), i128::from(last.monotonic) - i128::from(first.monotonic));
+    let (mut freq, mut middle) = (SECOND, first);
+    if ticks > 0 && ns > 0 {
+        freq = ((ticks * SECOND + ns / 2) / ns).clamp(1, 1 << 62);
+        middle = Moment { tsc: first.tsc + ticks as u64 / 2, monotonic: first.monotonic + ns as u64 / 2 };
+    }
+    // Of the clock's zero, in ns since the epoch.
+    let zero = i128::from(middle.monotonic) + i128::from(realtime_offset) - i128::from(middle.tsc) * SECOND / freq;
+    let (seconds, rest) = (zero.div_euclid(SECOND), zero.rem_euclid(SECOND));
+    Clock {
+        name: ctf::classes::TSC.into(),
+        uuid: None,
+        description: "time stamp counter".into(),
+        freq: freq as u64,
+        precision: 0,
+        offset_s: seconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
+        offset: (rest * freq / SECOND) as i64,
+        absolute: true,
+    }
 }
 
 /// What is said of the trace as a whole.
@@ -19,7 +55,7 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
     let env = vec![
         ("hostname".into(), text(&proc::host_name())),
         ("domain".into(), text("trapline")),
-        (format::KEY.into(), EnvValue::Int(Format::NOW.version())),
+        (format::KEY.into(), format_version(Format::V2)),
         ("tracer_name".into(), text("trapline")),
         ("tracer_major".into(), part(0)),
         ("tracer_minor".into(), part(1)),

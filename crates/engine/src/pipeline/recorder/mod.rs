@@ -20,6 +20,7 @@ use ctf::folder::reason;
 use ctf::packet::{self, PacketWriter};
 use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};
 use events::StreamId;
+use events::functions::{self, Moment, RECORD, Run, word};
 pub use queue::News;
 use queue::{Job, Shared};
 use std::collections::BTreeMap;
@@ -97,6 +98,24 @@ struct Stream {
     taken: u64,
 }
 
+/// The time stamp counter, as far as it is known.
+#[derive(Clone, Copy)]
+struct Tsc {
+    first: Moment,
+    last: Moment,
+    /// How far the two were apart when the metadata was written, ns.
+    described: u64,
+}
+
+/// A moment before all records of a run.
+fn first_moment(run: &Run<'_>) -> Moment {
+    let first = run
+        .parts()
+        .next()
+        .and_then(|(high, part)| Some(u64::from(high) << 32 | u64::from(functions::time(part.first_chunk()?))));
+    Moment { tsc: first.map_or(run.from.tsc, |f| f.min(run.from.tsc)), ..run.from }
+}
+
 /// Where packets go.
 enum Outlet {
     /// Nowhere yet: the thread starts with the first packet, because a process that will fork should have no threads.
@@ -126,6 +145,8 @@ pub struct Recorder {
     first_event: Option<u64>,
     full: bool,
     filter: Option<RecorderFilter>,
+    /// The clock of function records, once there are any.
+    tsc: Option<Tsc>,
     /// Events that were lost before they came here, by class.
     dropped: Vec<(u16, u64)>,
 }
@@ -178,6 +199,7 @@ impl Recorder {
             first_event: None,
             full: false,
             filter: None,
+            tsc: None,
             dropped: Vec::new(),
         })
     }
@@ -244,6 +266,93 @@ impl Recorder {
         let Some(s) = self.streams.get_mut(&stream) else { return };
         s.taken += 1;
         if s.packets.push(event) {
+            self.close(stream);
+        }
+    }
+
+    /// Keeps function records of a thread. The filter is not asked: whoever reads the trace applies it.
+    pub fn functions(&mut self, run: &Run<'_>) {
+        self.note_clock(run);
+        if !self.streams.contains_key(&run.stream) {
+            let packets = PacketWriter::of_functions(self.uuid, run.stream, run.pid, first_moment(run));
+            self.streams.insert(run.stream, Stream { packets: packets.full_at(self.packet), taken: 0 });
+            self.close(run.stream);
+        } else if run.begins
+            || run.dropped > 0
+            || self.streams.get(&run.stream).is_some_and(|s| s.packets.pid() != run.pid)
+        {
+            self.close_open(run.stream);
+        }
+        let Some(s) = self.streams.get_mut(&run.stream) else { return };
+        if run.begins && s.taken > 0 || s.packets.pid() != run.pid {
+            s.packets.begin_thread(run.pid);
+        }
+        s.packets.set_discarded(s.packets.discarded() + run.dropped);
+        for (high, part) in run.parts() {
+            let exits = part.as_chunks::<RECORD>().0.iter().fold(0u32, |n, r| n + (word(r) & 1));
+            self.count_functions((part.len() / RECORD) as u64, exits.into());
+            let mut rest = part;
+            while !rest.is_empty() {
+                let Some(s) = self.streams.get_mut(&run.stream) else { return };
+                if !s.packets.takes_records(high) || is_old(&s.packets, run.to.monotonic) {
+                    self.close_open(run.stream);
+                }
+                let Some(s) = self.streams.get_mut(&run.stream) else { return };
+                let taken = s.packets.push_records(rest, high, run.from, run.to);
+                s.taken += (taken / RECORD) as u64;
+                let full = s.packets.is_full();
+                rest = &rest[taken..];
+                if full {
+                    self.close(run.stream);
+                } else if taken == 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Counts records of functions by class.
+    fn count_functions(&mut self, records: u64, exits: u64) {
+        for (class, n) in [(functions::entry(), records - exits), (functions::exit(), exits)] {
+            let id = usize::from(class.id);
+            if id >= self.taken.len() {
+                self.taken.resize(id + 1, 0);
+            }
+            self.taken[id] += n;
+        }
+    }
+
+    /// Measures the time stamp counter, and describes it, with the streams that have it, before the first packet, and again when it is known
+    /// better.
+    fn note_clock(&mut self, run: &Run<'_>) {
+        if self.first_event.is_none() {
+            self.first_event = Some(run.from.monotonic);
+        }
+        let (first, described) = self.tsc.map_or((first_moment(run), 0), |t| (t.first, t.described));
+        let span = run.to.monotonic.saturating_sub(first.monotonic);
+        self.tsc = Some(Tsc { first, last: run.to, described });
+        if described == 0 || span / 8 > described {
+            self.describe_clock();
+        }
+    }
+
+    fn describe_clock(&mut self) {
+        let Some(tsc) = &mut self.tsc else { return };
+        tsc.described = tsc.last.monotonic.saturating_sub(tsc.first.monotonic).max(1);
+        let moments = (tsc.first, tsc.last);
+        match &mut self.outlet {
+            Outlet::Waiting(writer) | Outlet::Inline(writer) => writer.set_clock(moments),
+            Outlet::Thread(_) => {
+                self.shared.queue().jobs.push_back(Job::Clock(moments));
+                self.shared.ready.notify_one();
+            }
+            Outlet::Lost => {}
+        }
+    }
+
+    /// Closes the open packet of a stream, if there is one.
+    fn close_open(&mut self, stream: StreamId) {
+        if self.streams.get(&stream).is_some_and(|s| s.packets.waiting_since().is_some()) {
             self.close(stream);
         }
     }
@@ -316,7 +425,8 @@ impl Recorder {
         let streams: Vec<StreamId> = self.streams.keys().copied().collect();
         for stream in &streams {
             let Some(s) = self.streams.get_mut(stream) else { continue };
-            if *stream != StreamId::MAPS {
+            // Runs of function records say what was lost between them.
+            if *stream != StreamId::MAPS && !s.packets.has_records() {
                 s.packets.set_discarded(discarded(*stream));
             }
             if is_old(&s.packets, now) || wanted && s.packets.waiting_since().is_some() {
@@ -354,6 +464,10 @@ impl Recorder {
     pub fn set_lost(&mut self, stream: StreamId, n: u64) {
         if n > 0 && !self.streams.contains_key(&stream) {
             self.begin(stream);
+        }
+        // What was lost after a run is said after it.
+        if self.streams.get(&stream).is_some_and(|s| s.packets.has_records() && s.packets.discarded() < n) {
+            self.close_open(stream);
         }
         if let Some(s) = self.streams.get_mut(&stream) {
             s.packets.set_discarded(n);
@@ -396,6 +510,7 @@ impl Recorder {
     /// Writes what is left.
     pub fn finish(mut self) -> Result<Totals> {
         self.keep_maps(u64::MAX);
+        self.describe_clock();
         let now = time::monotonic();
         let streams: Vec<StreamId> = self.streams.keys().copied().collect();
         for stream in streams {

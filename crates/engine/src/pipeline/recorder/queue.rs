@@ -2,6 +2,7 @@
 
 use super::StreamTotals;
 use ctf::packet::Packet;
+use events::functions::Moment;
 use events::{Schema, StreamId};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -14,6 +15,8 @@ pub enum Job {
     Packet(Packet),
     /// Describe classes of events that packets will have from now on.
     Classes(Vec<&'static Schema>),
+    /// Describe function records, and their clock by two moments.
+    Clock((Moment, Moment)),
     /// Write what is in memory to a directory.
     Snapshot,
 }

@@ -8,6 +8,7 @@ use super::totals::{StreamTotals, Totals};
 use ctf::end::{End, LINE};
 use ctf::packet::{self, Packet};
 use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};
+use events::functions::{self, Moment, word};
 use events::{Class, Schema};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +40,8 @@ pub struct Writer {
     described: Option<String>,
     /// Events that could not be written, by class.
     unwritten: Vec<u64>,
+    /// Two moments on the clock of function records, where there are any.
+    clock: Option<(Moment, Moment)>,
     /// Whether the thread raises its priority.
     raised: bool,
 }
@@ -54,14 +57,14 @@ fn room(config: &Config) -> u64 {
 pub fn least_size(config: &Config) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let streams = 3 + processors * (1 + config.classes.len() as u64);
-    overhead(&metadata::text(config, [0; 16]), room(config)) + streams * LINE + MIN_STREAMS
+    overhead(&metadata::text(config, [0; 16], None), room(config)) + streams * LINE + MIN_STREAMS
 }
 
 impl Writer {
     /// Writes nothing yet.
     pub fn new(shared: &Arc<Shared>, config: &Config, uuid: [u8; 16], target: Target) -> Writer {
         let (shared, config) = (Arc::clone(shared), config.clone());
-        Writer { shared, config, uuid, target, described: None, unwritten: Vec::new(), raised: false }
+        Writer { shared, config, uuid, target, described: None, unwritten: Vec::new(), clock: None, raised: false }
     }
 
     /// The thread, once it runs, takes the highest priority that it may, and then gives up the rights to it.
@@ -89,6 +92,7 @@ impl Writer {
                     }
                 }
                 Job::Classes(classes) => self.add_classes(&classes),
+                Job::Clock(moments) => self.set_clock(moments),
                 Job::Snapshot => self.snapshot(),
             }
         }
@@ -100,7 +104,7 @@ impl Writer {
         if self.described.is_some() {
             return;
         }
-        let text = metadata::text(&self.config, self.uuid);
+        let text = metadata::text(&self.config, self.uuid, self.clock);
         if let Target::Disk(files) = &mut self.target
             && let Err(e) = files.store().describe(&text, room(&self.config))
         {
@@ -120,10 +124,28 @@ impl Writer {
         if self.described.is_none() {
             return;
         }
-        let text = metadata::text(&self.config, self.uuid);
+        let text = metadata::text(&self.config, self.uuid, self.clock);
         if let Target::Disk(files) = &mut self.target
             && !files.failed()
             && let Err(e) = files.store().describe_again(&text, room(&self.config) - before)
+        {
+            self.fail(e);
+        }
+        self.described = Some(text);
+    }
+
+    /// Describes streams of function records and their clock; what was said of it before is replaced.
+    pub fn set_clock(&mut self, moments: (Moment, Moment)) {
+        let first = self.clock.replace(moments).is_none();
+        if self.described.is_none() {
+            return;
+        }
+        let text = metadata::text(&self.config, self.uuid, self.clock);
+        if let Target::Disk(files) = &mut self.target
+            && !files.failed()
+            && let Err(e) = files.store().describe_again(&text, 0)
+            // A clock that is known less well does for the rest.
+            && first
         {
             self.fail(e);
         }
@@ -276,6 +298,13 @@ fn is_bookkeeping(class: u16) -> bool {
 
 /// Counts the events of a packet by class.
 fn count(packet: &Packet, by_class: &mut Vec<u64>) {
+    let records = packet::records(&packet.bytes);
+    if let (false, Some(most)) = (records.is_empty(), [functions::entry().id, functions::exit().id].iter().max()) {
+        by_class.resize(by_class.len().max(usize::from(*most) + 1), 0);
+        let exits = records.iter().filter(|r| word(r) & 1 != 0).count() as u64;
+        by_class[usize::from(functions::entry().id)] += records.len() as u64 - exits;
+        by_class[usize::from(functions::exit().id)] += exits;
+    }
     for e in packet::events(&packet.bytes, packet::event_length).flatten() {
         let id = u16::from_le_bytes([e[8], e[9]]);
         if usize::from(id) >= by_class.len() {

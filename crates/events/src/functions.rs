@@ -1,0 +1,356 @@
+//! Function records: entries and exits of traced functions, 8 bytes each, as an agent in the process writes them.
+//!
+//! ```text
+//!  0      4                    8
+//!  ┌──────┬────────────────────┐
+//!  │ time │ function << 1 | exit │     time: the lower half of the time stamp counter; little-endian
+//!  └──────┴────────────────────┘
+//! ```
+//!
+//! They stay as they are from the process into the trace ([`Run`]). Where all events of a trace are shown in one order, each record becomes
+//! an event of [`entry`] or [`exit`]. Numbers of functions begin with 1; a word of 0 is no record, and the word [`HIGH`] is a marker: the
+//! half before it is the upper half of the counter from there on. `process:function` events ([`crate::generated::P_FUNCTION`])
+//! say which function has a number.
+
+use crate::dynamic::{self, Field};
+use crate::encode::{self, Fixed};
+use crate::generated::P_FUNCTION;
+use crate::layout::Layout;
+use crate::names::FunctionName;
+use crate::schema::Schema;
+use crate::types::{Fmt, Int, StrKind, Type};
+use crate::{Event, StreamId};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// Bytes of a record.
+pub const RECORD: usize = 8;
+/// The word of a marker that has the upper half of the counter (`abi::shared::HIGH`).
+pub const HIGH: u32 = 1;
+
+/// One moment on two clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The time stamp counter.
+    pub tsc: u64,
+    /// The monotonic clock, ns.
+    pub monotonic: u64,
+}
+
+/// Consecutive records of one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The stream of the thread: [`crate::stream::Scope::Thread`] with its id as trapline sees it, and the enabling that functions belong to.
+    /// A later thread with the same id has the same stream.
+    pub stream: StreamId,
+    /// The process, as trapline sees it.
+    pub pid: u32,
+    /// These are the first records of a thread or, after an exec, of a program: no earlier call of the stream is still running.
+    pub begins: bool,
+    /// Records, in the order of their times, with or without markers among them.
+    pub records: &'a [u8],
+    /// The upper half of the counter at the first record, unless that is a marker.
+    pub high: u32,
+    /// A moment before the first record, or when it was written.
+    pub from: Moment,
+    /// A moment after the last record, or when it was written.
+    pub to: Moment,
+    /// How many records of the stream were lost since its last run.
+    pub dropped: u64,
+}
+
+impl<'a> Run<'a> {
+    /// The thread.
+    pub fn tid(&self) -> u32 {
+        self.stream.scope_id()
+    }
+
+    /// Its records without markers: the upper half of the counter, and the records that have it. What is no record ends the run.
+    pub fn parts(&self) -> impl Iterator<Item = (u32, &'a [u8])> + use<'a> {
+        let (mut high, mut rest) = (self.high, self.records.as_chunks::<RECORD>().0);
+        std::iter::from_fn(move || {
+            while let Some(first) = rest.first().filter(|r| word(r) == HIGH) {
+                high = time(first);
+                rest = &rest[1..];
+            }
+            let n = rest.iter().position(|r| word(r) <= HIGH).unwrap_or(rest.len());
+            let (part, next) = rest.split_at(n);
+            rest = next;
+            (n > 0).then_some((high, part.as_flattened()))
+        })
+    }
+}
+
+/// The word of a record.
+pub fn word(record: &[u8; RECORD]) -> u32 {
+    (u64::from_le_bytes(*record) >> 32) as u32
+}
+
+/// The lower half of the counter in a record.
+pub fn time(record: &[u8; RECORD]) -> u32 {
+    u64::from_le_bytes(*record) as u32
+}
+
+/// The class of events of functions that were entered: `name`, its demangled name, and `function`, its number.
+pub fn entry() -> &'static Schema {
+    class(&ENTRY)
+}
+/// The class of events of functions that have returned, or were left; fields as [`entry`].
+pub fn exit() -> &'static Schema {
+    class(&EXIT)
+}
+/// The class of events that stand where records of a thread are missing: `records`, how many; 0: not known.
+pub fn lost() -> &'static Schema {
+    class(&LOST)
+}
+
+static ENTRY: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:entry", true));
+static EXIT: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:exit", true));
+static LOST: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("functions:lost", false));
+
+fn made(probe: &str, named: bool) -> Option<&'static Schema> {
+    let number = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Dec });
+    let field = |name: &str, ty| Field { name: name.into(), ty };
+    let fields = match named {
+        true => vec![field("name", Type::Str(StrKind::Text)), field("function", number)],
+        false => vec![field("records", number)],
+    };
+    dynamic::class(probe, &fields).ok()
+}
+
+/// Where there are too many classes, the event of a function is one of trapline's own without a line in a view.
+fn class(made: &'static LazyLock<Option<&'static Schema>>) -> &'static Schema {
+    made.unwrap_or(&crate::generated::P_RESUMED)
+}
+
+/// What a class is to functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// [`entry`].
+    Entry,
+    /// [`exit`].
+    Exit,
+    /// [`lost`].
+    Lost,
+}
+
+/// What a class is to functions, if it is one of theirs.
+pub fn kind(schema: &Schema) -> Option<Kind> {
+    match schema.name {
+        "function:entry" => Some(Kind::Entry),
+        "function:exit" => Some(Kind::Exit),
+        "functions:lost" => Some(Kind::Lost),
+        _ => None,
+    }
+}
+
+/// Translates the time stamp counter into the monotonic clock, by two moments on both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    from: Moment,
+    /// ns per tick, with 32 binary places.
+    slope: u64,
+}
+
+impl Clock {
+    /// The clock through two moments. Where they are one, a tick is a nanosecond.
+    pub fn between(from: Moment, to: Moment) -> Clock {
+        let (ticks, ns) = (to.tsc.saturating_sub(from.tsc), to.monotonic.saturating_sub(from.monotonic));
+        let slope = (u128::from(ns) << 32).checked_div(ticks.into()).unwrap_or(1 << 32);
+        Clock { from, slope: slope.try_into().unwrap_or(u64::MAX) }
+    }
+
+    /// The monotonic time of a value of the counter.
+    #[inline]
+    pub fn ns(&self, tsc: u64) -> u64 {
+        let scaled = |ticks: u64| ((u128::from(ticks) * u128::from(self.slope)) >> 32) as u64;
+        match tsc.checked_sub(self.from.tsc) {
+            Some(ticks) => self.from.monotonic.saturating_add(scaled(ticks)),
+            None => self.from.monotonic.saturating_sub(scaled(self.from.tsc - tsc)),
+        }
+    }
+}
+
+/// The functions of a session or a trace, by number, as `process:function` events have reported them.
+#[derive(Debug, Default)]
+pub struct Table {
+    all: Vec<Option<Box<Known>>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Known {
+    name: String,
+    symbol: String,
+    module: String,
+    build_id: Vec<u8>,
+    address: u64,
+}
+
+impl Known {
+    fn bytes(&self) -> usize {
+        self.name.len() + self.symbol.len() + self.module.len() + self.build_id.len()
+    }
+}
+
+/// Numbers from this one on have no name.
+const MOST: u32 = 1 << 22;
+/// The most bytes of names that are kept. Functions that come later have none.
+const MOST_BYTES: usize = 1 << 30;
+
+impl Table {
+    /// Learns a function, where `ev` reports one. `demangle` makes of a linker's name the one that is shown; none where that is the same.
+    pub fn note(&mut self, ev: &Event<'_>, demangle: impl FnOnce(&str) -> Option<String>) {
+        if ev.schema.id != P_FUNCTION.id {
+            return;
+        }
+        let text = |field| String::from_utf8_lossy(ev.bytes_of(field)).into_owned();
+        let (number, symbol, module) = (ev.value_of("number") as u32, text("name"), text("path"));
+        let name = demangle(&symbol).unwrap_or_else(|| symbol.clone());
+        let known =
+            Known { name, symbol, module, build_id: ev.bytes_of("build_id").to_vec(), address: ev.value_of("addr") };
+        let (at, bytes) = (number as usize, known.bytes());
+        if number >= MOST || self.bytes + bytes > MOST_BYTES {
+            return;
+        }
+        self.bytes += bytes;
+        self.bytes -= self.all.get(at).and_then(Option::as_ref).map_or(0, |old| old.bytes());
+        if at >= self.all.len() {
+            self.all.resize_with(at + 1, || None);
+        }
+        self.all[at] = Some(Box::new(known));
+    }
+
+    /// The function with this number.
+    pub fn get(&self, number: u32) -> Option<FunctionName<'_>> {
+        let Known { name, symbol, module, build_id, address } = self.all.get(number as usize)?.as_deref()?;
+        Some(FunctionName { name, symbol, module, build_id, address: *address })
+    }
+
+    /// Its name, or its number where it has none.
+    pub fn name(&self, number: u32) -> Cow<'_, str> {
+        match self.get(number) {
+            Some(f) => f.name.into(),
+            None => format!("#{number}").into(),
+        }
+    }
+
+    /// The highest number that has a name; 0: none has.
+    pub fn last(&self) -> u32 {
+        self.all.len().saturating_sub(1) as u32
+    }
+}
+
+/// Makes the events of records.
+#[derive(Debug)]
+pub struct Encoder {
+    entry: (&'static Schema, Layout),
+    exit: (&'static Schema, Layout),
+    lost: (&'static Schema, Layout),
+}
+
+impl Default for Encoder {
+    fn default() -> Encoder {
+        let with = |schema| (schema, Layout::of(schema));
+        Encoder { entry: with(entry()), exit: with(exit()), lost: with(lost()) }
+    }
+}
+
+impl Encoder {
+    /// Writes the event of a record of thread `tid` of `pid` into `out`, which is cleared. `name` is the function's name.
+    pub fn record(&self, out: &mut Vec<u8>, time: u64, (pid, tid): (u32, u32), word: u32, name: &[u8]) {
+        let (schema, layout) = if word & 1 == 0 { &self.entry } else { &self.exit };
+        out.clear();
+        let fixed = Fixed { time, cap: 1, tid, pid, ..Fixed::default() };
+        encode::fixed(out, schema, layout, &fixed, &[1, u64::from(word >> 1)]);
+        out.extend_from_slice(name);
+        out.push(0);
+    }
+
+    /// Writes the event that stands where `records` records are missing into `out`, which is cleared.
+    pub fn lost(&self, out: &mut Vec<u8>, time: u64, (pid, tid): (u32, u32), records: u64) {
+        out.clear();
+        encode::fixed(out, self.lost.0, &self.lost.1, &Fixed { time, tid, pid, ..Fixed::default() }, &[records]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Scope;
+
+    fn run(records: &[u8]) -> Run<'_> {
+        let stream = StreamId::new(Scope::Thread(7), 1);
+        let (from, to) = (Moment::default(), Moment::default());
+        Run { stream, pid: 7, begins: true, records, high: 5, from, to, dropped: 0 }
+    }
+
+    fn records(all: &[(u32, u32)]) -> Vec<u8> {
+        all.iter().flat_map(|(t, w)| [t.to_le_bytes(), w.to_le_bytes()].concat()).collect()
+    }
+
+    #[test]
+    fn markers_part_runs_and_what_is_no_record_ends_them() {
+        let all = records(&[(9, 2), (6, HIGH), (7, HIGH), (1, 3), (2, 4), (8, HIGH), (0, 5), (0, 0), (1, 2)]);
+        let parts: Vec<_> = run(&all).parts().map(|(high, part)| (high, part.len() / RECORD)).collect();
+        assert_eq!(parts, [(5, 1), (7, 2), (8, 1)]);
+        assert_eq!(run(&all[..7]).parts().count(), 0);
+        assert_eq!(run(&[]).parts().count(), 0);
+    }
+
+    #[test]
+    fn a_record_becomes_an_event() {
+        let mut out = vec![1, 2, 3];
+        let encoder = Encoder::default();
+        encoder.record(&mut out, 99, (3, 4), 17 << 1 | 1, b"main");
+        let ev = Event::parse(&out).unwrap();
+        assert_eq!((ev.schema.name, ev.time(), ev.pid(), ev.tid()), ("function:exit", 99, 3, 4));
+        assert_eq!((ev.bytes_of("name"), ev.value_of("function")), (&b"main"[..], 17));
+        assert_eq!(kind(ev.schema), Some(Kind::Exit));
+        encoder.lost(&mut out, 5, (3, 4), 12);
+        let ev = Event::parse(&out).unwrap();
+        assert_eq!((kind(ev.schema), ev.value_of("records")), (Some(Kind::Lost), 12));
+    }
+
+    #[test]
+    fn a_clock_goes_through_its_moments_and_takes_any_number() {
+        let at = |tsc, monotonic| Moment { tsc, monotonic };
+        let clock = Clock::between(at(1_000_000, 500), at(26_000_000_000 + 1_000_000, 10_000_000_500));
+        for (tsc, ns) in
+            [(1_000_000, 500), (2_600_000 + 1_000_000, 1_000_499), (26_000_000_000 + 1_000_000, 10_000_000_499)]
+        {
+            assert!(clock.ns(tsc).abs_diff(ns) <= 2, "{} {ns}", clock.ns(tsc));
+        }
+        assert_eq!((clock.ns(0), clock.ns(u64::MAX) > 1 << 62), (0, true));
+        for (from, to) in
+            [(at(5, 5), at(5, 9)), (at(9, 9), at(5, 5)), (at(0, 0), at(1, u64::MAX)), (at(0, 0), at(u64::MAX, 1))]
+        {
+            let clock = Clock::between(from, to);
+            let _ = [0, 5, u64::MAX].map(|t| clock.ns(t));
+        }
+    }
+
+    #[test]
+    fn a_function_is_known_by_its_number() {
+        let layout = Layout::of(&P_FUNCTION);
+        let mut table = Table::default();
+        for number in [3, u64::from(u32::MAX)] {
+            let mut bytes = Vec::new();
+            encode::fixed(
+                &mut bytes,
+                &P_FUNCTION,
+                &layout,
+                &Fixed { cap: 0x15, ..Fixed::default() },
+                &[1, 1, 1, number, 77],
+            );
+            encode::str_tail(&mut bytes, b"_ZN1a1bEv");
+            encode::str_tail(&mut bytes, b"/bin/x");
+            encode::bytes_tail(&mut bytes, &[1, 2]);
+            table.note(&Event::parse(&bytes).unwrap(), |_| Some("a::b".into()));
+        }
+        let known =
+            FunctionName { name: "a::b", symbol: "_ZN1a1bEv", module: "/bin/x", build_id: &[1, 2], address: 77 };
+        assert_eq!((table.get(3), table.get(0), table.get(u32::MAX), table.last()), (Some(known), None, None, 3));
+        assert_eq!((table.name(3), table.name(4)), ("a::b".into(), "#4".into()));
+    }
+}
