@@ -275,10 +275,12 @@ fn report() -> Command {
         .mut_arg("as", |_| {
             as_views(
                 "text [default], json, record, stats or stats-json (what is in the trace); of a trace with stacks also table, folded, \
-                 flame, pprof or profile-json, as 'trapline profile' draws them; on stdout or in FILE",
+                 flame, pprof or profile-json, as 'trapline profile' draws them; of one with function calls tree, cat, functions, stat, \
+                 callgraph, mermaid, flame, folded, timeline or calls-json (docs/GRAPH.md); on stdout or in FILE",
             )
         })
         .args(profile_args())
+        .args(crate::graph::args())
         .arg(
             value("latency", "BY", "Table of latencies by call [default], thread, path or fd; -S and -U choose order and columns")
                 .num_args(0..=1)

@@ -118,7 +118,7 @@ fn main() {
     for workers in [1, 2] {
         let start = begin();
         let threads: Vec<_> = (0..workers).map(|_| steps(&chunk, n)).collect();
-        let totals = in_parallel(threads, workers, 0, &everything, &names);
+        let totals = in_parallel(threads, workers, 0, (&everything, &names), |steps, feed| feed.steps(steps));
         say(
             &format!("functions, {workers} worker(s)"),
             start,
@@ -128,11 +128,11 @@ fn main() {
     }
     let records = records(&chunk);
     let start = begin();
-    let totals = in_parallel([decoded(&records, n)], 1, 0, &everything, &names);
+    let totals = in_parallel([decoded(&records, n)], 1, 0, (&everything, &names), |steps, feed| feed.steps(steps));
     say("functions, from records of 8 bytes", start, n, totals.counts.doubts().map_or(0, |d| d.len()));
     let start = begin();
     let selection = Selection { only: vec!["*function_1*".to_owned()], ..Selection::default() };
-    let totals = in_parallel([steps(&chunk, n)], 1, 0, &selection, &names);
+    let totals = in_parallel([steps(&chunk, n)], 1, 0, (&selection, &names), |steps, feed| feed.steps(steps));
     say("functions, selected", start, n, totals.counts.doubts().map_or(0, |d| d.len()));
     let start = begin();
     let (mut stack, mut contexts) = (Stack::new(), Contexts::default());

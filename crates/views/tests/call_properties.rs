@@ -105,7 +105,10 @@ fn totals_and_edges_are_those_of_the_tree() {
     let mut random = Random::new(1);
     for round in 0..rounds(300) {
         let walk = walk(&mut random);
-        let totals = in_parallel([walk.steps.clone()], 1, 0, &Selection::default(), &Names::default());
+        let totals =
+            in_parallel([walk.steps.clone()], 1, 0, (&Selection::default(), &Names::default()), |steps, feed| {
+                feed.steps(steps)
+            });
         let of = |f| {
             totals.get(f).map(|t| Truth {
                 calls: t.calls,
@@ -137,7 +140,10 @@ fn workers_share_threads() {
     let mut random = Random::new(2);
     let threads: Vec<_> = (0..20).map(|_| walk(&mut random).steps).collect();
     let all = |workers| {
-        let totals = in_parallel(threads.clone(), workers, 5000, &Selection::default(), &Names::default());
+        let totals =
+            in_parallel(threads.clone(), workers, 5000, (&Selection::default(), &Names::default()), |steps, feed| {
+                feed.steps(steps)
+            });
         let mut rows: Vec<_> = totals.iter().map(|(f, t)| (f, *t)).collect();
         rows.sort_by_key(|r| r.0);
         (rows, totals.counts, totals.threads)
@@ -145,7 +151,8 @@ fn workers_share_threads() {
     assert_eq!(all(1), all(3));
     assert_eq!(all(1).2, 20);
     let everything = Selection { only: vec!["*".to_owned()], ..Selection::default() };
-    let selected = in_parallel(threads.clone(), 2, 5000, &everything, &Names::default());
+    let selected =
+        in_parallel(threads.clone(), 2, 5000, (&everything, &Names::default()), |steps, feed| feed.steps(steps));
     let mut rows: Vec<_> = selected.iter().map(|(f, t)| (f, *t)).collect();
     rows.sort_by_key(|r| r.0);
     assert_eq!(rows, all(1).0);

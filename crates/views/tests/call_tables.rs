@@ -17,7 +17,7 @@ use views::profile::{By, folded};
 
 fn totals(s: &Script, selection: &Selection) -> Totals {
     let threads: Vec<_> = s.threads().into_iter().map(|(_, steps)| steps).collect();
-    in_parallel(threads, 2, 0, selection, &s.names)
+    in_parallel(threads, 2, 0, (selection, &s.names), |steps, feed| feed.steps(steps))
 }
 
 fn contexts(s: &Script) -> Vec<(u32, Contexts)> {

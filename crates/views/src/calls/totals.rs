@@ -8,9 +8,9 @@
 //! the end ([`in_parallel`]). Memory is 52 bytes for each function and worker.
 
 use super::by_function::ByFunction;
+use super::selection::{Place, Selected, Verdicts};
 use super::stack::{Call, Calls, Counts, Ending, Stack};
-use super::{Functions, Selection, Step};
-use crate::calls::selection::{Place, Selected, Verdicts};
+use super::{Functions, Selection, Step, What};
 use std::sync::{Mutex, PoisonError};
 
 /// What the calls of a function add up to. Times are in ns.
@@ -100,24 +100,9 @@ impl Totals {
 
     /// Adds all steps of a thread. Calls that have not returned last until its last step, or until `until` where that is later.
     pub fn thread(&mut self, steps: impl IntoIterator<Item = Step>, until: u64) {
-        steps.into_iter().for_each(|step| self.stack.step(step, &mut self.of));
-        self.stack.finish(until, &mut self.of);
-        self.end_of_thread();
-    }
-
-    /// [`Totals::thread`], of selected calls only.
-    pub fn selected(
-        &mut self,
-        steps: impl IntoIterator<Item = Step>,
-        until: u64,
-        verdicts: &mut Verdicts,
-        functions: &dyn Functions,
-    ) {
-        let mut place = Place::default();
-        let mut calls = Selected { place: &mut place, verdicts, functions, calls: &mut self.of };
-        steps.into_iter().for_each(|step| self.stack.step(step, &mut calls));
-        self.stack.finish(until, &mut calls);
-        self.end_of_thread();
+        let mut feed = Feed { totals: self, selected: None };
+        feed.steps(steps);
+        feed.end(until);
     }
 
     fn end_of_thread(&mut self) {
@@ -145,36 +130,64 @@ impl Totals {
     }
 }
 
+/// What is selected of a thread's calls.
+struct Part<'a> {
+    place: Place,
+    verdicts: &'a mut Verdicts,
+    functions: &'a dyn Functions,
+}
+
+/// Takes the steps of a thread, in as many parts as they come in.
+pub struct Feed<'a> {
+    totals: &'a mut Totals,
+    selected: Option<Part<'a>>,
+}
+
+impl Feed<'_> {
+    /// Takes the thread's next steps.
+    pub fn steps(&mut self, steps: impl IntoIterator<Item = Step>) {
+        let Totals { of, stack, .. } = &mut *self.totals;
+        match &mut self.selected {
+            None => steps.into_iter().for_each(|step| stack.step(step, of)),
+            Some(Part { place, verdicts, functions }) => {
+                let mut calls = Selected { place, verdicts, functions: *functions, calls: of };
+                steps.into_iter().for_each(|step| stack.step(step, &mut calls));
+            }
+        }
+    }
+
+    fn end(&mut self, until: u64) {
+        let until = until.max(self.totals.stack.last());
+        self.steps([Step { time: until, what: What::End }]);
+        self.totals.end_of_thread();
+    }
+}
+
 /// The totals of all threads, by several workers. Each takes a thread, in the order of the list, as soon as it has finished the one before: put
-/// those with the most steps first.
-pub fn in_parallel<I, S>(
-    threads: I,
+/// those with the most steps first. `feed` hands over the steps of a thread.
+pub fn in_parallel<T>(
+    threads: impl IntoIterator<Item = T, IntoIter: Send>,
     workers: usize,
     until: u64,
-    selection: &Selection,
-    functions: &(dyn Functions + Sync),
-) -> Totals
-where
-    I: IntoIterator<Item = S, IntoIter: Send>,
-    S: IntoIterator<Item = Step>,
-{
+    (selection, functions): (&Selection, &(dyn Functions + Sync)),
+    feed: impl Fn(T, &mut Feed<'_>) + Sync,
+) -> Totals {
     let threads = Mutex::new(threads.into_iter());
     let next = || threads.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
         let mut totals = Totals::new();
         let mut verdicts = Verdicts::new(selection.clone());
-        while let Some(steps) = next() {
-            if selection.is_everything() {
-                totals.thread(steps, until);
-            } else {
-                totals.selected(steps, until, &mut verdicts, functions);
-            }
+        while let Some(thread) = next() {
+            let part = Part { place: Place::default(), verdicts: &mut verdicts, functions };
+            let mut to = Feed { totals: &mut totals, selected: Some(part).filter(|_| !selection.is_everything()) };
+            feed(thread, &mut to);
+            to.end(until);
         }
         totals
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> =
-            (1..workers).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let another = || std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..workers).filter_map(|_| another()).collect();
         let mut all = work();
         for totals in others.into_iter().filter_map(|worker| worker.join().ok()) {
             all.join(&totals);
