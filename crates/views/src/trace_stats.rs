@@ -7,6 +7,7 @@ mod table;
 
 use crate::{View, json};
 use events::Event;
+use events::functions::{self, Kind};
 use events::names::Names;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -345,7 +346,13 @@ fn probe_name(s: &events::Schema) -> String {
 
 impl View for TraceStats {
     fn event(&mut self, ev: &Event<'_>, _: &dyn Names, _: &mut Vec<u8>) {
-        self.count(usize::from(ev.schema.id)).add(ev.bytes.len() as u64, ev.time());
+        let bytes = match functions::kind(ev.schema) {
+            None => ev.bytes.len(),
+            Some(Kind::Entry | Kind::Exit) => functions::RECORD,
+            // No event that was recorded: what is missing, the streams say.
+            Some(Kind::Lost) => return,
+        };
+        self.count(usize::from(ev.schema.id)).add(bytes as u64, ev.time());
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {

@@ -1,0 +1,359 @@
+//! Function records of a backend that nobody has heard of: shown live, recorded, shown again from the trace, by babeltrace2 as well.
+
+use ctf::trace::{Found, Trace};
+use engine::Result;
+use engine::backend::recorded::Recorded;
+use engine::backend::stats::Report;
+use engine::backend::{Backend, Deliver, Polled};
+use engine::control::{self, Order, State};
+use engine::pipeline::pump::{Flow, Pump, Sink};
+use engine::pipeline::recorder::{Config, Recorder};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::source::Source;
+use engine::pipeline::world::World;
+use events::encode::{self, Fixed};
+use events::functions::{HIGH, Moment, Run};
+use events::generated::P_FUNCTION;
+use events::layout::Layout;
+use events::stream::Scope;
+use events::{Event, StreamId};
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::OnceLock;
+use std::time::Duration;
+use testkit::{Scratch, has, skip};
+use views::View;
+use views::text::Text;
+
+/// When the counter was 0, ns: not before the recorders began, which take nothing for older than themselves.
+fn zero() -> u64 {
+    static ZERO: OnceLock<u64> = OnceLock::new();
+    *ZERO.get_or_init(|| sys::time::monotonic() + 60_000_000_000)
+}
+
+/// The counter at a time, ns: 2.5 GHz.
+fn tsc(ns: u64) -> u64 {
+    (ns - zero()) * 5 / 2
+}
+
+fn moment(ns: u64) -> Moment {
+    Moment { tsc: tsc(ns), monotonic: ns }
+}
+
+fn thread(tid: u32) -> StreamId {
+    StreamId::new(Scope::Thread(tid), 1)
+}
+
+/// What a backend delivers in one round.
+#[derive(Clone)]
+enum Part {
+    /// An event.
+    Event(StreamId, Vec<u8>),
+    /// Records: thread, process, whether it begins, how many were lost before, first and last moment; time and word of each.
+    Run(u32, u32, bool, u64, (u64, u64), Vec<(u64, u32)>),
+    /// All up to that time has come.
+    Settled(u64),
+}
+
+/// Delivers these, one after the other.
+struct Fake(std::vec::IntoIter<Part>);
+
+/// Records with markers where the upper half of the counter changes; the first word of each chunk is one.
+fn bytes(records: &[(u64, u32)]) -> Vec<u8> {
+    let (mut all, mut high) = (Vec::new(), None);
+    for (ns, word) in records {
+        let t = tsc(*ns);
+        if high.replace(t >> 32) != Some(t >> 32) {
+            all.extend([(t >> 32) as u32, HIGH].map(u32::to_le_bytes).concat());
+        }
+        all.extend([t as u32, *word].map(u32::to_le_bytes).concat());
+    }
+    all
+}
+
+impl Backend for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
+        let mut events = 0;
+        for part in self.0.by_ref().take(3) {
+            events += 1;
+            match part {
+                Part::Event(stream, event) => each.event(stream, &event),
+                Part::Settled(ns) => each.settled(ns),
+                Part::Run(tid, pid, begins, dropped, (from, to), records) => each.functions(&Run {
+                    stream: thread(tid),
+                    pid,
+                    begins,
+                    records: &bytes(&records),
+                    high: 0,
+                    from: moment(from),
+                    to: moment(to),
+                    dropped,
+                }),
+            }
+        }
+        Polled { events, ended: events == 0 }
+    }
+    fn wait(&mut self, _timeout: Duration) {}
+    fn control(&mut self, _order: Order) -> Result<State> {
+        Err(control::ended())
+    }
+    fn stop(&mut self) {}
+    fn streams(&self) -> Vec<StreamId> {
+        Vec::new()
+    }
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
+        0
+    }
+    fn report(&mut self) -> Report {
+        Report::default()
+    }
+}
+
+fn function(time: u64, number: u32, name: &str) -> Part {
+    let mut event = Vec::new();
+    let fixed = Fixed { time, cap: 0x15, tid: 7, pid: 7, ..Fixed::default() };
+    encode::fixed(&mut event, &P_FUNCTION, &Layout::of(&P_FUNCTION), &fixed, &[1, 1, 1, number.into(), 0x1000]);
+    encode::str_tail(&mut event, name.as_bytes());
+    encode::str_tail(&mut event, b"/bin/program");
+    encode::bytes_tail(&mut event, &[0xab; 20]);
+    Part::Event(StreamId::FUNCTIONS, event)
+}
+
+fn call(time: u64, tid: u32) -> Part {
+    let schema = events::registry::by_name("getppid").expect("a call");
+    let fixed = Fixed { time, start: time - 1, ret: 42, tid, pid: 7, ..Fixed::default() };
+    let mut event = Vec::new();
+    encode::fixed(&mut event, schema, &Layout::of(schema), &fixed, &[]);
+    Part::Event(StreamId::cpu(0), event)
+}
+
+/// Lines of text into memory.
+struct Lines(Text, Rc<RefCell<Vec<u8>>>);
+
+impl Sink for Lines {
+    fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
+        self.0.event(ev, world, &mut self.1.borrow_mut());
+        Ok(Flow::Continue)
+    }
+    fn has_written(&self) -> bool {
+        !self.1.borrow().is_empty()
+    }
+}
+
+/// Runs a pump to its end; what it has shown.
+fn shown(source: Source<'_>, selection: Selection) -> String {
+    let text = Rc::default();
+    let mut pump =
+        Pump::new(source, selection, vec![Box::new(Lines(Text::new(views::Options::default()), Rc::clone(&text)))]);
+    while !pump.turn().ended {}
+    pump.end_sinks();
+    let _ = pump.source.report();
+    let _ = pump.source.finish().expect("a trace");
+    drop(pump);
+    String::from_utf8(text.take()).expect("text")
+}
+
+fn live(parts: &[Part]) -> String {
+    shown(Source::new(Box::new(Fake(parts.to_vec().into_iter())), None), Selection::all())
+}
+
+fn config(dir: &Path) -> Config {
+    Config {
+        dir: dir.into(),
+        max_size: None,
+        flight: None,
+        command: "none".into(),
+        backend: "fake".into(),
+        classes: Vec::new(),
+        realtime_offset: 1_700_000_000_000_000_000,
+        utc_offset: 0,
+        select: None,
+        filter: None,
+        string: 32,
+    }
+}
+
+fn record(parts: &[Part], config: &Config) -> String {
+    let recorder = Recorder::new(config).expect("a recorder");
+    shown(Source::new(Box::new(Fake(parts.to_vec().into_iter())), Some(recorder)), Selection::all())
+}
+
+fn open(dir: &Path) -> Box<Trace> {
+    let Ok(Found::Native(trace)) = ctf::trace::open(dir) else { panic!("no trace of trapline's") };
+    trace
+}
+
+fn later(trace: &Trace, selection: Selection) -> String {
+    shown(Source::new(Box::new(Recorded::new(trace, 0, u64::MAX)), None), selection)
+}
+
+const MAIN: u32 = 1;
+const WORK: u32 = 2;
+const fn entry(f: u32) -> u32 {
+    f << 1
+}
+const fn exit(f: u32) -> u32 {
+    f << 1 | 1
+}
+
+/// Two threads and calls between their functions; a gap of more than 2^32 ticks; a thread id that comes again in another process; losses;
+/// a number without a name.
+fn session() -> Vec<Part> {
+    let s = |n: u64| zero() + n * 1_000_000;
+    vec![
+        function(s(1), MAIN, "main"),
+        function(s(1), WORK, "_ZN4acme4workEi"),
+        Part::Run(7, 7, true, 0, (s(1), s(6)), vec![(s(2), entry(MAIN)), (s(3), entry(WORK)), (s(5), exit(WORK))]),
+        call(s(4), 7),
+        Part::Run(8, 7, true, 0, (s(1), s(6)), vec![(s(3) + 500, entry(WORK)), (s(4) + 500, exit(WORK))]),
+        Part::Settled(s(6)),
+        call(s(7), 8),
+        // More than 2^32 ticks later.
+        Part::Run(7, 7, false, 0, (s(6), s(5001)), vec![(s(8), entry(WORK)), (s(5000), exit(WORK))]),
+        Part::Run(8, 9, true, 3, (s(4000), s(5001)), vec![(s(4001), entry(9)), (s(4002), exit(9))]),
+        call(s(4500), 7),
+        Part::Settled(s(5001)),
+        Part::Run(7, 7, false, 0, (s(5001), s(5003)), vec![(s(5002), exit(MAIN))]),
+    ]
+}
+
+const SHOWN: &str = "\
+7     function:main:entry()
+7     function:acme::work:entry()
+8     function:acme::work:entry()
+7     getppid()                         = 42
+8     function:acme::work:exit()
+7     function:acme::work:exit()
+8     getppid()                         = 42
+7     function:acme::work:entry()
+8     functions:lost(records=3)
+8     function:#9:entry()
+8     function:#9:exit()
+7     getppid()                         = 42
+7     function:acme::work:exit()
+7     function:main:exit()
+";
+
+#[test]
+fn they_are_shown_recorded_and_shown_again() {
+    let parts = session();
+    assert_eq!(live(&parts), SHOWN);
+    let scratch = Scratch::new("function-runs");
+    let dir = scratch.join("trace");
+    assert_eq!(record(&parts, &config(&dir)), SHOWN);
+    let trace = open(&dir);
+    assert_eq!(later(&trace, Selection::all()), SHOWN);
+    assert_eq!((trace.discarded(), trace.data.damage().places, trace.is_whole()), (3, 0, true));
+    let taken: u64 =
+        trace.end.iter().flat_map(|e| &e.taken).filter(|(p, _)| p.starts_with("function:")).map(|t| t.1).sum();
+    assert_eq!(taken, 10);
+    for thread in trace.data.function_threads() {
+        let end = trace.end.iter().flat_map(|e| &e.streams).find(|s| s.id == thread.stream()).expect("its line");
+        assert_eq!(
+            (end.events, end.events, end.packets),
+            (thread.records(), end.taken, {
+                trace.data.streams.iter().find(|s| s.id == thread.stream()).map_or(0, |s| s.packets.len() as u64)
+            })
+        );
+    }
+    // By name, and by what the filter language has.
+    let some = |patterns: &[&str]| Selection {
+        probes: Some(patterns.iter().map(|p| (*p).into()).collect()),
+        ..Selection::all()
+    };
+    let count = |selection| later(&trace, selection).matches("function:").count();
+    assert_eq!(count(some(&["function:main"])), 2);
+    assert_eq!(count(some(&["function:acme::*:exit"])), 2);
+    assert_eq!(count(some(&["uprobe:*"])), 0);
+}
+
+#[test]
+fn each_thread_is_read_by_itself() {
+    let scratch = Scratch::new("function-threads");
+    let dir = scratch.join("trace");
+    record(&session(), &config(&dir));
+    let trace = open(&dir);
+    let mut all = Vec::new();
+    for thread in trace.data.function_threads() {
+        let mut packets = thread.packets(0..=u64::MAX);
+        while let Some(packet) = packets.next() {
+            let times: Vec<_> = packet.records().map(|r| (r.time + 500_000 - zero()) / 1_000_000).collect();
+            all.push((thread.tid(), packet.pid, packet.number, packet.begins, packet.gap.lost, times));
+        }
+    }
+    let wanted = [
+        (7, 7, 0, true, 0, vec![2, 3, 5]),
+        (7, 7, 0, false, 0, vec![8]),
+        (7, 7, 0, false, 0, vec![5000]),
+        (7, 7, 0, false, 0, vec![5002]),
+        (8, 7, 0, true, 0, vec![3, 4]),
+        (8, 9, 1, true, 3, vec![4001, 4002]),
+    ];
+    // How many packets there are depends on their age too.
+    let join = |all: &[(u32, u32, u32, bool, u64, Vec<u64>)]| {
+        let mut out: Vec<(u32, u32, u32, u64, Vec<u64>)> = Vec::new();
+        for (tid, pid, number, _, lost, times) in all {
+            match out.last_mut().filter(|o| (o.0, o.1, o.2) == (*tid, *pid, *number)) {
+                Some(o) => o.4.extend(times),
+                None => out.push((*tid, *pid, *number, *lost, times.clone())),
+            }
+        }
+        out
+    };
+    assert_eq!(join(&all), join(&wanted));
+    assert_eq!(all.iter().filter(|p| p.3).count(), 3);
+    let functions = trace.data.functions(&trace.known, |_| None);
+    assert_eq!((functions.get(WORK).map(|f| f.symbol), functions.last()), (Some("_ZN4acme4workEi"), WORK));
+}
+
+#[test]
+fn a_trace_without_functions_does_not_speak_of_them() {
+    let scratch = Scratch::new("function-none");
+    let dir = scratch.join("trace");
+    record(&[call(zero() + 5, 7)], &config(&dir));
+    let text = std::fs::read_to_string(dir.join("metadata")).expect("metadata");
+    assert!(!text.contains("clock.tsc") && text.contains("trace_format = 2"), "{text}");
+    assert!(open(&dir).data.function_threads().is_empty());
+}
+
+#[test]
+fn babeltrace2_reads_them_in_the_same_order() {
+    if !has("babeltrace2") {
+        return skip("package:babeltrace2", "no babeltrace2");
+    }
+    let scratch = Scratch::new("function-babeltrace");
+    let dir = scratch.join("trace");
+    // Without losses, of which it warns.
+    let parts: Vec<Part> = session()
+        .into_iter()
+        .map(|p| match p {
+            Part::Run(tid, pid, begins, _, span, records) => Part::Run(tid, pid, begins, 0, span, records),
+            other => other,
+        })
+        .collect();
+    record(&parts, &config(&dir));
+    let script = "ulimit -v 1000000; exec timeout 20 babeltrace2 --clock-gmt \"$0\"";
+    let out = Command::new("sh").args(["-c", script]).arg(&dir).output().expect("babeltrace2");
+    let (text, errors) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success() && errors.is_empty(), "{errors}");
+    let theirs: Vec<&str> = text
+        .lines()
+        .filter(|l| !l.contains("process:"))
+        .map(|l| ["getppid", "function:entry", "function:exit"].into_iter().find(|n| l.contains(n)).unwrap_or(l))
+        .collect();
+    let ours: Vec<&str> = SHOWN
+        .lines()
+        .filter(|l| !l.contains("lost"))
+        .map(|l| match l {
+            l if l.contains("getppid") => "getppid",
+            l if l.contains(":entry") => "function:entry",
+            _ => "function:exit",
+        })
+        .collect();
+    assert_eq!(theirs, ours, "{text}");
+}
