@@ -159,13 +159,15 @@ fn each_view_draws_the_calls_of_a_trace() {
                     [    7] |   a::parse() {
            0.100 us [    7] |     line\u{1b}[0m<&"();
            0.200 us [    7] |     line\u{1b}[0m<&"();
-    "##]].assert_eq(&tree.lines().take(12).map(|l| format!("{l}\n")).collect::<String>());
+    "##]]
+    .assert_eq(&tree.lines().take(12).map(|l| format!("{l}\n")).collect::<String>());
     expect![[r#"
         # DURATION     TID              MODULE FUNCTION
          199.990 us [    7]          program | main();
                     [    8]                  | /* 3 records are missing */
         # 3 records are missing; 1 call not returned at the end
-    "#]].assert_eq(&text(&dir, &["--as", "tree", "--function", "main", "--depth", "1", "--module"]));
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "tree", "--function", "main", "--depth", "1", "--module"]));
     expect![[r#"
          total   self calls   min   avg   max module  function
         ------ ------ ----- ----- ----- ----- ------- ----------------
@@ -173,7 +175,8 @@ fn each_view_draws_the_calls_of_a_trace() {
         50.0us 20.0us   100 500ns 500ns 500ns program a::parse
         30.1us 30.1us   202 100ns 149ns 200ns program line\u{1b}[0m<&"
         303 calls of 3 functions in 2 threads; 3 records are missing; 1 call not returned at the end
-    "#]].assert_eq(&text(&dir, &["--as", "functions"]));
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "functions"]));
     expect![[r#"
          total   self calls   min   avg   max module  function
         ------ ------ ----- ----- ----- ----- ------- --------
@@ -181,19 +184,21 @@ fn each_view_draws_the_calls_of_a_trace() {
         1 more function
         101 calls of 2 functions in 2 threads; 3 records are missing; 1 call not returned at the end
     "#]]
-        .assert_eq(&text(&dir, &["--as", "functions", "-S", "calls", "--rows", "1", "--no-function", "line*"]));
+    .assert_eq(&text(&dir, &["--as", "functions", "-S", "calls", "--rows", "1", "--no-function", "line*"]));
     expect![[r#"
         Total (s) Per Call (ms)      Calls Name
          0.000199      0.199990          1 main
          0.000050      0.000500        100 a::parse
          0.000030      0.000149        202 line\u{1b}[0m<&"
-    "#]].assert_eq(&text(&dir, &["--as", "stat"]));
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "stat"]));
     expect![[r#"
         line\u{1b}[0m<&" 100
         main 149990
         main;a::parse 20000
         main;a::parse;line\u{1b}[0m<&" 30000
-    "#]].assert_eq(&text(&dir, &["--as", "folded"]));
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "folded"]));
     expect![[r#"
         flowchart TD
           f1["main<br/>program<br/>200us (self 150us), 1x"]
@@ -201,7 +206,8 @@ fn each_view_draws_the_calls_of_a_trace() {
           f3["line#92;u{1b}[0m#60;#38;#34;<br/>program<br/>30.1us (self 30.1us), 202x"]
           f1 -->|"100x, 50.0us"| f2
           f2 -->|"200x, 30.0us"| f3
-    "#]].assert_eq(&text(&dir, &["--as", "mermaid"]));
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "mermaid"]));
     assert!(text(&dir, &["--as", "callgraph"]).starts_with("digraph calls {"));
     assert!(text(&dir, &["--as", "flame"]).contains("a::parse"));
     assert_eq!(text(&dir, &["--as", "cat"]).lines().count(), 2 * (1 + 300 + 2) + 3);

@@ -85,7 +85,6 @@ pub struct Brief {
     verdicts: Verdicts,
     threads: Threads<State>,
     seen: Seen,
-    last: u64,
     /// All calls as they are, as long as they fit.
     whole: Option<Whole>,
 }
@@ -113,7 +112,7 @@ impl Brief {
         let seen = Seen { contexts: Contexts::new(NODES), nodes: Vec::new(), roots: 0, calls: 0, slowest: Vec::new() };
         let whole = Some(Whole { tree: Tree::new(style, selection.clone()), text: Vec::new(), counted: (0, 0) });
         let verdicts = Verdicts::new(selection);
-        Brief { style, screen, verdicts, threads: Threads::new(), seen, last: 0, whole }
+        Brief { style, screen, verdicts, threads: Threads::new(), seen, whole }
     }
 
     fn with(&mut self, index: usize, functions: &dyn Functions, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
@@ -227,7 +226,6 @@ impl Calls for Builder<'_> {
 
 impl CallView for Brief {
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, _out: &mut Vec<u8>) {
-        self.last = self.last.max(step.time);
         if let Some(Whole { tree, text, .. }) = &mut self.whole {
             tree.step(thread, step, functions, text);
             self.limit();
@@ -243,7 +241,6 @@ impl CallView for Brief {
         functions: &dyn Functions,
         _out: &mut Vec<u8>,
     ) {
-        self.last = self.last.max(call.end);
         if let Some(Whole { tree, text, .. }) = &mut self.whole {
             tree.system_call(thread, call, functions, text);
             self.limit();
@@ -260,8 +257,7 @@ impl CallView for Brief {
             return;
         }
         for index in 0..self.threads.len() {
-            let last = self.last;
-            self.with(index, functions, |stack, mut calls| stack.finish(last, &mut calls));
+            self.with(index, functions, |stack, mut calls| stack.finish(0, &mut calls));
         }
         self.style.heading(out);
         let mut room = self.screen.rows.saturating_sub(2).max(1);

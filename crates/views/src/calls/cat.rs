@@ -38,24 +38,16 @@ pub struct Cat {
     verdicts: Verdicts,
     labels: Labels,
     threads: Threads<State>,
-    last: u64,
     begun: bool,
 }
 
 impl Cat {
     /// A table of what is selected; the shortest duration is ignored.
     pub fn new(selection: Selection) -> Cat {
-        Cat {
-            verdicts: Verdicts::new(selection),
-            labels: Labels::default(),
-            threads: Threads::new(),
-            last: 0,
-            begun: false,
-        }
+        Cat { verdicts: Verdicts::new(selection), labels: Labels::default(), threads: Threads::new(), begun: false }
     }
 
-    fn begin(&mut self, time: u64, out: &mut Vec<u8>) {
-        self.last = self.last.max(time);
+    fn begin(&mut self, out: &mut Vec<u8>) {
         if !std::mem::replace(&mut self.begun, true) {
             out.extend_from_slice(b"# THREAD           |  TIME (us) | FUNCTION\n");
         }
@@ -146,13 +138,13 @@ impl Calls for Writer<'_> {
 
 impl CallView for Cat {
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
-        self.begin(step.time, out);
+        self.begin(out);
         let (index, _) = self.threads.index(thread);
         self.with(index, functions, out, |stack, mut calls| stack.step(step, &mut calls));
     }
 
     fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, out: &mut Vec<u8>) {
-        self.begin(call.end, out);
+        self.begin(out);
         let (index, _) = self.threads.index(thread);
         let (identity, state) = self.threads.at(index);
         if state.place.shows(&self.verdicts) {
@@ -165,11 +157,10 @@ impl CallView for Cat {
     }
 
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
-        self.begin(self.last, out);
+        self.begin(out);
         let mut counts = Counts::default();
         for index in 0..self.threads.len() {
-            let last = self.last;
-            self.with(index, functions, out, |stack, mut calls| stack.finish(last, &mut calls));
+            self.with(index, functions, out, |stack, mut calls| stack.finish(0, &mut calls));
             counts.join(self.threads.at(index).1.stack.counts());
         }
         if let Some(doubts) = counts.doubts() {

@@ -81,6 +81,6 @@ pub trait CallView {
     fn flush(&mut self, now: u64, functions: &dyn Functions, out: &mut Vec<u8>) {
         let _ = (now, functions, out);
     }
-    /// Ends the calls that are open, and appends what is shown at the end.
+    /// Ends the calls that are open, each thread's at its last step, and appends what is shown at the end.
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>);
 }

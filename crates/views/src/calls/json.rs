@@ -16,13 +16,12 @@ struct State {
 pub struct Json {
     verdicts: Verdicts,
     threads: Threads<State>,
-    last: u64,
 }
 
 impl Json {
     /// The calls that are selected.
     pub fn new(selection: Selection) -> Json {
-        Json { verdicts: Verdicts::new(selection), threads: Threads::new(), last: 0 }
+        Json { verdicts: Verdicts::new(selection), threads: Threads::new() }
     }
 
     fn with(
@@ -131,15 +130,13 @@ impl Calls for Writer<'_> {
 
 impl CallView for Json {
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
-        self.last = self.last.max(step.time);
         let (index, _) = self.threads.index(thread);
         self.with(index, functions, out, |stack, mut calls| stack.step(step, &mut calls));
     }
 
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
         for index in 0..self.threads.len() {
-            let last = self.last;
-            self.with(index, functions, out, |stack, mut calls| stack.finish(last, &mut calls));
+            self.with(index, functions, out, |stack, mut calls| stack.finish(0, &mut calls));
         }
     }
 }

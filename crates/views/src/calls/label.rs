@@ -8,14 +8,20 @@ use std::rc::Rc;
 /// Names that were asked for before, escaped for a terminal.
 #[derive(Debug, Default)]
 pub struct Labels {
-    of: ByFunction<Option<Rc<str>>>,
+    calls: ByFunction<Option<Rc<str>>>,
+    names: ByFunction<Option<Rc<str>>>,
     modules: ByFunction<Option<Rc<str>>>,
 }
 
 impl Labels {
     /// A function with its parentheses.
     pub fn call(&mut self, function: u32, functions: &dyn Functions) -> Rc<str> {
-        self.of.of(function).get_or_insert_with(|| call(&plain(function, functions)).into()).clone()
+        self.calls.of(function).get_or_insert_with(|| call(&plain(function, functions)).into()).clone()
+    }
+
+    /// A function without parentheses that are not in its name.
+    pub fn name(&mut self, function: u32, functions: &dyn Functions) -> Rc<str> {
+        self.names.of(function).get_or_insert_with(|| plain(function, functions).into()).clone()
     }
 
     /// The last part of the path of the file that contains a function.

@@ -48,18 +48,16 @@ pub struct Timeline<F> {
     format: F,
     verdicts: Verdicts,
     threads: Threads<State>,
-    last: u64,
     begun: bool,
 }
 
 impl<F: Format> Timeline<F> {
     /// The calls that are selected; the shortest duration is ignored.
     pub fn new(format: F, selection: Selection) -> Timeline<F> {
-        Timeline { format, verdicts: Verdicts::new(selection), threads: Threads::new(), last: 0, begun: false }
+        Timeline { format, verdicts: Verdicts::new(selection), threads: Threads::new(), begun: false }
     }
 
     fn begin(&mut self, time: u64, out: &mut Vec<u8>) {
-        self.last = self.last.max(time);
         if !std::mem::replace(&mut self.begun, true) {
             self.format.begin(time, out);
         }
@@ -116,7 +114,6 @@ impl<F: Format> CallView for Timeline<F> {
 
     fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, out: &mut Vec<u8>) {
         self.begin(call.start, out);
-        self.last = self.last.max(call.end);
         let index = self.index(thread, functions, out);
         if self.threads.at(index).1.place.shows(&self.verdicts) {
             self.format.system_call(&mut Track { thread, functions, out }, call);
@@ -124,10 +121,9 @@ impl<F: Format> CallView for Timeline<F> {
     }
 
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
-        self.begin(self.last, out);
+        self.begin(0, out);
         for index in 0..self.threads.len() {
-            let last = self.last;
-            self.with(index, functions, out, |stack, mut calls| stack.finish(last, &mut calls));
+            self.with(index, functions, out, |stack, mut calls| stack.finish(0, &mut calls));
         }
         self.format.end(out);
     }

@@ -46,8 +46,6 @@ pub struct Tree {
     labels: Labels,
     threads: Threads<State>,
     lines: Lines,
-    /// The time of the last step of any thread.
-    last: u64,
     begun: bool,
 }
 
@@ -60,7 +58,6 @@ impl Tree {
             labels: Labels::default(),
             threads: Threads::new(),
             lines: Lines::default(),
-            last: 0,
             begun: false,
         }
     }
@@ -246,7 +243,6 @@ impl Calls for Writer<'_> {
 impl CallView for Tree {
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
         self.begin(out);
-        self.last = self.last.max(step.time);
         let (index, _) = self.threads.index(thread);
         match step.what {
             What::End => self.ended(index, step.time, functions, out),
@@ -256,7 +252,6 @@ impl CallView for Tree {
 
     fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, out: &mut Vec<u8>) {
         self.begin(out);
-        self.last = self.last.max(call.end);
         let (index, _) = self.threads.index(thread);
         self.with(index, functions, out, |_, calls| calls.system_call(call));
     }
@@ -270,7 +265,7 @@ impl CallView for Tree {
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
         self.begin(out);
         for index in 0..self.threads.len() {
-            self.ended(index, self.last, functions, out);
+            self.ended(index, 0, functions, out);
         }
         if let Some(doubts) = self.counts().doubts() {
             out.extend_from_slice(format!("# {doubts}\n").as_bytes());

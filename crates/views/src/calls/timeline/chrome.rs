@@ -1,16 +1,18 @@
 //! Chrome's format ("Trace Event Format", the JSON object form): one complete event for each call, when it has ended. Times are in
 //! microseconds, with three decimals.
 
-use super::super::label;
+use super::super::label::Labels;
 use super::super::stack::{Call, Ending};
 use super::{Format, SystemCall, Thread, Track};
 use crate::json::write as w;
+use crate::text::number;
 use std::collections::HashSet;
 
 /// The writer.
 #[derive(Debug, Default)]
 pub struct Chrome {
     processes: HashSet<u32>,
+    labels: Labels,
     /// Something was written into the list of events.
     begun: bool,
 }
@@ -52,7 +54,9 @@ impl Chrome {
 /// Appends ns as microseconds.
 fn micros(key: &str, ns: u64, out: &mut Vec<u8>) {
     w::key(out, key);
-    out.extend_from_slice(format!("{}.{:03}", ns / 1000, ns % 1000).as_bytes());
+    number::dec(ns / 1000, out);
+    let part = ns % 1000;
+    out.extend([b'.'].into_iter().chain([part / 100, part / 10 % 10, part % 10].map(|digit| b'0' + digit as u8)));
 }
 
 /// Appends the member `args` with one member.
@@ -80,8 +84,8 @@ impl Format for Chrome {
     fn entered(&mut self, _track: &mut Track<'_>, _function: u32, _time: u64) {}
 
     fn ended(&mut self, track: &mut Track<'_>, call: &Call) {
-        let (name, module) =
-            (label::plain(call.function, track.functions), label::module(call.function, track.functions));
+        let name = self.labels.name(call.function, track.functions);
+        let module = self.labels.module(call.function, track.functions);
         self.slice(&name, &module, (call.start, call.end), track);
         match call.ending {
             Ending::Returned => {}
