@@ -1,14 +1,14 @@
-//! Options and views of function calls.
+//! Views of function calls from the command line.
 
 use crate::output::Output;
 use crate::show::{Clocks, Shown};
 use crate::target;
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::ArgMatches;
 use engine::{Error, Result};
 use std::io;
+use views::call_events::CallEvents;
 use views::calls::brief::{Brief, Screen};
 use views::calls::cat::Cat;
-use views::calls::from_events::FromEvents;
 use views::calls::functions::{SORTS, Sort};
 use views::calls::json::Json;
 use views::calls::timeline::Timeline;
@@ -18,25 +18,6 @@ use views::calls::tree::Tree;
 use views::calls::tree::style::Style;
 use views::calls::{CallView, Selection};
 use views::options::{Options, Prefix};
-
-/// What is shown of calls, and how.
-pub fn args() -> Vec<Arg> {
-    let value = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
-    let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
-    vec![
-        value("depth", "N", "Function calls: only N levels, from the outermost that is shown")
-            .value_parser(value_parser!(usize)),
-        value("function", "NAME", "Function calls: only those of NAME, which may have * and ?, and what they call")
-            .action(ArgAction::Append),
-        value("no-function", "NAME", "Function calls: not those of NAME, nor what they call").action(ArgAction::Append),
-        value("min-time", "TIME", "Function calls in lines: none that takes less than TIME, such as 10us"),
-        flag("no-time", "Function calls in a tree: no durations"),
-        flag("module", "Function calls in a tree: the files that contain the functions"),
-        flag("syscalls", "Function calls in a tree or timeline: also the system calls in them"),
-    ]
-}
 
 /// The calls that are to be shown.
 pub fn selection(m: &ArgMatches) -> Result<Selection> {
@@ -89,7 +70,7 @@ pub fn view(
         "timeline" => Box::new(Timeline::new(Perfetto::new(Some(clocks.realtime_offset)), selection)),
         _ => return Ok(None),
     };
-    let view = FromEvents::new(view);
+    let view = CallEvents::new(view);
     let view = if m.get_flag("syscalls") {
         view.system_calls(Options {
             prefix: Prefix::Never,

@@ -19,7 +19,6 @@ pub mod cat;
 pub mod contexts;
 pub mod diff;
 pub mod edges;
-pub mod from_events;
 pub mod functions;
 mod input;
 pub mod json;

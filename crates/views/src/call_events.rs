@@ -1,6 +1,6 @@
 //! Events of a session or a trace as calls: function records that were made events, ends of threads, and system calls where they are asked for.
 
-use super::{CallView, Functions, Step, SystemCall, Thread, What};
+use crate::calls::{CallView, Functions, Step, SystemCall, Thread, What};
 use crate::text::Text;
 use crate::{Options, View};
 use events::Event;
@@ -29,8 +29,8 @@ impl Functions for Seen {
     }
 }
 
-/// A view of calls that takes events.
-pub struct FromEvents<V> {
+/// Shows events by a view of calls.
+pub struct CallEvents<V> {
     view: V,
     seen: Seen,
     /// Shows system calls, if they are asked for.
@@ -38,14 +38,14 @@ pub struct FromEvents<V> {
     line: Vec<u8>,
 }
 
-impl<V: CallView> FromEvents<V> {
+impl<V: CallView> CallEvents<V> {
     /// A view of function calls alone.
-    pub fn new(view: V) -> FromEvents<V> {
-        FromEvents { view, seen: Seen::default(), text: None, line: Vec::new() }
+    pub fn new(view: V) -> CallEvents<V> {
+        CallEvents { view, seen: Seen::default(), text: None, line: Vec::new() }
     }
 
     /// With the system calls of the threads, as strace shows them.
-    pub fn system_calls(mut self, options: Options) -> FromEvents<V> {
+    pub fn system_calls(mut self, options: Options) -> CallEvents<V> {
         self.text = Some(Text::new(options));
         self
     }
@@ -76,7 +76,7 @@ fn thread<'a>(ev: &Event<'_>, names: &'a dyn Names) -> Thread<'a> {
     Thread { pid: ev.pid(), tid: ev.tid(), comm: comm.unwrap_or_default() }
 }
 
-impl<V: CallView> View for FromEvents<V> {
+impl<V: CallView> View for CallEvents<V> {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         let what = match kind(ev.schema) {
             Some(Kind::Entry) => What::Entry(self.function(ev, names)),
