@@ -275,10 +275,12 @@ fn report() -> Command {
         .mut_arg("as", |_| {
             as_views(
                 "text [default], json, record, stats or stats-json (what is in the trace); of a trace with stacks also table, folded, \
-                 flame, pprof or profile-json, as 'trapline profile' draws them; on stdout or in FILE",
+                 flame, pprof or profile-json, as 'trapline profile' draws them; of one with function calls tree, cat, functions, stat, \
+                 callgraph, mermaid, flame, folded, timeline or calls-json (docs/GRAPH.md); on stdout or in FILE",
             )
         })
         .args(profile_args())
+        .args(call_args())
         .arg(
             value("latency", "BY", "Table of latencies by call [default], thread, path or fd; -S and -U choose order and columns")
                 .num_args(0..=1)
@@ -345,6 +347,21 @@ fn pack() -> Command {
 
 fn frames(name: &'static str, help: &'static str) -> Arg {
     value(name, "N", help).num_args(0..=1).require_equals(true).default_missing_value("32")
+}
+
+/// What is shown of function calls, and how.
+fn call_args() -> Vec<Arg> {
+    vec![
+        value("depth", "N", "Function calls: only N levels, from the outermost that is shown")
+            .value_parser(value_parser!(usize)),
+        value("function", "NAME", "Function calls: only those of NAME, which may have * and ?, and what they call")
+            .action(ArgAction::Append),
+        value("no-function", "NAME", "Function calls: not those of NAME, nor what they call").action(ArgAction::Append),
+        value("min-time", "TIME", "Function calls in lines: none that takes less than TIME, such as 10us"),
+        long_flag("no-time", "Function calls in a tree: no durations"),
+        long_flag("module", "Function calls in a tree: the files that contain the functions"),
+        long_flag("syscalls", "Function calls in a tree or timeline: also the system calls in them"),
+    ]
 }
 
 /// `--as VIEW[=FILE]`, several times.

@@ -5,6 +5,7 @@ mod captures;
 mod combinations;
 mod doctor;
 mod filter;
+mod graph;
 mod list;
 mod output;
 mod pack;

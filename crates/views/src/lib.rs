@@ -3,12 +3,15 @@
 //! A view reads an event through [`events::Event`] and [`events::walk`], and asks [`events::names::Names`] for what the
 //! collector knows. It never asks the system.
 
+pub mod call_events;
+pub mod calls;
 pub mod escape;
 pub mod json;
 pub mod latency;
 pub mod names;
 pub mod options;
 pub mod profile;
+mod protobuf;
 pub mod record;
 pub mod reorder;
 pub mod stack;

@@ -1,5 +1,6 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
+mod calls;
 mod foreign;
 mod progress;
 mod tables;
@@ -8,11 +9,13 @@ mod window;
 
 use crate::complain;
 use crate::filter;
+use crate::graph;
 use crate::output::Output;
 use crate::profile::{self, Drawing, Style};
 use crate::run::interrupts::Interrupts;
 use crate::show::{self, Clocks, Sinks, Views};
 use crate::stacks;
+use calls::Calls as FunctionCalls;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
@@ -121,8 +124,17 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
     let mut views = Views::new();
     let mut drawings = Vec::new();
+    let mut by_thread = Vec::new();
     for view in &wanted {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
+        if let Some(kind) = calls::Kind::parse(kind, trace) {
+            if follow {
+                let todo = "leave out --follow, to see what is written so far";
+                return Err(Error::usage(format!("--as {view}"), "does not follow a recording", todo));
+            }
+            by_thread.push((kind, Output::view(file)?.of_the_past()));
+            continue;
+        }
         if let Some(kind) = profile::Kind::parse(kind) {
             drawings.push(Drawing::open(kind, file)?);
             continue;
@@ -134,12 +146,27 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
                 return Err(Error::usage(format!("--as {kind}"), "does not follow a recording", todo));
             }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
-            kind => match tables::latency(m, kind, &output)?.or(tables::by_stack(m, kind)?) {
-                Some(table) => table,
-                None => show::views(m, &output, raw.clone(), Some(kind), clocks)?,
-            },
+            kind => {
+                let options = show::options(m, &output, raw.clone(), clocks)?;
+                match graph::view(m, kind, file, &output, options, clocks)? {
+                    Some(view) => view,
+                    None => match tables::latency(m, kind, &output)?.or(tables::by_stack(m, kind)?) {
+                        Some(table) => table,
+                        None => show::views(m, &output, raw.clone(), Some(kind), clocks)?,
+                    },
+                }
+            }
         };
         views.push((shown, output));
+    }
+    if !by_thread.is_empty() {
+        let calls = FunctionCalls::new(m, trace, window.from..=window.to, selection.pids.clone())?;
+        for (kind, output) in &mut by_thread {
+            calls.write(m, *kind, output, clocks)?;
+        }
+        if views.is_empty() && drawings.is_empty() {
+            return damage(trace, whole::tell(m, trace, None));
+        }
     }
     let profile = profile_of(m, trace, &selection, drawings, clocks)?;
     let resolver = resolver(m, trace, &selection, &wanted)?;
@@ -425,6 +452,18 @@ const OF_PROFILES: &[(&str, &str)] = &[
     ("--order", "order"),
     ("--icicle", "icicle"),
 ];
+
+/// Refuses selections of events for views that read function records only.
+fn unreadable_selection(m: &ArgMatches) -> Result<()> {
+    let given = |id: &&&str| m.value_source(id) == Some(ValueSource::CommandLine);
+    match ["expr", "trace", "signal", "status", "trace-path", "where"].iter().find(given) {
+        Some(id) => {
+            let todo = "use --function, --no-function, --depth, -p, --from and --to";
+            Err(Error::usage(format!("selection '{id}'"), "it does not select function calls in this view", todo))
+        }
+        None => Ok(()),
+    }
+}
 
 /// What draws a profile of the selected events that have stacks.
 fn profile_of(

@@ -4,13 +4,11 @@
 //! An inlined frame is a line of the location of the frame that contains its code. Locations have no addresses: the names are
 //! already here. pprof has no word for guessed frames.
 
-mod wire;
-
 use super::name;
 use super::stacks::Stacks;
 use super::{Frame, Labels, Unit};
+use crate::protobuf::Message;
 use std::collections::HashMap;
-use wire::Message;
 
 /// Numbers of the fields of the messages, by profile.proto.
 mod field {

@@ -75,7 +75,7 @@ impl Table {
 }
 
 /// A table of numbers, and of names that are shortened to what they leave of `width`.
-pub(super) fn columns<const N: usize>(
+pub(crate) fn columns<const N: usize>(
     headings: &[&str; N],
     numbers: Vec<[String; N]>,
     names: Vec<(String, String)>,
@@ -98,7 +98,7 @@ pub(super) fn columns<const N: usize>(
 }
 
 /// What a table calls a function's module.
-pub(super) fn module(key: &functions::Key<'_>) -> String {
+pub(crate) fn module(key: &functions::Key<'_>) -> String {
     match base(key.module) {
         "" if key.kernel => "[kernel]".to_owned(),
         "" => "-".to_owned(),
@@ -142,7 +142,7 @@ pub(crate) fn in_all(stacks: &Stacks) -> String {
 }
 
 /// Appends how many functions are not shown.
-pub(super) fn rest(n: usize, out: &mut Vec<u8>) {
+pub(crate) fn rest(n: usize, out: &mut Vec<u8>) {
     match n {
         0 => {}
         1 => out.extend_from_slice(b"1 more function\n"),

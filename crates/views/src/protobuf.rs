@@ -5,7 +5,7 @@ const VARINT: u32 = 0;
 const LENGTH: u32 = 2;
 
 /// The fields of a message.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Message {
     pub bytes: Vec<u8>,
 }
@@ -43,6 +43,30 @@ impl Message {
         self.bytes_of(field, &m.bytes);
     }
 
+    /// A field with a number, even 0.
+    pub fn number_or_zero(&mut self, field: u32, v: u64) {
+        self.tag(field, VARINT);
+        self.varint(v);
+    }
+
+    /// A field with a message that is written in place.
+    pub fn nested(&mut self, field: u32, fields: impl FnOnce(&mut Message)) {
+        self.tag(field, LENGTH);
+        // Most messages are so short that their length has one byte.
+        self.bytes.push(0);
+        let from = self.bytes.len();
+        fields(self);
+        let len = self.bytes.len() - from;
+        if len < 0x80 {
+            self.bytes[from - 1] = len as u8;
+        } else {
+            let inside = self.bytes.split_off(from);
+            self.bytes.pop();
+            self.varint(len as u64);
+            self.bytes.extend_from_slice(&inside);
+        }
+    }
+
     /// A repeated field with numbers, packed.
     pub fn packed(&mut self, field: u32, numbers: &[u64]) {
         let mut m = Message::default();
@@ -64,5 +88,16 @@ mod tests {
         m.number(7, 0);
         let want = [&b"\x08\x96\x01\x12\x07testing"[..], b"\x32\x06\x03\x8e\x02\x9e\xa7\x05"].concat();
         assert_eq!(m.bytes, want);
+    }
+
+    #[test]
+    fn a_message_in_place_is_one_that_was_made_before() {
+        for len in [0, 1, 127, 128, 20_000] {
+            let (mut inner, mut a, mut b) = (Message::default(), Message::default(), Message::default());
+            inner.bytes_of(3, &vec![7; len]);
+            a.message(5, &inner);
+            b.nested(5, |m| m.bytes_of(3, &vec![7; len]));
+            assert_eq!(a.bytes, b.bytes);
+        }
     }
 }

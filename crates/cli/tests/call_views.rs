@@ -1,0 +1,240 @@
+//! `trapline report` draws function calls: of a trace that a backend of this test records.
+
+use engine::Result;
+use engine::backend::stats::Report;
+use engine::backend::{Backend, Deliver, Polled};
+use engine::control::{self, Order, State};
+use engine::pipeline::pump::Pump;
+use engine::pipeline::recorder::{Config, Recorder};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::source::Source;
+use events::StreamId;
+use events::encode::{self, Fixed};
+use events::functions::{Moment, Run};
+use events::generated::P_FUNCTION;
+use events::layout::Layout;
+use events::stream::Scope;
+use expect_test::expect;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use testkit::Scratch;
+
+const MAIN: u32 = 1;
+const PARSE: u32 = 2;
+const LINE: u32 = 3;
+
+/// Delivers everything at once: two threads, in one of which records are missing.
+struct Calls(bool);
+
+/// ns of the monotonic clock at which the counter is 0: after the recorder has begun.
+fn zero() -> u64 {
+    sys::time::monotonic() / 60_000_000_000 * 60_000_000_000 + 120_000_000_000
+}
+
+fn function(zero: u64, number: u32, name: &str) -> Vec<u8> {
+    let mut event = Vec::new();
+    let fixed = Fixed { time: zero, cap: 0x15, tid: 7, pid: 7, ..Fixed::default() };
+    encode::fixed(&mut event, &P_FUNCTION, &Layout::of(&P_FUNCTION), &fixed, &[1, 1, 1, number.into(), 0x1000]);
+    encode::str_tail(&mut event, name.as_bytes());
+    encode::str_tail(&mut event, b"/bin/program");
+    encode::bytes_tail(&mut event, &[0xab; 20]);
+    event
+}
+
+fn bytes(records: &[(u32, u32, bool)]) -> Vec<u8> {
+    records.iter().flat_map(|(t, f, exit)| [*t, f << 1 | u32::from(*exit)].map(u32::to_le_bytes).concat()).collect()
+}
+
+/// main calls parse 100 times, which calls line twice.
+fn usual() -> Vec<(u32, u32, bool)> {
+    let mut all = vec![(10, MAIN, false)];
+    for n in 0..100 {
+        let t = 1000 * (n + 1);
+        all.extend([(t, PARSE, false), (t + 10, LINE, false), (t + 110, LINE, true), (t + 120, LINE, false)]);
+        all.extend([(t + 320, LINE, true), (t + 500, PARSE, true)]);
+    }
+    all.push((200_000, MAIN, true));
+    all
+}
+
+impl Backend for Calls {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
+        if std::mem::replace(&mut self.0, true) {
+            return Polled { events: 0, ended: true };
+        }
+        let zero = zero();
+        let moment = |ns: u32| Moment { tsc: ns.into(), monotonic: zero + u64::from(ns) };
+        for (number, name) in [(MAIN, "main"), (PARSE, "_ZN1a5parseEi"), (LINE, "line\x1b[0m<&\"")] {
+            each.event(StreamId::FUNCTIONS, &function(zero, number, name));
+        }
+        let mut run = |tid, begins, dropped, from, records: &[(u32, u32, bool)]| {
+            let stream = StreamId::new(Scope::Thread(tid), 1);
+            let (from, to, records) = (moment(from), moment(1 << 20), bytes(records));
+            each.functions(&Run { stream, pid: 7, begins, records: &records, high: 0, from, to, dropped });
+        };
+        run(7, true, 0, 0, &usual());
+        run(8, true, 0, 0, &[(500, LINE, false), (600, LINE, true)]);
+        run(8, false, 3, 0, &[(700, LINE, false)]);
+        each.settled(u64::MAX);
+        Polled { events: 4, ended: false }
+    }
+    fn wait(&mut self, _timeout: Duration) {}
+    fn control(&mut self, _order: Order) -> Result<State> {
+        Err(control::ended())
+    }
+    fn stop(&mut self) {}
+    fn streams(&self) -> Vec<StreamId> {
+        Vec::new()
+    }
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
+        0
+    }
+    fn report(&mut self) -> Report {
+        Report::default()
+    }
+}
+
+/// Records the trace.
+fn record(dir: &Path) {
+    let config = Config {
+        dir: dir.into(),
+        max_size: None,
+        flight: None,
+        command: "program".into(),
+        backend: "fake".into(),
+        classes: Vec::new(),
+        realtime_offset: 0,
+        utc_offset: 0,
+        select: None,
+        filter: None,
+        string: 32,
+    };
+    let recorder = Recorder::new(&config).expect("a recorder");
+    let mut pump = Pump::new(Source::new(Box::new(Calls(false)), Some(recorder)), Selection::all(), Vec::new());
+    while !pump.turn().ended {}
+    let _ = pump.source.report();
+    let _ = pump.source.finish().expect("a trace");
+}
+
+struct Shown {
+    out: Vec<u8>,
+    err: String,
+    code: Option<i32>,
+}
+
+fn report(dir: &Path, args: &[&str]) -> Shown {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
+    let out = command.arg("report").arg(dir).args(args).output().expect("trapline");
+    Shown { out: out.stdout, err: String::from_utf8(out.stderr).expect("UTF-8"), code: out.status.code() }
+}
+
+#[track_caller]
+fn text(dir: &Path, args: &[&str]) -> String {
+    let shown = report(dir, args);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    String::from_utf8(shown.out).expect("UTF-8")
+}
+
+#[test]
+fn each_view_draws_the_calls_of_a_trace() {
+    let scratch = Scratch::new("calls");
+    let dir = scratch.join("trace");
+    record(&dir);
+    let tree = text(&dir, &["--as", "tree"]);
+    expect![[r##"
+        # DURATION     TID     FUNCTION
+                    [    7] | main() {
+           0.100 us [    8] | line\u{1b}[0m<&"();
+                    [    8] | /* 3 records are missing */
+         199.300 us [    8] | line\u{1b}[0m<&"(); /* has not returned */
+                    [    7] |   a::parse() {
+           0.100 us [    7] |     line\u{1b}[0m<&"();
+           0.200 us [    7] |     line\u{1b}[0m<&"();
+           0.500 us [    7] |   } /* a::parse */
+                    [    7] |   a::parse() {
+           0.100 us [    7] |     line\u{1b}[0m<&"();
+           0.200 us [    7] |     line\u{1b}[0m<&"();
+    "##]]
+    .assert_eq(&tree.lines().take(12).map(|l| format!("{l}\n")).collect::<String>());
+    expect![[r#"
+        # DURATION     TID              MODULE FUNCTION
+         199.990 us [    7]          program | main();
+                    [    8]                  | /* 3 records are missing */
+        # 3 records are missing; 1 call not returned at the end
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "tree", "--function", "main", "--depth", "1", "--module"]));
+    expect![[r#"
+         total   self calls   min   avg   max module  function
+        ------ ------ ----- ----- ----- ----- ------- ----------------
+         200us  150us     1 200us 200us 200us program main
+        50.0us 20.0us   100 500ns 500ns 500ns program a::parse
+        30.1us 30.1us   202 100ns 149ns 200ns program line\u{1b}[0m<&"
+        303 calls of 3 functions in 2 threads; 3 records are missing; 1 call not returned at the end
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "functions"]));
+    expect![[r#"
+         total   self calls   min   avg   max module  function
+        ------ ------ ----- ----- ----- ----- ------- --------
+        50.0us 50.0us   100 500ns 500ns 500ns program a::parse
+        1 more function
+        101 calls of 2 functions in 2 threads; 3 records are missing; 1 call not returned at the end
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "functions", "-S", "calls", "--rows", "1", "--no-function", "line*"]));
+    expect![[r#"
+        Total (s) Per Call (ms)      Calls Name
+         0.000199      0.199990          1 main
+         0.000050      0.000500        100 a::parse
+         0.000030      0.000149        202 line\u{1b}[0m<&"
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "stat"]));
+    expect![[r#"
+        line\u{1b}[0m<&" 100
+        main 149990
+        main;a::parse 20000
+        main;a::parse;line\u{1b}[0m<&" 30000
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "folded"]));
+    expect![[r#"
+        flowchart TD
+          f1["main<br/>program<br/>200us (self 150us), 1x"]
+          f2["a::parse<br/>program<br/>50.0us (self 20.0us), 100x"]
+          f3["line#92;u{1b}[0m#60;#38;#34;<br/>program<br/>30.1us (self 30.1us), 202x"]
+          f1 -->|"100x, 50.0us"| f2
+          f2 -->|"200x, 30.0us"| f3
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "mermaid"]));
+    assert!(text(&dir, &["--as", "callgraph"]).starts_with("digraph calls {"));
+    assert!(text(&dir, &["--as", "flame"]).contains("a::parse"));
+    assert_eq!(text(&dir, &["--as", "cat"]).lines().count(), 2 * (1 + 300 + 2) + 3);
+    for line in text(&dir, &["--as", "calls-json"]).lines() {
+        let call: Value = serde_json::from_str(line).expect("JSON");
+        assert!(call["type"] == "call" || call["type"] == "gap", "{line}");
+    }
+    let chrome = scratch.join("calls.json");
+    assert_eq!(text(&dir, &["--as", &format!("timeline={}", chrome.display())]), "");
+    let file: Value = serde_json::from_slice(&std::fs::read(&chrome).expect("a file")).expect("JSON");
+    assert_eq!(file["traceEvents"].as_array().expect("a list").len(), 1 + 2 + 1 + 300 + 2 + 1);
+    assert!(report(&dir, &["--as", "timeline"]).out.len() > 600 * 20);
+}
+
+#[test]
+fn what_cannot_be_selected_is_refused() {
+    let scratch = Scratch::new("calls-refused");
+    let dir = scratch.join("trace");
+    record(&dir);
+    for (args, want) in [
+        (&["--as", "functions", "-e", "openat"][..], "--function"),
+        (&["--as", "functions", "-S", "size"], "no such order"),
+        (&["--as", "functions", "--follow"], "does not follow"),
+        (&["--as", "tree", "--min-time", "soon"], "--min-time soon"),
+    ] {
+        let shown = report(&dir, args);
+        assert_eq!(shown.code, Some(2), "{args:?} {}", shown.err);
+        assert!(shown.err.contains(want), "{args:?} {}", shown.err);
+    }
+}

@@ -1,0 +1,113 @@
+//! Events of a session or a trace as calls: function records that were made events, ends of threads, and system calls where they are asked for.
+
+use crate::calls::{CallView, Functions, Step, SystemCall, Thread, What};
+use crate::text::Text;
+use crate::{Options, View};
+use events::Event;
+use events::functions::{Kind, kind};
+use events::generated::{P_EXEC, P_EXIT};
+use events::names::Names;
+use std::collections::HashMap;
+
+/// Most functions of which names are kept.
+const MOST: usize = 1 << 22;
+
+/// Names that events have had.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Name and module.
+    all: HashMap<u32, (String, String)>,
+}
+
+impl Functions for Seen {
+    fn name(&self, number: u32) -> Option<&str> {
+        self.all.get(&number).map(|f| f.0.as_str())
+    }
+
+    fn module(&self, number: u32) -> &str {
+        self.all.get(&number).map_or("", |f| f.1.as_str())
+    }
+}
+
+/// Shows events by a view of calls.
+pub struct CallEvents<V> {
+    view: V,
+    seen: Seen,
+    /// Shows system calls, if they are asked for.
+    text: Option<Text>,
+    line: Vec<u8>,
+}
+
+impl<V: CallView> CallEvents<V> {
+    /// A view of function calls alone.
+    pub fn new(view: V) -> CallEvents<V> {
+        CallEvents { view, seen: Seen::default(), text: None, line: Vec::new() }
+    }
+
+    /// With the system calls of the threads, as strace shows them.
+    pub fn system_calls(mut self, options: Options) -> CallEvents<V> {
+        self.text = Some(Text::new(options));
+        self
+    }
+
+    fn function(&mut self, ev: &Event<'_>, names: &dyn Names) -> u32 {
+        // What does not fit is not a number of a function.
+        let number = u32::try_from(ev.value_of("function")).unwrap_or(0);
+        if !self.seen.all.contains_key(&number) && self.seen.all.len() < MOST {
+            let name = String::from_utf8_lossy(ev.bytes_of("name")).into_owned();
+            let module = names.function(number).map_or("", |f| f.module).to_owned();
+            self.seen.all.insert(number, (name, module));
+        }
+        number
+    }
+
+    fn system_call(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        let Some(text) = &mut self.text else { return };
+        self.line.clear();
+        text.event(ev, names, &mut self.line);
+        let line = String::from_utf8_lossy(&self.line);
+        let call = SystemCall { start: ev.start(), end: ev.time(), name: ev.schema.name, text: line.trim_end() };
+        self.view.system_call(thread(ev, names), &call, &self.seen, out);
+    }
+}
+
+fn thread<'a>(ev: &Event<'_>, names: &'a dyn Names) -> Thread<'a> {
+    let comm = names.comm(ev.tid()).and_then(|comm| std::str::from_utf8(comm).ok());
+    Thread { pid: ev.pid(), tid: ev.tid(), comm: comm.unwrap_or_default() }
+}
+
+impl<V: CallView> View for CallEvents<V> {
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        let what = match kind(ev.schema) {
+            Some(Kind::Entry) => What::Entry(self.function(ev, names)),
+            Some(Kind::Exit) => What::Exit(self.function(ev, names)),
+            Some(Kind::Lost) => What::Gap { dropped: ev.value_of("records") },
+            None if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => What::End,
+            None if ev.is_syscall() => return self.system_call(ev, names, out),
+            None => return,
+        };
+        self.view.step(thread(ev, names), Step { time: ev.time(), what }, &self.seen, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.view.end(&self.seen, out);
+    }
+}
+
+impl CallView for Box<dyn CallView> {
+    fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
+        (**self).step(thread, step, functions, out);
+    }
+
+    fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, out: &mut Vec<u8>) {
+        (**self).system_call(thread, call, functions, out);
+    }
+
+    fn flush(&mut self, now: u64, functions: &dyn Functions, out: &mut Vec<u8>) {
+        (**self).flush(now, functions, out);
+    }
+
+    fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
+        (**self).end(functions, out);
+    }
+}

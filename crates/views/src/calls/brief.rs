@@ -1,0 +1,386 @@
+//! The answer first: the slowest outermost call with what it called, in about a screenful, and a line about what is not shown.
+//!
+//! ```text
+//! # DURATION     TID     FUNCTION
+//!  100.000 ms [ 4711] | main() {
+//!   90.000 ms [ 4711] |   parse() {  × 12
+//!   80.000 ms [ 4711] |     read_line();  × 1000
+//!             [ 4711] |     … 3 more functions, 4.00 ms
+//! # …
+//! ```
+//!
+//! Calls of a function that have the same functions around them are one line, with how many they are and the sum of their times, in the order
+//! of their first calls. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
+//! [`Tree`] does it.
+
+use super::contexts::{Contexts, NONE, Node};
+use super::label::Labels;
+use super::selection::{Place, Selected, Selection, Verdicts};
+use super::stack::{Call, Calls, Counts, Stack};
+use super::threads::Threads;
+use super::tree::Tree;
+use super::tree::style::{Style, indent};
+use super::{CallView, Functions, Step, SystemCall, Thread};
+use crate::units::duration;
+use std::collections::BinaryHeap;
+
+/// Nodes of all calls together.
+const NODES: usize = 200_000;
+/// Slow outermost calls that are kept, to fill the screen.
+const KEPT: usize = 8;
+
+/// An outermost call with the calls in it.
+#[derive(Clone, Debug)]
+struct Root {
+    tid: u32,
+    time: u64,
+    /// The first is the call itself; the others are in the order of their first calls, their parents before them.
+    nodes: Vec<Node>,
+    /// Calls that did not fit.
+    unplaced: u64,
+}
+
+/// The outermost call of a thread that is open.
+#[derive(Debug, Default)]
+struct Building {
+    nodes: Vec<Node>,
+    /// For each open call, its place among all contexts and among the nodes.
+    open: Vec<(u32, u32)>,
+    /// Which outermost call of all threads it is.
+    number: u64,
+    unplaced: u64,
+}
+
+/// What was seen of all threads.
+#[derive(Debug)]
+struct Seen {
+    contexts: Contexts,
+    /// For each context, the last outermost call with it, and its node there.
+    nodes: Vec<(u64, u32)>,
+    roots: u64,
+    calls: u64,
+    slowest: Vec<Root>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stack: Stack,
+    place: Place,
+    building: Building,
+}
+
+/// How much is shown, and what is said about the rest.
+#[derive(Clone, Debug)]
+pub struct Screen {
+    /// Lines.
+    pub rows: usize,
+    /// How to see everything, for the last line.
+    pub hint: String,
+}
+
+/// The view. It shows everything at the end.
+pub struct Brief {
+    style: Style,
+    screen: Screen,
+    verdicts: Verdicts,
+    threads: Threads<State>,
+    seen: Seen,
+    /// All calls as they are, as long as they fit.
+    whole: Option<Whole>,
+}
+
+/// All calls as they are.
+struct Whole {
+    tree: Tree,
+    text: Vec<u8>,
+    /// Lines in so many bytes of the text.
+    counted: (usize, usize),
+}
+
+impl Whole {
+    fn is_too_long(&mut self, rows: usize) -> bool {
+        let (lines, bytes) = self.counted;
+        let lines = lines + self.text[bytes..].iter().filter(|b| **b == b'\n').count();
+        self.counted = (lines, self.text.len());
+        lines > rows || self.text.len() > rows.saturating_mul(4096)
+    }
+}
+
+impl Brief {
+    /// What is selected, on a screen.
+    pub fn new(style: Style, selection: Selection, screen: Screen) -> Brief {
+        let seen = Seen { contexts: Contexts::new(NODES), nodes: Vec::new(), roots: 0, calls: 0, slowest: Vec::new() };
+        let whole = Some(Whole { tree: Tree::new(style, selection.clone()), text: Vec::new(), counted: (0, 0) });
+        let verdicts = Verdicts::new(selection);
+        Brief { style, screen, verdicts, threads: Threads::new(), seen, whole }
+    }
+
+    fn with(&mut self, index: usize, functions: &dyn Functions, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
+        let (identity, state) = self.threads.at(index);
+        let thread = u32::try_from(index).unwrap_or(NONE);
+        let builder = Builder { thread, tid: identity.tid, building: &mut state.building, seen: &mut self.seen };
+        let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: builder };
+        work(&mut state.stack, &mut calls);
+    }
+
+    /// Gives the view of all calls up where it has become too long.
+    fn limit(&mut self) {
+        if self.whole.as_mut().is_some_and(|w| w.is_too_long(self.screen.rows)) {
+            self.whole = None;
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.threads.iter().for_each(|(_, s)| all.join(s.stack.counts()));
+        all
+    }
+
+    fn summary(&self, shown: usize, roots: usize) -> String {
+        let (calls, all_roots) = (self.seen.calls, self.seen.roots);
+        let outermost = match (roots, all_roots) {
+            (_, 1) => "1 outermost call".to_owned(),
+            (1, n) => format!("the slowest of {n} outermost calls"),
+            (m, n) => format!("the {m} slowest of {n} outermost calls"),
+        };
+        let mut text = format!("# {shown} lines for {outermost}; {calls} calls in all");
+        if let Some(doubts) = self.counts().doubts() {
+            text += &format!("; {doubts}");
+        }
+        text + &format!(". {}\n", self.screen.hint)
+    }
+}
+
+struct Builder<'a> {
+    /// Index of the thread, whose contexts are apart from those of others.
+    thread: u32,
+    tid: u32,
+    building: &'a mut Building,
+    seen: &'a mut Seen,
+}
+
+impl Builder<'_> {
+    /// The node of a function that is called where `parent` is.
+    fn node(&mut self, parent: (u32, u32), function: u32) -> (u32, u32) {
+        if parent.0 == NONE {
+            return parent;
+        }
+        let context = self.seen.contexts.child(parent.0, function);
+        let Some(index) = Some(context as usize).filter(|_| context != NONE) else { return (NONE, 0) };
+        if self.seen.nodes.len() <= index {
+            self.seen.nodes.resize((index + 1).next_power_of_two(), (0, 0));
+        }
+        let (number, node) = self.seen.nodes[index];
+        if number == self.building.number {
+            return (context, node);
+        }
+        let node = self.building.nodes.len() as u32;
+        self.building.nodes.push(Node { function, parent: parent.1, ..Node::default() });
+        self.seen.nodes[index] = (self.building.number, node);
+        (context, node)
+    }
+
+    fn end_of_root(&mut self, time: u64) {
+        let slowest = &mut self.seen.slowest;
+        let place = slowest.partition_point(|r| r.time >= time);
+        if place < KEPT && !self.building.nodes.is_empty() {
+            slowest.truncate(KEPT - 1);
+            let nodes = self.building.nodes.clone();
+            slowest.insert(place, Root { tid: self.tid, time, nodes, unplaced: self.building.unplaced });
+        }
+        self.building.nodes.clear();
+        self.building.unplaced = 0;
+    }
+}
+
+impl Calls for Builder<'_> {
+    fn entered(&mut self, function: u32, _start: u64, depth: usize) {
+        self.seen.calls += 1;
+        if depth == 0 {
+            self.seen.roots += 1;
+            self.building.number = self.seen.roots;
+        }
+        let parent = match self.building.open.last() {
+            Some(caller) => *caller,
+            None => (self.seen.contexts.child(0, self.thread), 0),
+        };
+        let node = self.node(parent, function);
+        self.building.open.push(node);
+    }
+
+    fn ended(&mut self, call: &Call) {
+        let Some((context, node)) = self.building.open.pop() else { return };
+        match self.building.nodes.get_mut(node as usize).filter(|_| context != NONE) {
+            Some(n) => {
+                n.calls += 1;
+                n.total = n.total.saturating_add(call.duration());
+                n.own = n.own.saturating_add(call.own);
+            }
+            None => self.building.unplaced += 1,
+        }
+        if self.building.open.is_empty() {
+            self.end_of_root(call.duration());
+        }
+    }
+}
+
+impl CallView for Brief {
+    fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, _out: &mut Vec<u8>) {
+        if let Some(Whole { tree, text, .. }) = &mut self.whole {
+            tree.step(thread, step, functions, text);
+            self.limit();
+        }
+        let (index, _) = self.threads.index(thread);
+        self.with(index, functions, |stack, mut calls| stack.step(step, &mut calls));
+    }
+
+    fn system_call(
+        &mut self,
+        thread: Thread<'_>,
+        call: &SystemCall<'_>,
+        functions: &dyn Functions,
+        _out: &mut Vec<u8>,
+    ) {
+        if let Some(Whole { tree, text, .. }) = &mut self.whole {
+            tree.system_call(thread, call, functions, text);
+            self.limit();
+        }
+    }
+
+    fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
+        if let Some(Whole { tree, text, .. }) = &mut self.whole {
+            tree.end(functions, text);
+        }
+        self.limit();
+        if let Some(Whole { text, .. }) = &self.whole {
+            out.extend_from_slice(text);
+            return;
+        }
+        for index in 0..self.threads.len() {
+            self.with(index, functions, |stack, mut calls| stack.finish(0, &mut calls));
+        }
+        self.style.heading(out);
+        let mut room = self.screen.rows.saturating_sub(2).max(1);
+        let (all, mut roots) = (room, 0);
+        let mut labels = Labels::default();
+        for root in &self.seen.slowest {
+            if room == 0 || root.time < self.verdicts.selection().shortest {
+                break;
+            }
+            let shown = Outline::new(root, room, self.verdicts.selection().shortest);
+            room = room.saturating_sub(shown.write(&self.style, &mut labels, functions, out));
+            roots += 1;
+        }
+        out.extend_from_slice(self.summary(all - room, roots).as_bytes());
+    }
+}
+
+/// The nodes of an outermost call that are shown.
+struct Outline<'a> {
+    root: &'a Root,
+    is_shown: Vec<bool>,
+    children: Vec<Vec<u32>>,
+}
+
+impl<'a> Outline<'a> {
+    /// The `room` nodes with the most time, and those around them. Each node that has children which are not shown takes one more line.
+    fn new(root: &'a Root, room: usize, shortest: u64) -> Outline<'a> {
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); root.nodes.len()];
+        for (i, n) in root.nodes.iter().enumerate().skip(1) {
+            children[n.parent as usize].push(i as u32);
+        }
+        let mut is_shown = vec![false; root.nodes.len()];
+        let mut heap: BinaryHeap<(u64, std::cmp::Reverse<u32>)> = BinaryHeap::new();
+        heap.push((u64::MAX, std::cmp::Reverse(0)));
+        let mut lines = 0;
+        while let Some((_, std::cmp::Reverse(node))) = heap.pop() {
+            // Its own line, and one for what is left out below it, which is there no more when the last of them is shown.
+            let below = usize::from(!children[node as usize].is_empty());
+            if lines > 0 && lines + 1 + below > room {
+                continue;
+            }
+            lines += 1 + below;
+            is_shown[node as usize] = true;
+            for &c in &children[node as usize] {
+                let n = &root.nodes[c as usize];
+                if n.total >= shortest {
+                    heap.push((n.total, std::cmp::Reverse(c)));
+                }
+            }
+        }
+        // A line about one that is left out is no shorter than its own.
+        for of_one in &children {
+            let mut hidden = of_one.iter().filter(|c| !is_shown[**c as usize]);
+            if let (Some(&c), None) = (hidden.next(), hidden.next())
+                && children[c as usize].is_empty()
+                && root.nodes[c as usize].total >= shortest
+                && is_shown[root.nodes[c as usize].parent as usize]
+            {
+                is_shown[c as usize] = true;
+            }
+        }
+        Outline { root, is_shown, children }
+    }
+
+    /// Appends the lines; returns how many they are.
+    fn write(&self, style: &Style, labels: &mut Labels, functions: &dyn Functions, out: &mut Vec<u8>) -> usize {
+        let mut lines = 0;
+        // Nodes, and ends of nodes: the number of the node plus 1.
+        let mut todo = vec![(0u32, 0usize, false)];
+        while let Some((node, depth, is_end)) = todo.pop() {
+            if is_end {
+                lines += usize::from(self.rest(node, depth, style, out));
+                continue;
+            }
+            let children = &self.children[node as usize];
+            self.line(node, depth, style, labels, functions, out);
+            lines += 1;
+            todo.push((node, depth + 1, true));
+            todo.extend(children.iter().rev().filter(|c| self.is_shown[**c as usize]).map(|c| (*c, depth + 1, false)));
+        }
+        lines
+    }
+
+    fn line(
+        &self,
+        node: u32,
+        depth: usize,
+        style: &Style,
+        labels: &mut Labels,
+        functions: &dyn Functions,
+        out: &mut Vec<u8>,
+    ) {
+        let n = &self.root.nodes[node as usize];
+        let module = style.module.then(|| labels.module(n.function, functions));
+        style.columns(Some(n.total), Some(self.root.tid), module.as_deref(), out);
+        indent(depth, out);
+        out.extend_from_slice(labels.call(n.function, functions).as_bytes());
+        out.extend_from_slice(if self.children[node as usize].is_empty() { b";" } else { b" {" });
+        if n.calls > 1 {
+            out.extend_from_slice(format!("  × {}", n.calls).as_bytes());
+        }
+        out.push(b'\n');
+    }
+
+    /// Appends a line about what is not shown below a node, if anything is.
+    fn rest(&self, node: u32, depth: usize, style: &Style, out: &mut Vec<u8>) -> bool {
+        let hidden = || self.children[node as usize].iter().filter(|c| !self.is_shown[**c as usize]);
+        let unplaced = if node == 0 { self.root.unplaced } else { 0 };
+        let mut parts = Vec::new();
+        if hidden().count() > 0 {
+            let time = hidden().fold(0u64, |sum, c| sum.saturating_add(self.root.nodes[*c as usize].total));
+            let what = if hidden().count() == 1 { "function" } else { "functions" };
+            parts.push(format!("{} more {what}, {}", hidden().count(), duration(time)));
+        }
+        if unplaced > 0 {
+            parts.push(format!("{unplaced} calls in too many paths"));
+        }
+        if parts.is_empty() {
+            return false;
+        }
+        style.columns(None, Some(self.root.tid), style.module.then_some(""), out);
+        indent(depth, out);
+        out.extend_from_slice(format!("… {}\n", parts.join("; ")).as_bytes());
+        true
+    }
+}

@@ -1,0 +1,142 @@
+//! Calls as JSON, an object for each call on a line of its own, in the order in which calls end. docs/JSON.md describes it.
+
+use super::selection::{Place, Selected, Selection, Verdicts};
+use super::stack::{Call, Calls, Ending, Stack};
+use super::threads::{Identity, Threads};
+use super::{CallView, Functions, Step, Thread};
+use crate::json::write as w;
+
+#[derive(Debug, Default)]
+struct State {
+    stack: Stack,
+    place: Place,
+}
+
+/// The view.
+pub struct Json {
+    verdicts: Verdicts,
+    threads: Threads<State>,
+}
+
+impl Json {
+    /// The calls that are selected.
+    pub fn new(selection: Selection) -> Json {
+        Json { verdicts: Verdicts::new(selection), threads: Threads::new() }
+    }
+
+    fn with(
+        &mut self,
+        index: usize,
+        functions: &dyn Functions,
+        out: &mut Vec<u8>,
+        work: impl FnOnce(&mut Stack, &mut dyn Calls),
+    ) {
+        let shortest = self.verdicts.selection().shortest;
+        let (identity, state) = self.threads.at(index);
+        let writer = Writer { identity, shortest, functions, out };
+        let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: writer };
+        work(&mut state.stack, &mut calls);
+    }
+}
+
+struct Writer<'a> {
+    identity: &'a Identity,
+    shortest: u64,
+    functions: &'a dyn Functions,
+    out: &'a mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn begin(&mut self, kind: &str) {
+        self.out.extend_from_slice(b"{\"v\":1,\"type\":");
+        w::string(self.out, kind);
+        for (key, id) in [("pid", self.identity.pid), ("tid", self.identity.tid)] {
+            w::key(self.out, key);
+            w::number(self.out, id);
+        }
+        if !self.identity.comm.is_empty() {
+            w::key(self.out, "tid_comm");
+            w::string(self.out, &self.identity.comm);
+        }
+    }
+
+    fn function(&mut self, function: u32) {
+        w::key(self.out, "function");
+        match self.functions.name(function) {
+            Some(name) => w::string(self.out, name),
+            None => w::null(self.out),
+        }
+        let module = self.functions.module(function);
+        if !module.is_empty() {
+            w::key(self.out, "module");
+            w::string(self.out, module);
+        }
+    }
+
+    fn numbers(&mut self, members: &[(&str, u64)]) {
+        for (key, n) in members {
+            w::key(self.out, key);
+            w::number(self.out, *n);
+        }
+    }
+
+    fn end(&mut self) {
+        self.out.extend_from_slice(b"}\n");
+    }
+}
+
+impl Calls for Writer<'_> {
+    fn ended(&mut self, call: &Call) {
+        if call.duration() < self.shortest {
+            return;
+        }
+        self.begin("call");
+        self.function(call.function);
+        let depth = call.depth as u64;
+        self.numbers(&[
+            ("start_ns", call.start),
+            ("duration_ns", call.duration()),
+            ("self_ns", call.own),
+            ("depth", depth),
+        ]);
+        let mut mark = |key| {
+            w::key(self.out, key);
+            w::boolean(self.out, true);
+        };
+        match call.ending {
+            Ending::Returned => {}
+            Ending::Left => mark("left"),
+            Ending::Unfinished => mark("unfinished"),
+        }
+        if call.across_gap {
+            mark("across_gap");
+        }
+        self.end();
+    }
+
+    fn unmatched(&mut self, function: u32, time: u64) {
+        self.begin("return");
+        self.function(function);
+        self.numbers(&[("time_ns", time)]);
+        self.end();
+    }
+
+    fn gap(&mut self, time: u64, dropped: u64) {
+        self.begin("gap");
+        self.numbers(&[("time_ns", time), ("dropped", dropped)]);
+        self.end();
+    }
+}
+
+impl CallView for Json {
+    fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
+        let (index, _) = self.threads.index(thread);
+        self.with(index, functions, out, |stack, mut calls| stack.step(step, &mut calls));
+    }
+
+    fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
+        for index in 0..self.threads.len() {
+            self.with(index, functions, out, |stack, mut calls| stack.finish(0, &mut calls));
+        }
+    }
+}
