@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The agent, built with this crate.
-const AGENT: &[u8] = b"later";
+const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
 
 /// Puts the agent's file where it can be loaded, if it is not there yet.
 ///
