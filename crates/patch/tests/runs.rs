@@ -226,8 +226,9 @@ fn signals_at_any_time() {
     }
 }
 
-/// Not a test: prints what a call costs.
+/// Prints what a call costs.
 #[test]
+#[ignore = "a measurement"]
 fn costs() {
     let Some(program) = Program::compile("costs", 0, &["-O1"]) else { return };
     println!("two rdtsc {}", text(&run(&program.path, &["floor"]).stdout));
