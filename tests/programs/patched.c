@@ -82,6 +82,8 @@ int chunk(uint64_t slot) {
 
 int high(uint64_t slot) {
     (void)slot;
+    if (getenv("NO_CHUNK"))
+        return 1;
     in_slow = 1;
     thread.high = __rdtsc() >> 32;
     write_record(thread.high, 1);
@@ -105,7 +107,7 @@ static int enter(uint64_t slot, uint32_t function) {
         *(uint64_t *)(thread.top + 8) = address;
         thread.top += stride;
     }
-    thread.top_slot = slot_of(thread.top);
+    thread.top_slot = full ? 0 : slot_of(thread.top);
     in_slow = 0;
     return full;
 }
@@ -252,8 +254,9 @@ static void check_frame(ucontext_t *context) {
             top -= stride;
         address = slot_of(top) == slot ? *(uint64_t *)(top - stride + 8) : 0;
     }
-    if (cfa % 16 || !is_code(address)) {
+    if (cfa % 8 || !is_code(address)) {
         printf("offset %u: no frame: cfa %lx, return address %lx\n", offset, cfa, address);
+        fflush(stdout);
         _exit(3);
     }
 }
@@ -268,6 +271,7 @@ static void on_step(int sig, siginfo_t *info, void *context) {
     if (steps++ != step_at)
         return;
     settle(c);
+    c->uc_mcontext.gregs[REG_EFL] &= ~0x100l; /* The rest is as in the first run. */
     if (traced_small(1) != traced_small(1))
         abort();
 }
@@ -280,7 +284,8 @@ static void trap_flag(int on) {
 static void step_through(void) {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigaction(SIGTRAP, &action, 0);
-    for (step_at = -1;; step_at++) {
+    long all = 0;
+    for (step_at = -1; step_at < all; step_at++) {
         memset(&thread, 0, sizeof thread);
         memset(records, 0, 1 << 15);
         steps = 0;
@@ -292,17 +297,15 @@ static void step_through(void) {
         int nested = variant == TIMED && lates == 0 ? 1 : is_nested(0);
         uint64_t seen = calls;
         if (step_at < 0)
-            wanted = result, each = seen;
+            wanted = result, each = seen, all = steps;
         if (step_at == 0)
             one = seen - each;
-        if (!nested || open_calls || result != wanted || (step_at >= 0 && step_at < steps && seen != each + one)) {
+        if (!nested || open_calls || result != wanted || (step_at >= 0 && seen != each + one)) {
             printf("step %ld: result %ld for %ld, %lu calls for %lu, %lu open\n", step_at, result, wanted, seen, each + one, open_calls);
             _exit(3);
         }
         if (thread.base && thread.top != thread.base)
             die("the shadow stack is not empty");
-        if (step_at >= 0 && step_at >= steps)
-            break;
     }
     printf("steps %ld\n", step_at);
 }

@@ -62,7 +62,7 @@ pub fn nearest(mappings: &[Mapping], reach: &Range<u64>, len: u64) -> Option<u64
             continue;
         }
         let at = if last < reach.start { last } else { first };
-        let distance = if at < reach.start { reach.start - at } else { at - reach.start };
+        let distance = at.abs_diff(reach.start);
         if best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, at));
         }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(nearest(&all, &(LIB..LIB + 1), 0x1000), None);
         assert_eq!(nearest(&[], &(LIB..LIB + 1), u64::MAX), None);
         assert_eq!(nearest(&[], &(LIB..LIB + (2 << 30)), 0x1000), None);
-        assert_eq!(nearest(&[], &(LIB + 1..LIB), 0x1000), None);
+        assert_eq!(nearest(&[], &Range { start: LIB + 1, end: LIB }, 0x1000), None);
         let _ = nearest(&[mapping(u64::MAX, 0, Kind::Heap), mapping(5, u64::MAX, Kind::Stack)], &(0..u64::MAX), 1);
         let _ = nearest(&[mapping(u64::MAX, 0, Kind::Heap)], &(u64::MAX - 5..u64::MAX), 1);
     }

@@ -1,4 +1,20 @@
-//! Patches of functions: from code, symbols and FDEs to stubs and the bytes that lead into them. Pure: bytes in, bytes out.
+//! Patches of functions: from code, symbols and FDEs to stubs and the bytes that lead into them. Pure: bytes in, bytes out. x86-64.
+//!
+//! ```text
+//!  once per file      Module { code, functions, frames, symbols } ─► Plan::new ─► Plan { sites, refusals, moved beginnings }
+//!  once per process   mappings ─► hole::nearest ─► Places { area, bias, slow code, … }
+//!                     Plan, Places, numbers ─► link::link ─► Linked { area's bytes, patches } ─► file::write ─► the agent
+//!
+//!  F:  jmp stub ──► stub: record ─ call ──► moved beginning of F ─ jmp ──► rest of F ─ ret ──► stub: record ─ ret ──► caller
+//! ```
+//!
+//! - [`stub`]: templates of stubs, and the contract between them and the agent.
+//! - [`Plan`]: which functions can be patched. Nothing is patched unless all direct jumps of the file leave the patch alone, unwind information
+//!   says that a function begins there, and its first instructions can be moved.
+//! - [`link`]: the bytes for one process. A stub is a copy of 320 bytes with a few numbers filled in.
+//!
+//! Not here: reading ELF files (crate `symbols`), and what must not be traced for reasons that are not in the code, except for the names that
+//! [`Refusal::of_name`] knows. Tables of jumps are not followed: compilers do not let them lead into the first bytes of a function.
 
 pub mod file;
 pub mod hole;

@@ -74,6 +74,10 @@
 //! comes to Slow::Enter first, which need not set cur: Chunk is called next. The first stub of the variant `Entry` comes to Chunk.
 //! A stub does not look at `busy`: who sets it also sets top_slot, cur and end to 0, and puts them back.
 //!
+//! A stub does not look for the end of the shadow stack: there is room for an entry for each 16 bytes of the thread's stack, and what
+//! may need more comes to Enter (tail calls, other stacks). Where Enter answers that there is no room, it leaves 0 in top_slot, so that
+//! the next entry comes to it again.
+//!
 //! Below the lowest shadow entry is a sentinel of the same size with `slot = i64::MAX`: an exit reads the slot of the entry below its own
 //! as the new top_slot.
 //!

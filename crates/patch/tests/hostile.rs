@@ -81,7 +81,7 @@ proptest! {
         let places =
             Places { bias, area, tls: -64, slow: [1; 8], hooks: [7; 24], variant: Variant::Paired, minimum: 0 };
         if let Ok(linked) = link(&plan, &places, |n| (n % 3 != 0).then_some(n + 1)) {
-            let bytes = write(&[linked.clone()]);
+            let bytes = write(std::slice::from_ref(&linked));
             let read = parse(&bytes).unwrap();
             prop_assert_eq!(read.areas[0].content, &linked.content[..]);
             prop_assert_eq!(read.patches.len(), linked.patches.len());

@@ -210,7 +210,7 @@ fn a_signal_at_each_instruction() {
         let out = program.run("step", &path);
         assert!(out.status.success(), "{variant:?}: {:?} {}{}", out.status, text(&out.stdout), text(&out.stderr));
         let steps: u64 = text(&out.stdout).trim().strip_prefix("steps ").unwrap().parse().unwrap();
-        assert!(steps > 100, "{variant:?}: {steps}");
+        assert!(steps > 50, "{variant:?}: {steps}");
     }
 }
 
@@ -226,8 +226,9 @@ fn signals_at_any_time() {
     }
 }
 
-/// Not a test: prints what a call costs.
+/// Prints what a call costs.
 #[test]
+#[ignore = "a measurement"]
 fn costs() {
     let Some(program) = Program::compile("costs", 0, &["-O1"]) else { return };
     println!("two rdtsc {}", text(&run(&program.path, &["floor"]).stdout));
