@@ -60,6 +60,12 @@ enum Part {
 /// Delivers these, one after the other.
 struct Fake(std::vec::IntoIter<Part>);
 
+impl Fake {
+    fn new(parts: &[Part]) -> Fake {
+        Fake(parts.to_vec().into_iter())
+    }
+}
+
 /// Records with markers where the upper half of the counter changes; the first word of each chunk is one.
 fn bytes(records: &[(u64, u32)]) -> Vec<u8> {
     let (mut all, mut high) = (Vec::new(), None);
@@ -159,7 +165,7 @@ fn shown(source: Source<'_>, selection: Selection) -> String {
 }
 
 fn live(parts: &[Part]) -> String {
-    shown(Source::new(Box::new(Fake(parts.to_vec().into_iter())), None), Selection::all())
+    shown(Source::new(Box::new(Fake::new(parts)), None), Selection::all())
 }
 
 fn config(dir: &Path) -> Config {
@@ -180,7 +186,7 @@ fn config(dir: &Path) -> Config {
 
 fn record(parts: &[Part], config: &Config) -> String {
     let recorder = Recorder::new(config).expect("a recorder");
-    shown(Source::new(Box::new(Fake(parts.to_vec().into_iter())), Some(recorder)), Selection::all())
+    shown(Source::new(Box::new(Fake::new(parts)), Some(recorder)), Selection::all())
 }
 
 fn open(dir: &Path) -> Box<Trace> {
@@ -272,6 +278,9 @@ fn they_are_shown_recorded_and_shown_again() {
     assert_eq!(count(some(&["uprobe:*"])), 0);
 }
 
+/// A packet: thread, process, number, whether it begins, losses, times of its records in ms.
+type Read = (u32, u32, u32, bool, u64, Vec<u64>);
+
 #[test]
 fn each_thread_is_read_by_itself() {
     let scratch = Scratch::new("function-threads");
@@ -295,7 +304,7 @@ fn each_thread_is_read_by_itself() {
         (8, 9, 1, true, 3, vec![4001, 4002]),
     ];
     // How many packets there are depends on their age too.
-    let join = |all: &[(u32, u32, u32, bool, u64, Vec<u64>)]| {
+    let join = |all: &[Read]| {
         let mut out: Vec<(u32, u32, u32, u64, Vec<u64>)> = Vec::new();
         for (tid, pid, number, _, lost, times) in all {
             match out.last_mut().filter(|o| (o.0, o.1, o.2) == (*tid, *pid, *number)) {
@@ -363,7 +372,7 @@ fn many(runs: u64) -> Vec<Part> {
     let s = |n: u64| zero() + n * 100_000;
     let mut parts = vec![function(s(1), MAIN, "main"), function(s(1), WORK, "_ZN4acme4workEi")];
     for i in 1..=runs {
-        let records = (0..1000).map(|n| (s(i) + n * 50, entry(MAIN + n as u32 % 2) | n as u32 / 2 % 2)).collect();
+        let records = (0..1000).map(|n| (s(i) + n * 50, entry(MAIN + n as u32 % 2) | (n as u32 / 2 % 2))).collect();
         parts.push(Part::Run(7 + i as u32 % 2, 7, i < 3, 0, (s(i), s(i + 1)), records));
         parts.push(Part::Settled(s(i + 1)));
     }
@@ -373,7 +382,7 @@ fn many(runs: u64) -> Vec<Part> {
 /// Keeps no lines: how many records the sinks were shown is not the question.
 fn quietly(parts: Vec<Part>, config: &Config) -> engine::pipeline::recorder::Totals {
     let recorder = Recorder::new(config).expect("a recorder");
-    let mut source = Source::new(Box::new(Fake(parts.into_iter())), Some(recorder));
+    let mut source = Source::new(Box::new(Fake::new(&parts)), Some(recorder));
     while !source.poll(true, &mut |_, _: &[u8]| {}).ended {}
     let _ = source.report();
     source.finish().expect("a trace").expect("totals")
