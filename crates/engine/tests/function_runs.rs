@@ -62,7 +62,8 @@ struct Fake(std::vec::IntoIter<Part>);
 
 impl Fake {
     fn new(parts: &[Part]) -> Fake {
-        Fake(parts.to_vec().into_iter())
+        let parts = parts.to_vec();
+        Fake(parts.into_iter())
     }
 }
 
