@@ -64,7 +64,7 @@ fn read(data: &Data) -> Vec<(u64, u32)> {
         match kind(ev.schema) {
             Some(Kind::Lost) => {}
             which => {
-                merged.push((ev.time(), (ev.value_of("function") as u32) << 1 | u32::from(which == Some(Kind::Exit))))
+                merged.push((ev.time(), (ev.value_of("number") as u32) << 1 | u32::from(which == Some(Kind::Exit))))
             }
         }
     }

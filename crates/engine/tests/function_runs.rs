@@ -6,11 +6,13 @@ use engine::backend::recorded::Recorded;
 use engine::backend::stats::Report;
 use engine::backend::{Backend, Deliver, Polled};
 use engine::control::{self, Order, State};
+use engine::pipeline::filter::{EventFilter, Expression};
 use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::recorder::{Config, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::pipeline::world::World;
+use engine::select::Calls;
 use events::encode::{self, Fixed};
 use events::functions::{HIGH, Moment, Run};
 use events::generated::P_FUNCTION;
@@ -21,7 +23,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use testkit::{Scratch, has, skip};
 use views::View;
@@ -277,6 +279,12 @@ fn they_are_shown_recorded_and_shown_again() {
     assert_eq!(count(some(&["function:main"])), 2);
     assert_eq!(count(some(&["function:acme::*:exit"])), 3);
     assert_eq!(count(some(&["uprobe:*"])), 0);
+    let classes: Vec<_> = trace.classes().filter(|s| events::functions::kind(s).is_some()).collect();
+    for (text, wanted) in [("args.function == \"main\"", 2), ("args.number == 2 && tid == 8", 2), ("pid == 9", 2)] {
+        let expression = Expression::new(text, &[], &Calls::none(), &classes).expect("a filter");
+        let filter = EventFilter::new(Arc::new(expression), |_| true);
+        assert_eq!(count(Selection { filters: vec![filter], ..Selection::all() }), wanted, "{text}");
+    }
 }
 
 /// A packet: thread, process, number, whether it begins, losses, times of its records in ms.
