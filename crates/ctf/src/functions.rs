@@ -11,99 +11,11 @@
 //! Threads may be read by several threads at once ([`Data::function_threads`]). A packet has at most 32,768 records as trapline writes it.
 
 use crate::native::{Data, Place, Stream};
-use crate::packet::{self, Info};
+use crate::packet::Info;
+use crate::records::records_of;
+pub use crate::records::{Gap, Record, Records};
 use events::StreamId;
-use events::functions::{Clock, RECORD, time, word};
 use std::ops::RangeInclusive;
-
-/// An entry or exit of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// When, ns of the monotonic clock; within a stream never less than before.
-    pub time: u64,
-    /// The number of the function ([`events::functions::Table`]). Of a damaged trace it may be any.
-    pub function: u32,
-    /// It has returned, or was left.
-    pub exit: bool,
-}
-
-/// Makes records of the bytes of a packet, in their order.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Decoder {
-    clock: Clock,
-    tsc: u64,
-    /// The time of the last record, and that of the last one of the packet, ns.
-    span: (u64, u64),
-}
-
-impl Decoder {
-    /// At the first record of a packet.
-    pub(crate) fn new(info: &Info) -> Decoder {
-        let of = info.functions.unwrap_or_default();
-        Decoder { clock: of.clock(), tsc: of.begin, span: (info.begin, info.end.max(info.begin)) }
-    }
-
-    /// The next record.
-    #[inline]
-    pub(crate) fn record(&mut self, record: &[u8; RECORD]) -> Record {
-        let word = word(record);
-        // The lower half of the counter is a step forward from the one before, as readers of the format have it.
-        self.tsc = self.tsc.wrapping_add(u64::from(time(record).wrapping_sub(self.tsc as u32)));
-        self.span.0 = self.clock.ns(self.tsc).clamp(self.span.0, self.span.1);
-        Record { time: self.span.0, function: word >> 1, exit: word & 1 != 0 }
-    }
-}
-
-/// The records of a packet.
-#[derive(Clone, Debug)]
-pub struct Records<'a> {
-    rest: &'a [[u8; RECORD]],
-    decoder: Decoder,
-}
-
-impl<'a> Records<'a> {
-    /// The records in the content of a packet of function records.
-    fn new(content: &'a [u8], info: &Info) -> Records<'a> {
-        let bytes = content.get(info.head()..).unwrap_or_default();
-        Records { rest: bytes.as_chunks().0, decoder: Decoder::new(info) }
-    }
-}
-
-impl Iterator for Records<'_> {
-    type Item = Record;
-    #[inline]
-    fn next(&mut self) -> Option<Record> {
-        let (record, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(self.decoder.record(record))
-    }
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.rest.len(), Some(self.rest.len()))
-    }
-}
-impl ExactSizeIterator for Records<'_> {}
-
-/// What is missing before a packet of function records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gap {
-    /// Records that were lost before they could be stored.
-    pub lost: u64,
-    /// Packets are missing, of which nobody knows how many records they had: overwritten, damaged.
-    pub hole: bool,
-}
-
-impl Gap {
-    /// What is missing before a packet; `before` is the one before it in the trace.
-    pub(crate) fn before(info: &Info, before: Option<&Info>) -> Gap {
-        let (seq, discarded) = before.map_or((0, 0), |b| (b.seq.wrapping_add(1), b.discarded));
-        Gap { lost: info.discarded.saturating_sub(discarded), hole: info.seq != seq }
-    }
-
-    /// Whether anything is.
-    pub fn is_one(&self) -> bool {
-        self.lost > 0 || self.hole
-    }
-}
 
 /// A packet of function records.
 #[derive(Debug)]
@@ -164,11 +76,6 @@ impl<'a> Thread<'a> {
         let before = all[..first].last().map(|p| p.info);
         Packets { data: self.data, rest: &all[first..last], before, last: None, bytes: Vec::new() }
     }
-}
-
-/// How many records a packet has.
-pub(crate) fn records_of(info: &Info) -> u64 {
-    info.content.saturating_sub(packet::FUNCTIONS_HEADER as u64) / RECORD as u64
 }
 
 /// The packets of a thread.

@@ -22,6 +22,7 @@ pub mod native;
 pub mod packet;
 pub mod packs;
 pub mod print;
+mod records;
 pub mod repair;
 pub mod replace;
 pub mod show;

@@ -21,8 +21,11 @@ fn records(all: &[(u64, u32)]) -> Vec<u8> {
     all.iter().flat_map(|(t, w)| [*t as u32, *w].map(u32::to_le_bytes).concat()).collect()
 }
 
+/// Two moments, and the records between them.
+type Between = (Moment, Moment, Vec<(u64, u32)>);
+
 /// Writes runs: records with one upper half, between two moments. The bytes of all packets.
-fn written(writer: &mut PacketWriter, runs: &[(Moment, Moment, Vec<(u64, u32)>)]) -> Vec<u8> {
+fn written(writer: &mut PacketWriter, runs: &[Between]) -> Vec<u8> {
     let mut file = writer.close().bytes;
     for (first, last, all) in runs {
         let (bytes, high) = (records(all), (all[0].0 >> 32) as u32);
@@ -61,7 +64,7 @@ fn read(data: &Data) -> Vec<(u64, u32)> {
         match kind(ev.schema) {
             Some(Kind::Lost) => {}
             which => {
-                merged.push((ev.time(), (ev.value_of("function") as u32) << 1 | u32::from(which == Some(Kind::Exit))))
+                merged.push((ev.time(), (ev.value_of("number") as u32) << 1 | u32::from(which == Some(Kind::Exit))))
             }
         }
     }

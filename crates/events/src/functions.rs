@@ -91,7 +91,7 @@ pub fn time(record: &[u8; RECORD]) -> u32 {
     u64::from_le_bytes(*record) as u32
 }
 
-/// The class of events of functions that were entered: `name`, its demangled name, and `function`, its number.
+/// The class of events of functions that were entered: `function`, its demangled name, and `number`.
 pub fn entry() -> &'static Schema {
     class(&ENTRY)
 }
@@ -112,7 +112,7 @@ fn made(probe: &str, named: bool) -> Option<&'static Schema> {
     let number = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Dec });
     let field = |name: &str, ty| Field { name: name.into(), ty };
     let fields = match named {
-        true => vec![field("name", Type::Str(StrKind::Text)), field("function", number)],
+        true => vec![field("function", Type::Str(StrKind::Text)), field("number", number)],
         false => vec![field("records", number)],
     };
     dynamic::class(probe, &fields).ok()
@@ -320,7 +320,7 @@ mod tests {
         encoder.record(&mut out, 99, (3, 4), 17 << 1 | 1, b"main");
         let ev = Event::parse(&out).unwrap();
         assert_eq!((ev.schema.name, ev.time(), ev.pid(), ev.tid()), ("function:exit", 99, 3, 4));
-        assert_eq!((ev.bytes_of("name"), ev.value_of("function")), (&b"main"[..], 17));
+        assert_eq!((ev.bytes_of("function"), ev.value_of("number")), (&b"main"[..], 17));
         assert_eq!(kind(ev.schema), Some(Kind::Exit));
         encoder.lost(&mut out, 5, (3, 4), 12);
         let ev = Event::parse(&out).unwrap();

@@ -1,8 +1,8 @@
 //! The events of all streams in the order of time. Function records become events.
 
 use super::{Data, Demangle, Place, Stream, event};
-use crate::functions::{Decoder, Gap, Record};
 use crate::packet::Info;
+use crate::records::{Decoder, Gap, Record};
 use events::StreamId;
 use events::functions::{Encoder, RECORD, Table};
 

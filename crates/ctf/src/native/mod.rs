@@ -246,7 +246,7 @@ impl Data {
         let (mut n, mut bytes) = (0, Vec::new());
         for place in &stream.packets {
             if place.info.functions.is_some() {
-                n += crate::functions::records_of(&place.info);
+                n += crate::records::records_of(&place.info);
                 continue;
             }
             if self.load(place, &mut bytes).is_err() {

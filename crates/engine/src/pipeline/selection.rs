@@ -103,7 +103,7 @@ impl Selection {
         let of_functions = functions::kind(schema).is_some();
         let matches = |pattern: &String| match of_functions {
             // Functions are selected by their names.
-            true => pattern.starts_with(FUNCTION) || pattern.starts_with('*'),
+            true => pattern.starts_with("function") || pattern.starts_with('*'),
             false => glob(pattern.as_bytes(), schema.name.as_bytes()),
         };
         self.probes.as_ref().is_none_or(|patterns| patterns.iter().any(matches))
@@ -117,7 +117,7 @@ impl Selection {
             Some(functions::Kind::Exit) => b":exit",
             _ => return self.is_selected(ev.schema),
         };
-        let name = [FUNCTION.as_bytes(), ev.bytes_of("name")].concat();
+        let name = [FUNCTION.as_bytes(), ev.bytes_of("function")].concat();
         let matches = |p: &[u8]| glob(p, &name) || p.strip_suffix(end).is_some_and(|p| glob(p, &name));
         patterns.iter().any(|p| matches(p.as_bytes()))
     }

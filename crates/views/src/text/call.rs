@@ -37,7 +37,7 @@ pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
     if let Some(kind @ (Kind::Entry | Kind::Exit)) = functions::kind(ev.schema) {
         coloured(opts, Colour::Name, out, |o| {
             o.extend_from_slice(b"function:");
-            crate::escape::name(ev.bytes_of("name"), o);
+            crate::escape::name(ev.bytes_of("function"), o);
             o.extend_from_slice(if kind == Kind::Entry { b":entry" } else { b":exit" });
         });
         return out.extend_from_slice(b"()");
