@@ -268,7 +268,7 @@ fn they_are_shown_recorded_and_shown_again() {
     };
     let count = |selection| later(&trace, selection).matches("function:").count();
     assert_eq!(count(some(&["function:main"])), 2);
-    assert_eq!(count(some(&["function:acme::*:exit"])), 2);
+    assert_eq!(count(some(&["function:acme::*:exit"])), 3);
     assert_eq!(count(some(&["uprobe:*"])), 0);
 }
 
@@ -356,4 +356,138 @@ fn babeltrace2_reads_them_in_the_same_order() {
         })
         .collect();
     assert_eq!(theirs, ours, "{text}");
+}
+
+/// So many runs of 1000 records each, by two threads, after the names of their functions.
+fn many(runs: u64) -> Vec<Part> {
+    let s = |n: u64| zero() + n * 100_000;
+    let mut parts = vec![function(s(1), MAIN, "main"), function(s(1), WORK, "_ZN4acme4workEi")];
+    for i in 1..=runs {
+        let records = (0..1000).map(|n| (s(i) + n * 50, entry(MAIN + n as u32 % 2) | n as u32 / 2 % 2)).collect();
+        parts.push(Part::Run(7 + i as u32 % 2, 7, i < 3, 0, (s(i), s(i + 1)), records));
+        parts.push(Part::Settled(s(i + 1)));
+    }
+    parts
+}
+
+/// Keeps no lines: how many records the sinks were shown is not the question.
+fn quietly(parts: Vec<Part>, config: &Config) -> engine::pipeline::recorder::Totals {
+    let recorder = Recorder::new(config).expect("a recorder");
+    let mut source = Source::new(Box::new(Fake(parts.into_iter())), Some(recorder));
+    while !source.poll(true, &mut |_, _: &[u8]| {}).ended {}
+    let _ = source.report();
+    source.finish().expect("a trace").expect("totals")
+}
+
+#[test]
+fn what_has_no_room_is_counted_and_names_go_last() {
+    let scratch = Scratch::new("function-limits");
+    let runs = 300;
+    for (name, limit) in [("size", true), ("flight", false)] {
+        let dir = scratch.join(name);
+        let mut config = config(&dir);
+        let room = engine::pipeline::recorder::least_size(&config) + (200 << 10);
+        (config.max_size, config.flight) = if limit { (Some(room), None) } else { (None, Some(400 << 10)) };
+        let totals = quietly(many(runs), &config);
+        let dir = if limit { dir } else { dir.join("snapshot-1") };
+        let trace = open(&dir);
+        let there: u64 = trace.data.function_threads().iter().map(|t| t.records()).sum();
+        let of = |f: fn(&engine::pipeline::recorder::StreamTotals) -> u64| -> u64 {
+            [7, 8].iter().filter_map(|tid| totals.streams.get(&thread(*tid))).map(f).sum()
+        };
+        assert_eq!((of(|t| t.taken), of(|t| t.overwritten) + there), (runs * 1000, runs * 1000), "{name}");
+        assert!(there > 10_000 && there < 100_000, "{name}: {there}");
+        assert_eq!(trace.data.functions(&trace.known, |_| None).last(), WORK, "{name}");
+        // What is missing at the beginning is shown, and names are there although they are the oldest.
+        let text = later(&trace, Selection::all());
+        assert_eq!(text.matches("functions:lost(records=0)").count(), 2, "{name}");
+        assert_eq!(
+            (text.matches("function:main:").count() + text.matches("function:acme::work:").count()) as u64,
+            there
+        );
+        if limit {
+            let size: u64 = std::fs::read_dir(&dir)
+                .expect("a directory")
+                .flatten()
+                .map(|f| f.metadata().map_or(0, |m| m.len()))
+                .sum();
+            assert!(size <= room, "{size} {room}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_was_cut_off_is_repaired() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new("function-repair");
+    let dir = scratch.join("trace");
+    quietly(many(100), &config(&dir));
+    let file = dir.join(thread(7).to_string());
+    let size = std::fs::metadata(&file).expect("a stream");
+    std::fs::File::options().write(true).open(&file).and_then(|f| f.set_len(size.len() - 100)).expect("truncated");
+    let before = open(&dir);
+    assert_eq!((before.data.truncated.len(), before.missing.len()), (1, 1));
+    let repaired = ctf::repair::repair(&dir, size.uid()).expect("repaired");
+    assert_eq!(repaired.cuts.len(), 1);
+    let after = open(&dir);
+    let there: u64 = after.data.function_threads().iter().map(|t| t.records()).sum();
+    assert_eq!((after.data.truncated.len(), there + after.missing[0].events.unwrap_or(0)), (0, 100_000));
+}
+
+#[test]
+fn what_no_agent_would_write_is_shown_or_counted() {
+    let raw = |pairs: &[(u64, u32)]| -> Vec<u8> { bytes(pairs) };
+    let at = |n: u64| zero() + n;
+    // An exit without an entry, numbers nobody has named, times that go back, and what is no record.
+    let mut records = raw(&[(at(50), exit(WORK)), (at(40), entry(0x7fff_ffff)), (at(60), exit(3)), (at(60), entry(3))]);
+    records.extend([0; 8]);
+    records.extend(raw(&[(at(70), entry(4))]));
+    records.extend([1, 2, 3]);
+    struct Raw(Option<Vec<u8>>);
+    impl Backend for Raw {
+        fn name(&self) -> &'static str {
+            "raw"
+        }
+        fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
+            let Some(records) = self.0.take() else { return Polled { events: 0, ended: true } };
+            let stream = thread(7);
+            for (from, to) in
+                [(Moment::default(), Moment::default()), (moment(zero() + 9), Moment { tsc: 1, monotonic: u64::MAX })]
+            {
+                each.functions(&Run {
+                    stream,
+                    pid: 7,
+                    begins: true,
+                    records: &records,
+                    high: u32::MAX,
+                    from,
+                    to,
+                    dropped: u64::MAX,
+                });
+            }
+            each.settled(0);
+            Polled { events: 1, ended: false }
+        }
+        fn wait(&mut self, _timeout: Duration) {}
+        fn control(&mut self, _order: Order) -> Result<State> {
+            Err(control::ended())
+        }
+        fn stop(&mut self) {}
+        fn streams(&self) -> Vec<StreamId> {
+            vec![thread(7)]
+        }
+        fn dropped_on(&self, _stream: StreamId) -> u64 {
+            u64::MAX
+        }
+        fn report(&mut self) -> Report {
+            Report::default()
+        }
+    }
+    let scratch = Scratch::new("function-raw");
+    let dir = scratch.join("trace");
+    let recorder = Recorder::new(&config(&dir)).expect("a recorder");
+    let live = shown(Source::new(Box::new(Raw(Some(records))), Some(recorder)), Selection::all());
+    assert_eq!((live.matches("function:").count(), live.matches(":exit").count()), (8, 4), "{live}");
+    let text = later(&open(&dir), Selection::all());
+    assert_eq!(text.matches("function:").count(), 8, "{text}");
 }

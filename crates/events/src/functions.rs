@@ -15,7 +15,7 @@
 use crate::dynamic::{self, Field};
 use crate::encode::{self, Fixed};
 use crate::generated::P_FUNCTION;
-use crate::layout::Layout;
+use crate::layout::{self, Layout};
 use crate::names::FunctionName;
 use crate::schema::Schema;
 use crate::types::{Fmt, Int, StrKind, Type};
@@ -244,25 +244,40 @@ impl Table {
 /// Makes the events of records.
 #[derive(Debug)]
 pub struct Encoder {
-    entry: (&'static Schema, Layout),
-    exit: (&'static Schema, Layout),
-    lost: (&'static Schema, Layout),
+    /// Events of an entry and of an exit, without a name.
+    events: [Vec<u8>; 2],
+    /// Where the number of the function is in each.
+    number: [usize; 2],
 }
 
 impl Default for Encoder {
     fn default() -> Encoder {
-        let with = |schema| (schema, Layout::of(schema));
-        Encoder { entry: with(entry()), exit: with(exit()), lost: with(lost()) }
+        let of = |schema: &'static Schema| {
+            let (mut event, layout) = (Vec::new(), Layout::of(schema));
+            // The name is there as a whole.
+            encode::fixed(&mut event, schema, &layout, &Fixed { cap: 1, ..Fixed::default() }, &[1, 0]);
+            (event, usize::from(layout.args[1].0))
+        };
+        let [(entry, a), (exit, b)] = [entry(), exit()].map(of);
+        Encoder { events: [entry, exit], number: [a, b] }
     }
 }
 
 impl Encoder {
     /// Writes the event of a record of thread `tid` of `pid` into `out`, which is cleared. `name` is the function's name.
     pub fn record(&self, out: &mut Vec<u8>, time: u64, (pid, tid): (u32, u32), word: u32, name: &[u8]) {
-        let (schema, layout) = if word & 1 == 0 { &self.entry } else { &self.exit };
+        let which = (word & 1) as usize;
         out.clear();
-        let fixed = Fixed { time, cap: 1, tid, pid, ..Fixed::default() };
-        encode::fixed(out, schema, layout, &fixed, &[1, u64::from(word >> 1)]);
+        out.extend_from_slice(&self.events[which]);
+        let mut put = |at: usize, bytes: &[u8]| {
+            if let Some(to) = out.get_mut(at..at + bytes.len()) {
+                to.copy_from_slice(bytes);
+            }
+        };
+        put(0, &time.to_le_bytes());
+        put(layout::TID, &tid.to_le_bytes());
+        put(layout::PID, &pid.to_le_bytes());
+        put(self.number[which], &u64::from(word >> 1).to_le_bytes());
         out.extend_from_slice(name);
         out.push(0);
     }
@@ -270,7 +285,7 @@ impl Encoder {
     /// Writes the event that stands where `records` records are missing into `out`, which is cleared.
     pub fn lost(&self, out: &mut Vec<u8>, time: u64, (pid, tid): (u32, u32), records: u64) {
         out.clear();
-        encode::fixed(out, self.lost.0, &self.lost.1, &Fixed { time, tid, pid, ..Fixed::default() }, &[records]);
+        encode::fixed(out, lost(), &Layout::of(lost()), &Fixed { time, tid, pid, ..Fixed::default() }, &[records]);
     }
 }
 

@@ -38,6 +38,8 @@ const LATE: u64 = 100_000_000;
 const QUEUE: usize = 64 << 20;
 /// A packet is closed after this time, ns, full or not: together with the writer's delay, a killed trapline loses less than a second.
 const AGE: u64 = 500_000_000;
+/// The most function records of a stream that are counted as lost: the number comes from the traced process, and is added to others.
+const MOST_LOST: u64 = 1 << 48;
 /// The interval between two checks of the packets' age, ns.
 const TICK: u64 = 20_000_000;
 
@@ -287,7 +289,7 @@ impl Recorder {
         if run.begins && s.taken > 0 || s.packets.pid() != run.pid {
             s.packets.begin_thread(run.pid);
         }
-        s.packets.set_discarded(s.packets.discarded() + run.dropped);
+        s.packets.set_discarded(s.packets.discarded().saturating_add(run.dropped).min(MOST_LOST));
         for (high, part) in run.parts() {
             let exits = part.as_chunks::<RECORD>().0.iter().fold(0u32, |n, r| n + (word(r) & 1));
             self.count_functions((part.len() / RECORD) as u64, exits.into());
@@ -465,8 +467,10 @@ impl Recorder {
         if n > 0 && !self.streams.contains_key(&stream) {
             self.begin(stream);
         }
+        let of_functions = self.streams.get(&stream).is_some_and(|s| s.packets.has_records());
+        let n = if of_functions { n.min(MOST_LOST) } else { n };
         // What was lost after a run is said after it.
-        if self.streams.get(&stream).is_some_and(|s| s.packets.has_records() && s.packets.discarded() < n) {
+        if self.streams.get(&stream).is_some_and(|s| of_functions && s.packets.discarded() < n) {
             self.close_open(stream);
         }
         if let Some(s) = self.streams.get_mut(&stream) {
