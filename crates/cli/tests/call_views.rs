@@ -151,7 +151,7 @@ fn each_view_draws_the_calls_of_a_trace() {
                     [    7] | main() {
            0.100 us [    8] | line\u{1b}[0m<&"();
                     [    8] | /* 3 records are missing */
-         199.300 us [    8] | line\u{1b}[0m<&"(); /* has not returned */
+           0.000 us [    8] | line\u{1b}[0m<&"(); /* has not returned */
                     [    7] |   a::parse() {
            0.100 us [    7] |     line\u{1b}[0m<&"();
            0.200 us [    7] |     line\u{1b}[0m<&"();

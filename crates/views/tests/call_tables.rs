@@ -11,7 +11,7 @@ use views::calls::functions::{SORTS, Sort, Table};
 use views::calls::profile::{self, Weight};
 use views::calls::stack::Stack;
 use views::calls::totals::{Totals, in_parallel};
-use views::calls::{Functions, Selection, stat};
+use views::calls::{Functions, Selection, Step, stat};
 use views::profile::flame::Flame;
 use views::profile::{By, folded};
 
@@ -294,4 +294,24 @@ fn functions_without_names_have_numbers() {
         1 call of 1 function in 1 thread
     "#]]
     .assert_eq(&text(|o| Table::default().write(&totals(&s, &Selection::default()), &nameless, o)));
+}
+
+#[test]
+fn deep_recursion_has_few_contexts() {
+    let (depth, mut names) = (300_000, Names::default());
+    let f = names.id("f");
+    let steps = (0..depth).map(|t| Step::entry(t, f)).chain((depth..2 * depth).map(|t| Step::exit(t, f)));
+    let (mut stack, mut contexts, mut totals) = (Stack::new(), Contexts::default(), Totals::new());
+    for step in steps.clone() {
+        stack.step(step, &mut contexts);
+    }
+    assert_eq!((contexts.nodes.len(), contexts.unplaced), (1 + 4096, depth - 4096));
+    let own: u64 = contexts.nodes.iter().map(|n| n.own).sum();
+    assert_eq!((own, contexts.nodes[0].total), (2 * depth - 1, 2 * depth - 1));
+    totals.thread(steps, 0);
+    let t = totals.get(f).expect("f");
+    assert_eq!((t.calls, t.total, t.own, t.max, t.min), (depth, 2 * depth - 1, 2 * depth - 1, 2 * depth - 1, 1));
+    let mut stacks = Weight::Own.profile();
+    profile::add(&mut stacks, &contexts, thread(7), Weight::Own, &names);
+    assert_eq!((stacks.kept() + stacks.lost().weight, stacks.len()), (2 * depth - 1, 3999));
 }

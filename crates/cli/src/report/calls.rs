@@ -22,8 +22,8 @@ use views::calls::edges::{Edges, Language, MOST};
 use views::calls::functions::Table;
 use views::calls::profile::{self as calls_profile, Weight};
 use views::calls::selection::{Place, Selected, Verdicts};
-use views::calls::stack::{Counts, Stack};
-use views::calls::totals::{Totals, in_parallel};
+use views::calls::stack::{self, Stack};
+use views::calls::totals::{Feed, Totals, in_parallel};
 use views::calls::{Functions, Selection, Step, Thread, What, stat};
 use views::profile::flame::Flame;
 use views::profile::folded;
@@ -86,6 +86,33 @@ fn before(packet: &Packet<'_>, last: u64) -> impl Iterator<Item = Step> + use<> 
     end.into_iter().chain(packet.gap.is_one().then_some(Step { time: packet.begin, what: gap }))
 }
 
+/// Who takes the steps of a thread, packet by packet.
+trait Take {
+    /// Takes the next steps, of a process.
+    fn steps(&mut self, pid: u32, steps: impl Iterator<Item = Step>);
+}
+
+struct ToTotals<'a, 'b>(&'a mut Feed<'b>);
+
+impl Take for ToTotals<'_, '_> {
+    fn steps(&mut self, _pid: u32, steps: impl Iterator<Item = Step>) {
+        self.0.steps(steps);
+    }
+}
+
+struct ToContexts<C> {
+    pid: u32,
+    stack: Stack,
+    calls: C,
+}
+
+impl<C: stack::Calls> Take for ToContexts<C> {
+    fn steps(&mut self, pid: u32, steps: impl Iterator<Item = Step>) {
+        self.pid = pid;
+        steps.for_each(|step| self.stack.step(step, &mut self.calls));
+    }
+}
+
 /// The records of a trace, and how they are read.
 pub struct Calls<'t> {
     trace: &'t Trace,
@@ -115,19 +142,18 @@ impl<'t> Calls<'t> {
     }
 
     /// Hands over the steps of a thread, packet by packet.
-    fn steps(&self, thread: Recorded<'t>, mut take: impl FnMut(u32, &mut dyn Iterator<Item = Step>)) {
+    fn steps(&self, thread: Recorded<'t>, take: &mut impl Take) {
         let (mut packets, mut last) = (thread.packets(self.window.clone()), 0);
         while let Some(packet) = packets.next() {
             if !self.pids.is_empty() && !self.pids.contains(&packet.pid) && !self.pids.contains(&thread.tid()) {
                 continue;
             }
-            take(packet.pid, &mut before(&packet, last));
-            let in_window = packet.begin >= *self.window.start() && packet.end <= *self.window.end();
+            take.steps(packet.pid, before(&packet, last));
             let steps = packet.records().map(step);
-            if in_window {
-                take(packet.pid, &mut { steps });
+            if packet.begin >= *self.window.start() && packet.end <= *self.window.end() {
+                take.steps(packet.pid, steps);
             } else {
-                take(packet.pid, &mut { steps }.filter(|s| self.window.contains(&s.time)));
+                take.steps(packet.pid, steps.filter(|s| self.window.contains(&s.time)));
             }
             last = packet.end;
         }
@@ -136,27 +162,23 @@ impl<'t> Calls<'t> {
     fn totals(&self) -> Totals {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         in_parallel(self.threads(), workers, 0, (&self.selection, &self.names), |thread, feed| {
-            self.steps(thread, |_, steps| feed.steps(steps));
+            self.steps(thread, &mut ToTotals(feed));
         })
     }
 
-    /// The contexts of each thread.
-    fn contexts(&self) -> Vec<(u32, u32, Contexts, Counts)> {
+    /// Hands over the contexts of each thread, one after the other.
+    fn contexts(&self, mut each: impl FnMut(Thread<'_>, &Contexts)) {
         let mut verdicts = Verdicts::new(self.selection.clone());
-        let mut all = Vec::new();
         for thread in self.threads() {
-            let (mut pid, mut stack, mut place, mut contexts) =
-                (0, Stack::new(), Place::default(), Contexts::default());
-            let (verdicts, functions) = (&mut verdicts, &self.names);
-            let mut calls = Selected { place: &mut place, verdicts, functions, calls: &mut contexts };
-            self.steps(thread, |of, steps| {
-                pid = of;
-                steps.for_each(|s| stack.step(s, &mut calls));
-            });
-            stack.finish(0, &mut calls);
-            all.push((pid, thread.tid(), contexts, *stack.counts()));
+            let (mut place, mut contexts) = (Place::default(), Contexts::default());
+            let selected =
+                Selected { place: &mut place, verdicts: &mut verdicts, functions: &self.names, calls: &mut contexts };
+            let mut to = ToContexts { pid: 0, stack: Stack::new(), calls: selected };
+            self.steps(thread, &mut to);
+            to.stack.finish(0, &mut to.calls);
+            let pid = to.pid;
+            each(Thread { pid, tid: thread.tid(), comm: "" }, &contexts);
         }
-        all
     }
 
     /// Writes a view.
@@ -174,16 +196,15 @@ impl<'t> Calls<'t> {
             Kind::Stat => stat::write(&self.totals(), &self.names, output.buffer()),
             Kind::Graph(language) => {
                 let mut all = Contexts::default();
-                self.contexts().iter().for_each(|(_, _, contexts, _)| all.join(contexts));
+                self.contexts(|_, contexts| all.join(contexts));
                 let most = graph::rows(m).unwrap_or(MOST);
                 Edges::new(&all).write(language, most, &self.names, output.buffer());
             }
             Kind::Flame | Kind::Folded => {
                 let mut stacks = Weight::Own.profile();
-                for (pid, tid, contexts, _) in self.contexts() {
-                    let thread = Thread { pid, tid, comm: "" };
-                    calls_profile::add(&mut stacks, &contexts, thread, Weight::Own, &self.names);
-                }
+                self.contexts(|thread, contexts| {
+                    calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.names);
+                });
                 let title = self.trace.metadata.env_str("command").unwrap_or_default().to_owned();
                 let style = Style::of(m, title, clocks);
                 match kind {

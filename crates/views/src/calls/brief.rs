@@ -143,11 +143,8 @@ impl Brief {
             (1, n) => format!("the slowest of {n} outermost calls"),
             (m, n) => format!("the {m} slowest of {n} outermost calls"),
         };
-        let mut text = format!("# {shown} lines for {outermost}; {calls} calls in all");
-        if let Some(doubts) = self.counts().doubts() {
-            text += &format!("; {doubts}");
-        }
-        text + &format!(". {}\n", self.screen.hint)
+        let doubts = self.counts().doubts().map_or(String::new(), |doubts| format!("# {doubts}\n"));
+        format!("{doubts}# {shown} lines for {outermost}; {calls} calls in all. {}\n", self.screen.hint)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Calls joined by their callers: one node for all calls of a function that have the same functions around them.
 //!
-//! Node 0 is the root, around the outermost calls. A node's number is larger than that of its caller; [`Contexts::most`] nodes are made at
-//! most, and calls that would need more are counted in [`Contexts::unplaced`], their time being that of the innermost caller that has
-//! a node.
+//! Node 0 is the root, around the outermost calls. A node's number is larger than that of its caller. [`Contexts::most`] nodes are made at
+//! most, none deeper than [`DEEPEST`]; calls that would need others are counted in [`Contexts::unplaced`], and their time is that of the
+//! innermost caller that has a node.
 
 use super::stack::{Call, Calls};
 use std::collections::HashMap;
 
+/// The most nodes inside of each other, without the root: what a profile holds of a stack.
+pub const DEEPEST: usize = crate::profile::stacks::MAX_DEPTH;
 /// Of a call without a node.
 pub(super) const NONE: u32 = u32::MAX;
 /// Entries of the cache: a power of two.
@@ -142,6 +144,7 @@ impl Calls for Contexts {
         let node = match self.open.last() {
             None => self.child(0, function),
             Some(&NONE) => NONE,
+            Some(_) if self.open.len() >= DEEPEST => NONE,
             Some(&parent) => self.child(parent, function),
         };
         self.open.push(node);

@@ -1,4 +1,4 @@
-//! Calls as JSON, an object for each call on a line of its own, in the order in which calls end. docs/JSON.md describes it.
+//! Calls as JSON, an object for each call on a line of its own, in the order in which calls end. docs/GRAPH.md describes it.
 
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Ending, Stack};
