@@ -150,6 +150,27 @@ mod tests {
     }
 
     #[test]
+    fn libraries_are_looked_for_where_the_program_says() {
+        let dir = testkit::Scratch::new("runpath");
+        std::fs::create_dir_all(dir.join("bin")).unwrap();
+        std::fs::create_dir_all(dir.join("lib")).unwrap();
+        dir.write("bin/program", b"");
+        dir.write("lib/libhere.so.1", b"");
+        std::os::unix::fs::symlink(dir.join("bin/program"), dir.join("link")).unwrap();
+        let here = std::fs::canonicalize(dir.join("lib/libhere.so.1")).unwrap();
+        let cache = LdCache::default();
+        let absolute = dir.join("lib").display().to_string();
+        for dirs in [["/nowhere", "$ORIGIN/../lib"], ["${ORIGIN}/../lib", ""], ["$ORIGIN", &absolute]] {
+            let dirs = dirs.map(String::from);
+            for program in ["bin/program", "link"] {
+                let found = |name| library(name, &dir.join(program), &dirs, &cache);
+                assert_eq!(found("libhere.so.1").as_ref(), Some(&here), "{dirs:?} {program}");
+                assert_eq!(found("libgone.so.1"), None);
+            }
+        }
+    }
+
+    #[test]
     fn damaged_files_need_something_or_nothing() {
         let whole = std::fs::read("/bin/sh").unwrap();
         let mut random = testkit::Random::new(11);
