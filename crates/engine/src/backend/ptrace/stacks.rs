@@ -238,7 +238,7 @@ mod tests {
         let here = [7u64; 4];
         let address = here.as_ptr() as u64;
         let copy = 5u64.to_le_bytes();
-        let mut stopped = Stopped { tid, sp: 0x1000, copy: &copy, code: &[], reads: 0 };
+        let mut stopped = Stopped { tid, sp: 0x1000, registers: [0; 16], copy: &copy, code: &[], reads: 0 };
         assert_eq!((stopped.read(0x1000), stopped.read(address)), (Some(5), Some(7)));
         stopped.reads = MOST_READS;
         assert_eq!((stopped.read(0x1000), stopped.read(address), stopped.rule(1)), (Some(5), None, None));
