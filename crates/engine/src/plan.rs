@@ -6,6 +6,7 @@ use crate::enabling::{CallCaptures, Enabling, Source};
 use crate::error::{Error, Result};
 use crate::pipeline::filter::Expression;
 use crate::pipeline::threads;
+use crate::provider::AttachPoint;
 use crate::rights;
 use crate::select::{Calls, FD_CALLS, for_descriptors};
 use crate::target::Target;
@@ -137,6 +138,12 @@ impl Plan {
     pub fn has_user_stacks(&self) -> bool {
         let ids = |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
         self.named || self.frames_of_calls().user > 0 || self.probes.iter().any(ids)
+    }
+
+    /// Whether a clock on every CPU takes user stacks: a profile.
+    pub fn samples_stacks(&self) -> bool {
+        let stack = |e: &Enabling| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
+        self.probes.iter().any(|e| matches!(e.point, Some(AttachPoint::Clock { every_cpu: true, .. })) && stack(e))
     }
 
     /// The calls that are reported if a thread is in one of them at the start: none for a session that begins stopped.

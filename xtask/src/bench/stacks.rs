@@ -26,7 +26,7 @@ __attribute__((noinline, noclone)) int deep(int n, long work) {
     }
     int r = deep(n - 1, work); sink += r; return r + 1;
 }
-int main(int argc, char **argv) { for (long i = atol(argv[1]); i > 0; i--) deep(depth, 60000); return argc > 9; }
+int main(int argc, char **argv) { if (argc > 2) depth = atoi(argv[2]); for (long i = atol(argv[1]); i > 0; i--) deep(depth, 60000); return argc > 9; }
 "#;
 
 /// Measures everything and writes the section of bench/RESULTS.md.
@@ -153,12 +153,16 @@ impl Bench {
         let python = "def f(n):\n    return sum(range(200)) if n == 0 else f(n - 1)\nfor i in range(60000): f(20)\n";
         let rustc = lab::said("rustup", &["which", "rustc"]);
         let rustc = if rustc.is_empty() { "rustc".to_string() } else { rustc };
+        let openssl = |what| text(&["openssl", "speed", "-seconds", "1", what]);
         let programs = [
             ("C, -O2, 33 frames", self.shares_command(400)),
             ("python3", text(&["/usr/bin/python3", "-c", python])),
             ("rustc", vec![rustc, "--crate-type=lib".into(), "-O".into(), rust.display().to_string()]),
             ("cc1plus", text(&["g++", "-O2", "-c", "big.cpp", "-o", "/dev/null"])),
-            ("openssl speed", text(&["openssl", "speed", "-seconds", "2", "rsa2048"])),
+            ("openssl speed rsa2048", openssl("rsa2048")),
+            ("openssl speed ecdhp256", openssl("ecdhp256")),
+            ("openssl speed aes-128-cbc", openssl("aes-128-cbc")),
+            ("openssl speed sha256", openssl("sha256")),
             (
                 "a shell loop that starts pythons",
                 text(&["sh", "-c", "for i in $(seq 100); do /usr/bin/python3 -c pass; done"]),
@@ -189,36 +193,45 @@ impl Bench {
         ))
     }
 
-    /// What a frame costs: the time of a program with a stack of 33 frames, less that of one without.
+    /// What a frame costs: the time of a probe's program that takes a stack, less that of the same program at the same place that takes none,
+    /// by frames; and how much more a stack takes that is deeper.
     fn frame(&self) -> Result<String> {
-        let each = |captures: &str| -> Result<f64> {
+        const DEEPER: u64 = 70;
+        let each = |captures: &str, depth: u64| -> Result<f64> {
             let numbers = self.path("stats.json");
             let probe = format!("uprobe:{}:share1{captures}", self.program.display());
             let mut c = Command::new(&self.trapline);
             c.args(["record", "-q", "--cost", "-e", &probe, "--as", "record=/dev/null", "--stats"]).arg(&numbers);
-            lab::run(c.arg("--").args(self.shares_command(300)).stdout(Stdio::null()))?;
+            let command = [self.shares_command(300), vec![depth.to_string()]].concat();
+            lab::run(c.arg("--").args(command).stdout(Stdio::null()))?;
             let stats: Value = serde_json::from_str(&fs::read_to_string(&numbers)?)?;
             let programs = stats["cost"]["programs"].as_array().cloned().unwrap_or_default();
             let of = programs.iter().find(|p| p["name"].as_str().is_some_and(|n| n.contains("share1")));
             let of = of.context("the cost of the probe's program")?;
             Ok(of["ns"].as_f64().unwrap_or(0.0) / of["runs"].as_f64().unwrap_or(1.0).max(1.0))
         };
-        let (mut with, mut without) = (Vec::new(), Vec::new());
+        let (mut with, mut without, mut deeper) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.runs {
-            with.push(each(" ustack")?);
-            without.push(each("")?);
+            with.push(each(" ustack", 30)?);
+            without.push(each("", 30)?);
+            deeper.push(each(" ustack", 30 + DEEPER)?);
         }
-        let (with, without) = (median(with), median(without));
+        let [with, without, deeper] = [with, without, deeper].map(median);
         // share1, deep 31 times, main, __libc_start_call_main, __libc_start_main, _start
         let frames = 36.0;
-        let value = (with - without) / frames;
-        let figure = Figure {
+        let per_frame = Figure {
             name: format!("per frame ({with:.0} ns with a stack of {frames} frames, {without:.0} ns without)"),
-            value,
+            value: (with - without) / frames,
             unit: "ns",
             bar: Some(120.0),
         };
-        Ok(format!("### The cost of a frame\n\n{}", figures(&[figure])))
+        let further = Figure {
+            name: format!("each of {DEEPER} further frames ({deeper:.0} ns)"),
+            value: (deeper - with) / DEEPER as f64,
+            unit: "ns",
+            bar: None,
+        };
+        Ok(format!("### The cost of a frame\n\n{}", figures(&[per_frame, further])))
     }
 
     /// The self share of ten functions, next to perf.

@@ -77,7 +77,7 @@ impl Waiting {
         // Before it runs; what is trapline's own among them closes at the exec.
         seed_fds(self.pid, plan, merge);
         // A short program has ended before its tables could be built.
-        loaded.wait_for_tables();
+        loaded.wait_for_tables(plan);
         loaded.begin();
         if let Some(gate) = self.gate.take() {
             let _ = process::write_byte(&gate, 1);

@@ -24,6 +24,9 @@ pub fn make(plan: &Plan, btf: &KernelBtf, command: Option<i32>) -> Result<Option
         (Err(why), Unwind::Tables) => return Err(Error::failed("--unwind tables", why, "use --unwind fp")),
         (Err(_), _) => return Ok(None),
     };
+    if plan.samples_stacks() && !matches!(plan.target, PlanTarget::All { .. }) {
+        unwinder.hurry();
+    }
     match &plan.target {
         PlanTarget::Command(cmd) => {
             unwinder.expect(Path::new(OsStr::from_bytes(cmd.path.to_bytes())));

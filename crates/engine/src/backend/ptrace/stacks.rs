@@ -1,7 +1,7 @@
 //! Stacks of stopped threads: registers and a copy of the stack in, `process:stack` events and their ids out.
 //!
 //! ```text
-//!  PTRACE_GETREGS ─► pc, sp, bp ─┐
+//!  PTRACE_GETREGS ─► registers ──┐
 //!  process_vm_readv: 64 KiB ─────┼─► unwind::Walk ─► frames ─► id ─► reported once
 //!  /proc/PID/maps ─► tables ─────┘
 //! ```
@@ -80,7 +80,8 @@ impl Stacks {
 
     /// The id of the stack of a stopped thread, at most `most` frames of it, which is reported where it was not before; 0: there is none.
     pub fn of(&mut self, (pid, tid): (i32, i32), most: usize, out: &mut Emitter) -> u64 {
-        let Ok((pc, sp, bp)) = sys::ptrace::frame_registers(tid) else { return 0 };
+        let Ok((pc, registers)) = sys::ptrace::frame_registers(tid) else { return 0 };
+        let (bp, sp) = (registers[6], registers[7]);
         self.copy.resize(COPY, 0);
         let copied = sys::mem::read(tid, sp, &mut self.copy).unwrap_or(0);
         let mut fresh = !self.processes.contains_key(&pid);
@@ -91,7 +92,7 @@ impl Stacks {
             }
             let Stacks { processes, copy, frames, .. } = self;
             let code = processes.get(&pid).map(Vec::as_slice).unwrap_or_default();
-            let target = Stopped { tid, sp, copy: &copy[..copied], code, reads: 0 };
+            let target = Stopped { tid, sp, registers, copy: &copy[..copied], code, reads: 0 };
             let mut walk = Walk::new(target, Registers { pc, sp, bp }, most.min(unwind::stack::MAX_FRAMES));
             frames.clear();
             guessed = 0;
@@ -183,6 +184,7 @@ fn id_of(frames: &[u64], ended: u64) -> u64 {
 struct Stopped<'s> {
     tid: i32,
     sp: u64,
+    registers: [u64; 16],
     copy: &'s [u8],
     code: &'s [Code],
     reads: u32,
@@ -201,6 +203,10 @@ impl Target for Stopped<'_> {
         let mut word = [0; 8];
         let n = sys::mem::read(self.tid, address, &mut word).ok()?;
         (n == 8).then(|| u64::from_le_bytes(word))
+    }
+
+    fn register(&mut self, number: u8) -> Option<u64> {
+        self.registers.get(usize::from(number)).copied()
     }
 
     fn rule(&mut self, address: u64) -> Option<Rule> {
@@ -232,7 +238,7 @@ mod tests {
         let here = [7u64; 4];
         let address = here.as_ptr() as u64;
         let copy = 5u64.to_le_bytes();
-        let mut stopped = Stopped { tid, sp: 0x1000, copy: &copy, code: &[], reads: 0 };
+        let mut stopped = Stopped { tid, sp: 0x1000, registers: [0; 16], copy: &copy, code: &[], reads: 0 };
         assert_eq!((stopped.read(0x1000), stopped.read(address)), (Some(5), Some(7)));
         stopped.reads = MOST_READS;
         assert_eq!((stopped.read(0x1000), stopped.read(address), stopped.rule(1)), (Some(5), None, None));
