@@ -19,7 +19,7 @@ mod processes;
 use super::maps::Maps;
 use crate::error::{Error, Result};
 use events::Event;
-use events::generated::P_MAP;
+use events::generated::{P_MAP, P_STACK};
 use events::names::{EXACT, Frame, GUESSED, Stack};
 use files::{Mapped, SessionFiles};
 use jit::Jit;
@@ -134,6 +134,11 @@ impl Resolver {
         Resolver { asked: Some(Asked::default()), ..Resolver::with(origin, places, false) }
     }
 
+    /// Does not look for source files and lines, which takes a large part of the time.
+    pub fn without_lines(self) -> Resolver {
+        Resolver { symbolizer: self.symbolizer.without_lines(), ..self }
+    }
+
     fn with(origin: Origin, places: Places, packs: bool) -> Resolver {
         let mapped = Rc::new(Mapped::new(&origin));
         let trace = match &origin {
@@ -164,6 +169,12 @@ impl Resolver {
             let module = self.module_of(ev);
             let (addr, len, offset) = (ev.value_of("addr"), ev.value_of("len"), ev.value_of("pgoff"));
             return self.processes.map(ev.pid(), ev.time(), (addr, len, offset), module);
+        }
+        if ev.schema.id == P_STACK.id {
+            if ev.value_of("kind") != 0 {
+                self.kernel.begin();
+            }
+            return;
         }
         match ev.schema.name {
             "exec" => {
