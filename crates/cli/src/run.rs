@@ -86,7 +86,9 @@ impl Run {
         let monitor = keep.as_ref().map(Recorder::monitor);
         let classes = plan.probes.iter().flat_map(|e| e.classes()).copied();
         let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
-        let shown = has_stacks && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
+        // Probes with stacks may join a session that has a name.
+        let may_have = has_stacks || plan.named;
+        let shown = may_have && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
         // While there are all rights.
         let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(m)?)) } else { None };
         let resolver = if sinks.lines { resolver } else { resolver.map(Resolver::without_lines) };

@@ -228,7 +228,7 @@ impl Gather {
             }
         }
         for stack in stacks::of(ev, world) {
-            let number = self.number(&stack);
+            let number = self.number(&stack, world);
             self.set(&mut raw, number);
         }
         raw
@@ -240,8 +240,12 @@ impl Gather {
         }
     }
 
-    fn number(&mut self, stack: &EventStack<'_>) -> u32 {
+    fn number(&mut self, stack: &EventStack<'_>, world: &World) -> u32 {
         if stack.frames.is_empty() {
+            // What is lost may still be reported; a stack without frames is known: the kernel's of a program that was interrupted.
+            if let Some(id) = stack.id.filter(|id| world.stack(*id).is_some()) {
+                self.by_id.insert(id, NONE);
+            }
             return NONE;
         }
         if let Some(number) = stack.id.and_then(|id| self.by_id.get(&id)) {

@@ -226,7 +226,9 @@ fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[Strin
     let known = trace.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
     let selected = known
         .filter(|s| if s.class == Class::Syscall { selection.calls.contains(s) } else { selection.is_selected(s) });
-    if !shown || !stacks::have_any(selected) {
+    // What is still being recorded may get probes with stacks.
+    let may_have = m.get_flag("follow-recording") || stacks::have_any(selected);
+    if !shown || !may_have {
         return Ok(None);
     }
     Ok(Some(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?)))
