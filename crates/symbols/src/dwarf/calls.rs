@@ -149,28 +149,13 @@ impl<'f> Debug<'f> {
     /// Where the code of every function of a unit lies.
     fn extents_of(&self, found: &Found<'f>) -> Vec<(u64, u64, UnitOffset)> {
         let mut all = Vec::new();
-        let Ok(mut entries) = found.unit.entries_raw(None) else { return all };
-        while !entries.is_empty() {
-            let at = entries.next_offset();
-            let Ok(abbreviation) = entries.read_abbreviation() else { break };
-            let Some(abbreviation) = abbreviation else { continue };
-            let attributes = abbreviation.attributes();
-            if !self.source.spend_attributes(attributes.len()) {
-                break;
-            }
-            if abbreviation.tag() != c::DW_TAG_subprogram {
-                if entries.skip_attributes(attributes).is_err() {
-                    break;
-                }
-                continue;
-            }
+        self.each_function(&found.unit, |at, attributes| {
             let mut extent = Extent::default();
-            for spec in attributes {
-                let Ok(attribute) = entries.read_attribute(*spec) else { return sorted(all) };
-                self.note_extent(found, &mut extent, &attribute, |from, to| all.push((from, to, at)));
+            for attribute in attributes {
+                self.note_extent(found, &mut extent, attribute, |from, to| all.push((from, to, at)));
             }
             extent.add(|from, to| all.push((from, to, at)));
-        }
+        });
         sorted(all)
     }
 

@@ -289,24 +289,9 @@ impl<'f> Debug<'f> {
     /// The functions of a unit that have code.
     fn functions_of(&self, unit: &Unit<'f>) -> HashMap<u64, UnitOffset> {
         let mut all = HashMap::new();
-        let Ok(mut entries) = unit.entries_raw(None) else { return all };
-        while !entries.is_empty() {
-            let at = entries.next_offset();
-            let Ok(abbreviation) = entries.read_abbreviation() else { break };
-            let Some(abbreviation) = abbreviation else { continue };
-            let attributes = abbreviation.attributes();
-            if !self.source.spend_attributes(attributes.len()) {
-                break;
-            }
-            if abbreviation.tag() != c::DW_TAG_subprogram {
-                if entries.skip_attributes(attributes).is_err() {
-                    break;
-                }
-                continue;
-            }
+        self.each_function(unit, |at, attributes| {
             let mut address = None;
-            for spec in attributes {
-                let Ok(attribute) = entries.read_attribute(*spec) else { return all };
+            for attribute in attributes {
                 match attribute.name() {
                     c::DW_AT_low_pc | c::DW_AT_entry_pc => {
                         address = self.dwarf.attr_address(unit, attribute.value()).ok().flatten().or(address);
@@ -322,8 +307,35 @@ impl<'f> Debug<'f> {
             if let Some(address) = address {
                 all.entry(address).or_insert(at);
             }
-        }
+        });
         all
+    }
+
+    /// Hands over the entry of each function of a unit, and its attributes.
+    fn each_function(&self, unit: &Unit<'f>, mut each: impl FnMut(UnitOffset, &[gimli::Attribute<Bytes<'f>>])) {
+        let Ok(mut entries) = unit.entries_raw(None) else { return };
+        let mut read = Vec::new();
+        while !entries.is_empty() {
+            let at = entries.next_offset();
+            let Ok(abbreviation) = entries.read_abbreviation() else { return };
+            let Some(abbreviation) = abbreviation else { continue };
+            let attributes = abbreviation.attributes();
+            if !self.source.spend_attributes(attributes.len()) {
+                return;
+            }
+            if abbreviation.tag() != c::DW_TAG_subprogram {
+                if entries.skip_attributes(attributes).is_err() {
+                    return;
+                }
+                continue;
+            }
+            read.clear();
+            for spec in attributes {
+                let Ok(attribute) = entries.read_attribute(*spec) else { return };
+                read.push(attribute);
+            }
+            each(at, &read);
+        }
     }
 
     /// The entry that a reference leads to.

@@ -131,7 +131,7 @@ impl Resolver {
     /// To pack a trace again: without the packs that it has, and with a memory of the addresses that are asked for
     /// ([`Resolver::packed`]).
     pub fn to_pack(origin: Origin, places: Places) -> Resolver {
-        Resolver { asked: Some(Asked::default()), ..Resolver::with(origin, places, false) }
+        Resolver { asked: Some(Asked::default()), jit: Jit::to_pack(), ..Resolver::with(origin, places, false) }
     }
 
     /// Does not look for source files and lines, which takes a large part of the time.
@@ -179,9 +179,15 @@ impl Resolver {
         match ev.schema.name {
             "exec" => {
                 self.jit.forget(ev.pid());
+                self.jit.belongs_to(ev.pid(), ev.value_of("uid") as u32);
                 self.processes.exec(ev.pid(), ev.time());
             }
-            "fork" => self.processes.fork(ev.pid(), ev.value_of("child") as u32, ev.time()),
+            "attach" => self.jit.belongs_to(ev.pid(), ev.value_of("uid") as u32),
+            "fork" => {
+                let child = ev.value_of("child") as u32;
+                self.jit.fork(ev.pid(), child);
+                self.processes.fork(ev.pid(), child, ev.time());
+            }
             "exit" if ev.pid() == ev.tid() => self.processes.exit(ev.pid()),
             _ => {}
         }
