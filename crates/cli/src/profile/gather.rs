@@ -27,6 +27,8 @@ const MOST_WAITING: usize = 1 << 16;
 const MOST_ADDRESSES: usize = 8 << 20;
 /// The most mappings of a process that are looked at.
 const MOST_RANGES: usize = 1 << 16;
+/// Bytes of the time that an event begins with.
+const TIME: usize = size_of::<u64>();
 /// The number of no stack.
 const NONE: u32 = u32::MAX;
 /// The program of addresses of the kernel.
@@ -72,6 +74,8 @@ struct Places {
     comm: Option<usize>,
     /// The ids of stacks, where all of its stacks have ids.
     ids: Option<[Option<usize>; stacks::FIELDS.len()]>,
+    /// There is nothing else in them.
+    alone: bool,
 }
 
 /// What a thread was called last.
@@ -125,7 +129,11 @@ pub struct Gather {
     pub stacks: Stacks,
     /// What is not.
     pub missing: Missing,
-    waiting: Table<Key, Waiting>,
+    waiting: Vec<(Key, Waiting)>,
+    /// Where a key is in `waiting`.
+    places: Table<Key, usize>,
+    /// Where samples are in `waiting` that have these bytes behind their time.
+    same: Table<Box<[u8]>, usize>,
     /// Stacks by the ids of events, and by their addresses.
     by_id: Table<u64, u32>,
     by_frames: HashMap<Rc<[u64]>, u32>,
@@ -152,7 +160,9 @@ impl Gather {
         Gather {
             stacks: Stacks::new(unit),
             missing: Missing::default(),
-            waiting: Table::default(),
+            waiting: Vec::new(),
+            places: Table::default(),
+            same: Table::default(),
             by_id: Table::default(),
             by_frames: HashMap::new(),
             known: Vec::new(),
@@ -204,11 +214,12 @@ impl Gather {
     }
 
     fn is_another(&mut self, pid: u32) {
+        self.same.clear();
         self.programs.remove(&pid);
         self.ranges.remove(&pid);
     }
 
-    fn places(&mut self, schema: &'static Schema) -> Places {
+    fn places_in(&mut self, schema: &'static Schema) -> Places {
         *self.classes.entry(schema.id).or_insert_with(|| Places::of(schema))
     }
 
@@ -218,7 +229,7 @@ impl Gather {
         let program = *self.programs.entry(ev.pid()).or_insert(next);
         self.next_program += u32::from(program == next);
         let mut raw = Raw { pid: ev.pid(), program, kernel: NONE, user: NONE };
-        if let Some(ids) = self.places(ev.schema).ids {
+        if let Some(ids) = self.places_in(ev.schema).ids {
             let ids = ids.map(|nth| nth.map_or(0, |nth| ev.arg(nth)));
             let numbers = ids.map(|id| if id == 0 { Some(NONE) } else { self.by_id.get(&id).copied() });
             if let [Some(first), Some(second)] = numbers {
@@ -245,6 +256,7 @@ impl Gather {
             // What is lost may still be reported; a stack without frames is known: the kernel's of a program that was interrupted.
             if let Some(id) = stack.id.filter(|id| world.stack(*id).is_some()) {
                 self.by_id.insert(id, NONE);
+                self.addresses += 1;
             }
             return NONE;
         }
@@ -269,7 +281,7 @@ impl Gather {
     /// Who had a stack.
     pub fn labels(&mut self, ev: &Event<'_>, world: &World) -> LabelsId {
         let (pid, tid) = (ev.pid(), ev.tid());
-        let captured = self.places(ev.schema).comm.and_then(|i| ev.tail(i, false)).map(|t| t.bytes);
+        let captured = self.places_in(ev.schema).comm.and_then(|i| ev.tail(i, false)).map(|t| t.bytes);
         let comm = captured.or_else(|| world.comm(tid)).unwrap_or_default();
         // A thread that ends has no name any more.
         if let Some(t) = self.threads.get(&tid)
@@ -285,18 +297,49 @@ impl Gather {
         labels
     }
 
+    /// Adds an event: how much it weighs.
+    pub fn event(&mut self, ev: &Event<'_>, weight: u64, world: &World) {
+        let time = stacks::time(ev);
+        let bytes = &ev.bytes[TIME..];
+        if let Some(at) = self.same.get(bytes) {
+            return self.add_at(*at, weight, time);
+        }
+        let (labels, raw) = (self.labels(ev, world), self.raw(ev, world));
+        let at = self.place(Key { labels, raw, waker: None }, time);
+        self.add_at(at, weight, time);
+        if self.same.len() < MOST_WAITING && self.is_told_by_its_bytes(ev) {
+            self.same.insert(bytes.into(), at);
+        }
+    }
+
+    /// Whether who it was and which stacks it had does not depend on anything that may change, but for the process's program.
+    fn is_told_by_its_bytes(&mut self, ev: &Event<'_>) -> bool {
+        let Places { comm: Some(comm), ids: Some(ids), alone: true } = self.places_in(ev.schema) else { return false };
+        let is_known = |nth: &usize| ev.arg(*nth) == 0 || self.by_id.contains_key(&ev.arg(*nth));
+        ev.tail(comm, false).is_some_and(|t| !t.bytes.is_empty()) && ids.iter().flatten().all(is_known)
+    }
+
     /// Adds a sample: of whom, when, and how much.
     pub fn add(&mut self, labels: LabelsId, raw: Raw, waker: Option<(LabelsId, Raw)>, weight: u64, time: u64) {
-        self.note(raw);
-        let tally = Tally { samples: 1, weight };
-        let waiting = self.waiting.entry(Key { labels, raw, waker }).or_insert(Waiting {
-            tally: Tally::default(),
-            first: time,
-            last: time,
-        });
-        waiting.tally.join(tally);
+        let at = self.place(Key { labels, raw, waker }, time);
+        self.add_at(at, weight, time);
+    }
+
+    fn place(&mut self, key: Key, time: u64) -> usize {
+        let Gather { waiting, places, .. } = self;
+        *places.entry(key).or_insert_with(|| {
+            waiting.push((key, Waiting { tally: Tally::default(), first: time, last: time }));
+            waiting.len() - 1
+        })
+    }
+
+    fn add_at(&mut self, at: usize, weight: u64, time: u64) {
+        let Some((key, waiting)) = self.waiting.get_mut(at) else { return };
+        waiting.tally.join(Tally { samples: 1, weight });
         waiting.first = waiting.first.min(time);
         waiting.last = waiting.last.max(time);
+        let raw = key.raw;
+        self.note(raw);
     }
 
     fn note(&mut self, raw: Raw) {
@@ -320,11 +363,12 @@ impl Gather {
     pub fn settle(&mut self, now: u64, world: &World) {
         let limit =
             if self.is_full() { u64::MAX } else { now.saturating_sub(if now == u64::MAX { 0 } else { SETTLED }) };
-        let (ready, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, w)| w.first <= limit);
+        let all = std::mem::take(&mut self.waiting).into_iter();
+        let (mut ready, waiting): (Vec<_>, Vec<_>) = all.partition(|(_, w)| w.first <= limit);
+        self.places = waiting.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
         self.waiting = waiting;
-        let mut ready: Vec<(Key, Waiting)> = Vec::from_iter::<Table<_, _>>(ready);
-        // The order of a table of hashes differs from run to run.
-        ready.sort_unstable_by_key(|(_, w)| (w.first, w.last));
+        self.same.clear();
+        ready.sort_by_key(|(_, w)| (w.first, w.last));
         for (key, w) in ready {
             let stack = match self.whole.get(&key) {
                 Some(stack) => *stack,
@@ -451,7 +495,8 @@ impl Places {
         let by_id = |a: &Arg| matches!(a.ty, Type::Int(_));
         let have_ids = schema.args.iter().filter(|a| stacks::is_stack(a)).all(by_id);
         let place = |field| schema.args.iter().position(|a| a.name == field && stacks::is_stack(a));
-        Places { comm, ids: have_ids.then(|| stacks::FIELDS.map(place)) }
+        let alone = (0..).zip(schema.args).all(|(nth, a)| comm == Some(nth) || stacks::is_stack(a));
+        Places { comm, ids: have_ids.then(|| stacks::FIELDS.map(place)), alone }
     }
 }
 
@@ -499,8 +544,7 @@ mod tests {
             let fixed = Fixed { time, pid: 1, tid: 1, ..Fixed::default() };
             encode::fixed(&mut bytes, schema, layout, &fixed, &stacks);
             let ev = Event::parse(&bytes).unwrap();
-            let (labels, raw) = (gather.labels(&ev, &world), gather.raw(&ev, &world));
-            gather.add(labels, raw, None, 1, time);
+            gather.event(&ev, 1, &world);
         }
         // What was mapped is not known yet.
         gather.settle(100, &world);
