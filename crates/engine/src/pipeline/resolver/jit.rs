@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 use symbols::perf_map::{self, Owner, PerfMap};
 
 /// A map that has grown is read again after so long, ns.
@@ -27,6 +28,10 @@ struct Known {
     /// Bytes of the file, and when it was looked at, ns of the monotonic clock.
     size: u64,
     looked: u64,
+    /// When the file was made, ns of the monotonic clock: before that it was not this process's. 0: at any time.
+    born: u64,
+    /// The same, ns of the real time; 0 where the file system does not say.
+    created: i64,
 }
 
 /// Functions of a process by where they begin: where they end, and their names.
@@ -49,13 +54,13 @@ impl Jit {
         Jit { asked: Some(HashMap::new()), ..Jit::default() }
     }
 
-    /// Name, start and map of the function that holds an address.
-    pub fn find(&mut self, origin: &Origin, pid: u32, address: u64) -> Option<(&str, u64, &str)> {
+    /// Name, start and map of the function that holds an address at a time.
+    pub fn find(&mut self, origin: &Origin, pid: u32, address: u64, time: u64) -> Option<(&str, u64, &str)> {
         let known = self.all.get(&pid).is_some_and(|k| k.map.find(address).is_some());
         if !known {
             self.read(origin, pid);
         }
-        let known = self.all.get(&pid)?;
+        let known = self.all.get(&pid).filter(|k| k.born <= time)?;
         let (start, end, name) = known.map.function(address)?;
         if let Some(asked) = &mut self.asked {
             asked.entry(pid).or_default().entry(start).or_insert_with(|| (end, name.to_string()));
@@ -102,11 +107,14 @@ impl Jit {
                 let Some((uid, _)) = sys::proc::ids(pid as i32) else { return };
                 self.read_file(pid, PathBuf::from(format!("/proc/{pid}/root{name}")), name, &[uid]);
             }
-            Origin::Trace { same_boot: true, .. } if self.asked.is_some() => {
-                // The process may have ended. Only its user, root and whoever packs are believed.
+            Origin::Trace { same_boot: true, realtime_offset, .. } if self.asked.is_some() => {
+                // The process may have ended, and its number may be another one's. Only its user, root and whoever packs are believed.
                 let users: Vec<u32> = uid.into_iter().chain([sys::process::euid()]).collect();
                 let name = map_of(pid);
                 self.read_file(pid, PathBuf::from(&name), name, &users);
+                if let Some(known) = self.all.get_mut(&pid) {
+                    known.born = known.created.saturating_sub(*realtime_offset).try_into().unwrap_or(0);
+                }
             }
             Origin::Trace { dir, .. } if self.asked.is_none() => {
                 if let Some(text) = packs::read_file(dir, &pack_of(pid)) {
@@ -134,6 +142,8 @@ impl Jit {
         if meta.len() == known.size {
             return;
         }
+        let created = meta.created().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+        known.created = created.map_or(0, |t| t.as_nanos() as i64);
         let mut text = Vec::new();
         if file.take(perf_map::MAX_BYTES as u64).read_to_end(&mut text).is_ok() {
             (known.map, known.name, known.size) = (PerfMap::parse(&text), name, meta.len());

@@ -258,7 +258,7 @@ impl Resolver {
             located = self.processes.locate(pid, lookup, time);
         }
         let Some((id, offset)) = located.and_then(|l| Some((l.module?, l.offset))) else {
-            return match self.jit.find(&self.origin, pid, lookup) {
+            return match self.jit.find(&self.origin, pid, lookup, time) {
                 Some((name, start, module)) => {
                     let offset = Some(address - start);
                     each(&Frame { function: name, module, offset, guessed, ..Frame::default() });
