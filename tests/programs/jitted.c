@@ -1,4 +1,5 @@
-/* Code that was made at run time, with a call in it, and its list in /tmp/perf-PID.map. With an argument, anybody may write to the list. */
+/* Code that was made at run time, with a call in it, and its list in /tmp/perf-PID.map. "writable": anybody may write to the
+   list. "keep": it stays when the process ends. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,11 +24,11 @@ int main(int argc, char **argv)
 		return 1;
 	fprintf(list, "%lx %x jitted function\n", (unsigned long)memory + 0x40, (int)sizeof code);
 	fclose(list);
-	chmod(path, argc > 1 ? 0666 : 0644);
-	(void)argv;
+	chmod(path, argc > 1 && !strcmp(argv[1], "writable") ? 0666 : 0644);
 	((long (*)(void))(memory + 0x40))();
 	/* The list is read while the process runs. */
 	usleep(300000);
-	unlink(path);
+	if (argc < 2 || strcmp(argv[1], "keep"))
+		unlink(path);
 	return 0;
 }

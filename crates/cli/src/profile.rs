@@ -74,13 +74,14 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
     let profile = profile(m, classes)?;
     let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
+    let lines = drawings.iter().any(|d| d.kind.has_lines());
     let told = profile.clone();
     let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
         true => Vec::new(),
         false => vec![Box::new(ProfileSink::new(profile, drawings, style, live))],
     };
     let told = (!all.is_empty()).then(|| Box::new(move || told.borrow().told()) as show::Told);
-    Ok(Sinks { all, places, told })
+    Ok(Sinks { all, places, told, lines })
 }
 
 /// An empty profile of events of these classes.

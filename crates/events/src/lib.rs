@@ -18,6 +18,7 @@ pub mod errno;
 pub mod event;
 #[rustfmt::skip]
 pub mod generated;
+pub mod hash;
 pub mod keep;
 pub mod layout;
 pub mod memory;

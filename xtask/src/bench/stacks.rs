@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> Result<()> {
     let flags = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
     lab::run(Command::new("gcc").args(flags).arg(&program).arg(&source))?;
     let bench = Bench { trapline: lab::build_trapline()?, program, runs: options.runs, scratch };
-    let sections = [bench.whole()?, bench.frame()?, bench.shares()?, bench.cost()?, bench.drawing()?];
+    let sections = [bench.whole()?, bench.frame()?, bench.shares()?, bench.cost()?, bench.drawings()?];
     let body = format!("## Stacks and profiles\n\n{}\n\n{}", provenance(), sections.join("\n"));
     println!("{body}");
     lab::write_section("bench stacks", &body)
@@ -338,17 +338,35 @@ impl Bench {
         Ok(format!("### The cost of a profile, next to perf with copies of 16 KiB ({HZ} Hz)\n\n{}", figures(&rows)))
     }
 
-    /// Symbolising and drawing a trace, next to `perf script` and folding.
-    fn drawing(&self) -> Result<String> {
+    /// Symbolising and drawing traces, next to `perf script` and folding: of a short run, where most of it is to find names, and of a million
+    /// samples.
+    fn drawings(&self) -> Result<String> {
+        const MILLION: f64 = 1e6;
         if !installed("perf") {
             return Ok("### Drawing\n\nSkipped: perf is not installed.\n".into());
         }
-        let command = self.shares_command(1500);
-        let (stats, dir) = self.profile(9997, &command)?;
+        let several = "\"$1\" \"$2\" & \"$1\" \"$2\" & wait";
+        // 30 samples a round, or fewer on a faster machine.
+        let mut rounds = MILLION as u64 / 2 / 20;
+        let rows = loop {
+            let both = ["sh", "-c", several, "sh"].map(String::from).into_iter().chain(self.shares_command(rounds));
+            let (figure, least) = self.drawing(&both.collect::<Vec<_>>())?;
+            if least >= MILLION {
+                break [self.drawing(&self.shares_command(1500))?.0, Figure { bar: Some(0.2), ..figure }];
+            }
+            rounds = (rounds as f64 * 1.2 * MILLION / least.max(1000.0)) as u64;
+        };
+        Ok(format!("### Symbolising and drawing, next to `perf script` and folding by awk\n\n{}", figures(&rows)))
+    }
+
+    /// The time for a sample of a command, next to the peer's, and how many samples either of them drew at least.
+    fn drawing(&self, command: &[String]) -> Result<(Figure, f64)> {
+        let (stats, dir) = self.profile(9997, command)?;
         let samples = stats["events"].as_f64().unwrap_or(1.0).max(1.0);
-        let file = self.perf(9997, "fp", &command)?;
-        let svg = format!("flame={}", self.path("flame.svg").display());
+        // Frame pointers are the cheapest stacks that perf has: there is nothing to unwind.
+        let file = self.perf(9997, "fp", command)?;
         let (mut own, mut theirs, mut lines) = (Vec::new(), Vec::new(), 1.0);
+        let svg = format!("flame={}", self.path("flame.svg").display());
         for _ in 0..self.runs.min(5) {
             let mut c = Command::new(&self.trapline);
             own.push(cpu_of(c.args(["report", "-q", "--as", &svg]).arg(&dir))?.1.as_secs_f64());
@@ -357,16 +375,22 @@ impl Bench {
             let mut c = Command::new("sh");
             c.args(["-c", fold, "sh"]).arg(&file).arg(self.path("folded"));
             theirs.push(cpu_of(&mut c)?.1.as_secs_f64());
-            let folded = fs::read_to_string(self.path("folded"))?;
-            lines = folded.lines().filter_map(|l| l.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>().max(1.0);
+            lines = folded(&fs::read_to_string(self.path("folded"))?).max(1.0);
         }
+        let out = Command::new(&self.trapline).args(["report", "-q", "--as", "folded"]).arg(&dir).output()?;
+        let drawn = folded(&String::from_utf8_lossy(&out.stdout));
+        ensure!(drawn == samples, "{drawn} of {samples} samples are drawn");
         let (own, theirs) = (median(own) / samples, median(theirs) / lines);
         let name = format!(
             "time of 1 M samples: {:.2} s of {:.2} s, from {samples:.0} and {lines:.0}",
             own * 1e6,
             theirs * 1e6
         );
-        let figure = Figure { name, value: own / theirs, unit: "x", bar: Some(0.2) };
-        Ok(format!("### Symbolising and drawing, next to `perf script` and folding by awk\n\n{}", figures(&[figure])))
+        Ok((Figure { name, value: own / theirs, unit: "x", bar: None }, samples.min(lines)))
     }
+}
+
+/// How many samples lines of folded stacks stand for.
+fn folded(lines: &str) -> f64 {
+    lines.lines().filter_map(|l| l.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }

@@ -161,6 +161,42 @@ fn functions_of_just_in_time_compilers_are_named_while_they_run() {
     });
 }
 
+/// What the list says of the addresses in a trace is packed, also when the process has ended.
+#[test]
+fn functions_of_just_in_time_compilers_are_packed() {
+    each_backend(|user| {
+        let Some(path) = lab::compiled("jitted", "jitted.c", &["-fno-omit-frame-pointer", "-g"]) else { return };
+        let is_named = |r: &Recorded| {
+            let text = r.report(&[]).out();
+            text.lines().any(|l| l.starts_with(" > /tmp/perf-") && l.contains("(jitted function+0xb)"))
+        };
+        let list = |r: &Recorded| {
+            let json = call(&r.report(&["--as", "json"]));
+            Path::new("/tmp").join(format!("perf-{}.map", json["pid"].as_u64().expect("a process")))
+        };
+        let pack = |r: &Recorded| lab::run(&mut lab::trapline(user, &["pack", r.trace.to_str().expect("UTF-8")]));
+        let at_end = record(user, &["--pack", "-e", "getppid ustack"], &[&path, "keep"]);
+        assert_eq!(at_end.outcome.code(), 0, "{}", at_end.outcome.stderr);
+        fs::remove_file(list(&at_end)).expect("the list");
+        assert!(is_named(&at_end), "{}", at_end.report(&[]).out());
+        let later = record(user, &["-e", "getppid ustack"], &[&path, "keep"]);
+        let list = list(&later);
+        assert!(!is_named(&later), "{}", later.report(&[]).out());
+        let mode = |bits| fs::set_permissions(&list, fs::Permissions::from_mode(bits)).expect("chmod");
+        mode(0o666);
+        let refused = pack(&later);
+        assert!(refused.stderr.contains("others than its owner may write to it"), "{}", refused.stderr);
+        mode(0o644);
+        let out = pack(&later);
+        assert!(out.out().contains(&format!("{}: 1 addresses", list.display())), "{} {}", out.out(), out.stderr);
+        fs::remove_file(&list).expect("the list");
+        assert!(is_named(&later), "{}", later.report(&[]).out());
+        let packed = later.trace.join(format!(".trapline/symbols/{}.pack", list.file_stem().unwrap().display()));
+        let text = fs::read_to_string(packed).expect("a pack");
+        assert!(text.lines().count() == 1 && text.ends_with(" d jitted function\n"), "{text}");
+    });
+}
+
 #[test]
 fn a_running_trace_names_them_too() {
     each_backend(|user| {

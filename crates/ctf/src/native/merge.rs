@@ -8,6 +8,8 @@ use events::StreamId;
 pub(super) struct Cursor<'a> {
     packets: &'a [Place],
     stream: StreamId,
+    /// Earlier events are left out.
+    from: u64,
     /// Content of the packet that is being read: the first of `packets`.
     bytes: Vec<u8>,
     /// Its next event.
@@ -17,9 +19,9 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first of these packets of a stream.
-    pub(super) fn new(packets: &'a [Place], stream: StreamId) -> Cursor<'a> {
-        Cursor { packets, stream, bytes: Vec::new(), at: 0, now: None }
+    /// At the first of these packets of a stream, for events from a time on.
+    pub(super) fn new(packets: &'a [Place], stream: StreamId, from: u64) -> Cursor<'a> {
+        Cursor { packets, stream, from, bytes: Vec::new(), at: 0, now: None }
     }
 }
 
@@ -27,7 +29,6 @@ impl<'a> Cursor<'a> {
 pub struct Merged<'a> {
     data: &'a Data,
     known: &'a [Option<u16>],
-    from: u64,
     to: u64,
     cursors: Vec<Cursor<'a>>,
     started: bool,
@@ -37,14 +38,9 @@ pub struct Merged<'a> {
 }
 
 impl<'a> Merged<'a> {
-    /// The events of these streams in a window of time, both ends included.
-    pub(super) fn new(
-        data: &'a Data,
-        known: &'a [Option<u16>],
-        (from, to): (u64, u64),
-        cursors: Vec<Cursor<'a>>,
-    ) -> Merged<'a> {
-        Merged { data, known, from, to, cursors, started: false, last: usize::MAX, read: 0, events: 0 }
+    /// The events of these streams up to a time, itself included.
+    pub(super) fn new(data: &'a Data, known: &'a [Option<u16>], to: u64, cursors: Vec<Cursor<'a>>) -> Merged<'a> {
+        Merged { data, known, to, cursors, started: false, last: usize::MAX, read: 0, events: 0 }
     }
 }
 
@@ -82,7 +78,7 @@ impl Merged<'_> {
 
     /// Moves stream `i` to its next event within the window.
     fn advance(&mut self, i: usize) {
-        let Merged { data, known, from, to, cursors, read, .. } = self;
+        let Merged { data, known, to, cursors, read, .. } = self;
         let c = &mut cursors[i];
         c.now = None;
         loop {
@@ -118,7 +114,7 @@ impl Merged<'_> {
                 (c.at, c.bytes) = (0, Vec::new());
                 return;
             }
-            if time >= *from {
+            if time >= c.from {
                 c.now = Some((time, at..at + n));
                 return;
             }

@@ -210,16 +210,22 @@ impl Data {
     /// The events from `from` to `to`, ns, both included, of all streams in the order of time. `known` maps the classes of the
     /// trace to this program's ([`crate::classes::known`]).
     pub fn events<'a>(&'a self, known: &'a [Option<u16>], from: u64, to: u64) -> Merged<'a> {
+        self.events_from(known, |_| from, to)
+    }
+
+    /// [`Data::events`], of each stream from a time of its own on.
+    pub fn events_from<'a>(&'a self, known: &'a [Option<u16>], from: impl Fn(StreamId) -> u64, to: u64) -> Merged<'a> {
         let cursors = self
             .streams
             .iter()
             .map(|s| {
+                let from = from(s.id);
                 let first = s.packets.partition_point(|p| p.info.end < from);
                 let last = s.packets.partition_point(|p| p.info.begin <= to).max(first);
-                merge::Cursor::new(&s.packets[first..last], s.id)
+                merge::Cursor::new(&s.packets[first..last], s.id, from)
             })
             .collect();
-        Merged::new(self, known, (from, to), cursors)
+        Merged::new(self, known, to, cursors)
     }
 
     /// How many events of a stream can be read.

@@ -19,7 +19,7 @@ mod processes;
 use super::maps::Maps;
 use crate::error::{Error, Result};
 use events::Event;
-use events::generated::P_MAP;
+use events::generated::{P_MAP, P_STACK};
 use events::names::{EXACT, Frame, GUESSED, Stack};
 use files::{Mapped, SessionFiles};
 use jit::Jit;
@@ -131,7 +131,12 @@ impl Resolver {
     /// To pack a trace again: without the packs that it has, and with a memory of the addresses that are asked for
     /// ([`Resolver::packed`]).
     pub fn to_pack(origin: Origin, places: Places) -> Resolver {
-        Resolver { asked: Some(Asked::default()), ..Resolver::with(origin, places, false) }
+        Resolver { asked: Some(Asked::default()), jit: Jit::to_pack(), ..Resolver::with(origin, places, false) }
+    }
+
+    /// Does not look for source files and lines, which takes a large part of the time.
+    pub fn without_lines(self) -> Resolver {
+        Resolver { symbolizer: self.symbolizer.without_lines(), ..self }
     }
 
     fn with(origin: Origin, places: Places, packs: bool) -> Resolver {
@@ -165,12 +170,24 @@ impl Resolver {
             let (addr, len, offset) = (ev.value_of("addr"), ev.value_of("len"), ev.value_of("pgoff"));
             return self.processes.map(ev.pid(), ev.time(), (addr, len, offset), module);
         }
+        if ev.schema.id == P_STACK.id {
+            if ev.value_of("kind") != 0 {
+                self.kernel.begin();
+            }
+            return;
+        }
         match ev.schema.name {
             "exec" => {
                 self.jit.forget(ev.pid());
+                self.jit.belongs_to(ev.pid(), ev.value_of("uid") as u32);
                 self.processes.exec(ev.pid(), ev.time());
             }
-            "fork" => self.processes.fork(ev.pid(), ev.value_of("child") as u32, ev.time()),
+            "attach" => self.jit.belongs_to(ev.pid(), ev.value_of("uid") as u32),
+            "fork" => {
+                let child = ev.value_of("child") as u32;
+                self.jit.fork(ev.pid(), child);
+                self.processes.fork(ev.pid(), child, ev.time());
+            }
             "exit" if ev.pid() == ev.tid() => self.processes.exit(ev.pid()),
             _ => {}
         }
@@ -241,7 +258,7 @@ impl Resolver {
             located = self.processes.locate(pid, lookup, time);
         }
         let Some((id, offset)) = located.and_then(|l| Some((l.module?, l.offset))) else {
-            return match self.jit.find(&self.origin, pid, lookup) {
+            return match self.jit.find(&self.origin, pid, lookup, time) {
                 Some((name, start, module)) => {
                     let offset = Some(address - start);
                     each(&Frame { function: name, module, offset, guessed, ..Frame::default() });

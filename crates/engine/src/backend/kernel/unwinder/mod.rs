@@ -28,7 +28,7 @@ mod programs;
 mod records;
 
 pub use counts::Counts;
-pub use maps::Maps;
+pub use maps::{Maps, uprobe_offsets};
 
 use builders::{Builders, Waker, Woken};
 use keeper::Keeper;
