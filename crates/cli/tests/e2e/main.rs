@@ -47,6 +47,7 @@ mod stacks;
 mod terminal;
 mod trace;
 mod tracefs;
+mod unwinding;
 mod views;
 mod wheres;
 mod whole;
