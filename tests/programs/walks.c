@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	long n = argc > 2 ? atol(argv[2]) : 1;
 
 	/* The tables for its stacks are built when it is mapped. */
-	usleep(30000);
+	usleep(200000);
 	if (!strcmp(way, "plain"))
 		outer(n);
 	else if (!strcmp(way, "deep"))

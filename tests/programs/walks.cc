@@ -68,7 +68,7 @@ __attribute__((noinline)) static void gives_up()
 int main(int argc, char **argv)
 {
 	// The tables for its stacks are built when it is mapped.
-	usleep(30000);
+	usleep(200000);
 	const char *way = argc > 1 ? argv[1] : "";
 	if (!strcmp(way, "catch"))
 		catches(argc);

@@ -52,7 +52,7 @@ fn main() {
         }
     }));
     // The tables for its stacks are built when it is mapped.
-    std::thread::sleep(std::time::Duration::from_millis(30));
+    std::thread::sleep(std::time::Duration::from_millis(200));
     let drops = way == "drop";
     let n = black_box(2);
     let caught = std::panic::catch_unwind(move || if drops { guarded(n) } else { panics(n) });
