@@ -13,6 +13,7 @@ mod captures;
 mod command;
 mod crash;
 mod death;
+mod debuginfod;
 mod drain;
 mod ending;
 mod follow;
