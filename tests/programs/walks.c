@@ -1,5 +1,5 @@
 /* Ways to here(), each with a stack that is known:
-   walks plain           functions that keep no frame pointer
+   walks plain [N FILE]  functions that keep no frame pointer; lasts until there is such a file, at most 20 s
    walks deep N          a function within itself, N times
    walks large           a frame of 540 KB
    walks signal          the handler of a fault, on a stack of its own
@@ -164,6 +164,12 @@ __attribute__((noinline)) static void asks(double until)
 		sink++;
 }
 
+static void lasts(const char *file)
+{
+	for (int i = 0; file && i < 2000 && access(file, F_OK); i++)
+		usleep(10000);
+}
+
 #ifdef LIBRARY
 extern long library_adds(long);
 
@@ -183,7 +189,7 @@ int main(int argc, char **argv)
 	/* The tables for its stacks are built when it is mapped. */
 	usleep(200000);
 	if (!strcmp(way, "plain"))
-		outer(n);
+		outer(n), lasts(argv[2] ? argv[3] : 0);
 	else if (!strcmp(way, "deep"))
 		sink += deep(n);
 	else if (!strcmp(way, "large"))

@@ -26,6 +26,7 @@ mod kernel_shows;
 mod lab;
 mod limits;
 mod list;
+mod odd_files;
 mod old_traces;
 mod options;
 mod output;

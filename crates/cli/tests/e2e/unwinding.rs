@@ -351,3 +351,47 @@ fn samples_in_stubs_of_the_linker() {
         assert!(inside.iter().all(|(names, _)| names.windows(2).any(|w| w == ["main", "stubs"])), "{name}: {lines:?}");
     }
 }
+
+/// Thousands of processes that fork, execute and end, while others keep the processors busy: each event has its stack, or is counted, and
+/// what was kept for a process goes with it: there is room for far fewer than these.
+#[test]
+fn a_storm_of_processes_leaves_nothing_behind() {
+    let Some(storm) = lab::program("forkstorm").filter(|_| possible()) else { return };
+    let busy: Vec<_> =
+        (0..2).map(|_| lab::start(&mut lab::as_user(User::Me, &["sh", "-c", "while :; do :; done"]))).collect();
+    let dir = lab::scratch();
+    let script = format!(
+        "for i in 1 2 3 4 5 6; do {storm} 1000; done; i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
+    );
+    let args =
+        ["record", "-o", "trace", "--stats", "stats", "-e", "getppid,exit_group ustack", "--", "sh", "-c", &script];
+    let mut command = lab::trapline(User::Kernel, &args);
+    command.current_dir(&dir).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut running = lab::start(&mut command);
+    let mut most = 0;
+    while running.child.try_wait().expect("wait").is_none() {
+        let kb = lab::status_field(running.pid(), "VmRSS");
+        most = most.max(kb.and_then(|t| t.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let out = running.end();
+    drop(busy);
+    let r = crate::record::finished(User::Kernel, dir, out);
+    assert_eq!(r.outcome.out().lines().collect::<Vec<_>>(), ["1000"; 6], "{}", r.outcome.stderr);
+    let calls: u64 =
+        ["syscall:getppid", "syscall:exit_group"].iter().map(|c| number(&r.stats["probes"][c], "seen")).sum();
+    assert!(calls >= 2 * 6000 + 200, "{}", r.stats);
+    let ended: u64 = r.stats["stacks"]["ended"].as_object().expect("ends").values().filter_map(Value::as_u64).sum();
+    assert_eq!((ended, number(&r.stats, "dropped")), (calls, 0), "{}", r.stats);
+    let all: Vec<_> = ["getppid", "exit_group"].iter().flat_map(|name| stacks(&r, name)).collect();
+    let (some, none) =
+        (all.iter().filter(|s| !s.is_empty()).count() as u64, all.iter().filter(|s| s.is_empty()).count() as u64);
+    let of = |why: &str| r.stats["stacks"]["ended"][why].as_u64().unwrap_or(0);
+    let whole = of("the outermost frame was reached");
+    assert_eq!(some + none, calls - number(&r.stats["stacks"], "lost"), "{}", r.stats);
+    assert!(none <= number(&r.stats["stacks"], "lost") + (calls - whole), "{none} {}", r.stats);
+    // What begins while the processors are busy is covered from its first instruction.
+    assert!(whole * 100 >= calls * 95, "{whole} of {calls}: {}", r.stats);
+    assert_eq!(number(&r.stats["stacks"]["tables"], "no_room"), 0, "{}", r.stats);
+    assert!(most < 400 << 10, "{most} kB");
+}
