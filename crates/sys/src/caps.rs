@@ -41,7 +41,7 @@ pub const AFTER_ATTACH: u64 = BPF | SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE 
 pub const TO_ATTACH: u64 = PERFMON | SYS_ADMIN;
 
 /// What helps a tracer by ptrace, if it has it: looking into processes and files of others.
-pub const FOR_PTRACE: u64 = SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL | CHECKPOINT_RESTORE;
+pub const FOR_PTRACE: u64 = SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
 
 /// `_LINUX_CAPABILITY_VERSION_3` (`include/uapi/linux/capability.h`).
 const VERSION_3: u32 = 0x2008_0522;
