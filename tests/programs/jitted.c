@@ -1,5 +1,6 @@
 /* Code that was made at run time, with a call in it, and its list in /tmp/perf-PID.map. With an argument, anybody may write to the list. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,9 +26,11 @@ int main(int argc, char **argv)
 	fclose(list);
 	chmod(path, argc > 1 ? 0666 : 0644);
 	(void)argv;
+	if (getenv("TRAPLINE_TEST_LIMIT"))
+		usleep(5000000);
 	((long (*)(void))(memory + 0x40))();
 	/* The list is read while the process runs. */
-	usleep(300000);
+	usleep(getenv("TRAPLINE_TEST_LIMIT") ? 5000000 : 300000);
 	unlink(path);
 	return 0;
 }

@@ -186,8 +186,7 @@ int main(int argc, char **argv)
 	const char *way = argc > 1 ? argv[1] : "plain";
 	long n = argc > 2 ? atol(argv[2]) : 1;
 
-	/* The tables for its stacks are built when it is mapped. */
-	usleep(200000);
+	settle();
 	if (!strcmp(way, "plain"))
 		outer(n), lasts(argv[2] ? argv[3] : 0);
 	else if (!strcmp(way, "deep"))

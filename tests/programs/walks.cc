@@ -67,8 +67,7 @@ __attribute__((noinline)) static void gives_up()
 
 int main(int argc, char **argv)
 {
-	// The tables for its stacks are built when it is mapped.
-	usleep(200000);
+	settle();
 	const char *way = argc > 1 ? argv[1] : "";
 	if (!strcmp(way, "catch"))
 		catches(argc);

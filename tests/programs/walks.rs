@@ -52,7 +52,8 @@ fn main() {
         }
     }));
     // The tables for its stacks are built when it is mapped.
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    let slow = std::env::var_os("TRAPLINE_TEST_LIMIT").is_some();
+    std::thread::sleep(std::time::Duration::from_millis(if slow { 5000 } else { 200 }));
     let drops = way == "drop";
     let n = black_box(2);
     let caught = std::panic::catch_unwind(move || if drops { guarded(n) } else { panics(n) });

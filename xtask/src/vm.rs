@@ -66,7 +66,11 @@ const OF_ENGINE: &[&str] = &["user_stacks", "live_stacks", "kernel_load"];
 const BUDGET: Duration = Duration::from_secs(360);
 
 /// Tests that depend on how fast the machine is.
-const SLOW: &[&str] = &["drain::many_busy_threads_do_not_starve_the_reader", "kernel::a_full_ring_is_counted_exactly"];
+const SLOW: &[&str] = &[
+    "drain::many_busy_threads_do_not_starve_the_reader",
+    "kernel::a_full_ring_is_counted_exactly",
+    "stacks::no_stack_is_lost_when_programs_begin_and_end",
+];
 
 /// The tier of CI's run.
 pub const TIER: &str = "vm";
