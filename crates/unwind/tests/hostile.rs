@@ -44,8 +44,11 @@ fn ask(bytes: &[u8]) {
     }
     let mut space = Space::new(4, 1 << 16);
     let _ = space.add(&module, |first, rows| assert!(first % 2 == 0 && !rows.is_empty()));
-    let mut walk =
-        Walk::new(Anywhere(&module, 7), Registers { pc: module.base() + 0x1234, sp: 0x1000, bp: 0x2000 }, 512);
+    let mut walk = Walk::new(
+        Anywhere(&module, 7),
+        Registers { pc: module.base().wrapping_add(0x1234), sp: 0x1000, bp: 0x2000 },
+        512,
+    );
     assert!(walk.by_ref().count() <= 512 && walk.ended() != Ended::Running);
 }
 

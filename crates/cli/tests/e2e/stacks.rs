@@ -345,3 +345,33 @@ fn frames_are_those_that_strace_finds() {
     let text = fs::read_to_string(dir.join("own")).expect("the trace");
     assert_eq!(places(&text), by_strace, "{text}");
 }
+
+/// A trace comes from anywhere: whatever its bytes are, every view comes to an end of its own.
+#[test]
+fn damaged_traces_with_stacks_are_shown_or_refused() {
+    let Some((_dir, path)) = program() else { return };
+    let user = if possible() { User::Kernel } else { User::Ptrace };
+    let r = recorded(user, &path);
+    let views: [&[&str]; 5] =
+        [&["-kk"], &["--as", "json"], &["--as", "record"], &["--by", "stack"], &["--as", "folded"]];
+    let streams: Vec<_> =
+        contents(&r.trace).into_iter().filter(|(p, b)| b.len() > 200 && !p.ends_with("metadata")).collect();
+    assert!(!streams.is_empty());
+    let mut random = testkit::Random::new(7);
+    for round in 0..testkit::rounds(60) {
+        for (path, bytes) in &streams {
+            let mut bytes = bytes.clone();
+            // What is there is little: not the zeros behind it.
+            let used = bytes.iter().rposition(|b| *b != 0).map_or(1, |last| last + 1);
+            for _ in 0..=random.index(6) {
+                let at = random.index(used);
+                bytes[at] = random.of(&[0, 1, 0x7f, 0x80, 0xff, 0x10, 0x40]);
+            }
+            fs::write(path, bytes).expect("write");
+        }
+        let view = views[round % views.len()];
+        let out = r.report(view);
+        assert!([0, 125].contains(&out.code()), "{round} {view:?}: {} {}", out.code(), out.stderr);
+        assert!(!out.stderr.contains("panicked"), "{round} {view:?}: {}", out.stderr);
+    }
+}

@@ -94,9 +94,9 @@ impl Session {
         self.reaped.is_some()
     }
 
-    /// Makes the ptracer read its control words now.
+    /// Makes the ptracer read its control words now. While it begins, it has no handler for the signal, and reads them later anyway.
     fn wake(&self) {
-        if self.reaped.is_none() {
+        if self.reaped.is_none() && self.ring.control().is_ready() {
             let _ = signal::kill(self.ptracer, USR1);
         }
     }
@@ -141,6 +141,10 @@ impl Session {
 impl Backend for Session {
     fn name(&self) -> &'static str {
         "ptrace"
+    }
+
+    fn has_begun(&self) -> bool {
+        self.ring.control().is_ready()
     }
 
     /// Delivers events. Also releases a ptracer that waits for room in a ring that is no longer read.
@@ -328,6 +332,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
             let _ = process::hold_no_files(gate.as_fd());
             let mut t = Tracer::new(job, Emitter::new(ring, plan.on_full, parent));
             let attached = attach(&mut t, plan, command);
+            t.control().ready();
             if attached && command.is_some() {
                 let _ = process::write_byte(&gate, 1);
             }

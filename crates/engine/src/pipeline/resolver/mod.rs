@@ -29,6 +29,7 @@ use processes::Processes;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 use symbols::files::Identity;
 use symbols::finder::Debuginfod;
 use symbols::symbolizer::StackFrame;
@@ -58,8 +59,12 @@ impl Places {
             return Ok(Places { symbols, debuginfod: None });
         }
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        let limit = variable("DEBUGINFOD_MAXTIME").trim().parse().ok().filter(|n| *n > 0).map(Duration::from_secs);
         match Debuginfod::new(&variable("DEBUGINFOD_URLS"), &variable("PATH")) {
-            Ok(servers) => Ok(Places { symbols, debuginfod: Some(servers) }),
+            Ok(servers) => {
+                let servers = limit.into_iter().fold(servers, Debuginfod::max_time);
+                Ok(Places { symbols, debuginfod: Some(servers) })
+            }
             Err(e) => Err(Error::failed("--debuginfod", e.to_string(), "or leave it out")),
         }
     }
@@ -108,6 +113,7 @@ pub struct Resolver {
     paths: HashMap<ModuleId, Rc<str>>,
     jit: Jit,
     kernel: Kernel,
+    debuginfod: Option<Debuginfod>,
     vdso: Option<Rc<dyn ReadAt>>,
     /// When the mappings of a process were looked up last, ns of the monotonic clock.
     looked_at: HashMap<u32, u64>,
@@ -145,8 +151,10 @@ impl Resolver {
             Origin::Trace { dir, .. } if packs => Some(dir.clone()),
             _ => None,
         };
+        let debuginfod = places.debuginfod.clone();
         let symbolizer = Symbolizer::new(SessionFiles::new(trace.clone(), places, Rc::clone(&mapped)));
         Resolver {
+            debuginfod,
             kernel: Kernel::new(&origin, trace),
             origin,
             symbolizer,
@@ -311,6 +319,9 @@ impl Resolver {
             all.push(format!("{path}: {}", self.mapped.why(module.identity(), problem)));
         }
         all.extend(self.jit.troubles());
+        if let Some(why) = self.debuginfod.as_ref().and_then(Debuginfod::trouble) {
+            all.push(format!("--debuginfod: {why} (the servers are not asked any more)"));
+        }
         all
     }
 }
