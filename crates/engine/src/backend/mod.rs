@@ -1,8 +1,11 @@
 //! Backends: how a session is carried out. All deliver the same events through one trait.
 
+mod code;
+mod elf_file;
 mod ids;
 mod interface;
 pub mod kernel;
+mod launch;
 pub mod ptrace;
 pub mod recorded;
 pub mod stats;
