@@ -200,6 +200,16 @@ pub fn parse(bytes: &[u8], sample_type: u64) -> Record<'_> {
     body(kind, misc, &bytes[HEADER..], sample_type).unwrap_or(Record::Other(kind))
 }
 
+/// The time of a record of an event that was opened with `sample_type`, which has [`sample::TIME`], and [`super::bit::SAMPLE_ID_ALL`].
+pub fn time(bytes: &[u8], sample_type: u64) -> Option<u64> {
+    let has = |bits: u64| (sample_type & bits).count_ones() as usize * 8;
+    let at = match Fields(bytes).u32()? {
+        kind::SAMPLE => HEADER + has(sample::IP | sample::TID),
+        _ => bytes.len().checked_sub(stamp_len(sample_type))? + has(sample::TID),
+    };
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
 fn body(kind: u32, misc: u16, bytes: &[u8], sample_type: u64) -> Option<Record<'_>> {
     if kind == kind::SAMPLE {
         return sampled(bytes, sample_type).map(Record::Sample);
@@ -385,6 +395,7 @@ mod tests {
         let all = sample::IP | WHO | sample::ADDR | sample::ID | sample::CPU | sample::PERIOD;
         let bytes = record(9, 0, &words(&[1, 0, 7, 8, 3, 0, 4, 0, 5, 0, 6, 0, 2, 0]));
         let stamp = Stamp { pid: 7, tid: 8, time: 3, id: 5, cpu: 6 };
+        assert_eq!(time(&bytes, all), Some(3));
         assert_eq!(
             parse(&bytes, all),
             Record::Sample(Sample { ip: 1, addr: 4, stamp, period: 2, ..Sample::default() })
@@ -417,7 +428,8 @@ mod tests {
     #[test]
     fn clocks_that_stop_are_reported() {
         let end = [7, 8, 9, 0];
-        let of = |kind| record(kind, 0, &words(&[&[6, 0, 3, 0, 4, 0], &end[..]].concat()));
+        let of = |kind| record(kind, 0, &words(&[&[6, 0, 3, 0, 4, 0][..], &end].concat()));
+        assert_eq!((time(&of(5), WHO), time(&[5, 0, 0, 0], WHO), time(&[], WHO)), (Some(9), None, None));
         assert_eq!(parse(&of(5), WHO), Record::Throttle { over: false, id: (3, 4), time: 6 });
         assert_eq!(parse(&of(6), WHO), Record::Throttle { over: true, id: (3, 4), time: 6 });
     }
