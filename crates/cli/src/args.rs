@@ -168,7 +168,7 @@ fn profile() -> Command {
         .disable_help_subcommand(true)
         .args(target_args())
         .args(shared(&["where", "param", "symbols", "debuginfod"]))
-        .args(shared(&["output", "quiet", "stats", "explain", "duration", "backend", "on-full", "buffer"]))
+        .args(shared(&["output", "quiet", "stats", "explain", "duration", "unwind", "backend", "on-full", "buffer"]))
         .args(profile_args())
         .mut_arg("follow", |a| a.help("Follow children (the default)"))
         .mut_arg("where", |a| a.help("Only samples for which EXPR holds, for instance 'cpu == 0' (docs/FILTERS.md)"))

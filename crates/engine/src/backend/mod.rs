@@ -27,7 +27,7 @@ pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'
         plan::Backend::Kernel | plan::Backend::Perf if plan.on_full == OnFull::Block => Err(Error::usage(
             "--on-full block",
             format!("the {} backend cannot block the target", plan.backend.name()),
-            if matches!(plan.target, Target::All { .. }) {
+            if matches!(plan.target, Target::All { .. }) || plan.backend == plan::Backend::Perf {
                 "leave it out: the rest is dropped and counted"
             } else {
                 "use --backend ptrace, or --on-full drop"

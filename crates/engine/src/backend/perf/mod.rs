@@ -313,7 +313,9 @@ impl Perf {
         ];
         let losses = self.losses();
         Report {
-            large_enough_buffer: large_enough(self.rings.size as u64, self.rings.passed, losses.total),
+            // More than this is hardly allowed by any limit on locked memory.
+            large_enough_buffer: large_enough(self.rings.size as u64, self.rings.passed, losses.total)
+                .filter(|n| *n <= 64 << 20),
             lines: self.labels.iter().zip(&enablings).map(|(label, (_, n))| n.line(label)).collect(),
             cost: Some(Cost { programs: None, drain_ns: time::of_thread() }),
             losses,

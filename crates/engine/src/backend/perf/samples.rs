@@ -156,6 +156,8 @@ impl Samples {
             let schema = &events::generated::P_STACK;
             let Some(layout) = events::registry::layout(schema.id) else { return 0 };
             let frames: Vec<u8> = self.frames.iter().flat_map(|f| f.to_le_bytes()).collect();
+            // Of one moment, the streams of CPUs come first: the report is to stand before its event.
+            let time = time.saturating_sub(1);
             let fixed = Fixed { time, cap: 1, tid, pid, ..Fixed::default() };
             self.event.clear();
             encode::fixed(&mut self.event, schema, layout, &fixed, &[1, id, 0, ended as u64, guessed]);
