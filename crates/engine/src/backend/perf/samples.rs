@@ -175,7 +175,7 @@ impl Samples {
             User::Narrow => return (Ended::NotX86_64, 0),
             User::None => return (Ended::NoMemory, 0),
         };
-        let mut copied = Copied { sp, bytes: sample.user.stack, code, is_short: false };
+        let mut copied = Copied { sp, bp, bytes: sample.user.stack, code, is_short: false };
         let mut walk = Walk::new(&mut copied, Registers { pc, sp, bp }, most.min(MAX_FRAMES));
         let mut guessed = 0;
         for frame in walk.by_ref() {
@@ -190,9 +190,13 @@ impl Samples {
     }
 }
 
+/// Bytes below the stack pointer that belong to a function (the ABI of x86-64).
+const RED_ZONE: u64 = 128;
+
 /// A copied stack.
 struct Copied<'s> {
     sp: u64,
+    bp: u64,
     bytes: &'s [u8],
     code: Option<&'s Code>,
     /// The walk has asked for more than was copied.
@@ -200,7 +204,12 @@ struct Copied<'s> {
 }
 
 impl Target for &mut Copied<'_> {
+    /// Nothing is copied below the stack pointer. There, rows look for the caller's rbp alone, in the place that the code has already
+    /// popped it from: the register has it.
     fn read(&mut self, address: u64) -> Option<u64> {
+        if (1..=RED_ZONE).contains(&self.sp.wrapping_sub(address)) {
+            return Some(self.bp);
+        }
         let at = usize::try_from(address.checked_sub(self.sp)?).ok()?;
         let word = self.bytes.get(at..).and_then(|b| b.first_chunk::<8>());
         self.is_short |= word.is_none();
@@ -223,9 +232,10 @@ mod tests {
     #[test]
     fn what_the_copy_lacks_is_told_from_what_cannot_be_read() {
         let bytes = [1u64.to_le_bytes(), 2u64.to_le_bytes()].concat();
-        let mut copied = Copied { sp: 0x1000, bytes: &bytes, code: None, is_short: false };
+        let mut copied = Copied { sp: 0x1000, bp: 7, bytes: &bytes, code: None, is_short: false };
         let mut target = &mut copied;
-        assert_eq!((target.read(0x1000), target.read(0x1008), target.read(0xff8)), (Some(1), Some(2), None));
+        assert_eq!((target.read(0x1000), target.read(0x1008)), (Some(1), Some(2)));
+        assert_eq!((target.read(0xff8), target.read(0xf00)), (Some(7), None));
         assert!(!target.is_short, "below the stack pointer nothing is copied");
         assert_eq!((target.read(0x1009), target.is_short), (None, true));
         assert_eq!((target.read(u64::MAX), target.rule(1), target.unmapped()), (None, None, None));
