@@ -8,7 +8,7 @@ use engine::capture::Limits;
 use engine::command::{self, Variable};
 use engine::enabling::CallCaptures;
 use engine::pipeline::selection::Selection;
-use engine::plan::{Backend, OnFull, Plan, Unwind};
+use engine::plan::{Backend, COPIED_STACK, OnFull, Plan, Unwind};
 use engine::rights;
 use engine::target::Target;
 use engine::{Error, Result};
@@ -90,7 +90,7 @@ fn unwind(m: &ArgMatches) -> Result<(Unwind, u32)> {
         "copy" => Unwind::Copy,
         _ => return Err(bad("no such way")),
     };
-    let Some(bytes) = bytes else { return Ok((how, perf::STACK)) };
+    let Some(bytes) = bytes else { return Ok((how, COPIED_STACK)) };
     if how != Unwind::Copy {
         return Err(bad("only copies have a size"));
     }

@@ -35,6 +35,10 @@ pub enum Backend {
     Perf,
 }
 
+/// Bytes of a stack that the perf backend copies, if nothing else is asked for: with 16 KiB, 24 % of the stacks of rustc are whole, with
+/// 32 KiB 91 %.
+pub const COPIED_STACK: u32 = 32 << 10;
+
 /// How user stacks are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unwind {
@@ -239,7 +243,7 @@ impl Backend {
     pub fn buffer(self) -> usize {
         match self {
             Backend::Kernel => 4 << 20,
-            Backend::Perf => crate::backend::perf::BUFFER,
+            Backend::Perf => 2 << 20,
             Backend::Auto | Backend::Ptrace => 1 << 20,
         }
     }

@@ -39,10 +39,6 @@ use sys::perf::record::Record;
 use sys::ptrace::{self, Change};
 use sys::{proc, process, time};
 
-/// Bytes of a stack that are copied, if nothing else is asked for: with 16 KiB, 24 % of the stacks of rustc are whole, with 32 KiB 91 %.
-pub const STACK: u32 = 32 << 10;
-/// Bytes of each ring, as far as the limits allow.
-pub const BUFFER: usize = 2 << 20;
 /// The most bytes that wait for tables; then the rings fill up, and count.
 const MOST_WAITING: usize = 256 << 20;
 /// `CLONE_VM | CLONE_THREAD`.

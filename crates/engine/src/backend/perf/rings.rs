@@ -311,7 +311,7 @@ fn refused(e: &Enabling, error: &io::Error) -> Error {
 
 fn no_room(e: &io::Error) -> Error {
     let todo = "raise 'ulimit -l' or kernel.perf_event_mlock_kb, or end other sessions of yours";
-    Error::failed("buffers of perf events", format!("{e}: {} KiB per CPU of locked memory", LEAST * PAGE >> 10), todo)
+    Error::failed("buffers of perf events", format!("{e}: {} KiB per CPU of locked memory", (LEAST * PAGE) >> 10), todo)
 }
 
 fn cpus(online: &[u32], own: &Attr, pages: usize, enablings: usize) -> io::Result<Vec<Cpu>> {
