@@ -114,7 +114,8 @@ fn copy_stacks(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<bool
     let asked = plan.unwind == Unwind::Copy || plan.backend == Backend::Perf;
     let kernel = rights::kernel_backend_is_usable();
     let free = plan.unwind == Unwind::Auto && m.get_one::<String>("backend").is_none_or(|b| b == "auto");
-    if !asked && (!free || kernel.is_ok()) || !asked && plan.probes.is_empty() {
+    let falls_back = free && kernel.is_err() && !plan.probes.is_empty();
+    if !asked && !falls_back {
         return Ok(false);
     }
     let option = if plan.unwind == Unwind::Copy { "--unwind copy" } else { "--backend perf" };

@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn map(range: (u64, u64), offset: u64, path: &str) -> Map {
-        Map { range, prot: 5, flags: 2, offset, file: (1, 2, u64::from(path.starts_with('/'))), path: path.into() }
+        Map { range, prot: 5, flags: 2, offset, file: (1, 2, u64::from(!path.starts_with("//"))), path: path.into() }
     }
 
     #[test]
