@@ -181,24 +181,24 @@ fn what_a_small_ring_and_a_small_copy_lose_is_counted() {
 #[test]
 fn children_and_processes_that_run_are_followed() {
     let (Some((user, _held)), Some(program)) = (ordinary(), shares()) else { return };
-    let script = format!("{program} burn 100 & {program} burn 100; wait");
+    let script = format!("{program} burn 300 & {program} burn 300; wait");
     let dir = lab::scratch().join("trace").display().to_string();
-    let args = ["record", "-q", "-o", &dir, "--backend", "perf", "-e", "profile:hz:499 ustack comm"];
+    let args = ["record", "-q", "-o", &dir, "--backend", "perf", "-e", "profile:hz:997 ustack comm"];
     let out = lab::run(&mut lab::trapline(user, &[&args[..], &["--", "sh", "-c", &script]].concat()));
     assert_eq!(out.code(), 0, "{}", out.stderr);
     let out = lab::run(&mut lab::trapline(user, &["report", &dir, "--as", "folded", "--group", "process"]));
     let stacks = folded(&out.out());
     let mut processes: Vec<&str> = stacks.keys().map(|names| names[0].as_str()).collect();
     processes.dedup();
-    assert!(processes.len() >= 2 && with(&stacks, "three_parts") > 20, "{}", out.out());
+    assert!(processes.len() >= 2 && with(&stacks, "three_parts") > 10, "{}", out.out());
 
     let mut running = lab::start(&mut lab::as_user(user, &[&program, "burn", "3000"]));
     running.must_run();
     let pid = running.pid().to_string();
-    let args = ["profile", "--backend", "perf", "-p", &pid, "--duration", "0.4", "--as", "folded"];
+    let args = ["profile", "--backend", "perf", "-p", &pid, "--duration", "1", "--as", "folded"];
     let out = lab::run(&mut lab::trapline(user, &args));
     assert_eq!(out.code(), 0, "{}", out.stderr);
-    assert!(with(&folded(&out.out()), "main") > 20, "{} {}", out.out(), out.stderr);
+    assert!(with(&folded(&out.out()), "main") > 5, "{} {}", out.out(), out.stderr);
     lab::kill("KILL", i64::from(running.pid()));
     running.end();
 }
