@@ -158,13 +158,19 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
         // As many frames as were asked for.
         let Captures { kstack, ustack, .. } = &mut request.captures;
         *ustack = if *ustack == 0 { captures::USER } else { *ustack };
-        // An ordinary user sees no addresses of the kernel.
-        if rights::is_root() {
+        // An ordinary user sees no addresses of the kernel, and copied stacks are those of processes.
+        if rights::is_root() && !copies_stacks(m) {
             *kstack = if *kstack == 0 { captures::KERNEL } else { *kstack };
         }
         request.captures.comm = !request.names.iter().any(|name| has_own_comm(name));
     }
     Ok(requests)
+}
+
+/// Whether stacks are to be copied.
+fn copies_stacks(m: &ArgMatches) -> bool {
+    let begins = |option: &str, with: &str| m.get_one::<String>(option).is_some_and(|v| v.starts_with(with));
+    begins("unwind", "copy") || begins("backend", "perf")
 }
 
 /// Whether events of a tracepoint have a field that is called as the thread's name would be: two of one name cannot be read.

@@ -11,6 +11,7 @@ mod bad_input;
 mod calls;
 mod captures;
 mod command;
+mod copied_stacks;
 mod crash;
 mod death;
 mod debuginfod;

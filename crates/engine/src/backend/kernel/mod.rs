@@ -11,13 +11,13 @@
 mod areas;
 pub mod attach;
 mod attach_pids;
+mod command_start;
 mod cost;
 mod descriptors;
 mod ending;
 mod filtered;
 mod functions;
 mod in_flight;
-mod launch;
 mod left_out;
 mod live;
 pub mod load;
@@ -36,6 +36,7 @@ mod task_ids;
 mod task_iterator;
 pub mod unwinder;
 
+use crate::backend::launch::{Failure, Waiting};
 use crate::backend::stats::{LetGo, Report};
 use crate::backend::{Attached, Backend, Polled};
 use crate::control::{self, Order, Preparer, State};
@@ -49,7 +50,6 @@ use bpf::syscalls::state;
 use events::StreamId;
 use events::stream::Scope;
 use in_flight::Watch;
-use launch::{Failure, Waiting};
 use live::Live;
 use load::Loaded;
 use std::collections::HashSet;
@@ -93,7 +93,7 @@ impl Kernel {
             Target::Command(_) => {
                 let Some(waiting) = waiting else { unreachable!("forked above") };
                 let pid = waiting.pid;
-                (failure, ended) = waiting.start(plan, &mut loaded, &later, &mut merge)?;
+                (failure, ended) = command_start::start(waiting, plan, &mut loaded, &later, &mut merge)?;
                 alive.insert(pid as u32);
                 command = Some(pid);
             }

@@ -63,7 +63,7 @@ impl Session {
     /// Starts the ptracer, and through it the command or the attach. Must be called before any thread is started.
     pub fn start(plan: &Plan) -> Result<Session> {
         let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
-        as_an_ordinary_program();
+        crate::rights::act_as_the_user();
         let (ring, writer) = sys::ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
         if plan.named {
             let seen = plan.seen_calls();
@@ -238,16 +238,6 @@ impl Backend for Session {
             trouble: trouble.into_iter().collect(),
             ..Report::default()
         }
-    }
-}
-
-/// Gives up capabilities that trapline's file has for the kernel backend: the command is forked from this process, and one with
-/// capabilities cannot be traced by its user.
-fn as_an_ordinary_program() {
-    use sys::caps;
-    let held = caps::effective().unwrap_or(0);
-    if process::ruid() != 0 && held != 0 && caps::drop_to(held & caps::FOR_PTRACE).is_ok() {
-        let _ = process::make_dumpable();
     }
 }
 

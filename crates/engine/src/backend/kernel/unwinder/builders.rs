@@ -1,7 +1,7 @@
 //! What takes long is done by threads of its own: tables are built, chunks are put in their places.
 
-use super::elf_file;
 use super::maps::Maps;
+use crate::backend::elf_file;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -17,7 +17,6 @@
 
 mod builders;
 mod counts;
-mod elf_file;
 mod expected;
 mod identity;
 mod keeper;

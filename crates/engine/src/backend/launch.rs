@@ -1,12 +1,7 @@
-//! The command before it runs: a child that waits until its task storage is set.
+//! The command before it runs: a child that waits until everything that is to see it is attached.
 
-use super::load::{Later, Loaded};
-use super::{initial, seed_fds};
 use crate::error::{Error, Result};
-use crate::pipeline::merge::Merge;
-use crate::plan::Plan;
 use crate::target::Command;
-use bpf::syscalls::state;
 use std::io;
 use std::os::fd::OwnedFd;
 use sys::process;
@@ -19,14 +14,14 @@ const FAILED_EXEC: u8 = 2;
 
 /// Where and with which error the command failed to start.
 #[derive(Clone, Copy)]
-pub(super) struct Failure {
+pub struct Failure {
     at: u8,
     errno: i32,
 }
 
 impl Failure {
     /// The error to report.
-    pub(super) fn error(self, cmd: &Command) -> Error {
+    pub fn error(self, cmd: &Command) -> Error {
         if self.at == FAILED_USER {
             let why = io::Error::from_raw_os_error(self.errno).to_string();
             return Error::failed("-u", why, "run trapline as root to change the user");
@@ -36,8 +31,9 @@ impl Failure {
 }
 
 /// The forked command, which waits for its release. If this is dropped before, the command ends.
-pub(super) struct Waiting {
-    pub(super) pid: i32,
+pub struct Waiting {
+    /// Its process id.
+    pub pid: i32,
     /// Closed without a byte, the command ends.
     gate: Option<OwnedFd>,
     /// Closes at the exec, or delivers the error.
@@ -49,7 +45,11 @@ fn cannot(what: &str, e: &io::Error) -> Error {
 }
 
 impl Waiting {
-    pub(super) fn fork(cmd: &Command) -> Result<Waiting> {
+    /// Forks it; it waits.
+    ///
+    /// # Errors
+    /// There is no memory, or there are too many processes.
+    pub fn fork(cmd: &Command) -> Result<Waiting> {
         let (wait, gate) = process::pipe().map_err(|e| cannot("pipe", &e))?;
         let (report, to_parent) = process::pipe().map_err(|e| cannot("pipe", &e))?;
         let held = signal::hold_counted();
@@ -58,42 +58,21 @@ impl Waiting {
         Ok(Waiting { pid, gate: Some(gate), report })
     }
 
-    /// Traces the command and releases it. Returns the pidfd that reports its end, or why its exec failed.
-    ///
-    /// What of loading can wait is done while the command executes its program.
-    pub(super) fn start(
-        mut self,
-        plan: &Plan,
-        loaded: &mut Loaded,
-        later: &Later,
-        merge: &mut Merge,
-    ) -> Result<(Option<Failure>, Option<OwnedFd>)> {
-        let traced = process::pidfd(self.pid, false).and_then(|fd| {
-            loaded.trace(&fd, &initial(state::STARTING, self.pid))?;
-            Ok(fd)
-        });
-        let pidfd =
-            traced.map_err(|e| Error::failed("task storage of the command", e.to_string(), "use --backend ptrace"))?;
-        // Before it runs; what is trapline's own among them closes at the exec.
-        seed_fds(self.pid, plan, merge);
-        // A short program has ended before its tables could be built.
-        loaded.wait_for_tables(plan);
-        loaded.begin();
+    /// Lets it execute its program.
+    pub fn release(&mut self) {
         if let Some(gate) = self.gate.take() {
             let _ = process::write_byte(&gate, 1);
         }
-        loaded.add_iterator(later);
-        let failed = match process::read_byte(&self.report) {
-            Ok(Some(at)) => {
-                let mut errno = [0u8; 4];
-                for b in &mut errno {
-                    *b = process::read_byte(&self.report).ok().flatten().unwrap_or(0);
-                }
-                Some(Failure { at, errno: i32::from_le_bytes(errno) })
-            }
-            _ => None,
-        };
-        Ok((failed, Some(pidfd)))
+    }
+
+    /// Waits until it has executed its program; why that failed, if it has.
+    pub fn failure(&self) -> Option<Failure> {
+        let at = process::read_byte(&self.report).ok().flatten()?;
+        let mut errno = [0u8; 4];
+        for b in &mut errno {
+            *b = process::read_byte(&self.report).ok().flatten().unwrap_or(0);
+        }
+        Some(Failure { at, errno: i32::from_le_bytes(errno) })
     }
 }
 
