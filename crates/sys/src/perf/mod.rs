@@ -129,8 +129,9 @@ pub mod sample {
 
 /// `PERF_FORMAT_LOST` (Linux 6.0).
 const FORMAT_LOST: u64 = 1 << 4;
-/// `PERF_REG_X86_BP`, `_SP` and `_IP` (arch/x86/include/uapi/asm/perf_regs.h): the registers of [`Attr::copy_user`], in this order.
-const USER_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// `PERF_REG_X86_AX` to `_IP` and `_R8` to `_R15` (arch/x86/include/uapi/asm/perf_regs.h): the registers of [`Attr::copy_user`], in the
+/// order of their bits.
+const USER_REGISTERS: u64 = 0xff_01ff;
 /// The most bytes of a copied stack: a record has 16 bits for its length.
 pub const MOST_STACK: u32 = 65528;
 
@@ -197,7 +198,7 @@ impl Attr {
         self.u64(at::SAMPLE_TYPE, bits)
     }
 
-    /// Samples carry rbp, rsp and rip of the process, and a copy of so many bytes of its stack from rsp on: a multiple of 8, at most
+    /// Samples carry the registers of the process, and a copy of so many bytes of its stack from rsp on: a multiple of 8, at most
     /// [`MOST_STACK`]; 0: no copy.
     pub fn copy_user(self, bytes: u32) -> Attr {
         let stack = if bytes > 0 { sample::STACK_USER } else { 0 };

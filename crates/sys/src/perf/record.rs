@@ -109,9 +109,14 @@ pub enum Registers {
     None,
     /// It runs 32-bit code.
     Narrow,
-    /// rbp, rsp, rip.
-    Wide([u64; 3]),
+    /// Those with numbers of the System V ABI (figure 3.36: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15), and rip.
+    Wide([u64; 16], u64),
 }
+
+/// The registers of a sample, in the order of `enum perf_event_x86_regs` (arch/x86/include/uapi/asm/perf_regs.h), by their numbers in the
+/// ABI; rip has none.
+const IN_SAMPLES: [usize; 17] = [0, 3, 2, 1, 4, 5, 6, 7, RIP, 8, 9, 10, 11, 12, 13, 14, 15];
+const RIP: usize = 16;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,9 +317,16 @@ fn sampled(bytes: &[u8], sample_type: u64) -> Option<Sample<'_>> {
     }
     if has(sample::REGS_USER) {
         s.user.registers = match f.u64()? {
-            ABI_64 => Registers::Wide([f.u64()?, f.u64()?, f.u64()?]),
+            ABI_64 => {
+                let (mut registers, mut ip) = ([0; 16], 0);
+                for number in IN_SAMPLES {
+                    let value = f.u64()?;
+                    *registers.get_mut(number).unwrap_or(&mut ip) = value;
+                }
+                Registers::Wide(registers, ip)
+            }
             ABI_32 => {
-                f.take(24)?;
+                f.take(8 * IN_SAMPLES.len())?;
                 Registers::Narrow
             }
             _ => Registers::None,
@@ -412,17 +424,20 @@ mod tests {
                 _ => None,
             }
         };
-        let head = [7, 8, 2, 0, 1, 0, 2, 0, 3, 0];
+        // Each has its place in the sample, from 1, as its value.
+        let values = |n: u32| (1..=n).flat_map(|v| [v, 0]).collect::<Vec<_>>();
+        let head = [vec![7, 8, 2, 0], values(17)].concat();
+        let wide = || Registers::Wide([1, 4, 3, 2, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17], 9);
         let with = |rest: &[u32]| parsed(&[&head[..], rest].concat());
         let stack = words(&[5, 6, 7, 8]);
-        assert_eq!(with(&[16, 0, 5, 6, 7, 8, 16, 0]), Some((Registers::Wide([1, 2, 3]), stack.clone(), true)));
-        assert_eq!(with(&[16, 0, 5, 6, 7, 8, 8, 0]), Some((Registers::Wide([1, 2, 3]), stack[..8].to_vec(), false)));
+        assert_eq!(with(&[16, 0, 5, 6, 7, 8, 16, 0]), Some((wide(), stack.clone(), true)));
+        assert_eq!(with(&[16, 0, 5, 6, 7, 8, 8, 0]), Some((wide(), stack[..8].to_vec(), false)));
         // More than there is.
         assert_eq!(with(&[16, 0, 5, 6, 7, 8, 99, 0]).unwrap().1, stack);
         assert_eq!(with(&[32, 0, 5, 6, 7, 8, 8, 0]), None);
-        assert_eq!(with(&[0, 0]), Some((Registers::Wide([1, 2, 3]), Vec::new(), true)));
+        assert_eq!(with(&[0, 0]), Some((wide(), Vec::new(), true)));
         assert_eq!(parsed(&[7, 8, 0, 0, 0, 0]), Some((Registers::None, Vec::new(), true)));
-        assert_eq!(parsed(&[7, 8, 1, 0, 1, 0, 2, 0, 3, 0, 0, 0]).unwrap().0, Registers::Narrow);
+        assert_eq!(parsed(&[vec![7, 8, 1, 0], values(17), vec![0, 0]].concat()).unwrap().0, Registers::Narrow);
     }
 
     #[test]

@@ -170,12 +170,13 @@ impl Samples {
     /// The frames of a sample; why there are no more, and how many are guessed.
     fn walk(&mut self, most: usize, sample: &Sample<'_>, code: Option<&Code>) -> (Ended, u64) {
         self.frames.clear();
-        let [bp, sp, pc] = match sample.user.registers {
-            User::Wide(registers) => registers,
+        let (registers, pc) = match sample.user.registers {
+            User::Wide(registers, pc) => (registers, pc),
             User::Narrow => return (Ended::NotX86_64, 0),
             User::None => return (Ended::NoMemory, 0),
         };
-        let mut copied = Copied { sp, bp, bytes: sample.user.stack, code, is_short: false };
+        let (bp, sp) = (registers[RBP], registers[RSP]);
+        let mut copied = Copied { registers, bytes: sample.user.stack, code, is_short: false };
         let mut walk = Walk::new(&mut copied, Registers { pc, sp, bp }, most.min(MAX_FRAMES));
         let mut guessed = 0;
         for frame in walk.by_ref() {
@@ -190,13 +191,15 @@ impl Samples {
     }
 }
 
+/// Numbers of registers in the ABI (figure 3.36).
+const RBP: usize = 6;
+const RSP: usize = 7;
 /// Bytes below the stack pointer that belong to a function (the ABI of x86-64).
 const RED_ZONE: u64 = 128;
 
 /// A copied stack.
 struct Copied<'s> {
-    sp: u64,
-    bp: u64,
+    registers: [u64; 16],
     bytes: &'s [u8],
     code: Option<&'s Code>,
     /// The walk has asked for more than was copied.
@@ -207,13 +210,18 @@ impl Target for &mut Copied<'_> {
     /// Nothing is copied below the stack pointer. There, rows look for the caller's rbp alone, in the place that the code has already
     /// popped it from: the register has it.
     fn read(&mut self, address: u64) -> Option<u64> {
-        if (1..=RED_ZONE).contains(&self.sp.wrapping_sub(address)) {
-            return Some(self.bp);
+        let sp = self.registers[RSP];
+        if (1..=RED_ZONE).contains(&sp.wrapping_sub(address)) {
+            return Some(self.registers[RBP]);
         }
-        let at = usize::try_from(address.checked_sub(self.sp)?).ok()?;
+        let at = usize::try_from(address.checked_sub(sp)?).ok()?;
         let word = self.bytes.get(at..).and_then(|b| b.first_chunk::<8>());
         self.is_short |= word.is_none();
         word.map(|w| u64::from_le_bytes(*w))
+    }
+
+    fn register(&mut self, number: u8) -> Option<u64> {
+        self.registers.get(usize::from(number)).copied()
     }
 
     fn rule(&mut self, address: u64) -> Option<Rule> {
@@ -232,7 +240,9 @@ mod tests {
     #[test]
     fn what_the_copy_lacks_is_told_from_what_cannot_be_read() {
         let bytes = [1u64.to_le_bytes(), 2u64.to_le_bytes()].concat();
-        let mut copied = Copied { sp: 0x1000, bp: 7, bytes: &bytes, code: None, is_short: false };
+        let mut registers = [0; 16];
+        (registers[RBP], registers[RSP]) = (7, 0x1000);
+        let mut copied = Copied { registers, bytes: &bytes, code: None, is_short: false };
         let mut target = &mut copied;
         assert_eq!((target.read(0x1000), target.read(0x1008)), (Some(1), Some(2)));
         assert_eq!((target.read(0xff8), target.read(0xf00)), (Some(7), None));
