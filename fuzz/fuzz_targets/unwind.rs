@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = space.add(&module, |first, rows| assert!(first % 2 == 0 && !rows.is_empty()));
     let word = |at| bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
     for at in (0..bytes.len()).step_by(64).take(64) {
-        let registers = Registers { pc: module.base() + (word(at) & 0xf_ffff), sp: at as u64, bp: word(at + 8) };
+        let registers = Registers { pc: module.base().wrapping_add(word(at) & 0xf_ffff), sp: at as u64, bp: word(at + 8) };
         let mut walk = Walk::new(Fuzzed(bytes, &module), registers, 512);
         assert!(walk.by_ref().count() <= 512 && walk.ended() != Ended::Running);
     }

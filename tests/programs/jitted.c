@@ -1,5 +1,7 @@
-/* Code that was made at run time, with a call in it, and its list in /tmp/perf-PID.map. With an argument, anybody may write to the list. */
+/* Code that was made at run time, with a call in it, and its list in /tmp/perf-PID.map. "writable": anybody may write to the
+   list. "keep": it stays when the process ends. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,11 +25,13 @@ int main(int argc, char **argv)
 		return 1;
 	fprintf(list, "%lx %x jitted function\n", (unsigned long)memory + 0x40, (int)sizeof code);
 	fclose(list);
-	chmod(path, argc > 1 ? 0666 : 0644);
-	(void)argv;
+	chmod(path, argc > 1 && !strcmp(argv[1], "writable") ? 0666 : 0644);
+	if (getenv("TRAPLINE_TEST_LIMIT"))
+		usleep(5000000);
 	((long (*)(void))(memory + 0x40))();
 	/* The list is read while the process runs. */
-	usleep(300000);
-	unlink(path);
+	usleep(getenv("TRAPLINE_TEST_LIMIT") ? 5000000 : 300000);
+	if (argc < 2 || strcmp(argv[1], "keep"))
+		unlink(path);
 	return 0;
 }

@@ -1,12 +1,14 @@
-//! `cargo xtask vm [KERNEL.deb] [--fetch | --short | ARGUMENTS OF the end-to-end tests]`: runs the end-to-end tests on another kernel.
+//! `cargo xtask vm [KERNEL.deb | 6.1 | 6.12] [--fetch | --short | --run COMMAND | TESTS]`: runs tests on another kernel.
 //!
 //! ```text
 //! linux-image-….deb ─► vmlinuz, modules ─► initramfs ─► qemu ─► this machine's files (9p, read-only) under an overlay
 //!                                                              └─► the tests, with what they skipped, and their exit status
 //! ```
 //!
-//! Without a package, it is Debian's kernel 6.1, fetched by apt into `target/vm`; `--fetch` does no more than that. Without arguments for
-//! the tests, they are those of the kernel backend ([`TESTS`]); `--short` are those that CI runs ([`SHORT`]), within [`BUDGET`].
+//! Without a package, it is one of Debian's kernels ([`KERNELS`]), the first of them where none is named, fetched by apt into `target/vm`;
+//! `--fetch` does no more than that. Tests are filters of the end-to-end tests, or `BINARY/FILTER` of the engine's. Without any, they are
+//! those of the kernel backend ([`TESTS`]); `--short` are those that CI runs ([`SHORT`]), within [`BUDGET`]. `--run` runs a command of the
+//! shell instead.
 //!
 //! The machine is emulated, with one thread for all its CPUs: with several, qemu 7.2 misses that the kernel has patched its own
 //! code, and the kernel hangs. It is some ten times as slow as this one: tests that depend on speed ([`SLOW`]) are skipped, and count
@@ -25,7 +27,19 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// The tests of the kernel backend.
-const TESTS: &[&str] = &["kernel::", "ending::", "captures::", "probes::", "accounting::", "wheres::"];
+const TESTS: &[&str] = &[
+    "kernel::",
+    "ending::",
+    "captures::",
+    "probes::",
+    "accounting::",
+    "wheres::",
+    "stacks::",
+    "unwinding::",
+    "profile::",
+    "user_stacks/",
+    "live_stacks/",
+];
 
 /// What CI runs: together they load every kind of program.
 const SHORT: &[&str] = &[
@@ -38,19 +52,39 @@ const SHORT: &[&str] = &[
     "probes::functions_of_the_kernel_are_traced_or_refused_with_the_reason",
     "probes::page_faults_are_counted_with_their_addresses",
     "probes::tracepoints_are_counted_and_only_those_of_the_target",
+    "profile::known_shares_are_found_and_no_sample_is_missing",
+    "unwinding::return_probes_in_the_way",
+    "user_stacks/a_function_s_callers_are_those_of_the_source",
+    "live_stacks/a_storm_of_forks_is_followed",
 ];
 
+/// Test programs of the engine that can run there.
+const OF_ENGINE: &[&str] = &["user_stacks", "live_stacks", "kernel_load"];
+
 /// How long CI waits for them, with the start of the machine.
-const BUDGET: Duration = Duration::from_secs(360);
+const BUDGET: Duration = Duration::from_secs(480);
 
 /// Tests that depend on how fast the machine is.
-const SLOW: &[&str] = &["drain::many_busy_threads_do_not_starve_the_reader", "kernel::a_full_ring_is_counted_exactly"];
+const SLOW: &[&str] = &[
+    "drain::many_busy_threads_do_not_starve_the_reader",
+    "kernel::a_full_ring_is_counted_exactly",
+    "stacks::no_stack_is_lost_when_programs_begin_and_end",
+];
 
 /// The tier of CI's run.
 pub const TIER: &str = "vm";
 
-/// How Debian calls the kernel: its name begins and ends so, and has a number between. The images for clouds have no 9p.
-const KERNEL: (&str, &str) = ("linux-image-6.1.0-", "-amd64");
+/// How Debian calls a kernel: its name begins and ends so, and has a number between. The images for clouds have no 9p.
+struct Kernel {
+    version: &'static str,
+    name: (&'static str, &'static str),
+}
+
+/// Kernels of Debian 12: its own, and the next one, from its updates.
+const KERNELS: &[Kernel] = &[
+    Kernel { version: "6.1", name: ("linux-image-6.1.0-", "-amd64") },
+    Kernel { version: "6.12", name: ("linux-image-6.12.", "+deb12-amd64") },
+];
 
 /// The programs that it takes, and their packages.
 const TOOLS: &[(&str, &str)] = &[
@@ -98,13 +132,13 @@ exec $B switch_root /new /bin/sh /run/trapline-vm
 
 /// Runs the chore.
 pub fn run(args: &[String]) -> Result<()> {
-    let (given, rest) = match args.split_first() {
-        Some((first, rest)) if first.ends_with(".deb") => (Some(first), rest),
-        _ => (None, args),
-    };
-    let package = match given {
-        Some(path) => Path::new(path).canonicalize().with_context(|| path.clone())?,
-        None => fetch()?,
+    let named = |word: &str| KERNELS.iter().find(|k| k.version == word);
+    let (package, rest) = match args.split_first() {
+        Some((path, rest)) if path.ends_with(".deb") => {
+            (Path::new(path).canonicalize().with_context(|| path.clone())?, rest)
+        }
+        Some((word, rest)) if named(word).is_some() => (fetch(named(word).context("a kernel")?)?, rest),
+        _ => (fetch(&KERNELS[0])?, args),
     };
     let words: Vec<&str> = rest.iter().map(String::as_str).collect();
     let (tests, limit) = match &words[..] {
@@ -112,11 +146,18 @@ pub fn run(args: &[String]) -> Result<()> {
             println!("{}", package.display());
             return Ok(());
         }
+        ["--run", command] => {
+            let ended = boot(&package, &format!("cd {}\n{command}\necho \"vm: exit $?\"", root().display()), None)?;
+            return match ended.status.as_deref() {
+                Some("0") => Ok(()),
+                other => bail!("the command ended with status {other:?}"),
+            };
+        }
         ["--short"] => (SHORT, Some(BUDGET)),
         [] => (TESTS, None),
         all => (all, None),
     };
-    let ended = boot(&package, tests, limit)?;
+    let ended = test(&package, tests, limit)?;
     print!("{}", skips::summary(&ended.skips));
     println!("{}", ended.tally());
     match ended.status.as_deref() {
@@ -129,11 +170,11 @@ pub fn run(args: &[String]) -> Result<()> {
 /// CI's part: runs [`SHORT`], where that is possible, and returns the counts. What is skipped goes to the file `to`.
 pub fn try_out(to: &Path) -> Result<Tally> {
     let cannot = |why: &str| skips::add(to, TIER, "vm", why).map(|()| Tally::default());
-    let package = match fetch() {
+    let package = match fetch(&KERNELS[0]) {
         Ok(package) => package,
         Err(e) => return cannot(&format!("{e:#}")),
     };
-    let ended = boot(&package, SHORT, Some(BUDGET))?;
+    let ended = test(&package, SHORT, Some(BUDGET))?;
     match ended.status.as_deref() {
         Some("0") => {
             for s in &ended.skips {
@@ -152,7 +193,7 @@ pub fn try_out(to: &Path) -> Result<Tally> {
 }
 
 /// Checks that a machine can be made here, and fetches the kernel's package where it is not there yet.
-fn fetch() -> Result<PathBuf> {
+fn fetch(kernel: &Kernel) -> Result<PathBuf> {
     let root_user = succeed(Command::new("id").arg("-u"))?;
     ensure!(root_user.starts_with(b"0\n"), "not root: the machine reads the files of this one");
     for (tool, package) in TOOLS {
@@ -161,15 +202,15 @@ fn fetch() -> Result<PathBuf> {
     }
     let dir = root().join("target/vm");
     fs::create_dir_all(&dir)?;
-    let is_package = |f: &str| f.starts_with(KERNEL.0) && f.ends_with(".deb");
+    let is_package = |f: &str| f.starts_with(kernel.name.0) && f.ends_with(".deb");
     let fetched = || fs::read_dir(&dir).ok()?.flatten().map(|e| e.path()).find(|p| name_of(p).is_some_and(is_package));
     if let Some(package) = fetched() {
         return Ok(package);
     }
-    if kernel_of_apt()?.is_none() {
+    if kernel_of_apt(kernel)?.is_none() {
         let _ = Command::new("apt-get").args(["-q", "update"]).stdout(Stdio::null()).status();
     }
-    let name = kernel_of_apt()?.with_context(|| format!("apt knows no {}NN{}", KERNEL.0, KERNEL.1))?;
+    let name = kernel_of_apt(kernel)?.with_context(|| format!("apt knows no {}NN{}", kernel.name.0, kernel.name.1))?;
     succeed(Command::new("apt-get").args(["-q", "download", &name]).current_dir(&dir))?;
     fetched().context("apt-get download has left no package")
 }
@@ -179,28 +220,33 @@ fn name_of(path: &Path) -> Option<&str> {
 }
 
 /// The newest kernel that apt knows.
-fn kernel_of_apt() -> Result<Option<String>> {
-    let names = succeed(Command::new("apt-cache").args(["pkgnames", KERNEL.0]))?;
-    Ok(newest(&String::from_utf8_lossy(&names)))
+fn kernel_of_apt(kernel: &Kernel) -> Result<Option<String>> {
+    let names = succeed(Command::new("apt-cache").args(["pkgnames", kernel.name.0]))?;
+    Ok(newest(kernel, &String::from_utf8_lossy(&names)))
 }
 
-fn newest(names: &str) -> Option<String> {
-    let number = |name: &str| name.strip_prefix(KERNEL.0)?.strip_suffix(KERNEL.1)?.parse::<u32>().ok();
+fn newest(kernel: &Kernel, names: &str) -> Option<String> {
+    let number = |name: &str| name.strip_prefix(kernel.name.0)?.strip_suffix(kernel.name.1)?.parse::<u32>().ok();
     names.lines().filter_map(|name| Some((number(name)?, name))).max().map(|(_, name)| name.to_string())
 }
 
 /// Boots the kernel of a package and runs tests on it, for no longer than `limit`.
-fn boot(package: &Path, tests: &[&str], limit: Option<Duration>) -> Result<Ended> {
+fn test(package: &Path, tests: &[&str], limit: Option<Duration>) -> Result<Ended> {
+    let mut ended = boot(package, &script_of(&test_binaries()?, tests)?, limit)?;
+    let left_out = SLOW.iter().filter(|slow| tests.iter().any(|t| slow.contains(t)));
+    ended.skips.extend(left_out.map(|test| skipped("vm:speed", test, "the emulated machine is slow")));
+    Ok(ended)
+}
+
+/// Boots the kernel of a package and runs a script on it, for no longer than `limit`.
+fn boot(package: &Path, script: &str, limit: Option<Duration>) -> Result<Ended> {
     let dir = root().join("target/vm/machine");
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir)?;
     let kernel = dir.join("kernel");
     succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&kernel))?;
-    let initramfs = initramfs(&dir, &kernel, &script_of(&test_binary()?, tests))?;
-    let mut ended = watch(qemu(&kernel, &initramfs)?, limit)?;
-    let left_out = SLOW.iter().filter(|slow| tests.iter().any(|t| slow.contains(t)));
-    ended.skips.extend(left_out.map(|test| skipped("vm:speed", test, "the emulated machine is slow")));
-    Ok(ended)
+    let initramfs = initramfs(&dir, &kernel, &format!("{script}\n/bin/busybox poweroff -f\n"))?;
+    watch(qemu(&kernel, &initramfs)?, limit)
 }
 
 /// A test that the machine did not run. Its tier is of that kernel: what this one must offer is another matter.
@@ -331,29 +377,61 @@ fn initramfs(dir: &Path, kernel: &Path, script: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Builds the end-to-end tests.
-fn test_binary() -> Result<String> {
+/// Builds the tests. Returns the name, the directory to run in, and the path of each program: the end-to-end tests first.
+fn test_binaries() -> Result<Vec<(&'static str, &'static str, String)>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let build = ["test", "--locked", "-p", "trapline", "--test", "e2e", "--no-run", "--message-format=json"];
-    let text = succeed(Command::new(cargo).args(build).current_dir(root()))?;
+    let mut build = Command::new(cargo);
+    build.args([
+        "test",
+        "--locked",
+        "-p",
+        "trapline",
+        "-p",
+        "engine",
+        "--no-run",
+        "--message-format=json",
+        "--test",
+        "e2e",
+    ]);
+    build.args(OF_ENGINE.iter().flat_map(|name| ["--test", name])).current_dir(root());
+    let text = succeed(&mut build)?;
     let messages = text.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice::<serde_json::Value>(l).ok());
-    let binary =
-        messages.filter_map(|m| m["executable"].as_str().filter(|e| e.contains("/e2e-")).map(String::from)).next_back();
-    binary.context("cargo named no binary of the tests")
+    let built: Vec<String> = messages.filter_map(|m| m["executable"].as_str().map(String::from)).collect();
+    let find = |name: &str| {
+        let end = format!("/{name}-");
+        built.iter().rfind(|path| path.contains(&end)).cloned().with_context(|| format!("cargo named no {name}"))
+    };
+    let of_engine = OF_ENGINE.iter().map(|name| Ok((*name, "crates/engine", find(name)?)));
+    std::iter::once(Ok(("e2e", "crates/cli", find("e2e")?))).chain(of_engine).collect()
 }
 
-fn script_of(binary: &str, tests: &[&str]) -> String {
+/// Runs the tests: `FILTER` of the end-to-end tests, `BINARY/FILTER` of the others.
+fn script_of(binaries: &[(&str, &str, String)], tests: &[&str]) -> Result<String> {
     let quoted = |s: &str| format!("'{}'", s.replace('\'', r"'\''"));
-    let slow = SLOW.iter().flat_map(|test| ["--skip", test]);
-    let tests: Vec<String> = tests.iter().copied().chain(slow).map(quoted).collect();
-    format!(
-        "cd {}\nuname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600\n{} --color never --test-threads 1 {}\nstatus=$?\n\
-         [ -e /tmp/trapline-skips ] && sed 's/^/skipped: /' /tmp/trapline-skips\necho \"vm: exit $status\"\n\
-         /bin/busybox poweroff -f\n",
-        quoted(&root().join("crates/cli").display().to_string()),
-        quoted(binary),
-        tests.join(" ")
-    )
+    let mut script = String::from(
+        "uname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600\nstatus=0\n",
+    );
+    for (name, dir, path) in binaries {
+        let own = tests.iter().filter_map(|test| match test.split_once('/') {
+            Some((binary, filter)) => (binary == *name).then_some(filter),
+            None => (*name == "e2e").then_some(*test),
+        });
+        let own: Vec<&str> = own.collect();
+        if own.is_empty() {
+            continue;
+        }
+        let slow = SLOW.iter().flat_map(|test| ["--skip", test]);
+        let words: Vec<String> = own.into_iter().filter(|f| !f.is_empty()).chain(slow).map(quoted).collect();
+        let dir = quoted(&root().join(dir).display().to_string());
+        script +=
+            &format!("cd {dir}\n{} --color never --test-threads 1 {} || status=$?\n", quoted(path), words.join(" "));
+    }
+    ensure!(
+        script.contains("--test-threads"),
+        "no test is named: FILTER, or BINARY/FILTER of {}",
+        OF_ENGINE.join(", ")
+    );
+    Ok(script + "[ -e /tmp/trapline-skips ] && sed 's/^/skipped: /' /tmp/trapline-skips\necho \"vm: exit $status\"\n")
 }
 
 fn qemu(kernel: &Path, initramfs: &Path) -> Result<std::process::Child> {
@@ -376,8 +454,22 @@ mod tests {
     fn the_newest_kernel_is_taken_and_no_other_flavour() {
         let names = "linux-image-6.1.0-9-amd64\nlinux-image-6.1.0-50-amd64\nlinux-image-6.1.0-51-cloud-amd64\n\
                      linux-image-6.1.0-52-amd64-dbg\nlinux-image-6.1.0-53-amd64-unsigned\nlinux-image-6.1.0-12-amd64\n";
-        assert_eq!(newest(names).as_deref(), Some("linux-image-6.1.0-50-amd64"));
-        assert_eq!(newest(""), None);
+        let [old, new] = KERNELS else { panic!("two kernels") };
+        assert_eq!(newest(old, names).as_deref(), Some("linux-image-6.1.0-50-amd64"));
+        let names =
+            "linux-image-6.12.9+deb12-amd64\nlinux-image-6.12.117+deb12-amd64\nlinux-image-6.12.118+deb12-rt-amd64\n";
+        assert_eq!(newest(new, names).as_deref(), Some("linux-image-6.12.117+deb12-amd64"));
+        assert_eq!((newest(old, ""), newest(new, "")), (None, None));
+    }
+
+    #[test]
+    fn each_program_gets_its_own_tests() {
+        let binaries = [("e2e", "crates/cli", "/e2e".to_string()), ("user_stacks", "crates/engine", "/u".to_string())];
+        let script = script_of(&binaries, &["a::b", "user_stacks/"]).unwrap();
+        let lines: Vec<&str> = script.lines().filter(|l| l.contains("--test-threads")).collect();
+        assert!(lines[0].starts_with("'/e2e' ") && lines[0].contains(" 'a::b' ") && lines.len() == 2, "{script}");
+        assert!(lines[1].starts_with("'/u' ") && !lines[1].contains("a::b"), "{script}");
+        assert!(script_of(&binaries, &["nobody/x"]).is_err());
     }
 
     #[test]

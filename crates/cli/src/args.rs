@@ -168,7 +168,7 @@ fn profile() -> Command {
         .disable_help_subcommand(true)
         .args(target_args())
         .args(shared(&["where", "param", "symbols", "debuginfod"]))
-        .args(shared(&["output", "quiet", "stats", "explain", "duration", "backend", "on-full", "buffer"]))
+        .args(shared(&["output", "quiet", "stats", "explain", "duration", "unwind", "backend", "on-full", "buffer"]))
         .args(profile_args())
         .mut_arg("follow", |a| a.help("Follow children (the default)"))
         .mut_arg("where", |a| a.help("Only samples for which EXPR holds, for instance 'cpu == 0' (docs/FILTERS.md)"))
@@ -495,24 +495,25 @@ fn session_args() -> Vec<Arg> {
         value(
             "unwind",
             "HOW",
-            "User stacks: tables (of .eh_frame, right without frame pointers), fp (frame pointers), or auto: tables where the \
-             kernel can (Linux 5.17) [default: auto]",
-        )
-        .value_parser(PossibleValuesParser::new(["auto", "tables", "fp"])),
+            "User stacks: tables (of .eh_frame, right without frame pointers), fp (frame pointers), copy[,SIZE] (samples only: \
+             SIZE bytes of each stack are copied and walked by tables; needs no privilege) [default: 32K], or auto: tables \
+             where the kernel can (Linux 5.17), copy for samples where it may not be used [default: auto]",
+        ),
         value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); the target continues"),
         value(
             "backend",
             "NAME",
-            "kernel (eBPF: needs privilege), ptrace, or auto: kernel where it may be used [default: auto]",
+            "kernel (eBPF: needs privilege), perf (samples with copied stacks), ptrace, or auto: kernel where it may be used \
+             [default: auto]",
         )
-        .value_parser(PossibleValuesParser::new(["auto", "ptrace", "kernel", "agent"])),
+        .value_parser(PossibleValuesParser::new(["auto", "ptrace", "kernel", "perf", "agent"])),
         value(
             "on-full",
             "WHAT",
-            "Full buffer: block the command (ptrace's default), or drop and count events (kernel's)",
+            "Full buffer: block the command (ptrace's default), or drop and count events (kernel's and perf's)",
         )
         .value_parser(PossibleValuesParser::new(["block", "drop"])),
-        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; kernel: 4M per CPU]"),
+        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; per CPU, kernel: 4M, perf: 2M]"),
         long_flag("no-seccomp", "Use no seccomp filter: slower, but the command survives if the tracer is killed"),
         Arg::new("seccomp-bpf").long("seccomp-bpf").action(ArgAction::SetTrue).hide(true),
     ]

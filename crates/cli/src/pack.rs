@@ -57,7 +57,7 @@ fn pack(m: &ArgMatches, dir: &Path) -> Result<Vec<Packed>> {
     let packed = pump.resolver().map(|r| r.packed()).unwrap_or_default();
     let files: Vec<(&str, &[u8])> = packed.iter().map(|p| (p.file.as_str(), &p.bytes[..])).collect();
     ctf::packs::write(dir, sys::process::euid(), &files).map_err(|why| failed(why, todo))?;
-    stacks::tell(m, &pump.resolver().map(|r| r.troubles()).unwrap_or_default());
+    stacks::tell(m, &pump.stack_troubles());
     Ok(packed)
 }
 

@@ -74,13 +74,14 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
     let profile = profile(m, classes)?;
     let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
+    let lines = drawings.iter().any(|d| d.kind.has_lines());
     let told = profile.clone();
     let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
         true => Vec::new(),
         false => vec![Box::new(ProfileSink::new(profile, drawings, style, live))],
     };
     let told = (!all.is_empty()).then(|| Box::new(move || told.borrow().told()) as show::Told);
-    Ok(Sinks { all, places, told })
+    Ok(Sinks { all, places, told, lines })
 }
 
 /// An empty profile of events of these classes.
@@ -157,13 +158,19 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
         // As many frames as were asked for.
         let Captures { kstack, ustack, .. } = &mut request.captures;
         *ustack = if *ustack == 0 { captures::USER } else { *ustack };
-        // An ordinary user sees no addresses of the kernel.
-        if rights::is_root() {
+        // An ordinary user sees no addresses of the kernel, and copied stacks are those of processes.
+        if rights::is_root() && !copies_stacks(m) {
             *kstack = if *kstack == 0 { captures::KERNEL } else { *kstack };
         }
         request.captures.comm = !request.names.iter().any(|name| has_own_comm(name));
     }
     Ok(requests)
+}
+
+/// Whether stacks are to be copied.
+fn copies_stacks(m: &ArgMatches) -> bool {
+    let begins = |option: &str, with: &str| m.get_one::<String>(option).is_some_and(|v| v.starts_with(with));
+    begins("unwind", "copy") || begins("backend", "perf")
 }
 
 /// Whether events of a tracepoint have a field that is called as the thread's name would be: two of one name cannot be read.

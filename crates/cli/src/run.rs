@@ -86,9 +86,12 @@ impl Run {
         let monitor = keep.as_ref().map(Recorder::monitor);
         let classes = plan.probes.iter().flat_map(|e| e.classes()).copied();
         let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
-        let shown = has_stacks && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
+        // Probes with stacks may join a session that has a name.
+        let may_have = has_stacks || plan.named;
+        let shown = may_have && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
         // While there are all rights.
         let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(m)?)) } else { None };
+        let resolver = if sinks.lines { resolver } else { resolver.map(Resolver::without_lines) };
         let maps =
             if (monitor.is_some() || shown) && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
         // From before the start: the command may send or receive signals before trapline returns from starting it, and
@@ -237,12 +240,12 @@ impl Run {
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
         stats.add_calls(&self.plan, &report.calls);
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
-        stats.add_stacks(&report.stacks);
+        stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
         stats.add_cost(report.cost.as_ref());
         if let Some(told) = &self.told {
             stats.add_told(told());
         }
-        stacks::tell(m, &self.pump.resolver().map(|r| r.troubles()).unwrap_or_default());
+        stacks::tell(m, &self.pump.stack_troubles());
         self.tell(m, &stats, &report, why.as_deref());
         if m.try_get_one::<bool>("pack").ok().flatten() == Some(&true)
             && let Err(e) = pack::at_end(m)

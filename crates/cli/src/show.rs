@@ -26,6 +26,8 @@ pub struct Sinks {
     pub places: Vec<i32>,
     /// What they have to say at the end: for the last line, and for `--stats`.
     pub told: Option<Told>,
+    /// Some of them show source files and lines.
+    pub lines: bool,
 }
 
 /// Words for the last line, and counters.
@@ -35,7 +37,7 @@ impl From<Views> for Sinks {
     fn from(views: Views) -> Sinks {
         let places = views.iter().flat_map(|(_, out)| out.descriptors()).collect();
         let sink = |(shown, out)| Box::new(ToOutput { shown, out }) as Box<dyn Sink>;
-        Sinks { all: views.into_iter().map(sink).collect(), places, told: None }
+        Sinks { all: views.into_iter().map(sink).collect(), places, told: None, lines: true }
     }
 }
 

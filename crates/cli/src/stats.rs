@@ -215,12 +215,18 @@ impl Stats {
         }
     }
 
-    /// Adds what was counted of stacks.
-    pub fn add_stacks(&mut self, n: &StackCounts) {
+    /// Adds what was counted of stacks; views had no room for `not_held` of them.
+    pub fn add_stacks(&mut self, n: &StackCounts, not_held: u64) {
         let ended = Ended::ALL.iter().zip(&n.endings).filter(|(_, n)| **n > 0);
         let ended: Map<String, Value> = ended.map(|(e, n)| (e.text().to_string(), json!(n))).collect();
         let tables: Map<String, Value> = n.tables.iter().map(|(name, n)| (name.to_string(), json!(n))).collect();
-        self.stacks = json!({ "ended": ended, "repaired": n.repaired, "lost": n.lost, "tables": tables });
+        self.stacks = json!({
+            "ended": ended,
+            "repaired": n.repaired,
+            "lost": n.lost,
+            "not_held": not_held,
+            "tables": tables,
+        });
     }
 
     /// Adds what the session has cost.

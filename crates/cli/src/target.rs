@@ -3,11 +3,12 @@
 use crate::args;
 use crate::captures;
 use clap::ArgMatches;
+use engine::backend::perf;
 use engine::capture::Limits;
 use engine::command::{self, Variable};
 use engine::enabling::CallCaptures;
 use engine::pipeline::selection::Selection;
-use engine::plan::{Backend, OnFull, Plan, Unwind};
+use engine::plan::{Backend, COPIED_STACK, OnFull, Plan, Unwind};
 use engine::rights;
 use engine::target::Target;
 use engine::{Error, Result};
@@ -23,6 +24,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         Some("kernel") => Backend::Kernel,
         Some("agent") => Backend::Agent,
         Some("ptrace") => Backend::Ptrace,
+        Some("perf") => Backend::Perf,
         _ => Backend::Auto,
     };
     if let Target::Pids(pids) = &target
@@ -30,8 +32,13 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
     {
         refuse_kernel_threads(pids)?;
     }
+    let (unwind, copied_stack) = unwind(m)?;
+    if unwind == Unwind::Copy && matches!(asked, Backend::Kernel | Backend::Ptrace) {
+        let todo = "leave out --backend";
+        return Err(Error::usage("--unwind copy", "stacks are copied by the perf backend only", todo));
+    }
     let fds = args::times(m, "fd");
-    let on_full = m.get_one::<String>("on-full").map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block });
+    let on_full = on_full(m);
     let (backend, why) = match &target {
         Target::All { .. } => asked.taken_for_all()?,
         _ => asked.taken(on_full, matches!(target, Target::Pids(_))),
@@ -45,11 +52,8 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         former_calls: Vec::new(),
         refiltered: false,
         call_captures: Vec::new(),
-        unwind: match m.try_get_one::<String>("unwind").ok().flatten().map(String::as_str) {
-            Some("tables") => Unwind::Tables,
-            Some("fp") => Unwind::FramePointers,
-            _ => Unwind::Auto,
-        },
+        unwind,
+        copied_stack,
         measure: false,
         calls: selection.calls.clone(),
         follow: !m.get_flag("no-follow"),
@@ -73,6 +77,29 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
     Ok((plan, why))
 }
 
+/// `--unwind HOW`: how user stacks are found, and how much of each is copied.
+fn unwind(m: &ArgMatches) -> Result<(Unwind, u32)> {
+    let text = m.try_get_one::<String>("unwind").ok().flatten().map_or("auto", String::as_str);
+    let bad = |why: &str| Error::usage(format!("--unwind {text}"), why, "auto, tables, fp, copy or copy,SIZE");
+    let (how, bytes) = text.split_once(',').map_or((text, None), |(how, bytes)| (how, Some(bytes)));
+    let how = match how {
+        "auto" => Unwind::Auto,
+        "tables" => Unwind::Tables,
+        "fp" => Unwind::FramePointers,
+        "copy" => Unwind::Copy,
+        _ => return Err(bad("no such way")),
+    };
+    let Some(bytes) = bytes else { return Ok((how, COPIED_STACK)) };
+    if how != Unwind::Copy {
+        return Err(bad("only copies have a size"));
+    }
+    let bytes = bytes.parse().ok().map_or_else(|| self::bytes("--unwind copy,SIZE", bytes), Ok)?;
+    match u32::try_from(bytes) {
+        Ok(n) if (1024..=65536).contains(&n) => Ok((how, (n & !7).min(sys::perf::MOST_STACK))),
+        _ => Err(Error::usage(format!("--unwind {text}"), "not a size of a copied stack", "1K to 64K")),
+    }
+}
+
 /// Whether the ptrace backend does what is asked, because that is all of it: stacks of processes, with calls.
 fn stays_with_ptrace(m: &ArgMatches, plan: &Plan) -> bool {
     let asked = m.get_one::<String>("backend").is_some_and(|b| b == "ptrace");
@@ -81,8 +108,65 @@ fn stays_with_ptrace(m: &ArgMatches, plan: &Plan) -> bool {
     plan.probes.is_empty() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
 }
 
-/// Selects the kernel backend where only that can do what is asked.
+/// Takes samples by copied stacks, where that is asked for, or where it is all that the user may do.
+fn copy_stacks(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<bool> {
+    let asked = plan.unwind == Unwind::Copy || plan.backend == Backend::Perf;
+    let kernel = rights::kernel_backend_is_usable();
+    let free = plan.unwind == Unwind::Auto && m.get_one::<String>("backend").is_none_or(|b| b == "auto");
+    let falls_back = free && kernel.is_err() && !plan.probes.is_empty();
+    if !asked && !falls_back {
+        return Ok(false);
+    }
+    let option = if plan.unwind == Unwind::Copy { "--unwind copy" } else { "--backend perf" };
+    let other = plan.probes.iter().find(|e| !perf::can_carry(e));
+    if let Some(e) = other.or_else(|| plan.probes.iter().find(|e| e.point.is_none())) {
+        let why = format!("-e {}: only the kernel backend has this probe, or what it captures", e.name);
+        return if asked { Err(Error::failed(option, why, format!("leave out {option}"))) } else { Ok(false) };
+    }
+    if !plan.calls.is_empty() || !plan.call_captures.is_empty() || plan.probes.is_empty() {
+        let what = "samples and system calls are recorded together by the kernel backend only";
+        let todo =
+            kernel.err().map_or_else(|| format!("leave out {option}"), |why| format!("{why}; or record them apart"));
+        let (name, what) = match plan.probes.first() {
+            Some(e) => (format!("-e {}", e.name), what),
+            None => (option.to_string(), "it copies the stacks of samples, and there are none"),
+        };
+        return Err(Error::failed(
+            name,
+            what,
+            if plan.probes.is_empty() { "add -e profile:hz:99".into() } else { todo },
+        ));
+    }
+    if matches!(plan.target, Target::All { .. }) {
+        let why = "stacks are copied of the threads of a command or a process only";
+        return Err(Error::failed(format!("-a {option}"), why, "use -p PID, or the kernel backend"));
+    }
+    if let Err(why) = rights::copied_stacks() {
+        let first = plan.probes.first().map_or_else(String::new, |e| format!("-e {}", e.name));
+        return Err(Error::failed(first, "samples can be taken neither by bpf(2) nor by perf_event_open(2)", why));
+    }
+    *why = match kernel {
+        _ if asked => "as requested".into(),
+        Err(why) => format!("auto: {why}; samples with copied stacks need no privilege"),
+        Ok(()) => "auto".into(),
+    };
+    (plan.backend, plan.on_full) = (Backend::Perf, on_full(m).unwrap_or(OnFull::Drop));
+    if !m.contains_id("buffer") {
+        plan.buffer = Backend::Perf.buffer();
+    }
+    Ok(true)
+}
+
+/// `--on-full`.
+fn on_full(m: &ArgMatches) -> Option<OnFull> {
+    m.get_one::<String>("on-full").map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block })
+}
+
+/// Selects the backend that can do what is asked, where only one can.
 pub fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<()> {
+    if copy_stacks(m, plan, why)? {
+        return Ok(());
+    }
     let what = match (plan.probes.first(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
         (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),

@@ -454,7 +454,7 @@ pub fn records(packet: &[u8]) -> &[[u8; RECORD]] {
 
 /// How many bytes the event at the front of `bytes` has, for events of the generated classes.
 pub fn event_length(bytes: &[u8]) -> Option<usize> {
-    events::Event::parse(bytes).ok().map(|e| e.bytes.len())
+    events::Event::length(bytes).ok()
 }
 
 #[cfg(test)]

@@ -72,14 +72,33 @@ pub fn examine() -> Vec<Finding> {
             format!("only of calls, by ptrace: {e} (Linux 5.17 walks them in the kernel)"),
         ),
     });
+    out.push(match rights::copied_stacks() {
+        Ok(()) => finding(
+            "perf backend (samples)",
+            true,
+            "trapline profile -- CMD, -p PID of your own: stacks are copied and walked by tables",
+        ),
+        Err(why) => finding("perf backend (samples)", false, why),
+    });
+    out.push(profile());
     out.push(finding("agent backend", false, "not in this build"));
     let (taken, why) = Backend::Auto.taken(None, false);
     out.push(finding("trapline trace takes", true, format!("{} ({why})", taken.name())));
-    for backend in [Backend::Kernel, Backend::Ptrace] {
+    for backend in [Backend::Kernel, Backend::Perf, Backend::Ptrace] {
         let not = |(what, detail): &(&str, &str)| finding(&format!("{}: {what}", backend.name()), false, *detail);
         out.extend(backend.lost().iter().map(not));
     }
     out
+}
+
+/// What takes samples.
+fn profile() -> Finding {
+    let what = "trapline profile takes";
+    match (rights::kernel_backend_is_usable(), rights::copied_stacks()) {
+        (Ok(()), _) => finding(what, true, "kernel (auto: bpf(2) may be used)"),
+        (Err(why), Ok(())) => finding(what, true, format!("perf (auto: {why})")),
+        (Err(kernel), Err(perf)) => finding(what, false, format!("nothing: {kernel}; {perf}")),
+    }
 }
 
 /// Whether these capabilities are enough for the kernel backend.

@@ -21,6 +21,7 @@ impl Plan {
         }
         match self.backend {
             Backend::Kernel => explain_kernel(self, &mut out),
+            Backend::Perf => self.explain_perf(&mut out),
             Backend::Agent => out.push("functions: by an agent that the programs load (LD_PRELOAD)".into()),
             Backend::Auto | Backend::Ptrace => self.explain_ptrace(&seen, &mut out),
         }
@@ -28,6 +29,7 @@ impl Plan {
         let per_cpu = match self.backend {
             Backend::Kernel => " per CPU",
             Backend::Agent => " per process",
+            Backend::Perf => " per CPU, or as much as the limits on locked memory allow",
             Backend::Auto | Backend::Ptrace => "",
         };
         let buffer = format!("buffer: {} KiB{per_cpu}", self.buffer >> 10);
@@ -47,24 +49,38 @@ impl Plan {
                 out.push(format!("probe: {}: the session's own", e.name));
                 continue;
             };
-            out.push(format!("probe: {}: {}", e.name, attach::how(point)));
+            let how = match self.backend {
+                Backend::Perf => "a perf event of each thread, on each CPU".into(),
+                _ => attach::how(point),
+            };
+            out.push(format!("probe: {}: {how}", e.name));
             let names: Vec<&str> = e.schema.args.iter().map(|a| a.name).collect();
             if !names.is_empty() {
                 out.push(format!("  fields: {}", names.join(", ")));
             }
             if let Some(filter) = &e.filter {
                 let parts: Vec<&str> = filter.parts().iter().map(|p| p.text.as_str()).collect();
-                out.push(format!("  filter, in its program: {}", parts.join(" && ")));
+                let place = if self.backend == Backend::Perf { "by trapline" } else { "in its program" };
+                out.push(format!("  filter, {place}: {}", parts.join(" && ")));
             }
             out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
             out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
             out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
         }
-        if self.probes.iter().any(|e| e.point.is_some()) {
+        if self.backend == Backend::Kernel && self.probes.iter().any(|e| e.point.is_some()) {
             let (_, size) = ring_set::sizes(&self.probes, self.buffer);
             let whose = if ring_set::are_shared(&self.probes) { "shared by all" } else { "one for each" };
             out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
         }
+    }
+
+    fn explain_perf(&self, out: &mut Vec<String>) {
+        out.push(format!(
+            "user stacks: {} bytes of each are copied, and walked by tables made from .eh_frame; guessed by rbp where code has none",
+            self.copied_stack
+        ));
+        out.push("attach: perf events of each thread, which children inherit; nothing stops".into());
+        out.push("rights: as an ordinary user, whatever capabilities trapline's file has: your own processes; programs with other rights are not seen".into());
     }
 
     fn explain_ptrace(&self, seen: &Calls, out: &mut Vec<String>) {

@@ -19,7 +19,8 @@ use crate::target::Target;
 use lang::Filter;
 use lang::filter::ir::{Leaf, Value};
 use std::io;
-use sys::{proc, process};
+use sys::perf::{self, Attr};
+use sys::{caps, proc, process};
 
 /// Whether the user who started trapline may see everything.
 pub fn is_root() -> bool {
@@ -172,6 +173,27 @@ fn shut_out(root: bool, paranoid: Option<i32>) -> std::result::Result<(), String
 pub fn kernel_backend_is_usable() -> std::result::Result<(), String> {
     kernel_backend()?;
     sys::bpf::probe::usable().map_err(|e: io::Error| refusal(&e))
+}
+
+/// Whether the user who started trapline may take samples with copied stacks (perf_event_open(2)). An error gives the reason and
+/// what would change it.
+pub fn copied_stacks() -> std::result::Result<(), String> {
+    shut_out(is_root(), sys::perf::paranoid())?;
+    let clock = Attr::new(perf::TYPE_SOFTWARE, perf::SW_CPU_CLOCK).period(1_000_000_000).sample_type(perf::sample::TID);
+    let clock = clock.copy_user(8).flags(perf::bit::DISABLED | perf::bit::EXCLUDE_KERNEL | perf::bit::EXCLUDE_HV);
+    match perf::Event::open(&clock, 0, -1) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("perf_event_open is refused: {e} (a container or sandbox may forbid it)")),
+    }
+}
+
+/// Gives up the capabilities that trapline has from its file: what they would allow is not for the user who started it, and a command
+/// that is forked with them cannot be traced by that user.
+pub fn act_as_the_user() {
+    let held = caps::effective().unwrap_or(0);
+    if !is_root() && held != 0 && caps::drop_to(held & caps::FOR_PTRACE).is_ok() {
+        let _ = process::make_dumpable();
+    }
 }
 
 /// Refuses targets that the real user could not trace with ptrace(2). Asked again when they are attached to: one may have become

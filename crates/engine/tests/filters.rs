@@ -232,7 +232,7 @@ impl Inputs {
         let mut bytes = Vec::new();
         encode::fixed(&mut bytes, &C_OPENAT, &layout, &fixed, &self.args);
         encode::str_tail(&mut bytes, self.string.as_ref().map_or(b"", |s| s.to_bytes()));
-        let context = Context { comm: Some(who.comm.as_bytes()), uid: Some(who.uid), gid: Some(who.gid) };
+        let context = Context { comm: Some(who.comm.as_bytes()), uid: Some(who.uid), gid: Some(who.gid), cpu: None };
         filter.matches(&Event::parse(&bytes).unwrap(), &context)
     }
 }

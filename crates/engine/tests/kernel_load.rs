@@ -19,6 +19,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         refiltered: false,
         call_captures: Vec::new(),
         unwind: Default::default(),
+        copied_stack: 0,
         measure: false,
         target: Target::Pids(vec![]),
         calls,

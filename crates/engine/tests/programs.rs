@@ -420,7 +420,7 @@ fn filters_decide_as_the_evaluator_does() {
             }
             let list = with_neighbours(&text, nr);
             let Some((_, filter)) = list.iter().find(|(n, _)| *n == nr) else { continue };
-            let context = lang::Context { comm: Some(b""), uid: Some(0), gid: Some(0) };
+            let context = lang::Context { comm: Some(b""), uid: Some(0), gid: Some(0), cpu: None };
             let verdict = filter.matches(&event, &context);
             let (m, events) = filtered(schema, nr, &args, ret, &memory, (None, list));
             let about = format!("{} {args:x?} = {ret}: {text}", schema.name);

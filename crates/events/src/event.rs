@@ -38,6 +38,22 @@ impl<'a> Event<'a> {
         Event::with(bytes, schema, layout)
     }
 
+    /// How many bytes the event at the front of `bytes` has.
+    pub fn length(bytes: &[u8]) -> Result<usize, Malformed> {
+        let id = bytes.get(layout::ID..layout::ID + 2).ok_or(Malformed)?;
+        let layout = crate::registry::layout(u16::from_le_bytes([id[0], id[1]])).ok_or(Malformed)?;
+        let mut c = Cursor::new(bytes);
+        c.take(layout.fixed)?;
+        // As many as an event has room for.
+        for (i, t) in layout.tails.iter().enumerate() {
+            skip_tail(&mut c, t.shape)?;
+            if i >= MAX_ARGS {
+                return Err(Malformed);
+            }
+        }
+        Ok(c.position())
+    }
+
     /// Reads an event of a known class.
     pub fn with(bytes: &'a [u8], schema: &'static Schema, layout: &'static Layout) -> Result<Event<'a>, Malformed> {
         let mut tails = [(0, 0); MAX_ARGS];

@@ -19,6 +19,7 @@ pub mod event;
 pub mod functions;
 #[rustfmt::skip]
 pub mod generated;
+pub mod hash;
 pub mod keep;
 pub mod layout;
 pub mod memory;

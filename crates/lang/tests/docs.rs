@@ -85,7 +85,7 @@ fn outcome(text: &str, schema: &'static Schema, values: Option<&Values>) -> Stri
     let values = values.unwrap_or_else(|| panic!("no event for {text}"));
     let bytes = values.encoded(schema);
     let (uid, gid) = (Some(values.number("uid") as u32), Some(values.number("gid") as u32));
-    let context = Context { comm: Some(values.0["comm"].as_bytes()), uid, gid };
+    let context = Context { comm: Some(values.0["comm"].as_bytes()), uid, gid, cpu: None };
     match filter.matches(&Event::parse(&bytes).unwrap(), &context) {
         Verdict::Pass => "passes".into(),
         Verdict::Rejected(part) => format!("rejected by {}", part + 1),

@@ -12,12 +12,14 @@ use crate::build_id;
 use crate::debug_link::{Crc, DebugLink, SharedLink};
 use crate::files::{Files, Identity, OpenFile, Stamp, hex};
 use crate::pack;
+use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// `O_NONBLOCK` and `O_NOCTTY` of x86-64 and aarch64: a pipe does not make open(2) wait.
 const OPEN_FLAGS: i32 = 0o4000 | 0o400;
@@ -229,11 +231,22 @@ pub enum DebuginfodError {
     NoProgram,
 }
 
-/// Asks the servers in `DEBUGINFOD_URLS`, by running `debuginfod-find`, which keeps what it has found.
+/// How long `debuginfod-find` may take for one file where `DEBUGINFOD_MAXTIME` does not say it, and for how many seconds it may get too
+/// little where `DEBUGINFOD_TIMEOUT` does not.
+const MAX_TIME: Duration = Duration::from_secs(600);
+const TIMEOUT: &str = "20";
+/// The most bytes that are read of what it says.
+const MAX_SAID: u64 = 8 << 10;
+
+/// Asks the servers in `DEBUGINFOD_URLS`, by running `debuginfod-find`, which keeps what it has found. Once they fail otherwise than by not
+/// having a file, they are not asked again.
 #[derive(Clone, Debug)]
 pub struct Debuginfod {
     program: PathBuf,
     servers: String,
+    max_time: Duration,
+    /// Why they are not asked any more; one for all clones.
+    trouble: Rc<OnceCell<String>>,
 }
 
 impl Debuginfod {
@@ -248,19 +261,69 @@ impl Debuginfod {
         let absolute = path.split(':').map(Path::new).filter(|d| d.is_absolute());
         let program = absolute.map(|d| d.join("debuginfod-find")).find(|p| p.is_file());
         let program = program.ok_or(DebuginfodError::NoProgram)?;
-        Ok(Debuginfod { program, servers: servers.to_string() })
+        Ok(Debuginfod { program, servers: servers.to_string(), max_time: MAX_TIME, trouble: Rc::default() })
+    }
+
+    /// Takes no longer than this for one file.
+    pub fn max_time(mut self, limit: Duration) -> Debuginfod {
+        self.max_time = limit;
+        self
+    }
+
+    /// Why the servers are not asked any more.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.get().map(String::as_str)
     }
 
     /// The path of the debug information with a build id.
     fn find(&self, id: &[u8]) -> Option<PathBuf> {
-        if id.is_empty() {
+        if id.is_empty() || self.trouble.get().is_some() {
             return None;
         }
+        match self.ask(id) {
+            Ok(path) => path,
+            Err(why) => {
+                let _ = self.trouble.set(why);
+                None
+            }
+        }
+    }
+
+    /// What `debuginfod-find` answers; none: no server has it.
+    fn ask(&self, id: &[u8]) -> Result<Option<PathBuf>, String> {
         let mut command = Command::new(&self.program);
         command.args(["debuginfo", &hex(id)]).env("DEBUGINFOD_URLS", &self.servers);
-        let out = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-        let text = String::from_utf8(out.stdout).ok().filter(|_| out.status.success())?;
-        let path = PathBuf::from(text.lines().last()?);
-        path.is_absolute().then_some(path)
+        if std::env::var_os("DEBUGINFOD_TIMEOUT").is_none() {
+            command.env("DEBUGINFOD_TIMEOUT", TIMEOUT);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| e.to_string())?;
+        let until = Instant::now() + self.max_time;
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+                break status;
+            }
+            if Instant::now() >= until {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("no answer within {} s", self.max_time.as_secs()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        // What it says is short, so that it lies in the pipes.
+        let said = said(child.stderr.take());
+        if !status.success() {
+            let last = said.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it failed and did not say why").trim();
+            return if last.contains("No such file") { Ok(None) } else { Err(last.to_string()) };
+        }
+        let path = self::said(child.stdout.take()).lines().last().map(PathBuf::from);
+        Ok(path.filter(|p| p.is_absolute()))
     }
+}
+
+/// What a program that has ended has written, as far as it is text.
+fn said(pipe: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    let _ = pipe.map(|p| p.take(MAX_SAID).read_to_end(&mut bytes));
+    String::from_utf8(bytes).unwrap_or_default()
 }

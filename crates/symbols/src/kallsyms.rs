@@ -152,14 +152,18 @@ impl Kallsyms {
 
 /// Address, type, name and module of a line.
 fn fields(line: &[u8]) -> Option<(u64, u8, &str, Option<&str>)> {
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.split_ascii_whitespace();
-    let address = words.next().filter(|w| w.len() <= 16 && !w.starts_with('+'))?;
-    let address = u64::from_str_radix(address, 16).ok()?;
-    let [kind] = *words.next()?.as_bytes() else { return None };
-    let name = words.next().filter(|n| n.len() <= MAX_NAME)?;
-    let module = words.next().and_then(|w| w.strip_prefix('[')?.strip_suffix(']'));
-    Some((address, kind, name, module.filter(|m| !m.is_empty() && m.len() <= MAX_NAME)))
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    let address = hexadecimal(words.next()?)?;
+    let [kind] = *words.next()? else { return None };
+    let text = |word| std::str::from_utf8(word).ok().filter(|w| w.len() <= MAX_NAME);
+    let name = text(words.next()?)?;
+    let module = words.next().and_then(|w| text(w.strip_prefix(b"[")?.strip_suffix(b"]")?));
+    Some((address, kind, name, module.filter(|m| !m.is_empty())))
+}
+
+fn hexadecimal(word: &[u8]) -> Option<u64> {
+    let digit = |n: u64, b: &u8| Some(n << 4 | u64::from(char::from(*b).to_digit(16)?));
+    if word.len() > 16 { None } else { word.iter().try_fold(0, digit) }
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub struct Module {
     files: Rc<dyn Files>,
     /// Its bytes, where the caller has them.
     given: Option<Rc<dyn ReadAt>>,
-    /// Whether debug information is wanted.
+    /// Whether source files and lines are wanted.
     lines: bool,
     pack: OnceCell<Option<Pack>>,
     program: OnceCell<Option<Opened>>,
@@ -84,7 +84,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// A module whose files are found by `files`. Without `lines` debug information is not used: neither inlined functions nor lines.
+    /// A module whose files are found by `files`. Without `lines` source files and lines are not looked for.
     pub fn new(identity: Identity, files: Rc<dyn Files>, lines: bool) -> Module {
         Module {
             identity,
@@ -154,7 +154,7 @@ impl Module {
 
     fn find(&self, address: u64, out: &mut Vec<Call>) -> bool {
         if let Some(debug) = self.dwarf().filter(|_| self.problem.get() != Some(Problem::Debug)) {
-            debug.calls(address, out);
+            debug.calls(address, self.lines, out);
             if debug.restart() {
                 self.problem.set(Some(Problem::Debug));
                 out.clear();
@@ -220,7 +220,7 @@ impl Module {
         let open = || {
             let program = self.program();
             let has = |name: &str| program.is_some_and(|p| p.headers.section(name).is_some_and(|s| s.size > 0));
-            if has(".debug_info") || has(".symtab") && !self.lines {
+            if has(".debug_info") {
                 return None;
             }
             let link = program.and_then(|p| DebugLink::read(&p.headers, &*p.file.bytes));
@@ -257,7 +257,7 @@ impl Module {
             let shared = shared.and_then(|f| Debug::of(&Headers::read(&*f.bytes)?, f.bytes, None));
             Debug::of(&of.headers, Rc::clone(&of.file.bytes), shared)
         };
-        self.dwarf.get_or_init(|| if self.lines { open() } else { None }).as_ref()
+        self.dwarf.get_or_init(open).as_ref()
     }
 
     fn symbols(&self) -> &SymbolTable {

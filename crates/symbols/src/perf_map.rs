@@ -84,9 +84,14 @@ impl PerfMap {
 
     /// Name and start of the function that holds an address.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
+        self.function(address).map(|(from, _, name)| (name, from))
+    }
+
+    /// The function that holds an address: where it begins and ends, and its name.
+    pub fn function(&self, address: u64) -> Option<(u64, u64, &str)> {
         let at = self.functions.partition_point(|f| f.0 <= address).checked_sub(1)?;
-        let (from, _, name, len) = *self.functions.get(at).filter(|f| address < f.1)?;
-        Some((self.names.get(name as usize..name as usize + usize::from(len))?, from))
+        let (from, to, name, len) = *self.functions.get(at).filter(|f| address < f.1)?;
+        Some((from, to, self.names.get(name as usize..name as usize + usize::from(len))?))
     }
 
     /// How many functions it has.

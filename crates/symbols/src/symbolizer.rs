@@ -113,7 +113,7 @@ impl Symbolizer {
         self
     }
 
-    /// Uses symbols only: neither inlined functions nor lines, at a fraction of the time and memory.
+    /// Looks for functions only, and for those that were inlined, but not for source files and lines: at a fraction of the time.
     pub fn without_lines(mut self) -> Symbolizer {
         self.lines = false;
         self

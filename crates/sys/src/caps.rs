@@ -29,11 +29,12 @@ pub const CHECKPOINT_RESTORE: u64 = 1 << 40;
 /// - `BPF`: running the task iterator and reading task storage (kernels before 5.19 refuse any bpf(2) where the
 ///   unprivileged one is disabled);
 /// - `SYS_PTRACE`, `DAC_READ_SEARCH`: `/proc/PID/fd`, `/proc/PID/fdinfo` and memory of other users' processes;
+/// - `CHECKPOINT_RESTORE`: files that processes have mapped and nobody can open by a path any more, for the names of functions;
 /// - `DAC_OVERRIDE`: `-ff -o FILE` and `--stats FILE` make files later;
 /// - `KILL`: passing signals on to a command that runs as another user.
 ///
 /// Not: the rings (mapped already), `PERFMON` (only loading and attaching ask for it; detaching does not), `SYS_ADMIN`.
-pub const AFTER_ATTACH: u64 = BPF | SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
+pub const AFTER_ATTACH: u64 = BPF | SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL | CHECKPOINT_RESTORE;
 
 /// What attaching programs takes beside [`AFTER_ATTACH`]. `SYS_ADMIN`: to open tracefs where it is not mounted, and the types of
 /// modules.

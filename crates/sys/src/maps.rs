@@ -1,7 +1,9 @@
 //! What a process has mapped: `/proc/PID/maps`, and the mapped files. A process chooses its files' names: hostile text.
 
+use crate::mapping::{Mapping, Mode, page_size};
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -97,12 +99,31 @@ pub fn open(pid: i32, range: (u64, u64), path: &[u8], file: (u32, u32, u64)) -> 
     let inside = std::ffi::OsStr::from_bytes(&inside);
     let found =
         open_regular(Path::new(inside)).or_else(|_| open_regular(Path::new(std::ffi::OsStr::from_bytes(path))))?;
-    if identity(&found.metadata()?) == file { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
+    if is_mapped_as(&found, file) { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 /// Device and inode of a file, in the form of [`Map::file`].
 pub fn identity(meta: &fs::Metadata) -> (u32, u32, u64) {
-    (libc::major(meta.dev()), libc::minor(meta.dev()), meta.ino())
+    of_stat(meta.dev(), meta.ino())
+}
+
+/// Device and inode of stat(2), in the form of [`Map::file`].
+pub fn of_stat(dev: u64, inode: u64) -> (u32, u32, u64) {
+    (libc::major(dev), libc::minor(dev), inode)
+}
+
+/// Whether a mapping with this device and inode is one of the file. On an overlay some kernels (Linux 6.1) list those of the file in the
+/// layer below, which stat(2) does not tell: then a page of the file is mapped here, never read, to see how that is listed.
+pub fn is_mapped_as(file: &File, listed: (u32, u32, u64)) -> bool {
+    let by_stat = file.metadata().is_ok_and(|m| identity(&m) == listed);
+    by_stat || (listed.2 != 0 && as_mapped(file).is_ok_and(|own| own == Some(listed)))
+}
+
+fn as_mapped(file: &File) -> io::Result<Option<(u32, u32, u64)>> {
+    let page = Mapping::new(file.as_fd(), 0, page_size(), Mode::PrivateRead)?;
+    let at = page.base() as u64;
+    let own = of(std::process::id() as i32)?;
+    Ok(own.iter().find(|m| (m.range.0..m.range.1).contains(&at)).map(|m| m.file))
 }
 
 /// Opens a regular file for reading; neither waits for nor opens anything else (pipes, devices).
@@ -149,5 +170,7 @@ mod tests {
         assert_eq!(file.metadata().unwrap().ino(), fs::metadata(&exe).unwrap().ino());
         assert!(open(std::process::id() as i32, (0, 0), &own.path, (0, 0, 1)).is_err());
         assert!(open_regular(Path::new("/dev/zero")).is_err());
+        assert_eq!(as_mapped(&file).unwrap(), Some(own.file));
+        assert!(is_mapped_as(&file, own.file) && !is_mapped_as(&file, (own.file.0, own.file.1, own.file.2 + 1)));
     }
 }

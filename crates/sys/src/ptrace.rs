@@ -159,9 +159,13 @@ pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
     registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))
 }
 
-/// The registers that a walk up the stack begins with: instruction, stack and frame pointer.
-pub fn frame_registers(tid: i32) -> io::Result<(u64, u64, u64)> {
-    registers(tid).map(|regs| (regs.rip, regs.rsp, regs.rbp))
+/// The registers that a walk up the stack begins with: the instruction pointer, and the others by their numbers in the System V ABI for
+/// x86-64 (figure 3.36): rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
+pub fn frame_registers(tid: i32) -> io::Result<(u64, [u64; 16])> {
+    let r = registers(tid)?;
+    let by_number =
+        [r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15];
+    Ok((r.rip, by_number))
 }
 
 /// The flags (`CLONE_*`) of the call by which a thread makes another one, at the event that reports it. The arguments of clone3 are

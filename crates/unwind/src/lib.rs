@@ -40,8 +40,6 @@ extern crate std;
 
 #[cfg(feature = "build")]
 pub mod build;
-#[cfg(feature = "cfi")]
-pub mod cfi;
 pub mod rule;
 pub mod stack;
 pub mod table;

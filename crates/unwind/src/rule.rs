@@ -30,12 +30,15 @@ pub enum Kind {
     BpAt = 7,
     /// There is information that no other kind can express.
     Unknown = 8,
+    /// Register number `extra` (of the ABI) + offset. Only of frames whose registers are all known: the innermost one, and one that a
+    /// signal has interrupted.
+    Register = 9,
 }
 
 impl Kind {
-    const ALL: [Kind; 9] = {
+    const ALL: [Kind; 10] = {
         use Kind::*;
-        [None, End, Sp, Bp, Plt, Signal, SpAt, BpAt, Unknown]
+        [None, End, Sp, Bp, Plt, Signal, SpAt, BpAt, Unknown, Register]
     };
 }
 
@@ -67,6 +70,10 @@ impl SavedBp {
 
 /// Offsets in the `struct ucontext` of x86-64 (arch/x86/include/uapi/asm/sigcontext.h): rbp, rsp, rip.
 pub const UCONTEXT: [u64; 3] = [0x78, 0xa0, 0xa8];
+
+/// Offsets there of all registers, by their numbers in the ABI: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
+pub const IN_UCONTEXT: [u16; 16] =
+    [0x90, 0x88, 0x98, 0x80, 0x70, 0x68, 0x78, 0xa0, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50, 0x58, 0x60];
 
 /// A rule. Any 64 bits are one; those with an unknown number of a kind are read as [`Kind::Unknown`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,7 +120,7 @@ impl Rule {
         }
     }
 
-    /// What [`Kind::Plt`], [`Kind::SpAt`] and [`Kind::BpAt`] need more.
+    /// What [`Kind::Plt`], [`Kind::SpAt`], [`Kind::BpAt`] and [`Kind::Register`] need more.
     pub fn extra(self) -> u8 {
         (self.0 >> 56) as u8
     }

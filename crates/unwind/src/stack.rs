@@ -78,6 +78,7 @@ endings! {
     ReturnProbe = 11 "the return address that a return probe hides was not found";
     Damaged = 12 "the tables contradict themselves";
     NoMemory = 13 "the process is executing a program or has ended: it has no user stack";
+    Cut = 14 "the copy of the stack ends there";
 }
 
 impl Ended {

@@ -3,7 +3,7 @@
 //! It does in user space what the program of `bpf::unwind` does in the kernel, step by step, so that either can be compared with the other.
 //! No recursion, no allocation; the number of frames is bounded. Memory and registers may be anything.
 
-use crate::rule::{Kind, Rule, SavedBp, UCONTEXT};
+use crate::rule::{IN_UCONTEXT, Kind, Rule, SavedBp, UCONTEXT};
 use crate::stack::{Ended, Frame};
 
 /// The furthest that a guessed frame may lie from the stack pointer, bytes.
@@ -33,6 +33,12 @@ pub trait Target {
         None
     }
 
+    /// A register of the innermost frame, by its number in the ABI, below 16; none where that is not known.
+    fn register(&mut self, number: u8) -> Option<u64> {
+        let _ = number;
+        None
+    }
+
     /// The return address that a return probe of the kernel has replaced at this place of the stack, where that is known.
     fn hidden(&mut self, place: u64) -> Option<u64> {
         let _ = place;
@@ -54,8 +60,13 @@ pub struct Caller {
 /// The caller of a frame by the frame's rule.
 ///
 /// # Errors
-/// Why there is none.
-pub fn caller(frame: Registers, rule: Rule, mut read: impl FnMut(u64) -> Option<u64>) -> Result<Caller, Ended> {
+/// Why there is none. `read` reads the stack; `register` knows the registers that are not in `frame`, by their numbers in the ABI.
+pub fn caller(
+    frame: Registers,
+    rule: Rule,
+    mut read: impl FnMut(u64) -> Option<u64>,
+    register: impl FnOnce(u8) -> Option<u64>,
+) -> Result<Caller, Ended> {
     let Registers { pc, sp, bp } = frame;
     let mut read = |address| read(address).ok_or(Ended::ReadFault);
     let offset = rule.offset() as u64;
@@ -66,6 +77,7 @@ pub fn caller(frame: Registers, rule: Rule, mut read: impl FnMut(u64) -> Option<
         Kind::Unknown => return Err(Ended::Unknown),
         Kind::Sp => sp.wrapping_add(offset),
         Kind::Bp => bp.wrapping_add(offset),
+        Kind::Register => register(extra).ok_or(Ended::Unknown)?.wrapping_add(offset),
         Kind::Plt => sp.wrapping_add(offset).wrapping_add(if (pc & 15) as u8 >= extra { 8 } else { 0 }),
         Kind::SpAt => read(sp.wrapping_add(offset))?.wrapping_add(extra as i8 as u64),
         Kind::BpAt => read(bp.wrapping_add(offset))?.wrapping_add(extra as i8 as u64),
@@ -113,13 +125,15 @@ pub struct Walk<T> {
     left: usize,
     ended: Ended,
     first: bool,
+    /// Where the registers of the current frame are that a signal has interrupted, if one has: a `struct ucontext`.
+    context: Option<u64>,
 }
 
 impl<T: Target> Walk<T> {
     /// Begins at these registers; at most `most` frames come.
     pub fn new(target: T, registers: Registers, most: usize) -> Walk<T> {
         let frame = Caller { registers, interrupted: true, guessed: false };
-        Walk { target, frame, rule: None, left: most, ended: Ended::Running, first: true }
+        Walk { target, frame, rule: None, left: most, ended: Ended::Running, first: true, context: None }
     }
 
     /// Why there are no more frames; [`Ended::Running`] as long as there may be more.
@@ -141,8 +155,18 @@ impl<T: Target> Walk<T> {
     fn step(&mut self) -> Result<(), Ended> {
         let rule = self.rule.ok_or(Ended::NoMapping)?;
         let frame = Registers { pc: self.lookup(), ..self.frame.registers };
-        let target = &mut self.target;
-        let caller = caller(frame, rule, |address| target.read(address))?;
+        let (interrupted, context) = (self.frame.interrupted, self.context);
+        let target = core::cell::RefCell::new(&mut self.target);
+        let read = |address| target.borrow_mut().read(address);
+        let register = |number: u8| match context {
+            _ if !interrupted => None,
+            Some(context) => read(context.wrapping_add(u64::from(*IN_UCONTEXT.get(usize::from(number))?))),
+            None => target.borrow_mut().register(number),
+        };
+        let caller = caller(frame, rule, read, register)?;
+        if rule.kind() == Kind::Signal {
+            self.context = Some(frame.sp.wrapping_add(rule.offset() as u64));
+        }
         if caller.registers.pc == 0 {
             return Err(Ended::Outermost);
         }

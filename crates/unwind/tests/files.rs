@@ -31,6 +31,7 @@ impl Machine {
             6 => Some(self.bp),
             7 => Some(self.sp),
             16 => Some(self.pc),
+            n @ 0..16 => Some(0x7000_3000 + u64::from(n) * 0x108),
             _ => None,
         }
     }
@@ -89,6 +90,7 @@ impl Machine {
         let cfa = match rule.kind() {
             Kind::Sp => self.sp.wrapping_add(offset),
             Kind::Bp => self.bp.wrapping_add(offset),
+            Kind::Register => self.register(Register(rule.extra().into()))?.wrapping_add(offset),
             Kind::Plt => self.sp + offset + if self.pc & 15 >= u64::from(rule.extra()) { 8 } else { 0 },
             Kind::SpAt => word(self.sp.wrapping_add(offset)).wrapping_add(rule.extra() as i8 as u64),
             Kind::BpAt => word(self.bp.wrapping_add(offset)).wrapping_add(rule.extra() as i8 as u64),
@@ -156,7 +158,7 @@ fn compare(path: &str, bytes: &[u8]) -> Compared {
                     let odd = matches!(
                         row.register(Register(6)),
                         Some(RegisterRule::Register(_) | RegisterRule::ValOffset(_))
-                    );
+                    ) || matches!(row.cfa(), CfaRule::Expression(_));
                     assert!(simple.is_none() || odd, "{path} {pc:x} {row:?}");
                     compared.unknown += 1;
                     continue;
@@ -201,7 +203,7 @@ fn rules_are_what_gimli_says() {
         };
         let Compared { addresses, unknown } = compare(path, &bytes);
         eprintln!("{path}: {addresses} addresses, {unknown} unknown");
-        assert!(addresses > 200 && unknown * 25 < addresses, "{path}: {addresses} {unknown}");
+        assert!(addresses > 200 && unknown * 250 < addresses, "{path}: {addresses} {unknown}");
     }
     if !missing.is_empty() {
         skip("package:several", &format!("not there: {missing:?}"));

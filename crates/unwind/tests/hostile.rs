@@ -44,8 +44,11 @@ fn ask(bytes: &[u8]) {
     }
     let mut space = Space::new(4, 1 << 16);
     let _ = space.add(&module, |first, rows| assert!(first % 2 == 0 && !rows.is_empty()));
-    let mut walk =
-        Walk::new(Anywhere(&module, 7), Registers { pc: module.base() + 0x1234, sp: 0x1000, bp: 0x2000 }, 512);
+    let mut walk = Walk::new(
+        Anywhere(&module, 7),
+        Registers { pc: module.base().wrapping_add(0x1234), sp: 0x1000, bp: 0x2000 },
+        512,
+    );
     assert!(walk.by_ref().count() <= 512 && walk.ended() != Ended::Running);
 }
 
@@ -103,31 +106,32 @@ fn damaged_files_are_answered_soon() {
     }
 }
 
-/// Common instructions that are long, for thousands of functions: the work is cut.
+/// Common instructions that are long, and others for each function: the work is cut.
 #[test]
 fn long_common_instructions_end_soon() {
     // Its own file: that is large enough.
     let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let (at, len) = eh_frame(&bytes).unwrap();
-    // A CIE that takes half of the section, then functions of 16 bytes each.
-    let half = (len / 2) & !15;
-    let mut cie = vec![0u8; half];
-    cie[..4].copy_from_slice(&(half as u32 - 4).to_le_bytes());
-    cie[8..17].copy_from_slice(&[1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x03]);
-    // DW_CFA_remember_state, DW_CFA_restore_state.
-    for pair in cie[17..].chunks_exact_mut(2) {
-        pair.copy_from_slice(&[0x0a, 0x0b]);
+    // In half of the section there are CIEs in each other, each up to the end of that half. They consist of DW_CFA_def_cfa_expression,
+    // with the head of the next one in the expression. Then functions of 16 bytes each.
+    const UNIT: usize = 32;
+    let half = (len / 2) & !(UNIT - 1);
+    let section = &mut bytes[at..at + len];
+    for start in (0..half).step_by(UNIT) {
+        let unit = &mut section[start..start + UNIT];
+        unit.fill(0);
+        unit[..4].copy_from_slice(&((half - start) as u32 - 4).to_le_bytes());
+        unit[8..17].copy_from_slice(&[1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x03]);
+        unit[17..19].copy_from_slice(&[0x0f, UNIT as u8 - 2]);
     }
-    bytes[at..at + half].copy_from_slice(&cie);
-    let mut place = half;
-    while place + 20 <= len {
+    for (nth, place) in (half..len - 20).step_by(20).enumerate() {
+        let cie = nth * UNIT % half;
         let mut fde = [0u8; 20];
         fde[..4].copy_from_slice(&16u32.to_le_bytes());
-        fde[4..8].copy_from_slice(&(place as u32 + 4).to_le_bytes());
+        fde[4..8].copy_from_slice(&((place + 4 - cie) as u32).to_le_bytes());
         fde[8..12].copy_from_slice(&0x2800u32.to_le_bytes());
         fde[12..16].copy_from_slice(&1u32.to_le_bytes());
-        bytes[at + place..at + place + 20].copy_from_slice(&fde);
-        place += 20;
+        section[place..place + 20].copy_from_slice(&fde);
     }
     let started = Instant::now();
     let module = Module::build(&bytes).unwrap();

@@ -26,7 +26,7 @@ __attribute__((noinline, noclone)) int deep(int n, long work) {
     }
     int r = deep(n - 1, work); sink += r; return r + 1;
 }
-int main(int argc, char **argv) { for (long i = atol(argv[1]); i > 0; i--) deep(depth, 60000); return argc > 9; }
+int main(int argc, char **argv) { if (argc > 2) depth = atoi(argv[2]); for (long i = atol(argv[1]); i > 0; i--) deep(depth, 60000); return argc > 9; }
 "#;
 
 /// Measures everything and writes the section of bench/RESULTS.md.
@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> Result<()> {
     let flags = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
     lab::run(Command::new("gcc").args(flags).arg(&program).arg(&source))?;
     let bench = Bench { trapline: lab::build_trapline()?, program, runs: options.runs, scratch };
-    let sections = [bench.whole()?, bench.frame()?, bench.shares()?, bench.cost()?, bench.drawing()?];
+    let sections = [bench.whole()?, bench.frame()?, bench.shares()?, bench.cost()?, bench.drawings()?];
     let body = format!("## Stacks and profiles\n\n{}\n\n{}", provenance(), sections.join("\n"));
     println!("{body}");
     lab::write_section("bench stacks", &body)
@@ -153,12 +153,16 @@ impl Bench {
         let python = "def f(n):\n    return sum(range(200)) if n == 0 else f(n - 1)\nfor i in range(60000): f(20)\n";
         let rustc = lab::said("rustup", &["which", "rustc"]);
         let rustc = if rustc.is_empty() { "rustc".to_string() } else { rustc };
+        let openssl = |what| text(&["openssl", "speed", "-seconds", "1", what]);
         let programs = [
             ("C, -O2, 33 frames", self.shares_command(400)),
             ("python3", text(&["/usr/bin/python3", "-c", python])),
             ("rustc", vec![rustc, "--crate-type=lib".into(), "-O".into(), rust.display().to_string()]),
             ("cc1plus", text(&["g++", "-O2", "-c", "big.cpp", "-o", "/dev/null"])),
-            ("openssl speed", text(&["openssl", "speed", "-seconds", "2", "rsa2048"])),
+            ("openssl speed rsa2048", openssl("rsa2048")),
+            ("openssl speed ecdhp256", openssl("ecdhp256")),
+            ("openssl speed aes-128-cbc", openssl("aes-128-cbc")),
+            ("openssl speed sha256", openssl("sha256")),
             (
                 "a shell loop that starts pythons",
                 text(&["sh", "-c", "for i in $(seq 100); do /usr/bin/python3 -c pass; done"]),
@@ -189,36 +193,45 @@ impl Bench {
         ))
     }
 
-    /// What a frame costs: the time of a program with a stack of 33 frames, less that of one without.
+    /// What a frame costs: the time of a probe's program that takes a stack, less that of the same program at the same place that takes none,
+    /// by frames; and how much more a stack takes that is deeper.
     fn frame(&self) -> Result<String> {
-        let each = |captures: &str| -> Result<f64> {
+        const DEEPER: u64 = 70;
+        let each = |captures: &str, depth: u64| -> Result<f64> {
             let numbers = self.path("stats.json");
             let probe = format!("uprobe:{}:share1{captures}", self.program.display());
             let mut c = Command::new(&self.trapline);
             c.args(["record", "-q", "--cost", "-e", &probe, "--as", "record=/dev/null", "--stats"]).arg(&numbers);
-            lab::run(c.arg("--").args(self.shares_command(300)).stdout(Stdio::null()))?;
+            let command = [self.shares_command(300), vec![depth.to_string()]].concat();
+            lab::run(c.arg("--").args(command).stdout(Stdio::null()))?;
             let stats: Value = serde_json::from_str(&fs::read_to_string(&numbers)?)?;
             let programs = stats["cost"]["programs"].as_array().cloned().unwrap_or_default();
             let of = programs.iter().find(|p| p["name"].as_str().is_some_and(|n| n.contains("share1")));
             let of = of.context("the cost of the probe's program")?;
             Ok(of["ns"].as_f64().unwrap_or(0.0) / of["runs"].as_f64().unwrap_or(1.0).max(1.0))
         };
-        let (mut with, mut without) = (Vec::new(), Vec::new());
+        let (mut with, mut without, mut deeper) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.runs {
-            with.push(each(" ustack")?);
-            without.push(each("")?);
+            with.push(each(" ustack", 30)?);
+            without.push(each("", 30)?);
+            deeper.push(each(" ustack", 30 + DEEPER)?);
         }
-        let (with, without) = (median(with), median(without));
+        let [with, without, deeper] = [with, without, deeper].map(median);
         // share1, deep 31 times, main, __libc_start_call_main, __libc_start_main, _start
         let frames = 36.0;
-        let value = (with - without) / frames;
-        let figure = Figure {
+        let per_frame = Figure {
             name: format!("per frame ({with:.0} ns with a stack of {frames} frames, {without:.0} ns without)"),
-            value,
+            value: (with - without) / frames,
             unit: "ns",
             bar: Some(120.0),
         };
-        Ok(format!("### The cost of a frame\n\n{}", figures(&[figure])))
+        let further = Figure {
+            name: format!("each of {DEEPER} further frames ({deeper:.0} ns)"),
+            value: (deeper - with) / DEEPER as f64,
+            unit: "ns",
+            bar: None,
+        };
+        Ok(format!("### The cost of a frame\n\n{}", figures(&[per_frame, further])))
     }
 
     /// The self share of ten functions, next to perf.
@@ -325,17 +338,35 @@ impl Bench {
         Ok(format!("### The cost of a profile, next to perf with copies of 16 KiB ({HZ} Hz)\n\n{}", figures(&rows)))
     }
 
-    /// Symbolising and drawing a trace, next to `perf script` and folding.
-    fn drawing(&self) -> Result<String> {
+    /// Symbolising and drawing traces, next to `perf script` and folding: of a short run, where most of it is to find names, and of a million
+    /// samples.
+    fn drawings(&self) -> Result<String> {
+        const MILLION: f64 = 1e6;
         if !installed("perf") {
             return Ok("### Drawing\n\nSkipped: perf is not installed.\n".into());
         }
-        let command = self.shares_command(1500);
-        let (stats, dir) = self.profile(9997, &command)?;
+        let several = "\"$1\" \"$2\" & \"$1\" \"$2\" & wait";
+        // 30 samples a round, or fewer on a faster machine.
+        let mut rounds = MILLION as u64 / 2 / 20;
+        let rows = loop {
+            let both = ["sh", "-c", several, "sh"].map(String::from).into_iter().chain(self.shares_command(rounds));
+            let (figure, least) = self.drawing(&both.collect::<Vec<_>>())?;
+            if least >= MILLION {
+                break [self.drawing(&self.shares_command(1500))?.0, Figure { bar: Some(0.2), ..figure }];
+            }
+            rounds = (rounds as f64 * 1.2 * MILLION / least.max(1000.0)) as u64;
+        };
+        Ok(format!("### Symbolising and drawing, next to `perf script` and folding by awk\n\n{}", figures(&rows)))
+    }
+
+    /// The time for a sample of a command, next to the peer's, and how many samples either of them drew at least.
+    fn drawing(&self, command: &[String]) -> Result<(Figure, f64)> {
+        let (stats, dir) = self.profile(9997, command)?;
         let samples = stats["events"].as_f64().unwrap_or(1.0).max(1.0);
-        let file = self.perf(9997, "fp", &command)?;
-        let svg = format!("flame={}", self.path("flame.svg").display());
+        // Frame pointers are the cheapest stacks that perf has: there is nothing to unwind.
+        let file = self.perf(9997, "fp", command)?;
         let (mut own, mut theirs, mut lines) = (Vec::new(), Vec::new(), 1.0);
+        let svg = format!("flame={}", self.path("flame.svg").display());
         for _ in 0..self.runs.min(5) {
             let mut c = Command::new(&self.trapline);
             own.push(cpu_of(c.args(["report", "-q", "--as", &svg]).arg(&dir))?.1.as_secs_f64());
@@ -344,16 +375,22 @@ impl Bench {
             let mut c = Command::new("sh");
             c.args(["-c", fold, "sh"]).arg(&file).arg(self.path("folded"));
             theirs.push(cpu_of(&mut c)?.1.as_secs_f64());
-            let folded = fs::read_to_string(self.path("folded"))?;
-            lines = folded.lines().filter_map(|l| l.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>().max(1.0);
+            lines = folded(&fs::read_to_string(self.path("folded"))?).max(1.0);
         }
+        let out = Command::new(&self.trapline).args(["report", "-q", "--as", "folded"]).arg(&dir).output()?;
+        let drawn = folded(&String::from_utf8_lossy(&out.stdout));
+        ensure!(drawn == samples, "{drawn} of {samples} samples are drawn");
         let (own, theirs) = (median(own) / samples, median(theirs) / lines);
         let name = format!(
             "time of 1 M samples: {:.2} s of {:.2} s, from {samples:.0} and {lines:.0}",
             own * 1e6,
             theirs * 1e6
         );
-        let figure = Figure { name, value: own / theirs, unit: "x", bar: Some(0.2) };
-        Ok(format!("### Symbolising and drawing, next to `perf script` and folding by awk\n\n{}", figures(&[figure])))
+        Ok((Figure { name, value: own / theirs, unit: "x", bar: None }, samples.min(lines)))
     }
+}
+
+/// How many samples lines of folded stacks stand for.
+fn folded(lines: &str) -> f64 {
+    lines.lines().filter_map(|l| l.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }

@@ -167,7 +167,7 @@ fn evaluated(filter: &Filter, case: &Case) -> Verdict {
     let bytes = encoded(case);
     let event = Event::parse(&bytes).unwrap();
     let comm = comm(case);
-    let context = lang::Context { comm: Some(&comm), uid: Some(case.uid), gid: Some(case.gid) };
+    let context = lang::Context { comm: Some(&comm), uid: Some(case.uid), gid: Some(case.gid), cpu: None };
     filter.matches(&event, &context)
 }
 

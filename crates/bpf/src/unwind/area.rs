@@ -1,7 +1,7 @@
 //! The area that a program unwinds in: what the next frame needs, counters, and the record in the end.
 //!
 //! ```text
-//! 0  state of the frame under way │ bytes read │ counters: endings, repaired │ record: head, frames (see unwind::stack)
+//! 0  state of the frame under way │ bytes read │ counters: endings, repaired │ part of the stack │ record: head, frames (see unwind::stack)
 //! ```
 //!
 //! It is part of a map's value, so that numbers in it are unknown to the verifier: the function that is called back for each frame looks
@@ -31,8 +31,16 @@ pub(crate) const GUESSED: i16 = 56;
 pub(crate) const ENDED: i16 = 64;
 /// Address of the next return instance of the kernel, [`UNSEEN`] before the first was looked for, and 0 behind the last.
 pub(super) const INSTANCE: i16 = 72;
+/// Address of the part of the stack that is in [`WINDOW`]; [`NOWHERE`]: none is.
+pub(super) const WINDOW_AT: i16 = 80;
+/// 1 where the stack ends so soon that it is read word by word.
+pub(super) const BY_WORD: i16 = 88;
+/// Address of the `struct ucontext` with the registers that a signal has interrupted last; 0: none has, the kernel has the registers.
+pub(super) const CONTEXT: i16 = 96;
+/// Value of [`WINDOW_AT`], sign-extended: an address of the kernel.
+pub(super) const NOWHERE: i32 = i32::MIN;
 /// Bytes that were read.
-pub(super) const BYTES: i16 = 80;
+pub(super) const BYTES: i16 = 104;
 /// How many of them there may be.
 pub(super) const BYTES_SIZE: i32 = 128;
 /// Value of [`INSTANCE`].
@@ -44,10 +52,14 @@ pub const ENDINGS_AT: i16 = BYTES + BYTES_SIZE as i16;
 pub const REPAIRED: i16 = ENDINGS_AT + 8 * ENDINGS as i16;
 /// Hash of the frames so far.
 pub(crate) const HASH: i16 = REPAIRED + 8;
+/// Part of the stack.
+pub(super) const WINDOW: i16 = HASH + 8;
+/// How many bytes: several frames. A call to read 1 KiB takes little longer than one to read a word, 20 to 30 ns.
+pub(super) const WINDOW_SIZE: i32 = 1024;
 /// Bytes before the record, for the fixed part of an event that the frames are the tail of.
 const HEADROOM: i16 = 64;
 /// The record ([`unwind::Record`]).
-pub const RECORD: i16 = HASH + 8 + HEADROOM;
+pub const RECORD: i16 = WINDOW + WINDOW_SIZE as i16 + HEADROOM;
 /// Bytes of the area.
 pub const SIZE: usize = RECORD as usize + RECORD_SIZE;
 

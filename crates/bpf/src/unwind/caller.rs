@@ -2,35 +2,59 @@
 
 use super::Ends;
 use super::area::*;
+use super::hidden::peek;
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
-use unwind::rule::UCONTEXT;
+use unwind::rule::{self, UCONTEXT};
 use unwind::walk::GUESS_REACH;
 use unwind::{Ended, Frame, Kind};
 
-/// The furthest that rbp is saved from the CFA to be read together with the return address.
-const TOGETHER: i32 = 64;
-/// Where in the bytes an rbp goes that is read by itself.
-const APART: i16 = BYTES + TOGETHER as i16;
-
 /// Reads `size` bytes of the stack at the address in r3 to `to` in the area; else the walk ends.
 fn read(a: &mut Assembler<impl Sized>, ends: &Ends, to: i16, size: i32) {
-    a.mov(R2, size);
-    read_r2(a, ends, to);
-}
-
-/// Reads r2 bytes of the stack at the address in r3 to `to` in the area; where that fails, the walk ends.
-fn read_r2(a: &mut Assembler<impl Sized>, ends: &Ends, to: i16) {
     a.mov(R1, R6);
     a.alu(Alu::Add, R1, i32::from(to));
+    a.mov(R2, size);
     a.call(Helper::ProbeReadUser);
     a.jump_if(Cond::Ne, R0, 0, ends.at(Ended::ReadFault));
 }
 
+/// r1 = the 8 bytes of the stack at the address in r3; else the walk ends. Loses r0 and r2 to r5.
+///
+/// They are mostly in what was read last; where not, more is read than is needed now, because the next frames lie behind. Where the stack
+/// ends before that, the rest of it is read word by word.
+fn word(a: &mut Assembler<impl Sized>, ends: &Ends) {
+    let [miss, exact, done] = std::array::from_fn(|_| a.new_label());
+    a.note("r1: the word of the stack at r3");
+    a.load(Size::D, R1, R6, WINDOW_AT);
+    a.mov(R2, R3);
+    a.alu(Alu::Sub, R2, R1);
+    a.jump_if(Cond::Gt, R2, WINDOW_SIZE - 8, miss);
+    a.alu(Alu::Add, R2, R6);
+    a.load(Size::D, R1, R2, WINDOW);
+    a.jump(done);
+    a.bind(miss);
+    a.store(Size::D, R6, WINDOW_AT, R3);
+    a.load(Size::D, R1, R6, BY_WORD);
+    a.jump_if(Cond::Ne, R1, 0, exact);
+    a.mov(R1, R6);
+    a.alu(Alu::Add, R1, i32::from(WINDOW));
+    a.mov(R2, WINDOW_SIZE);
+    a.call(Helper::ProbeReadUser);
+    a.load(Size::D, R1, R6, WINDOW);
+    a.jump_if(Cond::Eq, R0, 0, done);
+    a.store(Size::D, R6, BY_WORD, 1);
+    a.bind(exact);
+    a.load(Size::D, R3, R6, WINDOW_AT);
+    a.store(Size::D, R6, WINDOW_AT, NOWHERE);
+    read(a, ends, BYTES, 8);
+    a.load(Size::D, R1, R6, BYTES);
+    a.bind(done);
+}
+
 /// By the rule in r9 of the address in r8.
 pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
-    let [sp, bp, plt, signal, sp_at, bp_at, cfa] = std::array::from_fn(|_| a.new_label());
+    let [sp, bp, plt, signal, sp_at, bp_at, other, cfa] = std::array::from_fn(|_| a.new_label());
     a.note("r7: the offset of the CFA");
     a.mov(R7, R9);
     a.alu(Alu::Lsh, R7, 24);
@@ -47,6 +71,7 @@ pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
         (Kind::Signal, signal),
         (Kind::SpAt, sp_at),
         (Kind::BpAt, bp_at),
+        (Kind::Register, other),
     ] {
         a.jump_if(Cond::Eq, R1, kind as i32, label);
     }
@@ -74,6 +99,10 @@ pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
     }
     a.bind(signal);
     interrupted(a, ends);
+    a.bind(other);
+    register(a, ends);
+    a.alu(Alu::Add, R7, R1);
+    a.jump(cfa);
     a.bind(bp);
     a.load(Size::D, R1, R6, BP);
     a.alu(Alu::Add, R7, R1);
@@ -84,23 +113,74 @@ pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
     registers(a, ends);
 }
 
+/// Numbers of words in 4 bits each, by number of a register in the ABI, the first lowest; 0 for rbp and rsp, which have kinds of their own.
+const fn words(of: [u64; 16]) -> u64 {
+    let (mut all, mut nth) = (0, 0);
+    while nth < 16 {
+        all |= of[nth] << (4 * nth);
+        nth += 1;
+    }
+    all
+}
+
+/// Where registers are in `struct pt_regs` (arch/x86/include/asm/ptrace.h), words.
+const IN_PT_REGS: u64 = words([10, 12, 11, 5, 13, 14, 0, 0, 9, 8, 7, 6, 3, 2, 1, 0]);
+/// Where they are in `struct ucontext`, words behind r8.
+const IN_UCONTEXT: u64 = {
+    let (mut of, mut nth) = ([0; 16], 0);
+    while nth < 16 {
+        of[nth] = if nth == 6 || nth == 7 { 0 } else { (rule::IN_UCONTEXT[nth] - rule::IN_UCONTEXT[8]) as u64 / 8 };
+        nth += 1;
+    }
+    words(of)
+};
+
+/// r1 = the register that the rule in r9 names. It is known of the innermost frame, and of one that a signal has interrupted.
+fn register(a: &mut Assembler<impl Sized>, ends: &Ends) {
+    let [kernel, known] = [a.new_label(), a.new_label()];
+    a.load(Size::D, R1, R6, BACK);
+    a.jump_if(Cond::Ne, R1, 0, ends.at(Ended::Unknown));
+    a.mov(R2, R9);
+    a.alu(Alu::Rsh, R2, 56);
+    a.alu(Alu::And, R2, 15);
+    a.alu(Alu::Lsh, R2, 2);
+    let place = |a: &mut Assembler<_>, all| {
+        a.imm64(R8, all);
+        a.alu(Alu::Rsh, R8, R2);
+        a.alu(Alu::And, R8, 15);
+        a.alu(Alu::Lsh, R8, 3);
+    };
+    a.load(Size::D, R3, R6, CONTEXT);
+    a.jump_if(Cond::Eq, R3, 0, kernel);
+    place(a, IN_UCONTEXT);
+    a.alu(Alu::Add, R3, R8);
+    a.alu(Alu::Add, R3, i32::from(rule::IN_UCONTEXT[8]));
+    read(a, ends, BYTES, 8);
+    a.jump(known);
+    a.bind(kernel);
+    place(a, IN_PT_REGS);
+    a.call(Helper::GetCurrentTaskBtf);
+    a.mov(R1, R0);
+    a.call(Helper::TaskPtRegs);
+    a.mov(R3, R0);
+    a.alu(Alu::Add, R3, R8);
+    peek(a, BYTES, R3, 0);
+    a.bind(known);
+    a.load(Size::D, R1, R6, BYTES);
+}
+
 /// The registers of the caller, whose frame is below the CFA in r7.
 fn registers(a: &mut Assembler<impl Sized>, ends: &Ends) {
-    let [together, apart, alone, from_sp, from_bp, address] = std::array::from_fn(|_| a.new_label());
-    a.note("r8: how far below the CFA rbp is saved");
-    a.mov(R8, R9);
-    a.alu(Alu::Lsh, R8, 8);
-    a.alu(Alu::Arsh, R8, 48);
+    let [alone, from_sp, from_bp, address] = std::array::from_fn(|_| a.new_label());
+    a.note("where rbp is saved");
+    a.mov(R3, R9);
+    a.alu(Alu::Lsh, R3, 8);
+    a.alu(Alu::Arsh, R3, 48);
     a.alu(Alu::Rsh, R9, 8);
     a.alu(Alu::And, R9, 0xff);
     a.jump_if(Cond::Eq, R9, 0, alone);
-    a.mov(R3, R8);
     a.jump_if(Cond::Eq, R9, 2, from_bp);
     a.jump_if(Cond::Eq, R9, 3, from_sp);
-    a.neg(R8);
-    a.jump_if(Cond::Lt, R8, 16, apart);
-    a.jump_if(Cond::Le, R8, TOGETHER, together);
-    a.bind(apart);
     a.alu(Alu::Add, R3, R7);
     a.jump(address);
     for (label, register) in [(from_bp, BP), (from_sp, SP)] {
@@ -110,26 +190,12 @@ fn registers(a: &mut Assembler<impl Sized>, ends: &Ends) {
         a.jump(address);
     }
     a.bind(address);
-    read(a, ends, APART, 8);
-    a.load(Size::D, R1, R6, APART);
+    word(a, ends);
     a.store(Size::D, R6, BP, R1);
     a.bind(alone);
     a.mov(R3, R7);
     a.alu(Alu::Sub, R3, 8);
-    read(a, ends, BYTES, 8);
-    a.load(Size::D, R1, R6, BYTES);
-    let done = a.new_label();
-    a.jump(done);
-    a.bind(together);
-    a.mov(R3, R7);
-    a.alu(Alu::Sub, R3, R8);
-    a.mov(R2, R8);
-    read_r2(a, ends, BYTES);
-    a.load(Size::D, R1, R6, BYTES);
-    a.store(Size::D, R6, BP, R1);
-    a.alu(Alu::Add, R8, R6);
-    a.load(Size::D, R1, R8, BYTES - 8);
-    a.bind(done);
+    word(a, ends);
     next(a, ends, 1, 0);
 }
 
@@ -159,6 +225,7 @@ fn interrupted(a: &mut Assembler<impl Sized>, ends: &Ends) {
     let [bp, sp, pc] = UCONTEXT.map(|at| (at - UCONTEXT[0]) as i16);
     a.load(Size::D, R3, R6, SP);
     a.alu(Alu::Add, R3, R7);
+    a.store(Size::D, R6, CONTEXT, R3);
     a.alu(Alu::Add, R3, UCONTEXT[0] as i32);
     read(a, ends, BYTES, i32::from(pc) + 8);
     a.load(Size::D, R1, R6, BYTES + bp);

@@ -6,7 +6,7 @@
 //!                           Mapping[128], sorted }                      │ pc - bias
 //!  pages      array, one value: Page (u64) by number                    ├─► page ─► chunk, rows of the page
 //!  chunks     array of arrays: chunk ─► one value of 1 MiB, Row (u32)   └─► search of 16 steps ─► number of the rule
-//!  rules      array, one value: Rule (u64) by number             rule ─► CFA ─► one read of the stack: rbp … return address ─► next
+//!  rules      array, one value: Rule (u64) by number             rule ─► CFA ─► rbp and return address, of 1 KiB of the stack ─► next
 //!
 //!  area       a map's value (area::SIZE bytes, one per CPU       the program leaves: area::RECORD, and counters of endings
 //!             and per program that may interrupt another)
@@ -26,7 +26,7 @@
 //!
 //! The walker in user space (`unwind::walk`) takes the same steps.
 //!
-//! Cost (Linux 6.18, a virtual machine): some 800 slots, for which the verifier walks 1,350; a frame takes about 100 ns.
+//! Cost (Linux 6.18, a virtual machine): some 800 slots; a stack takes 0.7 µs, and 25 ns more for each frame of a known program.
 
 pub mod area;
 mod caller;

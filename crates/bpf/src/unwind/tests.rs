@@ -24,7 +24,7 @@ const OFFSETS: UprobeOffsets =
     UprobeOffsets { utask: 8, copy: 0, address: 8, first: 16, stack: 0, original: 8, next: 16 };
 /// Where the stack is, and how many words it has.
 const STACK: u64 = 0x7ffd_0000_0000;
-const WORDS: usize = 96;
+const WORDS: usize = 192;
 /// Where the code is: mappings of a page each.
 const CODE: u64 = 0x5555_0000_0000;
 
@@ -72,6 +72,29 @@ impl Made {
     }
 }
 
+/// What the other registers have: places in the stack.
+fn other_register(number: u8) -> u64 {
+    STACK + 8 * (u64::from(number) * 5 % 23)
+}
+
+/// Where they are in `struct pt_regs`, by number; rbp and rsp aside.
+const IN_PT_REGS: [(u8, usize); 14] = [
+    (0, 80),
+    (1, 96),
+    (2, 88),
+    (3, 40),
+    (4, 104),
+    (5, 112),
+    (8, 72),
+    (9, 64),
+    (10, 56),
+    (11, 48),
+    (12, 24),
+    (13, 16),
+    (14, 8),
+    (15, 0),
+];
+
 struct Walked<'m> {
     made: &'m Made,
     mappings: Vec<Mapping>,
@@ -92,6 +115,9 @@ impl Target for Walked<'_> {
     fn rule(&mut self, address: u64) -> Option<Rule> {
         let tables = unwind::Tables { pages: &self.pages, rows: &self.rows, rules: &self.made.rules };
         find(&self.mappings, address).map(|m| tables.rule(m, address))
+    }
+    fn register(&mut self, number: u8) -> Option<u64> {
+        Some(other_register(number))
     }
     fn unmapped(&mut self) -> Option<Rule> {
         self.made.guess_unmapped.then_some(Rule::NONE)
@@ -176,6 +202,9 @@ fn machine(made: &Made) -> Machine {
     m.add_array(AREA, area::SIZE, 1);
     let mut registers = [0u8; 168];
     let r = made.registers;
+    for (number, at) in IN_PT_REGS {
+        registers[at..at + 8].copy_from_slice(&other_register(number).to_le_bytes());
+    }
     for (at, value) in [(32, r.bp), (128, r.pc), (136, 0x33), (152, r.sp)] {
         registers[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
@@ -220,9 +249,15 @@ fn any_rule() -> impl Strategy<Value = Rule> {
         3 => Just(Kind::None),
         1 => Just(Kind::End),
         1 => Just(Kind::Unknown),
+        2 => Just(Kind::Register),
     ];
     (kind, prop_oneof![1 => -1i64..12, 8 => 1i64..4], bp, any::<u8>()).prop_map(|(kind, words, bp, extra)| {
-        let extra = if matches!(kind, Kind::SpAt | Kind::BpAt) { extra & 0xf8 } else { extra & 15 };
+        let extra = match kind {
+            Kind::SpAt | Kind::BpAt => extra & 0xf8,
+            // rbp and rsp have kinds of their own.
+            Kind::Register if matches!(extra & 15, 6 | 7) => 3,
+            _ => extra & 15,
+        };
         Rule::new(kind, 8 * words, bp, extra).unwrap()
     })
 }
@@ -336,6 +371,33 @@ fn a_process_that_executes_a_program_has_no_stack() {
         let mm = start_code.map_or(0, |at| m.add_kernel(&[0, 0, at].map(u64::to_le_bytes).concat(), Access::Probe));
         m.task = m.add_kernel(&[0, mm].map(u64::to_le_bytes).concat(), Access::Probe);
         assert_eq!(run(&mut m, &program).1, want, "{pc:x} {start_code:?}");
+    }
+}
+
+#[test]
+fn registers_are_known_of_the_innermost_frame_and_of_an_interrupted_one() {
+    let rule = |kind, offset, extra| Rule::new(kind, offset, SavedBp::Same, extra).unwrap();
+    for number in IN_PT_REGS.map(|r| r.0) {
+        let rules = vec![Rule::NONE, rule(Kind::Register, 16, number), rule(Kind::Signal, 0, 0), Rule::END];
+        let rows = vec![vec![(1, 1), (0x100, 2), (0x200, 3)]];
+        let mut words = vec![0; WORDS];
+        let registers = Registers { pc: CODE + 0x10, sp: STACK - 64, bp: 0 };
+        // The CFA is the register + 16, below it the address of a signal frame. What it has interrupted has the same rule, and another
+        // value in the register.
+        let cfa = (other_register(number) - STACK) as usize / 8 + 2;
+        words[cfa - 1] = CODE + 0x101;
+        let context = |offset: u16| cfa + usize::from(offset) / 8;
+        words[context(unwind::rule::IN_UCONTEXT[usize::from(number)])] = STACK + 8 * 100;
+        words[context(unwind::rule::IN_UCONTEXT[7])] = STACK + 8 * 90;
+        words[context(0xa8)] = CODE + 0x20;
+        words[101] = CODE + 0x20;
+        let made = Made { rules, rows, no_rows: None, guess_unmapped: false, words, registers, hidden: Vec::new() };
+        let want =
+            [(0x10, Frame::EXACT), (0x101, 0), (0x20, Frame::EXACT), (0x20, 0)].map(|f| Frame((CODE + f.0) | f.1));
+        let (frames, ended) = run(&mut machine(&made), &program(false));
+        // At a return address nothing is known of it.
+        assert_eq!((&frames[..], ended), (&want[..], Ended::Unknown), "register {number}");
+        assert_eq!(walk(&made), (frames, ended));
     }
 }
 

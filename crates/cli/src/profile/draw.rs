@@ -37,6 +37,11 @@ impl Kind {
             _ => return None,
         })
     }
+
+    /// Whether it has source files and lines in it.
+    pub fn has_lines(self) -> bool {
+        matches!(self, Kind::Pprof | Kind::Json)
+    }
 }
 
 /// How a profile is drawn.

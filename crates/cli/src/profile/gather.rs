@@ -10,9 +10,10 @@
 
 use engine::pipeline::stacks::{ENDINGS, Ended};
 use engine::pipeline::world::World;
+use events::hash::Table;
 use events::names::{GUESSED, Names, Stack};
 use events::stacks::{self, EventStack};
-use events::{Event, Schema};
+use events::{Arg, Event, Schema, Type};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -20,12 +21,14 @@ use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, U
 
 /// How old a sample is before its addresses are resolved, ns: mappings come up to 200 ms late.
 const SETTLED: u64 = 500_000_000;
-/// The most keys that wait.
+/// The most keys that wait, and threads whose names are kept.
 const MOST_WAITING: usize = 1 << 16;
 /// The most addresses of stacks that are kept, and the most that are resolved. From there on they are forgotten and learnt again.
 const MOST_ADDRESSES: usize = 8 << 20;
 /// The most mappings of a process that are looked at.
 const MOST_RANGES: usize = 1 << 16;
+/// Bytes of the time that an event begins with.
+const TIME: usize = size_of::<u64>();
 /// The number of no stack.
 const NONE: u32 = u32::MAX;
 /// The program of addresses of the kernel.
@@ -58,9 +61,28 @@ struct Waiting {
 
 /// A stack as it was captured.
 struct Known {
+    kernel: bool,
     frames: Rc<[u64]>,
     ended: u8,
     guessed: u32,
+}
+
+/// Where the events of a class have what is gathered.
+#[derive(Clone, Copy)]
+struct Places {
+    /// The captured name.
+    comm: Option<usize>,
+    /// The ids of stacks, where all of its stacks have ids.
+    ids: Option<[Option<usize>; stacks::FIELDS.len()]>,
+    /// There is nothing else in them.
+    alone: bool,
+}
+
+/// What a thread was called last.
+struct Thread {
+    pid: u32,
+    comm: Box<[u8]>,
+    labels: LabelsId,
 }
 
 /// What a profile lacks.
@@ -107,29 +129,29 @@ pub struct Gather {
     pub stacks: Stacks,
     /// What is not.
     pub missing: Missing,
-    waiting: HashMap<Key, Waiting>,
+    waiting: Vec<(Key, Waiting)>,
+    /// Where a key is in `waiting`.
+    places: Table<Key, usize>,
+    /// Where samples are in `waiting` that have these bytes behind their time.
+    same: Table<Box<[u8]>, usize>,
     /// Stacks by the ids of events, and by their addresses.
-    by_id: HashMap<u64, u32>,
+    by_id: Table<u64, u32>,
     by_frames: HashMap<Rc<[u64]>, u32>,
     known: Vec<Known>,
     addresses: usize,
     /// The program of each process.
-    programs: HashMap<u32, u32>,
+    programs: Table<u32, u32>,
     /// What each has mapped: where it begins and ends.
     ranges: HashMap<u32, BTreeMap<u64, u64>>,
     next_program: u32,
     /// The frames of an address of a program: where they begin and end in `frames`.
-    resolved: HashMap<(u32, u64), (u32, u32)>,
+    resolved: Table<(u32, u64), (u32, u32)>,
     frames: Vec<FrameId>,
-    whole: HashMap<Key, StackId>,
+    whole: Table<Key, StackId>,
     /// The frames of the kernel's scheduler, where stacks are shown without those that they begin with.
     scheduler: Option<HashSet<FrameId>>,
-    /// Numbers of labels by thread and name.
-    labels: HashMap<(u32, u32, Vec<u8>), LabelsId>,
-    /// The last labels of a thread whose name was known.
-    last: HashMap<u32, LabelsId>,
-    /// Where the captured name is in the events of a class.
-    names: HashMap<u16, Option<usize>>,
+    threads: Table<u32, Thread>,
+    classes: Table<u16, Places>,
 }
 
 impl Gather {
@@ -138,21 +160,22 @@ impl Gather {
         Gather {
             stacks: Stacks::new(unit),
             missing: Missing::default(),
-            waiting: HashMap::new(),
-            by_id: HashMap::new(),
+            waiting: Vec::new(),
+            places: Table::default(),
+            same: Table::default(),
+            by_id: Table::default(),
             by_frames: HashMap::new(),
             known: Vec::new(),
             addresses: 0,
-            programs: HashMap::new(),
+            programs: Table::default(),
             ranges: HashMap::new(),
             next_program: 0,
-            resolved: HashMap::new(),
+            resolved: Table::default(),
             frames: Vec::new(),
-            whole: HashMap::new(),
+            whole: Table::default(),
             scheduler: None,
-            labels: HashMap::new(),
-            last: HashMap::new(),
-            names: HashMap::new(),
+            threads: Table::default(),
+            classes: Table::default(),
         }
     }
 
@@ -191,8 +214,13 @@ impl Gather {
     }
 
     fn is_another(&mut self, pid: u32) {
+        self.same.clear();
         self.programs.remove(&pid);
         self.ranges.remove(&pid);
+    }
+
+    fn places_in(&mut self, schema: &'static Schema) -> Places {
+        *self.classes.entry(schema.id).or_insert_with(|| Places::of(schema))
     }
 
     /// The stacks of an event.
@@ -201,15 +229,35 @@ impl Gather {
         let program = *self.programs.entry(ev.pid()).or_insert(next);
         self.next_program += u32::from(program == next);
         let mut raw = Raw { pid: ev.pid(), program, kernel: NONE, user: NONE };
+        if let Some(ids) = self.places_in(ev.schema).ids {
+            let ids = ids.map(|nth| nth.map_or(0, |nth| ev.arg(nth)));
+            let numbers = ids.map(|id| if id == 0 { Some(NONE) } else { self.by_id.get(&id).copied() });
+            if let [Some(first), Some(second)] = numbers {
+                self.set(&mut raw, first);
+                self.set(&mut raw, second);
+                return raw;
+            }
+        }
         for stack in stacks::of(ev, world) {
-            let number = self.number(&stack);
-            *(if stack.kernel { &mut raw.kernel } else { &mut raw.user }) = number;
+            let number = self.number(&stack, world);
+            self.set(&mut raw, number);
         }
         raw
     }
 
-    fn number(&mut self, stack: &EventStack<'_>) -> u32 {
+    fn set(&self, raw: &mut Raw, number: u32) {
+        if let Some(known) = self.known.get(number as usize) {
+            *(if known.kernel { &mut raw.kernel } else { &mut raw.user }) = number;
+        }
+    }
+
+    fn number(&mut self, stack: &EventStack<'_>, world: &World) -> u32 {
         if stack.frames.is_empty() {
+            // What is lost may still be reported; a stack without frames is known: the kernel's of a program that was interrupted.
+            if let Some(id) = stack.id.filter(|id| world.stack(*id).is_some()) {
+                self.by_id.insert(id, NONE);
+                self.addresses += 1;
+            }
             return NONE;
         }
         if let Some(number) = stack.id.and_then(|id| self.by_id.get(&id)) {
@@ -221,7 +269,8 @@ impl Gather {
         let frames: Rc<[u64]> = Rc::from(&stack.frames[..]);
         let number = self.known.len() as u32;
         self.addresses += frames.len();
-        self.known.push(Known { frames: frames.clone(), ended: stack.ended, guessed: stack.guessed });
+        let (kernel, ended, guessed) = (stack.kernel, stack.ended, stack.guessed);
+        self.known.push(Known { kernel, frames: frames.clone(), ended, guessed });
         match stack.id {
             Some(id) => drop(self.by_id.insert(id, number)),
             None => drop(self.by_frames.insert(frames, number)),
@@ -231,43 +280,66 @@ impl Gather {
 
     /// Who had a stack.
     pub fn labels(&mut self, ev: &Event<'_>, world: &World) -> LabelsId {
-        let nth = *self.names.entry(ev.schema.id).or_insert_with(|| name_of(ev.schema));
-        let captured = nth.and_then(|i| ev.tail(i, false)).map(|t| t.bytes);
-        let comm = captured.or_else(|| world.comm(ev.tid())).unwrap_or_default();
-        if comm.is_empty()
-            && let Some(last) = self.last.get(&ev.tid())
+        let (pid, tid) = (ev.pid(), ev.tid());
+        let captured = self.places_in(ev.schema).comm.and_then(|i| ev.tail(i, false)).map(|t| t.bytes);
+        let comm = captured.or_else(|| world.comm(tid)).unwrap_or_default();
+        // A thread that ends has no name any more.
+        if let Some(t) = self.threads.get(&tid)
+            && (comm.is_empty() || t.pid == pid && *t.comm == *comm)
         {
-            // A thread that ends has no name any more.
-            return *last;
+            return t.labels;
         }
-        let key = (ev.pid(), ev.tid(), comm.to_vec());
-        if let Some(id) = self.labels.get(&key) {
-            self.last.insert(ev.tid(), *id);
-            return *id;
+        let labels = self.stacks.labels(Labels { pid, tid, comm: &String::from_utf8_lossy(comm) });
+        if self.threads.len() >= MOST_WAITING {
+            self.threads.clear();
         }
-        let name = String::from_utf8_lossy(comm);
-        let id = self.stacks.labels(Labels { pid: ev.pid(), tid: ev.tid(), comm: &name });
-        if self.labels.len() >= MOST_WAITING {
-            self.labels.clear();
-            self.last.clear();
+        self.threads.insert(tid, Thread { pid, comm: comm.into(), labels });
+        labels
+    }
+
+    /// Adds an event: how much it weighs.
+    pub fn event(&mut self, ev: &Event<'_>, weight: u64, world: &World) {
+        let time = stacks::time(ev);
+        let bytes = &ev.bytes[TIME..];
+        if let Some(at) = self.same.get(bytes) {
+            return self.add_at(*at, weight, time);
         }
-        self.labels.insert(key, id);
-        self.last.insert(ev.tid(), id);
-        id
+        let (labels, raw) = (self.labels(ev, world), self.raw(ev, world));
+        let at = self.place(Key { labels, raw, waker: None }, time);
+        self.add_at(at, weight, time);
+        if self.same.len() < MOST_WAITING && self.is_told_by_its_bytes(ev) {
+            self.same.insert(bytes.into(), at);
+        }
+    }
+
+    /// Whether who it was and which stacks it had does not depend on anything that may change, but for the process's program.
+    fn is_told_by_its_bytes(&mut self, ev: &Event<'_>) -> bool {
+        let Places { comm: Some(comm), ids: Some(ids), alone: true } = self.places_in(ev.schema) else { return false };
+        let is_known = |nth: &usize| ev.arg(*nth) == 0 || self.by_id.contains_key(&ev.arg(*nth));
+        ev.tail(comm, false).is_some_and(|t| !t.bytes.is_empty()) && ids.iter().flatten().all(is_known)
     }
 
     /// Adds a sample: of whom, when, and how much.
     pub fn add(&mut self, labels: LabelsId, raw: Raw, waker: Option<(LabelsId, Raw)>, weight: u64, time: u64) {
-        self.note(raw);
-        let tally = Tally { samples: 1, weight };
-        let waiting = self.waiting.entry(Key { labels, raw, waker }).or_insert(Waiting {
-            tally: Tally::default(),
-            first: time,
-            last: time,
-        });
-        waiting.tally.join(tally);
+        let at = self.place(Key { labels, raw, waker }, time);
+        self.add_at(at, weight, time);
+    }
+
+    fn place(&mut self, key: Key, time: u64) -> usize {
+        let Gather { waiting, places, .. } = self;
+        *places.entry(key).or_insert_with(|| {
+            waiting.push((key, Waiting { tally: Tally::default(), first: time, last: time }));
+            waiting.len() - 1
+        })
+    }
+
+    fn add_at(&mut self, at: usize, weight: u64, time: u64) {
+        let Some((key, waiting)) = self.waiting.get_mut(at) else { return };
+        waiting.tally.join(Tally { samples: 1, weight });
         waiting.first = waiting.first.min(time);
         waiting.last = waiting.last.max(time);
+        let raw = key.raw;
+        self.note(raw);
     }
 
     fn note(&mut self, raw: Raw) {
@@ -291,11 +363,12 @@ impl Gather {
     pub fn settle(&mut self, now: u64, world: &World) {
         let limit =
             if self.is_full() { u64::MAX } else { now.saturating_sub(if now == u64::MAX { 0 } else { SETTLED }) };
-        let (ready, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, w)| w.first <= limit);
+        let all = std::mem::take(&mut self.waiting).into_iter();
+        let (mut ready, waiting): (Vec<_>, Vec<_>) = all.partition(|(_, w)| w.first <= limit);
+        self.places = waiting.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
         self.waiting = waiting;
-        let mut ready: Vec<(Key, Waiting)> = Vec::from_iter::<HashMap<_, _>>(ready);
-        // The order of a table of hashes differs from run to run.
-        ready.sort_unstable_by_key(|(_, w)| (w.first, w.last));
+        self.same.clear();
+        ready.sort_by_key(|(_, w)| (w.first, w.last));
         for (key, w) in ready {
             let stack = match self.whole.get(&key) {
                 Some(stack) => *stack,
@@ -414,10 +487,17 @@ fn is_scheduler(function: &str) -> bool {
 /// Separates the stack of who was blocked from that of who woke it.
 const WAKER: &str = "-- waker --";
 
-/// The field of the thread's captured name: it is followed by stacks, or by nothing.
-fn name_of(schema: &Schema) -> Option<usize> {
-    let last = schema.args.iter().rposition(|a| a.name == "comm")?;
-    schema.args[last + 1..].iter().all(stacks::is_stack).then_some(last)
+impl Places {
+    fn of(schema: &Schema) -> Places {
+        // It is followed by stacks, or by nothing.
+        let last = schema.args.iter().rposition(|a| a.name == "comm");
+        let comm = last.filter(|last| schema.args[last + 1..].iter().all(stacks::is_stack));
+        let by_id = |a: &Arg| matches!(a.ty, Type::Int(_));
+        let have_ids = schema.args.iter().filter(|a| stacks::is_stack(a)).all(by_id);
+        let place = |field| schema.args.iter().position(|a| a.name == field && stacks::is_stack(a));
+        let alone = (0..).zip(schema.args).all(|(nth, a)| comm == Some(nth) || stacks::is_stack(a));
+        Places { comm, ids: have_ids.then(|| stacks::FIELDS.map(place)), alone }
+    }
 }
 
 /// Whether events of a class have stacks.
@@ -432,7 +512,7 @@ mod tests {
     use events::encode::{self, Fixed};
     use events::generated::P_STACK;
     use events::layout::Layout;
-    use events::types::{Fmt, Int, Type};
+    use events::types::{Fmt, Int};
     use views::profile::{By, folded};
 
     /// A stack as it is reported before the events that have its id.
@@ -464,8 +544,7 @@ mod tests {
             let fixed = Fixed { time, pid: 1, tid: 1, ..Fixed::default() };
             encode::fixed(&mut bytes, schema, layout, &fixed, &stacks);
             let ev = Event::parse(&bytes).unwrap();
-            let (labels, raw) = (gather.labels(&ev, &world), gather.raw(&ev, &world));
-            gather.add(labels, raw, None, 1, time);
+            gather.event(&ev, 1, &world);
         }
         // What was mapped is not known yet.
         gather.settle(100, &world);

@@ -30,9 +30,13 @@ const ENDED: u64 = 0x10 | 0x20 | 0x80;
 /// The most threads that are followed.
 const MOST: usize = 1 << 20;
 
-/// The expressions that enable what is needed.
+/// The expressions that enable what is needed on this kernel.
 pub fn probes(wakers: bool) -> Vec<String> {
-    let has_first = provider::ready(IN[0]).is_ok();
+    probes_of(provider::ready(IN[0]).is_ok(), wakers)
+}
+
+/// The same, where the first probe of [`IN`] is there or is not.
+fn probes_of(has_first: bool, wakers: bool) -> Vec<String> {
     let back = if has_first { format!("{} /args.arg0 == 1/", IN[0]) } else { IN[1].to_string() };
     let mut all = vec![OUT.to_string(), back, "end".into()];
     if wakers {
@@ -166,5 +170,52 @@ impl OffCpu {
             "unpaired": self.unpaired,
             "woken_by_others": if self.wakers { json!(self.by_others) } else { Value::Null },
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::enabling::Request;
+    use events::dynamic::{Field, class};
+    use events::encode::{self, Fixed};
+    use events::types::{Fmt, Int, Type};
+    use views::profile::{By, folded};
+
+    /// Before Linux 6.16, a function of the kernel says that a thread is back, for threads of the target only.
+    #[test]
+    fn without_the_tracepoint_a_function_says_that_a_thread_is_back() {
+        let (new, old) = (probes_of(true, false), probes_of(false, true));
+        assert_eq!((new[1].as_str(), old[1].as_str()), ("rawtracepoint:sched_exit_tp /args.arg0 == 1/", IN[1]));
+        assert!(old.iter().chain(&new).all(|text| Request::parse(text).is_ok()) && old.last().unwrap() == WAKING);
+        let int = |fmt| Type::Int(Int { size: 8, signed: false, fmt });
+        let field = |name: &str, fmt| Field { name: name.into(), ty: int(fmt) };
+        let fields = [field("prev_state", Fmt::Dec), field("ustack", Fmt::Stack)];
+        let (out, back) = (class(OUT, &fields).unwrap(), class(IN[1], &[]).unwrap());
+        assert!(is_of(&[out, back]) && !is_of(&[out]) && !is_of(&[back]));
+        assert!(has_stacks(OUT) && !has_stacks(IN[1]));
+        let (world, mut off_cpu, mut gather) = (World::default(), OffCpu::new(false), Gather::of_switches());
+        // Thread 5 is blocked for 70 ns, then loses its CPU for 10 ns, and is blocked at the end; 6 was blocked before.
+        let events: [(u64, u32, &'static Schema, &[u64]); 7] = [
+            (100, 5, out, &[1, 0]),
+            (170, 5, back, &[]),
+            (200, 5, out, &[0, 0]),
+            (210, 5, back, &[]),
+            (220, 6, back, &[]),
+            (250, 5, out, &[2, 0]),
+            (280, 6, back, &[]),
+        ];
+        for (time, tid, schema, values) in events {
+            let mut bytes = Vec::new();
+            let layout = events::registry::layout(schema.id).unwrap();
+            encode::fixed(&mut bytes, schema, layout, &Fixed { time, pid: 5, tid, ..Fixed::default() }, values);
+            off_cpu.event(&Event::parse(&bytes).unwrap(), &world, &mut gather);
+        }
+        off_cpu.end(&mut gather);
+        gather.settle(u64::MAX, &world);
+        let mut lines = Vec::new();
+        folded::write(&gather.stacks, By::Nothing, &mut lines);
+        assert_eq!(gather.stacks.total().weight, 70 + 30, "{}", String::from_utf8_lossy(&lines));
+        assert_eq!((off_cpu.at_end, off_cpu.unpaired), (1, 1));
     }
 }

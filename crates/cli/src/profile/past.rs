@@ -36,7 +36,8 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     let source = Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None);
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);
     pump.keep_descriptors();
-    pump.resolve_stacks(Resolver::new(Origin::of_trace(dir, &trace.metadata), stacks::places(m)?));
+    let resolver = Resolver::new(Origin::of_trace(dir, &trace.metadata), stacks::places(m)?);
+    pump.resolve_stacks(resolver.without_lines());
     while !pump.turn().ended {}
     pump.end_sinks();
     Ok(profile)

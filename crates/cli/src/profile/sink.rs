@@ -7,7 +7,7 @@ use super::weight::Weight;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::{Error, Result};
-use events::{Event, stacks};
+use events::Event;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -42,8 +42,7 @@ impl Profile {
         }
         if has_stacks(ev.schema) {
             let weight = self.weight.of(ev);
-            let (labels, raw) = (self.gather.labels(ev, world), self.gather.raw(ev, world));
-            self.gather.add(labels, raw, None, weight, stacks::time(ev));
+            self.gather.event(ev, weight, world);
         }
     }
 

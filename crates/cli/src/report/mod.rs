@@ -194,9 +194,11 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         }
         last => {
             views.extend(last);
+            let has_views = !views.is_empty();
             let interrupts = follow.then(|| Interrupts::watch(false));
             let mut sinks = Sinks::from(views);
             if let Some(profile) = profile {
+                sinks.lines = has_views || profile.lines;
                 sinks.all.extend(profile.all);
                 sinks.told = profile.told;
             }
@@ -251,7 +253,9 @@ fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[Strin
     let known = trace.classes();
     let selected = known
         .filter(|s| if s.class == Class::Syscall { selection.calls.contains(s) } else { selection.is_selected(s) });
-    if !shown || !stacks::have_any(selected) {
+    // What is still being recorded may get probes with stacks.
+    let may_have = m.get_flag("follow-recording") || stacks::have_any(selected);
+    if !shown || !may_have {
         return Ok(None);
     }
     Ok(Some(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?)))
@@ -267,13 +271,13 @@ fn in_order(
     progress: &Progress,
     mut interrupts: Option<Interrupts>,
 ) -> (Outcome, Selection) {
-    let Sinks { all: sinks, told, .. } = sinks;
+    let Sinks { all: sinks, told, lines, .. } = sinks;
     let mut pump = Pump::new(source, selection, sinks);
     if names {
         pump.keep_descriptors();
     }
     if let Some(resolver) = resolver {
-        pump.resolve_stacks(resolver);
+        pump.resolve_stacks(if lines { resolver } else { resolver.without_lines() });
     }
     let mut all = false;
     while !all && !pump.is_unread() {
@@ -288,7 +292,7 @@ fn in_order(
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
     }
     let trouble = pump.take_failures().into_iter().next();
-    let unresolved = pump.resolver().map(|r| r.troubles()).unwrap_or_default();
+    let unresolved = pump.stack_troubles();
     let outcome = Outcome { all, written: pump.has_written(), trouble, unresolved };
     (outcome, pump.selection)
 }

@@ -107,8 +107,11 @@ enum Answer {
 }
 
 impl Run {
-    /// Takes requests and answers them; a session without a name has none.
+    /// Takes requests and answers them, once everything is attached; a session without a name has none.
     pub(super) fn serve(&mut self) {
+        if !self.pump.source.has_begun() {
+            return;
+        }
         let Some(named) = &mut self.named else { return };
         for (id, request) in named.server.poll() {
             let answer = self.answer(request);

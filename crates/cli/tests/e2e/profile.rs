@@ -332,7 +332,8 @@ fn who_may_not_use_it_is_told_how_to() {
     if !lab::is_root() || !has("setpriv") {
         return lab::skip("unprivileged", "nobody to be");
     }
-    for options in [&["true"][..], &["--off-cpu", "true"]] {
+    for options in [&["--unwind", "tables", "true"][..], &["--off-cpu", "true"], &["-e", "uprobe:libc:malloc", "true"]]
+    {
         let out = profile(User::Nobody, options);
         assert_eq!((out.code(), out.stderr.lines().count()), (125, 1), "{}", out.stderr);
         assert!(out.stderr.contains("root"), "{}", out.stderr);

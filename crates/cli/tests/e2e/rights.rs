@@ -29,18 +29,19 @@ pub fn as_it_is() -> Option<RwLockReadGuard<'static, ()>> {
 /// runs it.
 pub fn with_capabilities() -> Option<String> {
     static COPY: OnceLock<Option<String>> = OnceLock::new();
-    COPY.get_or_init(capable_copy).clone()
+    COPY.get_or_init(|| capable_copy("trapline-with-capabilities", "cap_bpf,cap_perfmon+ep")).clone()
 }
 
-fn capable_copy() -> Option<String> {
-    let copy = lab::dir().join("trapline-with-capabilities");
+/// A copy of trapline that has these capabilities from its file.
+pub fn capable_copy(name: &str, capabilities: &str) -> Option<String> {
+    let copy = lab::dir().join(name);
     if !lab::has("setpriv") || !lab::has("setcap") {
         lab::skip("package:setcap", "no setcap to give a file capabilities");
         return None;
     }
     std::fs::copy(lab::dir().join("trapline"), &copy).expect("copy");
     let copy = copy.to_str().expect("UTF-8").to_string();
-    let out = lab::run(&mut lab::as_user(User::Me, &["setcap", "cap_bpf,cap_perfmon+ep", &copy]));
+    let out = lab::run(&mut lab::as_user(User::Me, &["setcap", capabilities, &copy]));
     if out.code() != 0 {
         lab::skip("fs:xattr", &format!("setcap: {}", out.stderr));
         return None;

@@ -62,6 +62,32 @@ fn probes_join_and_leave_a_running_session() {
     assert_eq!(room.counts("add.trace", [FORK, "syscall:getuid:entry"]), [9, 2]);
 }
 
+/// Who shows a session with a name may get stacks at any time: live, and of the trace while it is written.
+#[test]
+fn stacks_of_a_probe_that_joins_are_named() {
+    if !possible() {
+        return;
+    }
+    let room = Room::new(User::Me);
+    let Some(mut p) = record(&room, "kernel", "st", &["-e", "getppid", "--as", "text=live"]) else { return };
+    let followed = room.path.join("followed");
+    let file = std::fs::File::create(&followed).expect("a file");
+    lab::until("the trace", || room.path.join("st.trace/metadata").exists());
+    let follow = lab::start(room.trapline(&["report", "-q", "--follow", "st.trace"]).stdout(file));
+    p.make("ppid", 3);
+    room.does(&["set", "st", "-e", &format!("+{FORK} ustack")]);
+    p.make("fork", 3);
+    assert_eq!(p.end().code(), 0);
+    assert_eq!(follow.end().code(), 0);
+    for shown in [room.path.join("live"), followed] {
+        let text = std::fs::read_to_string(&shown).expect("its text");
+        let forks = text.lines().filter(|l| l.contains("sched_process_fork(")).count();
+        let named = text.lines().filter(|l| l.starts_with(" > ") && l.contains("(main+0x")).count();
+        assert!(forks == 3 && named == 3, "{}: {text}", shown.display());
+        assert!(!text.contains("(lost)") && !text.contains("[unknown]"), "{}: {text}", shown.display());
+    }
+}
+
 #[test]
 fn a_flight_recorder_describes_what_joined() {
     if !possible() {

@@ -161,6 +161,42 @@ fn functions_of_just_in_time_compilers_are_named_while_they_run() {
     });
 }
 
+/// What the list says of the addresses in a trace is packed, also when the process has ended.
+#[test]
+fn functions_of_just_in_time_compilers_are_packed() {
+    each_backend(|user| {
+        let Some(path) = lab::compiled("jitted", "jitted.c", &["-fno-omit-frame-pointer", "-g"]) else { return };
+        let is_named = |r: &Recorded| {
+            let text = r.report(&[]).out();
+            text.lines().any(|l| l.starts_with(" > /tmp/perf-") && l.contains("(jitted function+0xb)"))
+        };
+        let list = |r: &Recorded| {
+            let json = call(&r.report(&["--as", "json"]));
+            Path::new("/tmp").join(format!("perf-{}.map", json["pid"].as_u64().expect("a process")))
+        };
+        let pack = |r: &Recorded| lab::run(&mut lab::trapline(user, &["pack", r.trace.to_str().expect("UTF-8")]));
+        let at_end = record(user, &["--pack", "-e", "getppid ustack"], &[&path, "keep"]);
+        assert_eq!(at_end.outcome.code(), 0, "{}", at_end.outcome.stderr);
+        fs::remove_file(list(&at_end)).expect("the list");
+        assert!(is_named(&at_end), "{}", at_end.report(&[]).out());
+        let later = record(user, &["-e", "getppid ustack"], &[&path, "keep"]);
+        let list = list(&later);
+        assert!(!is_named(&later), "{}", later.report(&[]).out());
+        let mode = |bits| fs::set_permissions(&list, fs::Permissions::from_mode(bits)).expect("chmod");
+        mode(0o666);
+        let refused = pack(&later);
+        assert!(refused.stderr.contains("others than its owner may write to it"), "{}", refused.stderr);
+        mode(0o644);
+        let out = pack(&later);
+        assert!(out.out().contains(&format!("{}: 1 addresses", list.display())), "{} {}", out.out(), out.stderr);
+        fs::remove_file(&list).expect("the list");
+        assert!(is_named(&later), "{}", later.report(&[]).out());
+        let packed = later.trace.join(format!(".trapline/symbols/{}.pack", list.file_stem().unwrap().display()));
+        let text = fs::read_to_string(packed).expect("a pack");
+        assert!(text.lines().count() == 1 && text.ends_with(" d jitted function\n"), "{text}");
+    });
+}
+
 #[test]
 fn a_running_trace_names_them_too() {
     each_backend(|user| {
@@ -308,4 +344,34 @@ fn frames_are_those_that_strace_finds() {
     assert_eq!(out.code(), 0, "{}", out.stderr);
     let text = fs::read_to_string(dir.join("own")).expect("the trace");
     assert_eq!(places(&text), by_strace, "{text}");
+}
+
+/// A trace comes from anywhere: whatever its bytes are, every view comes to an end of its own.
+#[test]
+fn damaged_traces_with_stacks_are_shown_or_refused() {
+    let Some((_dir, path)) = program() else { return };
+    let user = if possible() { User::Kernel } else { User::Ptrace };
+    let r = recorded(user, &path);
+    let views: [&[&str]; 5] =
+        [&["-kk"], &["--as", "json"], &["--as", "record"], &["--by", "stack"], &["--as", "folded"]];
+    let streams: Vec<_> =
+        contents(&r.trace).into_iter().filter(|(p, b)| b.len() > 200 && !p.ends_with("metadata")).collect();
+    assert!(!streams.is_empty());
+    let mut random = testkit::Random::new(7);
+    for round in 0..testkit::rounds(60) {
+        for (path, bytes) in &streams {
+            let mut bytes = bytes.clone();
+            // What is there is little: not the zeros behind it.
+            let used = bytes.iter().rposition(|b| *b != 0).map_or(1, |last| last + 1);
+            for _ in 0..=random.index(6) {
+                let at = random.index(used);
+                bytes[at] = random.of(&[0, 1, 0x7f, 0x80, 0xff, 0x10, 0x40]);
+            }
+            fs::write(path, bytes).expect("write");
+        }
+        let view = views[round % views.len()];
+        let out = r.report(view);
+        assert!([0, 125].contains(&out.code()), "{round} {view:?}: {} {}", out.code(), out.stderr);
+        assert!(!out.stderr.contains("panicked"), "{round} {view:?}: {}", out.stderr);
+    }
 }

@@ -12,6 +12,8 @@ pub(super) struct Cursor<'a> {
     stream: StreamId,
     /// The packet before the first of `packets`.
     before: Option<Info>,
+    /// Earlier events are left out.
+    from: u64,
     /// Content of the packet that is being read: the first of `packets`.
     bytes: Vec<u8>,
     /// Its next event or record.
@@ -41,6 +43,7 @@ impl<'a> Cursor<'a> {
         Cursor {
             packets: &stream.packets[first..last],
             stream: stream.id,
+            from,
             before,
             bytes: Vec::new(),
             at: 0,
@@ -54,7 +57,6 @@ impl<'a> Cursor<'a> {
 pub struct Merged<'a> {
     data: &'a Data,
     known: &'a [Option<u16>],
-    from: u64,
     to: u64,
     cursors: Vec<Cursor<'a>>,
     started: bool,
@@ -70,17 +72,11 @@ pub struct Merged<'a> {
 }
 
 impl<'a> Merged<'a> {
-    /// The events of these streams in a window of time, both ends included.
-    pub(super) fn new(
-        data: &'a Data,
-        known: &'a [Option<u16>],
-        (from, to): (u64, u64),
-        cursors: Vec<Cursor<'a>>,
-    ) -> Merged<'a> {
+    /// The events of these streams up to a time, itself included.
+    pub(super) fn new(data: &'a Data, known: &'a [Option<u16>], to: u64, cursors: Vec<Cursor<'a>>) -> Merged<'a> {
         Merged {
             data,
             known,
-            from,
             to,
             cursors,
             started: false,
@@ -150,7 +146,7 @@ impl Merged<'_> {
 
     /// Moves stream `i` to its next event within the window.
     fn advance(&mut self, i: usize) {
-        let Merged { data, known, from, to, cursors, read, .. } = self;
+        let Merged { data, known, to, cursors, read, .. } = self;
         let c = &mut cursors[i];
         c.now = None;
         loop {
@@ -168,7 +164,7 @@ impl Merged<'_> {
                 if place.info.functions.is_some() {
                     c.decoder = Decoder::new(&place.info);
                     let gap = Gap::before(&place.info, c.before.as_ref());
-                    if (gap.is_one() || !whole) && (*from..=*to).contains(&place.info.begin) {
+                    if (gap.is_one() || !whole) && (c.from..=*to).contains(&place.info.begin) {
                         return c.now = Some((place.info.begin, Now::Lost(gap.lost)));
                     }
                 }
@@ -185,7 +181,7 @@ impl Merged<'_> {
                     (c.at, c.bytes) = (0, Vec::new());
                     return;
                 }
-                if record.time >= *from {
+                if record.time >= c.from {
                     return c.now = Some((record.time, Now::Record(record)));
                 }
                 continue;
@@ -209,7 +205,7 @@ impl Merged<'_> {
                 (c.at, c.bytes) = (0, Vec::new());
                 return;
             }
-            if time >= *from {
+            if time >= c.from {
                 c.now = Some((time, Now::Event(at..at + n)));
                 return;
             }

@@ -219,14 +219,19 @@ impl Data {
     /// The events from `from` to `to`, ns, both included, of all streams in the order of time. `known` maps the classes of the
     /// trace to this program's ([`crate::classes::known`]).
     pub fn events<'a>(&'a self, known: &'a [Option<u16>], from: u64, to: u64) -> Merged<'a> {
-        let cursors = self.streams.iter().map(|s| merge::Cursor::new(s, (from, to))).collect();
-        Merged::new(self, known, (from, to), cursors)
+        self.events_from(known, |_| from, to)
+    }
+
+    /// [`Data::events`], of each stream from a time of its own on.
+    pub fn events_from<'a>(&'a self, known: &'a [Option<u16>], from: impl Fn(StreamId) -> u64, to: u64) -> Merged<'a> {
+        let cursors = self.streams.iter().map(|s| merge::Cursor::new(s, (from(s.id), to))).collect();
+        Merged::new(self, known, to, cursors)
     }
 
     /// The `process:function` events up to a moment, ns: the names in what comes later need them.
     pub fn functions_until<'a>(&'a self, known: &'a [Option<u16>], to: u64) -> Merged<'a> {
         let streams = self.streams.iter().filter(|s| s.id == StreamId::FUNCTIONS);
-        Merged::new(self, known, (0, to), streams.map(|s| merge::Cursor::new(s, (0, to))).collect())
+        Merged::new(self, known, to, streams.map(|s| merge::Cursor::new(s, (0, to))).collect())
     }
 
     /// The functions that records have by number. `demangle` makes of a linker's name the one that is shown; none where that is the same.

@@ -58,6 +58,11 @@ pub trait Backend: Send {
     /// Its name, as `--backend` has it.
     fn name(&self) -> &'static str;
 
+    /// Whether everything is attached: orders take effect from then on.
+    fn has_begun(&self) -> bool {
+        true
+    }
+
     /// Delivers the available events, each with its stream, in the order in which views show them, and runs of function records.
     /// Without `room`, what can stay in its buffer does.
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled;

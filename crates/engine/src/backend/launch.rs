@@ -1,4 +1,4 @@
-//! The command before it runs: a child that waits at a gate until its tracer is ready.
+//! The command before it runs: a child that waits until everything that is to see it is attached.
 
 use crate::error::{Error, Result};
 use crate::target::Command;
@@ -14,14 +14,14 @@ const FAILED_EXEC: u8 = 2;
 
 /// Where and with which error the command failed to start.
 #[derive(Clone, Copy)]
-pub(super) struct Failure {
+pub struct Failure {
     at: u8,
     errno: i32,
 }
 
 impl Failure {
     /// The error to report.
-    pub(super) fn error(self, cmd: &Command) -> Error {
+    pub fn error(self, cmd: &Command) -> Error {
         if self.at == FAILED_USER {
             let why = io::Error::from_raw_os_error(self.errno).to_string();
             return Error::failed("-u", why, "run trapline as root to change the user");
@@ -31,9 +31,9 @@ impl Failure {
 }
 
 /// The forked command, which waits for its release. If this is dropped before, the command ends.
-pub(super) struct Waiting {
-    /// Its process.
-    pub(super) pid: i32,
+pub struct Waiting {
+    /// Its process id.
+    pub pid: i32,
     /// Closed without a byte, the command ends.
     gate: Option<OwnedFd>,
     /// Closes at the exec, or delivers the error.
@@ -45,8 +45,11 @@ fn cannot(what: &str, e: &io::Error) -> Error {
 }
 
 impl Waiting {
-    /// Forks it, with some variables in addition to those of its environment.
-    pub(super) fn fork(cmd: &Command, variables: &[(&str, &[u8])]) -> Result<Waiting> {
+    /// Forks it, with some variables in addition to those of its environment; it waits.
+    ///
+    /// # Errors
+    /// There is no memory, or there are too many processes.
+    pub fn fork(cmd: &Command, variables: &[(&str, &[u8])]) -> Result<Waiting> {
         let image = cmd.image.with(variables);
         let (wait, gate) = process::pipe().map_err(|e| cannot("pipe", &e))?;
         let (report, to_parent) = process::pipe().map_err(|e| cannot("pipe", &e))?;
@@ -56,15 +59,15 @@ impl Waiting {
         Ok(Waiting { pid, gate: Some(gate), report })
     }
 
-    /// Lets it run.
-    pub(super) fn release(&mut self) {
+    /// Lets it execute its program.
+    pub fn release(&mut self) {
         if let Some(gate) = self.gate.take() {
             let _ = process::write_byte(&gate, 1);
         }
     }
 
-    /// Waits until it has executed its program, or has failed to.
-    pub(super) fn executed(self) -> Option<Failure> {
+    /// Waits until it has executed its program; why that failed, if it has.
+    pub fn failure(&self) -> Option<Failure> {
         let at = process::read_byte(&self.report).ok().flatten()?;
         let mut errno = [0u8; 4];
         for b in &mut errno {

@@ -1,10 +1,13 @@
 //! Backends: how a session is carried out. All deliver the same events through one trait.
 
 pub mod agent;
+mod code;
+mod elf_file;
 mod ids;
 mod interface;
 pub mod kernel;
 mod launch;
+pub mod perf;
 pub mod ptrace;
 pub mod recorded;
 pub mod stats;
@@ -29,10 +32,10 @@ pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'
             let source = Source::new(Box::new(agent::Agent::start(plan, functions)?), keep);
             Ok(Source::of_thread(Box::new(Threaded::start(source, plan, live)?)))
         }
-        plan::Backend::Kernel if plan.on_full == OnFull::Block => Err(Error::usage(
+        plan::Backend::Kernel | plan::Backend::Perf if plan.on_full == OnFull::Block => Err(Error::usage(
             "--on-full block",
-            "the kernel backend cannot block the target",
-            if matches!(plan.target, Target::All { .. }) {
+            format!("the {} backend cannot block the target", plan.backend.name()),
+            if matches!(plan.target, Target::All { .. }) || plan.backend == plan::Backend::Perf {
                 "leave it out: the rest is dropped and counted"
             } else {
                 "use --backend ptrace, or --on-full drop"
@@ -42,6 +45,11 @@ pub fn start(plan: &Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'
             crate::rights::of_targets(&plan.target)?;
             let mut source = Source::new(Box::new(kernel::Kernel::start(plan)?), keep);
             source.set_call_enablings(&plan.call_enablings, &plan.evaluated_calls());
+            Ok(Source::of_thread(Box::new(Threaded::start(source, plan, live)?)))
+        }
+        plan::Backend::Perf => {
+            crate::rights::of_targets(&plan.target)?;
+            let source = Source::new(Box::new(perf::Perf::start(plan)?), keep);
             Ok(Source::of_thread(Box::new(Threaded::start(source, plan, live)?)))
         }
         _ if matches!(plan.target, Target::All { .. }) => {

@@ -119,7 +119,7 @@ fn judge<'e>(
     counts: &mut HashMap<u32, CallCounts>,
 ) -> Verdict {
     let (uid, gid) = threads.ids(ev.tid());
-    let context = Context { comm: threads.comm(ev.tid()), uid, gid };
+    let context = Context { comm: threads.comm(ev.tid()), uid, gid, cpu: None };
     let decides = evaluated.contains(ev.schema);
     let mut verdict = None;
     for enabling in enablings {

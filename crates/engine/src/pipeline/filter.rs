@@ -132,7 +132,7 @@ impl Expression {
     fn passes_life(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         let filter = self.lives.iter().flat_map(|l| &l.filters).find(|f| f.schema() == ev.schema.id);
         let (uid, gid) = names.ids(ev.tid());
-        let context = Context { comm: names.comm(ev.tid()), uid, gid };
+        let context = Context { comm: names.comm(ev.tid()), uid, gid, cpu: None };
         filter.is_none_or(|f| !matches!(f.matches(ev, &context), Verdict::Rejected(_)))
     }
 
@@ -174,7 +174,7 @@ impl Expression {
     pub fn verdict(&self, ev: &Event<'_>, names: &dyn Names) -> Verdict {
         let Some(filter) = self.of(ev.schema) else { return Verdict::Unknown(Missing::Probe) };
         let (uid, gid) = names.ids(ev.tid());
-        filter.matches(ev, &Context { comm: names.comm(ev.tid()), uid, gid })
+        filter.matches(ev, &Context { comm: names.comm(ev.tid()), uid, gid, cpu: None })
     }
 
     /// Whether the notice of a running call passes: only if the filter needs nothing but values that are known before the call runs.

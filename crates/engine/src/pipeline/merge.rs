@@ -26,8 +26,18 @@ impl Merge {
     /// Takes an event of the ring of `stream`: its first eight bytes are its time.
     pub fn push_from(&mut self, stream: StreamId, event: &[u8]) {
         let time = event.get(..8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-        self.index.push((time, self.bytes.len(), event.len(), stream));
-        self.bytes.extend_from_slice(event);
+        self.push_at(time, stream, event);
+    }
+
+    /// Takes bytes of a ring that belong to a time.
+    pub fn push_at(&mut self, time: u64, stream: StreamId, bytes: &[u8]) {
+        self.index.push((time, self.bytes.len(), bytes.len(), stream));
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Bytes that wait.
+    pub fn waiting(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Hands over the events older than the watermark of a round that began at `round`, each with its stream; all of them with

@@ -172,6 +172,21 @@ impl<'b> Pump<'b> {
         self.world.resolver()
     }
 
+    /// Stacks that did not fit into memory: events that refer to them are shown without.
+    pub fn stacks_not_held(&self) -> u64 {
+        self.world.stacks_not_held()
+    }
+
+    /// What could not be resolved or held of stacks, and why: a line for each file.
+    pub fn stack_troubles(&mut self) -> Vec<String> {
+        let mut all = self.resolver().map(|r| r.troubles()).unwrap_or_default();
+        match self.stacks_not_held() {
+            0 => {}
+            n => all.insert(0, format!("{n} do not fit into memory, and are shown as lost (select fewer events)")),
+        }
+        all
+    }
+
     /// What processes map joins the events, and goes to `monitor`'s recorder.
     pub fn watch_maps(&mut self, maps: Maps, monitor: Option<Monitor>) {
         (self.maps, self.monitor) = (maps, monitor);

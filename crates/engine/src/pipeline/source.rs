@@ -59,6 +59,11 @@ impl<'b> Source<'b> {
         self.backend.wait(timeout);
     }
 
+    /// Whether everything is attached, so that orders take effect.
+    pub fn has_begun(&self) -> bool {
+        self.backend.has_begun()
+    }
+
     /// Has an order carried out.
     ///
     /// # Errors

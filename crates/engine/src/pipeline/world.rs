@@ -35,6 +35,11 @@ impl World {
         self.resolver.as_mut().map(RefCell::get_mut)
     }
 
+    /// Stacks that did not fit into memory: events that refer to them are shown without.
+    pub fn stacks_not_held(&self) -> u64 {
+        self.stacks.not_held()
+    }
+
     /// Learns what `ev` makes known, before it is shown.
     pub fn before(&mut self, ev: &Event<'_>) {
         if let Some(resolver) = &mut self.resolver {

@@ -94,6 +94,31 @@ fn sample(sampler: &mut Sampler, child: &mut Running, lasts: Duration) -> Vec<Sa
     samples
 }
 
+/// The longest wait for samples on a machine that others keep busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// So many samples of what `of` is true for; fewer where the child ends, or after [`PATIENCE`].
+fn sample_some(sampler: &mut Sampler, child: &mut Running, n: usize, of: impl Fn(&Sample) -> bool) -> Vec<Sample> {
+    let began = Instant::now();
+    let mut samples: Vec<Sample> = Vec::new();
+    while samples.len() < n && began.elapsed() < PATIENCE && child.is_there() {
+        std::thread::sleep(Duration::from_millis(5));
+        samples.extend(sampler.take().into_iter().filter(&of));
+    }
+    samples
+}
+
+/// Waits until what is mapped is built: samples are whole.
+fn settle(sampler: &mut Sampler, child: &mut Running) {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let some = sample_some(sampler, child, 200, |_| true);
+        if some.iter().filter(|s| s.ended == Ended::Outermost).count() * 100 >= some.len() * 97 {
+            return;
+        }
+    }
+}
+
 /// The share of whole stacks in percent; with a table of the others.
 fn whole(what: &str, samples: &[Sample], counts: &Counts) -> f64 {
     let mut others: BTreeMap<(Ended, bool), (u64, BTreeMap<String, u64>)> = BTreeMap::new();
@@ -181,14 +206,15 @@ fn libraries_are_known_when_they_are_mapped() {
     let (mut sampler, mut handle) = stage.run(Some(GROUP));
     let script = "import ctypes\nz = ctypes.CDLL('libz.so.1')\nb = b'x' * 300000\nwhile True: z.crc32(0, b, len(b))";
     let Some(mut child) = Running::start(PYTHON, &["-c", script]) else { return skip("package:python3", "no python3") };
-    let samples = sample(&mut sampler, &mut child, Duration::from_secs(2));
+    sample_some(&mut sampler, &mut child, 100, |_| true);
     let maps = sys::maps::of(child.0.id() as i32).unwrap_or_default();
-    handle.stop();
     let code = maps.iter().find(|m| m.prot & 4 != 0 && m.path.windows(7).any(|w| w == b"libz.so"));
     let Some(code) = code else { return skip("package:zlib1g", "no libz.so.1") };
-    let inside = |s: &&Sample| s.frames.first().is_some_and(|f| (code.range.0..code.range.1).contains(&f.address()));
+    let inside = |s: &Sample| s.frames.first().is_some_and(|f| (code.range.0..code.range.1).contains(&f.address()));
     // Not those while it is built.
-    let inside: Vec<Sample> = samples.iter().filter(inside).skip(50).cloned().collect();
+    settle(&mut sampler, &mut child);
+    let inside = sample_some(&mut sampler, &mut child, 501, inside);
+    handle.stop();
     let share = whole("a library mapped late", &inside, &handle.counts());
     assert!(inside.len() > 500 && share >= 99.0, "{} {share}", inside.len());
     assert!(inside.iter().all(|s| s.frames.len() > 5));
@@ -212,7 +238,7 @@ fn lost_records_are_made_up_for() {
     }
     std::thread::sleep(Duration::from_millis(300));
     sampler.take();
-    let samples = sample(&mut sampler, &mut child, Duration::from_secs(1));
+    let samples = sample_some(&mut sampler, &mut child, 300, |_| true);
     handle.stop();
     let share = whole("after a loss", &samples, &handle.counts());
     assert!(handle.counts().lost > 0 && handle.counts().snapshots > 0);
@@ -230,7 +256,8 @@ fn a_process_that_runs_is_read() {
     // It is read, and its modules are built.
     std::thread::sleep(Duration::from_millis(300));
     sampler.take();
-    let samples = sample(&mut sampler, &mut child, Duration::from_secs(2));
+    settle(&mut sampler, &mut child);
+    let samples = sample_some(&mut sampler, &mut child, 501, |_| true);
     handle.stop();
     let share = whole("a process that runs", &samples, &handle.counts());
     assert!(samples.len() > 500 && samples.iter().all(|s| s.pid == child.0.id()));
@@ -254,8 +281,8 @@ fn the_whole_machine_is_followed() {
     let script = format!("while :; do {PYTHON} -c pass; done");
     let mut shell = Running::start("sh", &["-c", &script]).unwrap();
     // What was there is read; what is large is built, by threads that have no more than their share of the processors.
-    sample(&mut sampler, &mut shell, Duration::from_millis(1500));
-    let samples = sample(&mut sampler, &mut shell, Duration::from_secs(3));
+    settle(&mut sampler, &mut shell);
+    let samples = sample_some(&mut sampler, &mut shell, 2000, |_| true);
     handle.stop();
     let share = whole("the machine", &samples, &handle.counts());
     assert!(samples.len() > 500);

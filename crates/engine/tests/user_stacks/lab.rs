@@ -2,6 +2,7 @@
 
 use bpf::unwind::{GUESS_UNMAPPED, PROCESS, Tables, UprobeOffsets, UserStacks, area, process};
 use bpf::{Alu, Assembler, Cond, Helper, Reg, Reg::*, Size};
+use engine::backend::kernel::unwinder::uprobe_offsets;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -63,19 +64,6 @@ fn with_values(name: &str, size: u32) -> (Map, Values) {
 
 impl Lab {
     pub fn new() -> Lab {
-        let btf = KernelBtf::kernel().unwrap();
-        let field = |root, name| Some(btf.field_of(root, &[name])?.offset as i32);
-        let uprobes = || {
-            Some(UprobeOffsets {
-                utask: field("task_struct", "utask")?,
-                first: field("uprobe_task", "return_instances")?,
-                stack: field("return_instance", "stack")?,
-                address: field("uprobe_task", "vaddr")?,
-                copy: field("uprobe_task", "xol_vaddr")?,
-                original: field("return_instance", "orig_ret_vaddr")?,
-                next: field("return_instance", "next")?,
-            })
-        };
         Lab {
             processes: Map::hash("tl_processes", 4, PROCESS as u32, 64, 0).unwrap(),
             pages: with_values("tl_pages", 8 * PAGES),
@@ -88,7 +76,7 @@ impl Lab {
             mappings: HashMap::new(),
             area: Map::array("tl_area", (area::SIZE + COPY) as u32, cpus(), 0).unwrap(),
             ring: Map::ring("tl_ring", 1 << 25).unwrap(),
-            uprobes: uprobes(),
+            uprobes: uprobe_offsets(&KernelBtf::kernel().unwrap()),
             built: Duration::ZERO,
         }
     }

@@ -172,15 +172,14 @@ fn a_function_s_callers_are_those_of_the_source() {
     eprintln!("{:?}", lab.endings());
 }
 
-/// Samples of a program that was started: it is watched for `warm_up` before they count.
-fn sample(lab: &mut Lab, child: &mut Running, makes: Makes, rate: Rate, lasts: Duration) -> Vec<Vec<u8>> {
+/// So many samples of a program that was started; fewer where it ends.
+fn sample(lab: &mut Lab, child: &mut Running, makes: Makes, rate: Rate, n: usize) -> Vec<Vec<u8>> {
     let pid = child.0.id();
     lab.add(pid);
     let mut ring = lab.reader();
     let attached = clock(lab, pid, makes, rate);
-    let started = Instant::now();
     let mut samples = Vec::new();
-    while started.elapsed() < lasts && child.is_there() {
+    while samples.len() < n && child.is_there() {
         std::thread::sleep(Duration::from_millis(10));
         ring.drain(|bytes| samples.push(bytes.to_vec()));
     }
@@ -194,9 +193,9 @@ fn sample(lab: &mut Lab, child: &mut Running, makes: Makes, rate: Rate, lasts: D
 fn samples_are_what_the_walker_finds() {
     let Some((_alone, mut lab)) = start() else { return };
     let Some(path) = deep() else { return };
-    let mut child = Running::start(&path, &["spin", "3000"]);
+    let mut child = Running::start(&path, &["spin", "60000"]);
     std::thread::sleep(Duration::from_millis(100));
-    let samples = sample(&mut lab, &mut child, Makes::Copies, Rate::Hz(400), Duration::from_secs(2));
+    let samples = sample(&mut lab, &mut child, Makes::Copies, Rate::Hz(400), 600);
     let pid = child.0.id();
     let names = Names::of(pid, &path);
     let (mut deepest, mut known) = (0, 0);

@@ -125,6 +125,8 @@ pub struct Context<'a> {
     pub uid: Option<u32>,
     /// The thread's group.
     pub gid: Option<u32>,
+    /// The processor, of events that do not have it.
+    pub cpu: Option<u16>,
 }
 
 /// The result of a filter for an event.

@@ -463,7 +463,7 @@ fn verdict(text: &str, bytes: &[u8], context: &Context<'_>) -> Verdict {
 
 const FIXED: Fixed =
     Fixed { time: 5_000, cap: 0, more_caps: 0, tid: 12, pid: 11, start: 2_000, ret: -2, cpu_in: 3, cpu_out: NO_CPU };
-const CONTEXT: Context<'static> = Context { comm: Some(b"cat\0rest"), uid: Some(1000), gid: Some(0) };
+const CONTEXT: Context<'static> = Context { comm: Some(b"cat\0rest"), uid: Some(1000), gid: Some(0), cpu: None };
 
 #[test]
 fn verdicts() {

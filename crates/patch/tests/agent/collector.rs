@@ -317,8 +317,12 @@ fn plan(hello: &Hello, maps: &[Map], session: &Session) -> Vec<u8> {
                 Some((*hook, file.functions.iter().find(|f| f.number as usize == found)?.address))
             })
             .collect();
-        let traced: Vec<_> =
-            file.functions.iter().filter(|f| (wish.functions)(&path, &file.names[f.number as usize])).copied().collect();
+        let traced: Vec<_> = file
+            .functions
+            .iter()
+            .filter(|f| (wish.functions)(&path, &file.names[f.number as usize]))
+            .copied()
+            .collect();
         let plan = file.module(|m| Plan::new(&Module { functions: &traced, hooks: &hooks, ..*m }));
         let number = |n: u32| {
             let mut names = session.names.lock().expect("no panic");

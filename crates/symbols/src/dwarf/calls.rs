@@ -62,8 +62,9 @@ struct Extent {
 }
 
 impl<'f> Debug<'f> {
-    /// The functions that an address belongs to, the innermost first; whether anything is known. Names are not demangled.
-    pub fn calls(&self, address: u64, out: &mut Vec<Call>) -> bool {
+    /// The functions that an address belongs to, the innermost first, with files and `lines` where those are wanted; whether anything is
+    /// known. Names are not demangled.
+    pub fn calls(&self, address: u64, lines: bool, out: &mut Vec<Call>) -> bool {
         let Some(found) = self.unit_of(address) else { return false };
         let mut fresh = 0;
         let extents = found.extents.get_or_init(|| {
@@ -74,12 +75,8 @@ impl<'f> Debug<'f> {
         let before = extents.partition_point(|e| e.0 <= address);
         let function = extents[..before].iter().rev().take(MAX_OVERLAPS).find(|e| address < e.1);
         let (start, function) = function.map_or((address, None), |e| (e.0, Some(e.2)));
-        let lines = found.lines.get_or_init(|| {
-            let lines = self.lines_of(&found);
-            fresh += lines.bytes();
-            lines
-        });
-        let (mut file, mut line) = lines.at(address).map_or((None, 0), |(file, line)| (Some(file), line));
+        let place = if lines { self.line_at(&found, address, &mut fresh) } else { None };
+        let (mut file, mut line) = place.map_or((None, 0), |(file, line)| (Some(file), line));
         let from = out.len();
         if let Some(at) = function {
             let inlined = self.function_at(&found, at, &mut fresh);
@@ -87,7 +84,7 @@ impl<'f> Debug<'f> {
                 let function = self.name_at(&found, call.at, &mut fresh);
                 let path = file.and_then(|n| self.path_at(&found, n, &mut fresh));
                 out.push(Call { function, file: path, line, start, inlined: true });
-                (file, line) = (call.file, call.line);
+                (file, line) = if lines { (call.file, call.line) } else { (None, 0) };
             }
         }
         let name = function.and_then(|at| self.name_at(&found, at, &mut fresh));
@@ -108,6 +105,15 @@ impl<'f> Debug<'f> {
         let left = self.credit.get().saturating_add(PER_ADDRESS).checked_sub(work);
         self.credit.set(left.unwrap_or(0));
         spent || other.0 || left.is_none()
+    }
+
+    fn line_at(&self, found: &Rc<Found<'f>>, address: u64, fresh: &mut usize) -> Option<(u64, u32)> {
+        let lines = found.lines.get_or_init(|| {
+            let lines = self.lines_of(found);
+            *fresh += lines.bytes();
+            lines
+        });
+        lines.at(address)
     }
 
     fn name_at(&self, found: &Rc<Found<'f>>, at: UnitOffset, fresh: &mut usize) -> Option<Rc<str>> {
@@ -143,28 +149,13 @@ impl<'f> Debug<'f> {
     /// Where the code of every function of a unit lies.
     fn extents_of(&self, found: &Found<'f>) -> Vec<(u64, u64, UnitOffset)> {
         let mut all = Vec::new();
-        let Ok(mut entries) = found.unit.entries_raw(None) else { return all };
-        while !entries.is_empty() {
-            let at = entries.next_offset();
-            let Ok(abbreviation) = entries.read_abbreviation() else { break };
-            let Some(abbreviation) = abbreviation else { continue };
-            let attributes = abbreviation.attributes();
-            if !self.source.spend_attributes(attributes.len()) {
-                break;
-            }
-            if abbreviation.tag() != c::DW_TAG_subprogram {
-                if entries.skip_attributes(attributes).is_err() {
-                    break;
-                }
-                continue;
-            }
+        self.each_function(&found.unit, |at, attributes| {
             let mut extent = Extent::default();
-            for spec in attributes {
-                let Ok(attribute) = entries.read_attribute(*spec) else { return sorted(all) };
-                self.note_extent(found, &mut extent, &attribute, |from, to| all.push((from, to, at)));
+            for attribute in attributes {
+                self.note_extent(found, &mut extent, attribute, |from, to| all.push((from, to, at)));
             }
             extent.add(|from, to| all.push((from, to, at)));
-        }
+        });
         sorted(all)
     }
 

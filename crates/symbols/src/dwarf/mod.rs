@@ -2,7 +2,7 @@
 //! where they were inlined.
 //!
 //! ```text
-//!  address ─► .debug_aranges, else the ranges of each unit ─► unit ─► its functions by address ─► entry
+//!  address ─► .debug_aranges, else the ranges of the other units ─► unit ─► its functions by address ─► entry
 //!  entry ─► DW_AT_abstract_origin, DW_AT_specification ─► parameters and types ─► abi: which registers
 //! ```
 //!
@@ -36,7 +36,7 @@ use lines::Lines;
 use scopes::Scopes;
 use section::{Bytes, Source};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -67,8 +67,9 @@ pub struct Debug<'f> {
     units: RefCell<HashMap<usize, Rc<Found<'f>>>>,
     /// Where every unit begins, in order.
     headers: OnceCell<Vec<usize>>,
-    /// Ranges of addresses, sorted, and the units that they belong to.
-    ranges: OnceCell<Vec<(u64, u64, usize)>>,
+    /// Ranges of addresses, sorted, and the units that they belong to: those in `.debug_aranges`, and others.
+    told: OnceCell<Vec<(u64, u64, usize)>>,
+    other: OnceCell<Vec<(u64, u64, usize)>>,
     /// Types that have units of their own: the unit, and where in it.
     signatures: OnceCell<HashMap<u64, (UnitHeader<Bytes<'f>>, UnitOffset)>>,
 }
@@ -145,7 +146,8 @@ impl<'f> Debug<'f> {
             abbreviations: RefCell::default(),
             units: RefCell::default(),
             headers: OnceCell::new(),
-            ranges: OnceCell::new(),
+            told: OnceCell::new(),
+            other: OnceCell::new(),
             signatures: OnceCell::new(),
         })
     }
@@ -229,26 +231,36 @@ impl<'f> Debug<'f> {
 
     /// The unit that an address of code belongs to.
     fn unit_of(&self, address: u64) -> Option<Rc<Found<'f>>> {
-        let ranges = self.ranges.get_or_init(|| self.all_ranges());
-        let next = ranges.partition_point(|r| r.0 <= address);
-        // Ranges overlap only in damaged files; few of those in front are looked at.
-        let found = ranges[..next].iter().rev().take(16).find(|r| address < r.1)?;
-        self.unit(found.2)
+        let told = self.told.get_or_init(|| self.told_ranges());
+        let in_ranges = |ranges: &[(u64, u64, usize)]| {
+            let next = ranges.partition_point(|r| r.0 <= address);
+            // Ranges overlap only in damaged files; few of those in front are looked at.
+            ranges[..next].iter().rev().take(16).find(|r| address < r.1).map(|r| r.2)
+        };
+        let unit = in_ranges(told).or_else(|| in_ranges(self.other.get_or_init(|| self.other_ranges(told))))?;
+        self.unit(unit)
     }
 
-    /// What `.debug_aranges` says, and of units that it leaves out what they say themselves.
-    fn all_ranges(&self) -> Vec<(u64, u64, usize)> {
+    /// What `.debug_aranges` says.
+    fn told_ranges(&self) -> Vec<(u64, u64, usize)> {
         let mut all = Vec::new();
-        let mut told = std::collections::HashSet::new();
         let mut sets = self.dwarf.debug_aranges.headers();
         while let Ok(Some(set)) = sets.next() {
             let DebugInfoOffset(unit) = set.debug_info_offset();
             let mut entries = set.entries();
             while let Ok(Some(entry)) = entries.next() {
-                told.insert(unit);
                 all.push((entry.address(), entry.address().saturating_add(entry.length()), unit));
             }
         }
+        all.retain(|r| r.0 < r.1);
+        all.sort_unstable();
+        all
+    }
+
+    /// What units say themselves that `.debug_aranges` leaves out. All of `.debug_info` is looked at for it.
+    fn other_ranges(&self, told: &[(u64, u64, usize)]) -> Vec<(u64, u64, usize)> {
+        let told: HashSet<usize> = told.iter().map(|r| r.2).collect();
+        let mut all = Vec::new();
         for at in self.headers().iter().filter(|at| !told.contains(*at)) {
             let Some(found) = self.dwarf.unit_header(DebugInfoOffset(*at)).ok().and_then(|h| self.parse_unit(h)) else {
                 continue;
@@ -277,24 +289,9 @@ impl<'f> Debug<'f> {
     /// The functions of a unit that have code.
     fn functions_of(&self, unit: &Unit<'f>) -> HashMap<u64, UnitOffset> {
         let mut all = HashMap::new();
-        let Ok(mut entries) = unit.entries_raw(None) else { return all };
-        while !entries.is_empty() {
-            let at = entries.next_offset();
-            let Ok(abbreviation) = entries.read_abbreviation() else { break };
-            let Some(abbreviation) = abbreviation else { continue };
-            let attributes = abbreviation.attributes();
-            if !self.source.spend_attributes(attributes.len()) {
-                break;
-            }
-            if abbreviation.tag() != c::DW_TAG_subprogram {
-                if entries.skip_attributes(attributes).is_err() {
-                    break;
-                }
-                continue;
-            }
+        self.each_function(unit, |at, attributes| {
             let mut address = None;
-            for spec in attributes {
-                let Ok(attribute) = entries.read_attribute(*spec) else { return all };
+            for attribute in attributes {
                 match attribute.name() {
                     c::DW_AT_low_pc | c::DW_AT_entry_pc => {
                         address = self.dwarf.attr_address(unit, attribute.value()).ok().flatten().or(address);
@@ -310,8 +307,35 @@ impl<'f> Debug<'f> {
             if let Some(address) = address {
                 all.entry(address).or_insert(at);
             }
-        }
+        });
         all
+    }
+
+    /// Hands over the entry of each function of a unit, and its attributes.
+    fn each_function(&self, unit: &Unit<'f>, mut each: impl FnMut(UnitOffset, &[gimli::Attribute<Bytes<'f>>])) {
+        let Ok(mut entries) = unit.entries_raw(None) else { return };
+        let mut read = Vec::new();
+        while !entries.is_empty() {
+            let at = entries.next_offset();
+            let Ok(abbreviation) = entries.read_abbreviation() else { return };
+            let Some(abbreviation) = abbreviation else { continue };
+            let attributes = abbreviation.attributes();
+            if !self.source.spend_attributes(attributes.len()) {
+                return;
+            }
+            if abbreviation.tag() != c::DW_TAG_subprogram {
+                if entries.skip_attributes(attributes).is_err() {
+                    return;
+                }
+                continue;
+            }
+            read.clear();
+            for spec in attributes {
+                let Ok(attribute) = entries.read_attribute(*spec) else { return };
+                read.push(attribute);
+            }
+            each(at, &read);
+        }
     }
 
     /// The entry that a reference leads to.

@@ -121,7 +121,19 @@ pub mod sample {
     pub const CPU: u64 = 1 << 7;
     /// Period.
     pub const PERIOD: u64 = 1 << 8;
+    /// Registers of the process ([`super::Attr::copy_user`]).
+    pub const REGS_USER: u64 = 1 << 12;
+    /// A copy of the stack of the process ([`super::Attr::copy_user`]).
+    pub const STACK_USER: u64 = 1 << 13;
 }
+
+/// `PERF_FORMAT_LOST` (Linux 6.0).
+const FORMAT_LOST: u64 = 1 << 4;
+/// `PERF_REG_X86_AX` to `_IP` and `_R8` to `_R15` (arch/x86/include/uapi/asm/perf_regs.h): the registers of [`Attr::copy_user`], in the
+/// order of their bits.
+const USER_REGISTERS: u64 = 0xff_01ff;
+/// The most bytes of a copied stack: a record has 16 bits for its length.
+pub const MOST_STACK: u32 = 65528;
 
 /// Offsets in `struct perf_event_attr`.
 mod at {
@@ -130,11 +142,14 @@ mod at {
     pub const CONFIG: usize = 8;
     pub const PERIOD: usize = 16;
     pub const SAMPLE_TYPE: usize = 24;
+    pub const READ_FORMAT: usize = 32;
     pub const FLAGS: usize = 40;
     pub const WAKEUP: usize = 48;
     pub const BREAKPOINT_TYPE: usize = 52;
     pub const CONFIG1: usize = 56;
     pub const CONFIG2: usize = 64;
+    pub const REGS_USER: usize = 80;
+    pub const STACK_USER: usize = 88;
     pub const CLOCKID: usize = 92;
 }
 
@@ -181,6 +196,19 @@ impl Attr {
     /// What samples carry: bits of [`sample`].
     pub fn sample_type(self, bits: u64) -> Attr {
         self.u64(at::SAMPLE_TYPE, bits)
+    }
+
+    /// Samples carry the registers of the process, and a copy of so many bytes of its stack from rsp on: a multiple of 8, at most
+    /// [`MOST_STACK`]; 0: no copy.
+    pub fn copy_user(self, bytes: u32) -> Attr {
+        let stack = if bytes > 0 { sample::STACK_USER } else { 0 };
+        let bits = self.get(at::SAMPLE_TYPE) | sample::REGS_USER | stack;
+        self.sample_type(bits).u64(at::REGS_USER, USER_REGISTERS).u32(at::STACK_USER, bytes)
+    }
+
+    /// [`Event::lost`] can be asked. Before Linux 6.0 such an event cannot be opened (`EINVAL`).
+    pub fn count_lost(self) -> Attr {
+        self.u64(at::READ_FORMAT, FORMAT_LOST)
     }
 
     /// Times of CLOCK_MONOTONIC.
@@ -241,6 +269,20 @@ impl Event {
     /// Runs a program at each of its events.
     pub fn set_bpf(&self, program: BorrowedFd) -> io::Result<()> {
         self.control(IOC_SET_BPF, program.as_raw_fd())
+    }
+
+    /// Records of this event, and of those that children have inherited from it, that found its ring full. For events with
+    /// [`Attr::count_lost`].
+    pub fn lost(&self) -> io::Result<u64> {
+        let mut values = [0u64; 2];
+        let size = size_of_val(&values);
+        // SAFETY: the kernel writes at most `size` bytes.
+        let n = unsafe { libc::read(self.fd.as_raw_fd(), values.as_mut_ptr().cast(), size) };
+        if check(n as libc::c_long)? == size as libc::c_long {
+            Ok(values[1])
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
     }
 
     /// The number that records name it by.

@@ -12,6 +12,8 @@ mod kind {
     pub const LOST: u32 = 2;
     pub const COMM: u32 = 3;
     pub const EXIT: u32 = 4;
+    pub const THROTTLE: u32 = 5;
+    pub const UNTHROTTLE: u32 = 6;
     pub const FORK: u32 = 7;
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
@@ -22,6 +24,9 @@ mod kind {
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 /// `PERF_RECORD_MISC_COMM_EXEC`: an exec gave the name.
 const MISC_COMM_EXEC: u16 = 1 << 13;
+/// `PERF_SAMPLE_REGS_ABI_32`, `_64`.
+const ABI_32: u64 = 1;
+const ABI_64: u64 = 2;
 /// Bytes of a record's header.
 pub const HEADER: usize = 8;
 
@@ -72,7 +77,7 @@ pub enum FileId<'a> {
 
 /// A sample's fields. Zero where `sample_type` does not request them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
+pub struct Sample<'a> {
     /// Instruction pointer.
     pub ip: u64,
     /// Address.
@@ -81,7 +86,37 @@ pub struct Sample {
     pub stamp: Stamp,
     /// Events that it represents.
     pub period: u64,
+    /// The process, where it was interrupted.
+    pub user: User<'a>,
 }
+
+/// What a sample has of the process ([`super::Attr::copy_user`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct User<'a> {
+    /// Its registers.
+    pub registers: Registers,
+    /// The bytes from the stack pointer on that could be read, at most as many as were asked for.
+    pub stack: &'a [u8],
+    /// As many as were asked for: there may be more.
+    pub is_cut: bool,
+}
+
+/// The registers of a process, by `enum perf_sample_regs_abi`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Registers {
+    /// It has none: a thread of the kernel, or one that has given up its memory.
+    #[default]
+    None,
+    /// It runs 32-bit code.
+    Narrow,
+    /// Those with numbers of the System V ABI (figure 3.36: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15), and rip.
+    Wide([u64; 16], u64),
+}
+
+/// The registers of a sample, in the order of `enum perf_event_x86_regs` (arch/x86/include/uapi/asm/perf_regs.h), by their numbers in the
+/// ABI; rip has none.
+const IN_SAMPLES: [usize; 17] = [0, 3, 2, 1, 4, 5, 6, 7, RIP, 8, 9, 10, 11, 12, 13, 14, 15];
+const RIP: usize = 16;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,8 +152,17 @@ pub enum Record<'a> {
     },
     /// So many records did not fit.
     Lost(u64),
+    /// The kernel has stopped a clock that ticks too often, or lets it go on.
+    Throttle {
+        /// It goes on.
+        over: bool,
+        /// The event, and which of those that children have inherited from it.
+        id: (u64, u64),
+        /// ns.
+        time: u64,
+    },
     /// A sample.
-    Sample(Sample),
+    Sample(Sample<'a>),
     /// Anything else: its kind.
     Other(u32),
 }
@@ -161,6 +205,16 @@ pub fn parse(bytes: &[u8], sample_type: u64) -> Record<'_> {
     body(kind, misc, &bytes[HEADER..], sample_type).unwrap_or(Record::Other(kind))
 }
 
+/// The time of a record of an event that was opened with `sample_type`, which has [`sample::TIME`], and [`super::bit::SAMPLE_ID_ALL`].
+pub fn time(bytes: &[u8], sample_type: u64) -> Option<u64> {
+    let has = |bits: u64| (sample_type & bits).count_ones() as usize * 8;
+    let at = match Fields(bytes).u32()? {
+        kind::SAMPLE => HEADER + has(sample::IP | sample::TID),
+        _ => bytes.len().checked_sub(stamp_len(sample_type))? + has(sample::TID),
+    };
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
 fn body(kind: u32, misc: u16, bytes: &[u8], sample_type: u64) -> Option<Record<'_>> {
     if kind == kind::SAMPLE {
         return sampled(bytes, sample_type).map(Record::Sample);
@@ -189,6 +243,10 @@ fn body(kind: u32, misc: u16, bytes: &[u8], sample_type: u64) -> Option<Record<'
         kind::LOST => {
             f.u64()?;
             Record::Lost(f.u64()?)
+        }
+        kind::THROTTLE | kind::UNTHROTTLE => {
+            let (time, id) = (f.u64()?, (f.u64()?, f.u64()?));
+            Record::Throttle { over: kind == kind::UNTHROTTLE, id, time }
         }
         kind::LOST_SAMPLES => Record::Lost(f.u64()?),
         other => Record::Other(other),
@@ -233,7 +291,7 @@ fn stamp(bytes: &[u8], sample_type: u64) -> Option<Stamp> {
 }
 
 /// A sample's order differs from that of the other records' ends.
-fn sampled(bytes: &[u8], sample_type: u64) -> Option<Sample> {
+fn sampled(bytes: &[u8], sample_type: u64) -> Option<Sample<'_>> {
     let (mut f, mut s) = (Fields(bytes), Sample::default());
     let has = |bit| sample_type & bit != 0;
     if has(sample::IP) {
@@ -256,6 +314,30 @@ fn sampled(bytes: &[u8], sample_type: u64) -> Option<Sample> {
     }
     if has(sample::PERIOD) {
         s.period = f.u64()?;
+    }
+    if has(sample::REGS_USER) {
+        s.user.registers = match f.u64()? {
+            ABI_64 => {
+                let (mut registers, mut ip) = ([0; 16], 0);
+                for number in IN_SAMPLES {
+                    let value = f.u64()?;
+                    *registers.get_mut(number).unwrap_or(&mut ip) = value;
+                }
+                Registers::Wide(registers, ip)
+            }
+            ABI_32 => {
+                f.take(8 * IN_SAMPLES.len())?;
+                Registers::Narrow
+            }
+            _ => Registers::None,
+        };
+    }
+    if has(sample::STACK_USER) {
+        let size = usize::try_from(f.u64()?).ok()?;
+        let copy = f.take(size)?;
+        // How many of them were read follows, but only where there was a stack.
+        let read = if size == 0 { 0 } else { usize::try_from(f.u64()?).ok()?.min(size) };
+        (s.user.stack, s.user.is_cut) = (&copy[..read], read == size);
     }
     Some(s)
 }
@@ -325,7 +407,46 @@ mod tests {
         let all = sample::IP | WHO | sample::ADDR | sample::ID | sample::CPU | sample::PERIOD;
         let bytes = record(9, 0, &words(&[1, 0, 7, 8, 3, 0, 4, 0, 5, 0, 6, 0, 2, 0]));
         let stamp = Stamp { pid: 7, tid: 8, time: 3, id: 5, cpu: 6 };
-        assert_eq!(parse(&bytes, all), Record::Sample(Sample { ip: 1, addr: 4, stamp, period: 2 }));
+        assert_eq!(time(&bytes, all), Some(3));
+        assert_eq!(
+            parse(&bytes, all),
+            Record::Sample(Sample { ip: 1, addr: 4, stamp, period: 2, ..Sample::default() })
+        );
+    }
+
+    #[test]
+    fn samples_have_registers_and_a_stack() {
+        let all = sample::TID | sample::REGS_USER | sample::STACK_USER;
+        let parsed = |fields: &[u32]| {
+            let bytes = record(9, 0, &words(fields));
+            match parse(&bytes, all) {
+                Record::Sample(s) => Some((s.user.registers, s.user.stack.to_vec(), s.user.is_cut)),
+                _ => None,
+            }
+        };
+        // Each has its place in the sample, from 1, as its value.
+        let values = |n: u32| (1..=n).flat_map(|v| [v, 0]).collect::<Vec<_>>();
+        let head = [vec![7, 8, 2, 0], values(17)].concat();
+        let wide = || Registers::Wide([1, 4, 3, 2, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17], 9);
+        let with = |rest: &[u32]| parsed(&[&head[..], rest].concat());
+        let stack = words(&[5, 6, 7, 8]);
+        assert_eq!(with(&[16, 0, 5, 6, 7, 8, 16, 0]), Some((wide(), stack.clone(), true)));
+        assert_eq!(with(&[16, 0, 5, 6, 7, 8, 8, 0]), Some((wide(), stack[..8].to_vec(), false)));
+        // More than there is.
+        assert_eq!(with(&[16, 0, 5, 6, 7, 8, 99, 0]).unwrap().1, stack);
+        assert_eq!(with(&[32, 0, 5, 6, 7, 8, 8, 0]), None);
+        assert_eq!(with(&[0, 0]), Some((wide(), Vec::new(), true)));
+        assert_eq!(parsed(&[7, 8, 0, 0, 0, 0]), Some((Registers::None, Vec::new(), true)));
+        assert_eq!(parsed(&[vec![7, 8, 1, 0], values(17), vec![0, 0]].concat()).unwrap().0, Registers::Narrow);
+    }
+
+    #[test]
+    fn clocks_that_stop_are_reported() {
+        let end = [7, 8, 9, 0];
+        let of = |kind| record(kind, 0, &words(&[&[6, 0, 3, 0, 4, 0][..], &end].concat()));
+        assert_eq!((time(&of(5), WHO), time(&[5, 0, 0, 0], WHO), time(&[], WHO)), (Some(9), None, None));
+        assert_eq!(parse(&of(5), WHO), Record::Throttle { over: false, id: (3, 4), time: 6 });
+        assert_eq!(parse(&of(6), WHO), Record::Throttle { over: true, id: (3, 4), time: 6 });
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(super) struct Page {
     /// (p) What the last one has failed with, 0 for nothing, and who traces that process already, 0 for nobody.
     refusal: AtomicI32,
     refused_by: AtomicI32,
+    /// (p) The ptracer has attached, or failed to, and takes orders.
+    ready: AtomicU32,
     /// (p) The command's process id, 0 before it is known.
     command: AtomicI32,
     /// (p) The command's wait status; valid when `command_ended` is 1.
@@ -105,6 +107,11 @@ impl<'r> FrontEnd<'r> {
     pub fn targets_changed(self) -> Option<(i32, i32)> {
         let done = self.0.done.load(Ordering::Acquire) == self.0.requests.load(Ordering::Relaxed);
         done.then(|| (self.0.refusal.load(Ordering::Relaxed), self.0.refused_by.load(Ordering::Relaxed)))
+    }
+
+    /// Whether the ptracer has attached, or failed to, and takes orders. A signal before that would kill it.
+    pub fn is_ready(self) -> bool {
+        self.0.ready.load(Ordering::SeqCst) != 0
     }
 
     /// The command's process id, once it is known.
@@ -192,6 +199,11 @@ impl<'r> Ptracer<'r> {
         }
     }
 
+    /// Reports that everything is attached, or that this has failed.
+    pub fn ready(self) {
+        self.0.ready.store(1, Ordering::SeqCst);
+    }
+
     /// Reports the command's process id.
     pub fn set_command(self, pid: i32) {
         self.0.command.store(pid, Ordering::Release);
@@ -261,6 +273,9 @@ mod tests {
         f.hold(true);
         f.stop();
         assert_eq!((p.must_stop(), p.is_held(), f.has_stopped()), (true, true, true));
+        assert!(!f.is_ready());
+        p.ready();
+        assert!(f.is_ready());
         assert_eq!((f.command(), f.command_status(), f.failure()), (None, None, None));
         p.set_command(7);
         p.command_ended(0);

@@ -1,25 +1,22 @@
 //! `.eh_frame` as runs of rows: one run per function.
 
 use super::Counts;
+use super::convert;
+use super::entries::{self, Bases, Bytes, Cie, Function};
 use super::image::Image;
+use super::instructions::{Machine, NOTHING, State, Step};
 use super::pages::Pages;
-use super::rules::{NONE, Rules};
-use crate::cfi;
-use crate::rule::{Kind, Rule};
-use gimli::{
-    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, FrameDescriptionEntry,
-    LittleEndian, UnwindContext, UnwindSection,
-};
+use super::rules::{NONE, Rules, UNKNOWN};
+use crate::rule::Rule;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::vec::Vec;
 
-type Slice<'b> = EndianSlice<'b, LittleEndian>;
-type Fde<'b> = FrameDescriptionEntry<Slice<'b>>;
-
-/// How many bytes of unwind instructions are carried out for each byte of the section. Those that functions have in common are carried
-/// out for each function; compilers write a dozen bytes of them.
+/// How many bytes of entries are read for each byte of the section. What functions have in common is read once; there may be such an
+/// entry at each byte.
 const WORK: u64 = 64;
+/// Bytes of the section for each row that room is made for. Compilers write 5 to 8 (measured).
+const BYTES_PER_ROW: usize = 5;
 /// The most rows. Files of 200 MB have 1.3 million.
 const MAX_ROWS: usize = 1 << 25;
 /// Padding between functions, which is never executed, takes the rule before it: a row fewer.
@@ -93,121 +90,137 @@ impl Runs {
 /// The runs of a file.
 pub(super) fn read(image: &Image<'_>, rules: &mut Rules) -> Runs {
     let mut runs = Runs::default();
-    let Some(frame) = image.eh_frame else { return runs };
-    let section = EhFrame::new(frame.bytes, LittleEndian);
-    let bases = BaseAddresses::default().set_eh_frame(frame.address).set_text(image.text).set_got(image.got);
-    let mut cies: HashMap<usize, CommonInformationEntry<Slice<'_>>> = HashMap::new();
-    let mut last: Option<(usize, CommonInformationEntry<Slice<'_>>)> = None;
-    let mut reader =
-        Reader { image, section, bases: &bases, context: UnwindContext::new(), rules, seen: (Rule::NONE, NONE) };
-    let mut work = (frame.bytes.len() as u64).saturating_mul(WORK);
-    let mut entries = section.entries(&bases);
+    let Some(section) = image.eh_frame else { return runs };
+    let bases = Bases { text: image.text, data: image.got };
+    let mut cies: HashMap<usize, Option<Common<'_>>> = HashMap::new();
+    let mut last: Option<(usize, Common<'_>)> = None;
+    let mut reader = Reader { image, machine: Machine::new(), rules, seen: [(Rule::NONE, NONE); SEEN] };
+    let mut work = (section.bytes.len() as u64).saturating_mul(WORK);
+    runs.rows.reserve(section.bytes.len() / BYTES_PER_ROW);
+    let mut at = 0;
     loop {
-        let partial = match entries.next() {
-            Ok(Some(CieOrFde::Fde(partial))) => partial,
-            Ok(Some(CieOrFde::Cie(_))) => continue,
-            Ok(None) => break,
-            Err(_) => {
+        let (entry, next) = match entries::entry(&section, at) {
+            Some(Some(entry)) => entry,
+            Some(None) => break,
+            None => {
                 runs.counts.damaged += 1;
                 break;
             }
         };
-        let fde = partial.parse(|section, bases, EhFrameOffset(at)| {
-            if let Some((_, cie)) = last.as_ref().filter(|l| l.0 == at) {
-                return Ok(cie.clone());
-            }
-            let cie = match cies.get(&at) {
-                Some(known) => known.clone(),
-                None => section.cie_from_offset(bases, EhFrameOffset(at))?,
-            };
-            cies.insert(at, cie.clone());
-            last = Some((at, cie.clone()));
-            Ok(cie)
-        });
-        let Ok(fde) = fde else {
-            runs.counts.damaged += 1;
-            continue;
+        at = next;
+        let Some(of) = entry.cie else { continue };
+        work = work.saturating_sub(entry.len);
+        let common = match last {
+            Some((known, common)) if known == of => Some(common),
+            _ => *cies.entry(of).or_insert_with(|| {
+                let cie = entries::cie(&section, of)?;
+                work = work.saturating_sub(cie.len);
+                reader.common(cie)
+            }),
         };
-        work = work.saturating_sub((fde.entry_len() + fde.cie().entry_len()) as u64);
         if work == 0 || runs.rows.len() >= MAX_ROWS {
             runs.counts.cut = true;
             break;
         }
-        reader.function(&fde, &mut runs);
+        let function = common.and_then(|common| Some((common, entry.function(&common.cie, bases)?)));
+        match function {
+            Some((common, function)) => {
+                last = Some((of, common));
+                reader.function(&common, &function, &mut runs);
+            }
+            None => runs.counts.damaged += 1,
+        }
     }
     runs
 }
 
-/// What the rows of a function are read with.
+/// A CIE, and what holds where its functions begin.
+#[derive(Clone, Copy, Debug)]
+struct Common<'b> {
+    cie: Cie<'b>,
+    initial: State<'b>,
+}
+
+/// Rules that were numbered before, by some bits of theirs.
+const SEEN: usize = 256;
+
+/// What the rows of functions are read with.
 struct Reader<'r, 'b> {
     image: &'r Image<'b>,
-    section: EhFrame<Slice<'b>>,
-    bases: &'r BaseAddresses,
-    context: UnwindContext<usize>,
+    machine: Machine<'b>,
     rules: &'r mut Rules,
-    /// The last rule and its number.
-    seen: (Rule, u16),
+    seen: [(Rule, u16); SEEN],
 }
 
 impl<'b> Reader<'_, 'b> {
-    fn number(&mut self, rule: Rule) -> u16 {
-        if self.seen.0 != rule {
-            self.seen = (rule, self.rules.number(rule));
-        }
-        self.seen.1
+    fn common(&mut self, cie: Cie<'b>) -> Option<Common<'b>> {
+        self.machine.begin(&cie, NOTHING);
+        let mut bytes = Bytes(cie.instructions);
+        while self.machine.step(&mut bytes).ok()?.is_some() {}
+        Some(Common { cie, initial: self.machine.state })
     }
 
-    fn function(&mut self, fde: &Fde<'b>, runs: &mut Runs) {
-        let start = fde.initial_address();
-        let Some(range) = start.checked_add(fde.len()).and_then(|end| self.image.relative(start, end)) else {
+    fn number(&mut self, rule: Rule) -> u16 {
+        let seen = &mut self.seen[(rule.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize];
+        if seen.0 != rule {
+            *seen = (rule, self.rules.number(rule));
+        }
+        seen.1
+    }
+
+    fn function(&mut self, common: &Common<'b>, function: &Function<'b>, runs: &mut Runs) {
+        let end = function.start.checked_add(function.len);
+        let Some(range) = end.and_then(|end| self.image.relative(function.start, end)) else {
             // Of a function that the linker has dropped, which it leaves at address 0.
             runs.counts.damaged += 1;
             return;
         };
         let (at, unknown) = (runs.rows.len(), runs.counts.unknown_rows);
-        if self.rows(fde, range.clone(), start, runs).is_err() {
-            // What could be read stays; from there on nothing is known.
-            runs.counts.damaged += 1;
-            let from = runs.rows[at..].last().map_or(range.start, |r| r.0);
-            let number = self.number(Rule::UNKNOWN);
-            runs.rows.push((from, number));
-        }
+        self.rows(common, function, range.clone(), runs);
         runs.counts.functions += 1;
         runs.counts.unknown_functions += u32::from(runs.counts.unknown_rows > unknown);
         runs.end(range, at);
     }
 
-    fn rows(&mut self, fde: &Fde<'b>, range: Range<u32>, start: u64, runs: &mut Runs) -> gimli::Result<()> {
-        let signal = fde.is_signal_trampoline();
-        let section = self.section;
-        let mut context = std::mem::take(&mut self.context);
-        let mut rows = fde.rows(&section, self.bases, &mut context)?;
-        let mut from = range.start;
+    fn rows(&mut self, common: &Common<'b>, function: &Function<'b>, range: Range<u32>, runs: &mut Runs) {
+        self.machine.begin(&common.cie, common.initial);
+        let mut bytes = Bytes(function.instructions);
+        let (mut address, len) = (function.start, function.len);
+        let mut number = NONE;
         loop {
-            let row = match rows.next_row() {
-                Ok(Some(row)) => row,
-                end => {
-                    let end = end.map(drop);
-                    self.context = context;
-                    return end;
+            let step = self.machine.step(&mut bytes);
+            let next = match step {
+                Ok(Some(Step::By(by))) => address.saturating_add(by),
+                Ok(Some(Step::To(to))) if to >= address => to,
+                Ok(None) => u64::MAX,
+                // What could be read stays; from there on nothing is known.
+                Err(_) | Ok(Some(Step::To(_))) => {
+                    runs.counts.damaged += 1;
+                    self.machine.state = NOTHING;
+                    self.machine.changed = true;
+                    u64::MAX
                 }
             };
-            let within = u32::try_from(row.start_address().wrapping_sub(start)).unwrap_or(u32::MAX);
-            let address = range.start.saturating_add(within);
-            // Out of order, or behind the end.
-            if address < from || address >= range.end {
-                continue;
+            if next > address {
+                let within = address - function.start;
+                if within >= len {
+                    break;
+                }
+                runs.counts.rows += 1;
+                if self.machine.changed {
+                    let rule = convert::rule(&self.machine.state, common.cie.signal);
+                    let before = std::mem::replace(&mut number, self.number(rule));
+                    if before != number || within == 0 {
+                        runs.rows.push((range.start + within as u32, number));
+                    }
+                    self.machine.changed = false;
+                }
+                runs.counts.unknown_rows += u32::from(number == UNKNOWN);
             }
-            from = address;
-            let rule = cfi::rule(row, signal, &section);
-            runs.counts.rows += 1;
-            runs.counts.unknown_rows += u32::from(rule.kind() == Kind::Unknown);
-            let number = self.number(rule);
-            match runs.rows.last_mut().filter(|_| address > range.start) {
-                Some(last) if last.0 == address => last.1 = number,
-                Some(last) if last.1 == number => {}
-                _ => runs.rows.push((address, number)),
+            if next == u64::MAX {
+                break;
             }
+            address = next;
         }
     }
 }

@@ -9,8 +9,11 @@
 //! Files are hostile: every offset is checked, and the work is bounded by the size of `.eh_frame`. Nothing here reads files; callers
 //! map them, and build several at a time on as many threads as they like.
 
+mod convert;
+mod entries;
 mod frames;
 mod image;
+mod instructions;
 mod pages;
 mod plt;
 mod rules;

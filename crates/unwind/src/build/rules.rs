@@ -54,7 +54,7 @@ pub(super) const MOST: usize = 1 << 16;
 /// Number of [`Rule::NONE`].
 pub(super) const NONE: u16 = 0;
 /// Number of [`Rule::UNKNOWN`].
-const UNKNOWN: u16 = 1;
+pub(super) const UNKNOWN: u16 = 1;
 
 impl Default for Rules {
     fn default() -> Rules {

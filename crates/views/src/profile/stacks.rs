@@ -8,7 +8,7 @@
 
 use super::strings::Strings;
 use super::{Frame, Labels, Unit};
-use std::collections::HashMap;
+use events::hash::Table;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -112,12 +112,12 @@ pub struct Entry {
 /// Things with numbers.
 struct Numbered<T> {
     all: Vec<T>,
-    ids: HashMap<T, u32>,
+    ids: Table<T, u32>,
 }
 
 impl<T: Clone + Eq + Hash> Numbered<T> {
     fn new() -> Numbered<T> {
-        Numbered { all: Vec::new(), ids: HashMap::new() }
+        Numbered { all: Vec::new(), ids: Table::default() }
     }
 
     fn id(&mut self, thing: T, most: usize) -> u32 {
@@ -144,11 +144,11 @@ pub struct Stacks {
     frames: Numbered<HeldFrame>,
     labels: Numbered<HeldLabels>,
     stacks: Vec<Arc<[u32]>>,
-    stack_ids: HashMap<Arc<[u32]>, u32>,
+    stack_ids: Table<Arc<[u32]>, u32>,
     /// Frames of all stacks.
     depth: usize,
     entries: Vec<Entry>,
-    entry_ids: HashMap<(u32, u32), u32>,
+    entry_ids: Table<(u32, u32), u32>,
     total: Tally,
     lost: Tally,
     /// First and last time.
@@ -171,10 +171,10 @@ impl Stacks {
             frames: Numbered::new(),
             labels: Numbered::new(),
             stacks: Vec::new(),
-            stack_ids: HashMap::new(),
+            stack_ids: Table::default(),
             depth: 0,
             entries: Vec::new(),
-            entry_ids: HashMap::new(),
+            entry_ids: Table::default(),
             total: Tally::default(),
             lost: Tally::default(),
             span: None,

@@ -1,6 +1,6 @@
 //! Strings, each held once and known by a number.
 
-use std::collections::HashMap;
+use events::hash::Table;
 use std::sync::Arc;
 
 /// The most bytes of a name; what is longer is cut, and ends in `...`.
@@ -12,14 +12,14 @@ const OVERHEAD: usize = 64;
 /// The strings. Number 0 is the empty one.
 pub struct Strings {
     all: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, u32>,
+    ids: Table<Arc<str>, u32>,
     bytes: usize,
 }
 
 impl Strings {
     pub fn new() -> Strings {
         let empty: Arc<str> = "".into();
-        Strings { all: vec![empty.clone()], ids: HashMap::from([(empty, 0)]), bytes: 0 }
+        Strings { all: vec![empty.clone()], ids: Table::from_iter([(empty, 0)]), bytes: 0 }
     }
 
     /// The number of a string; none where it is new and more than `most` bytes would be held.

@@ -6,7 +6,7 @@
 use super::functions::Key;
 use super::stacks::Stacks;
 use super::{By, Frame, name};
-use std::collections::HashMap;
+use events::hash::Table;
 
 /// What a node shows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,17 +97,17 @@ impl Tree {
 
 struct Builder {
     tree: Tree,
-    shapes: HashMap<Shape, u32>,
+    shapes: Table<Shape, u32>,
     /// Parent and shape to node.
-    edges: HashMap<(u32, u32), u32>,
+    edges: Table<(u32, u32), u32>,
 }
 
 impl Builder {
     fn new() -> Builder {
         let mut builder = Builder {
             tree: Tree { nodes: Vec::new(), shapes: Vec::new() },
-            shapes: HashMap::new(),
-            edges: HashMap::new(),
+            shapes: Table::default(),
+            edges: Table::default(),
         };
         let shape = builder.shape(Shape::group("all".to_owned()));
         builder.tree.nodes.push(Node { shape, parent: 0, depth: 0, own: 0, total: 0, guessed: 0, before: 0 });
@@ -134,7 +134,7 @@ impl Builder {
     }
 
     fn add(&mut self, stacks: &Stacks, by: By, before: bool) {
-        let mut of_key = HashMap::new();
+        let mut of_key = Table::default();
         let shapes: Vec<(u32, bool)> = (0..stacks.frame_count() as u32)
             .map(|id| {
                 let f = stacks.frame_at(id);

@@ -104,7 +104,7 @@ impl Agent {
             .map_err(|e| cannot("thread", &e))?;
         let (command, mut waiting) = (waiting.pid, waiting);
         waiting.release();
-        let failure = waiting.executed();
+        let failure = waiting.failure();
         Ok(Agent {
             command,
             status: None,

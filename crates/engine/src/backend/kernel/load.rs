@@ -30,6 +30,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
 use sys::bpf::prog::{Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{link::Link, ring::Ring};
@@ -533,11 +534,15 @@ impl Loaded {
         self.unwinder.iter().for_each(|u| u.watch(pid as u32));
     }
 
-    /// Waits, but not for long, until the tables of the command's files are there.
-    pub fn wait_for_tables(&self) {
-        /// Building a compiler's takes a tenth of a second: its first stacks may do without.
-        const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
-        self.unwinder.iter().for_each(|u| u.wait_for_expected(PATIENCE));
+    /// Waits, but not for long, until the tables of the command's files are there. Who samples wants the first stacks as much as all others;
+    /// who traces wants the command to begin.
+    pub fn wait_for_tables(&self, plan: &Plan) {
+        /// The C library, Python.
+        const PATIENCE: Duration = Duration::from_millis(20);
+        /// A compiler with 15 MB of unwind information, on a busy machine.
+        const SAMPLING: Duration = Duration::from_millis(250);
+        let patience = if plan.samples_stacks() { SAMPLING } else { PATIENCE };
+        self.unwinder.iter().for_each(|u| u.wait_for_expected(patience));
     }
 
     /// What was counted of stacks.

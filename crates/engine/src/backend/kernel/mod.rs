@@ -11,6 +11,7 @@
 mod areas;
 pub mod attach;
 mod attach_pids;
+mod command_start;
 mod cost;
 mod descriptors;
 mod ending;
@@ -35,7 +36,7 @@ mod task_ids;
 mod task_iterator;
 pub mod unwinder;
 
-use super::launch::{Failure, Waiting};
+use crate::backend::launch::{Failure, Waiting};
 use crate::backend::stats::{LetGo, Report};
 use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::control::{self, Order, Preparer, State};
@@ -90,24 +91,9 @@ impl Kernel {
         let (mut failure, mut ended) = (None, None);
         match &plan.target {
             Target::Command(_) => {
-                let Some(mut waiting) = waiting else { unreachable!("forked above") };
+                let Some(waiting) = waiting else { unreachable!("forked above") };
                 let pid = waiting.pid;
-                let traced = process::pidfd(pid, false).and_then(|fd| {
-                    loaded.trace(&fd, &initial(state::STARTING, pid))?;
-                    Ok(fd)
-                });
-                ended = Some(traced.map_err(|e| {
-                    Error::failed("task storage of the command", e.to_string(), "use --backend ptrace")
-                })?);
-                // Before it runs; what is trapline's own among them closes at the exec.
-                seed_fds(pid, plan, &mut merge);
-                // A short program has ended before its tables could be built.
-                loaded.wait_for_tables();
-                loaded.begin();
-                waiting.release();
-                // What of loading can wait is done while the command executes its program.
-                loaded.add_iterator(&later);
-                failure = waiting.executed();
+                (failure, ended) = command_start::start(waiting, plan, &mut loaded, &later, &mut merge)?;
                 alive.insert(pid as u32);
                 command = Some(pid);
             }

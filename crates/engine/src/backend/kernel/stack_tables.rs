@@ -3,6 +3,7 @@
 use super::unwinder::{Counts, Room, Target, Unwinder};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Unwind};
+use crate::provider::AttachPoint;
 use crate::target::Target as PlanTarget;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -24,6 +25,15 @@ pub fn make(plan: &Plan, btf: &KernelBtf, command: Option<i32>) -> Result<Option
         (Err(why), Unwind::Tables) => return Err(Error::failed("--unwind tables", why, "use --unwind fp")),
         (Err(_), _) => return Ok(None),
     };
+    if plan.samples_stacks() && !matches!(plan.target, PlanTarget::All { .. }) {
+        unwinder.hurry();
+    }
+    // A library may be loaded only when its function is called: its tables are there by then.
+    let probed = plan.probes.iter().filter_map(|e| match &e.point {
+        Some(AttachPoint::File(point)) => point.path(),
+        _ => None,
+    });
+    probed.for_each(|path| unwinder.expect(path));
     match &plan.target {
         PlanTarget::Command(cmd) => {
             unwinder.expect(Path::new(OsStr::from_bytes(cmd.path.to_bytes())));

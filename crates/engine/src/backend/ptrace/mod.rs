@@ -63,7 +63,7 @@ impl Session {
     /// Starts the ptracer, and through it the command or the attach. Must be called before any thread is started.
     pub fn start(plan: &Plan) -> Result<Session> {
         let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
-        as_an_ordinary_program();
+        crate::rights::act_as_the_user();
         let (ring, writer) = sys::ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
         if plan.named {
             let seen = plan.seen_calls();
@@ -94,9 +94,9 @@ impl Session {
         self.reaped.is_some()
     }
 
-    /// Makes the ptracer read its control words now.
+    /// Makes the ptracer read its control words now. While it begins, it has no handler for the signal, and reads them later anyway.
     fn wake(&self) {
-        if self.reaped.is_none() {
+        if self.reaped.is_none() && self.ring.control().is_ready() {
             let _ = signal::kill(self.ptracer, USR1);
         }
     }
@@ -141,6 +141,10 @@ impl Session {
 impl Backend for Session {
     fn name(&self) -> &'static str {
         "ptrace"
+    }
+
+    fn has_begun(&self) -> bool {
+        self.ring.control().is_ready()
     }
 
     /// Delivers events. Also releases a ptracer that waits for room in a ring that is no longer read.
@@ -237,16 +241,6 @@ impl Backend for Session {
     }
 }
 
-/// Gives up capabilities that trapline's file has for the kernel backend: the command is forked from this process, and one with
-/// capabilities cannot be traced by its user.
-fn as_an_ordinary_program() {
-    use sys::caps;
-    let held = caps::effective().unwrap_or(0);
-    if process::ruid() != 0 && held != 0 && caps::drop_to(held & caps::FOR_PTRACE).is_ok() {
-        let _ = process::make_dumpable();
-    }
-}
-
 /// Used in place of an errno: the process is a zombie.
 const ZOMBIE: i32 = 10_000;
 /// Used in place of an errno: no other process is traced.
@@ -328,6 +322,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
             let _ = process::hold_no_files(gate.as_fd());
             let mut t = Tracer::new(job, Emitter::new(ring, plan.on_full, parent));
             let attached = attach(&mut t, plan, command);
+            t.control().ready();
             if attached && command.is_some() {
                 let _ = process::write_byte(&gate, 1);
             }

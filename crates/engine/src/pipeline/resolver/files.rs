@@ -97,7 +97,8 @@ impl Mapped {
         let Ok(meta) = file.metadata() else { return false };
         let written = meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec());
         let mapped = (m.time as i64).saturating_add(self.realtime_offset);
-        self.same_host && m.file.1 != 0 && (meta.dev(), meta.ino()) == m.file && (self.live || written <= mapped)
+        let is_it = || m.file.1 != 0 && sys::maps::is_mapped_as(file, sys::maps::of_stat(m.file.0, m.file.1));
+        self.same_host && (self.live || written <= mapped) && is_it()
     }
 
     /// The file of this machine that has its path.

@@ -19,7 +19,7 @@ mod processes;
 use super::maps::Maps;
 use crate::error::{Error, Result};
 use events::Event;
-use events::generated::P_MAP;
+use events::generated::{P_MAP, P_STACK};
 use events::names::{EXACT, Frame, GUESSED, Stack};
 use files::{Mapped, SessionFiles};
 use jit::Jit;
@@ -29,6 +29,7 @@ use processes::Processes;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 use symbols::files::Identity;
 use symbols::finder::Debuginfod;
 use symbols::symbolizer::StackFrame;
@@ -58,8 +59,12 @@ impl Places {
             return Ok(Places { symbols, debuginfod: None });
         }
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        let limit = variable("DEBUGINFOD_MAXTIME").trim().parse().ok().filter(|n| *n > 0).map(Duration::from_secs);
         match Debuginfod::new(&variable("DEBUGINFOD_URLS"), &variable("PATH")) {
-            Ok(servers) => Ok(Places { symbols, debuginfod: Some(servers) }),
+            Ok(servers) => {
+                let servers = limit.into_iter().fold(servers, Debuginfod::max_time);
+                Ok(Places { symbols, debuginfod: Some(servers) })
+            }
             Err(e) => Err(Error::failed("--debuginfod", e.to_string(), "or leave it out")),
         }
     }
@@ -108,6 +113,7 @@ pub struct Resolver {
     paths: HashMap<ModuleId, Rc<str>>,
     jit: Jit,
     kernel: Kernel,
+    debuginfod: Option<Debuginfod>,
     vdso: Option<Rc<dyn ReadAt>>,
     /// When the mappings of a process were looked up last, ns of the monotonic clock.
     looked_at: HashMap<u32, u64>,
@@ -131,7 +137,12 @@ impl Resolver {
     /// To pack a trace again: without the packs that it has, and with a memory of the addresses that are asked for
     /// ([`Resolver::packed`]).
     pub fn to_pack(origin: Origin, places: Places) -> Resolver {
-        Resolver { asked: Some(Asked::default()), ..Resolver::with(origin, places, false) }
+        Resolver { asked: Some(Asked::default()), jit: Jit::to_pack(), ..Resolver::with(origin, places, false) }
+    }
+
+    /// Does not look for source files and lines, which takes a large part of the time.
+    pub fn without_lines(self) -> Resolver {
+        Resolver { symbolizer: self.symbolizer.without_lines(), ..self }
     }
 
     fn with(origin: Origin, places: Places, packs: bool) -> Resolver {
@@ -140,8 +151,10 @@ impl Resolver {
             Origin::Trace { dir, .. } if packs => Some(dir.clone()),
             _ => None,
         };
+        let debuginfod = places.debuginfod.clone();
         let symbolizer = Symbolizer::new(SessionFiles::new(trace.clone(), places, Rc::clone(&mapped)));
         Resolver {
+            debuginfod,
             kernel: Kernel::new(&origin, trace),
             origin,
             symbolizer,
@@ -165,12 +178,24 @@ impl Resolver {
             let (addr, len, offset) = (ev.value_of("addr"), ev.value_of("len"), ev.value_of("pgoff"));
             return self.processes.map(ev.pid(), ev.time(), (addr, len, offset), module);
         }
+        if ev.schema.id == P_STACK.id {
+            if ev.value_of("kind") != 0 {
+                self.kernel.begin();
+            }
+            return;
+        }
         match ev.schema.name {
             "exec" => {
                 self.jit.forget(ev.pid());
+                self.jit.belongs_to(ev.pid(), ev.value_of("uid") as u32);
                 self.processes.exec(ev.pid(), ev.time());
             }
-            "fork" => self.processes.fork(ev.pid(), ev.value_of("child") as u32, ev.time()),
+            "attach" => self.jit.belongs_to(ev.pid(), ev.value_of("uid") as u32),
+            "fork" => {
+                let child = ev.value_of("child") as u32;
+                self.jit.fork(ev.pid(), child);
+                self.processes.fork(ev.pid(), child, ev.time());
+            }
             "exit" if ev.pid() == ev.tid() => self.processes.exit(ev.pid()),
             _ => {}
         }
@@ -241,7 +266,7 @@ impl Resolver {
             located = self.processes.locate(pid, lookup, time);
         }
         let Some((id, offset)) = located.and_then(|l| Some((l.module?, l.offset))) else {
-            return match self.jit.find(&self.origin, pid, lookup) {
+            return match self.jit.find(&self.origin, pid, lookup, time) {
                 Some((name, start, module)) => {
                     let offset = Some(address - start);
                     each(&Frame { function: name, module, offset, guessed, ..Frame::default() });
@@ -294,6 +319,9 @@ impl Resolver {
             all.push(format!("{path}: {}", self.mapped.why(module.identity(), problem)));
         }
         all.extend(self.jit.troubles());
+        if let Some(why) = self.debuginfod.as_ref().and_then(Debuginfod::trouble) {
+            all.push(format!("--debuginfod: {why} (the servers are not asked any more)"));
+        }
         all
     }
 }

@@ -1,5 +1,5 @@
 //! Packs of a trace: what is known of its addresses, in `.trapline/symbols` of its directory, a file for each module and one for the
-//! kernel ([`symbols::pack`]).
+//! kernel ([`symbols::pack`]), and for each process those lines of `/tmp/perf-PID.map` that it needs.
 
 use super::Resolver;
 use ctf::folder::Folder;
@@ -20,8 +20,13 @@ pub fn kernel_identity() -> Identity {
 
 /// The pack of a module. No link is followed.
 pub fn read(trace: &Path, of: &Identity) -> Option<Vec<u8>> {
+    read_file(trace, &pack::file_name(of))
+}
+
+/// The pack of this name. No link is followed.
+pub fn read_file(trace: &Path, name: &str) -> Option<Vec<u8>> {
     let folder = Folder::open(trace).ok()?.inner(OWN).ok()?.inner(PACKS).ok()?;
-    let file = folder.read(pack::file_name(of)).ok()?;
+    let file = folder.read(name).ok()?;
     let len = file.metadata().ok().map(|m| m.len()).filter(|n| *n <= MAX)?;
     let mut bytes = Vec::with_capacity(len as usize);
     file.take(MAX).read_to_end(&mut bytes).ok()?;
@@ -55,6 +60,7 @@ impl Resolver {
             let (file, module) = (pack::file_name(identity), identity.path.display().to_string());
             all.push(Packed { file, module, addresses: addresses.len(), bytes });
         }
+        all.extend(self.jit.packed());
         if !asked.kernel.is_empty() && self.kernel.trouble().is_none() {
             let identity = kernel_identity();
             let bytes = self.symbolizer.packed_kernel(asked.kernel.iter().copied());

@@ -1,7 +1,7 @@
 //! What takes long is done by threads of its own: tables are built, chunks are put in their places.
 
-use super::elf_file;
 use super::maps::Maps;
+use crate::backend::elf_file;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use sys::bpf::map::Map;
+use sys::priority::Urgency;
 use unwind::build::Module;
 
 /// The most threads that build.
@@ -77,11 +78,11 @@ pub(super) struct Builders {
 }
 
 impl Builders {
-    /// Starts them.
+    /// Starts them; `hurry`: with a priority above that of other programs.
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(maps: &Arc<Maps>, waker: &Arc<Waker>) -> io::Result<Builders> {
+    pub fn start(maps: &Arc<Maps>, waker: &Arc<Waker>, hurry: bool) -> io::Result<Builders> {
         let (jobs, todo) = mpsc::channel();
         let (tell, done) = mpsc::channel();
         let todo = Arc::new(Mutex::new(todo));
@@ -89,7 +90,13 @@ impl Builders {
         // One of them may be waiting for the kernel.
         for _ in 0..=cpus.min(MAX_THREADS) {
             let (todo, tell, maps, waker) = (Arc::clone(&todo), tell.clone(), Arc::clone(maps), Arc::clone(waker));
-            let run = move || work(&todo, &tell, &maps, &waker);
+            let run = move || {
+                if hurry {
+                    // Refused: it is built as soon as others let it.
+                    let _ = sys::priority::raise(Urgency::Writer);
+                }
+                work(&todo, &tell, &maps, &waker);
+            };
             std::thread::Builder::new().name("trapline-build".into()).spawn(run)?;
         }
         Ok(Builders { jobs, done })

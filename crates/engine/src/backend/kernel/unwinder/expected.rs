@@ -24,6 +24,10 @@ const PT_INTERP: u64 = 3;
 /// Tags of the dynamic section.
 const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
+const DT_RPATH: u64 = 15;
+const DT_RUNPATH: u64 = 29;
+/// The most directories that a file names for its libraries.
+const MAX_DIRS: usize = 16;
 
 /// The files, the program first.
 pub(super) fn files(program: &Path) -> Vec<PathBuf> {
@@ -37,12 +41,27 @@ pub(super) fn files(program: &Path) -> Vec<PathBuf> {
             continue;
         }
         let Ok(file) = sys::maps::open_regular(&path) else { continue };
-        let (interpreter, libraries) = needs(&file).unwrap_or_else(|| (script(&file), Vec::new()));
-        next.extend(interpreter);
-        next.extend(libraries.iter().filter_map(|name| Some(PathBuf::from(cache.path(name)?))));
+        let needs = needs(&file).unwrap_or_else(|| Needs { interpreter: script(&file), ..Needs::default() });
+        next.extend(needs.interpreter.clone());
+        next.extend(needs.libraries.iter().filter_map(|name| library(name, &path, &needs.dirs, &cache)));
         found.push(path);
     }
     found
+}
+
+/// Where a library of a program is, as ld.so(8) looks for it: in the directories that the program names, then in the cache.
+fn library(name: &str, program: &Path, dirs: &[String], cache: &LdCache) -> Option<PathBuf> {
+    let own = || std::fs::canonicalize(program).ok()?.parent().map(Path::to_path_buf);
+    let place = |dir: &String| {
+        let rest = dir.strip_prefix("$ORIGIN").or_else(|| dir.strip_prefix("${ORIGIN}"));
+        let dir = match rest {
+            Some(rest) => own()?.join(rest.trim_start_matches('/')),
+            None => PathBuf::from(dir),
+        };
+        // By one name, however it is reached: the files are told apart by that.
+        std::fs::canonicalize(dir.join(name)).ok().filter(|path| path.is_file())
+    };
+    dirs.iter().find_map(place).or_else(|| Some(PathBuf::from(cache.path(name)?)))
 }
 
 fn read(file: &File, at: u64, len: u64) -> Option<Vec<u8>> {
@@ -68,8 +87,19 @@ fn script(file: &File) -> Option<PathBuf> {
     Some(path(name))
 }
 
-/// The loader and the names of the libraries of an ELF file of 64 bits.
-fn needs(file: &File) -> Option<(Option<PathBuf>, Vec<String>)> {
+/// What a program asks for.
+#[derive(Default)]
+struct Needs {
+    /// Its loader.
+    interpreter: Option<PathBuf>,
+    /// Names of its libraries.
+    libraries: Vec<String>,
+    /// Where they are first looked for.
+    dirs: Vec<String>,
+}
+
+/// What an ELF file of 64 bits asks for.
+fn needs(file: &File) -> Option<Needs> {
     let head = read(file, 0, 64)?;
     head.starts_with(b"\x7fELF\x02\x01").then_some(())?;
     let (at, size, count) = (number(&head, 32, 8)?, number(&head, 54, 2)?, number(&head, 56, 2)?.min(MAX_HEADERS));
@@ -80,7 +110,7 @@ fn needs(file: &File) -> Option<(Option<PathBuf>, Vec<String>)> {
     let of_kind = |kind| segments.iter().find(|s| s[0] == kind);
     let interpreter = of_kind(PT_INTERP).and_then(|s| Some(path(&read(file, s[1], s[3].min(MAX_PATH))?)));
     let Some(dynamic) = of_kind(PT_DYNAMIC).and_then(|s| read(file, s[1], s[3].min(MAX_DYNAMIC))) else {
-        return Some((interpreter, Vec::new()));
+        return Some(Needs { interpreter, ..Needs::default() });
     };
     let entries: Vec<(u64, u64)> =
         dynamic.chunks_exact(16).filter_map(|e| Some((number(e, 0, 8)?, number(e, 8, 8)?))).collect();
@@ -92,8 +122,11 @@ fn needs(file: &File) -> Option<(Option<PathBuf>, Vec<String>)> {
         let rest = strings.get(usize::try_from(at).ok()?..)?;
         String::from_utf8(rest.split(|b| *b == 0).next()?.to_vec()).ok()
     };
-    let names = entries.iter().filter(|e| e.0 == DT_NEEDED).take(MOST).filter_map(|e| name(e.1));
-    Some((interpreter, names.collect()))
+    let libraries = entries.iter().filter(|e| e.0 == DT_NEEDED).take(MOST).filter_map(|e| name(e.1)).collect();
+    let tag = if entries.iter().any(|e| e.0 == DT_RUNPATH) { DT_RUNPATH } else { DT_RPATH };
+    let dirs = entries.iter().find(|e| e.0 == tag).and_then(|e| name(e.1)).unwrap_or_default();
+    let dirs = dirs.split(':').filter(|dir| !dir.is_empty()).take(MAX_DIRS).map(String::from).collect();
+    Some(Needs { interpreter, libraries, dirs })
 }
 
 #[cfg(test)]
@@ -114,6 +147,27 @@ mod tests {
         }
         assert_eq!(files_of(&dir.join("empty")).len(), 1);
         assert_eq!(files_of(&dir.join("none")).len(), 0);
+    }
+
+    #[test]
+    fn libraries_are_looked_for_where_the_program_says() {
+        let dir = testkit::Scratch::new("runpath");
+        std::fs::create_dir_all(dir.join("bin")).unwrap();
+        std::fs::create_dir_all(dir.join("lib")).unwrap();
+        dir.write("bin/program", b"");
+        dir.write("lib/libhere.so.1", b"");
+        std::os::unix::fs::symlink(dir.join("bin/program"), dir.join("link")).unwrap();
+        let here = std::fs::canonicalize(dir.join("lib/libhere.so.1")).unwrap();
+        let cache = LdCache::default();
+        let absolute = dir.join("lib").display().to_string();
+        for dirs in [["/nowhere", "$ORIGIN/../lib"], ["${ORIGIN}/../lib", ""], ["$ORIGIN", &absolute]] {
+            let dirs = dirs.map(String::from);
+            for program in ["bin/program", "link"] {
+                let found = |name| library(name, &dir.join(program), &dirs, &cache);
+                assert_eq!(found("libhere.so.1").as_ref(), Some(&here), "{dirs:?} {program}");
+                assert_eq!(found("libgone.so.1"), None);
+            }
+        }
     }
 
     #[test]

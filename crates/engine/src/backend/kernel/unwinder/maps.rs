@@ -93,7 +93,7 @@ fn chunk() -> io::Result<Map> {
 }
 
 /// Where this kernel keeps what uprobes replace; none where it has no uprobes, or others.
-fn uprobe_offsets(btf: &KernelBtf) -> Option<UprobeOffsets> {
+pub fn uprobe_offsets(btf: &KernelBtf) -> Option<UprobeOffsets> {
     let field = |root, name| Some(btf.field_of(root, &[name])?.offset as i32);
     Some(UprobeOffsets {
         utask: field("task_struct", "utask")?,

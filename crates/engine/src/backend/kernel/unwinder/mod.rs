@@ -17,7 +17,6 @@
 
 mod builders;
 mod counts;
-mod elf_file;
 mod expected;
 mod identity;
 mod keeper;
@@ -28,7 +27,7 @@ mod programs;
 mod records;
 
 pub use counts::Counts;
-pub use maps::Maps;
+pub use maps::{Maps, uprobe_offsets};
 
 use builders::{Builders, Waker, Woken};
 use keeper::Keeper;
@@ -94,6 +93,7 @@ pub struct Unwinder {
     records: Records,
     links: Vec<Link>,
     counts: Arc<Mutex<Counts>>,
+    hurry: bool,
 }
 
 impl Unwinder {
@@ -119,7 +119,7 @@ impl Unwinder {
         let counts = Arc::default();
         let keeper = Keeper::new(&maps, Writer::new(&maps, room, spare)?, &counts);
         let records = Records::open()?;
-        Ok(Unwinder { maps, keeper, records, links, counts })
+        Ok(Unwinder { maps, keeper, records, links, counts, hurry: false })
     }
 
     /// What programs are made for. The descriptors are open as long as [`Unwinder::maps`] is kept.
@@ -142,6 +142,12 @@ impl Unwinder {
         self.keeper.expect(program);
     }
 
+    /// Tables are built before anything else runs: for some tens of ms a program may stand still that has begun or has mapped a library.
+    /// Else its stacks would end there meanwhile.
+    pub fn hurry(&mut self) {
+        self.hurry = true;
+    }
+
     /// Keeps the tables in a thread of its own from now on.
     ///
     /// # Errors
@@ -149,7 +155,7 @@ impl Unwinder {
     pub fn run(self) -> io::Result<Handle> {
         let (waker, woken) = builders::waker()?;
         let waker = Arc::new(waker);
-        let builders = Builders::start(&self.maps, &waker)?;
+        let builders = Builders::start(&self.maps, &waker, self.hurry)?;
         let (stop, settled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let joining: Arc<Mutex<Vec<u32>>> = Arc::default();
         let (maps, counts) = (self.maps(), Arc::clone(&self.counts));

@@ -1,70 +1,51 @@
-//! Rules from rows of call frame information, as gimli evaluates them. Allocates nothing.
-//!
-//! Register numbers are those of the System V ABI for x86-64, figure 3.36.
+//! The rule that says what the rows of `.eh_frame` say, where one does.
 
+use super::instructions::{BP, Cfa, SP, Saved, State};
 use crate::rule::{Kind, Rule, SavedBp, UCONTEXT};
-use gimli::{
-    CfaRule, Expression, Operation, Reader, Register, RegisterRule, UnwindContextStorage, UnwindExpression,
-    UnwindSection, UnwindTableRow,
-};
-
-/// rbp.
-pub const BP: Register = Register(6);
-/// rsp.
-pub const SP: Register = Register(7);
-/// The return address.
-pub const RA: Register = Register(16);
+use gimli::{EndianSlice, Expression, LittleEndian, Operation, Register};
 
 /// How expressions are encoded: x86-64 has 8-byte addresses, and unwind expressions use no format-dependent operation.
 const ENCODING: gimli::Encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 5 };
+/// Registers that rules may be relative to have lower numbers (System V ABI for x86-64, figure 3.36).
+const REGISTERS: u64 = 16;
 
-/// The rule of a row; [`Rule::UNKNOWN`] where no kind expresses it. `signal`: it is of a frame that a signal handler returns to.
-pub fn rule<R, S, H>(row: &UnwindTableRow<R::Offset, H>, signal: bool, section: &S) -> Rule
-where
-    R: Reader,
-    S: UnwindSection<R>,
-    H: UnwindContextStorage<R::Offset>,
-{
-    convert(row, signal, section).unwrap_or(Rule::UNKNOWN)
+/// The rule of a frame; [`Rule::UNKNOWN`] where no kind expresses it. `signal`: a signal handler returns to it.
+pub(super) fn rule(state: &State<'_>, signal: bool) -> Rule {
+    convert(state, signal).unwrap_or(Rule::UNKNOWN)
 }
 
-fn convert<R, S, H>(row: &UnwindTableRow<R::Offset, H>, signal: bool, section: &S) -> Option<Rule>
-where
-    R: Reader,
-    S: UnwindSection<R>,
-    H: UnwindContextStorage<R::Offset>,
-{
-    let expression = |e: &UnwindExpression<R::Offset>| Term::of(e.get(section).ok()?);
+fn convert(state: &State<'_>, signal: bool) -> Option<Rule> {
     if signal {
-        return match row.cfa() {
-            CfaRule::Expression(e) => of_signal(expression(e)?),
-            CfaRule::RegisterAndOffset { .. } => None,
+        return match state.cfa {
+            Cfa::Expression(e) => of_signal(Term::of(e)?),
+            Cfa::Sum { .. } => None,
         };
     }
-    let ra = row.register(RA);
-    if matches!(ra, Some(RegisterRule::Undefined)) {
-        return Some(Rule::END);
+    match state.ra {
+        Saved::Undefined => return Some(Rule::END),
+        Saved::Cfa(-8) => {}
+        _ => return None,
     }
-    if !matches!(ra, Some(RegisterRule::Offset(-8))) {
-        return None;
-    }
-    let bp = match row.register(BP) {
-        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => SavedBp::Same,
-        Some(RegisterRule::Register(BP)) => SavedBp::Same,
-        Some(RegisterRule::Offset(at)) => SavedBp::Cfa(at.try_into().ok()?),
-        Some(RegisterRule::Expression(e)) => match expression(&e)? {
+    let bp = match state.bp {
+        Saved::Unset | Saved::Undefined | Saved::Same | Saved::Register(BP) => SavedBp::Same,
+        Saved::Cfa(at) => SavedBp::Cfa(at.try_into().ok()?),
+        Saved::Expression(e) => match Term::of(e)? {
             Term::Sum { register: BP, offset } => SavedBp::Bp(offset.try_into().ok()?),
             Term::Sum { register: SP, offset } => SavedBp::Sp(offset.try_into().ok()?),
             _ => return None,
         },
-        Some(_) => return None,
+        Saved::Register(_) | Saved::Value => return None,
     };
-    match row.cfa() {
-        CfaRule::RegisterAndOffset { register, offset } => sum(*register, *offset, bp),
-        CfaRule::Expression(e) => match expression(e)? {
+    match state.cfa {
+        Cfa::Sum { register, offset } => sum(register, offset, bp),
+        Cfa::Expression(e) => match Term::of(e)? {
             Term::Sum { register, offset } => sum(register, offset, bp),
             Term::At { register, offset, add } => {
-                let kind = of_register(register, Kind::SpAt, Kind::BpAt)?;
+                let kind = match register {
+                    SP => Kind::SpAt,
+                    BP => Kind::BpAt,
+                    _ => return None,
+                };
                 Rule::new(kind, offset, bp, i8::try_from(add).ok()? as u8)
             }
             Term::Plt { offset, from } => Rule::new(Kind::Plt, offset, bp, from),
@@ -72,16 +53,13 @@ where
     }
 }
 
-fn of_register(register: Register, sp: Kind, bp: Kind) -> Option<Kind> {
+fn sum(register: u64, offset: i64, bp: SavedBp) -> Option<Rule> {
     match register {
-        SP => Some(sp),
-        BP => Some(bp),
+        SP => Rule::new(Kind::Sp, offset, bp, 0),
+        BP => Rule::new(Kind::Bp, offset, bp, 0),
+        0..REGISTERS => Rule::new(Kind::Register, offset, bp, register as u8),
         _ => None,
     }
-}
-
-fn sum(register: Register, offset: i64, bp: SavedBp) -> Option<Rule> {
-    Rule::new(of_register(register, Kind::Sp, Kind::Bp)?, offset, bp, 0)
 }
 
 /// The kernel puts a `struct ucontext` on the stack, and the CFA is the rsp in it.
@@ -94,19 +72,20 @@ fn of_signal(cfa: Term) -> Option<Rule> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Term {
     /// register + offset
-    Sum { register: Register, offset: i64 },
+    Sum { register: u64, offset: i64 },
     /// *(register + offset) + add
-    At { register: Register, offset: i64, add: i64 },
+    At { register: u64, offset: i64, add: i64 },
     /// rsp + offset + ((rip & 15) >= from) * 8
     Plt { offset: i64, from: u8 },
 }
 
 impl Term {
-    fn of<R: Reader>(expression: Expression<R>) -> Option<Term> {
+    fn of(expression: &[u8]) -> Option<Term> {
         use Operation::*;
-        let mut operations = expression.operations(ENCODING);
+        let mut operations = Expression(EndianSlice::new(expression, LittleEndian)).operations(ENCODING);
         let mut next = || operations.next().ok().flatten();
         let RegisterOffset { register, mut offset, .. } = next()? else { return None };
+        let register = u64::from(register.0);
         let mut operation = next();
         while let Some(PlusConstant { value }) = operation {
             offset = offset.checked_add(value as i64)?;
@@ -119,7 +98,7 @@ impl Term {
                 (Some(PlusConstant { value }), None) => Some(Term::At { register, offset, add: value as i64 }),
                 _ => None,
             },
-            Some(RegisterOffset { register: RA, offset: 0, .. }) if register == SP => {
+            Some(RegisterOffset { register: Register(16), offset: 0, .. }) if register == SP => {
                 let number = |o| match o {
                     Some(UnsignedConstant { value }) => u8::try_from(value).ok(),
                     Some(SignedConstant { value }) => u8::try_from(value).ok(),

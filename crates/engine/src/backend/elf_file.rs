@@ -27,7 +27,7 @@ const WANTED: [&[u8]; 7] = [b".eh_frame", b".eh_frame_hdr", b".plt", b".plt.sec"
 ///
 /// # Errors
 /// The file cannot be read, is no ELF file of 64 bits, or is too large.
-pub(super) fn read(file: &File) -> io::Result<Vec<u8>> {
+pub fn read(file: &File) -> io::Result<Vec<u8>> {
     let len = file.metadata()?.len();
     let mut head = [0; HEADER];
     file.read_exact_at(&mut head, 0)?;
