@@ -47,6 +47,7 @@ pub fn command() -> Command {
         .subcommand(trace())
         .subcommand(record())
         .subcommand(profile())
+        .subcommand(graph())
         .subcommand(report())
         .subcommand(repair())
         .subcommand(pack())
@@ -191,6 +192,49 @@ fn profile() -> Command {
                 .args(shared(&["symbols", "debuginfod"]))
                 .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu"))),
         )
+}
+
+fn graph() -> Command {
+    let shared = |wanted: &'static [&'static str]| {
+        let all = target_args().into_iter().chain(selection_args()).chain(format_args()).chain(session_args());
+        all.filter(move |a| wanted.contains(&a.get_id().as_str()))
+    };
+    Command::new("graph")
+        .about("Show which functions a command calls, and how long they take: any dynamically linked program, without root")
+        .override_usage("trapline graph [OPTIONS] [--] COMMAND [ARG]...")
+        .after_help(
+            "Without -o, the view goes to stdout. With -o DIR, a trace is written, which 'trapline report DIR --as tree' shows. \
+             See docs/GRAPH.md.",
+        )
+        .args(target_args().into_iter().map(|a| match a.get_id().as_str() {
+            "attach" | "all" => a.hide(true),
+            _ => a,
+        }))
+        .args(shared(&["where", "param", "color", "output", "quiet", "stats", "explain", "duration", "backend", "on-full", "buffer"]))
+        .mut_arg("follow", |a| a.help("Follow children (the default)"))
+        .mut_arg("where", |a| a.hide(true))
+        .mut_arg("param", |a| a.hide(true))
+        .mut_arg("output", |a| a.value_name("DIR").help("Write a trace to DIR (mode 0700), which must not exist yet, or be empty and yours"))
+        .args(call_args())
+        .mut_arg("function", |a| a.short('F').help("Only calls of NAME, which may have * and ?, and what they call"))
+        .mut_arg("no-function", |a| a.short('N').help("No calls of NAME, nor what they call"))
+        .mut_arg("depth", |a| a.short('D').help("Only N levels, from the outermost that is shown"))
+        .mut_arg("min-time", |a| a.short('t').help("Record no call that takes less than TIME, such as 10us, with all that it calls"))
+        .mut_arg("no-time", |a| a.help("Show no durations"))
+        .mut_arg("module", |a| a.help("Show the files that contain the functions"))
+        .mut_arg("syscalls", |a| a.hide(true))
+        .arg(long_flag("lib", "Also the functions of shared libraries"))
+        .arg(
+            value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")
+                .action(ArgAction::Append),
+        )
+        .arg(value("summary-sort-by", "COLUMN", "Order of a table: total [default], self, calls, avg, min, max or name").short('S'))
+        .arg(value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)))
+        .arg(as_views(
+            "tree [default], cat, functions, stat, callgraph, mermaid, flame, folded, timeline or calls-json, on stdout or in FILE",
+        ))
+        .arg(long_flag("force", "Replace the trace in DIR"))
+        .arg(traced_command())
 }
 
 /// How events become a profile, and how it is drawn.

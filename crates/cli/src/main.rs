@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Some(("trace", m)) => trace::run(m, started),
         Some(("record", m)) => record::run(m, started),
         Some(("profile", m)) => profile::run(m, started),
+        Some(("graph", m)) => graph::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
         Some(("pack", m)) => pack::run(m),

@@ -52,9 +52,9 @@ impl<V: CallView> CallEvents<V> {
 
     fn function(&mut self, ev: &Event<'_>, names: &dyn Names) -> u32 {
         // What does not fit is not a number of a function.
-        let number = u32::try_from(ev.value_of("function")).unwrap_or(0);
+        let number = u32::try_from(ev.value_of("number")).unwrap_or(0);
         if !self.seen.all.contains_key(&number) && self.seen.all.len() < MOST {
-            let name = String::from_utf8_lossy(ev.bytes_of("name")).into_owned();
+            let name = String::from_utf8_lossy(ev.bytes_of("function")).into_owned();
             let module = names.function(number).map_or("", |f| f.module).to_owned();
             self.seen.all.insert(number, (name, module));
         }

@@ -19,8 +19,8 @@ const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
 /// No directory can take it; each is named with its reason.
 pub fn place() -> Result<PathBuf> {
     let uid = sys::process::euid();
-    let own = format!("trapline-{uid}");
-    let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/trapline"));
+    let own = format!("trapline-agent-{uid}");
+    let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/trapline-agent"));
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(|dir| Path::new(dir).join(&own));
     let mut tried = Vec::new();
     for dir in shared.into_iter().chain(home) {

@@ -25,9 +25,11 @@ pub struct Process {
     ended: OwnedFd,
     /// Another program has taken its place: what is left is read once.
     replaced: bool,
-    /// Threads that are there: as the process numbers them, and as trapline does.
+    /// Threads that were there when it was last looked: as the process numbers them, and as trapline does.
     threads: HashMap<u32, u32>,
     looked: Option<Instant>,
+    /// Threads with chunks, and since when: one that was not there when it was looked after that is gone.
+    seen: HashMap<u32, Instant>,
     /// Threads of which records were delivered.
     begun: HashSet<u32>,
     /// Records that were dropped by threads without a chunk, as far as they are told.
@@ -46,6 +48,7 @@ impl Process {
             replaced: false,
             threads: HashMap::new(),
             looked: None,
+            seen: HashMap::new(),
             begun: HashSet::new(),
             told: 0,
         }
@@ -61,9 +64,9 @@ impl Process {
         &self.chunks
     }
 
-    /// The stream of a thread of its, by the thread's number in trapline's namespace.
+    /// The stream of a thread of its, by the thread's number in trapline's namespace. Enabling 0 is for calls.
     fn stream(tid: u32) -> StreamId {
-        StreamId::new(Scope::Thread(tid), 0)
+        StreamId::new(Scope::Thread(tid), 1)
     }
 
     fn look(&mut self) {
@@ -87,10 +90,21 @@ impl Process {
         if !over {
             self.look();
         }
-        let known: HashSet<u32> = self.chunks.threads().collect();
-        let Process { pid, own_pid, chunks, threads, begun, .. } = self;
-        // A thread that nobody has looked for yet is not gone.
-        let gone = |tid: u32| over || known.contains(&tid) && !threads.contains_key(&tid);
+        let now = Instant::now();
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
+        self.chunks.threads().for_each(|tid| {
+            seen.entry(tid).or_insert(now);
+        });
+        self.seen = seen;
+        let Process { pid, own_pid, chunks, threads, looked, seen, begun, .. } = self;
+        let same = *own_pid == *pid as u32;
+        // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
+        let gone = |tid: u32| {
+            over || seen.get(&tid).is_some_and(|since| looked.is_some_and(|at| at > *since))
+                && !threads.contains_key(&tid)
+                && !(same && proc::exists(tid as i32))
+        };
         let (tsc, monotonic) = sys::time::stamp();
         let records = chunks.read(gone, |run| {
             let tid = match threads.get(&run.tid) {
