@@ -92,7 +92,7 @@ fn buried(local: &Local, place: u64) -> Option<u64> {
 /// A barrier is left if its stand-in's frame is below: what a handler calls is below that.
 fn without_left(local: &Local, place: u64) -> Option<u64> {
     let (size, base, top) = (stride(), local.base.load(Relaxed), local.top.load(Relaxed));
-    let (mut at, mut last) = (top, None);
+    let (mut at, mut last) = (left_handler(local, place).unwrap_or(top), None);
     while at > base {
         let (there, is_barrier) = (slot(at - size), address(at - size) == BARRIER);
         if there >= place {
@@ -105,6 +105,22 @@ fn without_left(local: &Local, place: u64) -> Option<u64> {
         last = if is_barrier { last } else { Some(there) };
     }
     (at < top && last.is_none_or(|last| place - last < NEAR)).then_some(at)
+}
+
+/// What the top is without the calls of a handler that was left, and without its barrier, if one is among the topmost entries.
+fn left_handler(local: &Local, place: u64) -> Option<u64> {
+    let (size, base) = (stride(), local.base.load(Relaxed));
+    let mut at = local.top.load(Relaxed);
+    for _ in 0..LOOKS {
+        if at <= base {
+            return None;
+        }
+        at -= size;
+        if address(at) == BARRIER {
+            return (slot(at) < place).then(|| below(at));
+        }
+    }
+    None
 }
 
 /// Buries the entries from a new top upwards.

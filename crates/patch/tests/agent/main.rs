@@ -17,7 +17,7 @@ fn same(program: &str, arguments: &[&str], wish: Wish) -> Run {
     let bare = Command::new(program).args(arguments).output().expect("the program");
     let traced = run(Command::new(program).args(arguments), wish);
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    assert_eq!(text(&traced.output.stdout), text(&bare.stdout), "{}", text(&traced.output.stderr));
+    assert_eq!(text(&traced.output.stdout), text(&bare.stdout), "{} {}", traced.output.status, text(&traced.output.stderr));
     assert_eq!(traced.output.status, bare.status);
     assert!(!traced.processes.is_empty(), "nobody asked: {:?}", traced.requests);
     let installed = traced.processes[0].installed;
