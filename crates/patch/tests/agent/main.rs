@@ -158,7 +158,7 @@ fn modules_come_and_go() {
     let Some(library) = library else { return };
     let Some(program) = compiled("agent_modules", "agent_modules.c", &["-fno-inline"]) else { return };
     let run = same(&program, &[&library], Wish::default());
-    assert_eq!(run.count("module_function"), (100, 100), "{:?}", run.requests);
+    assert_eq!(run.count("module_function"), (100, 100), "{:?} {:?}", run.requests, run.processes[0].installed);
 }
 
 #[test]
