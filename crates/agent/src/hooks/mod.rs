@@ -142,11 +142,11 @@ extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64, f
         kernel::FORK => before_fork(),
         kernel::CLONE if first & kernel::CLONE_VM == 0 => before_fork(),
         // The flags are the first word of struct clone_args. What cannot be read, the kernel refuses too.
-        kernel::CLONE3 if kernel::is_readable(first) => {
-            // SAFETY: it is readable, and the program's.
-            if unsafe { crate::memory::load(first) } & kernel::CLONE_VM == 0 {
-                before_fork();
-            }
+        // SAFETY: it is readable, and the program's.
+        kernel::CLONE3
+            if kernel::is_readable(first) && unsafe { crate::memory::load(first) } & kernel::CLONE_VM == 0 =>
+        {
+            before_fork();
         }
         // Where it succeeds, it does not come back; else the program's own call fails in the same way.
         kernel::EXECVE => exec::attempt(kernel::AT_FDCWD, first, second, third, 0, false),
