@@ -10,9 +10,9 @@
 
 extern char **environ;
 
-int in_child(int n) { return n + 1; }
-int in_parent(int n) { return n + 2; }
-int executed(int n) { return n + 3; }
+int in_child(int n) { return n * 3 + 7; }
+int in_parent(int n) { return n * 5 + 3; }
+int executed(int n) { return n * 7 + 11; }
 
 int main(int argc, char **argv) {
     if (argc > 1) return executed(atoi(argv[1]));

@@ -6,24 +6,27 @@
 #include <sys/time.h>
 #include <time.h>
 
+// A handler may interrupt another count.
+#define COUNT(n) __atomic_fetch_add(&n, 1, __ATOMIC_RELAXED)
+
 static volatile long leaves, alarms, others, steps, halves;
 
-__attribute__((noinline)) void leaf(void) { leaves++; }
+__attribute__((noinline)) void leaf(void) { COUNT(leaves); }
 __attribute__((noinline)) void on_alarm(int n) {
-    alarms++;
+    COUNT(alarms);
     for (int i = 0; i < 5; i++) leaf();
 }
 __attribute__((noinline)) void on_other(int n, siginfo_t *info, void *context) {
-    others++;
+    COUNT(others);
     leaf();
 }
 __attribute__((noinline)) int half(int n) {
-    halves++;
+    COUNT(halves);
     return n / 2;
 }
 // A tail call.
 __attribute__((noinline)) int step(int n) {
-    steps++;
+    COUNT(steps);
     return half(n + 1);
 }
 
@@ -47,7 +50,7 @@ int main(void) {
     timer_settime(timer, 0, &often, NULL);
     setitimer(ITIMER_REAL, &every, NULL);
     long sum = 0;
-    for (int i = 0; i < 2000000; i++) sum += step(i);
+    for (int i = 0; i < 300000; i++) sum += step(i);
     setitimer(ITIMER_REAL, &never, NULL);
     timer_settime(timer, 0, &stop, NULL);
     signal(SIGALRM, SIG_IGN);

@@ -1,6 +1,8 @@
 //! Bare system calls, and what the kernel's headers say about them (x86_64).
 
 use core::arch::asm;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 pub const EEXIST: isize = -17;
 pub const EINTR: isize = -4;
@@ -129,8 +131,13 @@ pub fn abort() -> ! {
     }
 }
 
-/// Memory of the process's own, zeros, or a negative number.
+/// Where the agent's next mapping goes, if nothing is there: far from modules, because the collector places areas by the mappings that
+/// it was told of before.
+static NEXT: AtomicU64 = AtomicU64::new(0x1100_0000_0000);
+
+/// Maps memory; `at` 0: anywhere. A negative number is an error.
 pub fn map(at: u64, len: u64, protection: usize, flags: usize, fd: i32) -> isize {
+    let at = if at == 0 { NEXT.fetch_add((len + 0x1_ffff) & !0xffff, Relaxed) } else { at };
     // SAFETY: without MAP_FIXED nothing that exists is replaced, and callers do not pass it for memory that is not theirs.
     unsafe { call(MMAP, [at as usize, len as usize, protection, flags, fd as usize, 0]) }
 }

@@ -86,28 +86,78 @@ fn buried(local: &Local, place: u64) -> Option<u64> {
     (0..8).map(|p| grave(local, place, p)).find(|g| slot(*g) == place && address(*g) != 0)
 }
 
+/// Entries at the top that a thread has left, if it is at `place` now: those below it, from the top downwards in ascending order
+/// without large gaps, up to one above it or near it. Returns what the top is without them.
+///
+/// A barrier is left if its stand-in's frame is below: what a handler calls is below that.
+fn without_left(local: &Local, place: u64) -> Option<u64> {
+    let (size, base, top) = (stride(), local.base.load(Relaxed), local.top.load(Relaxed));
+    let (mut at, mut last) = (left_handler(local, place).unwrap_or(top), None);
+    while at > base {
+        let (there, is_barrier) = (slot(at - size), address(at - size) == BARRIER);
+        if there >= place {
+            return (at < top).then_some(at);
+        }
+        if !is_barrier && last.is_some_and(|last| there < last || there - last >= NEAR) {
+            break;
+        }
+        at = below(at - size);
+        last = if is_barrier { last } else { Some(there) };
+    }
+    (at < top && last.is_none_or(|last| place - last < NEAR)).then_some(at)
+}
+
+/// What the top is without the calls of a handler that was left, and without its barrier, if one is among the topmost entries.
+fn left_handler(local: &Local, place: u64) -> Option<u64> {
+    let (size, base) = (stride(), local.base.load(Relaxed));
+    let mut at = local.top.load(Relaxed);
+    for _ in 0..LOOKS {
+        if at <= base {
+            return None;
+        }
+        at -= size;
+        if address(at) == BARRIER {
+            return (slot(at) < place).then(|| below(at));
+        }
+    }
+    None
+}
+
+/// Buries the entries from a new top upwards.
+fn bury_all(local: &Local, top: u64) {
+    let mut at = local.top.load(Relaxed);
+    while at > top {
+        bury(local, at - stride());
+        at = below(at - stride());
+    }
+    set_top(local, top);
+}
+
 /// Removes what has certainly or most likely been left by a thread that calls something with its return address at `place`.
 /// Returns the new top, and whether it is a tail call.
 fn clear(local: &Local, place: u64, returns: u64) -> (u64, bool) {
     let (size, base) = (stride(), local.base.load(Relaxed));
     let tail = areas::is_return(returns);
-    let mut top = local.top.load(Relaxed);
-    while top > base {
-        let last = top - size;
-        let there = slot(last);
+    loop {
+        let top = local.top.load(Relaxed);
+        if top <= base {
+            return (top, tail);
+        }
+        let there = slot(top - size);
         if there > place || there == place && tail {
-            break;
+            return (top, tail);
         }
-        if there < place {
-            if place - there < NEAR {
-                bury(local, last);
-            } else if may_live(last) {
-                break;
-            }
+        if there == place {
+            // Another return address is there now.
+            set_top(local, below(top - size));
+        } else if let Some(rest) = without_left(local, place) {
+            bury_all(local, rest);
+        } else if may_live(top - size) {
+            return (top, tail);
+        } else {
+            set_top(local, below(top - size));
         }
-        top = below(last);
     }
-    (top, tail)
 }
 
 /// Makes room in a full shadow stack: entries that are certainly left go. Signals are blocked.
@@ -183,20 +233,17 @@ fn find(local: &Local, place: u64) -> Option<u64> {
 pub fn bring(local: &Local, place: u64) {
     let size = stride();
     let Some(found) = find(local, place) else { return unbury(local, place) };
-    let mut top = local.top.load(Relaxed);
     let mut looks = 0;
-    while top - size > found {
-        let there = slot(top - size);
-        let left = there == place || there < place && place - there < NEAR;
-        if left {
-            bury(local, top - size);
-        } else if looks == LOOKS || may_live(top - size) {
-            break;
-        }
+    while local.top.load(Relaxed) - size > found && looks < LOOKS {
         looks += 1;
-        top = below(top - size);
+        let top = local.top.load(Relaxed);
+        match without_left(local, place) {
+            Some(rest) if rest > found => bury_all(local, rest),
+            _ if may_live(top - size) => break,
+            _ => set_top(local, below(top - size).max(found + size)),
+        }
     }
-    top = top.max(found + size);
+    let top = local.top.load(Relaxed);
     if top - size > found {
         // Another stack's. The part of this one that ends with the entry goes to the top.
         let mut first = found;
@@ -276,6 +323,7 @@ pub fn lower_barrier(local: &Local, place: u64, before: (u64, u64)) {
             }
             return set_top(local, top);
         }
+        at = below(at);
     }
     local.top_slot.store(before.1, Relaxed);
     local.top.store(before.0, Relaxed);
@@ -297,6 +345,7 @@ pub fn remove_left_barrier(local: &Local, place: u64) {
             copy(at + size, at - 2 * size, top - at - size);
             return set_top(local, top - 3 * size);
         }
+        at = below(at);
     }
 }
 

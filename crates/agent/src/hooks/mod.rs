@@ -141,18 +141,21 @@ extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64, f
     match number as usize {
         kernel::FORK => before_fork(),
         kernel::CLONE if first & kernel::CLONE_VM == 0 => before_fork(),
-        // The flags are the first word of struct clone_args. What cannot be read, the kernel refuses too.
-        kernel::CLONE3 if kernel::is_readable(first) => {
-            // SAFETY: it is readable, and the program's.
-            if unsafe { crate::memory::load(first) } & kernel::CLONE_VM == 0 {
-                before_fork();
-            }
-        }
+        kernel::CLONE3 if flags_of(first) & kernel::CLONE_VM == 0 => before_fork(),
         // Where it succeeds, it does not come back; else the program's own call fails in the same way.
         kernel::EXECVE => exec::attempt(kernel::AT_FDCWD, first, second, third, 0, false),
         kernel::EXECVEAT => exec::attempt(first as i32, second, third, fourth, fifth as usize, true),
         _ => {}
     }
+}
+
+/// The first word of struct clone_args. What cannot be read, the kernel refuses too.
+fn flags_of(arguments: u64) -> u64 {
+    if !kernel::is_readable(arguments) {
+        return kernel::CLONE_VM;
+    }
+    // SAFETY: it is readable, and the program's.
+    unsafe { crate::memory::load(arguments) }
 }
 
 /// The loader says that modules come or go. It says so before it begins, too, when nothing has changed yet.

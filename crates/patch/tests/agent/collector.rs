@@ -79,8 +79,6 @@ impl Default for Wish {
 
 /// A process that was answered.
 pub struct Process {
-    pub pid: u32,
-    pub reason: u32,
     pub installed: Installed,
     shared: Shared,
     _held: Held,
@@ -186,7 +184,8 @@ impl Run {
     }
 
     pub fn dropped(&self) -> u64 {
-        self.processes.iter().map(|p| p.dropped + p.counts()[0]).sum()
+        let last = |p: &Process| p.open.keys().map(|c| p.shared.chunk(*c).dropped).sum::<u64>();
+        self.processes.iter().map(|p| p.dropped + last(p) + p.counts()[0]).sum()
     }
 }
 
@@ -272,8 +271,6 @@ fn answer(mut request: Request, session: &Session) {
     let installed = Installed::parse(&bytes);
     if !modules {
         session.processes.lock().expect("no panic").push(Process {
-            pid: hello.pid,
-            reason: hello.reason,
             installed,
             shared,
             _held: held,

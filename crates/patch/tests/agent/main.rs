@@ -17,7 +17,13 @@ fn same(program: &str, arguments: &[&str], wish: Wish) -> Run {
     let bare = Command::new(program).args(arguments).output().expect("the program");
     let traced = run(Command::new(program).args(arguments), wish);
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    assert_eq!(text(&traced.output.stdout), text(&bare.stdout), "{}", text(&traced.output.stderr));
+    assert_eq!(
+        text(&traced.output.stdout),
+        text(&bare.stdout),
+        "{} {}",
+        traced.output.status,
+        text(&traced.output.stderr)
+    );
     assert_eq!(traced.output.status, bare.status);
     assert!(!traced.processes.is_empty(), "nobody asked: {:?}", traced.requests);
     let installed = traced.processes[0].installed;
@@ -158,7 +164,7 @@ fn modules_come_and_go() {
     let Some(library) = library else { return };
     let Some(program) = compiled("agent_modules", "agent_modules.c", &["-fno-inline"]) else { return };
     let run = same(&program, &[&library], Wish::default());
-    assert_eq!(run.count("module_function"), (100, 100), "{:?}", run.requests);
+    assert_eq!(run.count("module_function"), (100, 100), "{:?} {:?}", run.requests, run.processes[0].installed);
 }
 
 #[test]
@@ -220,5 +226,25 @@ fn programs_of_this_machine() {
             t = threading.Thread(target=lambda: print(sum(range(1000)))); t.start(); t.join()\n\
             print(subprocess.run(['echo', 'x'], capture_output=True).stdout)";
         same("/usr/bin/python3", &["-c", script], Wish { functions: |f, _| f.contains("python"), ..all });
+    }
+}
+
+/// Not a test: prints what a call costs. `cargo test -p patch --test agent -- --ignored --nocapture cost`
+#[test]
+#[ignore = "measures"]
+fn cost() {
+    let Some(program) = compiled("agent_calls", "agent_calls.c", &["-fno-inline"]) else { return };
+    let time = |c: &mut Command| {
+        let begin = std::time::Instant::now();
+        assert!(c.status().expect("the program").success());
+        begin.elapsed()
+    };
+    for n in ["1", "32"] {
+        let bare = (0..5).map(|_| time(Command::new(&program).arg(n))).min();
+        let none = Wish { functions: |_, _| false, ..Wish::default() };
+        let nothing = (0..5).map(|_| run(Command::new(&program).arg(n), none.clone()).took).min();
+        let traced =
+            (0..5).map(|_| run(Command::new(&program).arg(n), Wish { chunks: 4096, ..Wish::default() }).took).min();
+        println!("fib {n}: bare {bare:?}, nothing enabled {nothing:?}, traced {traced:?}");
     }
 }
