@@ -1,5 +1,6 @@
 //! `trapline graph`: which functions a command calls. It is a recording and a report of it. And the views of function calls.
 
+use crate::complain;
 use crate::output::Output;
 use crate::record::{self, Planned};
 use crate::run::Run;
@@ -41,6 +42,12 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     if dir.is_none() && wanted.is_empty() {
         wanted.push("tree".into());
     }
+    for view in &wanted {
+        let name = view.split_once('=').map_or(view.as_str(), |(name, _)| name);
+        if !VIEWS.contains(&name) {
+            return Err(Error::usage(format!("--as {name}"), "no such view", VIEWS.join(", ")));
+        }
+    }
     let mut nothing = Selection::all();
     nothing.calls = Calls::parse("none")?;
     let Planned { mut plan, why, selection } = record::plan_functions(m, functions, nothing)?;
@@ -48,12 +55,23 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.0.join("trace")));
     let keep = record::recorder(m, dir.clone(), &mut plan, &selection, false, show::Clocks::session(m))?;
     let run = Run::through(m, plan, &why, selection, show::Views::new(), Some(keep), None)?;
-    run.finish_with(m, started, || {
-        let shown = if wanted.is_empty() { Ok(()) } else { report_of(m, &dir, &wanted) };
+    run.finish_with(m, started, |events| {
+        let shown = match events {
+            _ if wanted.is_empty() => Ok(()),
+            0 => {
+                complain("no call of a function was recorded");
+                Ok(())
+            }
+            _ => report_of(m, &dir, &wanted),
+        };
         drop(temporary);
         shown
     })
 }
+
+/// Views of function calls, as `--as` names them.
+const VIEWS: [&str; 10] =
+    ["tree", "cat", "functions", "stat", "callgraph", "mermaid", "flame", "folded", "timeline", "calls-json"];
 
 /// Shows the trace as `trapline report` does.
 fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {

@@ -216,11 +216,11 @@ impl Run {
 
     /// Reports how the session went, and passes the command's status on.
     pub fn finish(self, m: &ArgMatches, started: u64) -> Result<u8> {
-        self.finish_with(m, started, || Ok(()))
+        self.finish_with(m, started, |_| Ok(()))
     }
 
-    /// The same; `last` is done before trapline ends as the command has, perhaps by a signal.
-    pub fn finish_with(mut self, m: &ArgMatches, started: u64, last: impl FnOnce() -> Result<()>) -> Result<u8> {
+    /// The same; `last`, which gets the number of events, is done before trapline ends as the command has, perhaps by a signal.
+    pub fn finish_with(mut self, m: &ArgMatches, started: u64, last: impl FnOnce(u64) -> Result<()>) -> Result<u8> {
         let failure = self.pump.source.failure(&self.plan);
         self.pump.end_sinks();
         self.pump.take_failures().iter().for_each(|e| complain(&e.to_string()));
@@ -258,7 +258,7 @@ impl Run {
             complain(&e.to_string());
         }
         self.farewell(&stats);
-        last()?;
+        last(stats.events)?;
         self.status(&report)
     }
 

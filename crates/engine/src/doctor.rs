@@ -1,5 +1,6 @@
 //! What works on this machine, and why the rest does not.
 
+use crate::backend::agent;
 use crate::plan::Backend;
 use crate::rights;
 use std::io;
@@ -81,10 +82,17 @@ pub fn examine() -> Vec<Finding> {
         Err(why) => finding("perf backend (samples)", false, why),
     });
     out.push(profile());
-    out.push(finding("agent backend", false, "not in this build"));
+    out.push(match agent::possible() {
+        Ok(()) => finding(
+            "agent backend (functions)",
+            true,
+            "trapline graph -- CMD: dynamically linked programs, without root",
+        ),
+        Err(why) => finding("agent backend (functions)", false, why),
+    });
     let (taken, why) = Backend::Auto.taken(None, false);
     out.push(finding("trapline trace takes", true, format!("{} ({why})", taken.name())));
-    for backend in [Backend::Kernel, Backend::Perf, Backend::Ptrace] {
+    for backend in [Backend::Kernel, Backend::Perf, Backend::Agent, Backend::Ptrace] {
         let not = |(what, detail): &(&str, &str)| finding(&format!("{}: {what}", backend.name()), false, *detail);
         out.extend(backend.lost().iter().map(not));
     }

@@ -74,6 +74,7 @@ impl Agent {
             ));
         };
         loadable(&command.path)?;
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let file = file::place()?;
         let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
         let own = sys::process::euid();
@@ -158,6 +159,20 @@ impl Agent {
         self.counts.paused.store(!running, Ordering::Release);
         self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
     }
+}
+
+/// Whether functions can be traced here.
+///
+/// # Errors
+/// Why not.
+pub fn possible() -> std::result::Result<(), String> {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has =
+        |flag: &str| flags.lines().find(|l| l.starts_with("flags")).is_some_and(|l| l.split(' ').any(|f| f == flag));
+    if !has("constant_tsc") || !has("nonstop_tsc") {
+        return Err("the time stamp counter of this processor does not run at a constant rate".into());
+    }
+    file::place().map(drop).map_err(|e| e.to_string())
 }
 
 /// Ticks of the time stamp counter in a millisecond, measured for two of them.
@@ -273,6 +288,9 @@ impl Backend for Agent {
 
     fn report(&mut self) -> Report {
         let mut trouble = std::mem::take(&mut self.trouble);
+        let late =
+            self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
+        trouble.extend(late);
         if self.counts.processes.load(Ordering::Relaxed) == 0 && self.failure.is_none() {
             trouble.push(
                 "no program has loaded the agent (static programs and those that change their user do not)".into(),

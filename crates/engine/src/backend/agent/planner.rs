@@ -88,11 +88,17 @@ impl Planner {
                 continue;
             }
             match self.module(pid, m, &path, role, &mut answer.reported) {
-                Ok((known, first)) => match self.link(hello, m, &known, first, &mut taken) {
-                    Ok(Some(one)) => linked.push(one),
-                    Ok(None) => {}
-                    Err(why) => answer.problems.push(format!("{path}: {why}")),
-                },
+                Ok((known, first)) => {
+                    if role == Role::Program && known.names.is_empty() && self.functions.wanted.is_empty() {
+                        let todo = "--lib shows functions of libraries, debug symbols show its own";
+                        answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
+                    }
+                    match self.link(hello, m, &known, first, &mut taken) {
+                        Ok(Some(one)) => linked.push(one),
+                        Ok(None) => {}
+                        Err(why) => answer.problems.push(format!("{path}: {why}")),
+                    }
+                }
                 Err(why) => answer.problems.push(format!("{path}: {why}")),
             }
         }
