@@ -162,6 +162,14 @@ impl Shared {
         }
     }
 
+    /// Whether the owner of a chunk has written to it: its header is whole from then on.
+    pub fn has_begun(&self, chunk: usize) -> bool {
+        assert!(chunk < self.chunks, "a chunk of this memory");
+        // SAFETY: within the mapping, aligned, and used as an atomic word only.
+        let first = unsafe { &*self.map.base().add(self.first + chunk * self.chunk_size).cast::<AtomicU64>() };
+        first.load(Ordering::Acquire) >> 32 != 0
+    }
+
     /// Appends the records of a chunk to `into`, from byte `from` of the chunk up to the first one that is not written yet. Returns how
     /// many bytes they are.
     pub fn read(&self, chunk: usize, from: usize, into: &mut Vec<u8>) -> usize {

@@ -69,12 +69,15 @@ impl Chunks {
         self.in_use.iter().map(|(tid, ..)| *tid)
     }
 
-    /// Reads what is new. Chunks of threads that are `gone` are taken back. Returns how many records were read.
-    pub fn read(&mut self, gone: impl Fn(u32) -> bool, mut each: impl FnMut(Run<'_>)) -> usize {
+    /// Reads what is new. Chunks of threads that are `gone` are taken back, all where the process is `over`. Returns how many records
+    /// were read.
+    pub fn read(&mut self, over: bool, gone: impl Fn(u32) -> bool, mut each: impl FnMut(Run<'_>)) -> usize {
         self.in_use.clear();
         for n in 0..self.readings.len() {
-            let chunk = self.shared.chunk(n);
-            if chunk.state != State::Free {
+            // The owner of a chunk writes its header before the first record.
+            let (state, begun) = (self.shared.chunk(n).state, self.shared.has_begun(n));
+            if state == State::Full || state == State::Owned && (begun || over) {
+                let chunk = self.shared.chunk(n);
                 self.in_use.push((chunk.tid, chunk.sequence, n));
             }
         }
@@ -87,7 +90,7 @@ impl Chunks {
                 *reading = Reading { owner: (tid, sequence), ..Reading::default() };
             }
             // Before the records: what is written after this is read in the next round, or was written by a thread that is gone.
-            let done = chunk.state == State::Full || gone(tid);
+            let done = chunk.state == State::Full || over || gone(tid);
             self.buffer.clear();
             let new = self.shared.read(n, reading.read, &mut self.buffer);
             reading.read += new;
@@ -184,6 +187,7 @@ mod tests {
         let word = |b: &[u8]| u32::from_le_bytes(b.try_into().unwrap());
         let mut all = Vec::new();
         chunks.read(
+            gone == [u32::MAX],
             |tid| gone.contains(&tid),
             |r| {
                 let records = r.records.chunks(8).map(|b| (word(&b[..4]), word(&b[4..]))).collect();
@@ -218,8 +222,11 @@ mod tests {
         let agent = Agent::of(&chunks);
         agent.take(1, 7, 0, 0);
         agent.write(1, 0, &[(1, HIGH), (10, 4)]);
+        // Nobody knows whose this is as long as it has no record.
         agent.take(2, 8, 5, 3);
-        assert_eq!(round(&mut chunks, &[7, 8]), [(7, 1, 0, vec![(10, 4)]), (8, 0, 3, vec![])]);
+        assert_eq!(round(&mut chunks, &[7, 8]), [(7, 1, 0, vec![(10, 4)])]);
+        assert_eq!(chunks.shared().chunk(2).state, State::Owned);
+        assert_eq!(round(&mut chunks, &[u32::MAX]), [(8, 0, 3, vec![])]);
         assert!((0..4).all(|n| chunks.shared().chunk(n).state == State::Free));
         // The chunk is empty for its next owner.
         agent.take(1, 9, 0, 0);

@@ -32,8 +32,6 @@ pub struct Process {
     seen: HashMap<u32, Instant>,
     /// Threads of which records were delivered.
     begun: HashSet<u32>,
-    /// Records that were dropped by threads without a chunk, as far as they are told.
-    told: u64,
 }
 
 impl Process {
@@ -50,7 +48,6 @@ impl Process {
             looked: None,
             seen: HashMap::new(),
             begun: HashSet::new(),
-            told: 0,
         }
     }
 
@@ -101,12 +98,12 @@ impl Process {
         let same = *own_pid == *pid as u32;
         // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
         let gone = |tid: u32| {
-            over || seen.get(&tid).is_some_and(|since| looked.is_some_and(|at| at > *since))
+            seen.get(&tid).is_some_and(|since| looked.is_some_and(|at| at > *since))
                 && !threads.contains_key(&tid)
                 && !(same && proc::exists(tid as i32))
         };
         let (tsc, monotonic) = sys::time::stamp();
-        let records = chunks.read(gone, |run| {
+        let records = chunks.read(over, gone, |run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
                 None if run.tid == *own_pid => *pid as u32,
@@ -125,11 +122,10 @@ impl Process {
                 dropped: run.dropped,
             });
         });
-        let without_chunk = self.chunks.shared().counts()[0];
-        let new = without_chunk.saturating_sub(self.told);
-        if new > 0 {
-            *dropped.entry(Process::stream(self.pid as u32)).or_default() += new;
-            self.told = without_chunk;
+        // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
+        if over {
+            let left = self.chunks.shared().counts()[0];
+            *dropped.entry(Process::stream(self.pid as u32)).or_default() += left;
         }
         (records, over)
     }
