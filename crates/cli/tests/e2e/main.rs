@@ -20,6 +20,7 @@ mod ending;
 mod follow;
 mod format;
 mod functions;
+mod graph;
 mod in_flight;
 mod keep;
 mod kernel;

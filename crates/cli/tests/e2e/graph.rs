@@ -1,0 +1,218 @@
+//! `trapline graph` and `record -e function:…`: functions of programs, by the agent. Results of programs are those of an untraced run.
+
+use crate::lab::{self, Outcome, User, each_user};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const C: &[&str] = &["-O1", "-fno-inline", "-pthread"];
+
+#[track_caller]
+fn compiled(name: &str, source: &str, more: &[&str]) -> Option<String> {
+    let flags = [C, more].concat();
+    testkit::compile(if source.ends_with("cc") { "g++" } else { "gcc" }, name, source, &flags)
+}
+
+fn graph(user: User, args: &[&str]) -> Outcome {
+    lab::run(&mut lab::trapline(user, &[&["graph"], args].concat()))
+}
+
+/// The calls of each function of a trace: name, how often.
+#[track_caller]
+fn calls(user: User, dir: &str) -> Vec<(String, u64)> {
+    let out = lab::run(&mut lab::trapline(user, &["report", "-q", "--as", "calls-json", dir]));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let mut all = std::collections::BTreeMap::new();
+    for line in out.out().lines() {
+        let call: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        if let Some(name) = call["function"].as_str() {
+            *all.entry(name.to_string()).or_default() += 1;
+        }
+    }
+    all.into_iter().collect()
+}
+
+fn count(calls: &[(String, u64)], name: &str) -> u64 {
+    calls.iter().find(|(n, _)| n == name).map_or(0, |(_, n)| *n)
+}
+
+/// Records all functions of a command without loss; its output is that of an untraced run. The trace.
+#[track_caller]
+fn same(user: User, command: &[&str]) -> PathBuf {
+    let bare = lab::run(&mut lab::as_user(user, command));
+    let dir = lab::scratch().join("trace");
+    let stats = lab::scratch().join("stats");
+    let options = [
+        "-q",
+        "--on-full",
+        "block",
+        "--stats",
+        stats.to_str().expect("UTF-8"),
+        "-o",
+        dir.to_str().expect("UTF-8"),
+        "--",
+    ];
+    let out = graph(user, &[&options[..], command].concat());
+    assert_eq!((out.code(), out.out()), (bare.code(), bare.out()), "{}", out.stderr);
+    let stats: Value = serde_json::from_slice(&fs::read(&stats).expect("statistics")).expect("JSON");
+    assert_eq!((&stats["dropped"], &stats["backend"]), (&0.into(), &"agent".into()), "{stats}");
+    dir
+}
+
+#[test]
+fn calls_are_exact_for_every_user() {
+    let Some(program) = compiled("graph_calls", "agent_calls.c", &[]) else { return };
+    each_user(|user| {
+        let dir = same(user, &[&program, "16"]);
+        let calls = calls(user, dir.to_str().expect("UTF-8"));
+        assert_eq!((count(&calls, "fib"), count(&calls, "main")), (3193, 1), "{calls:?}");
+    });
+}
+
+#[test]
+fn results_stay_what_they_are() {
+    let throws = compiled("graph_throws", "agent_throws.cc", &[]);
+    let leaves = compiled("graph_leaves", "agent_leaves.c", &["-fexceptions"]);
+    let coroutines = compiled("graph_coroutines", "agent_coroutines.c", &[]);
+    let leave = compiled("graph_handlers_leave", "agent_handlers_leave.c", &[]);
+    let overflow = compiled("graph_overflow", "agent_overflow.c", &["-fno-optimize-sibling-calls"]);
+    let panics = testkit::compile("rustc", "graph_panics", "panics.rs", &["-O"]);
+    for program in [throws, leaves, coroutines, leave, overflow, panics].into_iter().flatten() {
+        same(User::Me, &[&program]);
+    }
+}
+
+#[test]
+fn threads_children_and_libraries_are_followed() {
+    let text = |dir: &PathBuf| dir.to_str().expect("UTF-8").to_string();
+    if let Some(program) = compiled("graph_threads", "agent_threads.c", &[]) {
+        let dir = same(User::Me, &[&program]);
+        assert_eq!(count(&calls(User::Me, &text(&dir)), "leaf"), 256 * 100);
+    }
+    if let Some(program) = compiled("graph_children", "agent_children.c", &[]) {
+        let dir = same(User::Me, &[&program]);
+        let calls = calls(User::Me, &text(&dir));
+        assert_eq!((count(&calls, "in_child"), count(&calls, "executed")), (20, 6), "{calls:?}");
+    }
+}
+
+#[test]
+fn programs_of_this_machine_do_what_they_do() {
+    same(User::Me, &["sh", "-c", "for i in 1 2 3; do echo $i | cat; done; env | sort | grep -v ^_="]);
+    same(User::Me, &["ls", "/proc/self/fd"]);
+    if lab::has("perl") {
+        same(
+            User::Me,
+            &[
+                "perl",
+                "-e",
+                "my %h; $h{$_ % 7} += $_ for 1..2000; eval { die 'x' }; print map { \"$_=$h{$_} \" } sort keys %h",
+            ],
+        );
+    }
+    if lab::has("python3") {
+        let script = "import json, subprocess, threading\nprint(json.dumps(sorted(range(100))))\n\
+            t = threading.Thread(target=lambda: print(sum(range(1000)))); t.start(); t.join()\n\
+            print(subprocess.run(['echo', 'x'], capture_output=True).stdout)\ntry: int('x')\nexcept ValueError as e: print(e)";
+        same(User::Me, &["python3", "-c", script]);
+    }
+    if lab::has("sqlite3") {
+        same(
+            User::Me,
+            &["sqlite3", ":memory:", "create table t(a); insert into t values (1),(2); select sum(a) from t"],
+        );
+    }
+}
+
+#[test]
+fn a_tree_is_what_uftrace_shows() {
+    let Some(program) = compiled("graph_calls", "agent_calls.c", &[]) else { return };
+    let out = graph(User::Me, &["-q", "-F", "fib", "--no-time", "--", &program, "3"]);
+    let tree: Vec<String> =
+        out.out().lines().filter_map(|l| l.split_once("| ").map(|(_, call)| call.to_string())).collect();
+    let wanted = ["fib() {", "  fib() {", "    fib();", "    fib();", "  } /* fib */", "  fib();", "} /* fib */"];
+    assert_eq!(tree, wanted, "{}\n{}", out.out(), out.stderr);
+    assert_eq!(out.code(), 0);
+    let table = graph(User::Me, &["-q", "--as", "functions", "--", &program, "10"]);
+    assert!(table.out().lines().any(|l| l.contains(" 177 ") && l.ends_with(" fib")), "{}", table.out());
+    // The temporary trace is gone.
+    let left = fs::read_dir(std::env::temp_dir()).expect("a directory").flatten();
+    let ours = left.filter(|e| e.file_name().to_string_lossy().starts_with("trapline-graph-"));
+    assert!(ours.count() < 8, "traces are left behind");
+}
+
+#[test]
+fn a_recording_selects_functions_by_name() {
+    let Some(program) = compiled("graph_calls", "agent_calls.c", &[]) else { return };
+    let dir = lab::scratch().join("trace").display().to_string();
+    let out = lab::run(&mut lab::trapline(
+        User::Me,
+        &["record", "-q", "-e", "function:ma*", "-o", &dir, "--", &program, "5"],
+    ));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    assert_eq!(calls(User::Me, &dir), [("main".to_string(), 1)]);
+    let text = lab::run(&mut lab::trapline(User::Me, &["report", "-q", &dir])).out();
+    let main: Vec<&str> = text.lines().filter(|l| l.contains("function:main")).collect();
+    assert_eq!(main.len(), 2, "{text}");
+}
+
+#[test]
+fn what_has_no_agent_is_said_in_a_line() {
+    let fixed = testkit::compile("gcc", "graph_static", "agent_calls.c", &["-static"]);
+    let Some(fixed) = fixed else { return };
+    for (args, code, why) in [
+        (&["--", &*fixed, "3"][..], 125, "a static program loads no agent"),
+        (&["-p", "1"], 2, "a running process has no agent"),
+        (&["--as", "trees", "--", "true"], 2, "no such view"),
+        (&["--backend", "ptrace", "--", "true"], 2, "functions are traced by the agent"),
+        (&["--", "/nonexistent"], 127, "no such file"),
+    ] {
+        let out = graph(User::Me, args);
+        assert_eq!(out.code(), code, "{args:?}: {}", out.stderr);
+        assert!(out.stderr.contains(why) && out.stderr.lines().count() == 1, "{args:?}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn the_command_survives_a_killed_trapline() {
+    let Some(program) = compiled("graph_calls", "agent_calls.c", &[]) else { return };
+    let dir = lab::scratch().join("trace").display().to_string();
+    let marker = lab::scratch().join("done").display().to_string();
+    // Far more records than the disk gets before trapline dies; then the thread would wait for a room that never comes.
+    let script = format!("'{program}' 31 > '{marker}.new' && mv '{marker}.new' '{marker}'");
+    let mut run = lab::start(&mut lab::trapline(
+        User::Me,
+        &["graph", "-q", "--on-full", "block", "--buffer", "256K", "-o", &dir, "--", "sh", "-c", &script],
+    ));
+    lab::until("it has begun", || fs::metadata(format!("{marker}.new")).is_ok());
+    std::thread::sleep(Duration::from_millis(20));
+    lab::kill("KILL", run.pid().into());
+    let _ = run.child.wait();
+    let begin = Instant::now();
+    lab::until("the command has ended", || fs::metadata(&marker).is_ok());
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    assert_eq!(fs::read_to_string(&marker).expect("its output").trim(), "1346269");
+}
+
+#[test]
+fn nonsense_from_processes_is_refused() {
+    let Some(program) = compiled("graph_calls", "agent_calls.c", &[]) else { return };
+    if !lab::has("python3") {
+        return testkit::skip("package", "no python3");
+    }
+    // It speaks to the socket as an agent would, and says nonsense; then an honest program runs.
+    let script = "import os, socket, sys\n\
+        name = [l.split()[-1] for l in open('/proc/net/unix') if '@trapline-agent-' in l]\n\
+        for n in name:\n\
+        \x20   for bad in (b'', b'x' * 7, b'\\xff' * 4096, bytes(512), os.urandom(65536)):\n\
+        \x20       s = socket.socket(socket.AF_UNIX); s.connect('\\0' + n[1:])\n\
+        \x20       try: s.sendall(bad)\n\
+        \x20       except OSError: pass\n\
+        \x20       s.close()\n\
+        os.execv(sys.argv[1], [sys.argv[1], '16'])";
+    let dir = lab::scratch().join("trace").display().to_string();
+    let out = graph(User::Me, &["-o", &dir, "--program", "graph_calls*", "--", "python3", "-c", script, &program]);
+    assert_eq!((out.code(), out.out().trim()), (0, "987"), "{}", out.stderr);
+    assert_eq!(count(&calls(User::Me, &dir), "fib"), 3193, "{}", out.stderr);
+}
