@@ -16,6 +16,14 @@ pub fn run(args: &[String]) -> Result<()> {
     cargo_step("fmt", None, "fmt --all --check")?;
     step("codegen", "cargo xtask codegen --check", || codegen::run(&root(), &["--check".into()]))?;
     cargo_step("clippy", None, "clippy --quiet --locked --workspace --all-targets -- -D warnings")?;
+    // Not in the workspace: it is built otherwise.
+    let agent = "--manifest-path crates/agent/Cargo.toml";
+    cargo_step("agent fmt", None, &format!("fmt {agent} --check"))?;
+    cargo_step(
+        "agent clippy",
+        None,
+        &format!("clippy {agent} --target-dir target/agent --quiet --offline --locked -- -D warnings"),
+    )?;
     cargo_step("doc", Some(("RUSTDOCFLAGS", "-D warnings")), "doc --quiet --no-deps --workspace")?;
     step("edges", "cargo xtask edges", || edges::run(&[]))?;
     step("check-tables", "cargo xtask check-tables", || check_tables::check(Some(skips.path())))?;

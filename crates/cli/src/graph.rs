@@ -1,36 +1,20 @@
-//! `trapline graph`: which functions a command calls. It is a recording and a report of it. And the views of function calls.
+//! `trapline graph`: which functions a command calls. It is a recording and a report of it.
 
-use crate::complain;
-use crate::output::Output;
 use crate::record::{self, Planned};
 use crate::run::Run;
-use crate::show::{self, Clocks, Shown};
-use crate::{args, target};
+use crate::{args, call_views, complain, show};
 use clap::ArgMatches;
 use engine::functions::Functions;
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
 use engine::{Error, Result};
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use views::call_events::CallEvents;
-use views::calls::brief::{Brief, Screen};
-use views::calls::cat::Cat;
-use views::calls::functions::{SORTS, Sort};
-use views::calls::json::Json;
-use views::calls::timeline::Timeline;
-use views::calls::timeline::chrome::Chrome;
-use views::calls::timeline::perfetto::Perfetto;
-use views::calls::tree::Tree;
-use views::calls::tree::style::Style;
-use views::calls::{self, CallView};
-use views::options::{Options, Prefix};
 
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    let selected = selection(m)?;
+    let selected = call_views::selection(m)?;
     let functions = Functions {
         libraries: m.get_flag("lib"),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
@@ -120,70 +104,4 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-/// The calls that are to be shown.
-pub fn selection(m: &ArgMatches) -> Result<calls::Selection> {
-    let all = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned().collect();
-    let shortest = m.get_one::<String>("min-time").map(|s| target::duration("--min-time", s)).transpose()?;
-    Ok(calls::Selection {
-        only: all("function"),
-        without: all("no-function"),
-        depth: m.get_one::<usize>("depth").copied().unwrap_or(usize::MAX),
-        shortest: shortest.unwrap_or(0),
-    })
-}
-
-/// The order of a table of functions.
-pub fn sort(m: &ArgMatches) -> Result<Sort> {
-    let Some(name) = m.get_one::<String>("summary-sort-by") else { return Ok(Sort::default()) };
-    let names: Vec<&str> = SORTS.iter().map(|(name, _)| *name).collect();
-    Sort::parse(name).ok_or_else(|| Error::usage(format!("-S {name}"), "no such order", names.join(", ")))
-}
-
-/// How many rows or edges are shown, if that is asked for.
-pub fn rows(m: &ArgMatches) -> Option<usize> {
-    m.get_one::<u32>("rows").and_then(|n| usize::try_from(*n).ok())
-}
-
-/// A view of calls that takes events in their order, if `kind` is one. On a terminal a tree is a short one.
-pub fn view(
-    m: &ArgMatches,
-    kind: &str,
-    file: Option<&str>,
-    output: &Output,
-    options: Options,
-    clocks: Clocks,
-) -> Result<Option<Shown>> {
-    let selection = selection(m)?;
-    let style = Style { time: !m.get_flag("no-time"), module: m.get_flag("module"), colour: options.colour };
-    let view: Box<dyn CallView> = match kind {
-        "tree" if output.is_terminal() => {
-            let (_, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
-            let hint = "All calls: --as tree | less. By function: --as functions".to_owned();
-            Box::new(Brief::new(style, selection, Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint }))
-        }
-        "tree" => Box::new(Tree::new(style, selection)),
-        "cat" => Box::new(Cat::new(selection)),
-        "calls-json" => Box::new(Json::new(selection)),
-        "timeline" if file.is_some_and(|f| f.ends_with(".json")) => Box::new(Timeline::new(Chrome::new(), selection)),
-        "timeline" if output.is_terminal() => {
-            return Err(Error::usage("--as timeline", "it is binary", "--as timeline=FILE, for ui.perfetto.dev"));
-        }
-        "timeline" => Box::new(Timeline::new(Perfetto::new(Some(clocks.realtime_offset)), selection)),
-        _ => return Ok(None),
-    };
-    let view = CallEvents::new(view);
-    let view = if m.get_flag("syscalls") {
-        view.system_calls(Options {
-            prefix: Prefix::Never,
-            stamp: Default::default(),
-            colour: false,
-            column: 0,
-            ..options
-        })
-    } else {
-        view
-    };
-    Ok(Some(Shown::table(Box::new(view))))
 }

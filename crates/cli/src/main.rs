@@ -1,6 +1,7 @@
 //! `trapline`: the command line. One file per command, thin: what they do is in `engine` and `views`.
 
 mod args;
+mod call_views;
 mod captures;
 mod combinations;
 mod doctor;

@@ -44,6 +44,9 @@ pub struct Named {
     pub indirect: bool,
 }
 
+/// Where an executable segment is: address, offset, bytes.
+type Place = (u64, u64, u64);
+
 /// The tables.
 #[derive(Debug, Default)]
 pub struct CodeTables {
@@ -89,7 +92,7 @@ impl CodeTables {
     }
 
     /// What symbols and headers say, and the executable segments: address, offset, bytes.
-    fn of<'a>(data: impl ReadRef<'a>) -> Result<(CodeTables, Vec<(u64, u64, u64)>), ElfError> {
+    fn of<'a>(data: impl ReadRef<'a>) -> Result<(CodeTables, Vec<Place>), ElfError> {
         let header = FileHeader64::<Le>::parse(data)?;
         let (mut tables, mut segments) = (CodeTables::default(), Vec::new());
         for p in header.program_headers(Le, data)? {

@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: measurements whose outcome goes into bench/RESULTS.md.
 
+mod functions;
 mod kernel;
 mod losses;
 mod measure;
@@ -18,6 +19,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench probes [--runs N]
        cargo xtask bench losses [--runs N]
        cargo xtask bench stacks [--runs N]
+       cargo xtask bench functions [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)";
 
@@ -30,6 +32,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "probes" => probes::run(&Options::read(rest)?),
         Some((name, rest)) if name == "losses" => losses::run(&Options::read(rest)?),
         Some((name, rest)) if name == "stacks" => stacks::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "functions" => functions::run(&Options::read(rest)?),
         _ => bail!("{USAGE}"),
     }
 }

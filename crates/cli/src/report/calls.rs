@@ -4,7 +4,7 @@
 //! on all CPUs.
 
 use super::unreadable_selection;
-use crate::graph;
+use crate::call_views;
 use crate::output::Output;
 use crate::profile::Style;
 use crate::show::Clocks;
@@ -131,7 +131,7 @@ impl<'t> Calls<'t> {
             return Err(Error::failed(trace.dir.display().to_string(), "it has no function calls", todo));
         }
         let names = Known(trace.data.functions(&trace.known, shown_name));
-        Ok(Calls { trace, window, pids, selection: graph::selection(m)?, names })
+        Ok(Calls { trace, window, pids, selection: call_views::selection(m)?, names })
     }
 
     /// Threads, those with the most records first.
@@ -187,9 +187,12 @@ impl<'t> Calls<'t> {
         let (columns, lines) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
         match kind {
             Kind::Functions => {
-                let sort = graph::sort(m)?;
-                let rows =
-                    graph::rows(m).unwrap_or(if terminal { usize::from(lines).saturating_sub(5) } else { usize::MAX });
+                let sort = call_views::sort(m)?;
+                let rows = call_views::rows(m).unwrap_or(if terminal {
+                    usize::from(lines).saturating_sub(5)
+                } else {
+                    usize::MAX
+                });
                 let width = if terminal { columns.into() } else { usize::MAX };
                 Table { sort, rows, width }.write(&self.totals(), &self.names, output.buffer());
             }
@@ -197,7 +200,7 @@ impl<'t> Calls<'t> {
             Kind::Graph(language) => {
                 let mut all = Contexts::default();
                 self.contexts(|_, contexts| all.join(contexts));
-                let most = graph::rows(m).unwrap_or(MOST);
+                let most = call_views::rows(m).unwrap_or(MOST);
                 Edges::new(&all).write(language, most, &self.names, output.buffer());
             }
             Kind::Flame | Kind::Folded => {

@@ -7,9 +7,9 @@ mod tables;
 mod whole;
 mod window;
 
+use crate::call_views;
 use crate::complain;
 use crate::filter;
-use crate::graph;
 use crate::output::Output;
 use crate::profile::{self, Drawing, Style};
 use crate::run::interrupts::Interrupts;
@@ -148,7 +148,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
             kind => {
                 let options = show::options(m, &output, raw.clone(), clocks)?;
-                match graph::view(m, kind, file, &output, options, clocks)? {
+                match call_views::view(m, kind, file, &output, options, clocks)? {
                     Some(view) => view,
                     None => match tables::latency(m, kind, &output)?.or(tables::by_stack(m, kind)?) {
                         Some(table) => table,
