@@ -56,7 +56,7 @@ pub struct CodeTables {
     pub functions: Vec<Named>,
     /// Addresses of all symbols in code, sorted.
     pub labels: Vec<u64>,
-    /// Addresses of [`PROFILERS`], of their entries in the PLT and of their pointers in the GOT, sorted.
+    /// Addresses of the functions that compilers call for profilers, of their entries in the PLT and of their pointers in the GOT, sorted.
     pub profilers: Vec<u64>,
     /// Entries of `.eh_frame`, sorted, and whether each begins as a function that was called does.
     pub frames: Vec<(Frame, bool)>,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A call that shows no others takes one line, so the line of an entry waits for the thread's next step; with a shortest duration, until the
-//! call, or one inside of it, has lasted so long. Lines of other threads wait behind it ([`lines::Lines`]), so that lines are in the order of entries;
+//! call, or one inside of it, has lasted so long. Lines of other threads wait behind it (`lines::Lines`), so that lines are in the order of entries;
 //! but of no more than 64 KiB.
 
 mod lines;
