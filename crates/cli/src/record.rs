@@ -93,6 +93,9 @@ pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection:
     }
     engine::returns::guard(&mut probes, &target, m.get_flag("force"))?;
     let (mut plan, mut why) = target::plan(m, target, &selection)?;
+    if plan.backend == Backend::Agent {
+        return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));
+    }
     (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
     plan.call_enablings = enabling::call_enablings(requests, 0)?;
     if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
@@ -140,6 +143,13 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     let target = target::target(m)?;
     if !matches!(target, Target::Command(_)) {
         return Err(Error::usage("-p", "a running process has no agent", "start the command under trapline"));
+    }
+    if m.try_contains_id("name").unwrap_or(false) {
+        return Err(Error::usage(
+            "--name",
+            "a recording of functions is not to be stopped and started",
+            "leave it out",
+        ));
     }
     filter::apply(m, &mut selection, &[events::functions::entry(), events::functions::exit()])?;
     let (mut plan, _) = target::plan(m, target, &selection)?;

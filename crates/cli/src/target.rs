@@ -22,6 +22,10 @@ const NAME: usize = 16;
 pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Plan, String)> {
     let asked = match m.get_one::<String>("backend").map(String::as_str) {
         Some("kernel") => Backend::Kernel,
+        Some("agent") if !selection.calls.is_empty() => {
+            let todo = "leave --backend out; functions are traced by 'trapline graph'";
+            return Err(Error::usage("--backend agent", "it traces functions, and no system calls", todo));
+        }
         Some("agent") => Backend::Agent,
         Some("ptrace") => Backend::Ptrace,
         Some("perf") => Backend::Perf,

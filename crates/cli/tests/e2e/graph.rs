@@ -166,11 +166,26 @@ fn what_has_no_agent_is_said_in_a_line() {
         (&["-p", "1"], 2, "a running process has no agent"),
         (&["--as", "trees", "--", "true"], 2, "no such view"),
         (&["--backend", "ptrace", "--", "true"], 2, "functions are traced by the agent"),
+        (&["--backend", "kernel", "--", "true"], 2, "functions are traced by the agent"),
         (&["--", "/nonexistent"], 127, "no such file"),
     ] {
         let out = graph(User::Me, args);
         assert_eq!(out.code(), code, "{args:?}: {}", out.stderr);
         assert!(out.stderr.contains(why) && out.stderr.lines().count() == 1, "{args:?}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn what_the_agent_does_not_trace_is_refused() {
+    for (args, why) in [
+        (&["trace", "--backend", "agent", "--", "true"][..], "it traces functions, and no system calls"),
+        (&["record", "--backend", "agent", "-e", "begin", "--", "true"], "it traces functions, and no other probes"),
+        (&["record", "-e", "function:main,openat", "--", "true"], "different backends"),
+        (&["record", "-e", "function:main", "--name", "n", "--", "true"], "not to be stopped and started"),
+    ] {
+        let out = lab::run(&mut lab::trapline(User::Me, args));
+        assert_eq!((out.code(), out.stderr.lines().count()), (2, 1), "{args:?}: {}", out.stderr);
+        assert!(out.stderr.contains(why), "{args:?}: {}", out.stderr);
     }
 }
 
