@@ -19,7 +19,10 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 
 fn files() -> Vec<String> {
     let mut files = vec![std::env::current_exe().unwrap().to_str().unwrap().to_string()];
-    files.extend(LIBRARIES.iter().flat_map(|l| ["/lib/x86_64-linux-gnu", "/lib64"].map(|d| format!("{d}/{l}"))));
+    // Of the places where distributions have a library, the first that is there, else the first.
+    let places = |l: &&str| ["/lib/x86_64-linux-gnu", "/lib64", "/usr/lib"].map(|d| format!("{d}/{l}"));
+    let chosen = |all: [String; 3]| all.iter().find(|p| std::path::Path::new(p).exists()).unwrap_or(&all[0]).clone();
+    files.extend(LIBRARIES.iter().map(|l| chosen(places(l))));
     files.extend(["/usr/bin/perl", "/usr/bin/python3", "/usr/bin/git", "/usr/bin/bash"].map(String::from));
     files.extend(output("gcc", &["-print-prog-name=cc1plus"]));
     files.extend(output("python3", &["-c", "import sys; print(sys.executable)"]));
