@@ -7,7 +7,7 @@
 pub enum Variant {
     /// A record at the entry and one at the exit, with times.
     Paired = 0,
-    /// The same without times.
+    /// A record at the entry and one at the exit, without times.
     NoTime = 1,
     /// Records of calls that take a minimum of time, or make one that does; written when that is known.
     Timed = 2,

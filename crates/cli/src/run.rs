@@ -219,7 +219,7 @@ impl Run {
         self.finish_with(m, started, |_| Ok(()))
     }
 
-    /// The same; `last`, which gets the number of events, is done before trapline ends as the command has, perhaps by a signal.
+    /// Reports and passes the status on, as [`Run::finish`] does; `last`, which gets the number of events, is done before trapline ends as the command has, perhaps by a signal.
     pub fn finish_with(mut self, m: &ArgMatches, started: u64, last: impl FnOnce(u64) -> Result<()>) -> Result<u8> {
         let failure = self.pump.source.failure(&self.plan);
         self.pump.end_sinks();

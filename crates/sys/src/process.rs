@@ -192,7 +192,7 @@ impl Image {
         Image { path, argv, envp }
     }
 
-    /// The same with these variables, which replace those of the same names.
+    /// This program with further variables, which replace those of their names.
     pub fn with(&self, variables: &[(&str, &[u8])]) -> Image {
         let is = |v: &CString, name: &str| {
             v.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'='))

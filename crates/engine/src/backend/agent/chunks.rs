@@ -11,6 +11,9 @@
 use abi::shared::HIGH;
 use sys::agent::{Shared, State};
 
+// The trace and the agent have one marker.
+const _: () = assert!(HIGH == events::functions::HIGH);
+
 /// Records of one thread, one after the other, with the same upper half of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run<'a> {
