@@ -29,12 +29,8 @@ pub enum Slow {
     Exit = 2,
     /// The upper half of the time stamp counter has changed.
     High = 3,
-    /// [`Slow::Enter`] of stubs with a minimum of time, whose shadow entries are [`crate::thread::ShadowTimed`].
-    EnterTimed = 4,
-    /// [`Slow::Exit`] of those.
-    ExitTimed = 5,
     /// Exit: the call took the minimum of time. Its entry and those of its callers are written if they are not yet, and its exit.
-    Late = 6,
+    Late = 4,
 }
 /// How many there are.
 pub const SLOWS: usize = 8;

@@ -41,20 +41,14 @@ pub struct Shadow {
     pub slot: u64,
     /// The return address.
     pub address: u64,
+    /// The time stamp counter at the entry, of stubs that need it.
+    pub tsc: u64,
+    /// The function's number, and [`WRITTEN`].
+    pub function: u32,
+    /// Not 0: its entry has been written, or needs no [`crate::message::Slow::Late`].
+    pub flags: u32,
 }
 
-/// A call that has not returned, with stubs of the variant [`crate::stub::Variant::Timed`].
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct ShadowTimed {
-    /// The address of the return address on the stack.
-    pub slot: u64,
-    /// The return address.
-    pub address: u64,
-    /// The time stamp counter at the entry.
-    pub tsc: u64,
-    /// The function's number.
-    pub function: u32,
-    /// 1: its entry has been written.
-    pub written: u32,
-}
+/// In [`Shadow::function`]: the entry was never to be written late. Stubs write function and flags as one number of 32 bits, whose sign is
+/// extended.
+pub const WRITTEN: u32 = 1 << 31;

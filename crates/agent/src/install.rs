@@ -7,7 +7,7 @@
 //! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
 
 use crate::kernel::{self, KernelAction};
-use crate::{areas, hooks, start, thread};
+use crate::{areas, hooks, start};
 use abi::message::{Installed, MAGIC, Reason};
 use abi::plan::{self, Area, Header, Original, PATCH, Patch};
 use core::mem::size_of;
@@ -98,9 +98,6 @@ fn map_area(area: &Area, plan: &[u8]) -> bool {
     let Some(variant) = areas::variant(area.variant) else { return false };
     let size = u64::from(abi::stub::layout(variant).size);
     if !whole || area.content > area.len || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
-        return false;
-    }
-    if area.stubs > 0 && !thread::accepts(variant) {
         return false;
     }
     let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED_NOREPLACE;

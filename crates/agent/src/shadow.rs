@@ -14,7 +14,8 @@
 use crate::areas;
 use crate::kernel;
 use crate::memory::{load, store};
-use crate::thread::{BURIED, FRAMES, Local, stride};
+use crate::thread::{BURIED, ENTRY, FRAMES, Local};
+use abi::thread::WRITTEN;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::compiler_fence;
 
@@ -30,6 +31,8 @@ const GAP: u64 = 256 << 10;
 const CHAIN: u64 = 64;
 /// Entries that an Exit looks at to find out whether they are left.
 const LOOKS: u32 = 64;
+/// Function and flags of an entry that is no call: written, of no function.
+const NOBODY: u64 = u64::MAX << 31;
 
 /// The fields of an entry.
 fn slot(at: u64) -> u64 {
@@ -52,12 +55,12 @@ fn may_live(at: u64) -> bool {
 
 /// What is left when an entry goes: a barrier takes the two below it along.
 fn below(at: u64) -> u64 {
-    if address(at) == BARRIER { at - 2 * stride() } else { at }
+    if address(at) == BARRIER { at - 2 * ENTRY } else { at }
 }
 
 /// Sets the top, and the slot of the entry below it.
 fn set_top(local: &Local, top: u64) {
-    local.top_slot.store(slot(top - stride()), Relaxed);
+    local.top_slot.store(slot(top - ENTRY), Relaxed);
     compiler_fence(core::sync::atomic::Ordering::SeqCst);
     local.top.store(top, Relaxed);
 }
@@ -91,17 +94,17 @@ fn buried(local: &Local, place: u64) -> Option<u64> {
 ///
 /// A barrier is left if its stand-in's frame is below: what a handler calls is below that.
 fn without_left(local: &Local, place: u64) -> Option<u64> {
-    let (size, base, top) = (stride(), local.base.load(Relaxed), local.top.load(Relaxed));
+    let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let (mut at, mut last) = (left_handler(local, place).unwrap_or(top), None);
     while at > base {
-        let (there, is_barrier) = (slot(at - size), address(at - size) == BARRIER);
+        let (there, is_barrier) = (slot(at - ENTRY), address(at - ENTRY) == BARRIER);
         if there >= place {
             return (at < top).then_some(at);
         }
         if !is_barrier && last.is_some_and(|last| there < last || there - last >= NEAR) {
             break;
         }
-        at = below(at - size);
+        at = below(at - ENTRY);
         last = if is_barrier { last } else { Some(there) };
     }
     (at < top && last.is_none_or(|last| place - last < NEAR)).then_some(at)
@@ -109,13 +112,13 @@ fn without_left(local: &Local, place: u64) -> Option<u64> {
 
 /// What the top is without the calls of a handler that was left, and without its barrier, if one is among the topmost entries.
 fn left_handler(local: &Local, place: u64) -> Option<u64> {
-    let (size, base) = (stride(), local.base.load(Relaxed));
+    let base = local.base.load(Relaxed);
     let mut at = local.top.load(Relaxed);
     for _ in 0..LOOKS {
         if at <= base {
             return None;
         }
-        at -= size;
+        at -= ENTRY;
         if address(at) == BARRIER {
             return (slot(at) < place).then(|| below(at));
         }
@@ -127,8 +130,8 @@ fn left_handler(local: &Local, place: u64) -> Option<u64> {
 fn bury_all(local: &Local, top: u64) {
     let mut at = local.top.load(Relaxed);
     while at > top {
-        bury(local, at - stride());
-        at = below(at - stride());
+        bury(local, at - ENTRY);
+        at = below(at - ENTRY);
     }
     set_top(local, top);
 }
@@ -136,42 +139,42 @@ fn bury_all(local: &Local, top: u64) {
 /// Removes what has certainly or most likely been left by a thread that calls something with its return address at `place`.
 /// Returns the new top, and whether it is a tail call.
 fn clear(local: &Local, place: u64, returns: u64) -> (u64, bool) {
-    let (size, base) = (stride(), local.base.load(Relaxed));
+    let base = local.base.load(Relaxed);
     let tail = areas::is_return(returns);
     loop {
         let top = local.top.load(Relaxed);
         if top <= base {
             return (top, tail);
         }
-        let there = slot(top - size);
+        let there = slot(top - ENTRY);
         if there > place || there == place && tail {
             return (top, tail);
         }
         if there == place {
             // Another return address is there now.
-            set_top(local, below(top - size));
+            set_top(local, below(top - ENTRY));
         } else if let Some(rest) = without_left(local, place) {
             bury_all(local, rest);
-        } else if may_live(top - size) {
+        } else if may_live(top - ENTRY) {
             return (top, tail);
         } else {
-            set_top(local, below(top - size));
+            set_top(local, below(top - ENTRY));
         }
     }
 }
 
 /// Makes room in a full shadow stack: entries that are certainly left go. Signals are blocked.
 fn compact(local: &Local) {
-    let (size, base, top) = (stride(), local.base.load(Relaxed), local.top.load(Relaxed));
+    let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let (mut from, mut to) = (base, base);
     while from < top {
         if may_live(from) {
             if from != to {
-                copy(from, to, size);
+                copy(from, to, ENTRY);
             }
-            to += size;
+            to += ENTRY;
         }
-        from += size;
+        from += ENTRY;
     }
     set_top(local, to);
 }
@@ -181,22 +184,21 @@ fn copy(from: u64, to: u64, len: u64) {
     unsafe { core::ptr::copy(from as *const u8, to as *mut u8, len as usize) };
 }
 
-/// An entry for a function whose return address is at `place`. False: it is not to be observed.
-pub fn push(local: &Local, place: u64, timed: Option<(u64, u32)>) -> bool {
-    let size = stride();
+/// An entry for a function whose return address is at `place`, with this word ([`abi::thread::Shadow::function`]). False: it is not to be observed.
+pub fn push(local: &Local, place: u64, word: u32) -> bool {
     // SAFETY: the stub has just been called there.
     let returns = unsafe { load(place) };
     let (mut top, tail) = clear(local, place, returns);
-    if tail && top - local.base.load(Relaxed) > CHAIN * size && slot(top - CHAIN * size) == place {
+    if tail && top - local.base.load(Relaxed) > CHAIN * ENTRY && slot(top - CHAIN * ENTRY) == place {
         return false;
     }
-    if top + 16 * size > local.limit.load(Relaxed) {
+    if top + 16 * ENTRY > local.limit.load(Relaxed) {
         let mask = kernel::set_mask(kernel::ALL);
         set_top(local, top);
         compact(local);
         top = local.top.load(Relaxed);
         kernel::set_mask(mask);
-        if top + 1024 * size > local.limit.load(Relaxed) {
+        if top + 1024 * ENTRY > local.limit.load(Relaxed) {
             return false;
         }
     }
@@ -204,24 +206,23 @@ pub fn push(local: &Local, place: u64, timed: Option<(u64, u32)>) -> bool {
     unsafe {
         store(top, place);
         store(top + 8, returns);
-        if let Some((tsc, function)) = timed {
-            store(top + 16, tsc);
-            store(top + 24, u64::from(function));
-        }
+        store(top + 16, kernel::tsc());
+        // The sign is extended: an entry that is not to be written late is marked in the upper half too.
+        store(top + 24, i64::from(word as i32) as u64);
     }
-    set_top(local, top + size);
+    set_top(local, top + ENTRY);
     true
 }
 
 /// The newest entry of a place, if there is one.
 fn find(local: &Local, place: u64) -> Option<u64> {
-    let (size, base) = (stride(), local.base.load(Relaxed));
+    let base = local.base.load(Relaxed);
     let mut at = local.top.load(Relaxed);
     while at > base {
-        at -= size;
+        at -= ENTRY;
         if address(at) == BARRIER {
             // The two below a barrier belong to the code that it has interrupted.
-            at -= 2 * size;
+            at -= 2 * ENTRY;
         } else if slot(at) == place {
             return Some(at);
         }
@@ -231,29 +232,28 @@ fn find(local: &Local, place: u64) -> Option<u64> {
 
 /// Brings the entry of a place to the top.
 pub fn bring(local: &Local, place: u64) {
-    let size = stride();
     let Some(found) = find(local, place) else { return unbury(local, place) };
     let mut looks = 0;
-    while local.top.load(Relaxed) - size > found && looks < LOOKS {
+    while local.top.load(Relaxed) - ENTRY > found && looks < LOOKS {
         looks += 1;
         let top = local.top.load(Relaxed);
         match without_left(local, place) {
             Some(rest) if rest > found => bury_all(local, rest),
-            _ if may_live(top - size) => break,
-            _ => set_top(local, below(top - size).max(found + size)),
+            _ if may_live(top - ENTRY) => break,
+            _ => set_top(local, below(top - ENTRY).max(found + ENTRY)),
         }
     }
     let top = local.top.load(Relaxed);
-    if top - size > found {
+    if top - ENTRY > found {
         // Another stack's. The part of this one that ends with the entry goes to the top.
         let mut first = found;
         let base = local.base.load(Relaxed);
-        while first > base && address(first - size) != BARRIER && slot(first - size).wrapping_sub(slot(first)) < GAP {
-            first -= size;
+        while first > base && address(first - ENTRY) != BARRIER && slot(first - ENTRY).wrapping_sub(slot(first)) < GAP {
+            first -= ENTRY;
         }
         // SAFETY: from the sentinel to top all is the thread's; sizes are multiples of 8.
         let entries = unsafe { core::slice::from_raw_parts_mut(first as *mut u64, ((top - first) / 8) as usize) };
-        let part = ((found + size - first) / 8) as usize;
+        let part = ((found + ENTRY - first) / 8) as usize;
         if part <= entries.len() {
             entries.rotate_left(part);
         }
@@ -263,21 +263,19 @@ pub fn bring(local: &Local, place: u64) {
 
 fn unbury(local: &Local, place: u64) {
     let Some(grave) = buried(local, place) else { kernel::abort() };
-    let (size, top) = (stride(), local.top.load(Relaxed));
-    if top + size > local.limit.load(Relaxed) {
+    let top = local.top.load(Relaxed);
+    if top + ENTRY > local.limit.load(Relaxed) {
         kernel::abort()
     }
-    // SAFETY: below the limit; the grave is the thread's. A timed entry has lost its time: it counts as written, begun now.
+    // SAFETY: below the limit; the grave is the thread's. The entry has lost time and function: it counts as written, begun now.
     unsafe {
         store(top, place);
         store(top + 8, address(grave));
-        if size > 16 {
-            store(top + 16, kernel::tsc());
-            store(top + 24, 1 << 32);
-        }
+        store(top + 16, kernel::tsc());
+        store(top + 24, NOBODY);
         store(grave + 8, 0);
     }
-    set_top(local, top + size);
+    set_top(local, top + ENTRY);
 }
 
 /// The return address of the program that belongs to a place: of a chain of tail calls, the oldest one's.
@@ -286,25 +284,26 @@ pub fn return_address(local: &Local, place: u64) -> Option<u64> {
         return None;
     }
     let Some(mut at) = find(local, place) else { return buried(local, place).map(address) };
-    let (size, base) = (stride(), local.base.load(Relaxed));
-    while areas::is_return(address(at)) && at > base && slot(at - size) == place {
-        at -= size;
+    let base = local.base.load(Relaxed);
+    while areas::is_return(address(at)) && at > base && slot(at - ENTRY) == place {
+        at -= ENTRY;
     }
     Some(address(at))
 }
 
 /// A handler begins: a barrier, whose place is in the stand-in's frame. The two entries below it belong to what it has interrupted.
 pub fn raise_barrier(local: &Local, place: u64) {
-    let (size, top) = (stride(), local.top.load(Relaxed));
-    if top == 0 || top + 16 * size > local.limit.load(Relaxed) {
+    let top = local.top.load(Relaxed);
+    if top == 0 || top + 16 * ENTRY > local.limit.load(Relaxed) {
         return;
     }
     // SAFETY: below the limit of the thread's shadow stack.
     unsafe {
-        store(top + 2 * size, place);
-        store(top + 2 * size + 8, BARRIER);
+        store(top + 2 * ENTRY, place);
+        store(top + 2 * ENTRY + 8, BARRIER);
+        store(top + 2 * ENTRY + 24, NOBODY);
     }
-    set_top(local, top + 3 * size);
+    set_top(local, top + 3 * ENTRY);
 }
 
 /// A handler has returned: what it left goes, with the barrier. `before`: top and its slot when it began.
@@ -312,12 +311,12 @@ pub fn lower_barrier(local: &Local, place: u64, before: (u64, u64)) {
     if before.0 == 0 {
         return;
     }
-    let (size, base) = (stride(), local.base.load(Relaxed));
+    let base = local.base.load(Relaxed);
     let mut at = local.top.load(Relaxed);
     while at > base {
-        at -= size;
+        at -= ENTRY;
         if slot(at) == place && address(at) == BARRIER {
-            let top = at - 2 * size;
+            let top = at - 2 * ENTRY;
             if top == before.0 {
                 break;
             }
@@ -331,49 +330,49 @@ pub fn lower_barrier(local: &Local, place: u64, before: (u64, u64)) {
 
 /// Removes the barrier of an earlier handler that had its stand-in at the same place, and did not return. `top` moves down.
 pub fn remove_left_barrier(local: &Local, place: u64) {
-    let (size, base, top) = (stride(), local.base.load(Relaxed), local.top.load(Relaxed));
+    let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     if top == 0 {
         return;
     }
     let mut at = top;
     for _ in 0..LOOKS {
-        if at < base + 3 * size {
+        if at < base + 3 * ENTRY {
             return;
         }
-        at -= size;
+        at -= ENTRY;
         if address(at) == BARRIER && slot(at) == place {
-            copy(at + size, at - 2 * size, top - at - size);
-            return set_top(local, top - 3 * size);
+            copy(at + ENTRY, at - 2 * ENTRY, top - at - ENTRY);
+            return set_top(local, top - 3 * ENTRY);
         }
         at = below(at);
     }
 }
 
-/// Passes the calls that have not been written, lowest first, with their times and functions. Returns the function of the top entry.
-/// Entries are timed ones.
+/// Passes the calls that have not been written, lowest first, with their times and functions. Returns the function of the top entry,
+/// which is a timed one.
 pub fn write_entries(local: &Local, mut write: impl FnMut(u64, u32)) -> u32 {
-    let (size, base, top) = (stride(), local.base.load(Relaxed), local.top.load(Relaxed));
+    let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let mut last = 0;
-    // Entries are written from the bottom up, so those that are not are at the top: barriers and unwritten ones.
+    // Timed entries are written from the bottom up, so those that are not are at the top, with barriers and those of other stubs.
     let mut at = top;
     while at > base {
-        // SAFETY: a timed entry between the sentinel and top.
-        let written = unsafe { load(at - size + 24) } >> 32;
-        if address(at - size) == BARRIER {
-            at = (at - 3 * size).max(base);
-        } else if written != 0 {
+        // SAFETY: an entry between the sentinel and top.
+        let word = unsafe { load(at - ENTRY + 24) };
+        if address(at - ENTRY) == BARRIER {
+            at = (at - 3 * ENTRY).max(base);
+        } else if word >> 32 != 0 && word as u32 & WRITTEN == 0 {
             break;
         } else {
-            at -= size;
+            at -= ENTRY;
         }
     }
     while at < top {
-        let barrier = at + 2 * size < top && address(at + 2 * size) == BARRIER;
+        let barrier = at + 2 * ENTRY < top && address(at + 2 * ENTRY) == BARRIER;
         if barrier {
-            at += 3 * size;
+            at += 3 * ENTRY;
             continue;
         }
-        // SAFETY: a timed entry between the sentinel and top.
+        // SAFETY: an entry between the sentinel and top.
         let (tsc, function) = unsafe { (load(at + 16), load(at + 24)) };
         last = function as u32;
         if function >> 32 == 0 {
@@ -383,11 +382,11 @@ pub fn write_entries(local: &Local, mut write: impl FnMut(u64, u32)) -> u32 {
                 write(tsc, last);
             }
         }
-        at += size;
+        at += ENTRY;
     }
     if top > base {
         // SAFETY: the top entry.
-        last = unsafe { load(top - size + 24) } as u32;
+        last = unsafe { load(top - ENTRY + 24) } as u32;
     }
-    last
+    last & !WRITTEN
 }

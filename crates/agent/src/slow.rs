@@ -76,7 +76,6 @@ slow! {
     "trapline_enter" => enter;
     "trapline_exit" => exit;
     "trapline_high" => high;
-    "trapline_enter_timed" => enter_timed;
     "trapline_late" => late;
 }
 
@@ -85,7 +84,6 @@ unsafe extern "C" {
     safe static trapline_enter: u8;
     safe static trapline_exit: u8;
     safe static trapline_high: u8;
-    safe static trapline_enter_timed: u8;
     safe static trapline_late: u8;
 }
 
@@ -101,8 +99,6 @@ pub fn addresses() -> [u64; SLOWS] {
     set(Slow::Enter, &trapline_enter);
     set(Slow::Exit, &trapline_exit);
     set(Slow::High, &trapline_high);
-    set(Slow::EnterTimed, &trapline_enter_timed);
-    set(Slow::ExitTimed, &trapline_exit);
     set(Slow::Late, &trapline_late);
     out
 }
@@ -147,18 +143,9 @@ extern "C" fn high(_: &Frame, _: u32) -> u8 {
 }
 
 /// [`Slow::Enter`].
-extern "C" fn enter(frame: &Frame, _: u32) -> u8 {
-    enter_any(frame, None)
-}
-
-/// [`Slow::EnterTimed`].
-extern "C" fn enter_timed(frame: &Frame, function: u32) -> u8 {
-    enter_any(frame, Some((kernel::tsc(), function)))
-}
-
-fn enter_any(frame: &Frame, timed: Option<(u64, u32)>) -> u8 {
+extern "C" fn enter(frame: &Frame, word: u32) -> u8 {
     let local = local();
-    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), timed) {
+    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word) {
         return CLEAR;
     }
     // Its entry and its exit.
@@ -180,7 +167,7 @@ fn has_stack(local: &Local) -> bool {
     there
 }
 
-/// [`Slow::Exit`] and [`Slow::ExitTimed`].
+/// [`Slow::Exit`].
 extern "C" fn exit(frame: &Frame, _: u32) -> u8 {
     shadow::bring(local(), frame.slot());
     CLEAR

@@ -7,8 +7,7 @@
 //! The memory of a thread that has ended is found by its id, which the kernel no longer knows, and used again.
 
 use crate::kernel;
-use abi::stub::Variant;
-use abi::thread::{Shadow, ShadowTimed, Thread};
+use abi::thread::{Shadow, Thread};
 use core::arch::{asm, global_asm};
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -88,33 +87,14 @@ pub fn local() -> &'static Local {
     }
 }
 
-/// Bytes of a shadow entry, the same in the whole process; 0: no area has been mapped yet.
-static STRIDE: AtomicU64 = AtomicU64::new(0);
-
 /// Bytes of a shadow entry.
-#[inline(always)]
-pub fn stride() -> u64 {
-    match STRIDE.load(Relaxed) {
-        0 => size_of::<Shadow>() as u64,
-        n => n,
-    }
-}
-
-/// Whether stubs of this variant may be mapped: a process has shadow entries of one size.
-pub fn accepts(variant: Variant) -> bool {
-    let wanted = match variant {
-        Variant::Entry => return true,
-        Variant::Timed => size_of::<ShadowTimed>(),
-        Variant::Paired | Variant::NoTime => size_of::<Shadow>(),
-    } as u64;
-    STRIDE.compare_exchange(0, wanted, AcqRel, Acquire).map_or_else(|now| now == wanted, |_| true)
-}
+pub const ENTRY: u64 = size_of::<Shadow>() as u64;
 
 /// Bytes for descriptions of frames, at the beginning of a thread's memory.
 pub const FRAMES: u64 = 4096;
 /// Bytes for buried entries, behind those.
 pub const BURIED: u64 = 1 << 20;
-/// The least and the most bytes of a shadow stack. A frame takes 16 bytes of stack at least, and a paired stub's entry has 16.
+/// The least and the most bytes of a shadow stack. A frame takes 16 bytes of stack at least, and an entry has [`ENTRY`].
 const LEAST: u64 = 16 << 20;
 const MOST: u64 = 256 << 20;
 
@@ -178,7 +158,7 @@ fn inherit(tid: u32) -> Option<(u64, u64)> {
 }
 
 fn allocate(tid: u32) -> Option<(u64, u64)> {
-    let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (stride() / 16)) & !4095;
+    let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (ENTRY / 16)) & !4095;
     let len = FRAMES + BURIED + shadow;
     let memory = kernel::reserve(len)?;
     let i = USED.fetch_add(1, AcqRel) as usize;
@@ -217,7 +197,7 @@ pub fn enter(local: &Local) -> bool {
     let sentinel = memory + FRAMES + BURIED;
     // SAFETY: the memory is this thread's alone.
     unsafe { crate::memory::store(sentinel, i64::MAX as u64) };
-    let base = sentinel + stride();
+    let base = sentinel + ENTRY;
     local.memory.store(memory, Relaxed);
     local.limit.store(memory + len, Relaxed);
     local.base.store(base, Relaxed);

@@ -10,7 +10,7 @@
 //!
 //!  entry:   push rax; push rdx; push rcx      the stub's three registers; rsp = S - 24
 //!  push:    S < top_slot?                     else ► Slow::Enter
-//!           shadow entry {S, A} at top; top_slot = S; top += 16
+//!           shadow entry {S, A, …} at top; top_slot = S; top += 32
 //!  record:  rdtsc; upper half = high?         else ► Slow::High
 //!           cur < end?                        else ► Slow::Chunk
 //!           [cur] = time, then word; cur += 8
@@ -18,7 +18,7 @@
 //!           call beginning of F               F's return address is `returns`, at S, where A was
 //!  returns: lea rsp, [rsp - 8]; push rax; push rdx; push rcx
 //!  exit:    top entry's slot = S?             else ► Slow::Exit
-//!           [S] = its address; top_slot = slot of the entry below; top -= 16
+//!           [S] = its address; top_slot = slot of the entry below; top -= 32
 //!  left:    rdtsc, record as above
 //!  end:     pop rcx; pop rdx; pop rax; ret    to A
 //! ```
@@ -34,14 +34,17 @@
 //! # Variants
 //! | variant | entry record | exit record | shadow entry |
 //! |---|---|---|---|
-//! | [`Variant::Paired`] | yes | yes | `Shadow`, 16 bytes |
-//! | [`Variant::NoTime`] | word only; the time stays 0 | likewise | `Shadow` |
-//! | [`Variant::Timed`] | late, by [`Slow::Late`] | by [`Slow::Late`] | `ShadowTimed`, 32 bytes |
+//! | [`Variant::Paired`] | yes | yes | slot, address; marked as written |
+//! | [`Variant::NoTime`] | word only; the time stays 0 | likewise | likewise |
+//! | [`Variant::Timed`] | late, by [`Slow::Late`] | by [`Slow::Late`] | with time and function |
 //! | [`Variant::Entry`] | yes | none | none |
 //!
 //! `NoTime` has no check of the upper half. `Entry` has none of the shadow stack: it records and jumps to the beginning of F; it is for
 //! modules whose own code walks the stack. `Timed` has at its entry the time and the function in the shadow entry; at its exit, it
 //! compares the time since then with the minimum, which is in the area ([`MINIMUM`]).
+//!
+//! Shadow entries ([`abi::thread::Shadow`]) are the same for all variants, so that functions of several variants can be on one stack. A
+//! return leads to the stub that has made the entry, whatever the function's patch has become since then.
 //!
 //! # The slow code
 //! A stub calls it through a pointer in its area: `call [rip + x]`. In all cases
@@ -62,12 +65,10 @@
 //!
 //! | slow code | called at | it does | carry clear | carry set |
 //! |---|---|---|---|---|
-//! | [`Slow::Enter`] | entry, `S >= top_slot`, rax = S. A new thread (0 in everything); a tail call (top_slot = S and `[S]` is a stub's `returns`); frames that were left | removes stale entries, pushes `{S, [S]}`, sets top and top_slot | goes on at `record` | neither entry nor record: F runs unobserved (`jmp beginning`), S still has A. For a shadow stack that is full, chains of tail calls without end, `busy` |
+//! | [`Slow::Enter`] | entry, `S >= top_slot`, rax = S. A new thread (0 in everything); a tail call (top_slot = S and `[S]` is a stub's `returns`); frames that were left; edx = the entry's word | removes stale entries, pushes `{S, [S], tsc, word}`, sets top and top_slot | goes on at `record`, `Timed` at `done` | neither entry nor record: F runs unobserved (`jmp beginning`), S still has A. For a shadow stack that is full, chains of tail calls without end, `busy` |
 //! | [`Slow::Chunk`] | entry and exit, `cur >= end` | makes room for at least one record, begins a chunk with a HIGH record | goes back to `record` or `left`: a new time, all checks again | goes on without the record |
 //! | [`Slow::High`] | entry and exit, edx:eax = tsc, and edx is not `high` | writes a HIGH record and sets `high`; may call what Chunk calls | as above | as above |
 //! | [`Slow::Exit`] | exit, the slot of the top entry is not S; rax = S, rcx = top | brings the entry of S to the top and sets top (not top_slot) | goes back to `exit`, whatever the carry flag | |
-//! | [`Slow::EnterTimed`] | as Enter; edx = number of the function | as Enter, with a `ShadowTimed`: tsc, function, written = 0 | goes on at `done` | as Enter |
-//! | [`Slow::ExitTimed`] | as Exit | as Exit | goes back to `exit` | |
 //! | [`Slow::Late`] | exit, the top entry is that of S and rax = its duration >= minimum; rcx = top | writes entry records of all entries that are not `written`, lowest first, each with its own time, sets `written`, and then the exit record of the top entry; or counts them. top and top_slot stay | goes on at `pop`, whatever the carry flag | |
 //!
 //! In a process without chunk (cur = end = 0) each record comes to Slow::Chunk. A thread's first stub of a variant with a shadow stack
@@ -87,7 +88,7 @@
 //! beginning of the area, so `(pc - area) % size` is the offset in the stub, which [`Layout`] explains:
 //!
 //! - **`again`**: the pc lies in a part that can be begun anew: the wrapper sets the pc in the ucontext to the part's beginning, and
-//!   `top_slot` to the slot of the entry below top (`[top - 16]`, or `[top - 32]` of timed ones). A part reads everything again from the
+//!   `top_slot` to the slot of the entry below top (`[top - 32]`). A part reads everything again from the
 //!   stack and the thread, and it ends with the one instruction that makes it count, `add [top]`, `sub [top]` or `add [cur]`, so that what a
 //!   handler does in between is a complete history before it. A record that has been begun over has a later time: order is kept.
 //! - **`commit`**: the pc is at `add [cur], 8`: the record's word is written, and the collector may have read it. The wrapper adds 8 to
@@ -107,7 +108,7 @@
 //! | `exit` .. `left`, call of Exit | `exit` | `[S]` = A, top_slot. The entry is still there |
 //! | `left` .. `add [cur]`, `add [cur]` | as at `record` | |
 //! | `end` .. ret | - | |
-//! | timed: `exit` .. `pop`, calls of ExitTimed and Late | `exit` | nothing |
+//! | timed: `exit` .. `pop`, calls of Exit and Late | `exit` | nothing |
 //! | timed: `pop` .. `end` | `pop` | `[S]` = A, top_slot |
 //!
 //! A handler that leaves by siglongjmp, an exception or pthread_exit leaves entries that Enter and Exit remove by their slots, as any
@@ -121,7 +122,7 @@
 
 use abi::message::{SLOWS, Slow};
 use abi::stub::{self, Layout, Variant};
-use abi::thread::{CUR, END, HIGH, TOP, TOP_SLOT};
+use abi::thread::{CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
@@ -135,6 +136,7 @@ pub(crate) enum Label {
     Bypass,
     CallHigh,
     CallChunk,
+    Over,
     Entry,
     Push,
     Record,
@@ -169,8 +171,8 @@ pub(crate) enum Line {
     Call(Slow),
     /// Bytes, then the record's word: number << 1, plus this.
     Word(&'static str, &'static [u8], u32),
-    /// Bytes, then the function's number.
-    Number(&'static str, &'static [u8]),
+    /// Bytes, then the word of a shadow entry: the function's number, with [`WRITTEN`] if its entry needs no [`Slow::Late`].
+    Entry(&'static str, &'static [u8], u32),
     /// call or jmp to the beginning of the function.
     Original(&'static str, u8),
     /// cmp rax, [rip + minimum].
@@ -179,9 +181,9 @@ pub(crate) enum Line {
 
 use Label::{
     Bypass, CallChunk, CallChunkLeft, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, Commit, Done, End, Entry,
-    Exit, Left, LeftCommit, Pop, Push, Record, Restored, Returns,
+    Exit, Left, LeftCommit, Over, Pop, Push, Record, Restored, Returns,
 };
-use Line::{At, Call, Code, Field, Jump, Minimum, Number, Original, Word};
+use Line::{At, Call, Code, Field, Jump, Minimum, Original, Word};
 
 const JAE: u8 = 0x73;
 const JNE: u8 = 0x75;
@@ -216,10 +218,12 @@ const PUT_BACK: Line = Code("mov [rsp+24], rax", &[0x48, 0x89, 0x44, 0x24, 24]);
 const RET: Line = Code("ret", &[0xc3]);
 const CALL_ORIGINAL: Line = Original("call", 0xe8);
 const JUMP_ORIGINAL: Line = Original("jmp", 0xe9);
-const PUSHED: Line = Field("add qword ptr fs:[TOP], 16", &[0x64, 0x48, 0x83, 0x04, 0x25], TOP, Some(16));
-const POPPED: Line = Field("sub qword ptr fs:[TOP], 16", &[0x64, 0x48, 0x83, 0x2c, 0x25], TOP, Some(16));
-const PUSHED_TIMED: Line = Field("add qword ptr fs:[TOP], 32", &[0x64, 0x48, 0x83, 0x04, 0x25], TOP, Some(32));
-const POPPED_TIMED: Line = Field("sub qword ptr fs:[TOP], 32", &[0x64, 0x48, 0x83, 0x2c, 0x25], TOP, Some(32));
+const PUSHED: Line = Field("add qword ptr fs:[TOP], 32", &[0x64, 0x48, 0x83, 0x04, 0x25], TOP, Some(32));
+const POPPED: Line = Field("sub qword ptr fs:[TOP], 32", &[0x64, 0x48, 0x83, 0x2c, 0x25], TOP, Some(32));
+/// Compares the top entry's slot with S, and puts its address back; then top goes to the entry below.
+const COMPARE_TOP: Line = Code("cmp [rcx-32], rax", &[0x48, 0x39, 0x41, 0xe0]);
+const LOAD_ADDRESS: Line = Code("mov rax, [rcx-24]", &[0x48, 0x8b, 0x41, 0xe8]);
+const LOAD_BELOW: Line = Code("mov rax, [rcx-64]", &[0x48, 0x8b, 0x41, 0xc0]);
 
 /// A slow call of a record and what follows it: again, or on without it.
 const fn slow_record(call: Label, slow: Slow, again: Label, on: Label) -> [Line; 4] {
@@ -232,31 +236,31 @@ fn lines(variant: Variant) -> Vec<Line> {
     let timed = variant == Variant::Timed;
     let shadow = variant != Variant::Entry;
     let clock = matches!(variant, Variant::Paired | Variant::Entry);
-    if timed {
-        let number = Number("mov edx, NUMBER", &[0xba]);
-        lines.extend([At(CallEnter), number, Call(Slow::EnterTimed), Jump("jnc", JAE, Done)]);
-    } else if shadow {
-        lines.extend([At(CallEnter), Call(Slow::Enter), Jump("jnc", JAE, Record)]);
-    }
+    let written = if timed { 0 } else { WRITTEN };
     if shadow {
+        let word = Line::Entry("mov edx, ENTRY", &[0xba], written);
+        let on = if timed { Done } else { Record };
+        lines.extend([At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, on)]);
         lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
     }
     if clock {
-        lines.extend(slow_record(CallHigh, Slow::High, Record, Done));
+        // The distance to `done` is too long for a short jump.
+        lines.extend(slow_record(CallHigh, Slow::High, Record, Over));
     }
     if !timed {
-        lines.extend(slow_record(CallChunk, Slow::Chunk, Record, Done));
+        let [call, slow, again, jump] = slow_record(CallChunk, Slow::Chunk, Record, Done);
+        lines.extend([call, slow, again, At(Over), jump]);
     }
     lines.extend([At(Entry), SAVE]);
     if shadow {
         lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
         lines.extend(PUSH_ENTRY);
+        // Its sign is extended: the upper half, the flags, is all ones of an entry that is marked as written.
+        lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], written));
         if timed {
-            lines.push(Number("mov qword ptr [rcx+24], NUMBER", &[0x48, 0xc7, 0x41, 24]));
-            lines.extend([WHOLE_TSC, Code("mov [rcx+16], rax", &[0x48, 0x89, 0x41, 16]), PUSHED_TIMED]);
-        } else {
-            lines.push(PUSHED);
+            lines.extend([WHOLE_TSC, Code("mov [rcx+16], rax", &[0x48, 0x89, 0x41, 16])]);
         }
+        lines.push(PUSHED);
     }
     if !timed {
         record(&mut lines, clock, [Record, Commit], [CallHigh, CallChunk], ENTRY_WORD);
@@ -267,19 +271,18 @@ fn lines(variant: Variant) -> Vec<Line> {
         return lines;
     }
     lines.extend([DROP_ADDRESS, CALL_ORIGINAL, At(Returns), TAKE_SLOT, SAVE, At(Exit), LOAD_SLOT, LOAD_TOP]);
+    lines.extend([COMPARE_TOP, Jump("jne", JNE, CallExit)]);
     if timed {
-        lines.extend([Code("cmp [rcx-32], rax", &[0x48, 0x39, 0x41, 0xe0]), Jump("jne", JNE, CallExit), WHOLE_TSC]);
+        lines.push(WHOLE_TSC);
         lines.extend([Code("sub rax, [rcx-16]", &[0x48, 0x2b, 0x41, 0xf0]), Minimum, Jump("jae", JAE, CallLate)]);
-        lines.extend([At(Pop), LOAD_TOP, Code("mov rax, [rcx-24]", &[0x48, 0x8b, 0x41, 0xe8]), PUT_BACK, At(Restored)]);
-        lines.extend([Code("mov rax, [rcx-64]", &[0x48, 0x8b, 0x41, 0xc0]), STORE_SLOT, POPPED_TIMED]);
-    } else {
-        lines.extend([Code("cmp [rcx-16], rax", &[0x48, 0x39, 0x41, 0xf0]), Jump("jne", JNE, CallExit)]);
-        lines.extend([Code("mov rax, [rcx-8]", &[0x48, 0x8b, 0x41, 0xf8]), PUT_BACK, At(Restored)]);
-        lines.extend([Code("mov rax, [rcx-32]", &[0x48, 0x8b, 0x41, 0xe0]), STORE_SLOT, POPPED]);
+        lines.extend([At(Pop), LOAD_TOP]);
+    }
+    lines.extend([LOAD_ADDRESS, PUT_BACK, At(Restored), LOAD_BELOW, STORE_SLOT, POPPED]);
+    if !timed {
         record(&mut lines, clock, [Left, LeftCommit], [CallHighLeft, CallChunkLeft], EXIT_WORD);
     }
     lines.extend([At(End), RESTORE, RET, At(CallExit)]);
-    lines.extend([Call(if timed { Slow::ExitTimed } else { Slow::Exit }), Jump("jmp", JMP, Exit)]);
+    lines.extend([Call(Slow::Exit), Jump("jmp", JMP, Exit)]);
     if timed {
         lines.extend([At(CallLate), Call(Slow::Late), Jump("jmp", JMP, Pop)]);
     } else {
@@ -313,8 +316,8 @@ fn record(lines: &mut Vec<Line>, clock: bool, [start, commit]: [Label; 2], [high
 enum Fix {
     /// The record's word: number << 1, plus this.
     Word(u32),
-    /// The function's number.
-    Number,
+    /// The word of a shadow entry: the number, with these bits.
+    Entry(u32),
     /// Distance to the function's beginning.
     Original,
     /// Distance to an offset of the pointers.
@@ -364,9 +367,9 @@ impl Template {
                     bytes.extend(code);
                     hole(&mut bytes, &mut fixes, Fix::Word(exit));
                 }
-                Number(_, code) => {
+                Line::Entry(_, code, written) => {
                     bytes.extend(code);
-                    hole(&mut bytes, &mut fixes, Fix::Number);
+                    hole(&mut bytes, &mut fixes, Fix::Entry(written));
                 }
                 Original(_, opcode) => {
                     bytes.push(opcode);
@@ -400,7 +403,7 @@ impl Template {
             let next = at.wrapping_add(u64::from(*offset) + 4);
             let value = match fix {
                 Fix::Word(exit) => number << 1 | exit,
-                Fix::Number => number,
+                Fix::Entry(written) => number | written,
                 Fix::Original => original.wrapping_sub(next) as u32,
                 Fix::Pointer(offset) => pointers.wrapping_add(u64::from(*offset)).wrapping_sub(next) as u32,
             };
@@ -417,7 +420,7 @@ fn length(line: &Line) -> usize {
         Field(_, code, _, immediate) => code.len() + 4 + usize::from(immediate.is_some()),
         Jump(..) => 2,
         Call(_) => 6,
-        Word(_, code, _) | Number(_, code) => code.len() + 4,
+        Word(_, code, _) | Line::Entry(_, code, _) => code.len() + 4,
         Original(..) => 5,
         Minimum => 7,
     }

@@ -14,7 +14,7 @@ use super::original;
 use crate::areas;
 use crate::memory::load;
 use crate::shadow;
-use crate::thread::{Local, local};
+use crate::thread::{ENTRY, Local, local};
 use abi::message::Hook;
 use abi::stub::Layout;
 use core::sync::atomic::Ordering::Relaxed;
@@ -131,7 +131,7 @@ fn describe(local: &Local, pc: u64, (cfa, in_shadow): (u32, bool), known: Option
         w.put(&[CONST8U]).number(address.wrapping_sub(1));
     } else if in_shadow {
         let top = &raw const local.top as u64;
-        let size = crate::thread::stride() as u8;
+        let size = ENTRY as u8;
         w.put(&[LIT0 + 8, MINUS, DUP, CONST8U]).number(top).put(&[DEREF]);
         // Each round: the entry below; on while its slot is not above the CFA's.
         let round = w.len;

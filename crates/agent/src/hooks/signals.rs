@@ -7,7 +7,7 @@
 
 use super::original;
 use crate::memory::store;
-use crate::thread::{Local, local, stride};
+use crate::thread::{ENTRY, Local, local};
 use crate::{areas, chunks, kernel, shadow};
 use abi::message::Hook;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -157,7 +157,7 @@ fn repair(local: &Local, context: Context) {
         let top = local.top.load(Relaxed);
         if top != 0 {
             // SAFETY: the entry below top, or the sentinel.
-            local.top_slot.store(unsafe { crate::memory::load(top - stride()) }, Relaxed);
+            local.top_slot.store(unsafe { crate::memory::load(top - ENTRY) }, Relaxed);
         }
         context.set_pc(pc - u64::from(offset) + u64::from(part.at));
     }

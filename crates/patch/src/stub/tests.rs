@@ -163,7 +163,9 @@ fn listing(variant: Variant) -> String {
             Jump(text, _, to) => writeln!(out, "{text} {to:?}"),
             Call(slow) => writeln!(out, "call [rip + pointers + {}]", *slow as u32 * 8),
             Word(text, _, exit) => writeln!(out, "{}", text.replace("WORD", &(0x0246_8ace | exit).to_string())),
-            Number(text, _) => writeln!(out, "{}", text.replace("NUMBER", "0x1234567")),
+            Line::Entry(text, _, written) => {
+                writeln!(out, "{}", text.replace("ENTRY", &((0x0123_4567 | written) as i32).to_string()))
+            }
             // The assembler makes short jumps where it can.
             Original(text, _) => writeln!(out, "{{disp32}} {text} original"),
             Minimum => writeln!(out, "cmp rax, [rip + pointers + {MINIMUM}]"),
