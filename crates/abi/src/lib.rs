@@ -23,6 +23,7 @@ pub mod plan;
 pub mod shared;
 pub mod stub;
 pub mod thread;
+pub mod tracer;
 
 /// Version of everything in this crate. It changes with any of it.
 pub const VERSION: u32 = 2;

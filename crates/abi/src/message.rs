@@ -15,6 +15,8 @@ pub enum Reason {
     Modules = 3,
     /// The agent was injected into a running process.
     Attach = 4,
+    /// A collector wants to ask for tracers ([`crate::tracer`]): no text of mappings follows.
+    Tracers = 5,
 }
 
 /// Code of the agent that stubs call. `patch::stub` describes the registers and the stack at each, and where it returns to.
@@ -31,6 +33,12 @@ pub enum Slow {
     High = 3,
     /// Exit: the call took the minimum of time. Its entry and those of its callers are written if they are not yet, and its exit.
     Late = 4,
+    /// Entry: the thread has no [`crate::thread::Row`]s.
+    Count = 5,
+    /// Entry of a function with tracers.
+    Call = 6,
+    /// Exit of a function with tracers.
+    Return = 7,
 }
 /// How many there are.
 pub const SLOWS: usize = 8;

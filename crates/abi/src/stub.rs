@@ -13,6 +13,12 @@ pub enum Variant {
     Timed = 2,
     /// A record at the entry only, and no shadow entry.
     Entry = 3,
+    /// Calls are counted, and nothing else.
+    Count = 4,
+    /// Calls are counted, and their time.
+    CountTimed = 5,
+    /// Tracers are called at the entry and at the exit.
+    Called = 6,
 }
 
 /// The offsets of one variant, from the beginning of a stub.
@@ -61,6 +67,9 @@ pub const fn layout(variant: Variant) -> &'static Layout {
         Variant::NoTime => &NO_TIME,
         Variant::Timed => &TIMED,
         Variant::Entry => &ENTRY,
+        Variant::Count => &COUNT,
+        Variant::CountTimed => &COUNT_TIMED,
+        Variant::Called => &CALLED,
     }
 }
 
@@ -213,5 +222,86 @@ const ENTRY: Layout = Layout {
         frame(87, 24, false),
         frame(88, 16, false),
         frame(89, 8, false),
+    ],
+};
+
+const COUNT: Layout = Layout {
+    size: 64,
+    entry: 16,
+    returns: 0,
+    again: &[],
+    commit: &[],
+    frames: &[
+        frame(0, 32, false),
+        frame(16, 8, false),
+        frame(17, 16, false),
+        frame(18, 24, false),
+        frame(19, 32, false),
+        frame(42, 24, false),
+        frame(43, 16, false),
+        frame(44, 8, false),
+    ],
+};
+
+const COUNT_TIMED: Layout = Layout {
+    size: 288,
+    entry: 32,
+    returns: 147,
+    again: &[again(3, 9, 57), again(57, 134, 57), again(155, 223, 155), again(270, 271, 155)],
+    commit: &[],
+    frames: &[
+        frame(0, 32, false),
+        frame(17, 24, false),
+        frame(18, 16, false),
+        frame(19, 8, false),
+        frame(24, 32, false),
+        frame(32, 8, false),
+        frame(33, 16, false),
+        frame(34, 24, false),
+        frame(35, 32, false),
+        frame(135, 24, false),
+        frame(136, 16, false),
+        frame(137, 8, false),
+        frame(142, 0, false),
+        frame(147, 0, true),
+        frame(152, 8, true),
+        frame(153, 16, true),
+        frame(154, 24, true),
+        frame(155, 32, true),
+        frame(184, 32, false),
+        frame(267, 24, false),
+        frame(268, 16, false),
+        frame(269, 8, false),
+        frame(270, 32, true),
+    ],
+};
+
+const CALLED: Layout = Layout {
+    size: 64,
+    entry: 16,
+    returns: 45,
+    again: &[],
+    commit: &[],
+    frames: &[
+        frame(0, 32, false),
+        frame(9, 24, false),
+        frame(10, 16, false),
+        frame(11, 8, false),
+        frame(17, 16, false),
+        frame(18, 24, false),
+        frame(19, 32, false),
+        frame(33, 24, false),
+        frame(34, 16, false),
+        frame(35, 8, false),
+        frame(40, 0, false),
+        frame(45, 0, true),
+        frame(50, 8, true),
+        frame(51, 16, true),
+        frame(52, 24, true),
+        frame(53, 32, true),
+        frame(59, 32, false),
+        frame(60, 24, false),
+        frame(61, 16, false),
+        frame(62, 8, false),
     ],
 };

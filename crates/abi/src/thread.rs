@@ -18,8 +18,10 @@ pub struct Thread {
     pub busy: u32,
     /// The lowest shadow entry.
     pub base: u64,
+    /// The thread's counts, a [`Row`] for each function, by its number; 0: none yet, or they are not to be touched.
+    pub counts: u64,
     /// The rest is the agent's.
-    pub rest: [u64; 24],
+    pub rest: [u64; 23],
 }
 
 /// Offset of [`Thread::top`].
@@ -32,6 +34,8 @@ pub const CUR: i32 = 16;
 pub const END: i32 = 24;
 /// Offset of [`Thread::high`].
 pub const HIGH: i32 = 32;
+/// Offset of [`Thread::counts`].
+pub const COUNTS: i32 = 48;
 
 /// A call that has not returned: an entry of the shadow stack, which grows upwards.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +52,23 @@ pub struct Shadow {
     /// Not 0: its entry has been written, or needs no [`crate::message::Slow::Late`].
     pub flags: u32,
 }
+
+/// What a thread has counted of a function.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Row {
+    /// Its calls, counted when they begin.
+    pub calls: u64,
+    /// Ticks of the time stamp counter from the beginning to the end of its calls that have ended; calls within calls count twice.
+    pub total: u64,
+    /// Of these, ticks outside of calls of other counted functions. While calls of it are open, that of their callees is missing.
+    pub own: u64,
+    /// 0.
+    pub reserved: u64,
+}
+
+/// The most rows: numbers of functions that are counted, or have tracers, are below it.
+pub const ROWS: u32 = 1 << 18;
 
 /// In [`Shadow::function`]: the entry was never to be written late. Stubs write function and flags as one number of 32 bits, whose sign is
 /// extended.

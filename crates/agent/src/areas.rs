@@ -48,7 +48,8 @@ pub fn add(area: &Area) -> bool {
 
 /// The variant that a plan names.
 pub fn variant(number: u32) -> Option<Variant> {
-    [Variant::Paired, Variant::NoTime, Variant::Timed, Variant::Entry].into_iter().find(|v| *v as u32 == number)
+    use Variant::{Called, Count, CountTimed, Entry, NoTime, Paired, Timed};
+    [Paired, NoTime, Timed, Entry, Count, CountTimed, Called].into_iter().find(|v| *v as u32 == number)
 }
 
 /// A pc in a stub: the stub's layout, and the pc's offset in it.
@@ -56,6 +57,11 @@ pub fn stub_of(pc: u64) -> Option<(&'static Layout, u32)> {
     let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.stubs)?;
     let layout = layout(variant(area.variant)?);
     Some((layout, ((pc - area.address) % u64::from(layout.size)) as u32))
+}
+
+/// The variant of the stub that an address is in.
+pub fn variant_at(address: u64) -> Option<Variant> {
+    variant(all().iter().find(|a| address.wrapping_sub(a.address) < a.stubs)?.variant)
 }
 
 /// Whether an address is that to which a function with a stub returns.

@@ -29,15 +29,15 @@ pub fn failure(error: u32) -> Installed {
 }
 
 /// A plan whose tables lie within it.
-struct Plan<'a> {
+pub struct Plan<'a> {
     bytes: &'a [u8],
     areas: &'a [Area],
-    patches: &'a [Patch],
+    pub patches: &'a [Patch],
     originals: &'a [Original],
 }
 
 impl<'a> Plan<'a> {
-    fn new(bytes: &'a [u8]) -> Option<Plan<'a>> {
+    pub fn new(bytes: &'a [u8]) -> Option<Plan<'a>> {
         let header: Header = *table(bytes, 0, 1)?.first()?;
         let right = header.magic == plan::MAGIC && header.version == abi::VERSION && header.patches <= PATCHES;
         right.then_some(())?;
@@ -47,6 +47,19 @@ impl<'a> Plan<'a> {
             patches: table(bytes, header.patches_at, header.patches)?,
             originals: table(bytes, header.originals_at, header.originals)?,
         })
+    }
+}
+
+impl Plan<'_> {
+    /// Maps an area, if it is not there yet. Returns whether it is there, and the variant of its stubs.
+    pub fn map_area(&self, number: u32) -> Option<u32> {
+        let area = self.areas.get(number as usize)?;
+        map_area(area, self.bytes).then_some(area.variant)
+    }
+
+    /// How many areas it has.
+    pub fn areas(&self) -> u32 {
+        self.areas.len() as u32
     }
 }
 
@@ -131,6 +144,43 @@ fn is_there(area: &Area, content: &[u8]) -> bool {
         && unsafe { core::slice::from_raw_parts(area.address as *const u8, content.len()) } == content
 }
 
+/// Bytes of the program, or None where nothing is mapped. `memory`: `/proc/self/mem`, or negative.
+pub fn read_text(memory: i32, address: u64, len: usize) -> Option<[u8; PATCH]> {
+    let mut bytes = [0; PATCH];
+    let part = bytes.get_mut(..len)?;
+    let read = if memory >= 0 { kernel::pread(memory, part, address) } else { -1 };
+    if read == len as isize {
+        return Some(bytes);
+    }
+    let mapped = kernel::is_readable(address) && kernel::is_readable(address + len as u64 - 1);
+    for (i, byte) in part.iter_mut().enumerate().filter(|_| mapped) {
+        // SAFETY: it is readable, and the program's modules stay while it is in its constructors or its loader.
+        *byte = unsafe { ((address + i as u64) as *const u8).read_volatile() };
+    }
+    mapped.then_some(bytes)
+}
+
+/// Replaces bytes of the program.
+pub fn write_text(memory: i32, address: u64, bytes: &[u8]) -> bool {
+    if memory >= 0 && kernel::pwrite(memory, bytes, address) == bytes.len() as isize {
+        return true;
+    }
+    let (first, end) = (address & !4095, (address + bytes.len() as u64 + 4095) & !4095);
+    let (code, all) =
+        (kernel::PROT_READ | kernel::PROT_EXEC, kernel::PROT_READ | kernel::PROT_WRITE | kernel::PROT_EXEC);
+    // SAFETY: text stays readable and executable; the bytes are those of a planned patch, and nobody is in between.
+    unsafe {
+        if kernel::protect(first, end - first, all) != 0 {
+            return false;
+        }
+        for (i, byte) in bytes.iter().enumerate() {
+            ((address + i as u64) as *mut u8).write_volatile(*byte);
+        }
+        kernel::protect(first, end - first, code);
+    }
+    true
+}
+
 /// Makes the patches of a plan.
 struct Patcher<'a> {
     plan: &'a Plan<'a>,
@@ -177,40 +227,12 @@ impl<'a> Patcher<'a> {
         false
     }
 
-    /// Bytes of the program, or None where nothing is mapped.
     fn read(&self, address: u64, len: usize) -> Option<[u8; PATCH]> {
-        let mut bytes = [0; PATCH];
-        let part = bytes.get_mut(..len)?;
-        let read = if self.memory >= 0 { kernel::pread(self.memory, part, address) } else { -1 };
-        if read == len as isize {
-            return Some(bytes);
-        }
-        let mapped = kernel::is_readable(address) && kernel::is_readable(address + len as u64 - 1);
-        for (i, byte) in part.iter_mut().enumerate().filter(|_| mapped) {
-            // SAFETY: it is readable, and the program's modules stay while it is in its constructors or its loader.
-            *byte = unsafe { ((address + i as u64) as *const u8).read_volatile() };
-        }
-        mapped.then_some(bytes)
+        read_text(self.memory, address, len)
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        if self.memory >= 0 && kernel::pwrite(self.memory, bytes, address) == bytes.len() as isize {
-            return true;
-        }
-        let (first, end) = (address & !4095, (address + bytes.len() as u64 + 4095) & !4095);
-        let (code, all) =
-            (kernel::PROT_READ | kernel::PROT_EXEC, kernel::PROT_READ | kernel::PROT_WRITE | kernel::PROT_EXEC);
-        // SAFETY: text stays readable and executable; the bytes are those of a planned patch, and nobody is in between.
-        unsafe {
-            if kernel::protect(first, end - first, all) != 0 {
-                return false;
-            }
-            for (i, byte) in bytes.iter().enumerate() {
-                ((address + i as u64) as *mut u8).write_volatile(*byte);
-            }
-            kernel::protect(first, end - first, code);
-        }
-        true
+        write_text(self.memory, address, bytes)
     }
 
     fn count(&mut self, made: bool) {

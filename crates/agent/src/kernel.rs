@@ -59,6 +59,9 @@ pub const MAP_ANONYMOUS: usize = 0x20;
 pub const MAP_NORESERVE: usize = 0x4000;
 pub const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
 const MADV_WIPEONFORK: usize = 18;
+const MADV_DONTNEED: usize = 4;
+const PRCTL: usize = 157;
+const PR_GET_NAME: usize = 16;
 
 pub const CLONE_VM: u64 = 0x100;
 
@@ -173,6 +176,23 @@ pub unsafe fn protect(at: u64, len: u64, protection: usize) -> isize {
 pub unsafe fn wipe_on_fork(at: u64, len: u64) -> isize {
     // SAFETY: so says the caller.
     unsafe { call(MADVISE, [at as usize, len as usize, MADV_WIPEONFORK, 0, 0, 0]) }
+}
+
+/// Has these pages be zeros again.
+///
+/// # Safety
+/// They are the agent's, and nothing in them is needed.
+pub unsafe fn discard(at: u64, len: u64) {
+    // SAFETY: so says the caller.
+    unsafe { call(MADVISE, [at as usize, len as usize, MADV_DONTNEED, 0, 0, 0]) };
+}
+
+/// The thread's name, filled up with NULs.
+pub fn thread_name() -> [u8; 16] {
+    let mut name = [0u8; 16];
+    // SAFETY: the kernel writes 16 bytes.
+    unsafe { call(PRCTL, [PR_GET_NAME, name.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    name
 }
 
 /// Opens a file; `path` ends with NUL.

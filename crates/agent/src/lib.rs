@@ -4,6 +4,8 @@
 //! ```text
 //!  start ──► talk (socket) ──► install (areas, patches)
 //!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► talk, in a new process
+//!  stubs ──► calls (lists of tracers) ──► tracers of the program · checks (count, checkers)
+//!  command (socket) ──► tracers (which are enabled) · sites (where: stubs, bytes)
 //!  hooks: frames (unwinding) · signals · exec · fork · modules
 //! ```
 //!
@@ -23,16 +25,21 @@
 #![no_std]
 
 mod areas;
+mod calls;
+mod checks;
 mod chunks;
+mod command;
 mod hooks;
 mod install;
 mod kernel;
 mod memory;
 mod shadow;
+mod sites;
 mod slow;
 mod start;
 mod talk;
 mod thread;
+mod tracers;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

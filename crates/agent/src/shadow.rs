@@ -185,7 +185,7 @@ fn copy(from: u64, to: u64, len: u64) {
 }
 
 /// An entry for a function whose return address is at `place`, with this word ([`abi::thread::Shadow::function`]). False: it is not to be observed.
-pub fn push(local: &Local, place: u64, word: u32) -> bool {
+pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
     // SAFETY: the stub has just been called there.
     let returns = unsafe { load(place) };
     let (mut top, tail) = clear(local, place, returns);
@@ -206,12 +206,76 @@ pub fn push(local: &Local, place: u64, word: u32) -> bool {
     unsafe {
         store(top, place);
         store(top + 8, returns);
-        store(top + 16, kernel::tsc());
+        store(top + 16, tsc);
         // The sign is extended: an entry that is not to be written late is marked in the upper half too.
         store(top + 24, i64::from(word as i32) as u64);
     }
     set_top(local, top + ENTRY);
     true
+}
+
+/// The same where the place is below that of the topmost entry, as it mostly is.
+#[inline(always)]
+pub fn push_below(local: &Local, place: u64, word: u64, tsc: u64) {
+    let top = local.top.load(Relaxed);
+    // SAFETY: there is room for a frame of each 16 bytes of the stack; the stub has just been called at `place`.
+    unsafe {
+        store(top, place);
+        store(top + 8, load(place));
+        store(top + 16, tsc);
+        store(top + 24, word);
+    }
+    local.top_slot.store(place, Relaxed);
+    compiler_fence(core::sync::atomic::Ordering::SeqCst);
+    local.top.store(top + ENTRY, Relaxed);
+}
+
+/// The top entry, which is that of a place; it is brought there if need be.
+#[inline(always)]
+pub fn top_of(local: &Local, place: u64) -> u64 {
+    if slot(local.top.load(Relaxed) - ENTRY) != place {
+        bring(local, place);
+    }
+    local.top.load(Relaxed) - ENTRY
+}
+
+/// Sets function and flags of the top entry.
+pub fn set_word(local: &Local, word: u64) {
+    // SAFETY: the top entry, which has just been pushed.
+    unsafe { store(local.top.load(Relaxed) - ENTRY + 24, word) };
+}
+
+/// The time, and function and flags, of an entry.
+#[inline(always)]
+pub fn time_and_word(entry: u64) -> (u64, u64) {
+    // SAFETY: callers pass entries between the sentinel and top.
+    unsafe { (load(entry + 16), load(entry + 24)) }
+}
+
+/// The word of the entry below one: its function, and [`WRITTEN`]; 0 of the sentinel.
+#[inline(always)]
+pub fn word_below(entry: u64) -> u32 {
+    // SAFETY: below an entry is another, or the sentinel.
+    unsafe { load(entry - ENTRY + 24) as u32 }
+}
+
+/// The return address in an entry.
+pub fn address_of(entry: u64) -> u64 {
+    address(entry)
+}
+
+/// How many calls are open below the top one.
+#[inline(always)]
+pub fn depth(local: &Local) -> u32 {
+    ((local.top.load(Relaxed) - local.base.load(Relaxed)) / ENTRY) as u32 - 1
+}
+
+/// Removes the top entry, and puts the return address back.
+#[inline(always)]
+pub fn pop(local: &Local, entry: u64) {
+    // SAFETY: the entry is that of a call which returns now: its slot has the address of its stub.
+    unsafe { store(slot(entry), address(entry)) };
+    set_top(local, entry);
 }
 
 /// The newest entry of a place, if there is one.

@@ -5,7 +5,7 @@
 
 use crate::kernel;
 use crate::thread::{self, Local, local};
-use crate::{chunks, shadow};
+use crate::{calls, chunks, shadow};
 use abi::message::{SLOWS, Slow};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
@@ -77,6 +77,7 @@ slow! {
     "trapline_exit" => exit;
     "trapline_high" => high;
     "trapline_late" => late;
+    "trapline_count" => count;
 }
 
 unsafe extern "C" {
@@ -85,6 +86,7 @@ unsafe extern "C" {
     safe static trapline_exit: u8;
     safe static trapline_high: u8;
     safe static trapline_late: u8;
+    safe static trapline_count: u8;
 }
 
 /// The addresses, for the collector.
@@ -100,17 +102,21 @@ pub fn addresses() -> [u64; SLOWS] {
     set(Slow::Exit, &trapline_exit);
     set(Slow::High, &trapline_high);
     set(Slow::Late, &trapline_late);
+    set(Slow::Count, &trapline_count);
+    let [call, left] = calls::code();
+    set(Slow::Call, call);
+    set(Slow::Return, left);
     out
 }
 
 /// The answer with the carry flag clear, and set.
-const CLEAR: u8 = 0;
-const SET: u8 = 1;
+pub const CLEAR: u8 = 0;
+pub const SET: u8 = 1;
 
 /// [`Slow::Chunk`]: room for a record, or the record is counted.
 extern "C" fn chunk(_: &Frame, _: u32) -> u8 {
     let local = local();
-    if chunks::hopeless(local) {
+    if local.busy.load(Relaxed) != 0 || chunks::hopeless(local) {
         chunks::drop_records(local, 1);
         return SET;
     }
@@ -126,7 +132,7 @@ extern "C" fn chunk(_: &Frame, _: u32) -> u8 {
 /// [`Slow::High`]: a record with the new upper half.
 extern "C" fn high(_: &Frame, _: u32) -> u8 {
     let local = local();
-    if chunks::hopeless(local) {
+    if local.busy.load(Relaxed) != 0 || chunks::hopeless(local) {
         chunks::drop_records(local, 1);
         return SET;
     }
@@ -145,7 +151,7 @@ extern "C" fn high(_: &Frame, _: u32) -> u8 {
 /// [`Slow::Enter`].
 extern "C" fn enter(frame: &Frame, word: u32) -> u8 {
     let local = local();
-    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word) {
+    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word, kernel::tsc()) {
         return CLEAR;
     }
     // Its entry and its exit.
@@ -154,7 +160,7 @@ extern "C" fn enter(frame: &Frame, word: u32) -> u8 {
 }
 
 /// Whether the thread has a shadow stack; a new one gets it.
-fn has_stack(local: &Local) -> bool {
+pub fn has_stack(local: &Local) -> bool {
     if local.top.load(Relaxed) != 0 {
         return true;
     }
@@ -184,4 +190,19 @@ extern "C" fn late(_: &Frame, _: u32) -> u8 {
     }
     kernel::set_mask(mask);
     CLEAR
+}
+
+/// [`Slow::Count`]: the thread gets its rows.
+extern "C" fn count(_: &Frame, _: u32) -> u8 {
+    let local = local();
+    if local.busy.load(Relaxed) == 0 && has_stack(local) {
+        let mask = kernel::set_mask(kernel::ALL);
+        let given = thread::give_counts(local);
+        kernel::set_mask(mask);
+        if given {
+            return CLEAR;
+        }
+    }
+    thread::miss();
+    SET
 }

@@ -67,7 +67,7 @@ impl Drop for Maps {
 }
 
 /// A descriptor that closes with this value.
-struct Descriptor(i32);
+pub struct Descriptor(pub i32);
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
@@ -76,7 +76,7 @@ impl Drop for Descriptor {
 }
 
 /// Bytes of a message.
-fn bytes<T>(message: &T) -> &[u8] {
+pub fn bytes<T>(message: &T) -> &[u8] {
     // SAFETY: messages have no padding (their fields are of 4 and 8 bytes, in the right order).
     unsafe { core::slice::from_raw_parts(core::ptr::from_ref(message).cast(), size_of::<T>()) }
 }
@@ -88,8 +88,8 @@ pub fn ask(reason: Reason) {
     if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules {
         return;
     }
-    let Some(socket) = connect() else { return };
-    if !greet(&socket, reason, &maps) {
+    let Some(socket) = connect(start::socket_name()) else { return };
+    if !greet(&socket, reason, maps.text()) {
         return;
     }
     drop(maps);
@@ -98,8 +98,8 @@ pub fn ask(reason: Reason) {
     send_all(&socket, bytes(&installed));
 }
 
-fn connect() -> Option<Descriptor> {
-    let name = start::socket_name();
+/// Connects to a socket of the abstract namespace.
+pub fn connect(name: &[u8]) -> Option<Descriptor> {
     let mut address = [0u8; 110];
     address[0] = 1;
     address.get_mut(3..3 + name.len())?.copy_from_slice(name);
@@ -112,7 +112,7 @@ fn connect() -> Option<Descriptor> {
     (kernel::connect(socket.0, address.get(..3 + name.len())?) == 0).then_some(socket)
 }
 
-fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
+pub fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         match kernel::send(socket.0, bytes) {
             kernel::EINTR => {}
@@ -123,30 +123,39 @@ fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
     true
 }
 
-fn greet(socket: &Descriptor, reason: Reason, maps: &Maps) -> bool {
+/// Says who asks, and why.
+pub fn greet(socket: &Descriptor, reason: Reason, maps: &[u8]) -> bool {
     let hello = Hello {
         magic: MAGIC,
         version: abi::VERSION,
         reason: reason as u32,
         pid: kernel::getpid() as u32,
         parent: kernel::getppid() as u32,
-        maps_len: maps.len as u32,
+        maps_len: maps.len() as u32,
         tls: thread::tls_offset(),
         slow: slow::addresses(),
         hooks: hooks::addresses(),
         originals: hooks::originals_address(),
     };
-    send_all(socket, bytes(&hello)) && send_all(socket, maps.text())
+    send_all(socket, bytes(&hello)) && send_all(socket, maps)
 }
 
-/// The answer, and up to two descriptors; those that were not sent are -1.
+/// The answer, and its descriptors.
 fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 2])> {
     let mut welcome = [0u8; size_of::<Welcome>()];
+    let descriptors = receive_all(socket, &mut welcome)?;
+    // SAFETY: any bytes are a Welcome.
+    let welcome: Welcome = unsafe { welcome.as_ptr().cast::<Welcome>().read_unaligned() };
+    (welcome.magic == MAGIC && welcome.version == abi::VERSION).then_some((welcome, descriptors))
+}
+
+/// Fills a message, and takes up to two descriptors; those that were not sent are -1.
+pub fn receive_all(socket: &Descriptor, message: &mut [u8]) -> Option<[Descriptor; 2]> {
     let mut descriptors = [Descriptor(-1), Descriptor(-1)];
     let mut have = 0;
-    while have < welcome.len() {
+    while have < message.len() {
         let mut control = [0u64; 4];
-        let vector = [welcome.as_mut_ptr() as u64 + have as u64, (welcome.len() - have) as u64];
+        let vector = [message.as_mut_ptr() as u64 + have as u64, (message.len() - have) as u64];
         let mut header = MessageHeader {
             name: 0,
             name_len: 0,
@@ -169,9 +178,7 @@ fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 2])> {
             }
         }
     }
-    // SAFETY: any bytes are a Welcome.
-    let welcome: Welcome = unsafe { welcome.as_ptr().cast::<Welcome>().read_unaligned() };
-    (welcome.magic == MAGIC && welcome.version == abi::VERSION).then_some((welcome, descriptors))
+    Some(descriptors)
 }
 
 fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> Installed {
@@ -209,7 +216,7 @@ fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> 
 }
 
 /// Maps a file that has at least so many bytes.
-fn map_file(file: &Descriptor, len: u64, protection: usize, flags: usize) -> Option<u64> {
+pub fn map_file(file: &Descriptor, len: u64, protection: usize, flags: usize) -> Option<u64> {
     let size = kernel::size(file.0);
     let at = if size > 0 && size as u64 >= len { kernel::map(0, len, protection, flags, file.0) } else { -1 };
     (at > 0).then_some(at as u64)

@@ -7,7 +7,7 @@
 //! The memory of a thread that has ended is found by its id, which the kernel no longer knows, and used again.
 
 use crate::kernel;
-use abi::thread::{Shadow, Thread};
+use abi::thread::{ROWS, Row, Shadow, Thread};
 use core::arch::{asm, global_asm};
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -37,6 +37,7 @@ pub struct Local {
     pub high: AtomicU32,
     pub busy: AtomicU32,
     pub base: AtomicU64,
+    pub counts: AtomicU64,
     /// The thread's id; 0: nothing below is set.
     pub tid: AtomicU32,
     /// Number of its chunk, plus 1; 0 without one.
@@ -55,6 +56,11 @@ pub struct Local {
     pub without: AtomicU32,
     /// Which of the descriptions of frames was used last.
     pub frame: AtomicU32,
+    /// Its place in the table of threads' memory, plus 1; 0: it has none there.
+    pub place: AtomicU32,
+    /// Calls that no tracer was told of.
+    /// While it is in a tracer: the address of the frame that has called that.
+    pub in_tracer: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Local>() <= size_of::<Thread>());
@@ -64,6 +70,7 @@ const _: () = assert!(offset_of!(Local, cur) == abi::thread::CUR as usize);
 const _: () = assert!(offset_of!(Local, end) == abi::thread::END as usize);
 const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
 const _: () = assert!(offset_of!(Local, base) == offset_of!(Thread, base));
+const _: () = assert!(offset_of!(Local, counts) == abi::thread::COUNTS as usize);
 
 /// Distance of the thread's data from its `fs` base.
 pub fn tls_offset() -> i64 {
@@ -105,6 +112,8 @@ struct Slot {
     /// Bytes / 4096.
     pages: AtomicU32,
     memory: AtomicU64,
+    /// Its rows; 0: none. They stay when it ends: the thread that comes after it counts on.
+    counts: AtomicU64,
 }
 
 const SLOTS: usize = 1 << 16;
@@ -133,11 +142,11 @@ fn slots() -> &'static [Slot] {
 }
 
 /// Memory of a thread that has ended: the process's threads before fork(2) and those of the same id count as such.
-fn inherit(tid: u32) -> Option<(u64, u64)> {
+fn inherit(tid: u32) -> Option<(u64, u64, u32)> {
     let slots = slots();
     let pages = |s: &Slot| u64::from(s.pages.load(Relaxed)) << 12;
-    if let Some(own) = slots.iter().find(|s| s.tid.load(Relaxed) == tid) {
-        return Some((own.memory.load(Relaxed), pages(own)));
+    if let Some((i, own)) = slots.iter().enumerate().find(|(_, s)| s.tid.load(Relaxed) == tid) {
+        return Some((own.memory.load(Relaxed), pages(own), i as u32 + 1));
     }
     let pid = kernel::getpid() as u32;
     // A few at each time: a new mapping costs less than many questions.
@@ -151,27 +160,27 @@ fn inherit(tid: u32) -> Option<(u64, u64)> {
             && kernel::tgkill(pid, owner, 0) == kernel::ESRCH
             && slot.tid.compare_exchange(owner, tid, AcqRel, Relaxed).is_ok()
         {
-            return Some((memory, pages(slot)));
+            return Some((memory, pages(slot), i as u32 + 1));
         }
     }
     None
 }
 
-fn allocate(tid: u32) -> Option<(u64, u64)> {
+fn allocate(tid: u32) -> Option<(u64, u64, u32)> {
     let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (ENTRY / 16)) & !4095;
     let len = FRAMES + BURIED + shadow;
     let memory = kernel::reserve(len)?;
     let i = USED.fetch_add(1, AcqRel) as usize;
     if i >= SLOTS {
         USED.fetch_sub(1, AcqRel);
-        return Some((memory, len));
+        return Some((memory, len, 0));
     }
     if let Some(slot) = slots().get(i) {
         slot.pages.store((len >> 12) as u32, Relaxed);
         slot.memory.store(memory, Relaxed);
         slot.tid.store(tid, Release);
     }
-    Some((memory, len))
+    Some((memory, len, i as u32 + 1))
 }
 
 /// Gives a thread its shadow stack. Signals are blocked.
@@ -185,7 +194,7 @@ pub fn enter(local: &Local) -> bool {
     identify(local);
     let tid = local.tid.load(Relaxed);
     let inherited = inherit(tid);
-    let Some((memory, len)) = inherited.or_else(|| allocate(tid)) else {
+    let Some((memory, len, place)) = inherited.or_else(|| allocate(tid)) else {
         local.without.store(1, Relaxed);
         return false;
     };
@@ -199,11 +208,67 @@ pub fn enter(local: &Local) -> bool {
     unsafe { crate::memory::store(sentinel, i64::MAX as u64) };
     let base = sentinel + ENTRY;
     local.memory.store(memory, Relaxed);
+    local.place.store(place, Relaxed);
     local.limit.store(memory + len, Relaxed);
     local.base.store(base, Relaxed);
     local.top_slot.store(i64::MAX as u64, Relaxed);
     local.top.store(base, Relaxed);
     true
+}
+
+/// Bytes of a thread's rows.
+const COUNTS: u64 = ROWS as u64 * size_of::<Row>() as u64;
+
+/// Gives a thread its rows. It has its shadow stack; signals are blocked. A child of fork begins with zeros.
+pub fn give_counts(local: &Local) -> bool {
+    let place = local.place.load(Relaxed) as usize;
+    let Some(slot) = place.checked_sub(1).and_then(|i| slots().get(i)) else { return false };
+    let mut counts = slot.counts.load(Relaxed);
+    if counts == 0 {
+        let Some(new) = kernel::reserve(COUNTS) else { return false };
+        // SAFETY: the memory is new.
+        unsafe { kernel::wipe_on_fork(new, COUNTS) };
+        slot.counts.store(new, Release);
+        counts = new;
+    }
+    local.counts.store(counts, Relaxed);
+    true
+}
+
+static MISSED: AtomicU64 = AtomicU64::new(0);
+
+/// Counts a call that no tracer is told of.
+pub fn miss() {
+    MISSED.fetch_add(1, Relaxed);
+}
+
+/// Calls that no tracer was told of.
+pub fn missed() -> u64 {
+    MISSED.load(Relaxed)
+}
+
+/// What all threads have counted of a function. Other threads are stopped.
+pub fn counted(number: u32) -> Row {
+    let mut sum = Row::default();
+    for slot in slots() {
+        let counts = slot.counts.load(Acquire);
+        if counts != 0 && number < ROWS {
+            // SAFETY: a row of memory that is never unmapped.
+            let row = unsafe { (counts as *const Row).add(number as usize).read_volatile() };
+            sum.calls = sum.calls.wrapping_add(row.calls);
+            sum.total = sum.total.wrapping_add(row.total);
+            sum.own = sum.own.wrapping_add(row.own);
+        }
+    }
+    sum
+}
+
+/// Sets what was counted to zero. Other threads are stopped.
+pub fn forget_counts() {
+    for counts in slots().iter().map(|s| s.counts.load(Acquire)).filter(|c| *c != 0) {
+        // SAFETY: the memory is the agent's, and has nothing that is needed any more.
+        unsafe { kernel::discard(counts, COUNTS) };
+    }
 }
 
 /// Finds out the thread's id, if that is not known.

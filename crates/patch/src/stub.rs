@@ -38,10 +38,17 @@
 //! | [`Variant::NoTime`] | word only; the time stays 0 | likewise | likewise |
 //! | [`Variant::Timed`] | late, by [`Slow::Late`] | by [`Slow::Late`] | with time and function |
 //! | [`Variant::Entry`] | yes | none | none |
+//! | [`Variant::Count`] | none; the calls in the thread's row | none | none |
+//! | [`Variant::CountTimed`] | none; the calls in the row | none; the time in the row | with time and function; marked as written |
+//! | [`Variant::Called`] | by [`Slow::Call`] | by [`Slow::Return`] | by [`Slow::Call`] |
 //!
 //! `NoTime` has no check of the upper half. `Entry` has none of the shadow stack: it records and jumps to the beginning of F; it is for
 //! modules whose own code walks the stack. `Timed` has at its entry the time and the function in the shadow entry; at its exit, it
 //! compares the time since then with the minimum, which is in the area ([`MINIMUM`]).
+//!
+//! `Count` and `CountTimed` add to rows of the thread ([`abi::thread::Row`]); a thread without rows comes to [`Slow::Count`]. What a call of
+//! `CountTimed` has taken is added to its row, and taken from the own time of the function in the entry below, if that is one of
+//! `CountTimed` or `Called`. `Called` leaves everything to the slow code.
 //!
 //! Shadow entries ([`abi::thread::Shadow`]) are the same for all variants, so that functions of several variants can be on one stack. A
 //! return leads to the stub that has made the entry, whatever the function's patch has become since then.
@@ -70,10 +77,13 @@
 //! | [`Slow::High`] | entry and exit, edx:eax = tsc, and edx is not `high` | writes a HIGH record and sets `high`; may call what Chunk calls | as above | as above |
 //! | [`Slow::Exit`] | exit, the slot of the top entry is not S; rax = S, rcx = top | brings the entry of S to the top and sets top (not top_slot) | goes back to `exit`, whatever the carry flag | |
 //! | [`Slow::Late`] | exit, the top entry is that of S and rax = its duration >= minimum; rcx = top | writes entry records of all entries that are not `written`, lowest first, each with its own time, sets `written`, and then the exit record of the top entry; or counts them. top and top_slot stay | goes on at `pop`, whatever the carry flag | |
+//! | [`Slow::Count`] | entry of Count and CountTimed, no rows | gives the thread its rows | goes on at `count` | not counted: goes on at `done`, CountTimed at the beginning of F |
+//! | [`Slow::Call`] | entry of Called; edx = number | pushes the entry of S, calls tracers | goes on at `done` | no entry: F runs unobserved |
+//! | [`Slow::Return`] | exit of Called | brings the entry of S to the top, calls tracers, sets `[S]` = A, removes the entry | goes on at `end`, whatever the carry flag | |
 //!
 //! In a process without chunk (cur = end = 0) each record comes to Slow::Chunk. A thread's first stub of a variant with a shadow stack
 //! comes to Slow::Enter first, which need not set cur: Chunk is called next. The first stub of the variant `Entry` comes to Chunk.
-//! A stub does not look at `busy`: who sets it also sets top_slot, cur and end to 0, and puts them back.
+//! A stub does not look at `busy`: who sets it also sets top_slot, cur, end and counts to 0, and puts them back.
 //!
 //! A stub does not look for the end of the shadow stack: there is room for an entry for each 16 bytes of the thread's stack, and what
 //! may need more comes to Enter (tail calls, other stacks). Where Enter answers that there is no room, it leaves 0 in top_slot, so that
@@ -122,7 +132,7 @@
 
 use abi::message::{SLOWS, Slow};
 use abi::stub::{self, Layout, Variant};
-use abi::thread::{CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
+use abi::thread::{COUNTS, CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
@@ -153,6 +163,8 @@ pub(crate) enum Label {
     CallLate,
     CallHighLeft,
     CallChunkLeft,
+    CallCount,
+    Count,
 }
 
 /// One line of a template, beginning with its text, which the tests give to an assembler.
@@ -171,8 +183,10 @@ pub(crate) enum Line {
     Call(Slow),
     /// Bytes, then the record's word: number << 1, plus this.
     Word(&'static str, &'static [u8], u32),
-    /// Bytes, then the word of a shadow entry: the function's number, with [`WRITTEN`] if its entry needs no [`Slow::Late`].
+    /// Bytes, then the word of a shadow entry: the function's number, and these bits.
     Entry(&'static str, &'static [u8], u32),
+    /// Bytes, then the distance of a field of the function's row from the first row.
+    Row(&'static str, &'static [u8], u32, Option<u8>),
     /// call or jmp to the beginning of the function.
     Original(&'static str, u8),
     /// cmp rax, [rip + minimum].
@@ -180,13 +194,15 @@ pub(crate) enum Line {
 }
 
 use Label::{
-    Bypass, CallChunk, CallChunkLeft, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, Commit, Done, End, Entry,
-    Exit, Left, LeftCommit, Over, Pop, Push, Record, Restored, Returns,
+    Bypass, CallChunk, CallChunkLeft, CallCount, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, Commit, Count,
+    Done, End, Entry, Exit, Left, LeftCommit, Over, Pop, Push, Record, Restored, Returns,
 };
-use Line::{At, Call, Code, Field, Jump, Minimum, Original, Word};
+use Line::{At, Call, Code, Field, Jump, Minimum, Original, Row, Word};
 
 const JAE: u8 = 0x73;
 const JNE: u8 = 0x75;
+const JE: u8 = 0x74;
+const JC: u8 = 0x72;
 const JMP: u8 = 0xeb;
 
 /// push rax; push rdx; push rcx.
@@ -225,6 +241,12 @@ const COMPARE_TOP: Line = Code("cmp [rcx-32], rax", &[0x48, 0x39, 0x41, 0xe0]);
 const LOAD_ADDRESS: Line = Code("mov rax, [rcx-24]", &[0x48, 0x8b, 0x41, 0xe8]);
 const LOAD_BELOW: Line = Code("mov rax, [rcx-64]", &[0x48, 0x8b, 0x41, 0xc0]);
 
+/// Rows into rax; a count of the function.
+const LOAD_COUNTS: Line = Field("mov rax, fs:[COUNTS]", &[0x64, 0x48, 0x8b, 0x04, 0x25], COUNTS, None);
+const TEST_COUNTS: Line = Code("test rax, rax", &[0x48, 0x85, 0xc0]);
+const COUNT_CALL: Line = Row("add qword ptr [rax + ROW], 1", &[0x48, 0x83, 0x80], 0, Some(1));
+const SET_TIME: Line = Code("mov [rcx+16], rax", &[0x48, 0x89, 0x41, 16]);
+
 /// A slow call of a record and what follows it: again, or on without it.
 const fn slow_record(call: Label, slow: Slow, again: Label, on: Label) -> [Line; 4] {
     [At(call), Call(slow), Jump("jnc", JAE, again), Jump("jmp", JMP, on)]
@@ -232,13 +254,18 @@ const fn slow_record(call: Label, slow: Slow, again: Label, on: Label) -> [Line;
 
 /// What a variant consists of, in order. Slow parts of the entry lie before it, those of the exit behind, so that all jumps are short.
 fn lines(variant: Variant) -> Vec<Line> {
+    match variant {
+        Variant::Count => return count(),
+        Variant::CountTimed => return count_timed(),
+        Variant::Called => return called(),
+        Variant::Paired | Variant::NoTime | Variant::Timed | Variant::Entry => {}
+    }
     let mut lines = vec![];
     let timed = variant == Variant::Timed;
     let shadow = variant != Variant::Entry;
     let clock = matches!(variant, Variant::Paired | Variant::Entry);
-    let written = if timed { 0 } else { WRITTEN };
     if shadow {
-        let word = Line::Entry("mov edx, ENTRY", &[0xba], written);
+        let word = if timed { ENTER_WORD } else { Code("mov edx, 0x80000000", &[0xba, 0, 0, 0, 0x80]) };
         let on = if timed { Done } else { Record };
         lines.extend([At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, on)]);
         lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
@@ -255,10 +282,12 @@ fn lines(variant: Variant) -> Vec<Line> {
     if shadow {
         lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
         lines.extend(PUSH_ENTRY);
-        // Its sign is extended: the upper half, the flags, is all ones of an entry that is marked as written.
-        lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], written));
+        // The sign is extended: the upper half, the flags, is all ones of an entry that is marked as written.
         if timed {
-            lines.extend([WHOLE_TSC, Code("mov [rcx+16], rax", &[0x48, 0x89, 0x41, 16])]);
+            lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], 0));
+            lines.extend([WHOLE_TSC, SET_TIME]);
+        } else {
+            lines.push(Code("mov qword ptr [rcx+24], -0x80000000", &[0x48, 0xc7, 0x41, 24, 0, 0, 0, 0x80]));
         }
         lines.push(PUSHED);
     }
@@ -294,6 +323,52 @@ fn lines(variant: Variant) -> Vec<Line> {
     lines
 }
 
+const ENTER_WORD: Line = Line::Entry("mov edx, ENTRY", &[0xba], 0);
+
+/// [`Variant::Count`].
+fn count() -> Vec<Line> {
+    let mut lines = vec![At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Done)];
+    lines.extend([At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
+    lines.extend([At(Done), RESTORE, JUMP_ORIGINAL]);
+    lines
+}
+
+/// [`Variant::CountTimed`].
+fn count_timed() -> Vec<Line> {
+    let word = Line::Entry("mov edx, ENTRY", &[0xba], WRITTEN);
+    let mut lines = vec![At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, Done)];
+    lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
+    lines.extend([At(CallCount), Call(Slow::Count), Jump("jc", JC, Bypass)]);
+    lines.extend([At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
+    lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
+    lines.extend(PUSH_ENTRY);
+    lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], WRITTEN));
+    lines.extend([WHOLE_TSC, SET_TIME, PUSHED, At(Done), RESTORE, DROP_ADDRESS, CALL_ORIGINAL]);
+    lines.extend([At(Returns), TAKE_SLOT, SAVE, At(Exit), LOAD_SLOT, LOAD_TOP, COMPARE_TOP]);
+    lines.extend([Jump("jne", JNE, CallExit), LOAD_ADDRESS, PUT_BACK, At(Restored), LOAD_BELOW, STORE_SLOT]);
+    lines.extend([WHOLE_TSC, Code("sub rax, [rcx-16]", &[0x48, 0x2b, 0x41, 0xf0])]);
+    // The word of the entry below; what is needed of the top entry is in registers when it goes.
+    lines.extend([Code("mov ecx, [rcx-40]", &[0x8b, 0x49, 0xd8]), POPPED, At(Left)]);
+    lines.push(Field("mov rdx, fs:[COUNTS]", &[0x64, 0x48, 0x8b, 0x14, 0x25], COUNTS, None));
+    lines.extend([Code("test rdx, rdx", &[0x48, 0x85, 0xd2]), Jump("je", JE, End)]);
+    lines.push(Row("add [rdx + ROW + 8], rax", &[0x48, 0x01, 0x82], 8, None));
+    lines.push(Row("add [rdx + ROW + 16], rax", &[0x48, 0x01, 0x82], 16, None));
+    lines.extend([Code("btr ecx, 31", &[0x0f, 0xba, 0xf1, 31]), Jump("jnc", JAE, End)]);
+    lines.push(Code("shl rcx, 5", &[0x48, 0xc1, 0xe1, 5]));
+    lines.push(Code("sub [rdx + rcx + 16], rax", &[0x48, 0x29, 0x44, 0x0a, 16]));
+    lines.extend([At(End), RESTORE, RET, At(CallExit), Call(Slow::Exit), Jump("jmp", JMP, Exit)]);
+    lines
+}
+
+/// [`Variant::Called`].
+fn called() -> Vec<Line> {
+    let mut lines = vec![At(Bypass), RESTORE, JUMP_ORIGINAL];
+    lines.extend([At(Entry), SAVE, ENTER_WORD, Call(Slow::Call), Jump("jc", JC, Bypass)]);
+    lines.extend([At(Done), RESTORE, DROP_ADDRESS, CALL_ORIGINAL]);
+    lines.extend([At(Returns), TAKE_SLOT, SAVE, At(Exit), Call(Slow::Return), At(Restored), At(End), RESTORE, RET]);
+    lines
+}
+
 /// A record: its beginning and the instruction that makes it count, its slow calls, its word.
 fn record(lines: &mut Vec<Line>, clock: bool, [start, commit]: [Label; 2], [high, chunk]: [Label; 2], word: Line) {
     lines.push(At(start));
@@ -318,6 +393,8 @@ enum Fix {
     Word(u32),
     /// The word of a shadow entry: the number, with these bits.
     Entry(u32),
+    /// A field of the function's row.
+    Row(u32),
     /// Distance to the function's beginning.
     Original,
     /// Distance to an offset of the pointers.
@@ -371,6 +448,11 @@ impl Template {
                     bytes.extend(code);
                     hole(&mut bytes, &mut fixes, Fix::Entry(written));
                 }
+                Row(_, code, field, immediate) => {
+                    bytes.extend(code);
+                    hole(&mut bytes, &mut fixes, Fix::Row(field));
+                    bytes.extend(immediate);
+                }
                 Original(_, opcode) => {
                     bytes.push(opcode);
                     hole(&mut bytes, &mut fixes, Fix::Original);
@@ -404,6 +486,7 @@ impl Template {
             let value = match fix {
                 Fix::Word(exit) => number << 1 | exit,
                 Fix::Entry(written) => number | written,
+                Fix::Row(field) => number.wrapping_mul(size_of::<abi::thread::Row>() as u32).wrapping_add(*field),
                 Fix::Original => original.wrapping_sub(next) as u32,
                 Fix::Pointer(offset) => pointers.wrapping_add(u64::from(*offset)).wrapping_sub(next) as u32,
             };
@@ -418,6 +501,7 @@ fn length(line: &Line) -> usize {
         At(_) => 0,
         Code(_, code) => code.len(),
         Field(_, code, _, immediate) => code.len() + 4 + usize::from(immediate.is_some()),
+        Row(_, code, _, immediate) => code.len() + 4 + usize::from(immediate.is_some()),
         Jump(..) => 2,
         Call(_) => 6,
         Word(_, code, _) | Line::Entry(_, code, _) => code.len() + 4,

@@ -7,7 +7,15 @@ use std::fs;
 use std::process::Command;
 use testkit::{Scratch, has, skip};
 
-const VARIANTS: [Variant; 4] = [Variant::Paired, Variant::NoTime, Variant::Timed, Variant::Entry];
+const VARIANTS: [Variant; 7] = [
+    Variant::Paired,
+    Variant::NoTime,
+    Variant::Timed,
+    Variant::Entry,
+    Variant::Count,
+    Variant::CountTimed,
+    Variant::Called,
+];
 
 fn at(lines: &[Line], label: Label) -> Option<u32> {
     places(lines).0.iter().find(|(l, _)| *l == label).map(|(_, at)| *at as u32)
@@ -42,6 +50,10 @@ fn parts(lines: &[Line], variant: Variant) -> Vec<Again> {
             part(lines, Pop, End, &[]),
         ]
         .concat()
+    } else if variant == Variant::CountTimed {
+        [part(lines, Push, Done, &[CallEnter]), part(lines, Exit, Left, &[CallExit])].concat()
+    } else if variant == Variant::Called {
+        vec![]
     } else {
         [
             part(lines, Push, Record, &[CallEnter]),
@@ -69,7 +81,7 @@ fn frames(lines: &[Line]) -> Vec<Frame> {
     note(0, cfa, shadow);
     for line in lines {
         match line {
-            At(CallHigh | CallChunk | CallChunkLeft | CallHighLeft) => (cfa, shadow) = (32, false),
+            At(CallHigh | CallChunk | CallChunkLeft | CallHighLeft | CallCount) => (cfa, shadow) = (32, false),
             At(CallExit | CallLate) => (cfa, shadow) = (32, true),
             At(Entry) => (cfa, shadow) = (8, false),
             At(Returns) => (cfa, shadow) = (0, true),
@@ -148,11 +160,13 @@ fn abi_has_the_layout_of_each_variant() {
     }
 }
 
-/// The listing as text for an assembler: the thread's data is at fs:-0x1000, the number 0x1234567, the beginning at `original`.
+/// The listing as text for an assembler: the thread's data is at fs:-0x1000, the number 0x123456, the beginning at `original`.
 fn listing(variant: Variant) -> String {
     let lines = lines(variant);
     let mut out = String::from(".intel_syntax noprefix\n.set THREAD, -0x1000\n");
-    for (name, field) in [("TOP", TOP), ("TOP_SLOT", TOP_SLOT), ("CUR", CUR), ("END", END), ("HIGH", HIGH)] {
+    for (name, field) in
+        [("TOP", TOP), ("TOP_SLOT", TOP_SLOT), ("CUR", CUR), ("END", END), ("HIGH", HIGH), ("COUNTS", COUNTS)]
+    {
         let _ = writeln!(out, ".set {name}, THREAD + {field}");
     }
     let _ = writeln!(out, ".fill {}, 1, 0xcc", padding(&lines));
@@ -162,10 +176,11 @@ fn listing(variant: Variant) -> String {
             Code(text, _) | Field(text, ..) => writeln!(out, "{text}"),
             Jump(text, _, to) => writeln!(out, "{text} {to:?}"),
             Call(slow) => writeln!(out, "call [rip + pointers + {}]", *slow as u32 * 8),
-            Word(text, _, exit) => writeln!(out, "{}", text.replace("WORD", &(0x0246_8ace | exit).to_string())),
+            Word(text, _, exit) => writeln!(out, "{}", text.replace("WORD", &(0x0024_68ac | exit).to_string())),
             Line::Entry(text, _, written) => {
-                writeln!(out, "{}", text.replace("ENTRY", &((0x0123_4567 | written) as i32).to_string()))
+                writeln!(out, "{}", text.replace("ENTRY", &((0x0012_3456 | written) as i32).to_string()))
             }
+            Row(text, ..) => writeln!(out, "{}", text.replace("ROW", &(0x0012_3456 * 32).to_string())),
             // The assembler makes short jumps where it can.
             Original(text, _) => writeln!(out, "{{disp32}} {text} original"),
             Minimum => writeln!(out, "cmp rax, [rip + pointers + {MINIMUM}]"),
@@ -197,7 +212,7 @@ fn an_assembler_makes_the_same_bytes() {
         let mut made = vec![0; template.size()];
         let at = 0x7fff_0000_0000;
         let pointers = at + made.len() as u64;
-        template.write(&mut made, at, 0x0123_4567, pointers + POINTERS as u64, pointers);
+        template.write(&mut made, at, 0x0012_3456, pointers + POINTERS as u64, pointers);
         assert_eq!(made, assembled[..made.len()], "{variant:?}");
     }
 }

@@ -1,0 +1,247 @@
+//! Tracers of a process: what trapline asks the agent to do with them, and what the agent answers.
+//!
+//! ```text
+//!  agent: called with the name of a socket, all other threads stopped       trapline: made the socket, and the call
+//!        [`crate::message::Hello`] without maps, [`crate::message::Reason::Tracers`] ──►
+//!        ◄── [`Request`] + count · [`Target`] (+ descriptor of a plan)
+//!        [`Reply`] + payload ──►                                            … until the socket is closed
+//! ```
+//!
+//! The agent keeps a table of *sites*: functions that have stubs, by their numbers, which are given in order from 1. A site keeps its stubs
+//! for good, one of each variant that was needed once, and has its original bytes while no tracer is on it.
+
+/// The longest name of a tracer, and a NUL.
+pub const NAME: usize = 32;
+/// The most tracers that are enabled at once.
+pub const ENABLED: usize = 8;
+/// The most tracers that a process knows.
+pub const TRACERS: usize = 64;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Operation {
+    /// Which tracers and sites there are: [`State`], then [`Known`] and [`Site`]s.
+    Status = 1,
+    /// Enable a tracer on the targets.
+    Enable = 2,
+    /// Disable a tracer on all sites.
+    Disable = 3,
+    /// What a tracer has so far: [`Printed`], then [`Counted`] or [`Violation`]s.
+    Print = 4,
+}
+
+/// What a tracer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// Calls, and with option 0 = 1 their time, by function.
+    Count = 1,
+    /// Functions that only some threads may call. Option 1: 1 stops the process at a
+    /// violation. Options 2 to 7: names of threads that may call them, two words each, all 0: the main thread only.
+    ThreadChecker = 2,
+    /// Callees of a function on the main thread that take too long. Option 0: the function's number; 2: the budget in ticks of the time
+    /// stamp counter; 1: as above.
+    LoopChecker = 3,
+    /// A tracer of the program, or of a library that was loaded into it.
+    Own = 4,
+}
+
+/// The tracers that every agent has.
+pub const BUILT_IN: [(&str, Kind); 3] =
+    [("count", Kind::Count), ("thread_checker", Kind::ThreadChecker), ("loop_checker", Kind::LoopChecker)];
+
+/// A request. `count` targets follow.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Request {
+    /// [`crate::message::MAGIC`].
+    pub magic: u32,
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// An [`Operation`].
+    pub operation: u32,
+    /// How many targets follow.
+    pub count: u32,
+    /// The tracer, filled up with NULs.
+    pub name: [u8; NAME],
+    /// What its [`Kind`] says.
+    pub options: [u64; 8],
+    /// Bytes of the plan, whose descriptor comes with the request; 0: none.
+    pub plan: u64,
+}
+
+/// A site that a tracer is enabled on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Target {
+    /// Its number. A new one is one more than the last.
+    pub number: u32,
+    /// The patch of the plan that leads to a new stub of it; [`NO_PATCH`]: it has all stubs that it needs.
+    pub patch: u32,
+}
+
+/// No patch.
+pub const NO_PATCH: u32 = u32::MAX;
+
+/// Why nothing was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Refused {
+    /// No tracer has this name.
+    NoSuch = 1,
+    /// It is enabled already.
+    Already = 2,
+    /// It is not enabled.
+    NotEnabled = 3,
+    /// As many as possible are enabled.
+    TooMany = 4,
+    /// A thread of the process is patching it.
+    Busy = 5,
+    /// There is no memory for it.
+    Memory = 6,
+    /// The request is not what it should be.
+    Wrong = 7,
+    /// The processor lacks what tracers of the program need: XGETBV with ecx = 1, and XSAVEC.
+    Processor = 8,
+}
+
+/// The answer to a request. `len` bytes follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Reply {
+    /// [`crate::message::MAGIC`].
+    pub magic: u32,
+    /// 0, or why nothing was done: a [`Refused`].
+    pub error: u32,
+    /// Sites whose bytes were changed.
+    pub patched: u32,
+    /// Sites that have other bytes than are expected: they stay as they are.
+    pub other_bytes: u32,
+    /// Sites whose stubs could not be mapped.
+    pub no_area: u32,
+    /// Sites that could not be written.
+    pub failed: u32,
+    /// Bytes that follow.
+    pub len: u64,
+}
+
+/// Of [`Operation::Status`]. The tracers follow, then the sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct State {
+    /// How many tracers.
+    pub tracers: u32,
+    /// How many sites.
+    pub sites: u32,
+}
+
+/// A tracer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Known {
+    /// Its name, filled up with NULs.
+    pub name: [u8; NAME],
+    /// A [`Kind`].
+    pub kind: u32,
+    /// 0: it is disabled; else its place in the order of enabling, from 1.
+    pub place: u32,
+    /// Calls that it was not told of, because the thread was in a tracer, or had no memory for them.
+    pub missed: u64,
+    /// What it has reported: violations, or complaints of a tracer about itself.
+    pub reported: u64,
+}
+
+/// A site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Site {
+    /// The function's address.
+    pub address: u64,
+    /// The bytes at the address when it is not patched.
+    pub old: [u8; 8],
+    /// The stubs that it has: bit n is set for [`STUBS`]`[n]`.
+    pub stubs: u32,
+    /// The enabled tracers that are on it: bits.
+    pub tracers: u32,
+}
+
+/// The variants of stubs that a site may have.
+pub const STUBS: [crate::stub::Variant; 3] =
+    [crate::stub::Variant::Count, crate::stub::Variant::CountTimed, crate::stub::Variant::Called];
+
+/// Of [`Operation::Print`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Printed {
+    /// How many [`Counted`] follow.
+    pub counted: u32,
+    /// How many [`Violation`]s follow.
+    pub violations: u32,
+    /// Violations that there was no room for.
+    pub lost: u64,
+    /// The time stamp counter and the monotonic clock, in ns, when the tracer was enabled.
+    pub begun: [u64; 2],
+    /// The same now.
+    pub now: [u64; 2],
+}
+
+/// What all threads have counted of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counted {
+    /// The function's number.
+    pub number: u64,
+    /// As in [`crate::thread::Row`].
+    pub calls: u64,
+    /// Ticks.
+    pub total: u64,
+    /// Ticks; signed.
+    pub own: i64,
+}
+
+/// Bytes of stack that a violation has.
+pub const STACK: usize = 8192;
+
+/// A call that broke a rule.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Violation {
+    /// 0: it is not complete.
+    pub state: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Its name, filled up with NULs.
+    pub thread: [u8; 16],
+    /// The function's number.
+    pub number: u32,
+    /// A [`Kind`]: the tracer that says so.
+    pub kind: u32,
+    /// When, by the monotonic clock, in ns.
+    pub time: u64,
+    /// Ticks that the call has taken; 0 where only the call counts.
+    pub took: u64,
+    /// Registers when the function was called, or has returned: rip, rsp, rbp, rbx, r12 to r15.
+    pub registers: [u64; 8],
+    /// Bytes of `stack` that are there.
+    pub len: u64,
+    /// The stack from rsp upwards. Return addresses of calls that are traced are those of the program.
+    pub stack: [u8; STACK],
+}
+
+impl Default for Violation {
+    fn default() -> Violation {
+        Violation {
+            state: 0,
+            tid: 0,
+            thread: [0; 16],
+            number: 0,
+            kind: 0,
+            time: 0,
+            took: 0,
+            registers: [0; 8],
+            len: 0,
+            stack: [0; STACK],
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The agent's own tracers: what they do when a function begins or returns.
+
+use crate::calls::Frame;
+use crate::memory::load;
+use crate::sites::Site;
+use crate::thread::{self, Local};
+use crate::tracers::{self, Slot};
+use crate::{kernel, shadow};
+use abi::thread::{Row, WRITTEN};
+use abi::tracer::{Kind, STACK, Violation};
+use core::arch::asm;
+use core::mem::size_of;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Adds to a word of the thread, in one instruction, because a handler may add to it too.
+#[inline(always)]
+fn add(address: u64, value: u64) {
+    // SAFETY: a word of the thread's own rows.
+    unsafe { asm!("add qword ptr [{}], {}", in(reg) address, in(reg) value, options(nostack)) };
+}
+
+fn row(local: &Local, number: u32) -> u64 {
+    let counts = local.counts.load(Relaxed);
+    if counts == 0 { 0 } else { counts + u64::from(number) * size_of::<Row>() as u64 }
+}
+
+/// A call of a function that is counted begins.
+#[inline(always)]
+pub fn count(local: &Local, number: u32) {
+    if local.counts.load(Relaxed) == 0 {
+        let mask = kernel::set_mask(kernel::ALL);
+        thread::give_counts(local);
+        kernel::set_mask(mask);
+    }
+    match row(local, number) {
+        0 => {
+            thread::miss();
+        }
+        row => add(row, 1),
+    }
+}
+
+/// A call has ended. `patch::stub` says what is done with its time.
+#[inline(always)]
+pub fn add_time(local: &Local, number: u32, entry: u64, ticks: u64) {
+    let own = row(local, number);
+    if own == 0 {
+        return;
+    }
+    add(own + 8, ticks);
+    add(own + 16, ticks);
+    let below = shadow::word_below(entry);
+    if below & WRITTEN != 0 && crate::sites::get(below & !WRITTEN).is_some() {
+        add(row(local, below & !WRITTEN) + 16, ticks.wrapping_neg());
+    }
+}
+
+/// Whether this is the main thread.
+fn is_main() -> bool {
+    kernel::getpid() == kernel::gettid()
+}
+
+/// Whether a thread with a name may call what is bound to the threads that the options name.
+fn is_named(slot: &Slot) -> bool {
+    let name = kernel::thread_name();
+    let words =
+        [0, 8].map(|at| name.get(at..at + 8).and_then(|w| w.first_chunk()).map_or(0, |w| u64::from_le_bytes(*w)));
+    [2, 4, 6].iter().any(|o| slot.option(*o) != 0 && [slot.option(*o), slot.option(*o + 1)] == words)
+}
+
+/// A function that only some threads may call begins.
+pub fn thread(local: &Local, frame: &Frame, site: &Site, slot: &Slot) {
+    let names = slot.option(2) != 0;
+    let allowed = if names { is_named(slot) } else { local.tid.load(Relaxed) == main() || is_main() };
+    if !allowed {
+        violation(frame, site, slot, 0, site.address.load(Relaxed));
+    }
+}
+
+/// The process's id, from when it was last looked for: a child of fork looks again.
+fn main() -> u32 {
+    crate::chunks::state().map_or(0, |s| s.pid.load(Relaxed))
+}
+
+/// A function has returned: if it was called by the one that is watched, on the main thread, it may have taken too long.
+pub fn duration(local: &Local, frame: &Frame, site: &Site, slot: &Slot, entry: u64, ticks: u64) {
+    let caller = shadow::word_below(entry);
+    let watched = caller & WRITTEN != 0 && u64::from(caller & !WRITTEN) == slot.option(0);
+    if watched && ticks > slot.option(2) && (local.tid.load(Relaxed) == main() || is_main()) {
+        let address = shadow::address_of(entry);
+        violation(frame, site, slot, ticks, address);
+    }
+}
+
+/// How many violations are kept.
+const MOST: u64 = 256;
+static TABLE: AtomicU64 = AtomicU64::new(0);
+static SEEN: AtomicU64 = AtomicU64::new(0);
+
+/// Makes room for violations. Other threads are stopped.
+pub fn begin() -> bool {
+    if TABLE.load(Relaxed) == 0
+        && let Some(table) = kernel::reserve(MOST * size_of::<Violation>() as u64)
+    {
+        TABLE.store(table, Release);
+    }
+    TABLE.load(Relaxed) != 0
+}
+
+/// Writes a violation down. Threads do so one after the other: it is rare.
+fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64, rip: u64) {
+    let table = TABLE.load(Acquire);
+    let mask = kernel::set_mask(kernel::ALL);
+    let number = SEEN.fetch_add(1, Relaxed);
+    if table != 0 && number < MOST {
+        // SAFETY: an entry of the table, which is this thread's alone.
+        let v = unsafe { &mut *(table as *mut Violation).add(number as usize) };
+        v.tid = kernel::gettid() as u32;
+        v.thread = kernel::thread_name();
+        v.number = site.number.load(Relaxed);
+        v.kind = slot.kind();
+        v.time = kernel::monotonic();
+        v.took = took;
+        let place = frame.slot();
+        // A function that has returned has taken its return address off the stack.
+        let rsp = if took == 0 { place } else { place + 8 };
+        v.registers = [rip, rsp, frame.rbp, frame.rbx, frame.r12, frame.r13, frame.r14, frame.r15];
+        v.len = copy_stack(rsp, &mut v.stack) as u64;
+        // SAFETY: as above.
+        unsafe { core::ptr::write_volatile(&raw mut v.state, 1) };
+    }
+    let same = |t: &&tracers::Tracer| t.slot().is_some_and(|s| s.bit() == slot.bit());
+    tracers::known().iter().filter(same).for_each(|t| {
+        t.reported.fetch_add(1, Relaxed);
+    });
+    if slot.option(1) == 1 {
+        kernel::tgkill(kernel::getpid() as u32, kernel::gettid() as u32, SIGSTOP);
+    }
+    kernel::set_mask(mask);
+}
+
+const SIGSTOP: u32 = 19;
+
+/// Copies the stack from an address on. Where a stub's return address lies, the copy has the program's.
+fn copy_stack(from: u64, to: &mut [u8; STACK]) -> usize {
+    let mut len = 0;
+    let mut at = from;
+    for word in to.chunks_exact_mut(8) {
+        // The next page may be the end of the stack.
+        if (at == from || at.is_multiple_of(4096)) && !kernel::is_readable(at) {
+            break;
+        }
+        // SAFETY: readable; the thread's own stack.
+        let mut value = unsafe { load(at) };
+        if crate::areas::is_return(value) {
+            value = shadow::return_address(thread::local(), at).unwrap_or(value);
+        }
+        word.copy_from_slice(&value.to_le_bytes());
+        len += 8;
+        at += 8;
+    }
+    len
+}
+
+/// The violations of a tracer that are complete.
+pub fn violations(kind: u32) -> impl Iterator<Item = &'static Violation> {
+    let table = TABLE.load(Acquire);
+    let seen = if table == 0 { 0 } else { SEEN.load(Relaxed).min(MOST) };
+    (0..seen).filter_map(move |i| {
+        // SAFETY: entries of the table; complete ones do not change.
+        let v = unsafe { &*(table as *const Violation).add(i as usize) };
+        (v.state == 1 && v.kind == kind).then_some(v)
+    })
+}
+
+/// How many there was no room for.
+pub fn lost() -> u64 {
+    SEEN.load(Relaxed).saturating_sub(MOST)
+}
+
+/// Forgets them all, where no checker is enabled. Other threads are stopped.
+pub fn forget() {
+    let table = TABLE.load(Acquire);
+    let checkers = [Kind::ThreadChecker as u32, Kind::LoopChecker as u32];
+    if table != 0 && !tracers::order(u32::MAX).any(|s| checkers.contains(&s.kind())) {
+        // SAFETY: the table is the agent's, and its contents are not needed.
+        unsafe { kernel::discard(table, MOST * size_of::<Violation>() as u64) };
+        SEEN.store(0, Relaxed);
+    }
+}

@@ -1,0 +1,171 @@
+//! Sites: functions with stubs that tracers are enabled on. A site keeps its stubs for good; its bytes change with its tracers.
+
+use crate::install::{Plan, read_text, write_text};
+use crate::{areas, kernel, tracers};
+use abi::plan::Patch;
+use abi::stub::Variant;
+use abi::thread::ROWS;
+use abi::tracer::{Reply, STUBS};
+use core::mem::size_of;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Bytes of a jump.
+const JUMP: usize = 5;
+
+/// A site. Tracers get its address, and see the first two fields (`trapline_function` of trapline_tracer.h).
+#[repr(C)]
+pub struct Site {
+    /// The function's address.
+    pub address: AtomicU64,
+    /// Its number.
+    pub number: AtomicU32,
+    /// Enabled tracers that are on it, as bits.
+    pub tracers: AtomicU32,
+    /// Its bytes without a patch.
+    old: AtomicU64,
+    /// Addresses of its stubs, by [`STUBS`]; 0: it has none of these.
+    stubs: [AtomicU64; STUBS.len()],
+    /// Which stub its bytes lead to, plus 1; 0: it has its own bytes.
+    now: AtomicU32,
+}
+
+static TABLE: AtomicU64 = AtomicU64::new(0);
+static USED: AtomicU32 = AtomicU32::new(0);
+
+/// Sites, by their numbers, from 1.
+#[inline(always)]
+pub fn get(number: u32) -> Option<&'static Site> {
+    if number == 0 || number > USED.load(Acquire) {
+        return None;
+    }
+    // SAFETY: the table has so many entries, and is never unmapped; all fields are atomic.
+    Some(unsafe { &*(TABLE.load(Relaxed) as *const Site).add(number as usize) })
+}
+
+/// How many there are.
+pub fn used() -> u32 {
+    USED.load(Acquire)
+}
+
+/// The next one, for a patch of a plan.
+fn add(number: u32, patch: &Patch) -> Option<&'static Site> {
+    let used = USED.load(Relaxed);
+    if number != used + 1 || number >= ROWS {
+        return None;
+    }
+    if TABLE.load(Relaxed) == 0 {
+        TABLE.store(kernel::reserve(u64::from(ROWS) * size_of::<Site>() as u64)?, Release);
+    }
+    USED.store(number, Release);
+    let site = get(number)?;
+    site.address.store(patch.address, Relaxed);
+    site.number.store(number, Relaxed);
+    site.old.store(u64::from_le_bytes(*patch.old.first_chunk()?), Relaxed);
+    Some(site)
+}
+
+impl Site {
+    /// What trapline is told.
+    pub fn state(&self) -> abi::tracer::Site {
+        let has = |(i, stub): (usize, &AtomicU64)| u32::from(stub.load(Relaxed) != 0) << i;
+        abi::tracer::Site {
+            address: self.address.load(Relaxed),
+            old: self.old.load(Relaxed).to_le_bytes(),
+            stubs: self.stubs.iter().enumerate().map(has).sum(),
+            tracers: self.tracers.load(Relaxed),
+        }
+    }
+
+    /// The bytes that lead to a stub, or its own.
+    fn bytes(&self, stub: u32) -> Option<[u8; JUMP]> {
+        let Some(stub) = stub.checked_sub(1) else {
+            return self.old.load(Relaxed).to_le_bytes().first_chunk().copied();
+        };
+        let to = self.stubs.get(stub as usize).map(|s| s.load(Relaxed)).filter(|s| *s != 0)?;
+        let [a, b, c, d, ..] = to.wrapping_sub(self.address.load(Relaxed) + JUMP as u64).to_le_bytes();
+        Some([0xe9, a, b, c, d])
+    }
+
+    /// The stub that it needs for its tracers, plus 1.
+    fn wanted(&self) -> u32 {
+        let has = |v: Variant| {
+            let i = STUBS.iter().position(|s| *s == v)?;
+            (self.stubs.get(i)?.load(Relaxed) != 0).then_some(i as u32 + 1)
+        };
+        match self.tracers.load(Relaxed) {
+            0 => 0,
+            tracers => tracers::fast_variant(tracers).and_then(has).or_else(|| has(Variant::Called)).unwrap_or(0),
+        }
+    }
+
+    /// Gives it the bytes that its tracers need.
+    fn apply(&self, memory: i32, reply: &mut Reply) {
+        let (now, wanted) = (self.now.load(Relaxed), self.wanted());
+        if now == wanted {
+            return;
+        }
+        let (Some(old), Some(new)) = (self.bytes(now), self.bytes(wanted)) else {
+            reply.failed += 1;
+            return;
+        };
+        let address = self.address.load(Relaxed);
+        match read_text(memory, address, JUMP) {
+            Some(there) if there.first_chunk() == Some(&old) => {
+                if write_text(memory, address, &new) {
+                    self.now.store(wanted, Relaxed);
+                    reply.patched += 1;
+                } else {
+                    reply.failed += 1;
+                }
+            }
+            // The module has gone and come again.
+            Some(there) if wanted == 0 && there.first_chunk() == self.bytes(0).as_ref() => self.now.store(0, Relaxed),
+            _ => {
+                self.now.store(0, Relaxed);
+                reply.other_bytes += 1;
+            }
+        }
+    }
+}
+
+/// Adds new stubs of sites, and new sites. `targets`: numbers, and patches of the plan. False: they are not what they should be.
+pub fn extend(plan: Option<&Plan<'_>>, targets: &[abi::tracer::Target], reply: &mut Reply) -> bool {
+    if let Some(plan) = plan {
+        for area in 0..plan.areas() {
+            if plan.map_area(area).is_none() {
+                reply.no_area += 1;
+            }
+        }
+    }
+    for target in targets {
+        if target.patch == abi::tracer::NO_PATCH {
+            if get(target.number).is_none() {
+                return false;
+            }
+            continue;
+        }
+        let Some(patch) = plan.and_then(|p| p.patches.get(target.patch as usize)) else { return false };
+        let Some(site) = get(target.number).or_else(|| add(target.number, patch)) else { return false };
+        let [0xe9, a, b, c, d, ..] = patch.new else { return false };
+        let stub = (patch.address + JUMP as u64).wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into());
+        let same = site.address.load(Relaxed) == patch.address
+            && patch.len as usize == JUMP
+            && patch.old.first_chunk() == Some(&site.old.load(Relaxed).to_le_bytes());
+        let place = areas::variant_at(stub).and_then(|v| STUBS.iter().position(|s| *s == v));
+        match place.and_then(|p| site.stubs.get(p)).filter(|_| same) {
+            Some(place) => place.store(stub, Relaxed),
+            None => reply.failed += 1,
+        }
+    }
+    true
+}
+
+/// Gives all sites the bytes that their tracers need.
+pub fn apply_all(reply: &mut Reply) {
+    let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
+    (1..=used()).filter_map(get).for_each(|s| s.apply(memory, reply));
+    if memory >= 0 {
+        kernel::close(memory);
+    }
+}
