@@ -148,16 +148,31 @@ pub struct Installed {
 }
 
 /// Takes numbers off the front of bytes that came over the socket.
-struct Words<'a>(&'a [u8]);
+#[derive(Debug)]
+pub struct Words<'a>(&'a [u8]);
 
-impl Words<'_> {
-    fn u32(&mut self) -> u32 {
+impl<'a> Words<'a> {
+    /// From the front of these.
+    pub fn of(bytes: &'a [u8]) -> Words<'a> {
+        Words(bytes)
+    }
+
+    /// So many bytes; zeros where they are missing.
+    pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        let (bytes, rest) = self.0.split_first_chunk().unwrap_or((&[0; N], &[]));
+        self.0 = rest;
+        *bytes
+    }
+
+    /// A number of 4 bytes; 0 where it is missing.
+    pub fn u32(&mut self) -> u32 {
         let (word, rest) = self.0.split_first_chunk().unwrap_or((&[0; 4], &[]));
         self.0 = rest;
         u32::from_le_bytes(*word)
     }
 
-    fn u64(&mut self) -> u64 {
+    /// A number of 8 bytes.
+    pub fn u64(&mut self) -> u64 {
         let (word, rest) = self.0.split_first_chunk().unwrap_or((&[0; 8], &[]));
         self.0 = rest;
         u64::from_le_bytes(*word)

@@ -10,6 +10,8 @@
 //! The agent keeps a table of *sites*: functions that have stubs, by their numbers, which are given in order from 1. A site keeps its stubs
 //! for good, one of each variant that was needed once, and has its original bytes while no tracer is on it.
 
+use crate::message::Words;
+
 /// The longest name of a tracer, and a NUL.
 pub const NAME: usize = 32;
 /// The most tracers that are enabled at once.
@@ -244,4 +246,118 @@ impl Default for Violation {
             stack: [0; STACK],
         }
     }
+}
+
+impl Request {
+    /// Its bytes on the socket.
+    pub const SIZE: usize = size_of::<Request>();
+
+    /// Writes it.
+    pub fn bytes(&self) -> [u8; Request::SIZE] {
+        let mut out = [0; Request::SIZE];
+        let words = [self.magic, self.version, self.operation, self.count];
+        out.chunks_exact_mut(4).zip(words).for_each(|(to, w)| to.copy_from_slice(&w.to_le_bytes()));
+        let (_, rest) = out.split_at_mut(16);
+        let (name, rest) = rest.split_at_mut(NAME);
+        name.copy_from_slice(&self.name);
+        let longs = self.options.iter().chain([&self.plan]);
+        rest.chunks_exact_mut(8).zip(longs).for_each(|(to, l)| to.copy_from_slice(&l.to_le_bytes()));
+        out
+    }
+}
+
+impl Target {
+    /// Its bytes on the socket.
+    pub fn bytes(&self) -> [u8; 8] {
+        (u64::from(self.number) | u64::from(self.patch) << 32).to_le_bytes()
+    }
+}
+
+/// What comes over the socket as bytes.
+pub trait Message: Sized {
+    /// Bytes of one.
+    const SIZE: usize = size_of::<Self>();
+
+    /// Takes one off the front of bytes; what is missing is 0.
+    fn take(words: &mut Words<'_>) -> Self;
+
+    /// The first one in these bytes.
+    fn parse(bytes: &[u8]) -> Self {
+        Self::take(&mut Words::of(bytes))
+    }
+}
+
+impl Message for Reply {
+    fn take(w: &mut Words<'_>) -> Reply {
+        Reply {
+            magic: w.u32(),
+            error: w.u32(),
+            patched: w.u32(),
+            other_bytes: w.u32(),
+            no_area: w.u32(),
+            failed: w.u32(),
+            len: w.u64(),
+        }
+    }
+}
+
+impl Message for State {
+    fn take(w: &mut Words<'_>) -> State {
+        State { tracers: w.u32(), sites: w.u32() }
+    }
+}
+
+impl Message for Known {
+    fn take(w: &mut Words<'_>) -> Known {
+        Known { name: w.bytes(), kind: w.u32(), place: w.u32(), missed: w.u64(), reported: w.u64() }
+    }
+}
+
+impl Message for Site {
+    fn take(w: &mut Words<'_>) -> Site {
+        Site { address: w.u64(), old: w.bytes(), stubs: w.u32(), tracers: w.u32() }
+    }
+}
+
+impl Message for Printed {
+    fn take(w: &mut Words<'_>) -> Printed {
+        Printed {
+            counted: w.u32(),
+            violations: w.u32(),
+            lost: w.u64(),
+            begun: [w.u64(), w.u64()],
+            now: [w.u64(), w.u64()],
+        }
+    }
+}
+
+impl Message for Counted {
+    fn take(w: &mut Words<'_>) -> Counted {
+        Counted { number: w.u64(), calls: w.u64(), total: w.u64(), own: w.u64() as i64 }
+    }
+}
+
+impl Message for Violation {
+    fn take(w: &mut Words<'_>) -> Violation {
+        Violation {
+            state: w.u32(),
+            tid: w.u32(),
+            thread: w.bytes(),
+            number: w.u32(),
+            kind: w.u32(),
+            time: w.u64(),
+            took: w.u64(),
+            registers: core::array::from_fn(|_| w.u64()),
+            len: w.u64(),
+            stack: w.bytes(),
+        }
+    }
+}
+
+/// A tracer's name as messages have it; None: it is too long or empty.
+pub fn name(text: &str) -> Option<[u8; NAME]> {
+    let mut name = [0; NAME];
+    let fits = !text.is_empty() && text.len() < NAME;
+    name.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+    fits.then_some(name)
 }

@@ -338,7 +338,7 @@ fn count_timed() -> Vec<Line> {
     let word = Line::Entry("mov edx, ENTRY", &[0xba], WRITTEN);
     let mut lines = vec![At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, Done)];
     lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
-    lines.extend([At(CallCount), Call(Slow::Count), Jump("jc", JC, Bypass)]);
+    lines.extend([At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Bypass)]);
     lines.extend([At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
     lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
     lines.extend(PUSH_ENTRY);

@@ -5,6 +5,7 @@ mod elf;
 
 mod collector;
 mod library;
+mod tracers;
 
 use collector::{Run, Wish, run};
 use std::collections::BTreeMap;

@@ -5,8 +5,10 @@ mod life;
 mod place;
 mod shared;
 mod socket;
+mod tracers;
 
 pub use life::{Held, Life};
 pub use place::open_to_all;
 pub use shared::{Chunk, Shared, State};
 pub use socket::{Listener, Request, sealed};
+pub use tracers::{Print, Status, Talk};

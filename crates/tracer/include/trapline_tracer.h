@@ -1,0 +1,57 @@
+/* Tracers of functions for trapline. docs/TRACERS.md says what they may do. */
+#ifndef TRAPLINE_TRACER_H
+#define TRAPLINE_TRACER_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A function that is traced. */
+struct trapline_function {
+	/* Where it begins. */
+	const void *address;
+	/* Its number: functions of a process are numbered from 1. */
+	unsigned number;
+	unsigned reserved;
+};
+
+/* A tracer. It must stay where it is as long as the process runs. */
+struct trapline_tracer {
+	/* 1. */
+	unsigned version;
+	/* 0. */
+	unsigned flags;
+	/* At most 31 printable characters, without spaces. */
+	const char *name;
+	/* A function begins, called from `caller`; `depth` calls are open on this thread. Or 0. */
+	void (*enter)(const struct trapline_function *function, const void *caller, unsigned depth);
+	/* A function returns. Or 0. */
+	void (*exit)(const struct trapline_function *function, unsigned depth);
+};
+
+/* The agent, where there is one. */
+typedef long (*trapline_agent_function)(unsigned operation, const void *argument, unsigned long size);
+void *dlsym(void *handle, const char *name);
+
+static inline long trapline_ask(unsigned operation, const void *argument, unsigned long size)
+{
+	trapline_agent_function agent = (trapline_agent_function)dlsym((void *)0, "trapline_agent");
+	return agent ? agent(operation, argument, size) : -1;
+}
+
+/* Tells the agent of a tracer. Returns 0, or -1 where there is no agent, or where another tracer has the name. */
+static inline int trapline_register(const struct trapline_tracer *tracer)
+{
+	return (int)trapline_ask(1, tracer, 0);
+}
+
+/* Tells trapline's user that a tracer has failed. May be called by a callback. */
+static inline void trapline_report(const struct trapline_tracer *tracer)
+{
+	trapline_ask(3, tracer, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
