@@ -36,8 +36,8 @@ static void leave(const struct trapline_function *f, unsigned depth) {
 static unsigned long only_left;
 static void only(const struct trapline_function *f, unsigned depth) { only_left++; }
 
-static struct trapline_tracer mine = {1, 0, "mine", enter, leave};
-static struct trapline_tracer exits = {1, 0, "exits", 0, only};
+static struct trapline_tracer mine = {1, TRAPLINE_FLAGS, "mine", enter, leave};
+static struct trapline_tracer exits = {1, TRAPLINE_FLAGS, "exits", 0, only};
 
 static void *body(void *p) {
     long sum = 0;

@@ -9,7 +9,7 @@ __attribute__((noinline)) long fib(long n) { return n < 2 ? n : fib(n - 1) + fib
 static __thread unsigned long calls;
 static void enter(const struct trapline_function *f, const void *caller, unsigned depth) { calls++; }
 static void leave(const struct trapline_function *f, unsigned depth) {}
-static struct trapline_tracer mine = {1, 0, "mine", enter, leave};
+static struct trapline_tracer mine = {1, TRAPLINE_FLAGS, "mine", enter, leave};
 
 static double now(void) {
     struct timespec t;

@@ -104,7 +104,7 @@ pub enum Refused {
     Memory = 6,
     /// The request is not what it should be.
     Wrong = 7,
-    /// The processor lacks what tracers of the program need: XGETBV with ecx = 1, and XSAVEC.
+    /// The processor lacks what a tracer that may use all vector registers needs: XSAVEC.
     Processor = 8,
 }
 

@@ -1,6 +1,6 @@
 //! The tracers of the process: which there are, and which are enabled. They change only while all other threads are stopped.
 
-use crate::kernel;
+use crate::{calls, kernel};
 use abi::stub::Variant;
 use abi::thread::ROWS;
 use abi::tracer::{BUILT_IN, ENABLED, Kind, NAME, Refused, TRACERS};
@@ -121,7 +121,7 @@ pub fn fast_variant(bits: u32) -> Option<Variant> {
 pub struct Own {
     /// 1.
     version: u32,
-    /// 0.
+    /// 1: it may use any vector registers, or calls what does.
     flags: u32,
     name: *const u8,
     enter: u64,
@@ -136,6 +136,8 @@ pub struct Tracer {
     slot: AtomicU32,
     enter: AtomicU64,
     exit: AtomicU64,
+    /// As in [`Own`].
+    flags: AtomicU32,
     /// Violations, or what a tracer has reported about itself.
     pub reported: AtomicU64,
 }
@@ -147,6 +149,7 @@ static KNOWN: [Tracer; TRACERS] = [const {
         slot: AtomicU32::new(0),
         enter: AtomicU64::new(0),
         exit: AtomicU64::new(0),
+        flags: AtomicU32::new(0),
         reported: AtomicU64::new(0),
     }
 }; TRACERS];
@@ -156,7 +159,7 @@ static KNOWN_USED: AtomicU32 = AtomicU32::new(0);
 pub fn known() -> &'static [Tracer] {
     if KNOWN_USED.load(Acquire) == 0 {
         for (name, kind) in BUILT_IN {
-            add(name.as_bytes(), kind, 0, 0);
+            add(name.as_bytes(), kind, [0; 2], 0);
         }
     }
     KNOWN.get(..(KNOWN_USED.load(Acquire) as usize).min(TRACERS)).unwrap_or(&[])
@@ -169,7 +172,7 @@ fn name_of(text: &[u8]) -> Option<[u8; NAME]> {
     fits.then_some(name)
 }
 
-fn add(name: &[u8], kind: Kind, enter: u64, exit: u64) -> bool {
+fn add(name: &[u8], kind: Kind, [enter, exit]: [u64; 2], flags: u32) -> bool {
     let Some(name) = name_of(name) else { return false };
     let i = KNOWN_USED.load(Acquire);
     let Some(tracer) = KNOWN.get(i as usize) else { return false };
@@ -178,6 +181,7 @@ fn add(name: &[u8], kind: Kind, enter: u64, exit: u64) -> bool {
     }
     tracer.enter.store(enter, Relaxed);
     tracer.exit.store(exit, Relaxed);
+    tracer.flags.store(flags, Relaxed);
     tracer.kind.store(kind as u32, Relaxed);
     // Registering twice at the same time loses one of them, no more.
     KNOWN_USED.store(i + 1, Release);
@@ -193,7 +197,9 @@ pub unsafe fn register(own: *const Own) -> bool {
         return false;
     }
     // SAFETY: so says the caller.
-    let (version, name, enter, exit) = unsafe { ((*own).version, (*own).name, (*own).enter, (*own).exit) };
+    let (version, flags, name) = unsafe { ((*own).version, (*own).flags, (*own).name) };
+    // SAFETY: as above.
+    let (enter, exit) = unsafe { ((*own).enter, (*own).exit) };
     if version != 1 || name.is_null() || enter == 0 && exit == 0 {
         return false;
     }
@@ -203,10 +209,11 @@ pub unsafe fn register(own: *const Own) -> bool {
         Some(known) if known.kind.load(Relaxed) == Kind::Own as u32 && known.slot.load(Relaxed) == 0 => {
             known.enter.store(enter, Relaxed);
             known.exit.store(exit, Relaxed);
+            known.flags.store(flags, Relaxed);
             true
         }
         Some(_) => false,
-        None => add(name, Kind::Own, enter, exit),
+        None => add(name, Kind::Own, [enter, exit], flags),
     }
 }
 
@@ -245,7 +252,8 @@ impl Tracer {
             return Err(Refused::Already);
         }
         let kind = self.kind();
-        if kind == Kind::Own as u32 && !has_xgetbv() {
+        let all = kind == Kind::Own as u32 && self.flags.load(Relaxed) & 1 == 1;
+        if all && !has_xsavec() {
             return Err(Refused::Processor);
         }
         let (i, slot) = SLOTS.iter().enumerate().find(|(_, s)| s.kind() == 0).ok_or(Refused::TooMany)?;
@@ -255,6 +263,9 @@ impl Tracer {
         slot.enter.store(self.enter.load(Relaxed), Relaxed);
         slot.exit.store(self.exit.load(Relaxed), Relaxed);
         slot.options.iter().zip(options).for_each(|(to, from)| to.store(*from, Relaxed));
+        if kind == Kind::Own as u32 {
+            slot.options[7].store(all.into(), Relaxed);
+        }
         slot.begun[0].store(kernel::tsc(), Relaxed);
         slot.begun[1].store(kernel::monotonic(), Relaxed);
         let timed = kind == Kind::LoopChecker as u32 || kind == Kind::Count as u32 && options[0] == 1;
@@ -301,15 +312,29 @@ pub fn report(own: *const Own) {
 }
 
 fn set_wide() {
-    let own = order(u32::MAX).any(|s| s.kind() == Kind::Own as u32);
-    crate::calls::WIDE.store(own.into(), Relaxed);
+    let own = |s: &&Slot| s.kind() == Kind::Own as u32;
+    let wide = order(u32::MAX).filter(own).map(|s| if s.option(7) == 1 { calls::ALL } else { calls::AVX }).max();
+    let wide = wide.unwrap_or(0);
+    calls::WIDE.store(if wide == calls::AVX && !has_avx() { 0 } else { wide }, Relaxed);
 }
 
-/// Whether the processor has XGETBV with ecx = 1, and XSAVEC.
-fn has_xgetbv() -> bool {
+/// Whether processor and system have ymm registers.
+fn has_avx() -> bool {
+    use core::arch::x86_64::__cpuid;
+    // OSXSAVE and AVX, then what XCR0 has: the system saves them.
+    let low: u32;
+    if __cpuid(1).ecx >> 27 & 0b11 != 0b11 {
+        return false;
+    }
+    // SAFETY: OSXSAVE says that there is the instruction.
+    unsafe { core::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") _, options(nomem, nostack)) };
+    low & 0b110 == 0b110
+}
+
+/// Whether the processor has XSAVEC.
+fn has_xsavec() -> bool {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
-    let saves = __cpuid(1).ecx >> 27 & 1 == 1;
-    saves && __cpuid(0).eax >= 13 && __cpuid_count(13, 1).eax & 0b110 == 0b110
+    has_avx() && __cpuid(0).eax >= 13 && __cpuid_count(13, 1).eax & 0b10 == 0b10
 }
 
 const _: () = assert!(ENABLED <= 8 && ROWS < 1 << 31);
