@@ -9,6 +9,8 @@
 //!  maps areas, checks bytes, patches
 //!        [`message::Installed`] ──►                       closes the socket
 //!
+//!  collector calls the agent's entry point in a stopped process ([`message::Invocation`]): attach, detach
+//!
 //!  stubs ──► records in chunks of the shared memory ([`shared`]) ──► read while they are written
 //! ```
 //!
@@ -25,7 +27,7 @@ pub mod stub;
 pub mod thread;
 
 /// Version of everything in this crate. It changes with any of it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The environment variable that has the name of the collector's socket, in the abstract namespace of unix(7), without the leading NUL.
 /// The agent takes it, and itself in `LD_PRELOAD`, out of the environment that the program sees, and puts both into that of a program

@@ -2,7 +2,8 @@
 //! that the collector has planned, and has the slow code of stubs and the functions that replace some of libc's.
 //!
 //! ```text
-//!  start ──► talk (socket) ──► install (areas, patches)
+//!  invoke ─┐ (attach, detach)
+//!  start ──┴─► talk (socket) ──► install (areas, patches)
 //!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► talk, in a new process
 //!  hooks: frames (unwinding) · signals · exec · fork · modules
 //! ```
@@ -26,8 +27,10 @@ mod areas;
 mod chunks;
 mod hooks;
 mod install;
+mod invoke;
 mod kernel;
 mod memory;
+mod plans;
 mod shadow;
 mod slow;
 mod start;

@@ -64,7 +64,8 @@ const _: () = assert!(offset_of!(Local, top_slot) == abi::thread::TOP_SLOT as us
 const _: () = assert!(offset_of!(Local, cur) == abi::thread::CUR as usize);
 const _: () = assert!(offset_of!(Local, end) == abi::thread::END as usize);
 const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
-const _: () = assert!(offset_of!(Local, base) == offset_of!(Thread, base));
+const _: () = assert!(offset_of!(Local, base) == abi::thread::BASE as usize);
+const _: () = assert!(offset_of!(Local, chunk) == abi::thread::CHUNK as usize);
 
 /// Distance of the thread's data from its `fs` base.
 pub fn tls_offset() -> i64 {
@@ -108,6 +109,11 @@ pub fn accepts(variant: Variant) -> bool {
         Variant::Paired | Variant::NoTime => size_of::<Shadow>(),
     } as u64;
     STRIDE.compare_exchange(0, wanted, AcqRel, Acquire).map_or_else(|now| now == wanted, |_| true)
+}
+
+/// Forgets the size of shadow entries: no thread has one.
+pub fn forget_stride() {
+    STRIDE.store(0, Release);
 }
 
 /// Bytes for descriptions of frames, at the beginning of a thread's memory.
@@ -156,7 +162,9 @@ fn slots() -> &'static [Slot] {
 fn inherit(tid: u32) -> Option<(u64, u64)> {
     let slots = slots();
     let pages = |s: &Slot| u64::from(s.pages.load(Relaxed)) << 12;
-    if let Some(own) = slots.iter().find(|s| s.tid.load(Relaxed) == tid) {
+    // Memory for entries of another size may be too small.
+    let large = |s: &&Slot| pages(s) >= wanted();
+    if let Some(own) = slots.iter().find(|s| s.tid.load(Relaxed) == tid).filter(large) {
         return Some((own.memory.load(Relaxed), pages(own)));
     }
     let pid = kernel::getpid() as u32;
@@ -168,6 +176,7 @@ fn inherit(tid: u32) -> Option<(u64, u64)> {
         let memory = slot.memory.load(Relaxed);
         if owner != 0
             && memory != 0
+            && large(&slot)
             && kernel::tgkill(pid, owner, 0) == kernel::ESRCH
             && slot.tid.compare_exchange(owner, tid, AcqRel, Relaxed).is_ok()
         {
@@ -177,9 +186,14 @@ fn inherit(tid: u32) -> Option<(u64, u64)> {
     None
 }
 
-fn allocate(tid: u32) -> Option<(u64, u64)> {
+/// Bytes of a thread's memory.
+fn wanted() -> u64 {
     let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (stride() / 16)) & !4095;
-    let len = FRAMES + BURIED + shadow;
+    FRAMES + BURIED + shadow
+}
+
+fn allocate(tid: u32) -> Option<(u64, u64)> {
+    let len = wanted();
     let memory = kernel::reserve(len)?;
     let i = USED.fetch_add(1, AcqRel) as usize;
     if i >= SLOTS {

@@ -245,22 +245,17 @@ impl Threads {
         Ok(true)
     }
 
-    /// Lets all threads go, and waits for those that did not stop, as long as `patient` says.
-    pub fn release(mut self, mut patient: impl FnMut() -> bool) {
+    /// Lets all threads go, at once.
+    pub fn release(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
         self.threads.clear();
-        let mut deaf = std::mem::take(&mut self.deaf);
-        loop {
-            deaf.retain_mut(|t| {
-                let gone = t.look().is_err();
-                !(gone || t.held && t.release())
-            });
-            if deaf.is_empty() || !patient() {
-                // The end of trapline lets go of the rest.
-                deaf.into_iter().for_each(std::mem::forget);
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        // The kernel lets go of those that did not stop when the thread of trapline that asked them to ends.
+        std::mem::take(&mut self.deaf).into_iter().for_each(std::mem::forget);
     }
 }
 
