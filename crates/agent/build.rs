@@ -9,6 +9,8 @@ fn main() {
         "-Wl,-z,relro",
         "-Wl,-z,noexecstack",
         "-Wl,-z,nodelete",
+        // What a collector calls in a running process.
+        "-Wl,-e,trapline_invoke",
     ] {
         println!("cargo::rustc-link-arg-cdylib={option}");
     }

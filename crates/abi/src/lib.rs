@@ -9,6 +9,8 @@
 //!  maps areas, checks bytes, patches
 //!        [`message::Installed`] ──►                       closes the socket
 //!
+//!  collector calls the agent's entry point in a stopped process ([`message::Invocation`]): attach, detach
+//!
 //!  stubs ──► records in chunks of the shared memory ([`shared`]) ──► read while they are written
 //! ```
 //!

@@ -1,5 +1,97 @@
 //! Messages on the socket between agent and collector: a stream socket (unix(7)), one connection per request.
 
+/// What a collector calls the agent's entry point for (the entry point of its ELF file), with the address of an [`Invocation`], while it
+/// keeps all threads of the process stopped but the one that makes the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Order {
+    /// Fill in the answer, and nothing else.
+    Look = 1,
+    /// Take over what a dead collector has left, ask the collector at the socket with [`Reason::Attach`], and adopt signal handlers.
+    Attach = 2,
+    /// Restore all bytes and handlers.
+    Detach = 3,
+}
+
+/// Bit of [`Invocation::flags`]: no thread is in a stub, or will return to one, and none is in the agent: areas and shared memory that are
+/// not used any more can go.
+pub const FREE: u32 = 1;
+
+/// Argument and answer of a call of the agent's entry point. The socket's name follows, then the path of the agent's file and a NUL.
+/// The call returns 0, or an errno.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Invocation {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// An [`Order`].
+    pub order: u32,
+    /// [`FREE`].
+    pub flags: u32,
+    /// Bytes of the socket's name.
+    pub socket_len: u32,
+    /// Bytes of the path, without NUL; 0: children that execute programs are not followed.
+    pub path_len: u32,
+    /// Answer: 1: a session is under way whose collector is alive; 2: whose collector is gone.
+    pub session: u32,
+    /// Answer: how many areas there are.
+    pub areas: u32,
+    /// Answer: where their table is, an array of [`crate::plan::Area`].
+    pub areas_at: u64,
+    /// Answer: as [`Hello::tls`].
+    pub tls: i64,
+    /// Answer: bytes of an entry of the shadow stack.
+    pub stride: u64,
+    /// Answer: patches that could not be undone, because other bytes were there.
+    pub left: u64,
+}
+
+impl Invocation {
+    /// Its bytes in memory.
+    pub const SIZE: usize = size_of::<Invocation>();
+
+    /// Writes it.
+    pub fn bytes(&self) -> [u8; Invocation::SIZE] {
+        let mut bytes = [0; Invocation::SIZE];
+        let (words, longs) = bytes.split_at_mut(32);
+        let small = [
+            self.magic,
+            self.version,
+            self.order,
+            self.flags,
+            self.socket_len,
+            self.path_len,
+            self.session,
+            self.areas,
+        ];
+        words.chunks_exact_mut(4).zip(small).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+        let large = [self.areas_at, self.tls as u64, self.stride, self.left];
+        longs.chunks_exact_mut(8).zip(large).for_each(|(to, long)| to.copy_from_slice(&long.to_le_bytes()));
+        bytes
+    }
+
+    /// Reads it. Nothing but its length is checked.
+    pub fn parse(bytes: &[u8; Invocation::SIZE]) -> Invocation {
+        let mut w = Words(bytes);
+        Invocation {
+            magic: w.u32(),
+            version: w.u32(),
+            order: w.u32(),
+            flags: w.u32(),
+            socket_len: w.u32(),
+            path_len: w.u32(),
+            session: w.u32(),
+            areas: w.u32(),
+            areas_at: w.u64(),
+            tls: w.u64() as i64,
+            stride: w.u64(),
+            left: w.u64(),
+        }
+    }
+}
+
 /// The first word of every message: "trap" in ASCII.
 pub const MAGIC: u32 = 0x7061_7274;
 

@@ -37,6 +37,14 @@ pub const HIGH: i32 = 32;
 /// Offset of [`Thread::counts`].
 pub const COUNTS: i32 = 48;
 
+/// Offset of [`Thread::base`].
+pub const BASE: i32 = 40;
+/// Offset of the number of the thread's chunk, 4 bytes, which a collector zeroes with `cur` and `end` while the thread is stopped.
+pub const CHUNK: i32 = 60;
+
+/// The address in an entry of the shadow stack that marks a signal handler, and no call.
+pub const BARRIER: u64 = 1;
+
 /// A call that has not returned: an entry of the shadow stack, which grows upwards.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

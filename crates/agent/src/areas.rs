@@ -46,6 +46,20 @@ pub fn add(area: &Area) -> bool {
     true
 }
 
+/// Where the table is, and how many areas it has.
+pub fn table() -> (u64, u32) {
+    (TABLE.load(Acquire), USED.load(Acquire))
+}
+
+/// Unmaps all areas. All other threads are stopped, and none of them will ever be in an area again.
+pub fn free() {
+    for area in all() {
+        // SAFETY: nobody uses it, and nobody will.
+        unsafe { kernel::unmap(area.address, area.len) };
+    }
+    USED.store(0, Release);
+}
+
 /// The variant that a plan names.
 pub fn variant(number: u32) -> Option<Variant> {
     use Variant::{Called, Count, CountTimed, Entry, NoTime, Paired, Timed};

@@ -33,6 +33,10 @@ const NAP: u64 = 50_000_000;
 
 /// Makes the page of the process. At the start.
 pub fn begin() -> bool {
+    if state().is_some() {
+        mine();
+        return true;
+    }
     let Some(page) = kernel::reserve(4096) else { return false };
     // SAFETY: the page is new.
     if unsafe { kernel::wipe_on_fork(page, 4096) } != 0 {
@@ -102,6 +106,41 @@ pub fn attach(at: u64, len: u64) -> bool {
         SHARED.store(at, Release);
     }
     right
+}
+
+/// Memory of earlier sessions that a thread may still write to: address, then length.
+static LEFT: [[AtomicU64; 2]; 16] = [const { [const { AtomicU64::new(0) }; 2] }; 16];
+
+/// Leaves the shared memory for good. It stays mapped, until [`free`]: a thread may be about to write to it. All others are stopped.
+pub fn leave() {
+    let (shared, len) = (SHARED.swap(0, AcqRel), LEN.load(Relaxed));
+    GONE.store(0, Relaxed);
+    if shared == 0 {
+        return;
+    }
+    if let Some([at, bytes]) = LEFT.iter().find(|[at, _]| at.load(Relaxed) == 0) {
+        bytes.store(len, Relaxed);
+        at.store(shared, Relaxed);
+    }
+}
+
+/// Unmaps what [`leave`] has left. No thread is in a stub or in the agent.
+pub fn free() {
+    for [at, len] in &LEFT {
+        let shared = at.swap(0, Relaxed);
+        if shared != 0 {
+            // SAFETY: nobody writes to it any more.
+            unsafe { kernel::unmap(shared, len.load(Relaxed)) };
+        }
+    }
+}
+
+/// Whether a session is under way: 0, 1, or 2 where its collector is gone.
+pub fn session() -> u32 {
+    match control() {
+        None => 0,
+        Some(control) => 1 + u32::from(GONE.load(Relaxed) != 0 || is_gone(control)),
+    }
 }
 
 /// Leaves the shared memory: in a child, whose parent's it is. No other thread exists.

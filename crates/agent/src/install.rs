@@ -189,15 +189,23 @@ struct Patcher<'a> {
     memory: i32,
     alone: bool,
     splits: bool,
+    /// Put the old bytes where the new ones are.
+    undo: bool,
     done: Installed,
 }
 
 impl<'a> Patcher<'a> {
     fn new(plan: &'a Plan<'a>, there: &'a [u8], reason: Reason) -> Option<Patcher<'a>> {
-        let alone = start::threads() == Some(1);
-        let splits = alone || matches!(reason, Reason::Modules | Reason::Attach);
+        // The collector has stopped all other threads of a process that it attaches to.
+        let alone = reason == Reason::Attach || start::threads() == Some(1);
+        let splits = alone || reason == Reason::Modules;
         let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
-        Some(Patcher { plan, there, memory, alone, splits, done: failure(0) })
+        Some(Patcher { plan, there, memory, alone, splits, undo: false, done: failure(0) })
+    }
+
+    /// The bytes that are to be there, and those that replace them.
+    fn bytes<'p>(&self, patch: &'p Patch) -> (&'p [u8; PATCH], &'p [u8; PATCH]) {
+        if self.undo { (&patch.new, &patch.old) } else { (&patch.old, &patch.new) }
     }
 
     fn run(mut self) -> Installed {
@@ -219,7 +227,7 @@ impl<'a> Patcher<'a> {
             self.done.no_area += 1;
         } else if !(1..=PATCH).contains(&len) || patch.splits != 0 && !self.splits {
             self.done.failed += 1;
-        } else if self.read(patch.address, len).as_ref().map(|b| b.get(..len)) != Some(patch.old.get(..len)) {
+        } else if self.read(patch.address, len).as_ref().map(|b| b.get(..len)) != Some(self.bytes(patch).0.get(..len)) {
             self.done.other_bytes += 1;
         } else {
             return true;
@@ -252,7 +260,7 @@ impl<'a> Patcher<'a> {
                 continue;
             }
             if self.wanted(first) {
-                let made = first.new.get(..first.len as usize).is_some_and(|new| self.write(first.address, new));
+                let made = self.bytes(first).1.get(..first.len as usize).is_some_and(|new| self.write(first.address, new));
                 self.count(made);
             }
             i += 1;
@@ -269,7 +277,8 @@ impl<'a> Patcher<'a> {
         for patch in patches {
             let at = (patch.address - page) as usize;
             let len = patch.len as usize;
-            let (old, new) = (patch.old.get(..len), patch.new.get(..len));
+            let (old, new) = self.bytes(patch);
+            let (old, new) = (old.get(..len), new.get(..len));
             if self.there.get(patch.area as usize) != Some(&1) {
                 done.no_area += 1;
             } else if let (Some(there), Some(old), Some(new)) = (bytes.get_mut(at..at + len), old, new) {
@@ -337,6 +346,23 @@ impl<'a> Patcher<'a> {
         unsafe { kernel::set_action(SIGTRAP, &before) };
         LIVE.store(0, Release);
     }
+}
+
+/// Undoes a plan. All other threads are stopped. How many patches could not be undone, because their bytes have changed: the program
+/// has written over them, or unloaded the module.
+pub fn undo(bytes: &[u8]) -> u64 {
+    let Some(plan) = Plan::new(bytes) else { return 0 };
+    let len = (plan.areas.len() as u64 + 4096) & !4095;
+    let Some(flags) = kernel::reserve(len) else { return plan.patches.len() as u64 };
+    // SAFETY: so many bytes have been reserved.
+    let there = unsafe { core::slice::from_raw_parts_mut(flags as *mut u8, plan.areas.len()) };
+    for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
+        *there = u8::from(areas::all().iter().any(|a| a.address == area.address));
+    }
+    let done = Patcher::new(&plan, there, Reason::Attach).map(|p| Patcher { undo: true, ..p }.run());
+    // SAFETY: nothing of it is borrowed any more.
+    unsafe { kernel::unmap(flags, len) };
+    done.map_or(plan.patches.len() as u64, |d| u64::from(d.failed))
 }
 
 /// The plan that is being carried out while other threads run.

@@ -10,6 +10,8 @@ pub const EINVAL: isize = -22;
 pub const ENOSYS: isize = -38;
 pub const ESRCH: isize = -3;
 pub const ENOMEM: u32 = 12;
+pub const EBUSY: u32 = 16;
+pub const ECONNREFUSED: u32 = 111;
 pub const EPROTO: u32 = 71;
 
 const READ: usize = 0;
@@ -337,6 +339,14 @@ pub unsafe fn set_action(signal: u32, action: &KernelAction) -> KernelAction {
     // SAFETY: both have the kernel's layout.
     unsafe { call(SIGACTION, a) };
     old
+}
+
+/// What a signal does.
+pub fn action(signal: u32) -> KernelAction {
+    let mut now = KernelAction::default();
+    // SAFETY: the answer has the kernel's layout.
+    unsafe { call(SIGACTION, [signal as usize, 0, &raw mut now as usize, 8, 0, 0]) };
+    now
 }
 
 /// The time stamp counter.

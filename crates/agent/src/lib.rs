@@ -2,7 +2,8 @@
 //! that the collector has planned, and has the slow code of stubs and the functions that replace some of libc's.
 //!
 //! ```text
-//!  start ──► talk (socket) ──► install (areas, patches)
+//!  invoke ─┐ (attach, detach)
+//!  start ──┴─► talk (socket) ──► install (areas, patches)
 //!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► talk, in a new process
 //!  stubs ──► calls (lists of tracers) ──► tracers of the program · checks (count, checkers)
 //!  command (socket) ──► tracers (which are enabled) · sites (where: stubs, bytes)
@@ -31,8 +32,10 @@ mod chunks;
 mod command;
 mod hooks;
 mod install;
+mod invoke;
 mod kernel;
 mod memory;
+mod plans;
 mod shadow;
 mod sites;
 mod slow;

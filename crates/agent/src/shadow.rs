@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::compiler_fence;
 
 /// The address in an entry that a signal's stand-in makes. Its slot is in the stand-in's frame, and has [`MARK`] while that runs.
-pub const BARRIER: u64 = 1;
+pub use abi::thread::BARRIER;
 /// What the slot of a live barrier has.
 pub const MARK: u64 = 0x7472_6170_6c69_6e65;
 /// Entries are near if they are not farther below.

@@ -11,7 +11,7 @@ const NAME: usize = 104;
 /// The longest path of the agent's file.
 const PATH: usize = 4096;
 
-/// Text that is written once, by the constructor.
+/// Text that is written by the constructor, and in an injected agent at the beginning of each session.
 struct Text<const N: usize> {
     bytes: core::cell::UnsafeCell<[u8; N]>,
     len: AtomicUsize,
@@ -31,9 +31,19 @@ impl<const N: usize> Text<N> {
             return false;
         }
         // SAFETY: nobody reads the bytes while `len` is 0, and only the constructor writes them.
-        unsafe { core::ptr::copy_nonoverlapping(text.as_ptr(), self.bytes.get().cast(), text.len()) };
+        unsafe {
+            let bytes: *mut u8 = self.bytes.get().cast();
+            core::ptr::copy_nonoverlapping(text.as_ptr(), bytes, text.len());
+            bytes.add(text.len()).write(0);
+        }
         self.len.store(text.len(), Release);
         true
+    }
+
+    /// As [`Text::set`], where there may be a text already. All other threads are stopped.
+    fn replace(&self, text: &[u8]) -> bool {
+        self.len.store(0, Release);
+        text.is_empty() || self.set(text)
     }
 
     fn get(&self) -> &[u8] {
@@ -53,6 +63,11 @@ pub fn socket_name() -> &'static [u8] {
 /// The agent's file, as it was in `LD_PRELOAD`. A NUL follows.
 pub fn agent_path() -> &'static [u8] {
     AGENT.get()
+}
+
+/// Notes the socket and the agent's file of a session. All other threads are stopped.
+pub fn name(socket: &[u8], path: &[u8]) -> bool {
+    AGENT.replace(path) && SOCKET.replace(socket)
 }
 
 const PRELOAD: &[u8] = b"LD_PRELOAD=";

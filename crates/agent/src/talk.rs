@@ -1,7 +1,7 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
-use crate::{chunks, hooks, install, slow, start, thread};
+use crate::{chunks, hooks, install, plans, slow, start, thread};
 use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -83,19 +83,25 @@ pub fn bytes<T>(message: &T) -> &[u8] {
 
 /// Asks the collector, and does what it answers. All signals are blocked. Without a collector nothing happens.
 pub fn ask(reason: Reason) {
-    let Some(maps) = Maps::read() else { return };
+    let _ = attempt(reason);
+}
+
+/// As [`ask`]; whether there is anything to be done, or an errno.
+pub fn attempt(reason: Reason) -> Result<bool, u32> {
+    let maps = Maps::read().ok_or(kernel::ENOMEM)?;
     let hash = maps.hash();
     if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules {
-        return;
+        return Ok(false);
     }
-    let Some(socket) = connect(start::socket_name()) else { return };
+    let socket = connect(start::socket_name()).ok_or(kernel::ECONNREFUSED)?;
     if !greet(&socket, reason, maps.text()) {
-        return;
+        return Err(kernel::EPROTO);
     }
     drop(maps);
-    let Some((welcome, descriptors)) = receive(&socket) else { return };
+    let (welcome, descriptors) = receive(&socket).ok_or(kernel::EPROTO)?;
     let installed = obey(&welcome, descriptors, reason);
     send_all(&socket, bytes(&installed));
+    if installed.error != 0 { Err(installed.error) } else { Ok(welcome.verdict != Verdict::Leave as u32) }
 }
 
 /// Connects to a socket of the abstract namespace.
@@ -210,8 +216,10 @@ fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> 
     // SAFETY: the whole file is mapped, and sealed; it is unmapped only below.
     let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, welcome.plan as usize) };
     let installed = install::install(bytes, reason);
-    // SAFETY: `bytes` is not used any more.
-    unsafe { kernel::unmap(at, welcome.plan) };
+    if !plans::keep(at, welcome.plan) {
+        // SAFETY: `bytes` is not used any more.
+        unsafe { kernel::unmap(at, welcome.plan) };
+    }
     installed
 }
 

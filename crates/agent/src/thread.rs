@@ -69,8 +69,9 @@ const _: () = assert!(offset_of!(Local, top_slot) == abi::thread::TOP_SLOT as us
 const _: () = assert!(offset_of!(Local, cur) == abi::thread::CUR as usize);
 const _: () = assert!(offset_of!(Local, end) == abi::thread::END as usize);
 const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
-const _: () = assert!(offset_of!(Local, base) == offset_of!(Thread, base));
+const _: () = assert!(offset_of!(Local, base) == abi::thread::BASE as usize);
 const _: () = assert!(offset_of!(Local, counts) == abi::thread::COUNTS as usize);
+const _: () = assert!(offset_of!(Local, chunk) == abi::thread::CHUNK as usize);
 
 /// Distance of the thread's data from its `fs` base.
 pub fn tls_offset() -> i64 {

@@ -141,8 +141,8 @@ fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
 /// The plan for functions.
 pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selection) -> Result<Planned> {
     let target = target::target(m)?;
-    if !matches!(target, Target::Command(_)) {
-        return Err(Error::usage("-p", "a running process has no agent", "start the command under trapline"));
+    if matches!(target, Target::All { .. }) {
+        return Err(Error::usage("-a", "functions are traced in one program", "use -p PID, or start the command"));
     }
     if m.try_contains_id("name").unwrap_or(false) {
         return Err(Error::usage(

@@ -18,6 +18,7 @@ pub mod probe;
 pub mod proc;
 pub mod process;
 pub mod ptrace;
+pub mod remote;
 pub mod ring;
 pub mod seccomp;
 pub mod signal;

@@ -61,6 +61,12 @@ pub fn call_in_flight(pid: i32, tid: i32) -> Option<(i64, [u64; 6])> {
     parse_call(&text)
 }
 
+/// Where a thread goes on that is blocked in a call. None: it is running, or may not be read.
+pub fn pc_in_call(pid: i32, tid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+    u64::from_str_radix(text.split_whitespace().last()?.strip_prefix("0x")?, 16).ok()
+}
+
 fn parse_call(text: &str) -> Option<(i64, [u64; 6])> {
     let mut words = text.split_whitespace();
     let nr: i64 = words.next()?.parse().ok()?;

@@ -154,6 +154,84 @@ fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
     Ok(regs)
 }
 
+/// All general registers of a stopped thread.
+#[derive(Clone, Copy)]
+pub struct Registers(pub(crate) libc::user_regs_struct);
+
+impl Registers {
+    /// The instruction pointer.
+    pub fn pc(&self) -> u64 {
+        self.0.rip
+    }
+
+    /// The stack pointer.
+    pub fn sp(&self) -> u64 {
+        self.0.rsp
+    }
+
+    /// The base of thread-local storage.
+    pub fn fs_base(&self) -> u64 {
+        self.0.fs_base
+    }
+
+    /// Whether the thread runs 64-bit code (the code segment of Linux for x86-64 programs).
+    pub fn is_64_bit(&self) -> bool {
+        self.0.cs == 0x33
+    }
+}
+
+/// All general registers of a stopped thread.
+pub fn all_registers(tid: i32) -> io::Result<Registers> {
+    registers(tid).map(Registers)
+}
+
+/// Sets the general registers of a stopped thread. A thread that was stopped in a system call and gets the registers back that it had
+/// then repeats the call, or goes on with it, as after a stop without any change (`orig_rax` and the kernel's `-ERESTART*` in rax).
+pub fn set_all_registers(tid: i32, to: &Registers) -> io::Result<()> {
+    let from = std::ptr::from_ref(&to.0) as u64;
+    // SAFETY: the kernel reads a struct user_regs_struct.
+    unsafe { ptrace(libc::PTRACE_SETREGS as _, tid, 0, from) }.map(drop)
+}
+
+/// The register set of extended states (`include/uapi/linux/elf.h`).
+const NT_X86_XSTATE: u64 = 0x202;
+const GET_REGISTER_SET: libc::c_uint = 0x4204;
+const SET_REGISTER_SET: libc::c_uint = 0x4205;
+const GET_SIGNAL_MASK: libc::c_uint = 0x420a;
+const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
+const SINGLE_MASK: u64 = 8;
+
+/// The floating point and vector registers of a stopped thread, in the standard format of XSAVE.
+pub fn extended_state(tid: i32) -> io::Result<Vec<u8>> {
+    let mut state = vec![0u8; 64 << 10];
+    let mut part = libc::iovec { iov_base: state.as_mut_ptr().cast(), iov_len: state.len() };
+    // SAFETY: the kernel writes no more than the iovec's length, and notes there how much it was.
+    unsafe { ptrace(GET_REGISTER_SET, tid, NT_X86_XSTATE, &raw mut part as u64) }?;
+    state.truncate(part.iov_len);
+    Ok(state)
+}
+
+/// Sets them.
+pub fn set_extended_state(tid: i32, state: &[u8]) -> io::Result<()> {
+    let mut part = libc::iovec { iov_base: state.as_ptr().cast_mut().cast(), iov_len: state.len() };
+    // SAFETY: the kernel reads no more than the iovec's length.
+    unsafe { ptrace(SET_REGISTER_SET, tid, NT_X86_XSTATE, &raw mut part as u64) }.map(drop)
+}
+
+/// The mask of blocked signals of a stopped thread.
+pub fn signal_mask(tid: i32) -> io::Result<u64> {
+    let mut mask = 0u64;
+    // SAFETY: the kernel writes 8 bytes, as it is told.
+    unsafe { ptrace(GET_SIGNAL_MASK, tid, SINGLE_MASK, &raw mut mask as u64) }?;
+    Ok(mask)
+}
+
+/// Sets it. SIGKILL and SIGSTOP stay unblocked.
+pub fn set_signal_mask(tid: i32, mask: u64) -> io::Result<()> {
+    // SAFETY: the kernel reads 8 bytes, as it is told.
+    unsafe { ptrace(SET_SIGNAL_MASK, tid, SINGLE_MASK, &raw const mask as u64) }.map(drop)
+}
+
 /// The registers that matter for a call that an attach interrupted: (orig_rax, rax).
 pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
     registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))

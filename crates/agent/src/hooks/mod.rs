@@ -13,9 +13,11 @@ use crate::thread::local;
 use crate::{chunks, talk};
 use abi::message::{HOOKS, Hook, Reason};
 use core::arch::global_asm;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+/// 1: the original was noted in this session.
+static NOTED: [AtomicU32; HOOKS] = [const { AtomicU32::new(0) }; HOOKS];
 static ORIGINALS: [AtomicU64; HOOKS] = [const { AtomicU64::new(0) }; HOOKS];
 
 /// Where the originals' addresses are.
@@ -27,8 +29,22 @@ pub fn originals_address() -> u64 {
 /// do the same, and the first is in a module that stays.
 pub fn set_original(hook: u32, address: u64) {
     if let Some(original) = ORIGINALS.get(hook as usize) {
-        let _ = original.compare_exchange(0, address, Release, Relaxed);
+        let noted = NOTED.get(hook as usize).is_some_and(|n| n.swap(1, Relaxed) != 0);
+        if !noted {
+            original.store(address, Release);
+        }
     }
+}
+
+/// Takes over what the process had before the agent came.
+pub fn adopt() {
+    signals::adopt();
+}
+
+/// The session has ended: the next one notes its own originals. Those of this one stay until then, for threads that are in a hook.
+pub fn end() {
+    signals::give_back();
+    NOTED.iter().for_each(|n| n.store(0, Relaxed));
 }
 
 fn original(hook: Hook) -> u64 {

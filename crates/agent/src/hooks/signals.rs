@@ -7,6 +7,7 @@
 
 use super::original;
 use crate::memory::store;
+use crate::kernel::KernelAction;
 use crate::thread::{ENTRY, Local, local};
 use crate::{areas, chunks, kernel, shadow};
 use abi::message::Hook;
@@ -117,6 +118,37 @@ pub extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -
     }
     kernel::set_mask(mask);
     answer
+}
+
+/// Signals whose actions are not the program's: SIGKILL, SIGSTOP, and two of glibc's own.
+const NOT_OURS: [u32; 4] = [9, 19, 32, 33];
+
+/// Has the kernel call the stand-in for handlers that the program has installed before the agent came. All other threads are stopped.
+pub fn adopt() {
+    for signal in (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)) {
+        let action = kernel::action(signal);
+        let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler > 1 && action.handler != own()) else {
+            continue;
+        };
+        let mut mask = [0; 16];
+        mask[0] = action.mask;
+        handler.set(&Action { handler: action.handler, mask, flags: action.flags as u32, restorer: 0 });
+        // SAFETY: the stand-in is a handler; flags and restorer are the program's.
+        unsafe { kernel::set_action(signal, &KernelAction { handler: own(), mask: kernel::ALL, ..action }) };
+    }
+}
+
+/// Gives the kernel the program's handlers. All other threads are stopped.
+pub fn give_back() {
+    for signal in (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)) {
+        let action = kernel::action(signal);
+        if let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler == own()) {
+            let (mask, flags) = (handler.mask.load(Relaxed), u64::from(handler.flags.load(Relaxed)));
+            let own = KernelAction { handler: handler.handler.load(Acquire), mask, flags: flags | action.flags, ..action };
+            // SAFETY: what the program has asked for.
+            unsafe { kernel::set_action(signal, &own) };
+        }
+    }
 }
 
 /// The ucontext_t that a handler gets.

@@ -13,6 +13,16 @@ use std::path::{Path, PathBuf};
 /// The agent, built with this crate.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
 
+/// The agent's bytes.
+pub fn bytes() -> &'static [u8] {
+    AGENT
+}
+
+/// The name of the agent's file, which names its contents.
+pub fn name() -> String {
+    format!("agent-{:016x}", fingerprint(AGENT))
+}
+
 /// Puts the agent's file where it can be loaded, if it is not there yet.
 ///
 /// # Errors

@@ -8,6 +8,7 @@
 //!
 //! `abi` describes what the two sides share, `patch` the stubs.
 
+mod attach;
 pub mod chunks;
 mod file;
 mod module;
@@ -22,7 +23,8 @@ use crate::control::{self, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::plan::{OnFull, Plan};
-use crate::target::Target;
+use crate::target::{Command, Target};
+use attach::Running;
 use events::StreamId;
 use planner::Planner;
 use process::Process;
@@ -42,7 +44,10 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
-    command: i32,
+    /// None: processes that run already.
+    command: Option<i32>,
+    /// Processes that the agent was injected into, and is taken out of at the end.
+    attached: Vec<i32>,
     status: Option<Change>,
     failure: Option<Failure>,
     from: Receiver<Said>,
@@ -61,30 +66,56 @@ fn cannot(what: &str, e: &io::Error) -> Error {
 }
 
 impl Agent {
-    /// Starts the command with the agent.
+    /// Starts the command with the agent, or injects the agent into running processes.
     ///
     /// # Errors
-    /// The target is no command, or one that cannot load the agent.
+    /// The command cannot load the agent, or the processes cannot be attached to.
     pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
-        let Target::Command(command) = &plan.target else {
-            return Err(Error::usage(
-                "functions",
-                "a running process has no agent",
-                "start the command under trapline",
-            ));
-        };
-        loadable(&command.path)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
-        let file = file::place()?;
+        match &plan.target {
+            Target::Command(command) => Agent::start_command(plan, functions, command),
+            Target::Pids(pids) => Agent::attach(plan, functions, pids),
+            Target::All { .. } => Err(Error::usage("-a", "functions are traced in one program", "use -p PID")),
+        }
+    }
+
+    /// A session whose processes are yet to come.
+    fn new(from: Receiver<Said>, counts: Arc<Counts>, life: Arc<Life>) -> Agent {
+        Agent {
+            command: None,
+            attached: Vec::new(),
+            status: None,
+            failure: None,
+            from,
+            counts,
+            _life: life,
+            processes: Vec::new(),
+            dropped: HashMap::new(),
+            trouble: Vec::new(),
+            stopping: false,
+            left: 0,
+        }
+    }
+
+    /// Attaches to processes; to all of them, or to none.
+    fn attach(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
+        let mut planner = Planner::new(functions.clone(), ticks_per_ms());
+        let running: Vec<Running> =
+            pids.iter().map(|pid| Running::new(*pid, |maps| planner.prepare(*pid, maps))).collect::<Result<_>>()?;
         let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
-        let own = sys::process::euid();
-        let user = command.user.as_ref().map_or(own, |u| u.uid);
-        let preloaded = match command.image.variable("LD_PRELOAD") {
-            Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
-            _ => file.into_os_string().into_encoded_bytes(),
-        };
-        let variables = [("LD_PRELOAD", &*preloaded), (abi::SOCKET, listener.name().as_bytes())];
-        let waiting = Waiting::fork(command, &variables)?;
+        let name = listener.name().to_string();
+        let users = vec![sys::process::euid(), sys::process::ruid()];
+        let mut agent = Agent::serve(plan, planner, listener, users, pids)?;
+        for process in running {
+            // Dropped, the agent detaches from those that have been attached to.
+            process.attach(&name)?;
+            agent.attached.push(process.pid());
+        }
+        Ok(agent)
+    }
+
+    /// Begins to answer agents: those of users, and of these processes and their descendants.
+    fn serve(plan: &Plan, planner: Planner, listener: Listener, users: Vec<u32>, pids: &[i32]) -> Result<Agent> {
         let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
         let (to, from) = mpsc::channel();
         let counts = Arc::new(Counts::default());
@@ -95,30 +126,55 @@ impl Agent {
             chunk_size,
             block: plan.on_full == OnFull::Block,
         };
-        let planner = Planner::new(functions.clone(), ticks_per_ms());
-        let users = vec![own, sys::process::ruid(), user];
         let mut server = Server::new(listener, planner, Arc::clone(&life), room, users, to, Arc::clone(&counts));
-        server.expect(waiting.pid);
+        pids.iter().for_each(|pid| server.expect(*pid));
         std::thread::Builder::new()
             .name("trapline-agents".into())
             .spawn(move || server.run())
             .map_err(|e| cannot("thread", &e))?;
-        let (command, mut waiting) = (waiting.pid, waiting);
+        Ok(Agent::new(from, counts, life))
+    }
+
+    /// Takes the agents out of the processes that were attached to, and of their children.
+    fn detach(&mut self) {
+        let attached = std::mem::take(&mut self.attached);
+        if attached.is_empty() {
+            return;
+        }
+        let mut pids = attached.clone();
+        pids.extend(self.processes.iter().map(|p| p.pid).filter(|pid| !attached.contains(pid)));
+        for pid in pids.into_iter().filter(|pid| !sys::process::has_ended(*pid)) {
+            match attach::detach(pid) {
+                Ok(true) => {}
+                Ok(false) => self
+                    .trouble
+                    .push(format!("process {pid}: some functions have other bytes than trapline left there")),
+                Err(_) if sys::process::has_ended(pid) => {}
+                Err(e) => self.trouble.push(e.to_string()),
+            }
+        }
+    }
+
+    fn start_command(plan: &Plan, functions: &Functions, command: &Command) -> Result<Agent> {
+        loadable(&command.path)?;
+        let file = file::place()?;
+        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
+        let own = sys::process::euid();
+        let user = command.user.as_ref().map_or(own, |u| u.uid);
+        let preloaded = match command.image.variable("LD_PRELOAD") {
+            Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
+            _ => file.into_os_string().into_encoded_bytes(),
+        };
+        let variables = [("LD_PRELOAD", &*preloaded), (abi::SOCKET, listener.name().as_bytes())];
+        let waiting = Waiting::fork(command, &variables)?;
+        let planner = Planner::new(functions.clone(), ticks_per_ms());
+        let users = vec![own, sys::process::ruid(), user];
+        let mut agent = Agent::serve(plan, planner, listener, users, &[waiting.pid])?;
+        let mut waiting = waiting;
         waiting.release();
-        let failure = waiting.failure();
-        Ok(Agent {
-            command,
-            status: None,
-            failure,
-            from,
-            counts,
-            _life: life,
-            processes: Vec::new(),
-            dropped: HashMap::new(),
-            trouble: Vec::new(),
-            stopping: false,
-            left: 0,
-        })
+        agent.command = Some(waiting.pid);
+        agent.failure = waiting.failure();
+        Ok(agent)
     }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
@@ -205,6 +261,13 @@ fn loadable(path: &std::ffi::CStr) -> Result<()> {
     Ok(())
 }
 
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.detach();
+        self.counts.stop.store(true, Ordering::Release);
+    }
+}
+
 impl Backend for Agent {
     fn name(&self) -> &'static str {
         "agent"
@@ -213,7 +276,8 @@ impl Backend for Agent {
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let until = sys::time::monotonic().saturating_sub(LATE);
         // Before the processes: what is not answered yet may begin one.
-        let over = self.stopping || self.command_status().is_some() && self.counts.busy.load(Ordering::Acquire) == 0;
+        let is_over = self.command.is_none() || self.command_status().is_some();
+        let over = self.stopping || is_over && self.counts.busy.load(Ordering::Acquire) == 0;
         self.hear(each);
         if !room {
             return Polled::default();
@@ -255,16 +319,18 @@ impl Backend for Agent {
 
     fn stop(&mut self) {
         self.set_running(false);
+        self.detach();
         self.stopping = true;
     }
 
     fn command(&self) -> Option<i32> {
-        Some(self.command)
+        self.command
     }
 
     fn command_status(&mut self) -> Option<Change> {
         if self.status.is_none()
-            && let Ok(Some(s)) = ptrace::wait_for(self.command, false)
+            && let Some(command) = self.command
+            && let Ok(Some(s)) = ptrace::wait_for(command, false)
         {
             self.status = Some(s.change());
         }
@@ -291,7 +357,7 @@ impl Backend for Agent {
         let late =
             self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
         trouble.extend(late);
-        if self.counts.processes.load(Ordering::Relaxed) == 0 && self.failure.is_none() {
+        if self.counts.processes.load(Ordering::Relaxed) == 0 && self.failure.is_none() && self.command.is_some() {
             trouble.push(
                 "no program has loaded the agent (static programs and those that change their user do not)".into(),
             );

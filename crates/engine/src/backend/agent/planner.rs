@@ -9,6 +9,7 @@ use patch::hole::{self, Kind, Mapping};
 use patch::link::{self, Linked, Places};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use sys::maps::{self, Map, PROT_EXEC};
@@ -109,15 +110,28 @@ impl Planner {
         answer
     }
 
-    /// The file of a mapping, and the number of its first function. Reports its functions the first time.
-    fn module(
-        &mut self,
-        pid: i32,
-        m: &Map,
-        path: &str,
-        role: Role,
-        reported: &mut Vec<Vec<u8>>,
-    ) -> Result<(Arc<Known>, u32), String> {
+    /// Reads the files that a process has mapped before it is stopped. Returns where no thread of it may be when it is patched: in order,
+    /// apart.
+    pub fn prepare(&mut self, pid: i32, maps: &[Map]) -> Vec<Range<u64>> {
+        const JUMP: u64 = 5;
+        let program = std::fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| maps::identity(&m));
+        let mut ranges = Vec::new();
+        for m in maps.iter().filter(|m| m.prot & PROT_EXEC != 0 && m.file.2 != 0) {
+            let path = String::from_utf8_lossy(&m.path).into_owned();
+            let role = Role::of(&path, Some(m.file) == program);
+            let Ok((_, known)) = self.known(pid, m, &path, role) else { continue };
+            let Some(bias) = known.bias(m.range.0, m.offset) else { continue };
+            let sites = known.plan.sites.iter().chain(known.plan.hooks.iter().map(|(_, site)| site));
+            let inside = |address: u64| address + 1..address + JUMP;
+            ranges.extend(sites.filter(|s| s.splits).map(|s| inside(s.address.wrapping_add(bias))));
+        }
+        ranges.sort_unstable_by_key(|r| r.start);
+        ranges.dedup();
+        ranges
+    }
+
+    /// The file of a mapping, read once.
+    fn known(&mut self, pid: i32, m: &Map, path: &str, role: Role) -> Result<(Key, Arc<Known>), String> {
         let file = maps::open(pid, m.range, &m.path, m.file).map_err(|e| e.to_string())?;
         let meta = file.metadata().map_err(|e| e.to_string())?;
         let changed = (meta.mtime(), meta.mtime_nsec());
@@ -129,6 +143,19 @@ impl Planner {
                 Arc::clone(e.insert(Arc::new(known)))
             }
         };
+        Ok((key, known))
+    }
+
+    /// The file of a mapping, and the number of its first function. Reports its functions the first time.
+    fn module(
+        &mut self,
+        pid: i32,
+        m: &Map,
+        path: &str,
+        role: Role,
+        reported: &mut Vec<Vec<u8>>,
+    ) -> Result<(Arc<Known>, u32), String> {
+        let (key, known) = self.known(pid, m, path, role)?;
         if let Some(first) = self.numbers.get(&key) {
             return Ok((known, *first));
         }

@@ -1,0 +1,90 @@
+//! What a collector has the agent do in a running process, by a call of the library's entry point. All other threads are stopped
+//! meanwhile, and all signals of this one are blocked.
+
+use crate::{areas, chunks, hooks, kernel, plans, start, talk, thread};
+use abi::message::{FREE, Invocation, MAGIC, Order, Reason};
+use core::arch::global_asm;
+use core::mem::size_of;
+
+// The entry point that the ELF header names: the library offers no symbols.
+global_asm!(
+    ".text",
+    ".globl trapline_invoke",
+    ".hidden trapline_invoke",
+    ".type trapline_invoke,@function",
+    "trapline_invoke:",
+    "jmp {invoke}",
+    ".size trapline_invoke, .-trapline_invoke",
+    invoke = sym invoke,
+);
+
+/// Carries an order out. 0, or an errno.
+extern "C" fn invoke(at: *mut Invocation) -> u64 {
+    // SAFETY: the collector has put it there, with the texts behind it, and nobody else knows of it.
+    let (invocation, texts) = unsafe { (&mut *at, at.add(1).cast::<u8>()) };
+    if invocation.magic != MAGIC || invocation.version != abi::VERSION {
+        return u64::from(kernel::EPROTO);
+    }
+    let result = match invocation.order {
+        o if o == Order::Look as u32 => Ok(()),
+        o if o == Order::Attach as u32 => attach(invocation, texts),
+        o if o == Order::Detach as u32 => {
+            invocation.left = end();
+            Ok(())
+        }
+        _ => Err(kernel::EPROTO),
+    };
+    if invocation.flags & FREE != 0 && chunks::session() == 0 {
+        free();
+    }
+    answer(invocation);
+    result.map_or_else(u64::from, |()| 0)
+}
+
+fn answer(invocation: &mut Invocation) {
+    (invocation.areas_at, invocation.areas) = areas::table();
+    invocation.session = chunks::session();
+    invocation.tls = thread::tls_offset();
+    invocation.stride = thread::ENTRY;
+}
+
+fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
+    match chunks::session() {
+        0 => {}
+        1 => return Err(kernel::EBUSY),
+        _ => drop(end()),
+    }
+    if invocation.flags & FREE != 0 {
+        free();
+    }
+    let (socket, path) = (invocation.socket_len as usize, invocation.path_len as usize);
+    // SAFETY: the collector says that so many bytes follow.
+    let texts = unsafe { core::slice::from_raw_parts(texts, socket.saturating_add(path)) };
+    let (socket, path) = texts.split_at_checked(socket).ok_or(kernel::EPROTO)?;
+    if !(chunks::begin() && areas::begin() && thread::begin() && plans::begin() && start::name(socket, path)) {
+        return Err(kernel::ENOMEM);
+    }
+    hooks::begin();
+    let done = talk::attempt(Reason::Attach);
+    match done {
+        Ok(true) => hooks::adopt(),
+        _ => drop(end()),
+    }
+    done.map(drop)
+}
+
+/// Ends the session: everything is as it was, but for what threads may still need. How many patches could not be undone.
+fn end() -> u64 {
+    let left = plans::undo();
+    hooks::end();
+    chunks::leave();
+    left
+}
+
+/// Gives memory back that no thread needs.
+fn free() {
+    areas::free();
+    chunks::free();
+}
+
+const _: () = assert!(size_of::<Invocation>().is_multiple_of(8));

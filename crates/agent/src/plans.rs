@@ -1,0 +1,55 @@
+//! The plans that were carried out in a process that the agent was injected into: so that they can be undone.
+
+use crate::{install, kernel};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The most plans of a session: one at its beginning, and one for each time that modules were loaded.
+const MOST: usize = 1 << 14;
+
+static TABLE: AtomicU64 = AtomicU64::new(0);
+static USED: AtomicU32 = AtomicU32::new(0);
+
+/// Address and length of a plan.
+type Entry = [AtomicU64; 2];
+
+/// Keeps plans from now on.
+pub fn begin() -> bool {
+    if TABLE.load(Relaxed) == 0 {
+        let Some(table) = kernel::reserve((MOST * size_of::<Entry>()) as u64) else { return false };
+        TABLE.store(table, Release);
+    }
+    true
+}
+
+fn entries(count: u32) -> &'static [Entry] {
+    let table = TABLE.load(Acquire);
+    if table == 0 {
+        return &[];
+    }
+    // SAFETY: the table has room for MOST, is never unmapped, and zeros are valid.
+    unsafe { core::slice::from_raw_parts(table as *const Entry, (count as usize).min(MOST)) }
+}
+
+/// Keeps a plan that is mapped for good. False: plans are not kept, or there are too many.
+pub fn keep(at: u64, len: u64) -> bool {
+    let used = USED.load(Relaxed);
+    let Some([address, bytes]) = entries(used + 1).get(used as usize) else { return false };
+    bytes.store(len, Relaxed);
+    address.store(at, Relaxed);
+    USED.store(used + 1, Release);
+    true
+}
+
+/// Undoes all plans, the last one first. All other threads are stopped. How many patches could not be undone.
+pub fn undo() -> u64 {
+    let mut left = 0;
+    for [address, bytes] in entries(USED.swap(0, AcqRel)).iter().rev() {
+        let (at, len) = (address.load(Relaxed), bytes.load(Relaxed));
+        // SAFETY: so much is mapped there, since `keep`.
+        left += install::undo(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) });
+        // SAFETY: nobody uses it any more.
+        unsafe { kernel::unmap(at, len) };
+    }
+    left
+}

@@ -1,0 +1,150 @@
+//! Injects the agent: a thread of the process loads it from a file in memory, which needs no path that the process can see.
+
+use super::library::{Injected, Libc};
+use super::suitable::Process;
+use super::{failed, io_failed, maps_of};
+use crate::backend::agent::file;
+use crate::error::Result;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+use sys::remote::{self, Caller, Thread};
+
+/// How long a thread is looked for that can load a library.
+const SEARCH: Duration = Duration::from_secs(5);
+/// How long loading may take.
+const LOAD: Duration = Duration::from_secs(5);
+const RTLD_NOW: u64 = 2;
+/// The flag that `__libc_dlopen_mode` wants of callers from outside.
+const RTLD_DLOPEN: u64 = 0x8000_0000;
+const MFD_CLOEXEC: u64 = 1;
+/// Linux 6.3.
+const MFD_EXEC: u64 = 0x10;
+
+/// The path of the agent's file, if the process sees it there.
+pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
+    let path = file::place().ok()?;
+    let own = std::fs::metadata(&path).ok()?;
+    let theirs = std::fs::metadata(format!("/proc/{pid}/root{}", path.display())).ok()?;
+    let same = (own.dev(), own.ino()) == (theirs.dev(), theirs.ino());
+    same.then(|| path.as_os_str().as_bytes().to_vec())
+}
+
+/// Injects the agent into a process that does not have it.
+///
+/// # Errors
+/// It cannot be loaded; the process runs on as it was.
+pub fn inject(pid: i32) -> Result<Injected> {
+    let maps = maps_of(pid)?;
+    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
+    let process = Process::new(pid, &maps, libc);
+    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
+    let mut thread = choose(pid, &process)?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
+    let loaded = load(pid, &mut caller, process.libc());
+    drop(caller);
+    drop(thread);
+    loaded?;
+    Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
+}
+
+/// Stops a thread that can load a library.
+fn choose(pid: i32, process: &Process) -> Result<Thread> {
+    let since = Instant::now();
+    while since.elapsed() < SEARCH {
+        let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
+        // The first thread first.
+        tids.sort_by_key(|tid| *tid != pid);
+        for tid in tids {
+            match Thread::stop(tid) {
+                Ok(thread) if process.is_suitable(&thread) => return Ok(thread),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+                Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
+                Err(_) => {}
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Err(failed(pid, "all of its threads are in the loader, in malloc, or wait in the kernel", "try again"))
+}
+
+/// Has the thread load the agent: from memory, or else from the agent's file.
+fn load(pid: i32, caller: &mut Caller<'_>, libc: &Libc) -> Result<()> {
+    let from_memory = match in_memory(pid, caller) {
+        Ok(fd) => {
+            let path = format!("/proc/self/fd/{fd}\0");
+            let opened = open(pid, caller, libc, path.as_bytes());
+            let _ = caller.syscall(CLOSE, [fd as u64, 0, 0, 0, 0, 0], &[]);
+            opened
+        }
+        Err(e) => Err(io_failed(pid, "memory for the agent", &e)),
+    };
+    match (from_memory, visible_file(pid)) {
+        (Ok(()), _) => Ok(()),
+        (Err(_), Some(path)) => open(pid, caller, libc, &[&path[..], b"\0"].concat()),
+        (Err(e), None) => Err(e),
+    }
+}
+
+const CLOSE: i64 = 3;
+const MEMFD_CREATE: i64 = 319;
+
+/// The agent as a file in memory; its descriptor in the process.
+fn in_memory(pid: i32, caller: &mut Caller<'_>) -> io::Result<i32> {
+    let name = [format!("trapline-{}", file::name()).as_bytes(), b"\0"].concat();
+    let at = caller.data();
+    let mut create = |flags: u64| caller.syscall(MEMFD_CREATE, [at, flags, 0, 0, 0, 0], &name);
+    let fd = match create(MFD_CLOEXEC | MFD_EXEC)? {
+        n if n < 0 => create(MFD_CLOEXEC)?,
+        n => n,
+    };
+    if fd < 0 {
+        return Err(io::Error::from_raw_os_error(-fd as i32));
+    }
+    let written = OpenOptions::new()
+        .write(true)
+        .open(format!("/proc/{pid}/fd/{fd}"))
+        .and_then(|mut there| there.write_all(file::bytes()));
+    if let Err(e) = written {
+        let _ = caller.syscall(CLOSE, [fd as u64, 0, 0, 0, 0, 0], &[]);
+        return Err(e);
+    }
+    Ok(fd as i32)
+}
+
+/// dlopen(3) in the process.
+fn open(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<()> {
+    let (function, flags) = match (libc.address("dlopen"), libc.address("__libc_dlopen_mode")) {
+        (Some(dlopen), _) => (dlopen, RTLD_NOW),
+        (None, Some(internal)) => (internal, RTLD_NOW | RTLD_DLOPEN),
+        (None, None) => return Err(failed(pid, "its glibc has no dlopen", "start the command under trapline")),
+    };
+    let at = caller.data();
+    let called = caller.call(function, [at, flags, 0, 0, 0, 0], path, LOAD);
+    match called {
+        Ok(0) => Err(failed(
+            pid,
+            format!("the agent cannot be loaded: {}", why(pid, caller, libc)),
+            "start the command under trapline",
+        )),
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => {
+            Err(failed(pid, "the agent is not loaded yet: the loader is busy", "the process runs on: try again"))
+        }
+        Err(e) => Err(io_failed(pid, "dlopen", &e)),
+    }
+}
+
+/// What dlerror(3) says, as far as it is text.
+fn why(pid: i32, caller: &mut Caller<'_>, libc: &Libc) -> String {
+    let unknown = || "the loader refuses it".to_string();
+    let Some(function) = libc.address("dlerror") else { return unknown() };
+    let Ok(at @ 1..) = caller.call(function, [0; 6], &[], LOAD) else { return unknown() };
+    let mut text = [0; 256];
+    let len = sys::mem::read(pid, at, &mut text).unwrap_or(0);
+    let text = text[..len].split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}

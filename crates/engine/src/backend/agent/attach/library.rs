@@ -1,0 +1,89 @@
+//! Where libraries are in another process: glibc's functions, and the agent.
+
+use super::target::name_of;
+use crate::backend::agent::file;
+use abi::message::Invocation;
+use abi::plan::Area;
+use std::ops::Range;
+use symbols::code_tables::CodeTables;
+use sys::maps::{self, Map, PROT_EXEC};
+
+/// glibc, as a process has it.
+pub struct Libc {
+    /// Its code.
+    pub code: Range<u64>,
+    /// Its functions that have names: address, end, name; by address.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl Libc {
+    /// Reads it; none where the process has none, or its file cannot be read.
+    pub fn find(pid: i32, maps: &[Map]) -> Option<Libc> {
+        let is_libc = |m: &&Map| name_of(m).starts_with("libc.so.6") || name_of(m).starts_with("libc-2.");
+        let map = maps.iter().filter(|m| m.prot & PROT_EXEC != 0).find(is_libc)?;
+        let file = maps::open(pid, map.range, &map.path, map.file).ok()?;
+        let tables = CodeTables::read(&file).ok()?;
+        let segment = tables.code.iter().filter(|c| c.offset >> 12 << 12 <= map.offset).max_by_key(|c| c.offset)?;
+        let bias = map.range.0.wrapping_sub(segment.address.wrapping_sub(segment.offset).wrapping_add(map.offset));
+        let place = |f: symbols::code_tables::Named| {
+            let start = f.address.wrapping_add(bias);
+            (start, start.saturating_add(f.size.max(1)), f.name)
+        };
+        let mut functions: Vec<_> = tables.functions.into_iter().filter(|f| !f.indirect).map(place).collect();
+        functions.sort_unstable();
+        Some(Libc { code: map.range.0..map.range.1, functions })
+    }
+
+    /// The address of a function.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        self.functions.iter().find(|f| f.2 == name).map(|f| f.0)
+    }
+
+    /// The names of the function that an address lies in; none for a function without one.
+    pub fn names(&self, address: u64) -> impl Iterator<Item = &str> {
+        let at = self.functions.partition_point(|f| f.0 <= address);
+        let before = self.functions[..at].iter().rev();
+        let start = before.clone().next().map(|f| f.0);
+        before.take_while(move |f| Some(f.0) == start).filter(move |f| address < f.1).map(|f| f.2.as_str())
+    }
+}
+
+/// The agent in a process.
+pub struct Injected {
+    /// Its entry point.
+    pub entry: u64,
+    /// Its code.
+    pub code: Range<u64>,
+}
+
+impl Injected {
+    /// Finds it, injected or preloaded: by the name of its file, and by its code.
+    pub fn find(pid: i32) -> Option<Injected> {
+        let maps = maps::of(pid).ok()?;
+        let name = file::name();
+        let ours: Vec<&Map> = maps.iter().filter(|m| name_of(m).contains(&name)).collect();
+        let (first, code) = (ours.first()?, ours.iter().find(|m| m.prot & PROT_EXEC != 0)?);
+        let agent = file::bytes();
+        let entry = agent.get(24..32).and_then(|b| b.first_chunk::<8>()).map(|b| u64::from_le_bytes(*b))?;
+        let len = (code.range.1 - code.range.0) as usize;
+        let mut there = vec![0; len];
+        (sys::mem::read(pid, code.range.0, &mut there).ok()? == len).then_some(())?;
+        let expected = agent.get(code.offset as usize..)?;
+        let same = there.len().min(expected.len());
+        let is_it = first.offset == 0 && there[..same] == expected[..same];
+        is_it.then(|| Injected { entry: first.range.0.wrapping_add(entry), code: code.range.0..code.range.1 })
+    }
+}
+
+/// The areas of an agent, in order; none where the process does not say so.
+pub fn areas(pid: i32, seen: &Invocation) -> Vec<Range<u64>> {
+    const MOST: u32 = 1 << 15;
+    let size = size_of::<Area>();
+    let mut bytes = vec![0; seen.areas.min(MOST) as usize * size];
+    let read = sys::mem::read(pid, seen.areas_at, &mut bytes).unwrap_or(0);
+    let word = |b: &[u8], at: usize| b[at..].first_chunk::<8>().map_or(0, |w| u64::from_le_bytes(*w));
+    let range = |b: &[u8]| word(b, 0)..word(b, 0).saturating_add(word(b, 8));
+    let mut all: Vec<Range<u64>> = bytes[..read].chunks_exact(size).map(range).collect();
+    all.sort_unstable_by_key(|r| r.start);
+    all
+}

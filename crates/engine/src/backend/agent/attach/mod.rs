@@ -1,0 +1,170 @@
+//! Running processes: the agent is injected, and taken out again, by ptrace(2).
+//!
+//! ```text
+//!  before   files are read, places where no thread may be are noted
+//!  inject   one thread, outside of the loader and of malloc, loads the agent (dlopen); the others run on
+//!  attach   all threads stop; one calls the agent's entry point, which asks the server and installs the plan as at a start
+//!  detach   all threads stop; one calls the agent's entry point, which restores every byte and every handler
+//! ```
+//!
+//! Between these the process is not traced by ptrace.
+
+mod inject;
+mod library;
+mod suitable;
+mod target;
+mod threads;
+
+use crate::error::{Error, Result};
+use abi::message::{FREE, Invocation, MAGIC, Order};
+use library::Injected;
+use std::io;
+use std::ops::Range;
+use std::time::Duration;
+use sys::maps::{self, Map};
+use sys::remote::{self, Caller, Threads};
+
+/// How long the agent may take to ask and to install.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a thread is let go for a moment that is in the beginning of a function.
+const TRIES: usize = 200;
+
+/// A process that is to be attached to.
+pub struct Running {
+    pid: i32,
+    /// Where no thread may be when it is patched.
+    splits: Vec<Range<u64>>,
+}
+
+/// What to say where an attempt fails.
+fn failed(pid: i32, why: impl Into<String>, todo: impl Into<String>) -> Error {
+    Error::failed(format!("-p {pid}"), why, todo)
+}
+
+fn io_failed(pid: i32, what: &str, e: &io::Error) -> Error {
+    if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) || e.raw_os_error() == Some(ESRCH)
+    {
+        return target::refusal(pid, e);
+    }
+    failed(pid, format!("{what}: {e}"), "the process runs on untraced: try again")
+}
+
+const ESRCH: i32 = 3;
+
+impl Running {
+    /// Looks at a process, without touching it. `prepare` reads the files that it has mapped.
+    ///
+    /// # Errors
+    /// It cannot be attached to.
+    pub fn new(pid: i32, prepare: impl FnOnce(&[Map]) -> Vec<Range<u64>>) -> Result<Running> {
+        let maps = target::check(pid)?;
+        Ok(Running { pid, splits: prepare(&maps) })
+    }
+
+    /// Its id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Injects the agent where it is not there yet, and has it ask at the socket of this name.
+    ///
+    /// # Errors
+    /// It cannot be attached to; it runs on as it was.
+    pub fn attach(&self, socket: &str) -> Result<()> {
+        remote::alone(|| self.attach_here(socket)).map_err(|e| io_failed(self.pid, "thread", &e))?
+    }
+
+    fn attach_here(&self, socket: &str) -> Result<()> {
+        let pid = self.pid;
+        let injected = match Injected::find(pid) {
+            Some(injected) => injected,
+            None => inject::inject(pid)?,
+        };
+        let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
+        let clear = threads.clear(&self.splits, TRIES).map_err(|e| io_failed(pid, "stop", &e))?;
+        if !clear {
+            return Err(failed(pid, "a thread stays in the first bytes of a function", "try again"));
+        }
+        let seen = invoke(&mut threads, &injected, Order::Look, 0, socket)?;
+        if seen.session == 1 {
+            return Err(failed(pid, "another trapline traces its functions", "end that one first"));
+        }
+        let free = is_free(&mut threads, &injected, &seen);
+        threads::forget(&mut threads, &seen, free);
+        invoke(&mut threads, &injected, Order::Attach, if free { FREE } else { 0 }, socket)?;
+        Ok(())
+    }
+}
+
+/// Takes a session out of a process. True: every byte is as it was.
+///
+/// # Errors
+/// It cannot be stopped, or has ended.
+pub fn detach(pid: i32) -> Result<bool> {
+    let job = || {
+        let Some(injected) = Injected::find(pid) else { return Ok(true) };
+        let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
+        let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
+        if seen.session == 0 {
+            return Ok(true);
+        }
+        let free = is_free(&mut threads, &injected, &seen);
+        let done = invoke(&mut threads, &injected, Order::Detach, if free { FREE } else { 0 }, "")?;
+        threads::forget(&mut threads, &seen, free);
+        Ok(done.left == 0)
+    };
+    remote::alone(job).map_err(|e| io_failed(pid, "thread", &e))?
+}
+
+/// Whether no thread needs the agent's areas any more.
+fn is_free(threads: &mut Threads, injected: &Injected, seen: &Invocation) -> bool {
+    if seen.areas == 0 {
+        return threads.deaf().is_empty();
+    }
+    let areas = library::areas(threads.pid(), seen);
+    let mut ranges = areas.clone();
+    ranges.push(injected.code.clone());
+    ranges.sort_unstable_by_key(|r| r.start);
+    threads.deaf().is_empty()
+        && threads.clear(&ranges, 0).unwrap_or(false)
+        && !threads::have_calls(threads, seen, &areas)
+}
+
+/// Calls the agent's entry point.
+fn invoke(threads: &mut Threads, injected: &Injected, order: Order, flags: u32, socket: &str) -> Result<Invocation> {
+    let pid = threads.pid();
+    let path = if order == Order::Attach { inject::visible_file(pid).unwrap_or_default() } else { Vec::new() };
+    let invocation = Invocation {
+        magic: MAGIC,
+        version: abi::VERSION,
+        order: order as u32,
+        flags,
+        socket_len: socket.len() as u32,
+        path_len: path.len() as u32,
+        ..Invocation::default()
+    };
+    let bytes = [&invocation.bytes()[..], socket.as_bytes(), &path, b"\0"].concat();
+    let mut called = || {
+        let instruction = remote::instruction(pid)?;
+        let first = threads.all().first_mut().ok_or(io::ErrorKind::NotFound)?;
+        let mut caller = Caller::new(first, instruction)?;
+        let at = caller.data();
+        let result = caller.call(injected.entry, [at, 0, 0, 0, 0, 0], &bytes, PATIENCE)?;
+        let mut answer = [0; Invocation::SIZE];
+        sys::mem::read(pid, at, &mut answer)?;
+        Ok((result, Invocation::parse(&answer)))
+    };
+    let (result, answer) = called().map_err(|e| io_failed(pid, "a call in the process", &e))?;
+    match result as i32 {
+        0 => Ok(answer),
+        errno => {
+            let why = io::Error::from_raw_os_error(errno);
+            Err(failed(pid, format!("the agent in the process: {why}"), "the process runs on untraced: try again"))
+        }
+    }
+}
+
+/// What a process has mapped.
+fn maps_of(pid: i32) -> Result<Vec<Map>> {
+    maps::of(pid).map_err(|e| target::refusal(pid, &e))
+}

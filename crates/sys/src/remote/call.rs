@@ -1,0 +1,333 @@
+//! Calls of functions in a stopped thread of another process.
+//!
+//! ```text
+//!  memory in the target:  code │ stack ◄── │ block: result, done, … │ bytes for the function │ signal frame
+//! ```
+//!
+//! The thread runs on a stack of its own, with all signals blocked. When the function has returned, the code notes the result
+//! and that it is done, and waits for trapline to stop the thread and to give it its registers back. If trapline has died meanwhile, the
+//! code gives them back itself after a second, by the signal frame: a killed trapline does not kill the program.
+//!
+//! Blocked signals stay pending in the kernel, whole, until the thread has its own mask again. A system call from which the thread was
+//! stopped is repeated or continued as if nothing had happened.
+
+use super::frame;
+use super::threads::Thread;
+use crate::mem;
+use crate::ptrace::{self, Change, Registers};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Bytes of the memory: a page of code, and the rest.
+const CODE: u64 = 4096;
+const MEMORY: u64 = 512 << 10;
+/// Room for the block, the bytes for the function, and the signal frame, at the end of the memory.
+const ROOM: u64 = 96 << 10;
+/// The most bytes for a function.
+const DATA: usize = 16 << 10;
+/// Offset of those from the block.
+const DATA_AT: u64 = 64;
+
+/// `rbx`: the block; `r12`: the function.
+///
+/// ```text
+///       call r12
+///       mov [rbx], rax; mov dword [rbx+8], 1
+///       rdtsc; shl rdx, 32; or rax, rdx; mov r13, rax
+///  1:   mov eax, SYS_sched_yield; syscall
+///       rdtsc; shl rdx, 32; or rax, rdx; sub rax, r13; cmp rax, [rbx+16]; jb 1b
+///       mov rsp, [rbx+24]; mov eax, SYS_rt_sigreturn; syscall
+/// ```
+const CALL: &[u8] = &[
+    0x41, 0xff, 0xd4, 0x48, 0x89, 0x03, 0xc7, 0x43, 0x08, 1, 0, 0, 0, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09,
+    0xd0, 0x49, 0x89, 0xc5, 0xb8, 24, 0, 0, 0, 0x0f, 0x05, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xd0, 0x4c,
+    0x29, 0xe8, 0x48, 0x3b, 0x43, 16, 0x72, 0xe7, 0x48, 0x8b, 0x63, 24, 0xb8, 15, 0, 0, 0, 0x0f, 0x05,
+];
+/// A function of libc's kind: (number, six arguments).
+///
+/// ```text
+///  mov rax, rdi; mov rdi, rsi; mov rsi, rdx; mov rdx, rcx; mov r10, r8; mov r8, r9; mov r9, [rsp+8]; syscall; ret
+/// ```
+const SYSCALL: &[u8] = &[
+    0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, 0x4d, 0x89, 0xc2, 0x4d, 0x89, 0xc8, 0x4c,
+    0x8b, 0x4c, 0x24, 8, 0x0f, 0x05, 0xc3,
+];
+const SYSCALL_AT: u64 = 256;
+/// How long the code waits for trapline, in ticks of the time stamp counter: about a second.
+const ALONE: u64 = 3_000_000_000;
+/// How long a thread that runs may take to stop.
+const STOP: Duration = Duration::from_millis(500);
+
+/// Calls functions in a stopped thread. Dropped, the thread is as it was, and still stopped.
+pub struct Caller<'t> {
+    thread: &'t mut Thread,
+    /// What the thread has of its own.
+    own: Registers,
+    state: Vec<u8>,
+    mask: u64,
+    /// Where the memory in the target is.
+    memory: u64,
+    /// An address of `syscall` in the target.
+    instruction: u64,
+    /// A call has not come back: the thread is not to be touched.
+    lost: bool,
+}
+
+impl<'t> Caller<'t> {
+    /// Prepares a thread. `instruction`: the address of a `syscall` instruction in the target, for instance in the vDSO.
+    ///
+    /// # Errors
+    /// The thread has ended, runs 32-bit code, or may not map memory.
+    pub fn new(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
+        let tid = thread.tid();
+        let own = thread.registers()?;
+        if !own.is_64_bit() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (state, mask) = (ptrace::extended_state(tid)?, ptrace::signal_mask(tid)?);
+        let mut caller = Caller { thread, own, state, mask, memory: 0, instruction, lost: false };
+        ptrace::set_signal_mask(tid, u64::MAX)?;
+        caller.map()?;
+        Ok(caller)
+    }
+
+    fn map(&mut self) -> io::Result<()> {
+        let (rw, rx) = ((libc::PROT_READ | libc::PROT_WRITE) as u64, (libc::PROT_READ | libc::PROT_EXEC) as u64);
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+        let at = self.bare(libc::SYS_mmap, [0, MEMORY, rw, flags, u64::MAX, 0])?;
+        if at < 0 {
+            return Err(io::Error::from_raw_os_error(-at as i32));
+        }
+        self.memory = at as u64;
+        let mut code = vec![0xcc; CODE as usize];
+        code[..CALL.len()].copy_from_slice(CALL);
+        code[SYSCALL_AT as usize..SYSCALL_AT as usize + SYSCALL.len()].copy_from_slice(SYSCALL);
+        mem::write(self.thread.tid(), self.memory, &code)?;
+        let protected = self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])?;
+        if protected < 0 { Err(io::Error::from_raw_os_error(-protected as i32)) } else { Ok(()) }
+    }
+
+    /// A system call without any memory in the target: at an instruction of its own, between the two stops of the call.
+    fn bare(&mut self, number: i64, arguments: [u64; 6]) -> io::Result<i64> {
+        let tid = self.thread.tid();
+        let mut to = self.own;
+        let r = &mut to.0;
+        [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9] = arguments;
+        (r.rip, r.rax, r.orig_rax) = (self.instruction, number as u64, u64::MAX);
+        ptrace::set_all_registers(tid, &to)?;
+        self.step_call()?;
+        // From the end of a call the thread would go on without a look at the registers that it gets: only after a stop of this kind
+        // does the kernel repeat the call that the thread was in before.
+        self.thread.hold_on(STOP)?;
+        let answer = ptrace::all_registers(tid)?;
+        ptrace::set_all_registers(tid, &self.own)?;
+        Ok(answer.0.rax as i64)
+    }
+
+    /// From where the thread is through one system call.
+    fn step_call(&mut self) -> io::Result<()> {
+        let tid = self.thread.tid();
+        for _ in 0..2 {
+            ptrace::syscall(tid, 0)?;
+            loop {
+                let status = match ptrace::wait_for(tid, true) {
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    other => other?.ok_or(io::ErrorKind::NotFound)?,
+                };
+                match status.change() {
+                    Change::Stopped(signal, 0) if signal & 0x80 != 0 || signal == libc::SIGTRAP => break,
+                    // SIGSTOP, which cannot be blocked: the process stops when it is let go.
+                    Change::Stopped(signal, 0) => ptrace::syscall(tid, signal)?,
+                    Change::Stopped(..) => ptrace::syscall(tid, 0)?,
+                    _ => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the block begins.
+    fn block(&self) -> u64 {
+        self.memory + MEMORY - ROOM
+    }
+
+    /// Where `data` of a [`Caller::call`] is, in the target.
+    pub fn data(&self) -> u64 {
+        self.block() + DATA_AT
+    }
+
+    /// A system call; its result, negative for an error number.
+    ///
+    /// # Errors
+    /// Those of [`Caller::call`].
+    pub fn syscall(&mut self, number: i64, arguments: [u64; 6], data: &[u8]) -> io::Result<i64> {
+        let [a, b, c, d, e, f] = arguments;
+        let function = self.memory + SYSCALL_AT;
+        self.begin(function, [number as u64, a, b, c, d, e], f, data)?;
+        self.finish(Duration::from_secs(2)).map(|n| n as i64)
+    }
+
+    /// Calls the function at an address, with `data` in memory at [`Caller::data`]. All signals are blocked meanwhile; other threads
+    /// stay as they are.
+    ///
+    /// # Errors
+    /// `InvalidInput`: too many bytes. `TimedOut`: it has not returned; the thread goes on in it, and then where it was. ESRCH: the thread
+    /// has ended.
+    pub fn call(&mut self, function: u64, arguments: [u64; 6], data: &[u8], limit: Duration) -> io::Result<u64> {
+        self.begin(function, arguments, 0, data)?;
+        self.finish(limit)
+    }
+
+    fn begin(&mut self, function: u64, arguments: [u64; 6], seventh: u64, data: &[u8]) -> io::Result<()> {
+        if data.len() > DATA {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let tid = self.thread.tid();
+        let block = self.block();
+        let frame = (block + DATA_AT + data.len() as u64).next_multiple_of(64);
+        let words = [0, 0, ALONE, frame, 0, 0, 0, 0];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        bytes.extend_from_slice(data);
+        bytes.resize((frame - block) as usize, 0);
+        bytes.extend(frame::build(frame, &self.own, &self.state, self.mask));
+        if bytes.len() as u64 > ROOM {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let stack = block - 64;
+        mem::write(tid, stack, &seventh.to_le_bytes())?;
+        mem::write(tid, block, &bytes)?;
+        let mut to = self.own;
+        let r = &mut to.0;
+        [r.rdi, r.rsi, r.rdx, r.rcx, r.r8, r.r9] = arguments;
+        (r.rip, r.rsp, r.rbp, r.rax, r.orig_rax) = (self.memory, stack, 0, 0, u64::MAX);
+        (r.rbx, r.r12) = (block, function);
+        // The direction flag is clear in every function.
+        r.eflags &= !0x400;
+        ptrace::set_all_registers(tid, &to)?;
+        self.thread.run()
+    }
+
+    fn finish(&mut self, limit: Duration) -> io::Result<u64> {
+        let (tid, block, since) = (self.thread.tid(), self.block(), Instant::now());
+        loop {
+            self.thread.look()?;
+            let mut answer = [0; 12];
+            if mem::read(tid, block, &mut answer)? == answer.len() && answer[8] != 0 {
+                self.thread.hold(STOP)?;
+                self.restore()?;
+                return Ok(u64::from_le_bytes(std::array::from_fn(|i| answer[i])));
+            }
+            if since.elapsed() > limit {
+                self.lost = true;
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            if since.elapsed() < Duration::from_micros(50) {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(Duration::from_micros(20));
+            }
+        }
+    }
+
+    /// Gives the thread what it had.
+    fn restore(&mut self) -> io::Result<()> {
+        let tid = self.thread.tid();
+        ptrace::set_extended_state(tid, &self.state)?;
+        ptrace::set_all_registers(tid, &self.own)
+    }
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        if self.lost {
+            return;
+        }
+        if self.memory != 0 {
+            let _ = self.bare(libc::SYS_munmap, [self.memory, MEMORY, 0, 0, 0, 0]);
+        }
+        let tid = self.thread.tid();
+        let _ = self.restore();
+        let _ = ptrace::set_signal_mask(tid, self.mask);
+    }
+}
+
+/// The address of a `syscall` instruction in a process: in the vDSO, or in a library.
+///
+/// # Errors
+/// Its memory may not be read (`PermissionDenied`); `NotFound`: there is none.
+pub fn instruction(pid: i32) -> io::Result<u64> {
+    const MOST: usize = 2 << 20;
+    let maps = crate::maps::of(pid)?;
+    let code = maps.iter().filter(|m| m.prot & crate::maps::PROT_EXEC != 0 && m.path != b"[vsyscall]");
+    let (vdso, others): (Vec<_>, Vec<_>) = code.partition(|m| m.path == b"[vdso]");
+    for map in vdso.into_iter().chain(others) {
+        let mut bytes = vec![0; ((map.range.1 - map.range.0) as usize).min(MOST)];
+        let len = mem::read(pid, map.range.0, &mut bytes)?;
+        if let Some(at) = bytes[..len].windows(2).position(|w| w == [0x0f, 0x05]) {
+            return Ok(map.range.0 + at as u64);
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Threads;
+    use super::*;
+    use crate::proc;
+    use std::process::{Child, Command};
+    use std::time::Instant;
+
+    fn sleeper(seconds: &str) -> Child {
+        let child = Command::new("sleep").arg(seconds).spawn().unwrap();
+        let since = Instant::now();
+        while proc::call_in_flight(child.id() as i32, child.id() as i32)
+            .is_none_or(|(nr, _)| nr != libc::SYS_clock_nanosleep)
+        {
+            assert!(since.elapsed() < Duration::from_secs(5), "it does not sleep");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    }
+
+    #[test]
+    fn calls_are_made_and_the_sleep_goes_on() {
+        let mut child = sleeper("1");
+        let (pid, since) = (child.id() as i32, Instant::now());
+        let maps = crate::maps::of(pid).unwrap();
+        for _ in 0..20 {
+            let mut threads = Threads::stop(pid).unwrap();
+            let at = instruction(pid).unwrap();
+            let before = threads.all()[0].registers().unwrap();
+            {
+                let mut caller = Caller::new(&mut threads.all()[0], at).unwrap();
+                assert_eq!(caller.syscall(libc::SYS_getpid, [0; 6], &[]).unwrap(), pid.into());
+                let text = c"/nowhere at all";
+                let path = caller.data();
+                let answer = caller.syscall(libc::SYS_access, [path, 0, 0, 0, 0, 0], text.to_bytes_with_nul()).unwrap();
+                assert_eq!(answer, -i64::from(libc::ENOENT));
+            }
+            let after = threads.all()[0].registers().unwrap();
+            assert_eq!((before.pc(), before.sp(), before.0.rax), (after.pc(), after.sp(), after.0.rax));
+            threads.release();
+        }
+        assert_eq!(crate::maps::of(pid).unwrap(), maps);
+        assert!(child.wait().unwrap().success());
+        assert!(since.elapsed() > Duration::from_millis(900), "the sleep was cut short");
+    }
+
+    #[test]
+    fn a_call_that_does_not_return_is_given_up_and_a_thread_goes_on_by_itself() {
+        let mut child = sleeper("0.5");
+        let pid = child.id() as i32;
+        let mut threads = Threads::stop(pid).unwrap();
+        let at = instruction(pid).unwrap();
+        let mut caller = Caller::new(&mut threads.all()[0], at).unwrap();
+        caller.begin(caller.memory + SYSCALL_AT, [libc::SYS_getpid as u64, 0, 0, 0, 0, 0], 0, &[]).unwrap();
+        // As if trapline were killed now.
+        caller.lost = true;
+        drop(caller);
+        threads.release();
+        assert!(child.wait().unwrap().success());
+    }
+}
