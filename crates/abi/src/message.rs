@@ -11,11 +11,15 @@ pub enum Order {
     Attach = 2,
     /// Restore all bytes and handlers.
     Detach = 3,
+    /// Serve requests for tracers ([`crate::tracer`]) at the socket.
+    Tracers = 4,
 }
 
 /// Bit of [`Invocation::flags`]: no thread is in a stub, or will return to one, and none is in the agent: areas and shared memory that are
 /// not used any more can go.
 pub const FREE: u32 = 1;
+/// Bit of [`Invocation::flags`] in an answer: libc's functions lead to the agent's.
+pub const HOOKED: u32 = 2;
 
 /// Argument and answer of a call of the agent's entry point. The socket's name follows, then the path of the agent's file and a NUL.
 /// The call returns 0, or an errno.

@@ -260,7 +260,8 @@ impl<'a> Patcher<'a> {
                 continue;
             }
             if self.wanted(first) {
-                let made = self.bytes(first).1.get(..first.len as usize).is_some_and(|new| self.write(first.address, new));
+                let made =
+                    self.bytes(first).1.get(..first.len as usize).is_some_and(|new| self.write(first.address, new));
                 self.count(made);
             }
             i += 1;

@@ -1,8 +1,8 @@
 //! What a collector has the agent do in a running process, by a call of the library's entry point. All other threads are stopped
 //! meanwhile, and all signals of this one are blocked.
 
-use crate::{areas, chunks, hooks, kernel, plans, start, talk, thread};
-use abi::message::{FREE, Invocation, MAGIC, Order, Reason};
+use crate::{areas, chunks, command, hooks, kernel, plans, sites, start, talk, thread, tracers};
+use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, Reason};
 use core::arch::global_asm;
 use core::mem::size_of;
 
@@ -32,9 +32,11 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
             invocation.left = end();
             Ok(())
         }
+        o if o == Order::Tracers as u32 => serve(invocation, texts),
         _ => Err(kernel::EPROTO),
     };
-    if invocation.flags & FREE != 0 && chunks::session() == 0 {
+    // Sites keep their stubs.
+    if invocation.flags & FREE != 0 && chunks::session() == 0 && sites::used() == 0 {
         free();
     }
     answer(invocation);
@@ -42,6 +44,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
 }
 
 fn answer(invocation: &mut Invocation) {
+    invocation.flags = if hooks::are_in() { HOOKED } else { 0 };
     (invocation.areas_at, invocation.areas) = areas::table();
     invocation.session = chunks::session();
     invocation.tls = thread::tls_offset();
@@ -50,11 +53,12 @@ fn answer(invocation: &mut Invocation) {
 
 fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     match chunks::session() {
+        0 if tracers::are_enabled() => return Err(kernel::EBUSY),
         0 => {}
         1 => return Err(kernel::EBUSY),
         _ => drop(end()),
     }
-    if invocation.flags & FREE != 0 {
+    if invocation.flags & FREE != 0 && sites::used() == 0 {
         free();
     }
     let (socket, path) = (invocation.socket_len as usize, invocation.path_len as usize);
@@ -71,6 +75,16 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         _ => drop(end()),
     }
     done.map(drop)
+}
+
+/// Serves requests for tracers.
+fn serve(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
+    // SAFETY: the collector says that so many bytes follow.
+    let socket = unsafe { core::slice::from_raw_parts(texts, (invocation.socket_len as usize).min(100)) };
+    if !(chunks::begin() && areas::begin() && thread::begin() && plans::begin()) {
+        return Err(kernel::ENOMEM);
+    }
+    if command::serve(socket) { Ok(()) } else { Err(kernel::ECONNREFUSED) }
 }
 
 /// Ends the session: everything is as it was, but for what threads may still need. How many patches could not be undone.

@@ -91,6 +91,11 @@ pub fn order(bits: u32) -> impl Iterator<Item = &'static Slot> {
     .filter(move |s| s.bit & bits != 0)
 }
 
+/// Whether any tracer is enabled.
+pub fn are_enabled() -> bool {
+    order(u32::MAX).next().is_some()
+}
+
 /// The slots of these bits in reverse.
 #[inline(always)]
 pub fn reverse(bits: u32) -> impl Iterator<Item = &'static Slot> {

@@ -48,6 +48,7 @@ pub fn command() -> Command {
         .subcommand(record())
         .subcommand(profile())
         .subcommand(graph())
+        .subcommand(tracer())
         .subcommand(report())
         .subcommand(repair())
         .subcommand(pack())
@@ -192,6 +193,49 @@ fn profile() -> Command {
                 .args(shared(&["symbols", "debuginfod"]))
                 .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu"))),
         )
+}
+
+/// What a tracer of functions is asked to do in a process.
+fn tracer() -> Command {
+    let pid = || {
+        Arg::new("attach")
+            .short('p')
+            .long("attach")
+            .value_name("PID")
+            .required(true)
+            .help("The process")
+            .value_parser(value_parser!(i32).range(1..))
+    };
+    let name = |required| Arg::new("name").value_name("NAME").required(required).help("The tracer");
+    let some = |id, of, help| value(id, of, help).action(ArgAction::Append);
+    Command::new("tracer")
+        .about("Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, and your own")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .after_help("See docs/TRACERS.md.")
+        .subcommand(Command::new("list").about("List the tracers of a process").arg(pid()))
+        .subcommand(
+            Command::new("enable")
+                .about("Enable a tracer")
+                .arg(pid())
+                .arg(name(true))
+                .arg(some("function", "NAME", "Only these functions; NAME may have * and ?").short('F'))
+                .arg(some("no-function", "NAME", "Not these functions").short('N'))
+                .arg(long_flag("lib", "Also the functions of shared libraries"))
+                .arg(long_flag("no-time", "count: calls only, which costs less"))
+                .arg(
+                    some("thread", "NAME", "thread_checker: threads of this name may call the functions (3 at most) [default: the main thread]")
+                )
+                .arg(long_flag("stop", "Checkers: stop the program (SIGSTOP) where it breaks the rule"))
+                .arg(value("loop", "FUNCTION", "loop_checker: the function whose callees are watched"))
+                .arg(
+                    value("budget", "US", "loop_checker: how many microseconds they may take [default: 1000]")
+                        .value_parser(value_parser!(u64)),
+                ),
+        )
+        .subcommand(Command::new("disable").about("Disable a tracer").arg(pid()).arg(name(true)))
+        .subcommand(Command::new("status").about("Show which tracers are enabled").arg(pid()).arg(name(false)))
+        .subcommand(Command::new("print").about("Show what a tracer has so far").arg(pid()).arg(name(true)))
 }
 
 fn graph() -> Command {

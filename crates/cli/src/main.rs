@@ -24,6 +24,7 @@ mod stats;
 mod strace_flags;
 mod target;
 mod trace;
+mod tracer;
 
 use output::complain;
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Some(("record", m)) => record::run(m, started),
         Some(("profile", m)) => profile::run(m, started),
         Some(("graph", m)) => graph::run(m, started),
+        Some(("tracer", m)) => tracer::run(m),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
         Some(("pack", m)) => pack::run(m),

@@ -13,8 +13,8 @@ use crate::thread::local;
 use crate::{chunks, talk};
 use abi::message::{HOOKS, Hook, Reason};
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// 1: the original was noted in this session.
 static NOTED: [AtomicU32; HOOKS] = [const { AtomicU32::new(0) }; HOOKS];
@@ -39,6 +39,11 @@ pub fn set_original(hook: u32, address: u64) {
 /// Takes over what the process had before the agent came.
 pub fn adopt() {
     signals::adopt();
+}
+
+/// Whether functions lead here.
+pub fn are_in() -> bool {
+    NOTED.iter().any(|n| n.load(Relaxed) != 0)
 }
 
 /// The session has ended: the next one notes its own originals. Those of this one stay until then, for threads that are in a hook.

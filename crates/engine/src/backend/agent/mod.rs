@@ -8,7 +8,7 @@
 //!
 //! `abi` describes what the two sides share, `patch` the stubs.
 
-mod attach;
+pub mod attach;
 pub mod chunks;
 mod file;
 mod module;

@@ -16,7 +16,8 @@ use sys::remote::{self, Caller, Thread};
 const SEARCH: Duration = Duration::from_secs(5);
 /// How long loading may take.
 const LOAD: Duration = Duration::from_secs(5);
-const RTLD_NOW: u64 = 2;
+/// RTLD_NOW, and RTLD_GLOBAL, so that tracers of the program find the agent.
+const RTLD_NOW: u64 = 2 | 0x100;
 /// The flag that `__libc_dlopen_mode` wants of callers from outside.
 const RTLD_DLOPEN: u64 = 0x8000_0000;
 const MFD_CLOEXEC: u64 = 1;

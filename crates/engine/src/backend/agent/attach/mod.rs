@@ -14,6 +14,7 @@ mod library;
 mod suitable;
 mod target;
 mod threads;
+pub mod tracers;
 
 use crate::error::{Error, Result};
 use abi::message::{FREE, Invocation, MAGIC, Order};

@@ -1,0 +1,501 @@
+//! Tracers in a running process: the agent is injected where it is not there yet, and serves requests (`abi::tracer`) while all threads are
+//! stopped. trapline keeps nothing between two commands: what is enabled, and where, the agent knows.
+
+use super::library::Injected;
+use super::{failed, inject, invoke, io_failed, is_free, maps_of, target};
+use crate::backend::agent::module::{Known, Role};
+use crate::backend::agent::planner::Planner;
+use crate::backend::agent::ticks_per_ms;
+use crate::error::{Error, Result};
+use crate::functions::Functions;
+use abi::message::{FREE, HOOKED, HOOKS, Hello, Installed, Order, Verdict, Welcome};
+use abi::stub::Variant;
+use abi::tracer::{self, Kind, NO_PATCH, Refused, Reply, STUBS, Site, Target};
+use patch::hole::{self, Kind as MapKind, Mapping};
+use patch::link::{self, Linked, Places};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use sys::agent::{Listener, Print, Request, Status, Talk};
+use sys::maps::{self, Map, PROT_EXEC};
+use sys::remote::{self, Threads};
+
+/// What a tracer is enabled with.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Its name.
+    pub name: String,
+    /// The functions that it is on.
+    pub functions: Functions,
+    /// count: without time.
+    pub no_time: bool,
+    /// thread_checker: names of the threads that may call them, 3 at most; none: the main thread.
+    pub threads: Vec<String>,
+    /// Checkers: stop the program at a violation.
+    pub stop: bool,
+    /// loop_checker: the function whose callees are watched.
+    pub caller: Option<String>,
+    /// loop_checker: how long they may take, in ns.
+    pub budget: u64,
+}
+
+/// What has become of a tracer's sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Functions that it is on.
+    pub functions: usize,
+    /// Functions that could not be patched.
+    pub refused: u32,
+}
+
+/// What a tracer has, with names.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// Calls, ns in all, ns of their own, name.
+    pub counted: Vec<(u64, u64, u64, String)>,
+    /// Violations: thread, its name, function, caller, ns.
+    pub violations: Vec<(u32, String, String, String, u64)>,
+    /// Violations that there was no room for.
+    pub lost: u64,
+}
+
+/// Bytes of a jump.
+const JUMP: u64 = 5;
+/// How often a thread is let go for a moment that is in the beginning of a function.
+const TRIES: usize = 200;
+
+/// A file with code, as the process has it.
+struct Module {
+    known: Known,
+    bias: u64,
+}
+
+/// Files of a process whose functions are wanted.
+fn modules(pid: i32, maps: &[Map], functions: &Functions) -> Vec<Module> {
+    let program = std::fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| maps::identity(&m));
+    let mut modules = Vec::new();
+    for m in maps.iter().filter(|m| m.prot & PROT_EXEC != 0 && m.file.2 != 0) {
+        let path = String::from_utf8_lossy(&m.path).into_owned();
+        let role = Role::of(&path, Some(m.file) == program);
+        if !role.is_traced(functions) || path.contains("trapline-agent") || path.contains("/agent-") {
+            continue;
+        }
+        let Ok(file) = maps::open(pid, m.range, &m.path, m.file) else { continue };
+        let Ok(known) = Known::read(&file, &path, role, functions) else { continue };
+        if let Some(bias) = known.bias(m.range.0, m.offset) {
+            modules.push(Module { known, bias });
+        }
+    }
+    modules
+}
+
+/// What the agent says that it refuses.
+fn refusal(pid: i32, name: &str, reply: &Reply) -> Option<Error> {
+    let said = |why: String, todo: &str| Some(failed(pid, why, todo));
+    let is = |r: Refused| reply.error == r as u32;
+    match reply.error {
+        0 => None,
+        _ if is(Refused::NoSuch) => said(format!("no such tracer {name}"), "see 'trapline tracer list'"),
+        _ if is(Refused::Already) => said(format!("{name} is already enabled"), "disable it first"),
+        _ if is(Refused::NotEnabled) => said(format!("{name} is not enabled"), "see 'trapline tracer status'"),
+        _ if is(Refused::TooMany) => said(format!("{} tracers are enabled", tracer::ENABLED), "disable one"),
+        _ if is(Refused::Processor) => {
+            said(format!("{name} needs XSAVEC of the processor"), "build it without AVX-512")
+        }
+        _ => said("the agent in the process has no memory, or speaks another version".into(), "restart the program"),
+    }
+}
+
+/// Stops the process, and has a job done with its agent.
+fn with<T: Send>(
+    pid: i32,
+    splits: &[Range<u64>],
+    hooks: bool,
+    job: impl FnOnce(&mut Talk) -> Result<T> + Send,
+) -> Result<T> {
+    let maps = target::check(pid)?;
+    let nothing = Functions { wanted: vec![String::from("\n")], ..Functions::default() };
+    let mut planner = Planner::new(nothing, ticks_per_ms());
+    let mut all = if hooks { planner.prepare(pid, &maps) } else { Vec::new() };
+    all.extend_from_slice(splits);
+    all.sort_unstable_by_key(|r| r.start);
+    all.dedup();
+    let run = || -> Result<T> {
+        let injected = match Injected::find(pid) {
+            Some(injected) => injected,
+            None => inject::inject(pid)?,
+        };
+        let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
+        if !threads.clear(&all, TRIES).map_err(|e| io_failed(pid, "stop", &e))? {
+            return Err(failed(pid, "a thread stays in the first bytes of a function", "try again"));
+        }
+        let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
+        if hooks && seen.flags & HOOKED == 0 {
+            serve(pid, &mut threads, &injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
+        }
+        let answer = serve(pid, &mut threads, &injected, Order::Tracers, |request| {
+            let mut talk = Talk::begin(request).map_err(|e| io_failed(pid, "the agent", &e))?;
+            let answer = job(&mut talk)?;
+            let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
+            Ok((answer, status.tracers.iter().any(|t| t.place > 0)))
+        });
+        let none = answer.as_ref().map_or(true, |(_, enabled)| !enabled);
+        let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
+        // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
+        if none && seen.session == 0 && seen.flags & HOOKED != 0 && is_free(&mut threads, &injected, &seen) {
+            invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
+        }
+        answer.map(|(answer, _)| answer)
+    };
+    remote::alone(run).map_err(|e| io_failed(pid, "thread", &e))?
+}
+
+/// Calls the agent, which connects to a socket, and answers it there.
+fn serve<T: Send>(
+    pid: i32,
+    threads: &mut Threads,
+    injected: &Injected,
+    order: Order,
+    answer: impl FnOnce(Request) -> Result<T> + Send,
+) -> Result<T> {
+    let listener = Listener::new().map_err(|e| io_failed(pid, "socket", &e))?;
+    let name = listener.name().to_string();
+    let stop = AtomicBool::new(false);
+    let wait = || {
+        while !stop.load(Ordering::Acquire) {
+            let _ = sys::process::wait_readable(&listener, Duration::from_millis(20));
+            match listener.accept() {
+                Ok(Some(request)) if request.peer.pid == pid => return Some(answer(request)),
+                Ok(_) => {}
+                Err(e) => return Some(Err(io_failed(pid, "socket", &e))),
+            }
+        }
+        None
+    };
+    std::thread::scope(|scope| {
+        let server = scope.spawn(wait);
+        let called = invoke(threads, injected, order, 0, &name);
+        stop.store(true, Ordering::Release);
+        let answered = server.join().ok().flatten();
+        match (called, answered) {
+            (_, Some(Err(e))) | (Err(e), _) => Err(e),
+            (Ok(_), Some(Ok(answer))) => Ok(answer),
+            (Ok(_), None) => Err(failed(pid, "the agent in the process does not connect", "try again")),
+        }
+    })
+}
+
+/// Answers an agent that asks what to patch: hooks only.
+fn follow(pid: i32, mut request: Request, planner: &mut Planner) -> Result<()> {
+    let mut answer = || -> io::Result<u32> {
+        let mut hello = [0; Hello::SIZE];
+        request.read(&mut hello)?;
+        let hello = Hello::parse(&hello);
+        if hello.version != abi::VERSION || hello.maps_len > 16 << 20 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut text = vec![0; hello.maps_len as usize];
+        request.read(&mut text)?;
+        let plan = planner.answer(pid, &hello, &maps::in_text(&text), &[]).plan;
+        let file = sys::agent::sealed(c"trapline-plan", &plan)?;
+        let welcome = Welcome {
+            magic: abi::message::MAGIC,
+            version: abi::VERSION,
+            verdict: Verdict::Follow as u32,
+            descriptors: 1,
+            shared: 0,
+            plan: plan.len() as u64,
+        };
+        request.answer(&welcome.bytes(), &[file.as_fd()])?;
+        let mut installed = [0; Installed::SIZE];
+        request.read(&mut installed)?;
+        Ok(Installed::parse(&installed).error)
+    };
+    match answer() {
+        Ok(0) => Ok(()),
+        Ok(errno) => Err(io_failed(pid, "the agent", &io::Error::from_raw_os_error(errno as i32))),
+        Err(e) => Err(io_failed(pid, "the agent", &e)),
+    }
+}
+
+/// Enables a tracer.
+///
+/// # Errors
+/// The process cannot be attached to, or refuses it; it runs on as it was.
+pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
+    let name = tracer::name(&wanted.name)
+        .ok_or_else(|| failed(pid, format!("no such tracer {}", wanted.name), "see 'trapline tracer list'"))?;
+    if wanted.threads.len() > 3 {
+        return Err(Error::usage("--thread", "more than 3 names", "name fewer threads"));
+    }
+    let (maps, ticks) = (target::check(pid)?, ticks_per_ms());
+    let mut functions = wanted.functions.clone();
+    if let Some(caller) = wanted.caller.iter().find(|_| !functions.wanted.is_empty()) {
+        functions.wanted.push(caller.clone());
+    }
+    let modules = modules(pid, &maps, &functions);
+    let place = |m: &Module, s: &patch::Site| s.address.wrapping_add(m.bias);
+    let sites = || modules.iter().flat_map(|m| m.known.plan.sites.iter().map(move |s| (m, s)));
+    if sites().next().is_none() {
+        return Err(failed(pid, "no function matches, or none can be patched", "see 'trapline list function'"));
+    }
+    let splits: Vec<Range<u64>> =
+        sites().filter(|(_, s)| s.splits).map(|(m, s)| place(m, s) + 1..place(m, s) + JUMP).collect();
+    with(pid, &splits, true, |talk| {
+        let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
+        let known = status.tracers.iter().find(|t| t.name == name);
+        let kind = known.map_or(0, |t| t.kind);
+        let maps = maps_of(pid)?;
+        let mut plan = Linker::new(&status, &maps, &talk.hello, variant(kind, wanted));
+        for m in &modules {
+            plan.add(m).map_err(|why| failed(pid, format!("{}: {why}", m.known.path), "choose fewer functions"))?;
+        }
+        let options = options(pid, kind, (wanted, ticks), &modules, &plan)?;
+        let (targets, bytes) = plan.finish();
+        let reply = talk.enable(name, options, &targets, &bytes).map_err(|e| io_failed(pid, "the agent", &e))?;
+        match refusal(pid, &wanted.name, &reply) {
+            Some(e) => Err(e),
+            None => {
+                let refused = reply.other_bytes + reply.no_area + reply.failed;
+                Ok(Done { functions: targets.len(), refused })
+            }
+        }
+    })
+}
+
+/// What is enough for a site that has no other tracer.
+fn variant(kind: u32, wanted: &Wanted) -> Variant {
+    match kind {
+        k if k == Kind::Count as u32 && wanted.no_time => Variant::Count,
+        k if k == Kind::Count as u32 => Variant::CountTimed,
+        _ => Variant::Called,
+    }
+}
+
+/// Options as `abi::tracer::Kind` has them.
+fn options(
+    pid: i32,
+    kind: u32,
+    (wanted, ticks): (&Wanted, u64),
+    modules: &[Module],
+    plan: &Linker<'_>,
+) -> Result<[u64; 8]> {
+    let mut options = [0; 8];
+    if kind == Kind::Count as u32 {
+        options[0] = (!wanted.no_time).into();
+        return Ok(options);
+    }
+    options[1] = wanted.stop.into();
+    if kind == Kind::ThreadChecker as u32 {
+        for (to, name) in options[2..].chunks_exact_mut(2).zip(&wanted.threads) {
+            let mut text = [0u8; 16];
+            text.iter_mut().zip(name.bytes().take(15)).for_each(|(to, b)| *to = b);
+            to.iter_mut().zip(text.chunks_exact(8)).for_each(|(to, w)| {
+                *to = w.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
+            });
+        }
+    } else if kind == Kind::LoopChecker as u32 {
+        let caller = wanted.caller.as_deref().unwrap_or_default();
+        let one = Functions { wanted: vec![caller.to_string()], ..Functions::default() };
+        let is_it = |n: &str| one.wants(n, &plain(n));
+        let found = modules.iter().find_map(|m| {
+            let site = m.known.plan.sites.iter().find(|s| is_it(&m.known.names[s.number as usize]))?;
+            plan.number(site.address.wrapping_add(m.bias))
+        });
+        let number = found.filter(|_| !caller.is_empty());
+        options[0] = number
+            .ok_or_else(|| failed(pid, format!("no function {caller} to watch the callees of"), "use --loop FUNCTION"))?
+            .into();
+        options[2] = wanted.budget.saturating_mul(ticks) / 1_000_000;
+    }
+    Ok(options)
+}
+
+fn plain(name: &str) -> String {
+    symbols::demangle::of(name).map_or_else(|| name.to_string(), |d| d.plain)
+}
+
+/// Collects targets, and stubs for those that need new ones.
+struct Linker<'a> {
+    sites: &'a [Site],
+    hello: &'a Hello,
+    variant: Variant,
+    taken: Vec<Mapping>,
+    /// Addresses of new sites, in order of their numbers.
+    new: Vec<u64>,
+    linked: Vec<Linked>,
+    targets: Vec<Target>,
+}
+
+impl<'a> Linker<'a> {
+    fn new(status: &'a Status, maps: &[Map], hello: &'a Hello, variant: Variant) -> Linker<'a> {
+        let kind = |m: &Map| match &*m.path {
+            b"[heap]" => MapKind::Heap,
+            b"[stack]" => MapKind::Stack,
+            _ => MapKind::Other,
+        };
+        let mut taken: Vec<Mapping> =
+            maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
+        taken.sort_by_key(|m| m.range.start);
+        let (new, linked, targets) = (Vec::new(), Vec::new(), Vec::new());
+        Linker { sites: &status.sites, hello, variant, taken, new, linked, targets }
+    }
+
+    fn site(&self, address: u64) -> Option<(u32, &Site)> {
+        let i = self.sites.iter().position(|s| s.address == address)?;
+        Some((i as u32 + 1, &self.sites[i]))
+    }
+
+    /// The number of the function at an address.
+    fn number(&self, address: u64) -> Option<u32> {
+        let new = || self.new.iter().position(|a| *a == address).map(|i| (self.sites.len() + i) as u32 + 1);
+        self.site(address).map(|(n, _)| n).or_else(new)
+    }
+
+    fn add(&mut self, m: &Module) -> std::result::Result<(), String> {
+        let bit = |v: Variant| 1 << STUBS.iter().position(|s| *s == v).unwrap_or(0);
+        let known: std::collections::HashMap<u64, (u32, Site)> =
+            self.sites.iter().enumerate().map(|(i, s)| (s.address, (i as u32 + 1, *s))).collect();
+        // By variant: numbers of the file's functions, and of the process's.
+        let mut wanted: [(Variant, Vec<(u32, u32)>); 2] = [(self.variant, vec![]), (Variant::Called, vec![])];
+        for site in &m.known.plan.sites {
+            let address = site.address.wrapping_add(m.bias);
+            let (number, there) = known.get(&address).map_or((0, Site::default()), |(n, s)| (*n, *s));
+            let several = there.tracers != 0;
+            let variant = if several { Variant::Called } else { self.variant };
+            let number = if number == 0 {
+                self.new.push(address);
+                (self.sites.len() + self.new.len()) as u32
+            } else {
+                number
+            };
+            if there.stubs & bit(variant) != 0 {
+                self.targets.push(Target { number, patch: NO_PATCH });
+            } else {
+                wanted[usize::from(several)].1.push((site.number, number));
+            }
+        }
+        for (variant, mut sites) in wanted {
+            if sites.is_empty() {
+                continue;
+            }
+            sites.sort_unstable();
+            let plan = &m.known.plan;
+            let len = link::area_len(plan, sites.len(), variant);
+            let reach = plan.reach.start.wrapping_add(m.bias)..plan.reach.end.wrapping_add(m.bias);
+            let area = hole::nearest(&self.taken, &reach, len).ok_or("there is no room for stubs near it")?;
+            let at = self.taken.partition_point(|t| t.range.start < area);
+            self.taken.insert(at, Mapping { range: area..area + len, kind: MapKind::Other });
+            let places = Places {
+                bias: m.bias,
+                area,
+                tls: i32::try_from(self.hello.tls).map_err(|_| "its thread-local data is too far away")?,
+                slow: self.hello.slow,
+                hooks: [0; HOOKS],
+                variant,
+                minimum: 0,
+            };
+            let number = |n: u32| sites.binary_search_by_key(&n, |s| s.0).ok().map(|i| sites[i].1);
+            let linked = link::link(plan, &places, number).map_err(|e| e.to_string())?;
+            let first: usize = self.linked.iter().map(|l| l.patches.len()).sum();
+            let targets = linked.functions.iter().enumerate();
+            self.targets.extend(targets.map(|(i, n)| Target { number: *n, patch: (first + i) as u32 }));
+            self.linked.push(linked);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> (Vec<Target>, Vec<u8>) {
+        self.targets.sort_by_key(|t| t.number);
+        let plan = if self.linked.is_empty() { Vec::new() } else { patch::file::write(&self.linked) };
+        (self.targets, plan)
+    }
+}
+
+/// Disables a tracer.
+///
+/// # Errors
+/// It is not enabled, or the process cannot be stopped.
+pub fn disable(pid: i32, name: &str) -> Result<()> {
+    let id = checked(pid, name)?;
+    with(pid, &[], false, |talk| {
+        let reply = talk.disable(id).map_err(|e| io_failed(pid, "the agent", &e))?;
+        refusal(pid, name, &reply).map_or(Ok(()), Err)
+    })
+}
+
+fn checked(pid: i32, name: &str) -> Result<[u8; tracer::NAME]> {
+    tracer::name(name).ok_or_else(|| failed(pid, format!("no such tracer {name}"), "see 'trapline tracer list'"))
+}
+
+/// The tracers of a process, with whether they are enabled.
+///
+/// # Errors
+/// The process cannot be stopped.
+pub fn status(pid: i32) -> Result<Vec<(String, bool)>> {
+    target::check(pid)?;
+    if Injected::find(pid).is_none() {
+        return Ok(tracer::BUILT_IN.iter().map(|(name, _)| ((*name).to_string(), false)).collect());
+    }
+    let text = |n: &[u8]| String::from_utf8_lossy(n).trim_end_matches('\0').to_string();
+    with(pid, &[], false, |talk| {
+        let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
+        Ok(status.tracers.iter().map(|t| (text(&t.name), t.place > 0)).collect())
+    })
+}
+
+/// What a tracer has so far.
+///
+/// # Errors
+/// There is no such tracer, or the process cannot be stopped.
+pub fn print(pid: i32, name: &str) -> Result<Shown> {
+    let id = checked(pid, name)?;
+    let maps = target::check(pid)?;
+    let everything = Functions { libraries: true, ..Functions::default() };
+    let (status, print) = with(pid, &[], false, |talk| {
+        let (reply, print) = talk.print(id).map_err(|e| io_failed(pid, "the agent", &e))?;
+        if let Some(e) = refusal(pid, name, &reply) {
+            return Err(e);
+        }
+        Ok((talk.status().map_err(|e| io_failed(pid, "the agent", &e))?, print))
+    })?;
+    Ok(shown(&status, &print, &modules(pid, &maps, &everything)))
+}
+
+fn shown(status: &Status, print: &Print, modules: &[Module]) -> Shown {
+    let mut places: Vec<(u64, &str)> = modules
+        .iter()
+        .flat_map(|m| m.known.names.iter().zip(&m.known.addresses).map(|(n, a)| (a.wrapping_add(m.bias), n.as_str())))
+        .collect();
+    places.sort_unstable();
+    let name = |address: u64| match places[..places.partition_point(|p| p.0 <= address)].last() {
+        Some((_, name)) => plain(name),
+        None => format!("{address:#x}"),
+    };
+    let of = |number: u64| {
+        let site = number.checked_sub(1).and_then(|i| status.sites.get(i as usize));
+        site.map_or_else(|| number.to_string(), |s| name(s.address))
+    };
+    let ticks_per_ms = u128::from(ticks_per_ms().max(1));
+    let ns = |ticks: u64| (u128::from(ticks) * 1_000_000 / ticks_per_ms) as u64;
+    let mut counted: Vec<_> = print
+        .counted
+        .iter()
+        .map(|c| (c.calls, ns(c.total), ns(c.own.clamp(0, c.total as i64) as u64), of(c.number)))
+        .collect();
+    counted.sort_by(|a, b| (b.2, b.0, &a.3).cmp(&(a.2, a.0, &b.3)));
+    let violations = print
+        .violations
+        .iter()
+        .map(|v| {
+            let thread = String::from_utf8_lossy(&v.thread).trim_end_matches('\0').to_string();
+            let word = v.stack.first_chunk::<8>().map_or(0, |w| u64::from_le_bytes(*w));
+            // A function that has returned: rip is in its caller.
+            let caller = if v.took == 0 { word } else { v.registers[0] };
+            (v.tid, thread, of(v.number.into()), name(caller), ns(v.took))
+        })
+        .collect();
+    Shown { counted, violations, lost: print.head.lost }
+}
