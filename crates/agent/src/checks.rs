@@ -93,26 +93,39 @@ pub fn duration(local: &Local, frame: &Frame, site: &Site, slot: &Slot, entry: u
     }
 }
 
-/// How many violations are kept.
+/// How many violations are kept of each checker.
 const MOST: u64 = 256;
-static TABLE: AtomicU64 = AtomicU64::new(0);
-static SEEN: AtomicU64 = AtomicU64::new(0);
 
-/// Makes room for violations. Other threads are stopped.
-pub fn begin() -> bool {
-    if TABLE.load(Relaxed) == 0
-        && let Some(table) = kernel::reserve(MOST * size_of::<Violation>() as u64)
-    {
-        TABLE.store(table, Release);
-    }
-    TABLE.load(Relaxed) != 0
+/// What a checker has found.
+struct Found {
+    table: AtomicU64,
+    seen: AtomicU64,
 }
 
-/// Writes a violation down. Threads do so one after the other: it is rare.
+static FOUND: [Found; 2] = [const { Found { table: AtomicU64::new(0), seen: AtomicU64::new(0) } }; 2];
+
+/// That of a kind of tracer, if it is a checker.
+fn found(kind: u32) -> Option<&'static Found> {
+    FOUND.get((kind as usize).checked_sub(Kind::ThreadChecker as usize)?)
+}
+
+/// Makes room for the violations that a tracer may find. Other threads are stopped.
+pub fn begin(kind: u32) -> bool {
+    let Some(found) = found(kind) else { return true };
+    if found.table.load(Relaxed) == 0
+        && let Some(table) = kernel::reserve(MOST * size_of::<Violation>() as u64)
+    {
+        found.table.store(table, Release);
+    }
+    found.table.load(Relaxed) != 0
+}
+
+/// Writes a violation down.
 fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64, rip: u64) {
-    let table = TABLE.load(Acquire);
+    let Some(found) = found(slot.kind()) else { return };
+    let table = found.table.load(Acquire);
     let mask = kernel::set_mask(kernel::ALL);
-    let number = SEEN.fetch_add(1, Relaxed);
+    let number = found.seen.fetch_add(1, Relaxed);
     if table != 0 && number < MOST {
         // SAFETY: an entry of the table, which is this thread's alone.
         let v = unsafe { &mut *(table as *mut Violation).add(number as usize) };
@@ -163,29 +176,29 @@ fn copy_stack(from: u64, to: &mut [u8; STACK]) -> usize {
     len
 }
 
-/// The violations of a tracer that are complete.
+/// The violations of a kind of tracer that are complete.
 pub fn violations(kind: u32) -> impl Iterator<Item = &'static Violation> {
-    let table = TABLE.load(Acquire);
-    let seen = if table == 0 { 0 } else { SEEN.load(Relaxed).min(MOST) };
+    let (table, seen) = found(kind).map_or((0, 0), |f| (f.table.load(Acquire), f.seen.load(Relaxed)));
+    let seen = if table == 0 { 0 } else { seen.min(MOST) };
     (0..seen).filter_map(move |i| {
         // SAFETY: entries of the table; complete ones do not change.
         let v = unsafe { &*(table as *const Violation).add(i as usize) };
-        (v.state == 1 && v.kind == kind).then_some(v)
+        (v.state == 1).then_some(v)
     })
 }
 
 /// How many there was no room for.
-pub fn lost() -> u64 {
-    SEEN.load(Relaxed).saturating_sub(MOST)
+pub fn lost(kind: u32) -> u64 {
+    found(kind).map_or(0, |f| f.seen.load(Relaxed).saturating_sub(MOST))
 }
 
-/// Forgets them all, where no checker is enabled. Other threads are stopped.
-pub fn forget() {
-    let table = TABLE.load(Acquire);
-    let checkers = [Kind::ThreadChecker as u32, Kind::LoopChecker as u32];
-    if table != 0 && !tracers::order(u32::MAX).any(|s| checkers.contains(&s.kind())) {
+/// Forgets those of a kind of tracer, which is not enabled. Other threads are stopped.
+pub fn forget(kind: u32) {
+    let Some(found) = found(kind) else { return };
+    let table = found.table.load(Acquire);
+    if table != 0 {
         // SAFETY: the table is the agent's, and its contents are not needed.
         unsafe { kernel::discard(table, MOST * size_of::<Violation>() as u64) };
-        SEEN.store(0, Relaxed);
     }
+    found.seen.store(0, Relaxed);
 }

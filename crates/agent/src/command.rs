@@ -126,7 +126,7 @@ fn enable(
         return Err(Refused::Wrong);
     }
     forget(tracer.kind());
-    if !checks::begin() {
+    if !checks::begin(tracer.kind()) {
         return Err(Refused::Memory);
     }
     let slot = tracer.enable(&request.options)?;
@@ -141,8 +141,8 @@ fn enable(
 fn forget(kind: u32) {
     if kind == Kind::Count as u32 {
         thread::forget_counts();
-    } else if kind != Kind::Own as u32 {
-        checks::forget();
+    } else {
+        checks::forget(kind);
     }
 }
 
@@ -196,8 +196,8 @@ fn send_each<T: Copy + Default>(socket: &Descriptor, mut values: impl Iterator<I
 fn print(socket: &Descriptor, mut reply: Reply, tracer: &Tracer) -> bool {
     let begun = tracer.slot().map_or([0; 2], |s| [0, 1].map(|i| s.begun.get(i).map_or(0, |b| b.load(Relaxed))));
     let counted = || {
-        let numbers = if tracer.kind() == Kind::Count as u32 { 1..=sites::used() } else { 1..=0 };
-        numbers.map(|n| (n, thread::counted(n))).filter(|(_, row)| row.calls > 0).map(|(n, row)| Counted {
+        let last = if tracer.kind() == Kind::Count as u32 { sites::used() } else { 0 };
+        (1..=last).map(|n| (n, thread::counted(n))).filter(|(_, row)| row.calls > 0).map(|(n, row)| Counted {
             number: n.into(),
             calls: row.calls,
             total: row.total,
@@ -207,7 +207,7 @@ fn print(socket: &Descriptor, mut reply: Reply, tracer: &Tracer) -> bool {
     let printed = Printed {
         counted: counted().count() as u32,
         violations: checks::violations(tracer.kind()).count() as u32,
-        lost: checks::lost(),
+        lost: checks::lost(tracer.kind()),
         begun,
         now: [kernel::tsc(), kernel::monotonic()],
     };
