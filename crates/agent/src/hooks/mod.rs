@@ -13,8 +13,8 @@ use crate::thread::local;
 use crate::{chunks, talk};
 use abi::message::{HOOKS, Hook, Reason};
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicU32, AtomicU64};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// 1: the original was noted in this session.
 static NOTED: [AtomicU32; HOOKS] = [const { AtomicU32::new(0) }; HOOKS];

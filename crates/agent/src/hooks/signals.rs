@@ -6,9 +6,9 @@
 //! is the program's own.
 
 use super::original;
+use crate::kernel::KernelAction;
 use crate::memory::store;
 use crate::thread::{Local, local, stride};
-use crate::kernel::KernelAction;
 use crate::{areas, chunks, kernel, shadow};
 use abi::message::Hook;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -127,7 +127,8 @@ const NOT_OURS: [u32; 4] = [9, 19, 32, 33];
 pub fn adopt() {
     for signal in (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)) {
         let action = kernel::action(signal);
-        let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler > 1 && action.handler != own()) else {
+        let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler > 1 && action.handler != own())
+        else {
             continue;
         };
         let mut mask = [0; 16];
@@ -144,7 +145,8 @@ pub fn give_back() {
         let action = kernel::action(signal);
         if let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler == own()) {
             let (mask, flags) = (handler.mask.load(Relaxed), u64::from(handler.flags.load(Relaxed)));
-            let own = KernelAction { handler: handler.handler.load(Acquire), mask, flags: flags | action.flags, ..action };
+            let own =
+                KernelAction { handler: handler.handler.load(Acquire), mask, flags: flags | action.flags, ..action };
             // SAFETY: what the program has asked for.
             unsafe { kernel::set_action(signal, &own) };
         }
