@@ -9,7 +9,7 @@ pub enum Order {
     Look = 1,
     /// Take over what a dead collector has left, ask the collector at the socket with [`Reason::Attach`], and adopt signal handlers.
     Attach = 2,
-    /// Restore all bytes and handlers.
+    /// Restore all bytes and handlers; without [`FREE`], the unwinder's hook stays, for stubs to which threads will return.
     Detach = 3,
     /// Serve requests for tracers ([`crate::tracer`]) at the socket.
     Tracers = 4,

@@ -4,6 +4,7 @@
 //! a chunk. A child of vfork(2) finds its parent's page, as it runs on its parent's thread data and writes to its parent's chunk.
 
 use crate::kernel;
+use crate::plans;
 use crate::talk;
 use crate::thread::{self, Local};
 use abi::message::Reason;
@@ -135,10 +136,10 @@ pub fn free() {
     }
 }
 
-/// Whether a session is under way: 0, 1, or 2 where its collector is gone.
+/// Whether a session is under way: 0, 1, or 2 where its collector is gone, or cannot be known because nothing is recorded.
 pub fn session() -> u32 {
     match control() {
-        None => 0,
+        None => 2 * u32::from(plans::any()),
         Some(control) => 1 + u32::from(GONE.load(Relaxed) != 0 || is_gone(control)),
     }
 }

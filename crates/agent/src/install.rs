@@ -8,7 +8,7 @@
 
 use crate::kernel::{self, KernelAction};
 use crate::{areas, hooks, start};
-use abi::message::{Installed, MAGIC, Reason};
+use abi::message::{Hook, Installed, MAGIC, Reason};
 use abi::plan::{self, Area, Header, Original, PATCH, Patch};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -191,6 +191,8 @@ struct Patcher<'a> {
     splits: bool,
     /// Put the old bytes where the new ones are.
     undo: bool,
+    /// Leave the hooks of unwinders alone.
+    spared: bool,
     done: Installed,
 }
 
@@ -200,7 +202,7 @@ impl<'a> Patcher<'a> {
         let alone = reason == Reason::Attach || start::threads() == Some(1);
         let splits = alone || reason == Reason::Modules;
         let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
-        Some(Patcher { plan, there, memory, alone, splits, undo: false, done: failure(0) })
+        Some(Patcher { plan, there, memory, alone, splits, undo: false, spared: false, done: failure(0) })
     }
 
     /// The bytes that are to be there, and those that replace them.
@@ -220,9 +222,18 @@ impl<'a> Patcher<'a> {
         self.done
     }
 
+    /// Whether a patch is to stay as it is.
+    fn is_spared(&self, patch: &Patch) -> bool {
+        let is_it = |o: &Original| self.plan.patches.get(o.patch as usize).is_some_and(|p| p.address == patch.address);
+        self.spared && self.plan.originals.iter().any(|o| o.hook == Hook::FindFde as u32 && is_it(o))
+    }
+
     /// Whether a patch can be made; else it is counted.
     fn wanted(&mut self, patch: &Patch) -> bool {
         let len = patch.len as usize;
+        if self.is_spared(patch) {
+            return false;
+        }
         if self.there.get(patch.area as usize) != Some(&1) {
             self.done.no_area += 1;
         } else if !(1..=PATCH).contains(&len) || patch.splits != 0 && !self.splits {
@@ -280,6 +291,9 @@ impl<'a> Patcher<'a> {
             let len = patch.len as usize;
             let (old, new) = self.bytes(patch);
             let (old, new) = (old.get(..len), new.get(..len));
+            if self.is_spared(patch) {
+                continue;
+            }
             if self.there.get(patch.area as usize) != Some(&1) {
                 done.no_area += 1;
             } else if let (Some(there), Some(old), Some(new)) = (bytes.get_mut(at..at + len), old, new) {
@@ -350,8 +364,8 @@ impl<'a> Patcher<'a> {
 }
 
 /// Undoes a plan. All other threads are stopped. How many patches could not be undone, because their bytes have changed: the program
-/// has written over them, or unloaded the module.
-pub fn undo(bytes: &[u8]) -> u64 {
+/// has written over them, or unloaded the module. Without `whole`, what finds stubs for exceptions stays.
+pub fn undo(bytes: &[u8], whole: bool) -> u64 {
     let Some(plan) = Plan::new(bytes) else { return 0 };
     let len = (plan.areas.len() as u64 + 4096) & !4095;
     let Some(flags) = kernel::reserve(len) else { return plan.patches.len() as u64 };
@@ -360,7 +374,7 @@ pub fn undo(bytes: &[u8]) -> u64 {
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
         *there = u8::from(areas::all().iter().any(|a| a.address == area.address));
     }
-    let done = Patcher::new(&plan, there, Reason::Attach).map(|p| Patcher { undo: true, ..p }.run());
+    let done = Patcher::new(&plan, there, Reason::Attach).map(|p| Patcher { undo: true, spared: !whole, ..p }.run());
     // SAFETY: nothing of it is borrowed any more.
     unsafe { kernel::unmap(flags, len) };
     done.map_or(plan.patches.len() as u64, |d| u64::from(d.failed))

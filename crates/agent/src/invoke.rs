@@ -28,8 +28,10 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
     let result = match invocation.order {
         o if o == Order::Look as u32 => Ok(()),
         o if o == Order::Attach as u32 => attach(invocation, texts),
+        // A preloaded agent has not kept what it would have to restore.
+        o if o == Order::Detach as u32 && !plans::are_kept() => Ok(()),
         o if o == Order::Detach as u32 => {
-            invocation.left = end();
+            invocation.left = end(invocation.flags & FREE != 0);
             Ok(())
         }
         o if o == Order::Tracers as u32 => serve(invocation, texts),
@@ -56,7 +58,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         0 if tracers::are_enabled() => return Err(kernel::EBUSY),
         0 => {}
         1 => return Err(kernel::EBUSY),
-        _ => drop(end()),
+        _ => drop(end(invocation.flags & FREE != 0)),
     }
     if invocation.flags & FREE != 0 && sites::used() == 0 {
         free();
@@ -72,7 +74,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     let done = talk::attempt(Reason::Attach);
     match done {
         Ok(true) => hooks::adopt(),
-        _ => drop(end()),
+        _ => drop(end(true)),
     }
     done.map(drop)
 }
@@ -81,15 +83,15 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
 fn serve(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     // SAFETY: the collector says that so many bytes follow.
     let socket = unsafe { core::slice::from_raw_parts(texts, (invocation.socket_len as usize).min(100)) };
-    if !(chunks::begin() && areas::begin() && thread::begin() && plans::begin()) {
+    if !(chunks::begin() && areas::begin() && thread::begin()) {
         return Err(kernel::ENOMEM);
     }
     if command::serve(socket) { Ok(()) } else { Err(kernel::ECONNREFUSED) }
 }
 
 /// Ends the session: everything is as it was, but for what threads may still need. How many patches could not be undone.
-fn end() -> u64 {
-    let left = plans::undo();
+fn end(free: bool) -> u64 {
+    let left = plans::undo(free);
     hooks::end();
     chunks::leave();
     left

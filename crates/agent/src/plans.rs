@@ -1,7 +1,7 @@
 //! The plans that were carried out in a process that the agent was injected into: so that they can be undone.
 
 use crate::{install, kernel};
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The most plans of a session: one at its beginning, and one for each time that modules were loaded.
@@ -31,6 +31,16 @@ fn entries(count: u32) -> &'static [Entry] {
     unsafe { core::slice::from_raw_parts(table as *const Entry, (count as usize).min(MOST)) }
 }
 
+/// Whether there are any.
+pub fn any() -> bool {
+    USED.load(Acquire) != 0
+}
+
+/// Whether plans are kept: the agent was injected.
+pub fn are_kept() -> bool {
+    TABLE.load(Acquire) != 0
+}
+
 /// Keeps a plan that is mapped for good. False: plans are not kept, or there are too many.
 pub fn keep(at: u64, len: u64) -> bool {
     let used = USED.load(Relaxed);
@@ -41,15 +51,21 @@ pub fn keep(at: u64, len: u64) -> bool {
     true
 }
 
-/// Undoes all plans, the last one first. All other threads are stopped. How many patches could not be undone.
-pub fn undo() -> u64 {
+/// Undoes all plans, the last one first. All other threads are stopped. `whole`: no thread will return into a stub; else what finds stubs
+/// for exceptions stays, and the plans do. How many patches could not be undone.
+pub fn undo(whole: bool) -> u64 {
     let mut left = 0;
-    for [address, bytes] in entries(USED.swap(0, AcqRel)).iter().rev() {
+    for [address, bytes] in entries(USED.load(Acquire)).iter().rev() {
         let (at, len) = (address.load(Relaxed), bytes.load(Relaxed));
         // SAFETY: so much is mapped there, since `keep`.
-        left += install::undo(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) });
-        // SAFETY: nobody uses it any more.
-        unsafe { kernel::unmap(at, len) };
+        left += install::undo(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) }, whole);
+        if whole {
+            // SAFETY: nobody uses it any more.
+            unsafe { kernel::unmap(at, len) };
+        }
+    }
+    if whole {
+        USED.store(0, Release);
     }
     left
 }

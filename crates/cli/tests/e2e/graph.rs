@@ -163,7 +163,6 @@ fn what_has_no_agent_is_said_in_a_line() {
     let Some(fixed) = fixed else { return };
     for (args, code, why) in [
         (&["--", &*fixed, "3"][..], 125, "a static program loads no agent"),
-        (&["-p", "1"], 2, "a running process has no agent"),
         (&["--as", "trees", "--", "true"], 2, "no such view"),
         (&["--backend", "ptrace", "--", "true"], 2, "functions are traced by the agent"),
         (&["--backend", "kernel", "--", "true"], 2, "functions are traced by the agent"),

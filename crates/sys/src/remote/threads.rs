@@ -61,11 +61,37 @@ impl Thread {
         let since = Instant::now();
         while since.elapsed() < limit {
             if self.look()? == Some(event::STOP) {
-                return Ok(());
+                return self.repeat_call();
             }
             nap(since);
         }
         Err(io::ErrorKind::TimedOut.into())
+    }
+
+    /// Some calls (epoll_wait, sigtimedwait, semop; signal(7)) end with EINTR when a thread is stopped, though no signal comes. The
+    /// thread makes such a call again, with the whole time that it may take.
+    fn repeat_call(&self) -> io::Result<()> {
+        const EINTR: i64 = -4;
+        let mut registers = self.registers()?;
+        let is_64_bit = registers.is_64_bit();
+        let r = &mut registers.0;
+        if r.orig_rax as i64 >= 0 && r.rax as i64 == EINTR && is_64_bit && !self.gets_signal() {
+            r.rax = r.orig_rax;
+            r.rip = r.rip.wrapping_sub(2);
+            // No call is under way any more: the kernel does nothing about it.
+            r.orig_rax = u64::MAX;
+            return ptrace::set_all_registers(self.tid, &registers);
+        }
+        Ok(())
+    }
+
+    /// Whether a signal waits for it that it does not block.
+    fn gets_signal(&self) -> bool {
+        let set = |name: &str| {
+            let text = proc::status_field(self.tid, name).unwrap_or_default();
+            u64::from_str_radix(&text, 16).unwrap_or(u64::MAX)
+        };
+        (set("SigPnd") | set("ShdPnd")) & !set("SigBlk") != 0
     }
 
     /// What has happened to it. A signal that it was about to get, it gets.

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::plan::{OnFull, Plan};
 use crate::target::{Command, Target};
-use attach::Running;
+use attach::{Left, Running};
 use events::StreamId;
 use planner::Planner;
 use process::Process;
@@ -145,10 +145,13 @@ impl Agent {
         pids.extend(self.processes.iter().map(|p| p.pid).filter(|pid| !attached.contains(pid)));
         for pid in pids.into_iter().filter(|pid| !sys::process::has_ended(*pid)) {
             match attach::detach(pid) {
-                Ok(true) => {}
-                Ok(false) => self
-                    .trouble
-                    .push(format!("process {pid}: some functions have other bytes than trapline left there")),
+                Ok(Left::Nothing) => {}
+                Ok(Left::Hook) => self.trouble.push(format!(
+                    "process {pid}: threads are still in functions that were traced: the unwinder's hook stays in libgcc until the next session"
+                )),
+                Ok(Left::Bytes(n)) => {
+                    self.trouble.push(format!("process {pid}: {n} functions have other bytes than trapline left there"));
+                }
                 Err(_) if sys::process::has_ended(pid) => {}
                 Err(e) => self.trouble.push(e.to_string()),
             }

@@ -21,7 +21,7 @@ use abi::message::{FREE, Invocation, MAGIC, Order};
 use library::Injected;
 use std::io;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sys::maps::{self, Map};
 use sys::remote::{self, Caller, Threads};
 
@@ -97,24 +97,51 @@ impl Running {
     }
 }
 
-/// Takes a session out of a process. True: every byte is as it was.
+/// How long threads may take to return from the calls that were traced; until then, the hook of unwinders stays in libgcc.
+const RETURN: Duration = Duration::from_secs(2);
+
+/// What is left of a session that has been taken out of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: every byte of code is as it was.
+    Nothing,
+    /// The hook of unwinders, which threads need that have not returned from functions that were traced.
+    Hook,
+    /// Functions that had other bytes than trapline has put there.
+    Bytes(u64),
+}
+
+/// Takes a session out of a process.
 ///
 /// # Errors
 /// It cannot be stopped, or has ended.
-pub fn detach(pid: i32) -> Result<bool> {
-    let job = || {
-        let Some(injected) = Injected::find(pid) else { return Ok(true) };
+pub fn detach(pid: i32) -> Result<Left> {
+    remote::alone(|| detach_here(pid)).map_err(|e| io_failed(pid, "thread", &e))?
+}
+
+fn detach_here(pid: i32) -> Result<Left> {
+    let Some(injected) = Injected::find(pid) else { return Ok(Left::Nothing) };
+    let since = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
         let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
         if seen.session == 0 {
-            return Ok(true);
+            return Ok(Left::Nothing);
         }
         let free = is_free(&mut threads, &injected, &seen);
         let done = invoke(&mut threads, &injected, Order::Detach, if free { FREE } else { 0 }, "")?;
         threads::forget(&mut threads, &seen, free);
-        Ok(done.left == 0)
-    };
-    remote::alone(job).map_err(|e| io_failed(pid, "thread", &e))?
+        match done.left {
+            0 if free => return Ok(Left::Nothing),
+            0 if since.elapsed() > RETURN => return Ok(Left::Hook),
+            0 => {}
+            n => return Ok(Left::Bytes(n)),
+        }
+        drop(threads);
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(200));
+    }
 }
 
 /// Whether no thread needs the agent's areas any more.

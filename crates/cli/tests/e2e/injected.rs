@@ -1,0 +1,168 @@
+//! `trapline graph -p` and `record -e function:… -p`: the agent in processes that run already, and out of them again.
+
+use crate::lab::{self, Outcome, Running, User};
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// How often a test attaches, unless `TRAPLINE_TEST_ROUNDS` says otherwise.
+fn rounds(most: usize) -> usize {
+    std::env::var("TRAPLINE_TEST_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(most)
+}
+
+fn graph(user: User, pid: u32, more: &[&str]) -> Outcome {
+    let pid = pid.to_string();
+    lab::run(&mut lab::trapline(user, &[&["graph", "-p", &pid], more].concat()))
+}
+
+/// Starts a program, and waits for its first line.
+fn started(user: User, argv: &[&str]) -> Running {
+    let mut child = lab::as_user(user, argv).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut first = [0];
+    let out = child.stdout.as_mut().expect("piped");
+    while first[0] != b'\n' {
+        assert_eq!(out.read(&mut first).expect("its output"), 1, "it has ended");
+    }
+    lab::start_with(child)
+}
+
+/// The program of these tests.
+#[track_caller]
+fn program() -> Option<String> {
+    testkit::compile("g++", "injected", "attached.cc", &["-O1", "-fno-inline", "-pthread"])
+}
+
+/// Whether all code of files is what the files have.
+#[track_caller]
+fn has_its_own_text(pid: u32) {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("its mappings");
+    let memory = fs::File::open(format!("/proc/{pid}/mem")).expect("its memory");
+    for line in maps.lines().filter(|l| l.contains(" r-xp ") && l.contains(" /") && !l.contains("memfd")) {
+        let mut words = line.split_ascii_whitespace();
+        let (from, to) = words.next().and_then(|w| w.split_once('-')).expect("a range");
+        let hex = |s: &str| u64::from_str_radix(s, 16).expect("a number");
+        let (from, to, offset) = (hex(from), hex(to), hex(words.nth(1).expect("an offset")));
+        let file = fs::read(line[line.find(" /").expect("a path")..].trim()).expect("the file");
+        let mut there = vec![0; (to - from) as usize];
+        memory.read_exact_at(&mut there, from).expect("its memory");
+        let own = &file[offset as usize..file.len().min(offset as usize + there.len())];
+        let other = there.iter().zip(own).position(|(a, b)| a != b);
+        assert_eq!(other, None, "{line}");
+    }
+}
+
+#[track_caller]
+fn is_right(run: Running) {
+    let out = run.end();
+    assert_eq!((out.code(), out.out()), (0, "right 0\n".into()), "{}", out.stderr);
+}
+
+#[test]
+fn functions_of_a_running_process_are_seen_and_it_is_left_as_it_was() {
+    let Some(program) = program() else { return };
+    lab::each_attacher(|user| {
+        let run = started(user, &[&program, "4", "2", "0"]);
+        let out = graph(user, run.pid(), &["--duration", "0.3", "--as", "functions"]);
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        for name in ["fib", "caught", "jumped"] {
+            assert!(out.out().lines().any(|l| l.ends_with(&format!(" {name}"))), "{name}: {}", out.out());
+        }
+        has_its_own_text(run.pid());
+        is_right(run);
+    });
+}
+
+/// Exceptions, longjmp, handlers, calls that wait, 16 busy threads and a timer of 10 kHz, while trapline comes and goes.
+#[test]
+fn results_stay_what_they_are_while_trapline_comes_and_goes() {
+    let Some(program) = program() else { return };
+    for (threads, timer) in [("0", "0"), ("16", "0"), ("1", "100"), ("16", "100")] {
+        let run = started(User::Me, &[&program, "6", threads, timer]);
+        for round in 0..rounds(5) {
+            let out = graph(User::Me, run.pid(), &["-q", "--duration", "0.05", "--as", "functions"]);
+            assert_eq!(out.code(), 0, "{threads} {timer} {round}: {}", out.stderr);
+        }
+        has_its_own_text(run.pid());
+        is_right(run);
+    }
+}
+
+/// A process has no more mappings after many sessions than after a few.
+#[test]
+fn many_sessions_leave_nothing_behind() {
+    if !lab::has("python3") {
+        return testkit::skip("package", "no python3");
+    }
+    let script = "import json\nprint('begun', flush=True)\nn = 0\n\
+        while True:\n    assert json.loads(json.dumps([n, {'b': n}]))[1]['b'] == n\n    n += 1";
+    let mut run = started(User::Me, &["python3", "-c", script]);
+    let pid = run.pid();
+    let mut mappings = Vec::new();
+    for round in 0..rounds(10) {
+        let out = graph(User::Me, pid, &["-q", "--lib", "--duration", "0.02", "--as", "functions"]);
+        assert_eq!(out.code(), 0, "{round}: {}", out.stderr);
+        run.must_run();
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("its mappings");
+        mappings.push(maps.lines().count());
+    }
+    has_its_own_text(pid);
+    let (first, last) = (mappings[mappings.len() / 2], mappings[mappings.len() - 1]);
+    assert!(last <= first + 20, "{mappings:?}");
+}
+
+#[test]
+fn a_killed_trapline_leaves_a_process_that_can_be_attached_to() {
+    let Some(program) = program() else { return };
+    let run = started(User::Me, &[&program, "6", "4", "1000"]);
+    let dir = lab::scratch();
+    for (n, after) in [400u64, 0, 5, 20, 60].into_iter().enumerate() {
+        let trace: PathBuf = dir.join(format!("trace-{n}"));
+        let text = trace.to_str().expect("UTF-8");
+        let pid = run.pid().to_string();
+        let mut killed = lab::start(&mut lab::trapline(User::Me, &["graph", "-q", "-p", &pid, "-o", text]));
+        lab::until("it has begun", || trace.exists());
+        std::thread::sleep(std::time::Duration::from_millis(after));
+        lab::kill("KILL", killed.pid().into());
+        let _ = killed.child.wait();
+    }
+    let out = graph(User::Me, run.pid(), &["--duration", "0.2", "--as", "functions"]);
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    assert!(out.out().contains(" fib"), "{}", out.out());
+    has_its_own_text(run.pid());
+    is_right(run);
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_said_in_a_line() {
+    let says = |user: User, pid: u32, why: &str| {
+        let out = graph(user, pid, &[]);
+        assert_eq!(out.code(), 125, "{why}: {}", out.stderr);
+        assert!(out.stderr.contains(why) && out.stderr.lines().count() == 1, "{why}: {}", out.stderr);
+    };
+    says(User::Me, 1 << 30, "no such process");
+    if lab::is_root() {
+        says(User::Me, 2, "a kernel thread");
+        says(User::Nobody, std::process::id(), "belongs to another user");
+    }
+    if let Some(fixed) = testkit::compile("g++", "injected_static", "attached.cc", &["-O1", "-static", "-pthread"]) {
+        let run = started(User::Me, &[&fixed, "3", "0", "0"]);
+        says(User::Me, run.pid(), "a static program loads no agent");
+        is_right(run);
+    }
+    let Some(program) = program() else { return };
+    let run = started(User::Me, &[&program, "6", "0", "0"]);
+    let dir = lab::scratch().join("trace").display().to_string();
+    let pid = run.pid().to_string();
+    let other = lab::start(&mut lab::trapline(User::Me, &["graph", "-q", "-p", &pid, "-o", &dir]));
+    let injected =
+        || fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|m| m.matches("r-xp 00000000 00:00").count() > 1);
+    lab::until("the first is there", injected);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    says(User::Me, run.pid(), "another trapline traces its functions");
+    lab::kill("INT", other.pid().into());
+    let _ = other.end();
+    has_its_own_text(run.pid());
+    is_right(run);
+}
