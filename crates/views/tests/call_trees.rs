@@ -222,7 +222,7 @@ fn columns_and_colours() {
     let s = script(
         "7: 0 +main@/opt/a\u{1b}[0mb 10 +f@/lib/libverylongname.so.6 20 -f@/lib/libverylongname.so.6 2000000 -main@/opt/a\u{1b}[0mb",
     );
-    let style = Style { time: false, module: true, colour: false };
+    let style = Style { time: false, module: true, ..Style::default() };
     expect![[r#"
         # TID              MODULE FUNCTION
         [    7]      a\u{1b}[0mb | main() {

@@ -18,6 +18,11 @@ pub fn shown_name(symbol: &str) -> Option<String> {
     Some(demangle::of(symbol)?.plain)
 }
 
+/// The demangled name with its parameters; none where the linker's is no mangled one.
+pub fn full_name(symbol: &str) -> Option<String> {
+    Some(demangle::of(symbol)?.full)
+}
+
 /// Records that have the upper half of the counter.
 struct Part {
     pid: u32,

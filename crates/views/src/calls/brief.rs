@@ -351,7 +351,8 @@ impl<'a> Outline<'a> {
         let module = style.module.then(|| labels.module(n.function, functions));
         style.columns(Some(n.total), Some(self.root.tid), module.as_deref(), out);
         indent(depth, out);
-        out.extend_from_slice(labels.call(n.function, functions).as_bytes());
+        let name = labels.call(n.function, functions);
+        out.extend_from_slice(style.fitting(&name, depth).as_bytes());
         out.extend_from_slice(if self.children[node as usize].is_empty() { b";" } else { b" {" });
         if n.calls > 1 {
             out.extend_from_slice(format!("  × {}", n.calls).as_bytes());
