@@ -43,7 +43,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         let shown = match events {
             _ if wanted.is_empty() => Ok(()),
             0 => {
-                complain("no call of a function was recorded");
+                complain("no call of a function was recorded (--lib shows the functions of libraries, debug symbols those of a stripped program)");
                 Ok(())
             }
             _ => report_of(m, &dir, &wanted),

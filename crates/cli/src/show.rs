@@ -59,6 +59,10 @@ impl Shown {
     pub fn is_lines_only(&self) -> bool {
         self.lines.is_some() && self.table.is_none() && self.order.is_none()
     }
+    /// Whether it shows lines while events come.
+    pub fn has_lines(&self) -> bool {
+        self.lines.is_some()
+    }
     /// Learns from an event, whether it will be shown or not.
     pub fn see(&mut self, ev: &Event<'_>) {
         if let Some(order) = &mut self.order {

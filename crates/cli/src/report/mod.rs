@@ -191,7 +191,10 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let read = recorded.progress();
         (Box::new(recorded), read)
     };
-    let progress = Progress::new(m.get_count("quiet") > 0 || follow, trace.data.bytes(), read);
+    // A bar would be among the lines that a terminal shows meanwhile.
+    let has_lines = views.iter().any(|(view, output)| output.is_terminal() && view.has_lines());
+    let quiet = m.get_count("quiet") > 0 || follow || has_lines;
+    let progress = Progress::new(quiet, trace.data.bytes(), read);
     let source = Source::new(backend, None);
     let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
     let (shown, selection) = match views.pop() {
@@ -295,6 +298,8 @@ fn in_order(
             pump.source.stop();
         }
     }
+    // What a view shows at the end does not begin in the line of the bar.
+    progress.done();
     pump.end_sinks();
     if m.get_count("quiet") == 0 {
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
