@@ -84,6 +84,21 @@ pub fn rows(m: &ArgMatches) -> Option<usize> {
     m.get_one::<u32>("rows").and_then(|n| usize::try_from(*n).ok())
 }
 
+/// What lines of a tree look like.
+fn style(m: &ArgMatches, colour: bool, terminal: bool) -> Style {
+    let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
+    let width = if terminal { columns.into() } else { usize::MAX };
+    Style { time: !m.get_flag("no-time"), module: m.get_flag("module"), colour, width }
+}
+
+/// The tree for a terminal: the slowest calls on a screen.
+pub fn brief(m: &ArgMatches, selection: Selection, colour: bool) -> Brief {
+    let (_, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
+    let hint = "All calls: --as tree | less. By function: --as functions".to_owned();
+    let screen = Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint };
+    Brief::new(style(m, colour, true), selection, screen)
+}
+
 /// A view of calls that takes events in their order, if `kind` is one. On a terminal a tree is a short one.
 pub fn view(
     m: &ArgMatches,
@@ -94,14 +109,9 @@ pub fn view(
     clocks: Clocks,
 ) -> Result<Option<Shown>> {
     let selection = selection(m)?;
-    let (columns, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
-    let width = if output.is_terminal() { columns.into() } else { usize::MAX };
-    let style = Style { time: !m.get_flag("no-time"), module: m.get_flag("module"), colour: options.colour, width };
+    let style = style(m, options.colour, output.is_terminal());
     let view: Box<dyn CallView> = match kind {
-        "tree" if output.is_terminal() => {
-            let hint = "All calls: --as tree | less. By function: --as functions".to_owned();
-            Box::new(Brief::new(style, selection, Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint }))
-        }
+        "tree" if output.is_terminal() => Box::new(brief(m, selection, options.colour)),
         "tree" => Box::new(Tree::new(style, selection)),
         "cat" => Box::new(Cat::new(selection)),
         "calls-json" => Box::new(Json::new(selection)),

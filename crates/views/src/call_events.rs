@@ -104,6 +104,7 @@ impl<V: CallView> View for CallEvents<V> {
             Some(Kind::Entry) => What::Entry(self.function(ev, names)),
             Some(Kind::Exit) => What::Exit(self.function(ev, names)),
             Some(Kind::Lost) => What::Gap { dropped: ev.value_of("records") },
+            Some(Kind::Begun) => What::End,
             None if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => What::End,
             None if ev.is_syscall() => return self.system_call(ev, names, out),
             None => return,

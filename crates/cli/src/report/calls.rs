@@ -22,13 +22,15 @@ use views::calls::profile::{self as calls_profile, Weight};
 use views::calls::selection::{Place, Selected, Verdicts};
 use views::calls::stack::{self, Stack};
 use views::calls::totals::{Feed, Totals, in_parallel};
-use views::calls::{Functions, Selection, Step, Thread, What, stat, totals_json};
+use views::calls::{CallView, Functions, Selection, Step, Thread, What, stat, totals_json};
 use views::profile::flame::Flame;
 use views::profile::folded;
 
 /// Views that add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// The slowest outermost calls.
+    Brief,
     /// The table of functions.
     Functions,
     /// The functions as JSON.
@@ -67,6 +69,11 @@ impl Kind {
     }
 }
 
+/// Whether a trace has so many records that a screen cannot show them all: then they need not be put in order.
+pub fn has_many(trace: &Trace) -> bool {
+    trace.data.function_threads().iter().map(Recorded::records).fold(0, u64::saturating_add) > 100_000
+}
+
 /// Whether a trace has function calls and no stacks.
 pub fn has_calls_only(trace: &Trace) -> bool {
     ctf::classes::has_functions(&trace.metadata) && !trace.classes().any(|c| crate::stacks::have_any([c].into_iter()))
@@ -90,6 +97,21 @@ struct ToTotals<'a, 'b>(&'a mut Feed<'b>);
 impl Take for ToTotals<'_, '_> {
     fn steps(&mut self, _pid: u32, steps: impl Iterator<Item = Step>) {
         self.0.steps(steps);
+    }
+}
+
+/// Hands a thread's steps over to a view that shows nothing before its end.
+struct ToView<'a, V> {
+    view: V,
+    thread: Thread<'a>,
+    functions: &'a Known,
+}
+
+impl<V: CallView> Take for ToView<'_, V> {
+    fn steps(&mut self, pid: u32, steps: impl Iterator<Item = Step>) {
+        self.thread.pid = pid;
+        let mut nothing = Vec::new();
+        steps.for_each(|step| self.view.step(self.thread, step, self.functions, &mut nothing));
     }
 }
 
@@ -200,6 +222,16 @@ impl<'t> Calls<'t> {
                 let (rows, width) = show::table_size(output);
                 let rows = call_views::rows(m).unwrap_or(rows);
                 Table { sort, rows, width }.write(&self.totals(), &self.known, output.buffer());
+            }
+            Kind::Brief => {
+                let colour = show::colour(m, output);
+                let view = call_views::brief(m, self.asked.selection.clone(), colour).by_thread();
+                let mut to = ToView { view, thread: Thread::default(), functions: &self.known };
+                for thread in self.threads() {
+                    to.thread.tid = thread.tid();
+                    self.steps(thread, &mut to);
+                }
+                to.view.end(&self.known, output.buffer());
             }
             Kind::FunctionsJson => {
                 let (sort, most) = (call_views::sort(m)?, call_views::rows(m).unwrap_or(usize::MAX));

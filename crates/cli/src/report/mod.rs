@@ -129,6 +129,17 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let mut by_thread = Vec::new();
     for view in &wanted {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
+        let is_brief = || {
+            kind == "tree"
+                && !follow
+                && !m.get_flag("syscalls")
+                && calls::has_many(trace)
+                && selected_functions(m).is_ok()
+        };
+        if file.is_none() && is_brief() && Output::view(file)?.is_terminal() {
+            by_thread.push((calls::Kind::Brief, Output::view(file)?.of_the_past()));
+            continue;
+        }
         if let Some(kind) = calls::Kind::parse(kind, trace) {
             if follow {
                 let todo = "leave out --follow, to see what is written so far";

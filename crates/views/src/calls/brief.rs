@@ -116,6 +116,11 @@ impl Brief {
         Brief { style, screen, verdicts, threads: Threads::new(), seen, whole }
     }
 
+    /// For threads one after the other: calls are not shown as they are, however few there are.
+    pub fn by_thread(self) -> Brief {
+        Brief { whole: None, ..self }
+    }
+
     fn with(&mut self, index: usize, functions: &dyn Functions, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
         let (identity, state) = self.threads.at(index);
         let thread = u32::try_from(index).unwrap_or(NONE);
@@ -389,7 +394,7 @@ impl<'a> Outline<'a> {
             parts.push(format!("{hidden} more {what}, {}", duration(time)));
         }
         if unplaced > 0 {
-            parts.push(format!("{unplaced} calls in too many paths"));
+            parts.push(format!("{unplaced} calls on more paths than are kept"));
         }
         style.columns(None, Some(self.root.tid), style.module.then_some(""), out);
         indent(depth, out);
