@@ -63,6 +63,10 @@ pub enum Hook {
     Modules = 8,
     /// `vfork` of libc.
     Vfork = 9,
+    /// `_Unwind_Backtrace` of libgcc, shared or linked in: leaves stubs out.
+    Backtrace = 10,
+    /// `prctl` of libc: matters for filters of system calls.
+    Prctl = 11,
 }
 /// How many there are, with room for more.
 pub const HOOKS: usize = 24;
@@ -100,8 +104,8 @@ pub struct Hello {
 pub enum Verdict {
     /// Map both descriptors and install the plan.
     Trace = 1,
-    /// The process is not to be traced (`-p`, a filter by executable): hooks that follow children are still installed. Only the plan's
-    /// descriptor comes.
+    /// The process gets no memory for records, because it has some or nothing of it is traced: the plan is installed, if only for its
+    /// hooks. Only the plan's descriptor comes.
     Follow = 2,
     /// Nothing is to be done; no descriptor comes.
     Leave = 3,

@@ -49,6 +49,7 @@ pub fn addresses() -> [u64; HOOKS] {
         }
     };
     set(Hook::FindFde, frames::find as *const () as u64);
+    set(Hook::Backtrace, frames::backtrace as *const () as u64);
     set(Hook::Sigaction, signals::sigaction as *const () as u64);
     set(Hook::Execve, exec::execve as *const () as u64);
     set(Hook::Execveat, exec::execveat as *const () as u64);
