@@ -317,9 +317,10 @@ static void callbacks(void) {
 
 // Stacks, as a program sees its own.
 ALONE int traces(int depth, void **frames) {
+    COUNT(traces);
     if (depth == 0) return backtrace(frames, 64);
     int n = traces(depth - 1, frames);
-    COUNT(traces);
+    KEEP_CALL;
     return n;
 }
 static void backtraces(void) {

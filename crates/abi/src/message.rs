@@ -49,7 +49,7 @@ pub enum Hook {
     Sigaction = 1,
     /// `execve` of libc, which all of its exec functions and posix_spawn call.
     Execve = 2,
-    /// `execveat` of libc, also fexecve.
+    /// `execveat` of libc.
     Execveat = 3,
     /// `fork` of libc.
     Fork = 4,
@@ -67,6 +67,8 @@ pub enum Hook {
     Backtrace = 10,
     /// `prctl` of libc: matters for filters of system calls.
     Prctl = 11,
+    /// `fexecve` of libc, which does not call its `execveat`.
+    Fexecve = 12,
 }
 /// How many there are, with room for more.
 pub const HOOKS: usize = 24;

@@ -8,7 +8,7 @@ use symbols::code_tables::CodeTables;
 use symbols::{ElfError, demangle};
 
 /// Hooks in libc and in the loader, by the names of their functions.
-const IN_LIBC: [(&str, Hook); 9] = [
+const IN_LIBC: [(&str, Hook); 10] = [
     ("sigaction", Hook::Sigaction),
     ("execve", Hook::Execve),
     ("execveat", Hook::Execveat),
@@ -18,10 +18,10 @@ const IN_LIBC: [(&str, Hook); 9] = [
     ("syscall", Hook::Syscall),
     ("vfork", Hook::Vfork),
     ("prctl", Hook::Prctl),
+    ("fexecve", Hook::Fexecve),
 ];
 /// Hooks in the unwinder, wherever libgcc was linked to.
-const IN_UNWINDERS: [(&str, Hook); 2] =
-    [("_Unwind_Find_FDE", Hook::FindFde), ("_Unwind_Backtrace", Hook::Backtrace)];
+const IN_UNWINDERS: [(&str, Hook); 2] = [("_Unwind_Find_FDE", Hook::FindFde), ("_Unwind_Backtrace", Hook::Backtrace)];
 /// The hook of the loader.
 const DEBUG_STATE: &str = "_dl_debug_state";
 
