@@ -8,7 +8,7 @@
 //!
 //! asm ◄─ filter ◄─ frame ◄─ syscalls, probes: the programs of a session; each uses what is left of it
 //! asm ◄─ unwind: functions for any program that walk a user stack
-//! asm ◄─ slab: the programs that keep the objects of a slab cache
+//! asm ◄─ slab: the programs that keep the objects of a slab cache; probes uses how they know the cache
 //! ```
 //!
 //! Pure: nothing here opens a file or makes a system call. What depends on the host (map descriptors, BTF ids, field

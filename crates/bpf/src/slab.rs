@@ -9,11 +9,15 @@
 //! it can be replaced as a whole: the call that replaces it returns when no program uses the old one any more. Key 0, which is
 //! no object's address, has the counters of that table: a program that has the table has its counters too.
 //!
+//! The kernel skips a program that is running on that CPU already, as it may be when an interrupt comes. So each place has two
+//! programs, one after the other: the second one does what the first one was not there for. Only an event in an interrupt
+//! that has interrupted an interrupt can be missed by both.
+//!
 //! Not here: which cache that is, and what becomes of the objects.
 
 use crate::asm::{AsmError, Assembler, Label};
 use crate::helper::Helper;
-use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
+use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 use crate::program::Program;
 
 /// Bytes of the address of an object.
@@ -140,6 +144,13 @@ pub enum Which {
         /// The order; none: any.
         order: Option<u32>,
     },
+    /// The allocator says that the object is of the cache.
+    Asked {
+        /// The BTF id of `bpf_get_kmem_cache`.
+        function: i32,
+        /// The address of the cache.
+        address: u64,
+    },
     /// The table decides: what is not in it is no object of the cache.
     Tracked,
 }
@@ -176,6 +187,17 @@ pub struct Maps {
     pub objects: i32,
     /// An array with the state as its only value.
     pub state: i32,
+    /// A word of each CPU: the object that the first program at an allocation has taken last.
+    pub taken: i32,
+}
+
+/// One of the two programs at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It comes first.
+    First,
+    /// It does what the first one was not there for.
+    Second,
 }
 
 /// The stack of a program.
@@ -183,10 +205,8 @@ mod slot {
     use super::value;
     /// Key of the objects: u64.
     pub const KEY: i16 = -8;
-    /// The current task.
-    pub const TASK: i16 = -16;
     /// The value of an object.
-    pub const VALUE: i16 = TASK - value::BYTES as i16;
+    pub const VALUE: i16 = KEY - value::BYTES as i16;
     /// A name that is compared.
     pub const NAME: i16 = VALUE - NAME_BYTES as i16;
     pub const NAME_BYTES: usize = 72;
@@ -203,7 +223,13 @@ fn argument(number: u8) -> i16 {
 ///
 /// # Errors
 /// The program breaks a rule, which is a mistake here.
-pub fn allocated(maps: &Maps, offsets: &Offsets, place: &Place, size: Bytes) -> Result<Program, AsmError> {
+pub fn allocated(
+    maps: &Maps,
+    offsets: &Offsets,
+    place: &Place,
+    size: Bytes,
+    turn: Turn,
+) -> Result<Program, AsmError> {
     let mut a = Assembler::new();
     let out = a.new_label();
     a.mov(R6, R1);
@@ -214,7 +240,14 @@ pub fn allocated(maps: &Maps, offsets: &Offsets, place: &Place, size: Bytes) -> 
     a.jump_if(Cond::Eq, R1, 0, out);
     a.load(Size::D, R8, R6, argument(place.object));
     a.jump_if(Cond::Eq, R8, 0, out);
+    taken(&mut a, maps, turn, out);
     table(&mut a, maps, out);
+    if turn == Turn::Second {
+        a.store(Size::D, R10, slot::KEY, R8);
+        entry(&mut a);
+        a.call(Helper::MapLookup);
+        a.jump_if(Cond::Ne, R0, 0, out);
+    }
     describe(&mut a, offsets, place, size);
     store(&mut a);
     a.bind(out);
@@ -223,7 +256,7 @@ pub fn allocated(maps: &Maps, offsets: &Offsets, place: &Place, size: Bytes) -> 
     a.finish()
 }
 
-/// The program at a release.
+/// The program at a release, in both turns: an object that is gone cannot go again.
 ///
 /// # Errors
 /// The program breaks a rule, which is a mistake here.
@@ -236,12 +269,10 @@ pub fn released(maps: &Maps, offsets: &Offsets, place: &Place) -> Result<Program
     a.jump_if(Cond::Eq, R8, 0, out);
     table(&mut a, maps, out);
     a.store(Size::D, R10, slot::KEY, R8);
-    if place.which == Which::Tracked {
-        // A lookup takes no lock, and most of what passes here is not in the table.
-        entry(&mut a);
-        a.call(Helper::MapLookup);
-        a.jump_if(Cond::Eq, R0, 0, out);
-    }
+    // A lookup takes no lock, and much of what passes here is not in the table.
+    entry(&mut a);
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, out);
     a.note("the object goes");
     entry(&mut a);
     a.call(Helper::MapDelete);
@@ -298,15 +329,9 @@ pub fn listed(offsets: &Offsets) -> Result<Program, AsmError> {
 
 /// Goes on where the object is one of the cache.
 fn which(a: &mut Assembler, maps: &Maps, offsets: &Offsets, place: &Place, out: Label) {
-    a.note("this cache?");
     match &place.which {
-        Which::Tracked => {}
-        Which::Cache { arg, address } => {
-            a.load(Size::D, R1, R6, argument(*arg));
-            a.imm64(R2, *address);
-            a.jump_if(Cond::Ne, R1, R2, out);
-        }
         Which::Known { arg } => {
+            a.note("this cache?");
             a.load(Size::D, R1, R6, argument(*arg));
             a.jump_if(Cond::Eq, R1, 0, out);
             a.map_value(R2, maps.state, state::CACHE as u32);
@@ -314,24 +339,41 @@ fn which(a: &mut Assembler, maps: &Maps, offsets: &Offsets, place: &Place, out: 
             a.jump_if(Cond::Ne, R1, R2, out);
         }
         Which::Named { arg, name } => named(a, maps, offsets, *arg, name, out),
+        _ => is_of(a, R6, place, out),
+    }
+}
+
+/// Goes on where the object is one of the cache, by the arguments at `context` alone. Loses r1 to r5.
+pub(crate) fn is_of<E>(a: &mut Assembler<E>, context: Reg, place: &Place, out: Label) {
+    a.note("this cache?");
+    let asked = |a: &mut Assembler<E>, function: i32, cache: u64| {
+        a.load(Size::D, R1, context, argument(place.object));
+        a.jump_if(Cond::Eq, R1, 0, out);
+        a.call_kfunc(function);
+        a.imm64(R1, cache);
+        a.jump_if(Cond::Ne, R0, R1, out);
+    };
+    match &place.which {
+        Which::Cache { arg, address } => {
+            a.load(Size::D, R1, context, argument(*arg));
+            a.imm64(R2, *address);
+            a.jump_if(Cond::Ne, R1, R2, out);
+        }
         Which::Sized { arg, size, of } => {
-            a.load(Size::D, R1, R6, argument(*arg));
+            a.load(Size::D, R1, context, argument(*arg));
             a.constant(R2, *size);
             a.jump_if(Cond::Ne, R1, R2, out);
             if let Some((function, cache)) = of {
-                a.load(Size::D, R1, R6, argument(place.object));
-                a.jump_if(Cond::Eq, R1, 0, out);
-                a.call_kfunc(*function);
-                a.imm64(R1, *cache);
-                a.jump_if(Cond::Ne, R0, R1, out);
+                asked(a, *function, *cache);
             }
         }
-        Which::Order { arg, order } => {
-            if let Some(order) = order {
-                a.load(Size::W, R1, R6, argument(*arg));
-                a.jump_if(Cond::Ne, R1, *order as i32, out);
-            }
+        Which::Asked { function, address } => asked(a, *function, *address),
+        Which::Order { arg, order: Some(order) } => {
+            a.load(Size::W, R1, context, argument(*arg));
+            a.jump_if(Cond::Ne, R1, *order as i32, out);
         }
+        // What the maps of a session decide.
+        Which::Order { order: None, .. } | Which::Tracked | Which::Known { .. } | Which::Named { .. } => {}
     }
 }
 
@@ -372,6 +414,28 @@ fn named(a: &mut Assembler, maps: &Maps, offsets: &Offsets, arg: u8, name: &str,
     }
     a.store(Size::D, R9, 0, R7);
     a.bind(found);
+}
+
+/// Notes which object was taken, or leaves where the first program has taken it.
+fn taken(a: &mut Assembler, maps: &Maps, turn: Turn, out: Label) {
+    let other = a.new_label();
+    a.note("taken by the first program?");
+    a.store(Size::W, R10, slot::KEY, 0);
+    a.map_fd(R1, maps.taken);
+    a.mov(R2, R10);
+    a.alu(Alu::Add, R2, i32::from(slot::KEY));
+    a.call(Helper::MapLookup);
+    a.jump_if(Cond::Eq, R0, 0, out);
+    match turn {
+        Turn::First => a.store(Size::D, R0, 0, R8),
+        Turn::Second => {
+            a.load(Size::D, R1, R0, 0);
+            a.jump_if(Cond::Ne, R1, R8, other);
+            a.store(Size::D, R0, 0, 0);
+            a.jump(out);
+        }
+    }
+    a.bind(other);
 }
 
 /// r9 = the table of objects.
@@ -502,7 +566,7 @@ mod tests {
         Place { which, object: 1, call_site: Some(0) }
     }
 
-    const MAPS: Maps = Maps { objects: 3, state: 4 };
+    const MAPS: Maps = Maps { objects: 3, state: 4, taken: 5 };
 
     #[test]
     fn every_kind_of_place_makes_programs() {
@@ -516,12 +580,15 @@ mod tests {
             Which::Sized { arg: 3, size: 64, of: None },
             Which::Order { arg: 1, order: Some(1) },
             Which::Order { arg: 1, order: None },
+            Which::Asked { function: 17, address: 1 },
             Which::Tracked,
         ];
         for which in all {
             for size in [Bytes::Fixed(64), Bytes::Pages { order: 1, shift: 12 }] {
-                let program = allocated(&MAPS, &offsets, &place(which.clone()), size).unwrap();
-                assert!(program.insns.len() > 60, "{program}");
+                for turn in [Turn::First, Turn::Second] {
+                    let program = allocated(&MAPS, &offsets, &place(which.clone()), size, turn).unwrap();
+                    assert!(program.insns.len() > 60, "{program}");
+                }
             }
             assert!(released(&MAPS, &offsets, &place(which)).unwrap().insns.len() > 8);
         }

@@ -119,6 +119,13 @@ impl Caches {
     }
 }
 
+/// The names of caches, as an ordinary user may read them, sorted.
+pub fn names() -> Vec<String> {
+    let mut names: Vec<String> = links().into_keys().collect();
+    names.sort();
+    names
+}
+
 fn iterate(btf: &KernelBtf) -> io::Result<Vec<Cache>> {
     let missing = || io::Error::from(io::ErrorKind::Unsupported);
     let id = btf.find(Kind::Func, "bpf_iter_kmem_cache").ok_or_else(missing)?;

@@ -129,8 +129,10 @@ fn of_cache(name: &str, cache: &Cache, btf: &KernelBtf) -> Result<Points> {
         (Some(arg), None) if !by_size => Which::Known { arg },
         _ => Which::Tracked,
     };
+    // kfree takes objects of any cache (Linux 6.4).
+    let freed = function.map_or(Which::Tracked, |(function, address)| Which::Asked { function, address });
     Ok(Points {
-        released: vec![("kmem_cache_free", place(which, 1)), ("kfree", place(Which::Tracked, 1))],
+        released: vec![("kmem_cache_free", place(which, 1)), ("kfree", place(freed, 1))],
         by_name: allocated.iter().any(|(_, p)| matches!(p.which, Which::Named { .. })),
         allocated,
         size: Bytes::Fixed(cache.object_size),

@@ -4,7 +4,7 @@ use super::points::Points;
 use super::{offsets, unable};
 use crate::backend::kernel::refusal::rejected;
 use crate::error::{Error, Result};
-use bpf::slab::{self, KEY, Maps, state, value};
+use bpf::slab::{self, KEY, Maps, Turn, state, value};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use sys::bpf::link::Link;
@@ -63,20 +63,30 @@ impl MapSet {
     }
 }
 
+/// The programs at a place, in this order.
+const TURNS: [Turn; 2] = [Turn::First, Turn::Second];
+
 /// Attaches the programs of a slab: the tracepoint of each, and its link. Releases come first, so that no object stays in the table whose
 /// release happens while the programs are attached.
 pub fn attach(name: &str, points: &Points, maps: &MapSet, btf: &KernelBtf) -> Result<Vec<(&'static str, Link)>> {
     let at = offsets::of(btf).map_err(|e| unable(name, &e))?;
-    let maps = Maps { objects: maps.objects.as_fd().as_raw_fd(), state: maps.state.as_fd().as_raw_fd() };
+    // The programs keep it.
+    let taken = Map::per_cpu_array("trapline_taken", 8, 1).map_err(|e| unable(name, &e))?;
+    let [objects, state, taken] = [&maps.objects, &maps.state, &taken].map(|m| m.as_fd().as_raw_fd());
+    let maps = Maps { objects, state, taken };
     let mistake = |e: bpf::AsmError| Error::failed("BPF generator", e.to_string(), "please report it");
     let mut links = Vec::new();
     for (tracepoint, place) in &points.released {
         let source = slab::released(&maps, &at, place).map_err(mistake)?;
-        links.push((*tracepoint, attach_one(name, tracepoint, &source)?));
+        for _ in TURNS {
+            links.push((*tracepoint, attach_one(name, tracepoint, &source)?));
+        }
     }
     for (tracepoint, place) in &points.allocated {
-        let source = slab::allocated(&maps, &at, place, points.size).map_err(mistake)?;
-        links.push((*tracepoint, attach_one(name, tracepoint, &source)?));
+        for turn in TURNS {
+            let source = slab::allocated(&maps, &at, place, points.size, turn).map_err(mistake)?;
+            links.push((*tracepoint, attach_one(name, tracepoint, &source)?));
+        }
     }
     Ok(links)
 }

@@ -175,7 +175,7 @@ fn make(place: &Place, settings: &Settings, slab: &Slab, points: &points::Points
         pinned(&|file| pin::pin(map, &folder.at(file)), file)?;
     }
     for (nth, (tracepoint, link)) in programs::attach(name, points, &maps, btf)?.iter().enumerate() {
-        pinned(&|file| pin::pin(link, &folder.at(file)), &format!("{LINK}{nth}-{tracepoint}"))?;
+        pinned(&|file| pin::pin(link, &folder.at(file)), &format!("{LINK}{nth:02}-{tracepoint}"))?;
     }
     place.finish(name)?;
     let state = maps.state.mmap().map_err(cannot)?;
@@ -316,13 +316,15 @@ impl Session {
         if is { Ok(table) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
-    /// Runs of its programs that the kernel has skipped because the program was running on that CPU already.
+    /// How many events no program has seen, at most: those that both programs of a place have missed, because each was running on that
+    /// CPU already.
     pub(super) fn missed(&self) -> u64 {
         let missed = |link: &Link| {
             let id = info::link(link).ok()?.program;
             info::program(&info::by_id(Object::Program, id).ok()?).ok().map(|p| p.recursion_misses)
         };
-        self.links.iter().filter_map(missed).sum()
+        let of = |pair: &[Link]| pair.iter().map(|l| missed(l).unwrap_or(0)).min().unwrap_or(0);
+        self.links.chunks(2).map(of).sum()
     }
 
     /// Carries a request out.
