@@ -6,7 +6,7 @@
 
 use crate::kernel;
 use crate::slow::{CLEAR, SET, has_stack};
-use crate::thread::{Local, local};
+use crate::thread::{IN_TRACER, Local, local};
 use crate::{checks, shadow, sites, thread, tracers};
 use abi::thread::WRITTEN;
 use abi::tracer::Kind;
@@ -187,7 +187,7 @@ fn in_tracer(local: &Local, place: u64) -> bool {
     if local.busy.load(Relaxed) == 0 {
         return false;
     }
-    if place > local.in_tracer.load(Relaxed) {
+    if local.busy.load(Relaxed) == IN_TRACER && place > local.in_tracer.load(Relaxed) {
         local.busy.store(0, Relaxed);
         return false;
     }
@@ -273,7 +273,7 @@ impl<'a> Inside<'a> {
     fn new(local: &'a Local, frame: &Frame) -> Inside<'a> {
         let fields = [&local.top_slot, &local.cur, &local.end, &local.counts];
         local.in_tracer.store(core::ptr::from_ref(frame) as u64, Relaxed);
-        local.busy.store(1, Relaxed);
+        local.busy.store(IN_TRACER, Relaxed);
         Inside {
             local,
             before: fields.map(|f| {

@@ -5,7 +5,7 @@ use crate::memory::load;
 use crate::sites::Site;
 use crate::thread::{self, Local};
 use crate::tracers::{self, Slot};
-use crate::{kernel, shadow};
+use crate::{kernel, permits, shadow};
 use abi::thread::{Row, WRITTEN};
 use abi::tracer::{Kind, STACK, Violation};
 use core::arch::asm;
@@ -28,7 +28,7 @@ fn row(local: &Local, number: u32) -> u64 {
 /// A call of a function that is counted begins.
 #[inline(always)]
 pub fn count(local: &Local, number: u32) {
-    if local.counts.load(Relaxed) == 0 {
+    if local.counts.load(Relaxed) == 0 && permits::records() {
         let mask = kernel::set_mask(kernel::ALL);
         thread::give_counts(local);
         kernel::set_mask(mask);
@@ -122,7 +122,7 @@ pub fn begin(kind: u32) -> bool {
 
 /// Writes a violation down.
 fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64, rip: u64) {
-    let Some(found) = found(slot.kind()) else { return };
+    let Some(found) = found(slot.kind()).filter(|_| permits::records()) else { return };
     let table = found.table.load(Acquire);
     let mask = kernel::set_mask(kernel::ALL);
     let number = found.seen.fetch_add(1, Relaxed);

@@ -7,7 +7,7 @@
 //!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► talk, in a new process
 //!  stubs ──► calls (lists of tracers) ──► tracers of the program · checks (count, checkers)
 //!  command (socket) ──► tracers (which are enabled) · sites (where: stubs, bytes)
-//!  hooks: frames (unwinding) · signals · exec · fork · modules
+//!  hooks: frames (unwinding) · signals · exec · fork · modules ──► permits (what the program has forbidden itself)
 //! ```
 //!
 //! Rules of this crate:
@@ -35,6 +35,7 @@ mod install;
 mod invoke;
 mod kernel;
 mod memory;
+mod permits;
 mod plans;
 mod shadow;
 mod sites;

@@ -5,7 +5,7 @@
 
 use crate::kernel;
 use crate::thread::{self, Local, local};
-use crate::{calls, chunks, shadow};
+use crate::{calls, chunks, permits, shadow};
 use abi::message::{SLOWS, Slow};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
@@ -150,8 +150,9 @@ extern "C" fn high(_: &Frame, _: u32) -> u8 {
 
 /// [`Slow::Enter`].
 extern "C" fn enter(frame: &Frame, word: u32) -> u8 {
+    let now = if permits::records() { kernel::tsc() } else { 0 };
     let local = local();
-    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word, kernel::tsc()) {
+    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word, now) {
         return CLEAR;
     }
     // Its entry and its exit.
@@ -164,7 +165,7 @@ pub fn has_stack(local: &Local) -> bool {
     if local.top.load(Relaxed) != 0 {
         return true;
     }
-    if local.without.load(Relaxed) != 0 {
+    if local.without.load(Relaxed) != 0 || !permits::records() {
         return false;
     }
     let mask = kernel::set_mask(kernel::ALL);
@@ -195,7 +196,7 @@ extern "C" fn late(_: &Frame, _: u32) -> u8 {
 /// [`Slow::Count`]: the thread gets its rows.
 extern "C" fn count(_: &Frame, _: u32) -> u8 {
     let local = local();
-    if local.busy.load(Relaxed) == 0 && has_stack(local) {
+    if local.busy.load(Relaxed) == 0 && permits::records() && has_stack(local) {
         let mask = kernel::set_mask(kernel::ALL);
         let given = thread::give_counts(local);
         kernel::set_mask(mask);

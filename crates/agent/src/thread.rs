@@ -35,6 +35,7 @@ pub struct Local {
     pub cur: AtomicU64,
     pub end: AtomicU64,
     pub high: AtomicU32,
+    /// 0, [`IN_TRACER`] or [`ABANDONED`].
     pub busy: AtomicU32,
     pub base: AtomicU64,
     pub counts: AtomicU64,
@@ -72,6 +73,11 @@ const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
 const _: () = assert!(offset_of!(Local, base) == abi::thread::BASE as usize);
 const _: () = assert!(offset_of!(Local, counts) == abi::thread::COUNTS as usize);
 const _: () = assert!(offset_of!(Local, chunk) == abi::thread::CHUNK as usize);
+
+/// [`Local::busy`]: the thread is in a tracer that is not the agent's.
+pub const IN_TRACER: u32 = 1;
+/// Its calls are not observed any more.
+pub const ABANDONED: u32 = 2;
 
 /// Distance of the thread's data from its `fs` base.
 pub fn tls_offset() -> i64 {

@@ -16,7 +16,7 @@ mod planner;
 mod process;
 mod server;
 
-use super::launch::{Failure, Waiting};
+use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State, Stream};
@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
-use sys::ptrace::{self, Change};
+use sys::ptrace::Change;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -44,12 +44,10 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
-    /// None: processes that run already.
-    command: Option<i32>,
+    /// Without a process id: processes that run already.
+    command: Launched,
     /// Processes that the agent was injected into, and is taken out of at the end.
     attached: Vec<i32>,
-    status: Option<Change>,
-    failure: Option<Failure>,
     from: Receiver<Said>,
     counts: Arc<Counts>,
     _life: Arc<Life>,
@@ -82,10 +80,8 @@ impl Agent {
     /// A session whose processes are yet to come.
     fn new(from: Receiver<Said>, counts: Arc<Counts>, life: Arc<Life>) -> Agent {
         Agent {
-            command: None,
+            command: Launched::default(),
             attached: Vec::new(),
-            status: None,
-            failure: None,
             from,
             counts,
             _life: life,
@@ -175,8 +171,7 @@ impl Agent {
         let mut agent = Agent::serve(plan, planner, listener, users, &[waiting.pid])?;
         let mut waiting = waiting;
         waiting.release();
-        agent.command = Some(waiting.pid);
-        agent.failure = waiting.failure();
+        agent.command = Launched::new(waiting.pid, waiting.failure());
         Ok(agent)
     }
 
@@ -279,7 +274,7 @@ impl Backend for Agent {
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let until = sys::time::monotonic().saturating_sub(LATE);
         // Before the processes: what is not answered yet may begin one.
-        let is_over = self.command.is_none() || self.command_status().is_some();
+        let is_over = self.command.pid.is_none() || self.command_status().is_some();
         let over = self.stopping || is_over && self.counts.busy.load(Ordering::Acquire) == 0;
         self.hear(each);
         if !room {
@@ -298,7 +293,7 @@ impl Backend for Agent {
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }
-        let ended = over && self.processes.is_empty() || self.failure.is_some();
+        let ended = over && self.processes.is_empty() || self.command.has_failed();
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
@@ -327,24 +322,15 @@ impl Backend for Agent {
     }
 
     fn command(&self) -> Option<i32> {
-        self.command
+        self.command.pid
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.status.is_none()
-            && let Some(command) = self.command
-            && let Ok(Some(s)) = ptrace::wait_for(command, false)
-        {
-            self.status = Some(s.change());
-        }
-        self.status
+        self.command.status(false)
     }
 
     fn failure(&mut self, plan: &Plan) -> Option<Error> {
-        match (&self.failure, &plan.target) {
-            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
-            _ => None,
-        }
+        self.command.error(&plan.target)
     }
 
     fn streams(&self) -> Vec<StreamId> {
@@ -360,7 +346,8 @@ impl Backend for Agent {
         let late =
             self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
         trouble.extend(late);
-        if self.counts.processes.load(Ordering::Relaxed) == 0 && self.failure.is_none() && self.command.is_some() {
+        let none = self.counts.processes.load(Ordering::Relaxed) == 0 && self.command.pid.is_some();
+        if none && !self.command.has_failed() {
             trouble.push(
                 "no program has loaded the agent (static programs and those that change their user do not)".into(),
             );
