@@ -235,7 +235,7 @@ fn tracer() -> Command {
         .subcommand(Command::new("list").about("List the tracers of a process").arg(pid()))
         .subcommand(
             Command::new("enable")
-                .about("Enable a tracer")
+                .about("Enable a tracer: by its name, or by the path of its shared object, with a slash, which the process loads first")
                 .arg(pid())
                 .arg(name(true))
                 .arg(some("function", "NAME", "Only these functions; NAME may have * and ?").short('F'))

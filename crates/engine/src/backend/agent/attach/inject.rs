@@ -51,6 +51,20 @@ pub fn inject(pid: i32) -> Result<Injected> {
     Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
 }
 
+/// Has a process load a library, by a path that it sees.
+///
+/// # Errors
+/// It cannot be loaded; the process runs on as it was.
+pub fn library(pid: i32, path: &[u8]) -> Result<()> {
+    let maps = maps_of(pid)?;
+    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
+    let process = Process::new(pid, &maps, libc);
+    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
+    let mut thread = choose(pid, &process)?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
+    open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
+}
+
 /// Stops a thread that can load a library.
 fn choose(pid: i32, process: &Process) -> Result<Thread> {
     let since = Instant::now();
@@ -128,7 +142,7 @@ fn open(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<(
     match called {
         Ok(0) => Err(failed(
             pid,
-            format!("the agent cannot be loaded: {}", why(pid, caller, libc)),
+            format!("the library cannot be loaded: {}", why(pid, caller, libc)),
             "start the command under trapline",
         )),
         Ok(_) => Ok(()),

@@ -220,11 +220,33 @@ fn follow(pid: i32, mut request: Request, planner: &mut Planner) -> Result<()> {
     }
 }
 
-/// Enables a tracer.
+/// Has a process load the library of a tracer. Returns the name of the tracer that this has told the agent of.
+fn load(pid: i32, file: &str) -> Result<String> {
+    let path = std::fs::canonicalize(file).map_err(|e| failed(pid, format!("{file}: {e}"), "name a shared object"))?;
+    // The agent comes first: the library looks for it.
+    let names = || Ok::<_, Error>(with(pid, &[], false, |talk| names(pid, talk))?);
+    let before = names()?;
+    let job = || inject::library(pid, path.as_os_str().as_encoded_bytes());
+    remote::alone(job).map_err(|e| io_failed(pid, "thread", &e))??;
+    let new = names()?.into_iter().find(|n| !before.contains(n));
+    new.ok_or_else(|| failed(pid, format!("{file}: no new tracer"), "if it is loaded already, use the tracer's name"))
+}
+
+fn names(pid: i32, talk: &mut Talk) -> Result<Vec<String>> {
+    let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
+    let text = |n: &[u8]| String::from_utf8_lossy(n).trim_end_matches('\0').to_string();
+    Ok(status.tracers.iter().map(|t| text(&t.name)).collect())
+}
+
+/// Enables a tracer. A name with a slash is a library, which the process loads first.
 ///
 /// # Errors
 /// The process cannot be attached to, or refuses it; it runs on as it was.
 pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
+    if wanted.name.contains('/') {
+        target::check(pid)?;
+        return enable(pid, &Wanted { name: load(pid, &wanted.name)?, ..wanted.clone() });
+    }
     let name = tracer::name(&wanted.name)
         .ok_or_else(|| failed(pid, format!("no such tracer {}", wanted.name), "see 'trapline tracer list'"))?;
     if wanted.threads.len() > 3 {
