@@ -1,5 +1,5 @@
 // attached.cc - a program that runs for a while, for tracers that come and go.
-// Arguments: seconds, threads, microseconds of a timer (0: none).
+// It ends after some seconds, or when SIGTERM comes. Arguments: seconds, threads, microseconds of a timer (0: none).
 // Each thread counts in its own way: recursion, an exception, longjmp, and calls that wait: nanosleep, epoll_wait, read, futex,
 // sem_timedwait. None of these may fail, or end early. At the end: "right", and how many things went wrong.
 #include <atomic>
@@ -28,6 +28,7 @@ CALL long caught(long n) { try { return thrown(n); } catch (std::runtime_error &
 CALL void far(jmp_buf &to, long n) { if (n == 0) longjmp(to, 7); far(to, n - 1); wrong++; }
 CALL long jumped(long n) { jmp_buf here; if (int r = setjmp(here)) return r; far(here, n); return 0; }
 CALL long in_handler(long n) { return fib(n); }
+static void on_end(int) { over = true; }
 static void on_tick(int) { int e = errno; if (in_handler(5) != 5) wrong++; ticks++; errno = e; }
 
 static double now() {
@@ -78,6 +79,7 @@ int main(int, char **argv) {
     sigset_t alarms;
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);
+    sigaddset(&alarms, SIGTERM);
     // Only the first thread and the busy ones get the timer's signals.
     pthread_sigmask(SIG_BLOCK, &alarms, nullptr);
     if (pipe(pipe_ends)) wrong++;
@@ -89,12 +91,13 @@ int main(int, char **argv) {
     mine.sa_flags = SA_RESTART;
     sigaddset(&mine.sa_mask, SIGUSR1);
     sigaction(SIGALRM, &mine, nullptr);
+    signal(SIGTERM, on_end);
     itimerval timer = { { 0, micros }, { 0, micros } };
     setitimer(ITIMER_REAL, &timer, nullptr);
     for (int i = 1; i <= count; i++) pthread_create(&threads[i], nullptr, busy, nullptr);
     puts("begun");
     fflush(stdout);
-    while (now() < until) {
+    while (!over && now() < until) {
         if (fib(10) != 55) wrong++;
         sigaction(SIGALRM, nullptr, &there);
         if (there.sa_handler != on_tick || !sigismember(&there.sa_mask, SIGUSR1)) wrong++;

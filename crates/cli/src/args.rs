@@ -263,14 +263,14 @@ fn graph() -> Command {
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
     Command::new("graph")
-        .about("Show which functions a command calls, and how long they take: any dynamically linked program, without root")
-        .override_usage("trapline graph [OPTIONS] [--] COMMAND [ARG]...")
+        .about("Show which functions a command or a process calls, and how long they take: any dynamically linked program, without root")
+        .override_usage("trapline graph [OPTIONS] [--] COMMAND [ARG]...\n       trapline graph [OPTIONS] -p PID...")
         .after_help(
             "Without -o, the view goes to stdout. With -o DIR, a trace is written, which 'trapline report DIR --as tree' shows. \
              See docs/GRAPH.md.",
         )
         .args(target_args().into_iter().map(|a| match a.get_id().as_str() {
-            "attach" | "all" => a.hide(true),
+            "all" => a.hide(true),
             _ => a,
         }))
         .args(shared(&["where", "param", "color", "output", "quiet", "stats", "explain", "duration", "backend", "on-full", "buffer"]))

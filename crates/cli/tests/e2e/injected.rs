@@ -55,6 +55,7 @@ fn has_its_own_text(pid: u32) {
 
 #[track_caller]
 fn is_right(run: Running) {
+    lab::kill("TERM", run.pid().into());
     let out = run.end();
     assert_eq!((out.code(), out.out()), (0, "right 0\n".into()), "{}", out.stderr);
 }
@@ -63,7 +64,7 @@ fn is_right(run: Running) {
 fn functions_of_a_running_process_are_seen_and_it_is_left_as_it_was() {
     let Some(program) = program() else { return };
     lab::each_attacher(|user| {
-        let run = started(user, &[&program, "4", "2", "0"]);
+        let run = started(user, &[&program, "60", "2", "0"]);
         let out = graph(user, run.pid(), &["--duration", "0.3", "--as", "functions"]);
         assert_eq!(out.code(), 0, "{}", out.stderr);
         for name in ["fib", "caught", "jumped"] {
@@ -79,7 +80,7 @@ fn functions_of_a_running_process_are_seen_and_it_is_left_as_it_was() {
 fn results_stay_what_they_are_while_trapline_comes_and_goes() {
     let Some(program) = program() else { return };
     for (threads, timer) in [("0", "0"), ("16", "0"), ("1", "100"), ("16", "100")] {
-        let run = started(User::Me, &[&program, "6", threads, timer]);
+        let run = started(User::Me, &[&program, "100", threads, timer]);
         for round in 0..rounds(5) {
             let out = graph(User::Me, run.pid(), &["-q", "--duration", "0.05", "--as", "functions"]);
             assert_eq!(out.code(), 0, "{threads} {timer} {round}: {}", out.stderr);
@@ -115,7 +116,7 @@ fn many_sessions_leave_nothing_behind() {
 #[test]
 fn a_killed_trapline_leaves_a_process_that_can_be_attached_to() {
     let Some(program) = program() else { return };
-    let run = started(User::Me, &[&program, "6", "4", "1000"]);
+    let run = started(User::Me, &[&program, "100", "4", "1000"]);
     let dir = lab::scratch();
     for (n, after) in [400u64, 0, 5, 20, 60].into_iter().enumerate() {
         let trace: PathBuf = dir.join(format!("trace-{n}"));
@@ -147,18 +148,18 @@ fn what_cannot_be_attached_to_is_said_in_a_line() {
         says(User::Nobody, std::process::id(), "belongs to another user");
     }
     if let Some(fixed) = testkit::compile("g++", "injected_static", "attached.cc", &["-O1", "-static", "-pthread"]) {
-        let run = started(User::Me, &[&fixed, "3", "0", "0"]);
+        let run = started(User::Me, &[&fixed, "60", "0", "0"]);
         says(User::Me, run.pid(), "a static program loads no agent");
         is_right(run);
     }
     let Some(program) = program() else { return };
-    let run = started(User::Me, &[&program, "6", "0", "0"]);
+    let run = started(User::Me, &[&program, "60", "0", "0"]);
     let dir = lab::scratch().join("trace").display().to_string();
     let pid = run.pid().to_string();
     let other = lab::start(&mut lab::trapline(User::Me, &["graph", "-q", "-p", &pid, "-o", &dir]));
     let injected =
         || fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|m| m.matches("r-xp 00000000 00:00").count() > 1);
-    lab::until("the first is there", injected);
+    lab::until("the first is there", || injected() && lab::tracer_of(run.pid()) == 0);
     std::thread::sleep(std::time::Duration::from_millis(300));
     says(User::Me, run.pid(), "another trapline traces its functions");
     lab::kill("INT", other.pid().into());

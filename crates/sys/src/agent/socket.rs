@@ -6,6 +6,7 @@ use crate::socket::{Peer, peer};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
@@ -38,6 +39,28 @@ impl Listener {
         let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         socket.set_nonblocking(true)?;
         Ok(Listener { socket, name })
+    }
+
+    /// Listens where a process can reach it: names of the abstract namespace belong to a network namespace.
+    ///
+    /// # Errors
+    /// Those of setns(2): the process is in another network namespace, and the caller may not enter that.
+    pub fn near(pid: i32) -> io::Result<Listener> {
+        let theirs = std::fs::File::open(format!("/proc/{pid}/ns/net"))?;
+        let own = std::fs::metadata("/proc/self/ns/net")?;
+        let meta = theirs.metadata()?;
+        if (meta.dev(), meta.ino()) == (own.dev(), own.ino()) {
+            return Listener::new();
+        }
+        // A namespace belongs to a thread: this one ends.
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                // SAFETY: a descriptor that is open; only this thread changes its namespace.
+                check(unsafe { libc::setns(theirs.as_raw_fd(), libc::CLONE_NEWNET) }.into())?;
+                Listener::new()
+            });
+            inside.join().map_err(|_| io::Error::from(io::ErrorKind::Other))?
+        })
     }
 
     /// The name, as [`abi::SOCKET`] has it.

@@ -9,8 +9,10 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a thread may take to stop. Longer: it waits in the kernel, where no signal reaches it.
+/// How long a thread may wait in the kernel, where no signal reaches it, before it counts as one that does not stop.
 const STOP: Duration = Duration::from_millis(100);
+/// How long one may take that only waits for a processor.
+const BUSY: Duration = Duration::from_secs(10);
 /// How far up a stack is looked.
 const STACK: usize = 64 << 10;
 const NAP: Duration = Duration::from_micros(20);
@@ -59,13 +61,18 @@ impl Thread {
 
     fn wait_for_stop(&mut self, limit: Duration) -> io::Result<()> {
         let since = Instant::now();
-        while since.elapsed() < limit {
+        loop {
             if self.look()? == Some(event::STOP) {
                 return self.repeat_call();
             }
+            let waited = since.elapsed();
+            if waited >= BUSY
+                || waited >= limit && proc::status_field(self.tid, "State").is_none_or(|s| s.starts_with('D'))
+            {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             nap(since);
         }
-        Err(io::ErrorKind::TimedOut.into())
     }
 
     /// Some calls (epoll_wait, sigtimedwait, semop; signal(7)) end with EINTR when a thread is stopped, though no signal comes. The
@@ -131,23 +138,39 @@ impl Thread {
         ptrace::all_registers(self.tid)
     }
 
-    /// Whether it is within one of these ranges, which are in order and apart, or was when a signal handler began: words of its stack
-    /// count that could be such an address.
-    ///
-    /// # Errors
-    /// It has ended.
-    pub fn is_within(&self, ranges: &[Range<u64>]) -> io::Result<bool> {
-        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(false) };
-        let whole = first.start..last.end;
-        let inside = |address: u64| {
-            let at = ranges.partition_point(|r| r.end <= address);
-            whole.contains(&address) && ranges.get(at).is_some_and(|r| r.contains(&address))
-        };
+    /// Its pc, and the words of the inner part of its stack.
+    fn stack(&self) -> io::Result<(u64, Vec<u64>)> {
         let registers = self.registers()?;
         let mut stack = vec![0; STACK];
         let len = mem::read(self.tid, registers.sp() & !7, &mut stack).unwrap_or(0);
         let words = stack[..len].as_chunks::<8>().0;
-        Ok(inside(registers.pc()) || words.iter().any(|w| inside(u64::from_le_bytes(*w))))
+        Ok((registers.pc(), words.iter().map(|w| u64::from_le_bytes(*w)).collect()))
+    }
+
+    /// Whether its pc is in one of these ranges, which are in order and apart, or was when a signal handler began.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn is_within(&self, ranges: &[Range<u64>]) -> io::Result<bool> {
+        // In words: the pc in a `struct ucontext`, and what is before and behind it: flags, code segment.
+        const FLAGS_BEFORE: usize = 21;
+        const SEGMENT_BEHIND: usize = 2;
+        let (pc, words) = self.stack()?;
+        let is_frame = |at: usize| {
+            let flags = at.checked_sub(FLAGS_BEFORE).and_then(|f| words.get(f));
+            flags.is_some_and(|f| *f <= 7) && words.get(at + SEGMENT_BEHIND).is_some_and(|s| s & 0xffff == 0x33)
+        };
+        Ok(is_in(ranges, pc) || (0..words.len()).any(|at| is_in(ranges, words[at]) && is_frame(at)))
+    }
+
+    /// Whether its pc is in one of these ranges, which are in order and apart, or a word of the inner part of its stack is: it may return
+    /// there.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn may_return_into(&self, ranges: &[Range<u64>]) -> io::Result<bool> {
+        let (pc, words) = self.stack()?;
+        Ok(is_in(ranges, pc) || words.iter().any(|w| is_in(ranges, *w)))
     }
 
     /// Lets it run for a moment, and stops it again.
@@ -250,7 +273,8 @@ impl Threads {
         self.deaf.iter().map(|t| (t.tid, proc::pc_in_call(self.pid, t.tid))).collect()
     }
 
-    /// Has no thread stay within these ranges, which are in order and apart ([`Thread::is_within`]). False: one does.
+    /// Has no thread be within these ranges, which are in order and apart ([`Thread::is_within`]): those that are run on for a moment. False:
+    /// one stays there.
     ///
     /// # Errors
     /// The process has ended.
@@ -283,6 +307,12 @@ impl Drop for Threads {
         // The kernel lets go of those that did not stop when the thread of trapline that asked them to ends.
         std::mem::take(&mut self.deaf).into_iter().for_each(std::mem::forget);
     }
+}
+
+/// Whether an address is in one of these ranges, which are in order and apart.
+fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
+    let at = ranges.partition_point(|r| r.end <= address);
+    ranges.get(at).is_some_and(|r| r.contains(&address))
 }
 
 fn is_gone(e: &io::Error) -> bool {

@@ -98,7 +98,15 @@ impl Agent {
         let mut planner = Planner::new(functions.clone(), ticks_per_ms());
         let running: Vec<Running> =
             pids.iter().map(|pid| Running::new(*pid, |maps| planner.prepare(*pid, maps))).collect::<Result<_>>()?;
-        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
+        let first = pids.first().copied().unwrap_or_default();
+        if let Some(other) = pids.iter().find(|pid| network_of(**pid) != network_of(first)) {
+            let why = format!("it is in another network namespace than process {first}");
+            return Err(Error::failed(format!("-p {other}"), why, "trace them in two sessions"));
+        }
+        let listener = Listener::near(first).map_err(|e| {
+            let why = format!("it is in another network namespace: {e}");
+            Error::failed(format!("-p {first}"), why, "run as root")
+        })?;
         let name = listener.name().to_string();
         let users = vec![sys::process::euid(), sys::process::ruid()];
         let mut agent = Agent::serve(plan, planner, listener, users, pids)?;
@@ -213,6 +221,11 @@ impl Agent {
         self.counts.paused.store(!running, Ordering::Release);
         self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
     }
+}
+
+/// The network namespace of a process, as far as it may be seen.
+fn network_of(pid: i32) -> Option<std::path::PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()
 }
 
 /// Whether functions can be traced here.

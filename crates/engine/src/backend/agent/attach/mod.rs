@@ -154,7 +154,7 @@ fn is_free(threads: &mut Threads, injected: &Injected, seen: &Invocation) -> boo
     ranges.push(injected.code.clone());
     ranges.sort_unstable_by_key(|r| r.start);
     threads.deaf().is_empty()
-        && threads.clear(&ranges, 0).unwrap_or(false)
+        && threads.all().iter().all(|t| t.may_return_into(&ranges).is_ok_and(|may| !may))
         && !threads::have_calls(threads, seen, &areas)
 }
 
