@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 /// How often a test attaches, unless `TRAPLINE_TEST_ROUNDS` says otherwise.
-fn rounds(most: usize) -> usize {
+pub fn rounds(most: usize) -> usize {
     std::env::var("TRAPLINE_TEST_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(most)
 }
 
@@ -18,7 +18,7 @@ fn graph(user: User, pid: u32, more: &[&str]) -> Outcome {
 }
 
 /// Starts a program, and waits for its first line.
-fn started(user: User, argv: &[&str]) -> Running {
+pub fn started(user: User, argv: &[&str]) -> Running {
     let mut child = lab::as_user(user, argv).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut first = [0];
     let out = child.stdout.as_mut().expect("piped");
@@ -30,13 +30,13 @@ fn started(user: User, argv: &[&str]) -> Running {
 
 /// The program of these tests.
 #[track_caller]
-fn program() -> Option<String> {
+pub fn program() -> Option<String> {
     testkit::compile("g++", "injected", "attached.cc", &["-O1", "-fno-inline", "-pthread"])
 }
 
 /// Whether all code of files is what the files have.
 #[track_caller]
-fn has_its_own_text(pid: u32) {
+pub fn has_its_own_text(pid: u32) {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("its mappings");
     let memory = fs::File::open(format!("/proc/{pid}/mem")).expect("its memory");
     for line in maps.lines().filter(|l| l.contains(" r-xp ") && l.contains(" /") && !l.contains("memfd")) {
@@ -54,7 +54,7 @@ fn has_its_own_text(pid: u32) {
 }
 
 #[track_caller]
-fn is_right(run: Running) {
+pub fn is_right(run: Running) {
     lab::kill("TERM", run.pid().into());
     let out = run.end();
     assert_eq!((out.code(), out.out()), (0, "right 0\n".into()), "{}", out.stderr);

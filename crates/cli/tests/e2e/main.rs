@@ -52,6 +52,7 @@ mod stacks;
 mod terminal;
 mod trace;
 mod tracefs;
+mod tracers;
 mod unwinding;
 mod views;
 mod wheres;
