@@ -56,7 +56,7 @@ fn results_stay_what_they_are_while_tracers_come_and_go() {
     let run = started(User::Me, &[&program, "100", "16", "100"]);
     let pid = run.pid();
     for round in 0..rounds(3) {
-        done(&tracer(pid, "enable", &["count", if round % 2 == 0 { "--no-time" } else { "--lib" }]));
+        done(&tracer(pid, "enable", if round % 2 == 0 { &["count", "--no-time"] } else { &["count"] }));
         done(&tracer(pid, "enable", &["loop_checker", "--loop", "fib"]));
         done(&tracer(pid, "disable", &["count"]));
         done(&tracer(pid, "disable", &["loop_checker"]));

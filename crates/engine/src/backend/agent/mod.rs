@@ -15,6 +15,7 @@ mod module;
 mod planner;
 mod process;
 mod server;
+mod ticks;
 
 use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
@@ -37,6 +38,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
 use sys::ptrace::Change;
+use ticks::ticks_per_ms;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -240,15 +242,6 @@ pub fn possible() -> std::result::Result<(), String> {
         return Err("the time stamp counter of this processor does not run at a constant rate".into());
     }
     file::place().map(drop).map_err(|e| e.to_string())
-}
-
-/// Ticks of the time stamp counter in a millisecond, measured for two of them.
-fn ticks_per_ms() -> u64 {
-    let from = sys::time::stamp();
-    std::thread::sleep(Duration::from_millis(2));
-    let to = sys::time::stamp();
-    let ns = u128::from(to.1.saturating_sub(from.1)).max(1);
-    (u128::from(to.0.saturating_sub(from.0)) * 1_000_000 / ns) as u64
 }
 
 /// Whether ld.so will load the agent into the command's program.

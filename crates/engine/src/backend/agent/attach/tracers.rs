@@ -5,7 +5,7 @@ use super::library::Injected;
 use super::{failed, inject, invoke, io_failed, is_free, maps_of, target};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
-use crate::backend::agent::ticks_per_ms;
+use crate::backend::agent::ticks::ticks_per_ms;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use abi::message::{FREE, HOOKED, HOOKS, Hello, Installed, Order, Verdict, Welcome};
