@@ -272,7 +272,7 @@ impl CallView for Brief {
             }
             // What hardly matters in this one leaves room for the others.
             let least = if self.seen.slowest.len() > 1 { root.time / 1000 } else { 0 };
-            let shown = Outline::new(root, room, self.verdicts.selection().shortest.max(least));
+            let shown = Outline::new(root, room, (self.verdicts.selection().shortest, least));
             room = room.saturating_sub(shown.write(&self.style, &mut labels, functions, out));
             roots += 1;
         }
@@ -291,8 +291,9 @@ struct Outline<'a> {
 
 impl<'a> Outline<'a> {
     /// As many nodes as `room` lines have room for, those with the most time, each with those around it. Where much of a node's time is that
-    /// of nodes below it which are not shown, one more line says so.
-    fn new(root: &'a Root, room: usize, shortest: u64) -> Outline<'a> {
+    /// of nodes below it which are not shown, one more line says so. Nodes of less than `shortest` are not shown, those of less than
+    /// `least` not if that takes a line.
+    fn new(root: &'a Root, room: usize, (shortest, least): (u64, u64)) -> Outline<'a> {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); root.nodes.len()];
         let mut hidden = vec![(0usize, 0u64); root.nodes.len()];
         for (i, n) in root.nodes.iter().enumerate().skip(1) {
@@ -323,9 +324,26 @@ impl<'a> Outline<'a> {
             lines = with;
             outline.is_shown[node as usize] = true;
             let below = outline.children[node as usize].iter().map(|c| (root.nodes[*c as usize].total, Reverse(*c)));
-            heap.extend(below.filter(|(total, _)| *total >= shortest));
+            heap.extend(below.filter(|(total, _)| *total >= shortest.max(least)));
         }
+        outline.show_single(shortest);
         outline
+    }
+
+    /// A line about one call that is left out is no shorter than its own.
+    fn show_single(&mut self, shortest: u64) {
+        for (node, children) in self.children.iter().enumerate() {
+            let mut hidden = children.iter().filter(|c| !self.is_shown[**c as usize]);
+            if let (Some(&c), None) = (hidden.next(), hidden.next())
+                && self.is_shown[node]
+                && self.has_rest(node as u32)
+                && self.children[c as usize].is_empty()
+                && self.root.nodes[c as usize].total >= shortest
+            {
+                self.is_shown[c as usize] = true;
+                self.hidden[node] = (0, 0);
+            }
+        }
     }
 
     /// Whether a line says what is not shown below a node: it is a hundredth of its time, or calls of which nothing is known.
