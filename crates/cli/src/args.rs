@@ -53,6 +53,7 @@ pub fn command() -> Command {
         .subcommand(repair())
         .subcommand(pack())
         .subcommand(session())
+        .subcommand(slab())
         .subcommand(
             Command::new("snapshot")
                 .about("Write the flight buffer of a 'record --flight' to DIR/snapshot-N; the recording continues")
@@ -315,6 +316,45 @@ fn session() -> Command {
             Command::new("snapshot").about("With --flight: write the events in memory to disk, and continue"),
         ))
         .subcommand(named(Command::new("destroy").about("End the session; the target continues")))
+}
+
+fn slab() -> Command {
+    let named = |c: Command| {
+        let name = Arg::new("slab").value_name("NAME").required(true);
+        c.arg(name.help("A slab cache (see 'trapline slab list'), pages, or pages-ORDER: pages-1 is 8 KiB"))
+    };
+    Command::new("slab")
+        .about("Show which objects of the kernel are allocated and not released, by whom and where (root)")
+        .after_help("What is recorded stays in the kernel until 'clear': no process runs meanwhile. docs/SLAB.md has the details.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("list")
+                .about("List the slab caches, what they are merged with, and which are traced")
+                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?")),
+        )
+        .subcommand(
+            named(Command::new("start").about("Record allocations from now on, or again after 'stop'")).arg(
+                value("max", "N", "Room for N objects, of 330 bytes each; the allocations that do not fit are counted [default: 100000]")
+                    .value_parser(value_parser!(u32).range(1..=i64::from(engine::slab::Settings::MOST_ROOM))),
+            ),
+        )
+        .subcommand(named(Command::new("stop").about("Record no more allocations; objects that are released still go")))
+        .subcommand(
+            named(Command::new("print").about("Show the objects that were allocated and not released"))
+                .arg(
+                    value("by", "WHAT", "object: each of them, oldest first [default]; stack: how many of each kernel stack")
+                        .value_parser(PossibleValuesParser::new(["object", "stack"])),
+                )
+                .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
+                .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
+                .arg(
+                    value("as", "VIEW", "text [default] or json: an array")
+                        .value_parser(PossibleValuesParser::new(["text", "json"])),
+                ),
+        )
+        .subcommand(named(Command::new("reset").about("Forget all objects")))
+        .subcommand(named(Command::new("clear").about("End the tracing, and remove everything that it has in the kernel")))
 }
 
 fn report() -> Command {
@@ -668,6 +708,7 @@ pub fn man() -> Result<u8> {
         ("REPORT", report()),
         ("REPAIR", repair()),
         ("PACK", pack()),
+        ("SLAB", slab()),
     ];
     let ok = page
         .render_title(&mut out)

@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod session;
 mod show;
+mod slab;
 mod snapshot;
 mod stacks;
 mod stats;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Some(("pack", m)) => pack::run(m),
         Some(("snapshot", m)) => snapshot::run(m),
         Some(("session", m)) => session::run(m),
+        Some(("slab", m)) => slab::run(m),
         Some(("list", m)) => list::run(m),
         Some(("doctor", _)) => doctor::run(),
         Some(("man", _)) => args::man(),

@@ -25,7 +25,7 @@ mod missed;
 mod orders;
 mod parallel;
 pub mod probes;
-mod refusal;
+pub(crate) mod refusal;
 pub mod ring_set;
 mod stack_tables;
 mod switch;
