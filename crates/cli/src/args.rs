@@ -242,6 +242,8 @@ fn graph() -> Command {
         .mut_arg("no-time", |a| a.help("Show no durations"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
         .mut_arg("syscalls", |a| a.hide(true))
+        .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
+        .mut_arg("on-full", |a| a.help("Full buffer: drop and count records [default], or block the command's threads"))
         .arg(long_flag("lib", "Also the functions of shared libraries"))
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Calls of a function that have the same functions around them are one line, with how many they are and the sum of their times, in the order
-//! of their first calls. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
+//! of their first calls; so are calls that a function makes of itself. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
 //! [`Tree`] does it.
 
-use super::contexts::{Contexts, NONE, Node};
+use super::contexts::{Contexts, NONE};
 use super::label::Labels;
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Stack};
@@ -29,6 +29,17 @@ use std::collections::BinaryHeap;
 const NODES: usize = 200_000;
 /// Slow outermost calls that are kept, to fill the screen.
 const KEPT: usize = 8;
+
+/// Calls of a function that have the same functions around them. Calls that it makes of itself are among them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    function: u32,
+    parent: u32,
+    calls: u64,
+    /// Their time, ns; of calls inside of each other, only that of the outermost.
+    total: u64,
+    calls_itself: bool,
+}
 
 /// An outermost call with the calls in it.
 #[derive(Clone, Debug)]
@@ -207,7 +218,10 @@ impl Calls for Builder<'_> {
             Some(caller) => *caller,
             None => (self.seen.contexts.child(0, self.thread), 0),
         };
-        let node = self.node(parent, function);
+        let is_recursion = depth > 0
+            && parent.0 != NONE
+            && self.building.nodes.get(parent.1 as usize).is_some_and(|n| n.function == function);
+        let node = if is_recursion { parent } else { self.node(parent, function) };
         self.building.open.push(node);
     }
 
@@ -216,8 +230,11 @@ impl Calls for Builder<'_> {
         match self.building.nodes.get_mut(node as usize).filter(|_| context != NONE) {
             Some(n) => {
                 n.calls += 1;
-                n.total = n.total.saturating_add(call.duration());
-                n.own = n.own.saturating_add(call.own);
+                if self.building.open.last() == Some(&(context, node)) {
+                    n.calls_itself = true;
+                } else {
+                    n.total = n.total.saturating_add(call.duration());
+                }
             }
             None => self.building.unplaced += 1,
         }
@@ -394,7 +411,8 @@ impl<'a> Outline<'a> {
         out.extend_from_slice(style.fitting(&name, depth).as_bytes());
         out.extend_from_slice(if self.is_leaf(node) { b";" } else { b" {" });
         if n.calls > 1 {
-            out.extend_from_slice(format!("  × {}", n.calls).as_bytes());
+            let recursive = if n.calls_itself { ", recursive" } else { "" };
+            out.extend_from_slice(format!("  × {}{recursive}", n.calls).as_bytes());
         }
         out.push(b'\n');
     }
