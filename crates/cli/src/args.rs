@@ -470,7 +470,7 @@ fn call_args() -> Vec<Arg> {
             "HOW",
             "Function names: simple, without template arguments and parameters; full; no, the linker's names",
         )
-        .value_parser(PossibleValuesParser::new(crate::call_views::Demangle::NAMES)),
+        .value_parser(PossibleValuesParser::new(["simple", "full", "no"])),
         long_flag("no-time", "Function calls in a tree: no durations"),
         long_flag("module", "Function calls in a tree: the files that contain the functions"),
         long_flag("syscalls", "Function calls in a tree or timeline: also the system calls in them"),

@@ -400,7 +400,7 @@ fn damaged_traces_are_shown_as_far_as_they_go() {
     let files: Vec<_> = std::fs::read_dir(&whole).expect("a directory").flatten().collect();
     let files: Vec<_> = files.iter().filter(|f| f.path().is_file()).map(std::fs::DirEntry::file_name).collect();
     for round in 0..testkit::rounds(10) {
-        let dir = scratch.join(&format!("damaged{round}"));
+        let dir = scratch.join(format!("damaged{round}"));
         let copied = Command::new("cp").arg("-r").args([&whole, &dir]).status().expect("cp");
         assert!(copied.success());
         for _ in 0..1 + rng.index(3) {
@@ -415,7 +415,7 @@ fn damaged_traces_are_shown_as_far_as_they_go() {
             }
             std::fs::write(&file, bytes).expect("a file");
         }
-        let to = scratch.join(&format!("views{round}"));
+        let to = scratch.join(format!("views{round}"));
         std::fs::create_dir(&to).expect("a directory");
         let look = |what: &str, shown: &Shown| {
             let known = matches!(shown.code, Some(0 | 125));

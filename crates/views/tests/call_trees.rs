@@ -354,7 +354,8 @@ fn a_function_that_calls_itself_is_one_line() {
            1.140 us [    7] |   f() {  × 52, recursive
            0.100 us [    7] |     g();  × 50
         # 3 lines for 1 outermost call; 103 calls in all. All of them: --all
-    "#]].assert_eq(&brief(&text, 10));
+    "#]]
+    .assert_eq(&brief(&text, 10));
 }
 
 #[test]
