@@ -21,6 +21,7 @@ mod follow;
 mod format;
 mod functions;
 mod graph;
+mod hazards;
 mod in_flight;
 mod keep;
 mod kernel;
