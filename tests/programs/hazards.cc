@@ -52,12 +52,12 @@ static long caught(int depth, int n) {
 }
 static void exceptions() {
     long sum = 0;
-    for (int i = 0; i < 3000; i++) sum += caught(i % 30, i);
+    for (int i = 0; i < 200; i++) sum += caught(i % 30, i);
     printf("exceptions %ld %d\n", sum, destroyed);
 }
 static void deep_exceptions() {
     destroyed = 0;
-    long sum = caught(5000, 3) + caught(5000, 4) + caught(5000, 5);
+    long sum = caught(700, 3) + caught(700, 4) + caught(700, 5);
     printf("deep_exceptions %ld %d\n", sum, destroyed);
 }
 static int again(int n) {
@@ -71,7 +71,7 @@ static int again(int n) {
 }
 static void rethrown() {
     long sum = 0;
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 60; i++) {
         try {
             sum += again(i);
         } catch (const std::nested_exception &e) {
@@ -125,7 +125,7 @@ static void across_threads() {
     std::atomic<long> total{0};
     for (int i = 0; i < 64; i++)
         threads.emplace_back([&total, i] {
-            for (int n = 0; n < 30; n++) total += caught(i % 9, n);
+            for (int n = 0; n < 4; n++) total += caught(i % 9, n);
         });
     for (auto &t : threads) t.join();
     printf("across_threads %ld %ld\n", sum, total.load());

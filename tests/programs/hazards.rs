@@ -64,13 +64,13 @@ fn quiet() {
 }
 
 fn panics() {
-    let sum: u64 = (0..600).map(|n| caught(n % 30, n)).sum();
+    let sum: u64 = (0..90).map(|n| caught(n % 30, n)).sum();
     println!("panics {sum} {}", DROPPED.load(Ordering::Relaxed));
 }
 
 fn resumed_panics() {
     let mut sum = 0;
-    for n in 0..200 {
+    for n in 0..40 {
         let outer = panic::catch_unwind(|| match panic::catch_unwind(|| deep(5, n)) {
             Ok(n) => n,
             Err(e) => panic::resume_unwind(e),
@@ -178,7 +178,7 @@ fn futures() {
     let waker = Waker::from(Arc::clone(&woken));
     let mut context = Context::from_waker(&waker);
     let mut sum = 0;
-    for n in 0..200 {
+    for n in 0..40 {
         let mut future = pin!(async move { pauses(n).await + pauses(n + 1).await + risky(n * 3 + 1) });
         loop {
             let polled = panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));

@@ -66,6 +66,8 @@ fn files(dir: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
         .map(|(path, bytes)| (path.strip_prefix(dir).expect("a file of it").to_path_buf(), bytes))
         .collect();
     let counts = files.remove(Path::new("counts")).unwrap_or_default();
+    // A profile of `-pg` is of one run.
+    files.remove(Path::new("gmon.out"));
     (files, String::from_utf8_lossy(&counts).into_owned())
 }
 
@@ -112,7 +114,7 @@ fn check_counts(trace: &str, counts: &str, dropped: u64, command: &[&str]) {
         let (name, count) = line.split_once(' ').expect("a name and a number");
         *wanted.entry(name).or_default() += count.parse::<u64>().expect("a number");
     }
-    let names: Vec<&str> = wanted.keys().flat_map(|name| ["-F", name]).collect();
+    let names: Vec<&str> = wanted.keys().flat_map(|name| ["--function", name]).collect();
     let report = lab::run(&mut lab::trapline(
         User::Me,
         &[&["report", "-q", "--as", "calls-json"][..], &names, &[trace]].concat(),
