@@ -136,7 +136,16 @@ fn check_counts(trace: &str, counts: &str, dropped: u64, command: &[&str]) {
 fn scenario(program: &Program, name: &str) {
     for built in program.both() {
         same(&[&built, name], &[]);
-        same(&[&built, name], &["--lib"]);
+    }
+}
+
+/// All scenarios of a program at once, with the functions of libc, libstdc++ and libgcc's neighbours traced too.
+#[test]
+fn with_libraries() {
+    for program in [STACKS, CPP] {
+        for built in program.both() {
+            same(&[&built, "all"], &["--lib"]);
+        }
     }
 }
 
@@ -194,7 +203,7 @@ scenarios! { rust, super::RUST,
 fn a_filter_is_inherited() {
     for built in PROCESSES.both() {
         let bare = lab::run(lab::as_user(User::Me, &[&built, "Seccomp_exec"]).current_dir(lab::scratch()));
-        let args = ["graph", "-q", "--as", "functions", "--", &built, "Seccomp_exec"];
+        let args = ["graph", "--as", "functions", "--", &built, "Seccomp_exec"];
         let traced = lab::run(lab::trapline(User::Me, &args).current_dir(lab::scratch()));
         assert_eq!((traced.code(), bare.code()), (0, 0), "{}", traced.stderr);
         assert!(traced.out().starts_with(&bare.out()), "{}", traced.out());
