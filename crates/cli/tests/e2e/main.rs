@@ -37,6 +37,7 @@ mod planted;
 mod probes;
 mod processes;
 mod profile;
+mod real_programs;
 mod record;
 mod repair;
 mod report;
