@@ -222,7 +222,7 @@ fn graph() -> Command {
         .mut_arg("min-time", |a| a.short('t').help("Record no call that takes less than TIME, such as 10us, with all that it calls"))
         .mut_arg("no-time", |a| a.help("Show no durations"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
-        .mut_arg("syscalls", |a| a.hide(true))
+        .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
         .arg(long_flag("lib", "Also the functions of shared libraries"))
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")

@@ -14,6 +14,7 @@ mod module;
 mod planner;
 mod process;
 mod server;
+mod tree;
 
 use super::launch::{Failure, Waiting};
 use crate::backend::stats::{Losses, Report};
@@ -22,19 +23,21 @@ use crate::control::{self, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::plan::{OnFull, Plan};
-use crate::target::Target;
+use crate::target::{Command, Target};
 use events::StreamId;
 use planner::Planner;
 use process::Process;
 use server::{Counts, Room, Said, Server};
 use std::collections::HashMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
 use sys::ptrace::{self, Change};
+use tree::Tree;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -42,13 +45,16 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
-    command: i32,
+    /// The command, where this backend has started it.
+    command: Option<i32>,
     status: Option<Change>,
     failure: Option<Failure>,
     from: Receiver<Said>,
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
+    /// Reports processes and threads, unless another backend does.
+    tree: Option<Tree>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
     stopping: bool,
@@ -60,71 +66,107 @@ fn cannot(what: &str, e: &io::Error) -> Error {
     Error::failed(what, e.to_string(), "free some memory or processes")
 }
 
-impl Agent {
-    /// Starts the command with the agent.
+/// What must be there before the command is forked: the agent's file, and the socket where agents ask.
+pub struct Offer {
+    file: PathBuf,
+    listener: Listener,
+    /// Users whose processes are answered.
+    users: Vec<u32>,
+}
+
+impl Offer {
+    /// For this command.
     ///
     /// # Errors
-    /// The target is no command, or one that cannot load the agent.
-    pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
-        let Target::Command(command) = &plan.target else {
-            return Err(Error::usage(
-                "functions",
-                "a running process has no agent",
-                "start the command under trapline",
-            ));
-        };
+    /// Its program cannot load the agent, or the agent cannot be put anywhere.
+    pub fn new(command: &Command) -> Result<Offer> {
         loadable(&command.path)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let file = file::place()?;
         let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
         let own = sys::process::euid();
-        let user = command.user.as_ref().map_or(own, |u| u.uid);
+        let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
+        Ok(Offer { file, listener, users })
+    }
+
+    /// The agent's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The variables that the command's environment gets.
+    pub fn variables(&self, command: &Command) -> [(&'static str, Vec<u8>); 2] {
+        let file = self.file.as_os_str().as_encoded_bytes();
         let preloaded = match command.image.variable("LD_PRELOAD") {
-            Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
-            _ => file.into_os_string().into_encoded_bytes(),
+            Some(theirs) if !theirs.is_empty() => [file, b":", theirs].concat(),
+            _ => file.to_vec(),
         };
-        let variables = [("LD_PRELOAD", &*preloaded), (abi::SOCKET, listener.name().as_bytes())];
-        let waiting = Waiting::fork(command, &variables)?;
+        [("LD_PRELOAD", preloaded), (abi::SOCKET, self.listener.name().as_bytes().to_vec())]
+    }
+
+    /// Answers agents, in threads of its own: after the fork. `command`: the process whose descendants are answered too, where it is known.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
         let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
         let (to, from) = mpsc::channel();
         let counts = Arc::new(Counts::default());
         counts.paused.store(plan.paused, Ordering::Release);
         let chunk_size = abi::shared::CHUNK as u32;
+        let buffer = functions.buffer.unwrap_or(plan.buffer);
         let room = Room {
-            chunks: (plan.buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
+            chunks: (buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
             chunk_size,
             block: plan.on_full == OnFull::Block,
         };
         let planner = Planner::new(functions.clone(), ticks_per_ms());
-        let users = vec![own, sys::process::ruid(), user];
-        let mut server = Server::new(listener, planner, Arc::clone(&life), room, users, to, Arc::clone(&counts));
-        server.expect(waiting.pid);
+        let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
+        let mut server = Server::new(self.listener, planner, life_of_server, room, self.users, to, counted);
+        command.into_iter().for_each(|pid| server.expect(pid));
         std::thread::Builder::new()
             .name("trapline-agents".into())
             .spawn(move || server.run())
             .map_err(|e| cannot("thread", &e))?;
-        let (command, mut waiting) = (waiting.pid, waiting);
-        waiting.release();
-        let failure = waiting.failure();
         Ok(Agent {
-            command,
+            command: None,
             status: None,
-            failure,
+            failure: None,
             from,
             counts,
             _life: life,
             processes: Vec::new(),
+            tree: None,
             dropped: HashMap::new(),
             trouble: Vec::new(),
             stopping: false,
             left: 0,
         })
     }
+}
+
+impl Agent {
+    /// Starts the command with the agent.
+    ///
+    /// # Errors
+    /// The target is no command, or one that cannot load the agent.
+    pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
+        let Target::Command(command) = &plan.target else { return Err(no_command()) };
+        let offer = Offer::new(command)?;
+        let variables = offer.variables(command);
+        let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+        let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
+        waiting.release();
+        (agent.command, agent.tree) = (Some(waiting.pid), Some(Tree::default()));
+        agent.failure = waiting.failure();
+        Ok(agent)
+    }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
         while let Ok(said) = self.from.try_recv() {
             match said {
                 Said::Event(stream, event) => each.event(stream, &event),
+                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came, each)),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
@@ -159,6 +201,11 @@ impl Agent {
         self.counts.paused.store(!running, Ordering::Release);
         self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
     }
+}
+
+/// Why a target is refused that is no command.
+pub fn no_command() -> Error {
+    Error::usage("functions", "a running process has no agent", "start the command under trapline")
 }
 
 /// Whether functions can be traced here.
@@ -220,7 +267,7 @@ impl Backend for Agent {
         }
         let (mut events, mut ended) = (0, Vec::new());
         for (n, process) in self.processes.iter_mut().enumerate() {
-            let (records, is_over) = process.read(&mut self.dropped, each);
+            let (records, is_over) = process.read(&mut self.dropped, self.tree.is_some(), each);
             events += records;
             if is_over || self.stopping {
                 ended.push(n);
@@ -232,6 +279,9 @@ impl Backend for Agent {
             self.left += orphaned.saturating_add(left);
         }
         let ended = over && self.processes.is_empty() || self.failure.is_some();
+        if let Some(tree) = &mut self.tree {
+            tree.look(ended, self.command.zip(self.status), |pid| self.processes.iter().any(|p| p.pid == pid), each);
+        }
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
@@ -259,12 +309,13 @@ impl Backend for Agent {
     }
 
     fn command(&self) -> Option<i32> {
-        Some(self.command)
+        self.command
     }
 
     fn command_status(&mut self) -> Option<Change> {
         if self.status.is_none()
-            && let Ok(Some(s)) = ptrace::wait_for(self.command, false)
+            && let Some(pid) = self.command
+            && let Ok(Some(s)) = ptrace::wait_for(pid, false)
         {
             self.status = Some(s.change());
         }
