@@ -11,6 +11,7 @@
 pub mod chunks;
 mod file;
 mod module;
+mod moments;
 mod planner;
 mod process;
 mod server;
@@ -25,6 +26,7 @@ use crate::functions::Functions;
 use crate::plan::{OnFull, Plan};
 use crate::target::{Command, Target};
 use events::StreamId;
+use moments::Moments;
 use planner::Planner;
 use process::Process;
 use server::{Counts, Room, Said, Server};
@@ -53,6 +55,7 @@ pub struct Agent {
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
+    moments: Moments,
     /// Reports processes and threads, unless another backend does.
     tree: Option<Tree>,
     dropped: HashMap<StreamId, u64>,
@@ -136,6 +139,7 @@ impl Offer {
             counts,
             _life: life,
             processes: Vec::new(),
+            moments: Moments::new(),
             tree: None,
             dropped: HashMap::new(),
             trouble: Vec::new(),
@@ -267,7 +271,7 @@ impl Backend for Agent {
         }
         let (mut events, mut ended) = (0, Vec::new());
         for (n, process) in self.processes.iter_mut().enumerate() {
-            let (records, is_over) = process.read(&mut self.dropped, self.tree.is_some(), each);
+            let (records, is_over) = process.read(&mut self.moments, &mut self.dropped, self.tree.is_some(), each);
             events += records;
             if is_over || self.stopping {
                 ended.push(n);

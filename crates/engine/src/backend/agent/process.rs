@@ -1,11 +1,12 @@
 //! A traced process, as the backend sees it.
 
 use super::chunks::Chunks;
+use super::moments::Moments;
 use super::server::Begun;
 use super::tree;
 use crate::backend::Deliver;
 use events::StreamId;
-use events::functions::{Moment, Run};
+use events::functions::Run;
 use events::stream::Scope;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -96,6 +97,7 @@ impl Process {
     /// more. `dropped` counts by stream.
     pub fn read(
         &mut self,
+        moments: &mut Moments,
         dropped: &mut HashMap<StreamId, u64>,
         lives: bool,
         each: &mut dyn Deliver,
@@ -120,7 +122,7 @@ impl Process {
                 && !threads.contains_key(&tid)
                 && !(same && proc::exists(tid as i32))
         };
-        let (tsc, monotonic) = sys::time::stamp();
+        let to = moments.now();
         let records = chunks.read(over, gone, |run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
@@ -128,9 +130,9 @@ impl Process {
                 None => run.tid,
             };
             let stream = Process::stream(tid);
-            let begins = begun.insert(tid);
+            let (from, begins) = (moments.at(run.pair.0), begun.insert(tid));
             if begins && lives && tid != *pid as u32 {
-                tree::thread_begins((*pid as u32, tid), run.pair.1, each);
+                tree::thread_begins((*pid as u32, tid), from.monotonic, each);
             }
             *dropped.entry(stream).or_default() += run.dropped;
             each.functions(&Run {
@@ -139,8 +141,8 @@ impl Process {
                 begins,
                 records: run.records,
                 high: run.high,
-                from: Moment { tsc: run.pair.0, monotonic: run.pair.1 },
-                to: Moment { tsc, monotonic },
+                from,
+                to,
                 dropped: run.dropped,
             });
         });
