@@ -61,6 +61,8 @@ pub struct Agent {
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
     stopping: bool,
+    /// It stops as soon as no agent waits for an answer.
+    finishing: bool,
     /// Calls while no collector was there, and execs that the agent could not follow.
     left: u64,
 }
@@ -144,6 +146,7 @@ impl Offer {
             dropped: HashMap::new(),
             trouble: Vec::new(),
             stopping: false,
+            finishing: false,
             left: 0,
         })
     }
@@ -164,6 +167,11 @@ impl Agent {
         (agent.command, agent.tree) = (Some(waiting.pid), Some(Tree::default()));
         agent.failure = waiting.failure();
         Ok(agent)
+    }
+
+    /// No process will begin or go on: stops once all that have asked are answered.
+    pub fn finish(&mut self) {
+        self.finishing = true;
     }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
@@ -263,6 +271,9 @@ impl Backend for Agent {
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let until = sys::time::monotonic().saturating_sub(LATE);
+        if self.finishing && self.counts.busy.load(Ordering::Acquire) == 0 {
+            self.stop();
+        }
         // Before the processes: what is not answered yet may begin one.
         let over = self.stopping || self.command_status().is_some() && self.counts.busy.load(Ordering::Acquire) == 0;
         self.hear(each);

@@ -141,7 +141,7 @@ impl Backend for Joined {
         }
         if self.first_ended {
             // No process is left, or nothing more is wanted of any.
-            self.agent.stop();
+            self.agent.finish();
         }
         let mut second = Second { settled: None, each };
         let of_agent = self.agent.poll(room || self.first_ended, &mut second);
