@@ -22,6 +22,7 @@ mod format;
 mod functions;
 mod graph;
 mod in_flight;
+mod joined;
 mod keep;
 mod kernel;
 mod kernel_shows;

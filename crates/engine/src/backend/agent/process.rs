@@ -146,7 +146,9 @@ impl Process {
                 dropped: run.dropped,
             });
         });
-        for tid in ended {
+        // The end of the first thread is that of the process.
+        let left = self.begun.iter().copied().filter(|tid| over && lives && *tid != self.pid as u32);
+        for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
             self.begun.remove(&tid);
             tree::thread_ends((self.pid as u32, tid), each);
         }

@@ -135,6 +135,10 @@ impl Server {
 
     /// The thread's work.
     pub fn run(mut self) {
+        // Files are read for the user, and with no more rights.
+        if !crate::rights::is_root() {
+            let _ = sys::caps::drop_to(0);
+        }
         while !self.counts.stop.load(Ordering::Acquire) {
             let _ = process::wait_readable(&self.listener, Duration::from_millis(50));
             loop {
