@@ -17,6 +17,11 @@ pub fn realtime() -> u64 {
     now(libc::CLOCK_REALTIME)
 }
 
+/// Nanoseconds of CLOCK_BOOTTIME, which goes on while the machine is suspended.
+pub fn boot() -> u64 {
+    now(libc::CLOCK_BOOTTIME)
+}
+
 /// The time stamp counter of the processor, and the monotonic clock at the same moment, ns: the closest of three looks, because a thread
 /// may be interrupted between the two.
 pub fn stamp() -> (u64, u64) {

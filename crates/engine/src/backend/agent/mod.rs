@@ -17,7 +17,7 @@ mod process;
 mod server;
 mod tree;
 
-use super::launch::{Failure, Waiting};
+use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State, Stream};
@@ -38,7 +38,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
-use sys::ptrace::{self, Change};
+use sys::ptrace::Change;
 use tree::Tree;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
@@ -48,9 +48,7 @@ const LATE: u64 = 2_000_000;
 /// A session of functions.
 pub struct Agent {
     /// The command, where this backend has started it.
-    command: Option<i32>,
-    status: Option<Change>,
-    failure: Option<Failure>,
+    command: Launched,
     from: Receiver<Said>,
     counts: Arc<Counts>,
     _life: Arc<Life>,
@@ -134,9 +132,7 @@ impl Offer {
             .spawn(move || server.run())
             .map_err(|e| cannot("thread", &e))?;
         Ok(Agent {
-            command: None,
-            status: None,
-            failure: None,
+            command: Launched::default(),
             from,
             counts,
             _life: life,
@@ -164,8 +160,7 @@ impl Agent {
         let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
         let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
         waiting.release();
-        (agent.command, agent.tree) = (Some(waiting.pid), Some(Tree::default()));
-        agent.failure = waiting.failure();
+        (agent.command, agent.tree) = (Launched::new(waiting.pid, waiting.failure()), Some(Tree::default()));
         Ok(agent)
     }
 
@@ -293,9 +288,9 @@ impl Backend for Agent {
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }
-        let ended = over && self.processes.is_empty() || self.failure.is_some();
+        let ended = over && self.processes.is_empty() || self.command.has_failed();
         if let Some(tree) = &mut self.tree {
-            tree.look(ended, self.command.zip(self.status), |pid| self.processes.iter().any(|p| p.pid == pid), each);
+            tree.look(ended, self.command.pid.zip(self.command.known_status()), |pid| self.processes.iter().any(|p| p.pid == pid), each);
         }
         each.settled(if ended { u64::MAX } else { until });
         if ended {
@@ -324,24 +319,15 @@ impl Backend for Agent {
     }
 
     fn command(&self) -> Option<i32> {
-        self.command
+        self.command.pid
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.status.is_none()
-            && let Some(pid) = self.command
-            && let Ok(Some(s)) = ptrace::wait_for(pid, false)
-        {
-            self.status = Some(s.change());
-        }
-        self.status
+        self.command.status(false)
     }
 
     fn failure(&mut self, plan: &Plan) -> Option<Error> {
-        match (&self.failure, &plan.target) {
-            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
-            _ => None,
-        }
+        self.command.error(&plan.target)
     }
 
     fn streams(&self) -> Vec<StreamId> {
@@ -357,7 +343,7 @@ impl Backend for Agent {
         let late =
             self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
         trouble.extend(late);
-        if self.counts.processes.load(Ordering::Relaxed) == 0 && self.failure.is_none() {
+        if self.counts.processes.load(Ordering::Relaxed) == 0 && !self.command.has_failed() {
             trouble.push(
                 "no program has loaded the agent (static programs and those that change their user do not)".into(),
             );
