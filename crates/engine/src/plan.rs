@@ -125,7 +125,9 @@ impl Plan {
         if self.fd_names {
             also(FD_CALLS);
         }
-        if self.is_joined() && LOADING.iter().filter_map(|name| events::registry::by_name(name)).any(|s| self.calls.contains(s)) {
+        if self.is_joined()
+            && LOADING.iter().filter_map(|name| events::registry::by_name(name)).any(|s| self.calls.contains(s))
+        {
             also(LOADER_FILES);
         }
         // The programs know the thread that they run in; elsewhere its name and ids are known from what it does.

@@ -29,7 +29,8 @@ pub fn stamp() -> (u64, u64) {
     let tsc = || unsafe { std::arch::x86_64::_rdtsc() };
     let look = || (tsc(), monotonic(), tsc());
     let looks = [look(), look(), look()];
-    let (before, now, after) = looks.into_iter().min_by_key(|(before, _, after)| after.wrapping_sub(*before)).unwrap_or_default();
+    let (before, now, after) =
+        looks.into_iter().min_by_key(|(before, _, after)| after.wrapping_sub(*before)).unwrap_or_default();
     (before + after.saturating_sub(before) / 2, now)
 }
 

@@ -43,8 +43,7 @@ impl Recorded {
     #[track_caller]
     fn calls(&self, user: User) -> Vec<Vec<String>> {
         let events = self.json(user, &["--as", "json"]);
-        let made: Vec<u64> =
-            events.iter().filter(|e| e["type"] == "fork").map(|e| number(e, "child_tid")).collect();
+        let made: Vec<u64> = events.iter().filter(|e| e["type"] == "fork").map(|e| number(e, "child_tid")).collect();
         let mut threads: BTreeMap<Option<usize>, Vec<String>> = BTreeMap::new();
         for e in events.iter().filter(|e| e["type"] == "syscall") {
             let thread = made.iter().position(|tid| *tid == number(e, "tid"));
@@ -111,8 +110,7 @@ fn calls_are_in_the_functions_that_make_them() {
         let calls = events.iter().filter(|e| e["type"] == "syscall");
         let times = calls.map(|c| (number(c, "start_ns"), number(c, "end_ns")));
         let of_leaf: Vec<_> = times.filter(|t| t.1 >= leaves[0].0).collect();
-        let outside =
-            of_leaf.iter().filter(|(from, to)| !leaves.iter().any(|(begin, end)| begin <= from && to <= end));
+        let outside = of_leaf.iter().filter(|(from, to)| !leaves.iter().any(|(begin, end)| begin <= from && to <= end));
         assert_eq!((leaves.len(), of_leaf.len(), outside.count()), (200, 600, 0), "{user:?}");
     });
 }
@@ -120,7 +118,7 @@ fn calls_are_in_the_functions_that_make_them() {
 #[test]
 fn the_agent_s_calls_are_not_shown() {
     let Some(program) = callers() else { return };
-    let script = "for i in 1 2 3; do ls /dev/null; done; (exec true); env A=1 ls / | tail -n 1; exec sh -c 'echo $0'";
+    let script = "ls /dev/null; (exec true); env A=1 ls / | tail -n 1; exec sh -c 'echo $0'";
     let python = "import json, os\npid = os.fork()\nif not pid: os._exit(3)\nprint(os.waitpid(pid, 0)[1], json.dumps({'a': [1]}))";
     let mut programs: Vec<Vec<&str>> =
         vec![vec!["ls", "/usr"], vec![&program, "3"], vec!["sh", "-c", script], vec!["env", "no-such-program"]];
@@ -140,7 +138,7 @@ fn the_agent_s_calls_are_not_shown() {
 #[track_caller]
 fn same_calls(user: User, command: &[&str]) {
     let without = run(user, &["record", "-q", "-e", "all"], command);
-    let with = run(user, &["record", "-q", "-e", "all", "-e", "function:*"], command);
+    let with = run(user, &["record", "-q", "-e", "all", "-e", "function:main"], command);
     assert_eq!((with.out.code(), with.out.out()), (without.out.code(), without.out.out()), "{}", with.out.stderr);
     // The loader asks for more memory for one more library. When children end is not the agent's doing.
     let kept = |calls: Vec<Vec<String>>| -> Vec<Vec<String>> {
@@ -191,7 +189,8 @@ fn a_selection_holds_beside_functions() {
     });
     if lab::kernel_backend_is_possible() {
         let probe = "tracepoint:sched:sched_process_exit";
-        let r = recorded(User::Kernel, &["record", "-e", "function:leaf", "-e", probe, "-e", "openat"], &[&program, "2"]);
+        let r =
+            recorded(User::Kernel, &["record", "-e", "function:leaf", "-e", probe, "-e", "openat"], &[&program, "2"]);
         let all = names(&r, User::Kernel);
         for (name, n) in [(probe, 1), ("function:leaf:entry", 0), ("openat", 4)] {
             let found = all.iter().filter(|a| *a == name).count();
@@ -263,6 +262,39 @@ fn programs_that_restrict_themselves_are_traced() {
     });
 }
 
+/// Names and processes are there without another backend, too.
+#[test]
+fn functions_alone_have_their_processes_and_threads() {
+    let Some(program) = callers() else { return };
+    let Some(threads) = testkit::compile("gcc", "joined_threads", "agent_threads.c", C) else { return };
+    lab::each_user(|user| {
+        let script = format!("'{program}' 1; '{threads}'; exit 3");
+        let dir = lab::scratch().join("trace");
+        let text = dir.to_str().expect("UTF-8");
+        let argv = ["record", "-q", "--on-full", "block", "-e", "function:*", "-o", text, "--", "sh", "-c", &script];
+        let out = lab::run(&mut lab::trapline(user, &argv));
+        assert_eq!(out.code(), 3, "{}", out.stderr);
+        let r = Recorded { out, dir: dir.clone(), stats: Value::Null };
+        let json = r.json(user, &["--as", "json"]);
+        let of = |kind: &str| json.iter().filter(|e| e["type"] == kind).collect::<Vec<_>>();
+        let execs: Vec<&str> = of("exec").iter().map(|e| e["comm"].as_str().expect("a name")).collect();
+        assert_eq!(execs.len(), 3, "{execs:?}");
+        assert!(
+            execs.iter().all(|name| program.contains(name) || threads.contains(name) || *name == "sh"),
+            "{execs:?}"
+        );
+        let (forks, first) = (of("fork"), number(of("exec")[0], "pid"));
+        let (processes, of_threads): (Vec<&Value>, Vec<&Value>) =
+            forks.into_iter().partition(|e| e["child"] == e["child_tid"]);
+        assert_eq!((processes.len(), of_threads.len()), (2, 256), "{user:?}");
+        assert!(processes.iter().all(|e| number(e, "pid") == first), "{processes:?}");
+        // Each thread has a name in each line.
+        let cat = r.report(user, &["--as", "cat"]);
+        let lines: Vec<&str> = cat.lines().filter(|l| l.contains(" | ") && !l.starts_with('#')).collect();
+        assert!(lines.len() > 25_000 && lines.iter().all(|l| l.starts_with("joined_")), "{:?}", lines.first());
+    });
+}
+
 #[test]
 fn git_and_its_children_are_traced() {
     if !lab::has("git") {
@@ -298,7 +330,11 @@ fn the_command_s_end_is_the_session_s() {
             (&["sh", "-c", "kill -TERM $$"], 128 + 15),
         ] {
             let r = run(user, &["graph", "-q", "--syscalls"], command);
-            let ended = r.out.status.code().unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&r.out.status).unwrap_or(0));
+            let ended = r
+                .out
+                .status
+                .code()
+                .unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&r.out.status).unwrap_or(0));
             assert_eq!(ended, code, "{user:?} {command:?}: {}", r.out.stderr);
         }
         // A session that ends before its command.

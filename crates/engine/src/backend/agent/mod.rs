@@ -290,7 +290,12 @@ impl Backend for Agent {
         }
         let ended = over && self.processes.is_empty() || self.command.has_failed();
         if let Some(tree) = &mut self.tree {
-            tree.look(ended, self.command.pid.zip(self.command.known_status()), |pid| self.processes.iter().any(|p| p.pid == pid), each);
+            tree.look(
+                ended,
+                self.command.pid.zip(self.command.known_status()),
+                |pid| self.processes.iter().any(|p| p.pid == pid),
+                each,
+            );
         }
         each.settled(if ended { u64::MAX } else { until });
         if ended {

@@ -88,8 +88,7 @@ impl Process {
     /// end, so the thread itself is asked for too.
     fn ended_threads(&self) -> Vec<u32> {
         let there: HashSet<u32> = self.threads.values().copied().collect();
-        let is_gone =
-            |tid: &&u32| **tid != self.pid as u32 && !there.contains(tid) && !proc::exists(**tid as i32);
+        let is_gone = |tid: &&u32| **tid != self.pid as u32 && !there.contains(tid) && !proc::exists(**tid as i32);
         self.begun.iter().filter(is_gone).copied().collect()
     }
 

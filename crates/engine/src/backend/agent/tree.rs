@@ -62,7 +62,13 @@ impl Tree {
 
     /// Reports processes that have ended, now and then, and at the `end`. `command` is the command and how it ended. Those that are `read`
     /// still are reported later.
-    pub fn look(&mut self, end: bool, command: Option<(i32, Change)>, read: impl Fn(i32) -> bool, each: &mut dyn Deliver) {
+    pub fn look(
+        &mut self,
+        end: bool,
+        command: Option<(i32, Change)>,
+        read: impl Fn(i32) -> bool,
+        each: &mut dyn Deliver,
+    ) {
         if !end && self.looked.is_some_and(|at| at.elapsed() < LOOK) {
             return;
         }

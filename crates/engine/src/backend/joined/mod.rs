@@ -63,7 +63,7 @@ impl Joined {
     /// No thread can be started.
     pub fn start(first: Box<dyn Backend>, offer: Offer, plan: &Plan) -> Result<Joined> {
         let functions = plan.functions.clone().unwrap_or_default();
-        let loading = Loading::new(offer.file(), plan);
+        let loading = Loading::new(offer.file(), |call| plan.class_of(call));
         let agent = offer.serve(plan, &functions, first.command())?;
         Ok(Joined { first, agent, loading, first_ended: false, settled: 0 })
     }
