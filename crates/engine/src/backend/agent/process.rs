@@ -106,6 +106,8 @@ impl Process {
         let looked_now = !over && self.look();
         // Those that have ended by now have written all of their records.
         let ended = if lives && looked_now { self.ended_threads() } else { Vec::new() };
+        // Events of threads, put in order of time: a thread may have begun before one that has ended.
+        let (at, mut said) = (sys::time::monotonic(), Vec::new());
         let now = Instant::now();
         let mut seen = std::mem::take(&mut self.seen);
         seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
@@ -131,7 +133,7 @@ impl Process {
             let stream = Process::stream(tid);
             let (from, begins) = (moments.at(run.pair.0), begun.insert(tid));
             if begins && lives && tid != *pid as u32 {
-                tree::thread_begins((*pid as u32, tid), from.monotonic, each);
+                said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic)));
             }
             *dropped.entry(stream).or_default() += run.dropped;
             each.functions(&Run {
@@ -149,8 +151,10 @@ impl Process {
         let left = self.begun.iter().copied().filter(|tid| over && lives && *tid != self.pid as u32);
         for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
             self.begun.remove(&tid);
-            tree::thread_ends((self.pid as u32, tid), each);
+            said.push((at, tree::thread_ends((self.pid as u32, tid), at)));
         }
+        said.sort_by_key(|(time, _)| *time);
+        said.iter().for_each(|(_, event)| each.event(StreamId::TRACER, event));
         // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
         if over {
             let left = self.chunks.shared().counts()[0];

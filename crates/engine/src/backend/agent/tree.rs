@@ -31,15 +31,15 @@ fn say(schema: &'static Schema, at: u64, who: (u32, u32), args: &[u64], tails: &
     each.event(StreamId::TRACER, &own_events::process(schema, at, who, args, tails));
 }
 
-/// A thread has written its first record, or taken room for it, at this time.
-pub fn thread_begins((pid, tid): (u32, u32), at: u64, each: &mut dyn Deliver) {
+/// The event of a thread that has written its first record, or taken room for it, at this time.
+pub fn thread_begins((pid, tid): (u32, u32), at: u64) -> Vec<u8> {
     let comm = proc::comm(tid as i32).unwrap_or_default();
-    say(&g::P_FORK, at, (pid, pid), &[0, pid.into(), tid.into(), CLONE_THREAD], &[&comm], each);
+    own_events::process(&g::P_FORK, at, (pid, pid), &[0, pid.into(), tid.into(), CLONE_THREAD], &[&comm])
 }
 
-/// A thread is gone.
-pub fn thread_ends(who: (u32, u32), each: &mut dyn Deliver) {
-    say(&g::P_EXIT, time::monotonic(), who, &[0, 0, 0], &[], each);
+/// The event of a thread that is gone at this time.
+pub fn thread_ends(who: (u32, u32), at: u64) -> Vec<u8> {
+    own_events::process(&g::P_EXIT, at, who, &[0, 0, 0], &[])
 }
 
 impl Tree {

@@ -177,8 +177,8 @@ impl Backend for Joined {
     }
 
     fn stop(&mut self) {
+        // The agent stops with it, once it has let go of all threads.
         self.first.stop();
-        self.agent.stop();
     }
 
     fn command(&self) -> Option<i32> {
