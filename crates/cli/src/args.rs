@@ -241,7 +241,7 @@ fn graph() -> Command {
         .mut_arg("min-time", |a| a.short('t').help("Record no call that takes less than TIME, such as 10us, with all that it calls"))
         .mut_arg("no-time", |a| a.help("Show no durations"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
-        .mut_arg("syscalls", |a| a.hide(true))
+        .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
         .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
         .mut_arg("on-full", |a| a.help("Full buffer: drop and count records [default], or block the command's threads"))
         .arg(long_flag("lib", "Also the functions of shared libraries"))

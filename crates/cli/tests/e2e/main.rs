@@ -23,6 +23,7 @@ mod functions;
 mod graph;
 mod hazards;
 mod in_flight;
+mod joined;
 mod keep;
 mod kernel;
 mod kernel_shows;

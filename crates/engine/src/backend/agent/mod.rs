@@ -11,9 +11,11 @@
 pub mod chunks;
 mod file;
 mod module;
+mod moments;
 mod planner;
 mod process;
 mod server;
+mod tree;
 
 use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
@@ -22,19 +24,22 @@ use crate::control::{self, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::plan::{OnFull, Plan};
-use crate::target::Target;
+use crate::target::{Command, Target};
 use events::StreamId;
+use moments::Moments;
 use planner::Planner;
 use process::Process;
 use server::{Counts, Room, Said, Server};
 use std::collections::HashMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
 use sys::ptrace::Change;
+use tree::Tree;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -42,14 +47,20 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
+    /// The command, where this backend has started it.
     command: Launched,
     from: Receiver<Said>,
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
+    moments: Moments,
+    /// Reports processes and threads, unless another backend does.
+    tree: Option<Tree>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
     stopping: bool,
+    /// It stops as soon as no agent waits for an answer.
+    finishing: bool,
     /// Calls while no collector was there, and execs that the agent could not follow.
     left: u64,
 }
@@ -58,68 +69,111 @@ fn cannot(what: &str, e: &io::Error) -> Error {
     Error::failed(what, e.to_string(), "free some memory or processes")
 }
 
+/// What must be there before the command is forked: the agent's file, and the socket where agents ask.
+pub struct Offer {
+    file: PathBuf,
+    listener: Listener,
+    /// Users whose processes are answered.
+    users: Vec<u32>,
+}
+
+impl Offer {
+    /// For this command.
+    ///
+    /// # Errors
+    /// Its program cannot load the agent, or the agent cannot be put anywhere.
+    pub fn new(command: &Command) -> Result<Offer> {
+        loadable(&command.path)?;
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let file = file::place()?;
+        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
+        let own = sys::process::euid();
+        let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
+        Ok(Offer { file, listener, users })
+    }
+
+    /// The agent's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The variables that the command's environment gets.
+    pub fn variables(&self, command: &Command) -> [(&'static str, Vec<u8>); 2] {
+        let file = self.file.as_os_str().as_encoded_bytes();
+        let preloaded = match command.image.variable("LD_PRELOAD") {
+            Some(theirs) if !theirs.is_empty() => [file, b":", theirs].concat(),
+            _ => file.to_vec(),
+        };
+        [("LD_PRELOAD", preloaded), (abi::SOCKET, self.listener.name().as_bytes().to_vec())]
+    }
+
+    /// Answers agents, in threads of its own: after the fork. `command`: the process whose descendants are answered too, where it is known.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
+        let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
+        let (to, from) = mpsc::channel();
+        let counts = Arc::new(Counts::default());
+        counts.paused.store(plan.paused, Ordering::Release);
+        let chunk_size = abi::shared::CHUNK as u32;
+        let buffer = functions.buffer.unwrap_or(plan.buffer);
+        let room = Room {
+            chunks: (buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
+            chunk_size,
+            block: plan.on_full == OnFull::Block,
+        };
+        let planner = Planner::new(functions.clone(), ticks_per_ms());
+        let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
+        let mut server = Server::new(self.listener, planner, life_of_server, room, self.users, to, counted);
+        command.into_iter().for_each(|pid| server.expect(pid));
+        std::thread::Builder::new()
+            .name("trapline-agents".into())
+            .spawn(move || server.run())
+            .map_err(|e| cannot("thread", &e))?;
+        Ok(Agent {
+            command: Launched::default(),
+            from,
+            counts,
+            _life: life,
+            processes: Vec::new(),
+            moments: Moments::new(),
+            tree: None,
+            dropped: HashMap::new(),
+            trouble: Vec::new(),
+            stopping: false,
+            finishing: false,
+            left: 0,
+        })
+    }
+}
+
 impl Agent {
     /// Starts the command with the agent.
     ///
     /// # Errors
     /// The target is no command, or one that cannot load the agent.
     pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
-        let Target::Command(command) = &plan.target else {
-            return Err(Error::usage(
-                "functions",
-                "a running process has no agent",
-                "start the command under trapline",
-            ));
-        };
-        loadable(&command.path)?;
-        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
-        let file = file::place()?;
-        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
-        let own = sys::process::euid();
-        let user = command.user.as_ref().map_or(own, |u| u.uid);
-        let preloaded = match command.image.variable("LD_PRELOAD") {
-            Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
-            _ => file.into_os_string().into_encoded_bytes(),
-        };
-        let variables = [("LD_PRELOAD", &*preloaded), (abi::SOCKET, listener.name().as_bytes())];
-        let waiting = Waiting::fork(command, &variables)?;
-        let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
-        let (to, from) = mpsc::channel();
-        let counts = Arc::new(Counts::default());
-        counts.paused.store(plan.paused, Ordering::Release);
-        let chunk_size = abi::shared::CHUNK as u32;
-        let room = Room {
-            chunks: (plan.buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
-            chunk_size,
-            block: plan.on_full == OnFull::Block,
-        };
-        let planner = Planner::new(functions.clone(), ticks_per_ms());
-        let users = vec![own, sys::process::ruid(), user];
-        let mut server = Server::new(listener, planner, Arc::clone(&life), room, users, to, Arc::clone(&counts));
-        server.expect(waiting.pid);
-        std::thread::Builder::new()
-            .name("trapline-agents".into())
-            .spawn(move || server.run())
-            .map_err(|e| cannot("thread", &e))?;
-        let mut waiting = waiting;
+        let Target::Command(command) = &plan.target else { return Err(no_command()) };
+        let offer = Offer::new(command)?;
+        let variables = offer.variables(command);
+        let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+        let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
         waiting.release();
-        Ok(Agent {
-            command: Launched::new(waiting.pid, waiting.failure()),
-            from,
-            counts,
-            _life: life,
-            processes: Vec::new(),
-            dropped: HashMap::new(),
-            trouble: Vec::new(),
-            stopping: false,
-            left: 0,
-        })
+        (agent.command, agent.tree) = (Launched::new(waiting.pid, waiting.failure()), Some(Tree::default()));
+        Ok(agent)
+    }
+
+    /// No process will begin or go on: stops once all that have asked are answered.
+    pub fn finish(&mut self) {
+        self.finishing = true;
     }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
         while let Ok(said) = self.from.try_recv() {
             match said {
                 Said::Event(stream, event) => each.event(stream, &event),
+                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came, each)),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
@@ -154,6 +208,11 @@ impl Agent {
         self.counts.paused.store(!running, Ordering::Release);
         self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
     }
+}
+
+/// Why a target is refused that is no command.
+pub fn no_command() -> Error {
+    Error::usage("functions", "a running process has no agent", "start the command under trapline")
 }
 
 /// Whether functions can be traced here.
@@ -207,6 +266,9 @@ impl Backend for Agent {
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let until = sys::time::monotonic().saturating_sub(LATE);
+        if self.finishing && self.counts.busy.load(Ordering::Acquire) == 0 {
+            self.stop();
+        }
         // Before the processes: what is not answered yet may begin one.
         let over = self.stopping || self.command_status().is_some() && self.counts.busy.load(Ordering::Acquire) == 0;
         self.hear(each);
@@ -215,7 +277,7 @@ impl Backend for Agent {
         }
         let (mut events, mut ended) = (0, Vec::new());
         for (n, process) in self.processes.iter_mut().enumerate() {
-            let (records, is_over) = process.read(&mut self.dropped, each);
+            let (records, is_over) = process.read(&mut self.moments, &mut self.dropped, self.tree.is_some(), each);
             events += records;
             if is_over || self.stopping {
                 ended.push(n);
@@ -227,6 +289,14 @@ impl Backend for Agent {
             self.left += orphaned.saturating_add(left);
         }
         let ended = over && self.processes.is_empty() || self.command.has_failed();
+        if let Some(tree) = &mut self.tree {
+            tree.look(
+                ended,
+                self.command.pid.zip(self.command.known_status()),
+                |pid| self.processes.iter().any(|p| p.pid == pid),
+                each,
+            );
+        }
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);

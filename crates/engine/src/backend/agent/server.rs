@@ -7,6 +7,7 @@
 //! Each step of an agent may take a few seconds; a process that takes longer is left alone and runs untraced.
 
 use super::planner::{Answer, Placed, Planner};
+use crate::backend::ids::ids;
 use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
 use events::StreamId;
 use std::collections::HashMap;
@@ -49,11 +50,31 @@ pub struct Begun {
     pub is_fork: bool,
 }
 
+/// A process that an agent has spoken for.
+pub struct Came {
+    /// The process.
+    pub pid: i32,
+    /// Its parent.
+    pub parent: Option<i32>,
+    /// It is a child that runs on in its parent's program.
+    pub is_fork: bool,
+    /// Its name.
+    pub comm: Vec<u8>,
+    /// User and group.
+    pub ids: (u64, u64),
+    /// When, ns of the monotonic clock: before its first record.
+    pub time: u64,
+    /// Readable when it has ended.
+    pub ended: OwnedFd,
+}
+
 /// What the server tells the backend.
 pub enum Said {
     /// An event that is to be delivered.
     Event(StreamId, Vec<u8>),
-    /// A process begins.
+    /// A process runs a program, or is a child that runs on in its parent's.
+    Came(Came),
+    /// A process begins to write records.
     Begun(Box<Begun>),
     /// What went wrong.
     Trouble(String),
@@ -123,6 +144,10 @@ impl Server {
 
     /// The thread's work.
     pub fn run(mut self) {
+        // Files are read for the user, and with no more rights.
+        if !crate::rights::is_root() {
+            let _ = sys::caps::drop_to(0);
+        }
         while !self.counts.stop.load(Ordering::Acquire) {
             let _ = process::wait_readable(&self.listener, Duration::from_millis(50));
             loop {
@@ -202,6 +227,18 @@ impl Server {
         self.answered.insert(peer.pid, Answered { modules: answer.modules, has_memory });
         for event in answer.reported {
             let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
+        }
+        if begins {
+            let came = Came {
+                pid: peer.pid,
+                parent: parent_of(peer.pid),
+                is_fork,
+                comm: sys::proc::comm(peer.pid).unwrap_or_default(),
+                ids: ids(peer.pid),
+                time: sys::time::monotonic(),
+                ended: process::pidfd(peer.pid, false)?,
+            };
+            let _ = self.to.send(Said::Came(came));
         }
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
         let plan = match answer.plan.is_empty() {
