@@ -61,7 +61,13 @@ pub fn run(options: &Options) -> Result<()> {
     lab::run(Command::new("gcc").args(["-O2", "-o"]).arg(&program).arg(&source))?;
     let bench = Bench { trapline: lab::build_trapline()?, program };
     let mut cases: Vec<(&str, Vec<f64>)> = Vec::new();
-    let all = ["untraced", "trapline slab", "bpftrace, one map of stacks", "bpftrace, the same values", "bpftrace, empty programs"];
+    let all = [
+        "untraced",
+        "trapline slab",
+        "bpftrace, one map of stacks",
+        "bpftrace, the same values",
+        "bpftrace, empty programs",
+    ];
     cases.extend(all.map(|name| (name, Vec::new())));
     // One round that does not count fills the caches.
     for round in 0..=options.runs {
@@ -80,7 +86,12 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let times = |of: usize| (medians[1] - medians[0]) / (medians[of] - medians[0]);
     for (of, name) in [(2, "one map of stacks"), (3, "the same values"), (4, "empty programs")] {
-        rows.push(Figure { name: format!("trapline adds, of what bpftrace adds with {name}"), value: times(of), unit: "x", bar: None });
+        rows.push(Figure {
+            name: format!("trapline adds, of what bpftrace adds with {name}"),
+            value: times(of),
+            unit: "x",
+            bar: None,
+        });
     }
     let body = format!(
         "## Slabs\n\n{}\n\nOne `open` and `close` of `/dev/null`, which allocates and releases an object of `filp` (and others, which are not \

@@ -95,8 +95,8 @@ fn warn(name: &str, taken: &Snapshot, room: u32) {
     if taken.missed > 0 {
         let n = taken.missed;
         complain(&format!(
-            "{name}: {n} event{} missed, in interrupts that came while the program ran",
-            if n == 1 { " was" } else { "s were" }
+            "{name}: at most {n} event{} of the allocator, of any slab, passed unseen, in interrupts",
+            plural(n)
         ));
     }
 }

@@ -255,7 +255,7 @@ fn what_does_not_fit_is_counted_exactly() {
     place.slab(&["reset", QUIET]);
     maker.tell("faults 100");
     let out = place.slab(&["print", QUIET]);
-    assert!(out.out().starts_with(&format!("{QUIET}: 100 objects")) && out.stderr.is_empty(), "{}", out.stderr);
+    assert!(out.out().starts_with(&format!("{QUIET}: 100 objects")) && !out.stderr.contains("fit"), "{}", out.stderr);
 }
 
 #[test]
@@ -265,8 +265,9 @@ fn a_storm_leaves_nothing() {
     place.slab(&["start", QUIET]);
     maker.tell("storm 20000");
     lab::until("it is over", || place.objects(QUIET).is_empty());
-    let out = place.slab(&["print", QUIET]);
-    assert_eq!(out.stderr, "");
+    // An upper limit of what may have passed unseen is all that may be said.
+    let said = place.slab(&["print", QUIET]).stderr;
+    assert!(said.lines().all(|l| l.contains("at most")), "{said}");
 }
 
 #[test]
