@@ -49,6 +49,7 @@ pub fn command() -> Command {
         .subcommand(profile())
         .subcommand(graph())
         .subcommand(report())
+        .subcommand(diff())
         .subcommand(repair())
         .subcommand(pack())
         .subcommand(session())
@@ -154,13 +155,11 @@ fn profile() -> Command {
         let all = selection_args().into_iter().chain(format_args()).chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
-    let dir_or_file =
-        |name, help| Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help);
     Command::new("profile")
         .about("Show where the time goes, or events and their weights, by stacks of functions")
         .override_usage(
             "trapline profile [OPTIONS] [--] COMMAND [ARG]...\n       trapline profile [OPTIONS] -p PID...\n       \
-             trapline profile [OPTIONS] -a\n       trapline profile diff A B [OPTIONS]",
+             trapline profile [OPTIONS] -a",
         )
         .after_help(
             "Without -o, the view goes to stdout. With -o DIR, a trace is written, which 'trapline report DIR --as flame' draws. \
@@ -184,15 +183,34 @@ fn profile() -> Command {
         .arg(as_views("table [default], folded, flame (SVG), pprof or json (speedscope), on stdout or in FILE"))
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(traced_command())
-        .subcommand(
-            Command::new("diff")
-                .about("Show what has changed from one profile to another: traces with stacks, or files of folded stacks")
-                .arg(dir_or_file("A", "The profile before"))
-                .arg(dir_or_file("B", "The profile after"))
-                .arg(as_views("table [default], folded or flame (SVG), on stdout or in FILE"))
-                .args(shared(&["symbols", "debuginfod"]))
-                .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu"))),
+        .subcommand(diff().hide(true))
+}
+
+fn diff() -> Command {
+    let dir_or_file =
+        |name, help| Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help);
+    let shared = |wanted: &'static [&'static str]| {
+        format_args().into_iter().chain(call_args()).filter(move |a| wanted.contains(&a.get_id().as_str()))
+    };
+    Command::new("diff")
+        .about("Show what has changed from one recording to another: function calls, or stacks of profiles")
+        .override_usage("trapline diff [OPTIONS] A B")
+        .after_help("Calls are compared by their times and numbers, stacks by their shares of the whole.")
+        .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks"))
+        .arg(dir_or_file("B", "The recording after"))
+        .arg(as_views(
+            "Of function calls: functions [default] or functions-json; of stacks: table [default], folded or flame (SVG); on stdout or in FILE",
+        ))
+        .args(shared(&["symbols", "debuginfod", "color", "function", "no-function", "depth", "demangle"]))
+        .mut_arg("function", |a| a.short('F'))
+        .mut_arg("no-function", |a| a.short('N'))
+        .mut_arg("depth", |a| a.short('D'))
+        .arg(
+            value("summary-sort-by", "COLUMN", "Largest change first, of total [default], self, calls, avg, min, max; or by name")
+                .short('S'),
         )
+        .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu")))
+        .arg(count("quiet", 'q', "Report nothing on stderr about missing events"))
 }
 
 fn graph() -> Command {
@@ -232,7 +250,7 @@ fn graph() -> Command {
         .arg(value("summary-sort-by", "COLUMN", "Order of a table: total [default], self, calls, avg, min, max or name").short('S'))
         .arg(value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)))
         .arg(as_views(
-            "tree [default], cat, functions, stat, callgraph, mermaid, flame, folded, timeline or calls-json, on stdout or in FILE",
+            "tree [default], cat, functions, stat, callgraph, mermaid, flame, folded, timeline, calls-json or functions-json, on stdout or in FILE",
         ))
         .arg(long_flag("force", "Replace the trace in DIR"))
         .arg(traced_command())
@@ -366,11 +384,14 @@ fn report() -> Command {
             as_views(
                 "text [default], json, record, stats or stats-json (what is in the trace); of a trace with stacks also table, folded, \
                  flame, pprof or profile-json, as 'trapline profile' draws them; of one with function calls tree, cat, functions, stat, \
-                 callgraph, mermaid, flame, folded, timeline or calls-json (docs/GRAPH.md); on stdout or in FILE",
+                 callgraph, mermaid, flame, folded, timeline, calls-json or functions-json (docs/GRAPH.md); on stdout or in FILE",
             )
         })
         .args(profile_args())
         .args(call_args())
+        .mut_arg("function", |a| a.short('F'))
+        .mut_arg("no-function", |a| a.short('N'))
+        .mut_arg("depth", |a| a.short('D'))
         .arg(
             value("latency", "BY", "Table of latencies by call [default], thread, path or fd; -S and -U choose order and columns")
                 .num_args(0..=1)
@@ -393,7 +414,7 @@ fn report() -> Command {
             .conflicts_with("latency")
         })
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
-        .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
+        .arg(value("pid", "PID", "Only events of this process or thread").short('p').visible_alias("tid").action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
         .arg(value("to", "TIME", "Only events up to TIME"))
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and show no progress bar"))
@@ -448,6 +469,12 @@ fn call_args() -> Vec<Arg> {
             .action(ArgAction::Append),
         value("no-function", "NAME", "Function calls: not those of NAME, nor what they call").action(ArgAction::Append),
         value("min-time", "TIME", "Function calls in lines: none that takes less than TIME, such as 10us"),
+        value(
+            "demangle",
+            "HOW",
+            "Function names: simple, without template arguments and parameters; full; no, the linker's names",
+        )
+        .value_parser(PossibleValuesParser::new(crate::call_views::Demangle::NAMES)),
         long_flag("no-time", "Function calls in a tree: no durations"),
         long_flag("module", "Function calls in a tree: the files that contain the functions"),
         long_flag("syscalls", "Function calls in a tree or timeline: also the system calls in them"),

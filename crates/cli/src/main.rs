@@ -4,6 +4,7 @@ mod args;
 mod call_views;
 mod captures;
 mod combinations;
+mod diff;
 mod doctor;
 mod filter;
 mod graph;
@@ -39,7 +40,11 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("trace", m)) => trace::run(m, started),
         Some(("record", m)) => record::run(m, started),
-        Some(("profile", m)) => profile::run(m, started),
+        Some(("diff", m)) => diff::run(m),
+        Some(("profile", m)) => match m.subcommand() {
+            Some(("diff", m)) => diff::run(m),
+            _ => profile::run(m, started),
+        },
         Some(("graph", m)) => graph::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
