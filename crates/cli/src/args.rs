@@ -348,6 +348,12 @@ fn slab() -> Command {
                     value("by", "WHAT", "object: each of them, oldest first [default]; stack: how many of each kernel stack")
                         .value_parser(PossibleValuesParser::new(["object", "stack"])),
                 )
+                .arg(
+                    value("pid", "PID", "Only objects of this process; several: -p 1 -p 2")
+                        .short('p')
+                        .action(ArgAction::Append)
+                        .value_parser(value_parser!(u32)),
+                )
                 .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
                 .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
                 .arg(

@@ -50,6 +50,7 @@ mod session_access;
 mod session_set;
 mod sessions;
 mod signals;
+mod slab;
 mod stacks;
 mod terminal;
 mod trace;
