@@ -116,16 +116,11 @@ pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection:
 
 /// The functions that are requested (`function:GLOB`), which are taken out of the requests.
 fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
-    let mut functions = Functions::default();
+    let enablings = enabling::function_enablings(requests, 0)?;
+    let wanted = enablings.iter().map(|e| e.pattern.clone()).collect();
+    let functions = Functions { wanted, enablings, ..Functions::default() };
     for request in requests.iter_mut() {
-        let Request { names, filter, .. } = request;
-        let (ours, others): (Vec<String>, Vec<String>) =
-            std::mem::take(names).into_iter().partition(|n| n.starts_with(Functions::PROVIDER));
-        if let (Some(filter), Some(name)) = (filter, ours.first()) {
-            return Err(Error::usage(format!("-e {name} /{filter}/"), "functions have no filters", "use --where"));
-        }
-        functions.wanted.extend(ours.iter().map(|n| n[Functions::PROVIDER.len()..].to_string()));
-        *names = others;
+        request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
     }
     if functions.wanted.is_empty() {
         return Ok(None);
@@ -143,13 +138,6 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     let target = target::target(m)?;
     if !matches!(target, Target::Command(_)) {
         return Err(Error::usage("-p", "a running process has no agent", "start the command under trapline"));
-    }
-    if m.try_contains_id("name").unwrap_or(false) {
-        return Err(Error::usage(
-            "--name",
-            "a recording of functions is not to be stopped and started",
-            "leave it out",
-        ));
     }
     filter::apply(m, &mut selection, &[events::functions::entry(), events::functions::exit()])?;
     let (mut plan, _) = target::plan(m, target, &selection)?;

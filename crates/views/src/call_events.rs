@@ -5,9 +5,9 @@ use crate::text::Text;
 use crate::{Options, View};
 use events::Event;
 use events::functions::{Kind, kind};
-use events::generated::{P_EXEC, P_EXIT};
+use events::generated::{P_EXEC, P_EXIT, P_RESUMED};
 use events::names::Names;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Most functions of which names are kept.
 const MOST: usize = 1 << 22;
@@ -33,6 +33,8 @@ impl Functions for Seen {
 pub struct CallEvents<V> {
     view: V,
     seen: Seen,
+    /// Processes and threads that have made a step.
+    threads: BTreeSet<(u32, u32)>,
     /// Shows system calls, if they are asked for.
     text: Option<Text>,
     line: Vec<u8>,
@@ -41,7 +43,7 @@ pub struct CallEvents<V> {
 impl<V: CallView> CallEvents<V> {
     /// A view of function calls alone.
     pub fn new(view: V) -> CallEvents<V> {
-        CallEvents { view, seen: Seen::default(), text: None, line: Vec::new() }
+        CallEvents { view, seen: Seen::default(), threads: BTreeSet::new(), text: None, line: Vec::new() }
     }
 
     /// With the system calls of the threads, as strace shows them.
@@ -59,6 +61,15 @@ impl<V: CallView> CallEvents<V> {
             self.seen.all.insert(number, (name, module));
         }
         number
+    }
+
+    /// The session was stopped and runs again: what is known of no thread any more.
+    fn resumed(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        for (pid, tid) in &self.threads {
+            let comm = names.comm(*tid).and_then(|comm| std::str::from_utf8(comm).ok()).unwrap_or_default();
+            let thread = Thread { pid: *pid, tid: *tid, comm };
+            self.view.step(thread, Step { time: ev.time(), what: What::Pause }, &self.seen, out);
+        }
     }
 
     fn system_call(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
@@ -83,8 +94,16 @@ impl<V: CallView> View for CallEvents<V> {
             Some(Kind::Exit) => What::Exit(self.function(ev, names)),
             Some(Kind::Lost) => What::Gap { dropped: ev.value_of("records") },
             None if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => What::End,
+            None if ev.schema.id == P_RESUMED.id => return self.resumed(ev, names, out),
             None if ev.is_syscall() => return self.system_call(ev, names, out),
             None => return,
+        };
+        let of = (ev.pid(), ev.tid());
+        // Calls are open in threads that have made one.
+        if what == What::End {
+            self.threads.remove(&of)
+        } else {
+            self.threads.insert(of)
         };
         self.view.step(thread(ev, names), Step { time: ev.time(), what }, &self.seen, out);
     }

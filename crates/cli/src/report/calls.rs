@@ -16,6 +16,7 @@ use engine::{Error, Result};
 use events::functions::Table as Names;
 use std::cmp::Reverse;
 use std::io;
+use std::iter::Peekable;
 use std::ops::RangeInclusive;
 use views::calls::contexts::Contexts;
 use views::calls::edges::{Edges, Language, MOST};
@@ -86,6 +87,12 @@ fn before(packet: &Packet<'_>, last: u64) -> impl Iterator<Item = Step> + use<> 
     end.into_iter().chain(packet.gap.is_one().then_some(Step { time: packet.begin, what: gap }))
 }
 
+/// A step, and before it that the session was stopped, if it was since the step before.
+fn after_pause(pauses: &mut Peekable<impl Iterator<Item = u64>>, step: Step) -> [Option<Step>; 2] {
+    let passed = std::iter::from_fn(|| pauses.next_if(|p| *p <= step.time)).last();
+    [passed.map(|_| Step { time: step.time, what: What::Pause }), Some(step)]
+}
+
 /// Who takes the steps of a thread, packet by packet.
 trait Take {
     /// Takes the next steps, of a process.
@@ -120,6 +127,8 @@ pub struct Calls<'t> {
     pids: Vec<u32>,
     selection: Selection,
     names: Known,
+    /// When the session was stopped, ns.
+    pauses: Vec<u64>,
 }
 
 impl<'t> Calls<'t> {
@@ -131,7 +140,8 @@ impl<'t> Calls<'t> {
             return Err(Error::failed(trace.dir.display().to_string(), "it has no function calls", todo));
         }
         let names = Known(trace.data.functions(&trace.known, shown_name));
-        Ok(Calls { trace, window, pids, selection: call_views::selection(m)?, names })
+        let pauses = trace.data.pauses(&trace.known);
+        Ok(Calls { trace, window, pids, selection: call_views::selection(m)?, names, pauses })
     }
 
     /// Threads, those with the most records first.
@@ -144,13 +154,18 @@ impl<'t> Calls<'t> {
     /// Hands over the steps of a thread, packet by packet.
     fn steps(&self, thread: Recorded<'t>, take: &mut impl Take) {
         let (mut packets, mut last) = (thread.packets(self.window.clone()), 0);
+        let mut pauses = self.pauses.iter().copied().skip_while(|p| p < self.window.start()).peekable();
         while let Some(packet) = packets.next() {
             if !self.pids.is_empty() && !self.pids.contains(&packet.pid) && !self.pids.contains(&thread.tid()) {
                 continue;
             }
             take.steps(packet.pid, before(&packet, last));
             let steps = packet.records().map(step);
-            if packet.begin >= *self.window.start() && packet.end <= *self.window.end() {
+            if pauses.peek().is_some_and(|p| *p <= packet.end) {
+                let inside = steps.filter(|s| self.window.contains(&s.time));
+                let all: Vec<Step> = inside.flat_map(|s| after_pause(&mut pauses, s)).flatten().collect();
+                take.steps(packet.pid, all.into_iter());
+            } else if packet.begin >= *self.window.start() && packet.end <= *self.window.end() {
                 take.steps(packet.pid, steps);
             } else {
                 take.steps(packet.pid, steps.filter(|s| self.window.contains(&s.time)));

@@ -2,6 +2,7 @@
 
 use super::chunks::Chunks;
 use super::server::Begun;
+use super::sieve::Sieve;
 use crate::backend::Deliver;
 use events::StreamId;
 use events::functions::{Moment, Run};
@@ -32,6 +33,8 @@ pub struct Process {
     seen: HashMap<u32, Instant>,
     /// Threads of which records were delivered.
     begun: HashSet<u32>,
+    /// Records of its threads that were dropped.
+    pub dropped: u64,
 }
 
 impl Process {
@@ -48,6 +51,7 @@ impl Process {
             looked: None,
             seen: HashMap::new(),
             begun: HashSet::new(),
+            dropped: 0,
         }
     }
 
@@ -59,6 +63,16 @@ impl Process {
     /// Its chunks.
     pub fn chunks(&self) -> &Chunks {
         &self.chunks
+    }
+
+    /// Bytes of records that wait to be read.
+    pub fn waiting(&mut self) -> usize {
+        self.chunks.waiting()
+    }
+
+    /// How many threads have written records, of those that were there when it was last looked.
+    pub fn threads(&self) -> usize {
+        self.threads.values().filter(|tid| self.begun.contains(tid)).count()
     }
 
     /// The stream of a thread of its, by the thread's number in trapline's namespace. Enabling 0 is for calls.
@@ -80,8 +94,15 @@ impl Process {
         self.threads = tids.iter().filter_map(|tid| Some((own(*tid)?, *tid as u32))).collect();
     }
 
-    /// Delivers what is new. Returns how many records, and whether nothing will come any more. `dropped` counts by stream.
-    pub fn read(&mut self, dropped: &mut HashMap<StreamId, u64>, each: &mut dyn Deliver) -> (usize, bool) {
+    /// Delivers what is new and passes `sieve`. Returns how many records were read, and whether nothing will come any more, as it is
+    /// with the `last` call. `dropped` counts by stream.
+    pub fn read(
+        &mut self,
+        last: bool,
+        sieve: &mut Sieve,
+        dropped: &mut HashMap<StreamId, u64>,
+        each: &mut dyn Deliver,
+    ) -> (usize, bool) {
         // Before the records: a thread that is gone then has written all of its.
         let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
         if !over {
@@ -94,7 +115,7 @@ impl Process {
             seen.entry(tid).or_insert(now);
         });
         self.seen = seen;
-        let Process { pid, own_pid, chunks, threads, looked, seen, begun, .. } = self;
+        let Process { pid, own_pid, chunks, threads, looked, seen, begun, dropped: lost, .. } = self;
         let same = *own_pid == *pid as u32;
         // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
         let gone = |tid: u32| {
@@ -110,23 +131,46 @@ impl Process {
                 None => run.tid,
             };
             let stream = Process::stream(tid);
-            *dropped.entry(stream).or_default() += run.dropped;
-            each.functions(&Run {
+            let all = dropped.entry(stream).or_default();
+            *all = all.saturating_add(run.dropped);
+            *lost = lost.saturating_add(run.dropped);
+            let run = Run {
                 stream,
                 pid: *pid as u32,
-                begins: begun.insert(tid),
+                begins: !begun.contains(&tid),
                 records: run.records,
                 high: run.high,
                 from: Moment { tsc: run.pair.0, monotonic: run.pair.1 },
                 to: Moment { tsc, monotonic },
                 dropped: run.dropped,
-            });
+            };
+            if let Some(run) = sieve.take(&run) {
+                begun.insert(tid);
+                each.functions(&run);
+            }
         });
         // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
-        if over {
+        if over || last {
             let left = self.chunks.shared().counts()[0];
-            *dropped.entry(Process::stream(self.pid as u32)).or_default() += left;
+            if left > 0 {
+                let (stream, now) = (Process::stream(self.pid as u32), Moment { tsc, monotonic });
+                self.dropped = self.dropped.saturating_add(left);
+                let all = dropped.entry(stream).or_default();
+                *all = all.saturating_add(left);
+                let begins = self.begun.insert(self.pid as u32);
+                let (pid, records) = (self.pid as u32, &[][..]);
+                each.functions(&Run {
+                    stream,
+                    pid,
+                    begins,
+                    records,
+                    high: (tsc >> 32) as u32,
+                    from: now,
+                    to: now,
+                    dropped: left,
+                });
+            }
         }
-        (records, over)
+        (records, over || last)
     }
 }

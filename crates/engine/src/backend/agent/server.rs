@@ -6,6 +6,7 @@
 //!
 //! Each step of an agent may take a few seconds; a process that takes longer is left alone and runs untraced.
 
+use super::module::Known;
 use super::planner::{Answer, Placed, Planner};
 use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
 use events::StreamId;
@@ -53,6 +54,8 @@ pub struct Begun {
 pub enum Said {
     /// An event that is to be delivered.
     Event(StreamId, Vec<u8>),
+    /// A file was read: which functions it has.
+    Module(Arc<Known>),
     /// A process begins.
     Begun(Box<Begun>),
     /// What went wrong.
@@ -190,6 +193,9 @@ impl Server {
         self.answered.insert(peer.pid, answer.modules);
         for event in answer.reported {
             let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
+        }
+        for known in answer.read {
+            let _ = self.to.send(Said::Module(known));
         }
         let traced = begins && (is_fork || answer.functions > 0);
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
