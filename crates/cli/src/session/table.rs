@@ -58,8 +58,8 @@ pub fn status(s: &Value) -> String {
         let of = |k: &str| text(&s["agents"][k]);
         let [patched, refused, modules] = ["patched", "refused", "modules"].map(of);
         let [processes, threads] = ["processes", "threads"].map(of);
-        let patches = format!("{patched} patched and {refused} not, in {modules} files");
-        rows.push(vec!["functions".into(), format!("{patches}; {threads} threads of {processes} processes")]);
+        let patches = format!("{patched} patches, {refused} failed, functions of {modules} files");
+        rows.push(vec!["agents".into(), format!("{processes} processes, {threads} threads; {patches}")]);
     }
     rows.push(vec!["on disk".into(), format!("{} bytes", text(&s["bytes"]))]);
     let mut out = columns(&rows, 2);

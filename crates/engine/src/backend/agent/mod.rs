@@ -151,6 +151,7 @@ impl Agent {
                     if !begun.is_fork {
                         self.processes.iter_mut().filter(|p| p.pid == begun.pid).for_each(Process::replace);
                     }
+                    self.sieve.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
                     // It began as the session was when it asked.
                     begun.shared.set_running(!self.counts.paused.load(Ordering::Acquire));
                     self.processes.push(Process::new(*begun));
@@ -326,6 +327,10 @@ impl Backend for Agent {
         }
         for n in ended.into_iter().rev() {
             let process = self.processes.remove(n);
+            // Another program may run in it now.
+            if !self.processes.iter().any(|p| p.pid == process.pid) {
+                self.sieve.end(process.pid as u32);
+            }
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }

@@ -18,7 +18,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sys::agent::{Held, Life, Listener, Request, Shared};
-use sys::process;
+use sys::{proc, process};
 
 /// The most bytes of `/proc/self/maps` that an agent may send.
 const MAX_MAPS: u32 = 16 << 20;
@@ -48,6 +48,10 @@ pub struct Begun {
     pub ended: OwnedFd,
     /// It is a child that runs on in its parent's program.
     pub is_fork: bool,
+    /// Its name.
+    pub comm: Option<Vec<u8>>,
+    /// Its real user and group.
+    pub ids: Option<(u32, u32)>,
 }
 
 /// What the server tells the backend.
@@ -247,7 +251,8 @@ impl Server {
         let held = self.life.hold(&shared)?;
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());
         let ended = process::pidfd(pid, false)?;
-        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork };
+        let (comm, ids) = (proc::comm(pid), proc::ids(pid));
+        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork, comm, ids };
         let _ = self.to.send(Said::Begun(Box::new(begun)));
         Ok((fd, size))
     }

@@ -68,12 +68,25 @@ impl Outcome {
     }
 }
 
-/// What filters may ask of a thread, and the outcomes that are known of its records.
+/// What filters may ask of whoever has made a record.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Known {
+    comm: Option<Vec<u8>>,
+    ids: Option<(u32, u32)>,
+}
+
+impl Known {
+    /// What is known, completed by what is known elsewhere.
+    fn or(self, other: &Known) -> Known {
+        Known { comm: self.comm.or_else(|| other.comm.clone()), ids: self.ids.or(other.ids) }
+    }
+}
+
+/// A thread: what filters may ask of it, and the outcomes that are known of its records.
 #[derive(Default)]
 struct Thread {
     looked: Option<u64>,
-    comm: Option<Vec<u8>>,
-    ids: Option<(u32, u32)>,
+    known: Known,
     /// The set of enablings that `outcomes` are of.
     set: usize,
     /// By word: the number of the outcome, from 1; 0: not known yet.
@@ -100,6 +113,8 @@ pub struct Sieve {
     asks: Asks,
     names: Table,
     outcomes: Vec<Outcome>,
+    /// What processes were when they began: threads that have ended before they were looked at were it too.
+    processes: HashMap<u32, Known>,
     threads: HashMap<(u32, u32), Thread>,
     /// Bytes of the outcomes that threads remember.
     bytes: usize,
@@ -121,6 +136,7 @@ impl Sieve {
             asks: Asks::default(),
             names: Table::default(),
             outcomes: Vec::new(),
+            processes: HashMap::new(),
             threads: HashMap::new(),
             bytes: 0,
             anybody: Thread::default(),
@@ -131,6 +147,18 @@ impl Sieve {
         let all = [FunctionEnabling { pattern: "*".into(), ..FunctionEnabling::default() }];
         sieve.add_set(if enablings.is_empty() { &all } else { enablings });
         sieve
+    }
+
+    /// A process begins a program, or is a new child: its name and its user and group.
+    pub fn begin(&mut self, pid: u32, comm: Option<Vec<u8>>, ids: Option<(u32, u32)>) {
+        // A filter that asks for it may come later.
+        self.processes.insert(pid, Known { comm, ids });
+    }
+
+    /// A process has ended.
+    pub fn end(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+        self.threads.retain(|(of, _), _| *of != pid);
     }
 
     /// Learns the name of a function, from an event that reports it.
@@ -256,6 +284,7 @@ impl Sieve {
             self.threads.clear();
             self.bytes = 0;
         }
+        let process = self.processes.get(&key.0).cloned().unwrap_or_default();
         let thread = self.slot(key);
         if run.begins && asked {
             *thread = Thread { set: thread.set, ..Thread::default() };
@@ -264,11 +293,10 @@ impl Sieve {
         if (comm || ids) && thread.looked.is_none_or(|at| now.saturating_sub(at) > LOOK) {
             thread.looked = Some(now);
             let tid = key.1 as i32;
-            let fresh = (proc::comm(tid).filter(|_| comm), proc::ids(tid).filter(|_| ids));
-            // A thread that has ended keeps what was known of it.
-            let fresh = (fresh.0.or_else(|| thread.comm.clone()), fresh.1.or(thread.ids));
-            if fresh != (thread.comm.clone(), thread.ids) {
-                (thread.comm, thread.ids) = fresh;
+            let found = Known { comm: proc::comm(tid).filter(|_| comm), ids: proc::ids(tid).filter(|_| ids) };
+            let now = found.or(&thread.known).or(&process);
+            if now != thread.known {
+                thread.known = now;
                 thread.outcomes.fill(0);
             }
         }
@@ -301,9 +329,9 @@ impl Sieve {
         let name = self.names.name(word >> 1);
         self.encoder.record(&mut event, ns, who, word, name.as_bytes());
         let context = Context {
-            comm: thread.comm.as_deref(),
-            uid: thread.ids.map(|ids| ids.0),
-            gid: thread.ids.map(|ids| ids.1),
+            comm: thread.known.comm.as_deref(),
+            uid: thread.known.ids.map(|ids| ids.0),
+            gid: thread.known.ids.map(|ids| ids.1),
             cpu: None,
         };
         let ev = Event::parse(&event).ok();
@@ -367,3 +395,6 @@ impl Sieve {
         counts.collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
