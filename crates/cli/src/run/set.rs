@@ -12,6 +12,7 @@ use engine::control::{Addition, Order};
 use engine::enabling::{self, Enabling, Request};
 use engine::functions::{FunctionEnabling, Functions};
 use engine::near::nearest;
+use engine::plan::Backend;
 use engine::provider::glob;
 use engine::select::Calls;
 use engine::target::Target;
@@ -58,6 +59,11 @@ impl Run {
                 .iter()
                 .cloned()
                 .partition(|n| enabling::is_probe(n) || change == Change::Remove && self.enabled(n, None).is_ok());
+            let others = !names.is_empty() || change != Change::Replace && !probes.is_empty();
+            if self.plan.backend == Backend::Agent && others {
+                let todo = "record another session beside this one";
+                return Err(Error::failed(format!("-e {text}"), "the session records functions", todo));
+            }
             if !names.is_empty() {
                 self.change_calls(change, &request, &names.join(","), &mut calls)?;
             }
