@@ -43,7 +43,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         let shown = match events {
             _ if wanted.is_empty() => Ok(()),
             0 => {
-                complain("no call of a function was recorded");
+                complain("no call of a function was recorded (--lib shows the functions of libraries, debug symbols those of a stripped program)");
                 Ok(())
             }
             _ => report_of(m, &dir, &wanted),
@@ -54,8 +54,19 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 }
 
 /// Views of function calls, as `--as` names them.
-const VIEWS: [&str; 10] =
-    ["tree", "cat", "functions", "stat", "callgraph", "mermaid", "flame", "folded", "timeline", "calls-json"];
+const VIEWS: [&str; 11] = [
+    "tree",
+    "cat",
+    "functions",
+    "stat",
+    "callgraph",
+    "mermaid",
+    "flame",
+    "folded",
+    "timeline",
+    "calls-json",
+    "functions-json",
+];
 
 /// Shows the trace as `trapline report` does.
 fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {
@@ -76,7 +87,8 @@ fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {
 }
 
 /// Options with a value that mean the same in a report.
-const PASSED_ON: [&str; 7] = ["function", "no-function", "min-time", "depth", "summary-sort-by", "rows", "color"];
+const PASSED_ON: [&str; 8] =
+    ["function", "no-function", "min-time", "depth", "summary-sort-by", "rows", "color", "demangle"];
 
 /// The values of an option as they were given.
 fn texts(m: &ArgMatches, id: &str) -> Vec<String> {

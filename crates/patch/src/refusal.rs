@@ -35,13 +35,15 @@ pub enum Refusal {
     ReturnsTwice,
     /// It is not called by way of a call instruction, or finds something else than its return address on top of the stack.
     OddStack,
+    /// It looks at its return address to find out who calls it (dlsym).
+    Caller,
     /// It is the hook of a profiler (mcount) that is called from the beginnings of functions.
     Profiler,
 }
 
 /// All of them.
 #[cfg(test)]
-const ALL: [Refusal; 16] = {
+const ALL: [Refusal; 17] = {
     use Refusal::*;
     [
         Outside,
@@ -59,6 +61,7 @@ const ALL: [Refusal; 16] = {
         Cold,
         ReturnsTwice,
         OddStack,
+        Caller,
         Profiler,
     ]
 };
@@ -81,6 +84,7 @@ impl fmt::Display for Refusal {
             Refusal::Cold => "it is the rarely run part of another function",
             Refusal::ReturnsTwice => "it can return twice",
             Refusal::OddStack => "it is not called like a function",
+            Refusal::Caller => "it finds out who calls it",
             Refusal::Profiler => "it is a profiler's hook",
         })
     }
@@ -105,6 +109,9 @@ impl Refusal {
             }
             "_start" | "_dl_start_user" | "_dlstart" | "__restore_rt" | "__restore" | "_init" | "_fini" => {
                 Refusal::OddStack
+            }
+            "dlopen" | "dlmopen" | "dlsym" | "dlvsym" | "__dlopen" | "__dlmopen" | "__dlsym" | "__dlvsym" => {
+                Refusal::Caller
             }
             "__morestack" | "__morestack_non_split" | "_dl_tlsdesc_return" | "_dl_tlsdesc_undefweak" => {
                 Refusal::OddStack
@@ -147,6 +154,7 @@ mod tests {
             ("vfork@@GLIBC_2.2.5", Some(Refusal::ReturnsTwice)),
             ("_dl_runtime_resolve_xsavec", Some(Refusal::OddStack)),
             ("_start", Some(Refusal::OddStack)),
+            ("dlsym@@GLIBC_2.34", Some(Refusal::Caller)),
         ] {
             assert_eq!(Refusal::of_name(name), refusal, "{name}");
         }

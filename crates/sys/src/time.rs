@@ -17,6 +17,11 @@ pub fn realtime() -> u64 {
     now(libc::CLOCK_REALTIME)
 }
 
+/// Nanoseconds of CLOCK_BOOTTIME, which goes on while the machine is suspended.
+pub fn boot() -> u64 {
+    now(libc::CLOCK_BOOTTIME)
+}
+
 /// The time stamp counter of the processor, and the monotonic clock at the same moment, ns.
 pub fn stamp() -> (u64, u64) {
     // SAFETY: every x86-64 processor has the instruction; Linux allows it unless a thread has asked for SIGSEGV instead (PR_SET_TSC).

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use views::calls::brief::{Brief, Screen};
 use views::calls::cat::Cat;
 use views::calls::contexts::Contexts;
-use views::calls::diff::{Diff, Side};
+use views::calls::diff::{Diff, Side, Style as DiffStyle};
 use views::calls::edges::{Edges, Language};
 use views::calls::functions::{Sort, Table};
 use views::calls::json::Json;
@@ -57,7 +57,8 @@ fn shown() -> String {
     Table::default().write(&before, &s.names, &mut out);
     stat::write(&before, &s.names, &mut out);
     let side = |totals, functions| Side { totals, functions };
-    Diff { before: side(&before, &s.names), after: side(&after, &slower.names) }.table(Sort::Own, 3, 100, &mut out);
+    Diff { before: side(&before, &s.names), after: side(&after, &slower.names) }
+        .table(DiffStyle { sort: Sort::Own, rows: 3, width: 100, colour: false }, &mut out);
     let (mut all, mut stacks) = (Contexts::default(), Weight::Own.profile());
     for (tid, steps) in s.threads() {
         let (mut stack, mut contexts) = (Stack::new(), Contexts::default());

@@ -222,7 +222,7 @@ fn columns_and_colours() {
     let s = script(
         "7: 0 +main@/opt/a\u{1b}[0mb 10 +f@/lib/libverylongname.so.6 20 -f@/lib/libverylongname.so.6 2000000 -main@/opt/a\u{1b}[0mb",
     );
-    let style = Style { time: false, module: true, colour: false };
+    let style = Style { time: false, module: true, ..Style::default() };
     expect![[r#"
         # TID              MODULE FUNCTION
         [    7]      a\u{1b}[0mb | main() {
@@ -372,13 +372,11 @@ fn the_slowest_call_comes_first_and_repeated_calls_are_joined() {
          300.000 us [    7] | main() {
           80.000 us [    7] |   parse() {  × 1000
           50.000 us [    7] |     line();  × 1000
-           0.200 us [    7] |     rare0();  × 200
-           0.200 us [    7] |     rare1();  × 200
-                    [    7] |     … 3 more functions, 600ns
+                    [    7] |     … 5 more functions, 1.00us
           50.000 us [    7] |   end();
            0.005 us [    8] | other() {
            0.003 us [    8] |   f();
-        # 8 lines for the 2 slowest of 2 outermost calls; 3004 calls in all. All of them: --all
+        # 7 lines for the 2 slowest of 2 outermost calls; 3004 calls in all. All of them: --all
     "#]]
     .assert_eq(&brief(&text, 10));
 }

@@ -16,7 +16,7 @@ mod process;
 mod server;
 mod sieve;
 
-use super::launch::{Failure, Waiting};
+use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Agents, Order, State, Stream};
@@ -40,7 +40,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
-use sys::ptrace::{self, Change};
+use sys::ptrace::Change;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -48,9 +48,7 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
-    command: i32,
-    status: Option<Change>,
-    failure: Option<Failure>,
+    command: Launched,
     from: Receiver<Said>,
     counts: Arc<Counts>,
     _life: Arc<Life>,
@@ -114,13 +112,10 @@ impl Agent {
             .name("trapline-agents".into())
             .spawn(move || server.run())
             .map_err(|e| cannot("thread", &e))?;
-        let (command, mut waiting) = (waiting.pid, waiting);
+        let mut waiting = waiting;
         waiting.release();
-        let failure = waiting.failure();
         Ok(Agent {
-            command,
-            status: None,
-            failure,
+            command: Launched::new(waiting.pid, waiting.failure()),
             from,
             counts,
             _life: life,
@@ -334,7 +329,7 @@ impl Backend for Agent {
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }
-        let ended = over && self.processes.is_empty() || self.failure.is_some();
+        let ended = over && self.processes.is_empty() || self.command.has_failed();
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
@@ -369,23 +364,15 @@ impl Backend for Agent {
     }
 
     fn command(&self) -> Option<i32> {
-        Some(self.command)
+        self.command.pid
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.status.is_none()
-            && let Ok(Some(s)) = ptrace::wait_for(self.command, false)
-        {
-            self.status = Some(s.change());
-        }
-        self.status
+        self.command.status(false)
     }
 
     fn failure(&mut self, plan: &Plan) -> Option<Error> {
-        match (&self.failure, &plan.target) {
-            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
-            _ => None,
-        }
+        self.command.error(&plan.target)
     }
 
     fn streams(&self) -> Vec<StreamId> {
@@ -401,7 +388,7 @@ impl Backend for Agent {
         let late =
             self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
         trouble.extend(late);
-        if self.counts.processes.load(Ordering::Relaxed) == 0 && self.failure.is_none() {
+        if self.counts.processes.load(Ordering::Relaxed) == 0 && !self.command.has_failed() {
             trouble.push(
                 "no program has loaded the agent (static programs and those that change their user do not)".into(),
             );

@@ -83,6 +83,15 @@ pub struct Counts {
     pub refused: AtomicU64,
 }
 
+/// What a process has got.
+#[derive(Clone, Default)]
+struct Answered {
+    /// The modules that were planned.
+    modules: Vec<Placed>,
+    /// It has memory for records.
+    has_memory: bool,
+}
+
 /// Serves until it is told to stop.
 pub struct Server {
     listener: Listener,
@@ -91,8 +100,8 @@ pub struct Server {
     room: Room,
     /// Users whose processes are answered, beside descendants of those that were.
     users: Vec<u32>,
-    /// Processes that were answered, with their modules.
-    answered: HashMap<i32, Vec<Placed>>,
+    /// Processes that were answered.
+    answered: HashMap<i32, Answered>,
     to: Sender<Said>,
     counts: Arc<Counts>,
     /// Lines that were said already.
@@ -116,7 +125,7 @@ impl Server {
 
     /// A process whose descendants are answered.
     pub fn expect(&mut self, pid: i32) {
-        self.answered.insert(pid, Vec::new());
+        self.answered.insert(pid, Answered::default());
     }
 
     /// The thread's work.
@@ -183,25 +192,27 @@ impl Server {
         let maps = sys::maps::in_text(&text);
         let begins = hello.reason != Reason::Modules as u32;
         let is_fork = hello.reason == Reason::Fork as u32;
-        let before = match hello.reason {
-            r if r == Reason::Modules as u32 => self.answered.get(&peer.pid).cloned().unwrap_or_default(),
-            _ => Vec::new(),
+        let before = match begins {
+            true => Answered::default(),
+            false => self.answered.get(&peer.pid).cloned().unwrap_or_default(),
         };
         let answer = if is_fork {
-            let modules = self.answered.get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
-            Answer { modules, ..Answer::default() }
+            let parent = self.answered.get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
+            Answer { modules: parent.modules, ..Answer::default() }
         } else {
-            self.planner.answer(peer.pid, &hello, &maps, &before)
+            self.planner.answer(peer.pid, &hello, &maps, &before.modules)
         };
         answer.problems.iter().for_each(|line| self.trouble(line.clone()));
-        self.answered.insert(peer.pid, answer.modules);
+        // A module that is loaded late may be the first with functions that are wanted.
+        let traced = !before.has_memory && (is_fork || answer.functions > 0);
+        let has_memory = before.has_memory || traced;
+        self.answered.insert(peer.pid, Answered { modules: answer.modules, has_memory });
         for event in answer.reported {
             let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
         }
         for known in answer.read {
             let _ = self.to.send(Said::Module(known));
         }
-        let traced = begins && (is_fork || answer.functions > 0);
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
         let plan = match answer.plan.is_empty() {
             true => None,
@@ -209,7 +220,6 @@ impl Server {
         };
         let verdict = match (traced, &plan) {
             (true, _) => Verdict::Trace,
-            (false, Some(_)) if !begins => Verdict::Trace,
             (false, Some(_)) => Verdict::Follow,
             (false, None) => Verdict::Leave,
         };
