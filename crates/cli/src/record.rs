@@ -91,7 +91,7 @@ pub fn plan(
     let in_place = probes.iter().filter(|e| e.point.is_some());
     let mut classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
     if functions.is_some() {
-        only_command(m, &target)?;
+        only_command(&target)?;
         classes.extend([events::functions::entry(), events::functions::exit()]);
     }
     filter::apply(m, &mut selection, &classes)?;
@@ -132,16 +132,11 @@ pub fn plan(
 
 /// The functions that are requested (`function:GLOB`), which are taken out of the requests.
 fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
-    let mut functions = Functions::default();
+    let enablings = enabling::function_enablings(requests, 0)?;
+    let wanted = enablings.iter().map(|e| e.pattern.clone()).collect();
+    let functions = Functions { wanted, enablings, ..Functions::default() };
     for request in requests.iter_mut() {
-        let Request { names, filter, .. } = request;
-        let (ours, others): (Vec<String>, Vec<String>) =
-            std::mem::take(names).into_iter().partition(|n| n.starts_with(Functions::PROVIDER));
-        if let (Some(filter), Some(name)) = (filter, ours.first()) {
-            return Err(Error::usage(format!("-e {name} /{filter}/"), "functions have no filters", "use --where"));
-        }
-        functions.wanted.extend(ours.iter().map(|n| n[Functions::PROVIDER.len()..].to_string()));
-        *names = others;
+        request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
     }
     if functions.wanted.is_empty() {
         return Ok(None);
@@ -150,17 +145,10 @@ fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
     Ok(Some(functions))
 }
 
-/// Refuses what cannot be traced with functions: processes that run already, and sessions with a name.
-fn only_command(m: &ArgMatches, target: &Target) -> Result<()> {
+/// Refuses what cannot be traced with functions: processes that run already.
+fn only_command(target: &Target) -> Result<()> {
     if !matches!(target, Target::Command(_)) {
         return Err(Error::usage("-p", "a running process has no agent", "start the command under trapline"));
-    }
-    if m.try_contains_id("name").unwrap_or(false) {
-        return Err(Error::usage(
-            "--name",
-            "a recording of functions is not to be stopped and started",
-            "leave it out",
-        ));
     }
     Ok(())
 }
@@ -168,7 +156,7 @@ fn only_command(m: &ArgMatches, target: &Target) -> Result<()> {
 /// The plan for functions.
 pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selection) -> Result<Planned> {
     let target = target::target(m)?;
-    only_command(m, &target)?;
+    only_command(&target)?;
     // How processes have ended is known of the command only.
     selection.lives = false;
     filter::apply(m, &mut selection, &[events::functions::entry(), events::functions::exit()])?;

@@ -245,6 +245,7 @@ impl Run {
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
         stats.add_calls(&self.plan, &report.calls);
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
+        stats.add_functions(&report.functions);
         stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
         stats.add_cost(report.cost.as_ref());
         if let Some(told) = &self.told {

@@ -116,6 +116,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether nothing is enabled: no call, no other probe, no function.
+    pub fn enables_nothing(&self) -> bool {
+        self.calls.is_empty() && self.probes.is_empty() && self.functions.is_none()
+    }
+
     /// The calls that the backend must see: those wanted, and those that the descriptor table needs.
     pub fn seen_calls(&self) -> Calls {
         let mut calls = self.calls.clone();

@@ -19,6 +19,7 @@ mod drain;
 mod ending;
 mod follow;
 mod format;
+mod function_sessions;
 mod functions;
 mod graph;
 mod hazards;

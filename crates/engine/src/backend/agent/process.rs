@@ -3,6 +3,7 @@
 use super::chunks::Chunks;
 use super::moments::Moments;
 use super::server::Begun;
+use super::sieve::Sieve;
 use super::tree;
 use crate::backend::Deliver;
 use events::StreamId;
@@ -34,6 +35,8 @@ pub struct Process {
     seen: HashMap<u32, Instant>,
     /// Threads of which records were delivered, as trapline numbers them.
     begun: HashSet<u32>,
+    /// Records of its threads that were dropped.
+    pub dropped: u64,
 }
 
 impl Process {
@@ -50,6 +53,7 @@ impl Process {
             looked: None,
             seen: HashMap::new(),
             begun: HashSet::new(),
+            dropped: 0,
         }
     }
 
@@ -61,6 +65,16 @@ impl Process {
     /// Its chunks.
     pub fn chunks(&self) -> &Chunks {
         &self.chunks
+    }
+
+    /// Bytes of records that wait to be read.
+    pub fn waiting(&mut self) -> usize {
+        self.chunks.waiting()
+    }
+
+    /// How many threads have written records, of those that were there when it was last looked.
+    pub fn threads(&self) -> usize {
+        self.threads.values().filter(|tid| self.begun.contains(tid)).count()
     }
 
     /// The stream of a thread of its, by the thread's number in trapline's namespace. Enabling 0 is for calls.
@@ -92,11 +106,13 @@ impl Process {
         self.begun.iter().filter(is_gone).copied().collect()
     }
 
-    /// Delivers what is new; with `lives`, also that threads begin and end. Returns how many records, and whether nothing will come any
-    /// more. `dropped` counts by stream.
+    /// Delivers what is new and passes `sieve`; with `lives`, also that threads begin and end. Returns how many records were read, and
+    /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream.
     pub fn read(
         &mut self,
+        last: bool,
         moments: &mut Moments,
+        sieve: &mut Sieve,
         dropped: &mut HashMap<StreamId, u64>,
         lives: bool,
         each: &mut dyn Deliver,
@@ -115,7 +131,7 @@ impl Process {
             seen.entry(tid).or_insert(now);
         });
         self.seen = seen;
-        let Process { pid, own_pid, chunks, threads, looked, seen, begun, .. } = self;
+        let Process { pid, own_pid, chunks, threads, looked, seen, begun, dropped: lost, .. } = self;
         let same = *own_pid == *pid as u32;
         // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
         let gone = |tid: u32| {
@@ -131,21 +147,26 @@ impl Process {
                 None => run.tid,
             };
             let stream = Process::stream(tid);
-            let (from, begins) = (moments.at(run.pair.0), begun.insert(tid));
-            if begins && lives && tid != *pid as u32 {
-                said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic)));
-            }
-            *dropped.entry(stream).or_default() += run.dropped;
-            each.functions(&Run {
+            let all = dropped.entry(stream).or_default();
+            *all = all.saturating_add(run.dropped);
+            *lost = lost.saturating_add(run.dropped);
+            let from = moments.at(run.pair.0);
+            let run = Run {
                 stream,
                 pid: *pid as u32,
-                begins,
+                begins: !begun.contains(&tid),
                 records: run.records,
                 high: run.high,
                 from,
                 to,
                 dropped: run.dropped,
-            });
+            };
+            if let Some(run) = sieve.take(&run) {
+                if begun.insert(tid) && lives && tid != *pid as u32 {
+                    said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic)));
+                }
+                each.functions(&run);
+            }
         });
         // The end of the first thread is that of the process.
         let left = self.begun.iter().copied().filter(|tid| over && lives && *tid != self.pid as u32);
@@ -156,10 +177,27 @@ impl Process {
         said.sort_by_key(|(time, _)| *time);
         said.iter().for_each(|(_, event)| each.event(StreamId::TRACER, event));
         // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
-        if over {
+        if over || last {
             let left = self.chunks.shared().counts()[0];
-            *dropped.entry(Process::stream(self.pid as u32)).or_default() += left;
+            if left > 0 {
+                let stream = Process::stream(self.pid as u32);
+                self.dropped = self.dropped.saturating_add(left);
+                let all = dropped.entry(stream).or_default();
+                *all = all.saturating_add(left);
+                let begins = self.begun.insert(self.pid as u32);
+                let (pid, records) = (self.pid as u32, &[][..]);
+                each.functions(&Run {
+                    stream,
+                    pid,
+                    begins,
+                    records,
+                    high: (to.tsc >> 32) as u32,
+                    from: to,
+                    to,
+                    dropped: left,
+                });
+            }
         }
-        (records, over)
+        (records, over || last)
     }
 }

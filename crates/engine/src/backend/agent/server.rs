@@ -6,6 +6,7 @@
 //!
 //! Each step of an agent may take a few seconds; a process that takes longer is left alone and runs untraced.
 
+use super::module::Known;
 use super::planner::{Answer, Placed, Planner};
 use crate::backend::ids::ids;
 use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
@@ -18,7 +19,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sys::agent::{Held, Life, Listener, Request, Shared};
-use sys::process;
+use sys::{proc, process};
 
 /// The most bytes of `/proc/self/maps` that an agent may send.
 const MAX_MAPS: u32 = 16 << 20;
@@ -48,6 +49,10 @@ pub struct Begun {
     pub ended: OwnedFd,
     /// It is a child that runs on in its parent's program.
     pub is_fork: bool,
+    /// Its name.
+    pub comm: Option<Vec<u8>>,
+    /// Its real user and group.
+    pub ids: Option<(u32, u32)>,
 }
 
 /// A process that an agent has spoken for.
@@ -74,7 +79,8 @@ pub enum Said {
     Event(StreamId, Vec<u8>),
     /// A process runs a program, or is a child that runs on in its parent's.
     Came(Came),
-    /// A process begins to write records.
+    /// A file was read: which functions it has.
+    Module(Arc<Known>),
     Begun(Box<Begun>),
     /// What went wrong.
     Trouble(String),
@@ -228,6 +234,9 @@ impl Server {
         for event in answer.reported {
             let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
         }
+        for known in answer.read {
+            let _ = self.to.send(Said::Module(known));
+        }
         if begins {
             let came = Came {
                 pid: peer.pid,
@@ -288,7 +297,8 @@ impl Server {
         let held = self.life.hold(&shared)?;
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());
         let ended = process::pidfd(pid, false)?;
-        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork };
+        let (comm, ids) = (proc::comm(pid), proc::ids(pid));
+        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork, comm, ids };
         let _ = self.to.send(Said::Begun(Box::new(begun)));
         Ok((fd, size))
     }

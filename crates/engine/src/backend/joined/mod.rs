@@ -159,16 +159,21 @@ impl Backend for Joined {
     }
 
     fn control(&mut self, order: Order) -> Result<State> {
-        let of_both = match order {
-            Order::Status => Some(Order::Status),
-            Order::Stop => Some(Order::Stop),
-            Order::Start => Some(Order::Start),
-            _ => None,
+        let (first, second) = match order {
+            Order::Stop => (Order::Stop, Order::Stop),
+            Order::Start => (Order::Start, Order::Start),
+            Order::Functions(_) => (Order::Status, order),
+            // Refused by the agent.
+            Order::Attach(_) | Order::Detach(_) => return self.agent.control(order),
+            _ => (order, Order::Status),
         };
-        let mut state = self.first.control(order)?;
-        let second = self.agent.control(of_both.unwrap_or(Order::Status))?;
+        // What the agent refuses is not done by the other either.
+        let second = self.agent.control(second)?;
+        let mut state = self.first.control(first)?;
         state.streams.extend(second.streams);
         state.losses.add(&second.losses);
+        state.filtered.add(&second.filtered);
+        (state.functions, state.agents) = (second.functions, second.agents);
         Ok(state)
     }
 
@@ -210,6 +215,9 @@ impl Backend for Joined {
     fn report(&mut self) -> Report {
         let (mut report, second) = (self.first.report(), self.agent.report());
         report.losses.add(&second.losses);
+        report.filtered.add(&second.filtered);
+        report.functions = second.functions;
+        report.lines.extend(second.lines);
         report.trouble.extend(second.trouble);
         report
     }

@@ -174,6 +174,7 @@ impl Backend for Session {
             Order::Status | Order::Filter(..) => {}
             Order::Enable(addition) => return Err(orders::unable(&*addition.enabling.name, "ptrace")),
             Order::Disable(_) => return Err(orders::unable("the probe", "ptrace")),
+            Order::Functions(_) => return Err(orders::unable("functions", "ptrace")),
             Order::Attach(pid) => return self.change_targets(*pid),
             Order::Detach(pid) => return self.change_targets(-*pid),
             Order::Stop => control.hold(true),
