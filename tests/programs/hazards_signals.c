@@ -380,7 +380,7 @@ int main(int argc, char **argv) {
         {"jumps_out_of_a_timer", jumps_out_of_a_timer}, {"jumps_off_another_stack", jumps_off_another_stack},
         {"setcontext_in_a_handler", setcontext_in_a_handler}, {"stack_overflow", stack_overflow},
         {"Dies_of_overflow", Dies_of_overflow}, {"actions", actions}, {"masks_in_handlers", masks_in_handlers},
-        {"changed_masks", changed_masks}, {"faults", faults}, {"breakpoints", breakpoints}, {"interrupted", interrupted},
+        {"changed_masks", changed_masks}, {"Faults", faults}, {"breakpoints", breakpoints}, {"interrupted", interrupted},
         {"other_ways", other_ways}, {"children_that_signal", children_that_signal}, {"nested_handlers", nested_handlers},
         {"storm", storm}, {"Killed", Killed}, {"Aborted", Aborted}, {NULL, NULL},
     };
