@@ -542,7 +542,7 @@ fn calls_of_hidden_code_are_left_out_but_for_an_execve_that_succeeds() {
         let mut w = World::new();
         let nr = call.x86_64.expect("a number");
         let row = capture_row::row(call, true, limits);
-        assert!(w.m.set_value(ROWS, &u32::from(nr).to_le_bytes(), &row));
+        assert!(w.m.set_value(ROWS, &nr.to_le_bytes(), &row));
         let regs = w.object(&[0; 21]);
         w.put(regs, 128, ip);
         w.put(regs, 80, ret);

@@ -151,7 +151,7 @@ fn same_calls(user: User, command: &[&str]) {
     assert!(maps(&b) <= maps(&a) + 2 * b.len(), "{user:?} {command:?}: {} {}", maps(&a), maps(&b));
     let (a, b) = (kept(a), kept(b));
     assert_eq!(a.len(), b.len(), "{user:?} {command:?}");
-    for (a, b) in a.iter().zip(&b).filter(|(a, b)| a != b) {
+    if let Some((a, b)) = a.iter().zip(&b).find(|(a, b)| a != b) {
         let at = a.iter().zip(b).take_while(|(a, b)| a == b).count();
         let near = |all: &[String]| all.iter().skip(at.saturating_sub(3)).take(8).cloned().collect::<Vec<_>>();
         panic!("{user:?} {command:?}: call {at}: {:?}, with functions {:?}", near(a), near(b));
