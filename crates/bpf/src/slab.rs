@@ -223,13 +223,7 @@ fn argument(number: u8) -> i16 {
 ///
 /// # Errors
 /// The program breaks a rule, which is a mistake here.
-pub fn allocated(
-    maps: &Maps,
-    offsets: &Offsets,
-    place: &Place,
-    size: Bytes,
-    turn: Turn,
-) -> Result<Program, AsmError> {
+pub fn allocated(maps: &Maps, offsets: &Offsets, place: &Place, size: Bytes, turn: Turn) -> Result<Program, AsmError> {
     let mut a = Assembler::new();
     let out = a.new_label();
     a.mov(R6, R1);

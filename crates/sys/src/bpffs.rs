@@ -32,6 +32,7 @@ pub fn mount(path: &Path) -> io::Result<()> {
     let target = CString::new(path.as_os_str().as_bytes())?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RELATIME;
     // SAFETY: strings that end with NUL and live through the call.
-    let done = unsafe { libc::mount(c"bpf".as_ptr(), target.as_ptr(), c"bpf".as_ptr(), flags, c"mode=700".as_ptr().cast()) };
+    let done =
+        unsafe { libc::mount(c"bpf".as_ptr(), target.as_ptr(), c"bpf".as_ptr(), flags, c"mode=700".as_ptr().cast()) };
     check(done.into()).map(drop)
 }

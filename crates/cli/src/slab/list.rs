@@ -9,7 +9,8 @@ use sys::btf::KernelBtf;
 
 /// Prints what matches.
 pub fn run(pattern: &str) -> Result<u8> {
-    let btf = KernelBtf::kernel().map_err(|e| Error::failed("the kernel's types", e.to_string(), "use a kernel with BTF"))?;
+    let btf =
+        KernelBtf::kernel().map_err(|e| Error::failed("the kernel's types", e.to_string(), "use a kernel with BTF"))?;
     let mut caches = Caches::read(&btf)?;
     caches.all.sort_by(|a, b| a.name.cmp(&b.name));
     let sessions = slab::sessions()?;

@@ -75,7 +75,10 @@ fn warn(name: &str, taken: &Snapshot, room: u32) {
     let plural = |n: u64| if n == 1 { "" } else { "s" };
     if taken.full > 0 {
         let n = taken.full;
-        complain(&format!("{name}: {n} allocation{} did not fit: there is room for {room} objects (start --max)", plural(n)));
+        complain(&format!(
+            "{name}: {n} allocation{} did not fit: there is room for {room} objects (start --max)",
+            plural(n)
+        ));
     }
     if taken.failed > 0 {
         complain(&format!("{name}: {} allocation{} could not be recorded", taken.failed, plural(taken.failed)));
@@ -89,7 +92,10 @@ fn warn(name: &str, taken: &Snapshot, room: u32) {
     }
     if taken.missed > 0 {
         let n = taken.missed;
-        complain(&format!("{name}: {n} event{} missed, in interrupts that came while the program ran", if n == 1 { " was" } else { "s were" }));
+        complain(&format!(
+            "{name}: {n} event{} missed, in interrupts that came while the program ran",
+            if n == 1 { " was" } else { "s were" }
+        ));
     }
 }
 

@@ -42,7 +42,13 @@ pub fn counts(groups: &[Group<'_>]) -> HashMap<u64, (u64, u64)> {
 type Before<'a> = Option<&'a HashMap<u64, (u64, u64)>>;
 
 /// The text, or the JSON. `before`: the counts that were shown last.
-pub fn show(view: &View<'_>, taken: &Snapshot, groups: Vec<Group<'_>>, before: Before<'_>, symbols: &mut Symbols) -> Vec<u8> {
+pub fn show(
+    view: &View<'_>,
+    taken: &Snapshot,
+    groups: Vec<Group<'_>>,
+    before: Before<'_>,
+    symbols: &mut Symbols,
+) -> Vec<u8> {
     let shown = groups.iter().take(view.top);
     if view.json {
         return array(shown.map(|g| item(taken, g, before, symbols)).collect());
@@ -68,7 +74,8 @@ fn lines(taken: &Snapshot, g: &Group<'_>, before: Before<'_>, symbols: &mut Symb
     let all = names(g);
     let more = if all.len() > NAMES { ", …" } else { "" };
     let names = escaped(all[..all.len().min(NAMES)].join(", ").as_bytes());
-    let (objects, oldest) = (if g.count == 1 { "object" } else { "objects" }, views::units::duration(age(taken, g.oldest)));
+    let (objects, oldest) =
+        (if g.count == 1 { "object" } else { "objects" }, views::units::duration(age(taken, g.oldest)));
     let mut out = format!("{} {objects}  {} bytes  oldest {oldest}{growth}  {names}{more}\n", g.count, g.bytes);
     symbols.stack(g.oldest.frames()).iter().for_each(|frame| out.push_str(&format!("    {frame}\n")));
     out

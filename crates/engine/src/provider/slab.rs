@@ -3,7 +3,9 @@
 //! The tracepoints of the allocator have no probe of their own for each cache: the program compares the cache first, and what is not of
 //! it is no event. What an object is known by is in [`crate::slab::points`].
 
-use super::{ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, glob, kernel_types, word};
+use super::{
+    ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, glob, kernel_types, word,
+};
 use crate::error::Error;
 use crate::slab::caches::{self, Caches};
 use crate::slab::points::{self, Slab as Kind};
@@ -12,7 +14,8 @@ use bpf::slab::{Place, Which};
 /// The provider.
 pub struct Slab;
 
-const FORM: &str = "slab:NAME:alloc, slab:NAME:free: objects of a slab cache ('trapline slab list'), or pages, or pages-ORDER";
+const FORM: &str =
+    "slab:NAME:alloc, slab:NAME:free: objects of a slab cache ('trapline slab list'), or pages, or pages-ORDER";
 const ENDS: [&str; 2] = ["alloc", "free"];
 
 impl Provider for Slab {
@@ -34,7 +37,8 @@ impl Provider for Slab {
         }
         let probes = names.iter().flat_map(|name| ENDS.map(|end| (name, end)));
         let (name, end) = split(pattern);
-        let matches = |(n, e): &(&String, &str)| glob(name.as_bytes(), n.as_bytes()) && glob(end.as_bytes(), e.as_bytes());
+        let matches =
+            |(n, e): &(&String, &str)| glob(name.as_bytes(), n.as_bytes()) && glob(end.as_bytes(), e.as_bytes());
         let found: Vec<Probe> = probes.filter(matches).map(|(name, end)| probe(name, end, details)).collect();
         match found.is_empty() {
             true => Err(Refusal::nothing("slab", &format!("{name}:*"), names.iter().map(String::as_str))),
@@ -131,11 +135,15 @@ mod tests {
 
     #[test]
     fn pages_have_an_order_and_unknown_caches_near_names() {
-        let names = |pattern: &str| Slab.list(pattern, false).map(|l| l.into_iter().map(|p| p.name).collect::<Vec<_>>());
+        let names =
+            |pattern: &str| Slab.list(pattern, false).map(|l| l.into_iter().map(|p| p.name).collect::<Vec<_>>());
         assert_eq!(names("pages-1").unwrap(), ["slab:pages-1:alloc", "slab:pages-1:free"]);
         assert_eq!(names("pages:free").unwrap(), ["slab:pages:free"]);
         assert!(names("pages-77:alloc").is_err() && names("no such cache:alloc").is_err());
         let page = &Slab.list("pages:alloc", true).unwrap()[0];
-        assert_eq!(page.args.iter().map(|a| a.to_string()).collect::<Vec<_>>(), ["void *address", "unsigned int order"]);
+        assert_eq!(
+            page.args.iter().map(|a| a.to_string()).collect::<Vec<_>>(),
+            ["void *address", "unsigned int order"]
+        );
     }
 }

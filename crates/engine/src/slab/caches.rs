@@ -42,7 +42,8 @@ impl Cache {
     pub(super) fn may_be_of_kmalloc(&self) -> bool {
         let last = self.name.rsplit('-').next().unwrap_or_default();
         let digits = last.strip_suffix('k').unwrap_or(last);
-        self.is_kmalloc() || last.len() < self.name.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+        self.is_kmalloc()
+            || last.len() < self.name.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
     }
 }
 
@@ -163,13 +164,7 @@ fn of_slabinfo(text: &str) -> Vec<Cache> {
         let (name, numbers) = words.split_at(words.len().checked_sub(5)?);
         let number = |n: usize| numbers[n].parse::<u64>().ok();
         let (objects, size) = (number(0)?, number(2)?);
-        (!name.is_empty()).then(|| Cache {
-            name: name.join(" "),
-            object_size: size,
-            size,
-            objects,
-            ..Cache::default()
-        })
+        (!name.is_empty()).then(|| Cache { name: name.join(" "), object_size: size, size, objects, ..Cache::default() })
     };
     text.lines().skip(2).filter_map(line).collect()
 }
@@ -217,7 +212,10 @@ mod tests {
         assert_eq!(found("filp").unwrap(), ("filp".into(), 1));
         assert_eq!(found("cred").unwrap(), ("vm_area".into(), 0));
         assert_eq!(found("twin").unwrap(), ("twin".into(), 2));
-        assert_eq!(found("flip").unwrap_err().to_string().split(':').nth(1), Some(" no such slab (did you mean filp? 'trapline slab list' has all)"));
+        assert_eq!(
+            found("flip").unwrap_err().to_string().split(':').nth(1),
+            Some(" no such slab (did you mean filp? 'trapline slab list' has all)")
+        );
         assert_eq!(caches.find("lost").unwrap_err().exit_status(), 125);
     }
 
@@ -229,6 +227,10 @@ mod tests {
         assert!(caches.like(&cache("filp")).is_empty());
         caches.tells_cache = true;
         assert!(caches.like(&cache("kmalloc-64")).is_empty());
-        assert!(cache("msg_msg-8k").may_be_of_kmalloc() && !cache("filp").may_be_of_kmalloc() && !cache("8k").may_be_of_kmalloc());
+        assert!(
+            cache("msg_msg-8k").may_be_of_kmalloc()
+                && !cache("filp").may_be_of_kmalloc()
+                && !cache("8k").may_be_of_kmalloc()
+        );
     }
 }

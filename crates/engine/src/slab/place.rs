@@ -58,7 +58,11 @@ fn mount() -> Result<bool> {
         Ok(true) => Ok(false),
         Ok(false) => bpffs::mount(path).map(|()| true).map_err(|e| {
             let todo = format!("as root: mount -t bpf bpf {}", path.display());
-            Error::failed(path.display().to_string(), format!("bpffs is not mounted there, and cannot be: {}", words(&e)), todo)
+            Error::failed(
+                path.display().to_string(),
+                format!("bpffs is not mounted there, and cannot be: {}", words(&e)),
+                todo,
+            )
         }),
         Err(e) => {
             let todo = format!("mount sysfs, then: mount -t bpf bpf {}", path.display());

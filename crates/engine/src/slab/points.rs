@@ -63,7 +63,9 @@ pub fn pages(name: &str) -> Option<Result<Option<u32>>> {
     let order = name.strip_prefix("pages-")?;
     Some(match order.parse::<u32>() {
         Ok(order) if order <= MAX_ORDER => Ok(Some(order)),
-        _ => Err(Error::usage(name, "no such slab", format!("pages, or pages-0 to pages-{MAX_ORDER}: pages-1 is 8 KiB"))),
+        _ => {
+            Err(Error::usage(name, "no such slab", format!("pages, or pages-0 to pages-{MAX_ORDER}: pages-1 is 8 KiB")))
+        }
     })
 }
 

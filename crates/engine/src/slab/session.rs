@@ -117,7 +117,9 @@ pub fn start(settings: &Settings) -> Result<Started> {
     explain(name, &slab, caches.as_ref(), &mut notes);
     let points = points::of(name, &slab, &btf)?;
     if points.by_name {
-        notes.push(format!("{name}: this kernel does not list its caches' addresses (Linux 6.13): the first one of this name is taken"));
+        notes.push(format!(
+            "{name}: this kernel does not list its caches' addresses (Linux 6.13): the first one of this name is taken"
+        ));
     }
     let made = make(&place, settings, &slab, &points, &btf);
     if made.is_err() {

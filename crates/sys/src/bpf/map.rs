@@ -30,9 +30,8 @@ pub enum MapKind {
 impl MapKind {
     fn from_number(kind: u32) -> Option<MapKind> {
         use MapKind::*;
-        let all = [
-            Hash, Array, PerCpuHash, PerCpuArray, StackTrace, LruHash, ArrayOfMaps, HashOfMaps, RingBuf, TaskStorage,
-        ];
+        let all =
+            [Hash, Array, PerCpuHash, PerCpuArray, StackTrace, LruHash, ArrayOfMaps, HashOfMaps, RingBuf, TaskStorage];
         all.into_iter().find(|k| *k as u32 == kind)
     }
 }
