@@ -29,7 +29,7 @@ const RUST: Program = Program {
     compiler: "rustc",
     flags: &["-O", "--edition=2024", "-Cstrip=debuginfo"],
 };
-const C: &[&str] = &["-O2", "-pthread", "-fexceptions", "-lm"];
+const C: &[&str] = &["-O2", "-pthread", "-fexceptions", "-Wl,--no-as-needed", "-lm"];
 const CC: &[&str] = &["-O2", "-pthread", "-std=c++20", "-fnon-call-exceptions"];
 
 impl Program {
