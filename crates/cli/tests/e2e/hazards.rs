@@ -23,9 +23,13 @@ const STACKS: Program = Program { name: "stacks", source: "hazards.c", compiler:
 const SIGNALS: Program = Program { name: "signals", source: "hazards_signals.c", compiler: "gcc", flags: C };
 const PROCESSES: Program = Program { name: "processes", source: "hazards_processes.c", compiler: "gcc", flags: C };
 const CPP: Program = Program { name: "cpp", source: "hazards.cc", compiler: "g++", flags: CC };
-const RUST: Program =
-    Program { name: "rust", source: "hazards.rs", compiler: "rustc", flags: &["-O", "--edition=2024"] };
-const C: &[&str] = &["-O2", "-pthread", "-fexceptions", "-lm"];
+const RUST: Program = Program {
+    name: "rust",
+    source: "hazards.rs",
+    compiler: "rustc",
+    flags: &["-O", "--edition=2024", "-Cstrip=debuginfo"],
+};
+const C: &[&str] = &["-O2", "-pthread", "-fexceptions", "-Wl,--no-as-needed", "-lm"];
 const CC: &[&str] = &["-O2", "-pthread", "-std=c++20", "-fnon-call-exceptions"];
 
 impl Program {
