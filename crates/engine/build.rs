@@ -12,7 +12,9 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let agent = Path::new("../agent");
-    for watched in ["../agent/src", "../agent/Cargo.toml", "../agent/Cargo.lock", "../abi/src", "build.rs"] {
+    for watched in
+        ["../agent/src", "../agent/build.rs", "../agent/Cargo.toml", "../agent/Cargo.lock", "../abi/src", "build.rs"]
+    {
         println!("cargo::rerun-if-changed={watched}");
     }
     let target = out.join("agent-target");

@@ -98,7 +98,7 @@ impl Run {
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
-        let mut source = backend::start(&plan, keep, !sinks.all.is_empty())?;
+        let mut source = backend::start(&mut plan, keep, !sinks.all.is_empty())?;
         let attached = source.take_attached();
         if m.contains_id("explain") {
             preface::explain_attached(&attached);
@@ -245,6 +245,7 @@ impl Run {
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
         stats.add_calls(&self.plan, &report.calls);
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
+        stats.add_functions(&report.functions);
         stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
         stats.add_cost(report.cost.as_ref());
         if let Some(told) = &self.told {

@@ -11,30 +11,41 @@
 pub mod chunks;
 mod file;
 mod module;
+mod moments;
 mod planner;
 mod process;
 mod server;
+mod sieve;
+mod tree;
 
 use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Deliver, Polled};
-use crate::control::{self, Order, State, Stream};
+use crate::control::{self, Agents, Order, State, Stream};
 use crate::error::{Error, Result};
-use crate::functions::Functions;
+use crate::functions::{FunctionEnabling, Functions};
+use crate::own_events;
+use crate::pipeline::functions::shown_name;
 use crate::plan::{OnFull, Plan};
-use crate::target::Target;
-use events::StreamId;
+use crate::target::{Command, Target};
+use events::generated::{P_FUNCTION, P_PAUSED, P_RESUMED};
+use events::{Schema, StreamId, functions};
+use module::Known;
+use moments::Moments;
 use planner::Planner;
 use process::Process;
 use server::{Counts, Room, Said, Server};
+use sieve::Sieve;
 use std::collections::HashMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
 use sys::ptrace::Change;
+use tree::Tree;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -42,14 +53,25 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
+    /// The command, where this backend has started it.
     command: Launched,
     from: Receiver<Said>,
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
+    moments: Moments,
+    /// Reports processes and threads, unless another backend does.
+    tree: Option<Tree>,
+    sieve: Sieve,
+    /// Files with functions to be traced.
+    modules: Vec<Arc<Known>>,
+    /// Stops and starts that are to be delivered.
+    marks: Vec<Vec<u8>>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
     stopping: bool,
+    /// It stops as soon as no agent waits for an answer.
+    finishing: bool,
     /// Calls while no collector was there, and execs that the agent could not follow.
     left: u64,
 }
@@ -58,102 +80,235 @@ fn cannot(what: &str, e: &io::Error) -> Error {
     Error::failed(what, e.to_string(), "free some memory or processes")
 }
 
+/// What must be there before the command is forked: the agent's file, and the socket where agents ask.
+pub struct Offer {
+    file: PathBuf,
+    listener: Listener,
+    /// Users whose processes are answered.
+    users: Vec<u32>,
+}
+
+impl Offer {
+    /// For this command.
+    ///
+    /// # Errors
+    /// Its program cannot load the agent, or the agent cannot be put anywhere.
+    pub fn new(command: &Command) -> Result<Offer> {
+        loadable(&command.path)?;
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let file = file::place()?;
+        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
+        let own = sys::process::euid();
+        let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
+        Ok(Offer { file, listener, users })
+    }
+
+    /// The agent's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The variables that the command's environment gets.
+    pub fn variables(&self, command: &Command) -> [(&'static str, Vec<u8>); 2] {
+        let file = self.file.as_os_str().as_encoded_bytes();
+        let preloaded = match command.image.variable("LD_PRELOAD") {
+            Some(theirs) if !theirs.is_empty() => [file, b":", theirs].concat(),
+            _ => file.to_vec(),
+        };
+        [("LD_PRELOAD", preloaded), (abi::SOCKET, self.listener.name().as_bytes().to_vec())]
+    }
+
+    /// Answers agents, in threads of its own: after the fork. `command`: the process whose descendants are answered too, where it is known.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
+        let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
+        let (to, from) = mpsc::channel();
+        let counts = Arc::new(Counts::default());
+        counts.paused.store(plan.paused, Ordering::Release);
+        let chunk_size = abi::shared::CHUNK as u32;
+        let buffer = functions.buffer.unwrap_or(plan.buffer);
+        let room = Room {
+            chunks: (buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
+            chunk_size,
+            block: plan.on_full == OnFull::Block,
+        };
+        let planner = Planner::new(functions.clone(), ticks_per_ms());
+        let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
+        let mut server = Server::new(self.listener, planner, life_of_server, room, self.users, to, counted);
+        command.into_iter().for_each(|pid| server.expect(pid));
+        std::thread::Builder::new()
+            .name("trapline-agents".into())
+            .spawn(move || server.run())
+            .map_err(|e| cannot("thread", &e))?;
+        Ok(Agent {
+            command: Launched::default(),
+            from,
+            counts,
+            _life: life,
+            processes: Vec::new(),
+            moments: Moments::new(),
+            tree: None,
+            sieve: Sieve::new(&functions.enablings, plan.filter.clone(), !plan.paused),
+            modules: Vec::new(),
+            marks: if plan.paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
+            dropped: HashMap::new(),
+            trouble: Vec::new(),
+            stopping: false,
+            finishing: false,
+            left: 0,
+        })
+    }
+}
+
 impl Agent {
     /// Starts the command with the agent.
     ///
     /// # Errors
     /// The target is no command, or one that cannot load the agent.
     pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
-        let Target::Command(command) = &plan.target else {
-            return Err(Error::usage(
-                "functions",
-                "a running process has no agent",
-                "start the command under trapline",
-            ));
-        };
-        loadable(&command.path)?;
-        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
-        let file = file::place()?;
-        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
-        let own = sys::process::euid();
-        let user = command.user.as_ref().map_or(own, |u| u.uid);
-        let preloaded = match command.image.variable("LD_PRELOAD") {
-            Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
-            _ => file.into_os_string().into_encoded_bytes(),
-        };
-        let variables = [("LD_PRELOAD", &*preloaded), (abi::SOCKET, listener.name().as_bytes())];
-        let waiting = Waiting::fork(command, &variables)?;
-        let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
-        let (to, from) = mpsc::channel();
-        let counts = Arc::new(Counts::default());
-        counts.paused.store(plan.paused, Ordering::Release);
-        let chunk_size = abi::shared::CHUNK as u32;
-        let room = Room {
-            chunks: (plan.buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
-            chunk_size,
-            block: plan.on_full == OnFull::Block,
-        };
-        let planner = Planner::new(functions.clone(), ticks_per_ms());
-        let users = vec![own, sys::process::ruid(), user];
-        let mut server = Server::new(listener, planner, Arc::clone(&life), room, users, to, Arc::clone(&counts));
-        server.expect(waiting.pid);
-        std::thread::Builder::new()
-            .name("trapline-agents".into())
-            .spawn(move || server.run())
-            .map_err(|e| cannot("thread", &e))?;
-        let mut waiting = waiting;
+        let Target::Command(command) = &plan.target else { return Err(no_command()) };
+        let offer = Offer::new(command)?;
+        let variables = offer.variables(command);
+        let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+        let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
         waiting.release();
-        Ok(Agent {
-            command: Launched::new(waiting.pid, waiting.failure()),
-            from,
-            counts,
-            _life: life,
-            processes: Vec::new(),
-            dropped: HashMap::new(),
-            trouble: Vec::new(),
-            stopping: false,
-            left: 0,
-        })
+        (agent.command, agent.tree) = (Launched::new(waiting.pid, waiting.failure()), Some(Tree::default()));
+        Ok(agent)
+    }
+
+    /// No process will begin or go on: stops once all that have asked are answered.
+    pub fn finish(&mut self) {
+        self.finishing = true;
     }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
         while let Ok(said) = self.from.try_recv() {
             match said {
-                Said::Event(stream, event) => each.event(stream, &event),
+                Said::Event(stream, event) => {
+                    if event.get(8..10) == Some(&P_FUNCTION.id.to_le_bytes()) {
+                        self.sieve.note(&event);
+                    }
+                    each.event(stream, &event);
+                }
+                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came, each)),
+                Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
                     if !begun.is_fork {
                         self.processes.iter_mut().filter(|p| p.pid == begun.pid).for_each(Process::replace);
                     }
+                    self.sieve.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
+                    // It began as the session was when it asked.
+                    begun.shared.set_running(!self.counts.paused.load(Ordering::Acquire));
                     self.processes.push(Process::new(*begun));
                 }
             }
         }
     }
 
-    fn state(&self) -> State {
-        let streams = self.processes.iter().map(|p| {
-            let (used, all) = p.chunks().used();
-            let size = p.chunks().shared().chunk_size();
+    fn state(&mut self) -> State {
+        let streams = self.processes.iter_mut().map(|p| {
+            let shared = p.chunks().shared();
+            let (size, [pending, ..]) = (shared.chunks() * shared.chunk_size(), shared.counts());
             Stream {
                 name: format!("process_{}", p.pid),
-                used: (used * size) as u64,
-                size: (all * size) as u64,
-                dropped: 0,
+                used: p.waiting() as u64,
+                size: size as u64,
+                dropped: p.dropped.saturating_add(pending),
             }
         });
-        State { streams: streams.collect(), losses: self.losses(), ..State::default() }
+        let streams = streams.collect();
+        // What threads have dropped since their last chunk is in no header yet.
+        let pending = self.processes.iter().fold(0u64, |n, p| n.saturating_add(p.chunks().shared().counts()[0]));
+        let losses = losses(self.lost().saturating_add(pending));
+        State {
+            streams,
+            filtered: self.sieve.filtered(),
+            functions: self.sieve.counts(losses.total),
+            agents: Some(Agents {
+                processes: self.processes.len() as u64,
+                threads: self.processes.iter().map(|p| p.threads() as u64).sum(),
+                modules: self.modules.iter().filter(|m| !m.plan.sites.is_empty()).count() as u64,
+                patched: self.counts.functions.load(Ordering::Relaxed),
+                refused: self.counts.refused.load(Ordering::Relaxed),
+            }),
+            losses,
+            ..State::default()
+        }
     }
 
-    fn losses(&self) -> Losses {
-        Losses { total: self.dropped.values().sum(), classes: Vec::new() }
+    /// Records that were dropped.
+    fn lost(&self) -> u64 {
+        self.dropped.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// From now on other functions are recorded, all of which have stubs.
+    fn select(&mut self, enablings: &[FunctionEnabling]) -> Result<()> {
+        for e in enablings.iter().filter(|e| !self.sieve.knows(e)) {
+            let has = |name: &String| e.has(name, &shown_name(name).unwrap_or_else(|| name.clone()));
+            let mut without = self.modules.iter().flat_map(|m| &m.others).filter(|n| has(n));
+            let what = format!("-e '+{}'", e.probe());
+            if let Some(first) = without.next() {
+                let name = shown_name(first).unwrap_or_else(|| first.clone());
+                let more = without.count();
+                let others = if more > 0 { format!(" (and {more} others)") } else { String::new() };
+                let why = format!(
+                    "{name}{others} was not patched when its program started, and running programs are not patched"
+                );
+                return Err(Error::failed(what, why, "record another session that names it at the start"));
+            }
+            if self.sieve.matched(e) == 0 {
+                let todo = "see 'trapline session status'";
+                return Err(Error::failed(what, "no function of this name could be patched", todo));
+            }
+        }
+        for pattern in enablings.iter().flat_map(|e| &e.without).filter(|p| !self.sieve.is_without(p)) {
+            let gone = FunctionEnabling { pattern: pattern.clone(), ..FunctionEnabling::default() };
+            if self.sieve.matched(&gone) == 0 {
+                let todo = "see 'trapline session status'";
+                return Err(Error::failed(format!("-e '-{}'", gone.probe()), "no such function is traced", todo));
+            }
+        }
+        self.sieve.select(sys::time::stamp().0, enablings);
+        Ok(())
+    }
+
+    fn switch(&mut self, running: bool) {
+        if running {
+            self.marks.push(mark(&P_RESUMED));
+            self.set_running(true);
+            self.sieve.switch(sys::time::stamp().0, true);
+        } else {
+            self.sieve.switch(sys::time::stamp().0, false);
+            self.set_running(false);
+            self.marks.push(mark(&P_PAUSED));
+        }
     }
 
     fn set_running(&self, running: bool) {
         self.counts.paused.store(!running, Ordering::Release);
         self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
     }
+}
+
+/// Why a target is refused that is no command.
+pub fn no_command() -> Error {
+    Error::usage("functions", "a running process has no agent", "start the command under trapline")
+}
+
+/// Losses of records: which functions they were of, and whether entries or exits, nobody knows.
+fn losses(total: u64) -> Losses {
+    let classes = if total > 0 { vec![(functions::lost().id, total)] } else { Vec::new() };
+    Losses { total, classes }
+}
+
+/// The event of a stop or a start, now.
+fn mark(schema: &'static Schema) -> Vec<u8> {
+    let own = sys::process::own_pid() as u32;
+    own_events::process(schema, sys::time::monotonic(), (own, own), &[], &[])
 }
 
 /// Whether functions can be traced here.
@@ -207,26 +362,46 @@ impl Backend for Agent {
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let until = sys::time::monotonic().saturating_sub(LATE);
+        if self.finishing && self.counts.busy.load(Ordering::Acquire) == 0 {
+            self.stop();
+        }
         // Before the processes: what is not answered yet may begin one.
         let over = self.stopping || self.command_status().is_some() && self.counts.busy.load(Ordering::Acquire) == 0;
+        for mark in std::mem::take(&mut self.marks) {
+            each.event(StreamId::TRACER, &mark);
+        }
         self.hear(each);
         if !room {
             return Polled::default();
         }
         let (mut events, mut ended) = (0, Vec::new());
         for (n, process) in self.processes.iter_mut().enumerate() {
-            let (records, is_over) = process.read(&mut self.dropped, each);
+            let lives = self.tree.is_some();
+            let (records, is_over) =
+                process.read(self.stopping, &mut self.moments, &mut self.sieve, &mut self.dropped, lives, each);
             events += records;
-            if is_over || self.stopping {
+            if is_over {
                 ended.push(n);
             }
         }
         for n in ended.into_iter().rev() {
             let process = self.processes.remove(n);
+            // Another program may run in it now.
+            if !self.processes.iter().any(|p| p.pid == process.pid) {
+                self.sieve.end(process.pid as u32);
+            }
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }
         let ended = over && self.processes.is_empty() || self.command.has_failed();
+        if let Some(tree) = &mut self.tree {
+            tree.look(
+                ended,
+                self.command.pid.zip(self.command.known_status()),
+                |pid| self.processes.iter().any(|p| p.pid == pid),
+                each,
+            );
+        }
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
@@ -241,16 +416,23 @@ impl Backend for Agent {
     fn control(&mut self, order: Order) -> Result<State> {
         match order {
             Order::Status => {}
-            Order::Stop => self.set_running(false),
-            Order::Start => self.set_running(true),
+            Order::Stop => self.switch(false),
+            Order::Start => self.switch(true),
+            Order::Functions(enablings) => self.select(&enablings)?,
+            Order::Attach(_) | Order::Detach(_) => {
+                let what = "a running process has no agent, and an agent is not taken out of one";
+                return Err(Error::failed("-p", what, "stop pauses the session for all its processes"));
+            }
             _ => return Err(control::unable("this", "agent")),
         }
         Ok(self.state())
     }
 
     fn stop(&mut self) {
-        self.set_running(false);
-        self.stopping = true;
+        if !std::mem::replace(&mut self.stopping, true) {
+            self.sieve.switch(sys::time::stamp().0, false);
+            self.set_running(false);
+        }
     }
 
     fn command(&self) -> Option<i32> {
@@ -289,6 +471,9 @@ impl Backend for Agent {
                 self.left
             ));
         }
-        Report { losses: self.losses(), trouble, ..Report::default() }
+        let losses = losses(self.lost());
+        let functions = self.sieve.counts(losses.total);
+        let lines = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
+        Report { filtered: self.sieve.filtered(), functions, lines, losses, trouble, ..Report::default() }
     }
 }

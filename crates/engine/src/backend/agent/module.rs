@@ -74,6 +74,8 @@ pub struct Known {
     pub names: Vec<String>,
     /// Where they begin in the file's address space.
     pub addresses: Vec<u64>,
+    /// The linker's names of functions that could have been traced, and are not wanted.
+    pub others: Vec<String>,
     /// Address and offset of each executable segment.
     pub segments: Vec<(u64, u64)>,
 }
@@ -86,6 +88,7 @@ impl Known {
     pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
         let mut tables = CodeTables::read(file)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut others = Vec::new();
         let traced = role.is_traced(functions);
         for f in std::mem::take(&mut tables.functions) {
             if let Some(hook) = hook(&f.name, role)
@@ -95,6 +98,7 @@ impl Known {
             }
             let demangled = || demangle::of(&f.name).map_or_else(|| f.name.clone(), |d| d.plain);
             if !traced || !functions.wants(&f.name, &demangled()) {
+                others.extend(traced.then_some(f.name));
                 continue;
             }
             let refusal = f.indirect.then_some(Refusal::Resolver).or_else(|| Refusal::of_name(&f.name));
@@ -124,6 +128,7 @@ impl Known {
             plan,
             names,
             addresses,
+            others,
             segments: tables.code.iter().map(|c| (c.address, c.offset)).collect(),
         })
     }

@@ -37,6 +37,8 @@ pub struct Answer {
     pub plan: Vec<u8>,
     /// Events that report the functions that have got a number.
     pub reported: Vec<Vec<u8>>,
+    /// Files that were read for the first time, and have functions to be traced.
+    pub read: Vec<Arc<Known>>,
     /// How many functions are patched.
     pub functions: usize,
     /// What cannot be patched, or read: a line each.
@@ -87,7 +89,7 @@ impl Planner {
             if role == Role::Program && !wanted {
                 continue;
             }
-            match self.module(pid, m, &path, role, &mut answer.reported) {
+            match self.module(pid, m, &path, role, &mut answer) {
                 Ok((known, first)) => {
                     if role == Role::Program && known.names.is_empty() && self.functions.wanted.is_empty() {
                         let todo = "--lib shows functions of libraries, debug symbols show its own";
@@ -116,7 +118,7 @@ impl Planner {
         m: &Map,
         path: &str,
         role: Role,
-        reported: &mut Vec<Vec<u8>>,
+        answer: &mut Answer,
     ) -> Result<(Arc<Known>, u32), String> {
         let file = maps::open(pid, m.range, &m.path, m.file).map_err(|e| e.to_string())?;
         let meta = file.metadata().map_err(|e| e.to_string())?;
@@ -135,13 +137,14 @@ impl Planner {
         let (first, count) = (self.next, known.names.len() as u32);
         self.next = first.checked_add(count).filter(|n| *n < abi::shared::FUNCTIONS).ok_or("too many functions")?;
         self.numbers.insert(key, first);
+        answer.read.extend((role.is_traced(&self.functions)).then(|| Arc::clone(&known)));
         let now = sys::time::monotonic();
         for site in &known.plan.sites {
             let n = site.number as usize;
             let (name, address) = (known.names[n].as_bytes(), known.addresses[n]);
             let numbers = [0, 0, 0, u64::from(first + site.number), address];
             let tails = [name, known.path.as_bytes(), &known.build_id];
-            reported.push(own_events::process(&P_FUNCTION, now, (pid as u32, pid as u32), &numbers, &tails));
+            answer.reported.push(own_events::process(&P_FUNCTION, now, (pid as u32, pid as u32), &numbers, &tails));
         }
         Ok((known, first))
     }

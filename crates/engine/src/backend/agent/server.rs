@@ -6,7 +6,9 @@
 //!
 //! Each step of an agent may take a few seconds; a process that takes longer is left alone and runs untraced.
 
+use super::module::Known;
 use super::planner::{Answer, Placed, Planner};
+use crate::backend::ids::ids;
 use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
 use events::StreamId;
 use std::collections::HashMap;
@@ -17,7 +19,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sys::agent::{Held, Life, Listener, Request, Shared};
-use sys::process;
+use sys::{proc, process};
 
 /// The most bytes of `/proc/self/maps` that an agent may send.
 const MAX_MAPS: u32 = 16 << 20;
@@ -47,13 +49,38 @@ pub struct Begun {
     pub ended: OwnedFd,
     /// It is a child that runs on in its parent's program.
     pub is_fork: bool,
+    /// Its name.
+    pub comm: Option<Vec<u8>>,
+    /// Its real user and group.
+    pub ids: Option<(u32, u32)>,
+}
+
+/// A process that an agent has spoken for.
+pub struct Came {
+    /// The process.
+    pub pid: i32,
+    /// Its parent.
+    pub parent: Option<i32>,
+    /// It is a child that runs on in its parent's program.
+    pub is_fork: bool,
+    /// Its name.
+    pub comm: Vec<u8>,
+    /// User and group.
+    pub ids: (u64, u64),
+    /// When, ns of the monotonic clock: before its first record.
+    pub time: u64,
+    /// Readable when it has ended.
+    pub ended: OwnedFd,
 }
 
 /// What the server tells the backend.
 pub enum Said {
     /// An event that is to be delivered.
     Event(StreamId, Vec<u8>),
-    /// A process begins.
+    /// A process runs a program, or is a child that runs on in its parent's.
+    Came(Came),
+    /// A file was read: which functions it has.
+    Module(Arc<Known>),
     Begun(Box<Begun>),
     /// What went wrong.
     Trouble(String),
@@ -123,6 +150,10 @@ impl Server {
 
     /// The thread's work.
     pub fn run(mut self) {
+        // Files are read for the user, and with no more rights.
+        if !crate::rights::is_root() {
+            let _ = sys::caps::drop_to(0);
+        }
         while !self.counts.stop.load(Ordering::Acquire) {
             let _ = process::wait_readable(&self.listener, Duration::from_millis(50));
             loop {
@@ -203,6 +234,21 @@ impl Server {
         for event in answer.reported {
             let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
         }
+        for known in answer.read {
+            let _ = self.to.send(Said::Module(known));
+        }
+        if begins {
+            let came = Came {
+                pid: peer.pid,
+                parent: parent_of(peer.pid),
+                is_fork,
+                comm: sys::proc::comm(peer.pid).unwrap_or_default(),
+                ids: ids(peer.pid),
+                time: sys::time::monotonic(),
+                ended: process::pidfd(peer.pid, false)?,
+            };
+            let _ = self.to.send(Said::Came(came));
+        }
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
         let plan = match answer.plan.is_empty() {
             true => None,
@@ -251,7 +297,8 @@ impl Server {
         let held = self.life.hold(&shared)?;
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());
         let ended = process::pidfd(pid, false)?;
-        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork };
+        let (comm, ids) = (proc::comm(pid), proc::ids(pid));
+        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork, comm, ids };
         let _ = self.to.send(Said::Begun(Box::new(begun)));
         Ok((fd, size))
     }
