@@ -8,6 +8,8 @@
 //!        ◄── [`message::Welcome`] + 2 descriptors: shared memory (sealed), [`plan`] (sealed, read only)
 //!  maps areas, checks bytes, patches
 //!        [`message::Installed`] ──►                       closes the socket
+//!  before exec, and where that fails:
+//!        [`message::Hello`] + the program's path ──►      knows which program has no agent
 //!
 //!  stubs ──► records in chunks of the shared memory ([`shared`]) ──► read while they are written
 //! ```
@@ -25,7 +27,7 @@ pub mod stub;
 pub mod thread;
 
 /// Version of everything in this crate. It changes with any of it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The environment variable that has the name of the collector's socket, in the abstract namespace of unix(7), without the leading NUL.
 /// The agent takes it, and itself in `LD_PRELOAD`, out of the environment that the program sees, and puts both into that of a program

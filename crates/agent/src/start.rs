@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 /// The longest name of a socket.
 const NAME: usize = 104;
 /// The longest path of the agent's file.
-const PATH: usize = 4096;
+pub const PATH: usize = 4096;
 
 /// Text that is written once, by the constructor.
 struct Text<const N: usize> {

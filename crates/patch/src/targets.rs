@@ -78,7 +78,9 @@ impl Hits {
 /// Looks for jumps into places, which are sorted by `at`.
 pub(crate) fn hits(module: &Module<'_>, places: &[Place]) -> Hits {
     let mut hits = Hits::default();
-    for segment in module.segments {
+    let is_empty = |s: &&Segment<'_>| !places.iter().any(|p| p.at.wrapping_sub(s.address) < s.bytes.len() as u64);
+    let segments = module.segments.iter().filter(|s| !is_empty(s));
+    for segment in segments {
         let scan = Scan::new(module, segment, places);
         let pieces = scan.pieces();
         let threads = thread::available_parallelism().map_or(1, |n| n.get()).min(THREADS);

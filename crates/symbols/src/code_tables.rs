@@ -58,6 +58,10 @@ pub struct CodeTables {
     pub labels: Vec<u64>,
     /// Addresses of the functions that compilers call for profilers, of their entries in the PLT and of their pointers in the GOT, sorted.
     pub profilers: Vec<u64>,
+    /// Where the program begins; 0 in a library without a beginning.
+    pub entry: u64,
+    /// It has what Go's linker leaves in every program (`.go.buildinfo`, or the tables of its runtime).
+    pub is_go: bool,
     /// Entries of `.eh_frame`, sorted, and whether each begins as a function that was called does.
     pub frames: Vec<(Frame, bool)>,
 }
@@ -100,7 +104,12 @@ impl CodeTables {
                 segments.push((p.p_vaddr(Le), p.p_offset(Le), p.p_filesz(Le)));
             }
         }
+        tables.entry = header.e_entry(Le);
         let sections = header.sections(Le, data)?;
+        let is_go = |s: &<FileHeader64<Le> as FileHeader>::SectionHeader| {
+            sections.section_name(Le, s).is_ok_and(|name| name == b".go.buildinfo" || name == b".gopclntab")
+        };
+        tables.is_go = sections.iter().any(is_go);
         let has_symtab = sections.iter().any(|s| s.sh_type(Le) == SHT_SYMTAB);
         let symbols = sections.symbols(Le, data, if has_symtab { SHT_SYMTAB } else { SHT_DYNSYM })?;
         for symbol in symbols.iter() {

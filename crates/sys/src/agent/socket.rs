@@ -79,6 +79,14 @@ impl Request {
         self.stream.read_exact(into)
     }
 
+    /// Another handle to it.
+    ///
+    /// # Errors
+    /// Those of fcntl(2).
+    pub fn second(&self) -> io::Result<Request> {
+        Ok(Request { stream: self.stream.try_clone()?, peer: self.peer })
+    }
+
     /// Answers, with descriptors.
     ///
     /// # Errors

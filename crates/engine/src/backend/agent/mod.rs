@@ -9,11 +9,14 @@
 //! `abi` describes what the two sides share, `patch` the stubs.
 
 pub mod chunks;
+pub mod explained;
 mod file;
 mod module;
 mod planner;
 mod process;
+mod runtime;
 mod server;
+mod untraced;
 
 use super::launch::{Failure, Waiting};
 use crate::backend::stats::{Losses, Report};
@@ -24,6 +27,7 @@ use crate::functions::Functions;
 use crate::plan::{OnFull, Plan};
 use crate::target::Target;
 use events::StreamId;
+use explained::PlannedFile;
 use planner::Planner;
 use process::Process;
 use server::{Counts, Room, Said, Server};
@@ -35,6 +39,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener};
 use sys::ptrace::{self, Change};
+use untraced::{Executed, Gap, Gaps};
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -51,6 +56,9 @@ pub struct Agent {
     processes: Vec<Process>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
+    executed: Arc<Executed>,
+    gaps: Gaps,
+    planned: Vec<PlannedFile>,
     stopping: bool,
     /// Calls while no collector was there, and execs that the agent could not follow.
     left: u64,
@@ -97,8 +105,10 @@ impl Agent {
         };
         let planner = Planner::new(functions.clone(), ticks_per_ms());
         let users = vec![own, sys::process::ruid(), user];
-        let mut server = Server::new(listener, planner, Arc::clone(&life), room, users, to, Arc::clone(&counts));
-        server.expect(waiting.pid);
+        let executed = Arc::new(Executed::default());
+        let (life_too, counts_too, executed_too) = (Arc::clone(&life), Arc::clone(&counts), Arc::clone(&executed));
+        let mut server = Server::new(listener, planner, life_too, room, users, to, counts_too, executed_too);
+        server.expect(waiting.pid, command.path.to_bytes());
         std::thread::Builder::new()
             .name("trapline-agents".into())
             .spawn(move || server.run())
@@ -116,6 +126,9 @@ impl Agent {
             processes: Vec::new(),
             dropped: HashMap::new(),
             trouble: Vec::new(),
+            executed,
+            gaps: Gaps::default(),
+            planned: Vec::new(),
             stopping: false,
             left: 0,
         })
@@ -126,6 +139,8 @@ impl Agent {
             match said {
                 Said::Event(stream, event) => each.event(stream, &event),
                 Said::Trouble(line) => self.trouble.push(line),
+                Said::Gap(gap) => self.gap(&gap, each),
+                Said::Planned(files) => self.planned.extend(files),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
                     if !begun.is_fork {
@@ -135,6 +150,11 @@ impl Agent {
                 }
             }
         }
+    }
+
+    fn gap(&mut self, gap: &Gap, each: &mut dyn Deliver) {
+        self.gaps.note(gap);
+        each.event(untraced::STREAM, &gap.event());
     }
 
     fn state(&self) -> State {
@@ -231,7 +251,11 @@ impl Backend for Agent {
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }
-        let ended = over && self.processes.is_empty() || self.failure.is_some();
+        let ended = over && self.processes.is_empty() && (self.stopping || !self.executed.is_waiting());
+        let ended = ended || self.failure.is_some();
+        if self.failure.is_none() {
+            self.executed.missing(ended).iter().for_each(|gap| self.gap(gap, each));
+        }
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
@@ -288,20 +312,19 @@ impl Backend for Agent {
 
     fn report(&mut self) -> Report {
         let mut trouble = std::mem::take(&mut self.trouble);
-        let late =
-            self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
-        trouble.extend(late);
-        if self.counts.processes.load(Ordering::Relaxed) == 0 && self.failure.is_none() {
-            trouble.push(
-                "no program has loaded the agent (static programs and those that change their user do not)".into(),
-            );
+        for said in self.from.try_iter() {
+            match said {
+                Said::Trouble(line) => trouble.push(line),
+                Said::Gap(gap) => self.gaps.note(&gap),
+                _ => {}
+            }
         }
+        trouble.extend(self.gaps.lines());
         if self.left > 0 {
-            trouble.push(format!(
-                "{} programs were executed that cannot load the agent: their functions are missing",
-                self.left
-            ));
+            let why = "trapline cannot be reached from where they run (another network namespace?)";
+            trouble.push(format!("not traced: {} programs: {why}", self.left));
         }
-        Report { losses: self.losses(), trouble, ..Report::default() }
+        let planned = std::mem::take(&mut self.planned);
+        Report { losses: self.losses(), trouble, planned, ..Report::default() }
     }
 }

@@ -1,5 +1,6 @@
 //! Modules: what their files say, and the plan of their patches. Made once for each file of a session.
 
+use super::runtime::Runtime;
 use crate::functions::Functions;
 use abi::message::Hook;
 use patch::{Frame, Function, Module, Plan, Refusal, Segment};
@@ -74,6 +75,8 @@ pub struct Known {
     pub addresses: Vec<u64>,
     /// Address and offset of each executable segment.
     pub segments: Vec<(u64, u64)>,
+    /// The runtime that it belongs to, if its functions are left alone for that.
+    pub runtime: Option<Runtime>,
 }
 
 impl Known {
@@ -84,9 +87,11 @@ impl Known {
     pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
         let mut tables = CodeTables::read(file)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let traced = role.is_traced(functions);
+        let runtime = Runtime::of(path, &tables);
+        let traced = role.is_traced(functions) && runtime.is_none();
         for f in std::mem::take(&mut tables.functions) {
             if let Some(hook) = hook(&f.name, role)
+                && runtime.is_none()
                 && !hooks.iter().any(|(h, _)| *h == hook)
             {
                 hooks.push((hook, f.address));
@@ -95,7 +100,9 @@ impl Known {
             if !traced || !functions.wants(&f.name, &demangled()) {
                 continue;
             }
+            let is_entry = f.address == tables.entry && tables.entry != 0;
             let refusal = f.indirect.then_some(Refusal::Resolver).or_else(|| Refusal::of_name(&f.name));
+            let refusal = refusal.or_else(|| is_entry.then_some(Refusal::OddStack));
             wanted.push(Function { address: f.address, size: f.size, number: names.len() as u32, refusal });
             addresses.push(f.address);
             names.push(f.name);
@@ -123,6 +130,7 @@ impl Known {
             names,
             addresses,
             segments: tables.code.iter().map(|c| (c.address, c.offset)).collect(),
+            runtime,
         })
     }
 
