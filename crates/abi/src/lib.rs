@@ -29,7 +29,8 @@ pub mod thread;
 /// Version of everything in this crate. It changes with any of it.
 pub const VERSION: u32 = 2;
 
-/// The environment variable that has the name of the collector's socket, in the abstract namespace of unix(7), without the leading NUL.
+/// The environment variable that has the name of the collector's socket: a path, or a name in the abstract namespace of unix(7) without
+/// the leading NUL.
 /// The agent takes it, and itself in `LD_PRELOAD`, out of the environment that the program sees, and puts both into that of a program
 /// which the process executes.
 pub const SOCKET: &str = "TRAPLINE_AGENT";

@@ -45,7 +45,7 @@ impl<const N: usize> Text<N> {
 static SOCKET: Text<NAME> = Text::new();
 static AGENT: Text<PATH> = Text::new();
 
-/// The collector's socket, in the abstract namespace.
+/// The collector's socket, as [`abi::SOCKET`] has it.
 pub fn socket_name() -> &'static [u8] {
     SOCKET.get()
 }

@@ -126,14 +126,16 @@ fn connect(patience: u64) -> Option<Descriptor> {
     let name = start::socket_name();
     let mut address = [0u8; 110];
     address[0] = 1;
-    address.get_mut(3..3 + name.len())?.copy_from_slice(name);
+    // A name of the abstract namespace begins with NUL.
+    let at = if name.starts_with(b"/") { 2 } else { 3 };
+    address.get_mut(at..at + name.len())?.copy_from_slice(name);
     let fd = kernel::unix_socket();
     if name.is_empty() || fd < 0 {
         return None;
     }
     let socket = Descriptor(fd as i32);
     kernel::set_timeouts(socket.0, patience);
-    (kernel::connect(socket.0, address.get(..3 + name.len())?) == 0).then_some(socket)
+    (kernel::connect(socket.0, address.get(..at + name.len())?) == 0).then_some(socket)
 }
 
 fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {

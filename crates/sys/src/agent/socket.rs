@@ -1,12 +1,18 @@
-//! The socket on which agents ask: a stream socket in the abstract namespace of unix(7), which needs no file and is gone with the
-//! collector. Its name is random; who connects must know it and belong to the session's user or root.
+//! The socket on which agents ask: a stream socket of unix(7), beside the agent's file or in the abstract namespace.
+//!
+//! A file beside the agent's can be reached wherever the agent can be loaded: names in the abstract namespace belong to a network
+//! namespace, and a child may enter another one. The name is random, and nobody may list the directory; who connects must belong to
+//! the session's user, or descend from its processes.
 
 use crate::check::check;
 use crate::socket::{Peer, peer};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a process may take for each step of a request.
@@ -16,7 +22,42 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Listener {
     socket: UnixListener,
     name: String,
+    /// Its file, where it has one.
+    file: Option<SocketFile>,
 }
+
+/// A socket's file, which goes with the value.
+#[derive(Clone, Debug)]
+pub struct SocketFile(Arc<OwnPath>);
+
+#[derive(Debug)]
+struct OwnPath(PathBuf);
+
+impl SocketFile {
+    /// Removes the file now: nobody can connect any more.
+    pub fn remove(&self) {
+        self.0.remove();
+    }
+}
+
+impl OwnPath {
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Drop for OwnPath {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// What the names of sockets begin with.
+const NAMES: &str = "socket-";
+/// The longest path of a socket (`sun_path`, unix(7)), without NUL.
+const LONGEST: usize = 103;
+/// The most files that are looked at for sockets of collectors that were killed.
+const MOST_FILES: usize = 1000;
 
 /// What an agent asks, and the way to answer.
 pub struct Request {
@@ -31,16 +72,40 @@ impl Listener {
     /// # Errors
     /// No socket is to be had.
     pub fn new() -> io::Result<Listener> {
-        let mut random = [0u8; 16];
-        crate::process::random(&mut random)?;
-        let hex: String = random.iter().map(|b| format!("{b:02x}")).collect();
-        let name = format!("trapline-agent-{hex}");
+        let name = format!("trapline-agent-{}", random_name()?);
         let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         socket.set_nonblocking(true)?;
-        Ok(Listener { socket, name })
+        Ok(Listener { socket, name, file: None })
     }
 
-    /// The name, as [`abi::SOCKET`] has it.
+    /// Listens at a file in a directory, where all users can connect; at an abstract name where the path would be too long.
+    /// Files that collectors have left there when they were killed are removed.
+    ///
+    /// # Errors
+    /// No socket is to be had.
+    pub fn in_directory(dir: &Path) -> io::Result<Listener> {
+        let random = random_name()?;
+        let (path, new) = (dir.join(format!("{NAMES}{random}")), dir.join(format!(".{random}")));
+        let Some(name) = path.to_str().filter(|n| n.len() <= LONGEST) else { return Listener::new() };
+        remove_orphans(dir);
+        // Before it listens, another collector would take it for an orphan.
+        let socket = UnixListener::bind(&new)?;
+        let open = std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o666));
+        let file = SocketFile(Arc::new(OwnPath(path.clone())));
+        if let Err(e) = open.and_then(|()| std::fs::rename(&new, &path)) {
+            let _ = std::fs::remove_file(&new);
+            return Err(e);
+        }
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket, name: name.into(), file: Some(file) })
+    }
+
+    /// The socket's file, where it has one.
+    pub fn file(&self) -> Option<SocketFile> {
+        self.file.clone()
+    }
+
+    /// The name, as [`abi::SOCKET`] has it: a path, or a name of the abstract namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -60,6 +125,23 @@ impl Listener {
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(e) => Err(e),
+        }
+    }
+}
+
+fn random_name() -> io::Result<String> {
+    let mut random = [0u8; 16];
+    crate::process::random(&mut random)?;
+    Ok(random.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Removes sockets at which nobody listens any more.
+fn remove_orphans(dir: &Path) {
+    let files = std::fs::read_dir(dir).into_iter().flatten().take(MOST_FILES).flatten();
+    for file in files.filter(|f| f.file_name().to_string_lossy().starts_with(NAMES)) {
+        let refused = UnixStream::connect(file.path()).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
+        if refused {
+            let _ = std::fs::remove_file(file.path());
         }
     }
 }
@@ -155,6 +237,24 @@ pub(super) fn seal(fd: &OwnedFd, more: i32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_s_file_goes_with_it_and_orphans_go_with_the_next() {
+        let scratch = testkit::Scratch::new("agent-socket");
+        let files = || std::fs::read_dir(scratch.path()).unwrap().count();
+        let first = Listener::in_directory(scratch.path()).unwrap();
+        UnixStream::connect(first.name()).unwrap();
+        drop(UnixListener::bind(scratch.join("socket-orphan")).unwrap());
+        assert_eq!(files(), 2);
+        let second = Listener::in_directory(scratch.path()).unwrap();
+        assert_eq!(files(), 2);
+        UnixStream::connect(first.name()).unwrap();
+        drop((first, second));
+        assert_eq!(files(), 0);
+        let long = scratch.join(&"d".repeat(100));
+        std::fs::create_dir(&long).unwrap();
+        assert!(Listener::in_directory(&long).unwrap().file().is_none());
+    }
 
     #[test]
     fn descriptors_come_with_the_answer_and_cannot_be_changed() {

@@ -33,11 +33,12 @@ use process::Process;
 use server::{Counts, Room, Said, Server};
 use std::collections::HashMap;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
-use sys::agent::{Life, Listener};
+use sys::agent::{Life, Listener, SocketFile};
 use sys::ptrace::{self, Change};
 use untraced::{Executed, Gap, Gaps};
 
@@ -56,6 +57,8 @@ pub struct Agent {
     processes: Vec<Process>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
+    /// Removed at the end; the server may listen a little longer.
+    socket: Option<SocketFile>,
     executed: Arc<Executed>,
     gaps: Gaps,
     planned: Vec<PlannedFile>,
@@ -84,8 +87,8 @@ impl Agent {
         loadable(&command.path)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let file = file::place()?;
-        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
-        let own = sys::process::euid();
+        let listener = Listener::in_directory(file.parent().unwrap_or(Path::new("/"))).map_err(|e| cannot("socket", &e))?;
+        let (own, socket) = (sys::process::euid(), listener.file());
         let user = command.user.as_ref().map_or(own, |u| u.uid);
         let preloaded = match command.image.variable("LD_PRELOAD") {
             Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
@@ -126,6 +129,7 @@ impl Agent {
             processes: Vec::new(),
             dropped: HashMap::new(),
             trouble: Vec::new(),
+            socket,
             executed,
             gaps: Gaps::default(),
             planned: Vec::new(),
@@ -259,6 +263,7 @@ impl Backend for Agent {
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
+            self.socket.iter().for_each(SocketFile::remove);
         }
         Polled { events, ended }
     }
