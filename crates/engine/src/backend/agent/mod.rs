@@ -87,7 +87,8 @@ impl Agent {
         loadable(&command.path)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let file = file::place()?;
-        let listener = Listener::in_directory(file.parent().unwrap_or(Path::new("/"))).map_err(|e| cannot("socket", &e))?;
+        let listener =
+            Listener::in_directory(file.parent().unwrap_or(Path::new("/"))).map_err(|e| cannot("socket", &e))?;
         let (own, socket) = (sys::process::euid(), listener.file());
         let user = command.user.as_ref().map_or(own, |u| u.uid);
         let preloaded = match command.image.variable("LD_PRELOAD") {

@@ -85,10 +85,12 @@ impl Known {
     /// # Errors
     /// It is no ELF file for x86-64, or a damaged one.
     pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
-        let mut tables = CodeTables::read(file)?;
+        let is_traced = role.is_traced(functions);
+        let matters = |name: &str| is_traced || hook(name, role).is_some() || Runtime::has(name);
+        let mut tables = CodeTables::symbols(file, matters)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let runtime = Runtime::of(path, &tables);
-        let traced = role.is_traced(functions) && runtime.is_none();
+        let traced = is_traced && runtime.is_none();
         for f in std::mem::take(&mut tables.functions) {
             if let Some(hook) = hook(&f.name, role)
                 && runtime.is_none()
@@ -97,7 +99,7 @@ impl Known {
                 hooks.push((hook, f.address));
             }
             let demangled = || demangle::of(&f.name).map_or_else(|| f.name.clone(), |d| d.plain);
-            if !traced || !functions.wants(&f.name, &demangled()) {
+            if !traced || functions.is_by_name() && !functions.wants(&f.name, &demangled()) {
                 continue;
             }
             let is_entry = f.address == tables.entry && tables.entry != 0;
@@ -106,6 +108,9 @@ impl Known {
             wanted.push(Function { address: f.address, size: f.size, number: names.len() as u32, refusal });
             addresses.push(f.address);
             names.push(f.name);
+        }
+        if !wanted.is_empty() || !hooks.is_empty() {
+            tables.read_code(file)?;
         }
         let frame = |(f, is_as_called): &(symbols::frames::Frame, bool)| Frame {
             start: f.start,

@@ -55,6 +55,11 @@ impl Runtime {
         Runtime::of_name(path).or_else(by_function)
     }
 
+    /// Whether only a runtime has a function of this name.
+    pub fn has(function: &str) -> bool {
+        FUNCTIONS.iter().any(|(start, _)| function.starts_with(start))
+    }
+
     /// That of a file, as far as its name says it.
     pub fn of_name(path: &str) -> Option<Runtime> {
         let name = path.rsplit('/').next().unwrap_or(path);
