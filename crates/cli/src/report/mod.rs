@@ -4,6 +4,7 @@ mod calls;
 mod foreign;
 mod progress;
 mod tables;
+mod untraced;
 mod whole;
 mod window;
 

@@ -16,7 +16,7 @@ mod planner;
 mod process;
 mod runtime;
 mod server;
-mod untraced;
+pub mod untraced;
 
 use super::launch::{Failure, Waiting};
 use crate::backend::stats::{Losses, Report};
