@@ -122,12 +122,17 @@ pub fn tell_failed() {
     }
 }
 
+/// Connects to the socket: beside the agent's file, and where that cannot be seen, by the abstract name.
 fn connect(patience: u64) -> Option<Descriptor> {
     let name = start::socket_name();
+    let is_path = name.starts_with(b"/");
+    connect_to(name, if is_path { 2 } else { 3 }, patience).or_else(|| connect_to(name, 3, patience))
+}
+
+/// Connects to a name, which begins at an offset of struct sockaddr_un: an abstract one behind NUL.
+fn connect_to(name: &[u8], at: usize, patience: u64) -> Option<Descriptor> {
     let mut address = [0u8; 110];
     address[0] = 1;
-    // A name of the abstract namespace begins with NUL.
-    let at = if name.starts_with(b"/") { 2 } else { 3 };
     address.get_mut(at..at + name.len())?.copy_from_slice(name);
     let fd = kernel::unix_socket();
     if name.is_empty() || fd < 0 {

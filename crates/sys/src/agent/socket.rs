@@ -1,13 +1,14 @@
-//! The socket on which agents ask: a stream socket of unix(7), beside the agent's file or in the abstract namespace.
+//! The socket on which agents ask: a stream socket of unix(7), beside the agent's file and, with the same text as its name, in the abstract
+//! namespace.
 //!
 //! A file beside the agent's can be reached wherever the agent can be loaded: names in the abstract namespace belong to a network
-//! namespace, and a child may enter another one. The name is random, and nobody may list the directory; who connects must belong to
-//! the session's user, or descend from its processes.
+//! namespace, and a child may enter another one. Where the agent cannot be loaded (chroot), a process can still say so by the abstract name.
+//! The name is random, and nobody may list the directory; who connects must belong to the session's user, or descend from its processes.
 
 use crate::check::check;
 use crate::socket::{Peer, peer};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -21,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Waits for agents.
 pub struct Listener {
     socket: UnixListener,
+    /// The one beside the agent's file.
+    beside: Option<UnixListener>,
     name: String,
     /// Its file, where it has one.
     file: Option<SocketFile>,
@@ -72,13 +75,16 @@ impl Listener {
     /// # Errors
     /// No socket is to be had.
     pub fn new() -> io::Result<Listener> {
-        let name = format!("trapline-agent-{}", random_name()?);
-        let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
-        socket.set_nonblocking(true)?;
-        Ok(Listener { socket, name, file: None })
+        Listener::abstract_one(format!("trapline-agent-{}", random_name()?))
     }
 
-    /// Listens at a file in a directory, where all users can connect; at an abstract name where the path would be too long.
+    fn abstract_one(name: String) -> io::Result<Listener> {
+        let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket, beside: None, name, file: None })
+    }
+
+    /// Listens at a file in a directory, where all users can connect, too; at an abstract name alone where the path would be too long.
     /// Files that collectors have left there when they were killed are removed.
     ///
     /// # Errors
@@ -89,15 +95,16 @@ impl Listener {
         let Some(name) = path.to_str().filter(|n| n.len() <= LONGEST) else { return Listener::new() };
         remove_orphans(dir);
         // Before it listens, another collector would take it for an orphan.
-        let socket = UnixListener::bind(&new)?;
+        let beside = UnixListener::bind(&new)?;
         let open = std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o666));
         let file = SocketFile(Arc::new(OwnPath(path.clone())));
         if let Err(e) = open.and_then(|()| std::fs::rename(&new, &path)) {
             let _ = std::fs::remove_file(&new);
             return Err(e);
         }
-        socket.set_nonblocking(true)?;
-        Ok(Listener { socket, name: name.into(), file: Some(file) })
+        beside.set_nonblocking(true)?;
+        let listener = Listener::abstract_one(name.into())?;
+        Ok(Listener { beside: Some(beside), file: Some(file), ..listener })
     }
 
     /// The socket's file, where it has one.
@@ -115,7 +122,9 @@ impl Listener {
     /// # Errors
     /// Those of accept4(2).
     pub fn accept(&self) -> io::Result<Option<Request>> {
-        match self.socket.accept() {
+        let beside = self.beside.as_ref().map(UnixListener::accept);
+        let nothing = |e: &io::Error| e.kind() == io::ErrorKind::WouldBlock;
+        match beside.filter(|a| !a.as_ref().is_err_and(nothing)).unwrap_or_else(|| self.socket.accept()) {
             Ok((stream, _)) => {
                 stream.set_nonblocking(false)?;
                 stream.set_read_timeout(Some(PATIENCE))?;
@@ -146,9 +155,14 @@ fn remove_orphans(dir: &Path) {
     }
 }
 
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+impl Listener {
+    /// Waits for a request, at most so long.
+    pub fn wait(&self, timeout: Duration) {
+        let fds = [Some(&self.socket), self.beside.as_ref()].map(|s| s.map_or(-1, AsRawFd::as_raw_fd));
+        let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: an array of this length, which outlives the call; negative descriptors are ignored.
+        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms) };
     }
 }
 
@@ -217,13 +231,20 @@ pub fn sealed(name: &std::ffi::CStr, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// An empty file in memory that can be sealed.
+/// An empty file in memory that can be sealed. It is never executed, and says so: `vm.memfd_noexec` may demand it (Linux 6.3).
 pub(super) fn memfd(name: &std::ffi::CStr) -> io::Result<OwnedFd> {
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: a NUL-terminated name; a descriptor that is returned is ours.
-    unsafe {
-        let fd = check(libc::memfd_create(name.as_ptr(), flags).into())?;
-        Ok(OwnedFd::from_raw_fd(fd as i32))
+    const MFD_NOEXEC_SEAL: u32 = 8;
+    let make = |flags: u32| {
+        // SAFETY: a NUL-terminated name; a descriptor that is returned is ours.
+        unsafe {
+            let fd =
+                check(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | flags).into())?;
+            Ok(OwnedFd::from_raw_fd(fd as i32))
+        }
+    };
+    match make(MFD_NOEXEC_SEAL) {
+        Err(e) if io::Error::raw_os_error(&e) == Some(libc::EINVAL) => make(0),
+        made => made,
     }
 }
 
@@ -254,6 +275,17 @@ mod tests {
         let long = scratch.join(&"d".repeat(100));
         std::fs::create_dir(&long).unwrap();
         assert!(Listener::in_directory(&long).unwrap().file().is_none());
+    }
+
+    #[test]
+    fn both_names_lead_to_the_listener() {
+        let scratch = testkit::Scratch::new("agent-socket-names");
+        let listener = Listener::in_directory(scratch.path()).unwrap();
+        let by_name = SocketAddr::from_abstract_name(listener.name()).unwrap();
+        let _both = (UnixStream::connect(listener.name()).unwrap(), UnixStream::connect_addr(&by_name).unwrap());
+        listener.wait(Duration::from_secs(10));
+        assert!(listener.accept().unwrap().is_some() && listener.accept().unwrap().is_some());
+        assert!(listener.accept().unwrap().is_none());
     }
 
     #[test]

@@ -11,11 +11,13 @@
 pub mod chunks;
 pub mod explained;
 mod file;
+mod loadable;
 mod module;
 mod planner;
 mod process;
 mod runtime;
 mod server;
+pub mod trial;
 pub mod untraced;
 
 use super::launch::{Failure, Waiting};
@@ -25,7 +27,7 @@ use crate::control::{self, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::plan::{OnFull, Plan};
-use crate::target::Target;
+use crate::target::{Command, Target};
 use events::StreamId;
 use explained::PlannedFile;
 use planner::Planner;
@@ -84,8 +86,19 @@ impl Agent {
                 "start the command under trapline",
             ));
         };
-        loadable(&command.path)?;
+        loadable::check(command)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let chunk_size = abi::shared::CHUNK as u32;
+        let room = Room {
+            chunks: (plan.buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
+            chunk_size,
+            block: plan.on_full == OnFull::Block,
+        };
+        Agent::launch(command, functions, room, plan.paused)
+    }
+
+    /// Starts a command with the agent, whatever program it is.
+    fn launch(command: &Command, functions: &Functions, room: Room, paused: bool) -> Result<Agent> {
         let file = file::place()?;
         let listener =
             Listener::in_directory(file.parent().unwrap_or(Path::new("/"))).map_err(|e| cannot("socket", &e))?;
@@ -100,13 +113,7 @@ impl Agent {
         let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
         let (to, from) = mpsc::channel();
         let counts = Arc::new(Counts::default());
-        counts.paused.store(plan.paused, Ordering::Release);
-        let chunk_size = abi::shared::CHUNK as u32;
-        let room = Room {
-            chunks: (plan.buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
-            chunk_size,
-            block: plan.on_full == OnFull::Block,
-        };
+        counts.paused.store(paused, Ordering::Release);
         let planner = Planner::new(functions.clone(), ticks_per_ms());
         let users = vec![own, sys::process::ruid(), user];
         let executed = Arc::new(Executed::default());
@@ -207,27 +214,6 @@ fn ticks_per_ms() -> u64 {
     let to = sys::time::stamp();
     let ns = u128::from(to.1.saturating_sub(from.1)).max(1);
     (u128::from(to.0.saturating_sub(from.0)) * 1_000_000 / ns) as u64
-}
-
-/// Whether ld.so will load the agent into the command's program.
-fn loadable(path: &std::ffi::CStr) -> Result<()> {
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::MetadataExt;
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
-    let what = || path.to_string_lossy().into_owned();
-    let Ok(file) = sys::maps::open_regular(path) else { return Ok(()) };
-    let Ok(elf) = symbols::Elf::read(&file) else { return Ok(()) };
-    if elf.is_static() {
-        let todo = "use -e 'uprobe:PROGRAM:FUNCTION' as root; or link it dynamically";
-        return Err(Error::failed(what(), "a static program loads no agent", todo));
-    }
-    let changes_user =
-        |m: &std::fs::Metadata| (m.mode() & 0o4000 != 0 && m.uid() != sys::process::euid()) || (m.mode() & 0o2000 != 0);
-    if file.metadata().is_ok_and(|m| changes_user(&m)) {
-        let todo = "run trapline as that user";
-        return Err(Error::failed(what(), "a set-user-ID program loads no agent", todo));
-    }
-    Ok(())
 }
 
 impl Backend for Agent {

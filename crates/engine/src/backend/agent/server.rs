@@ -180,7 +180,7 @@ impl Server {
         let counts = Arc::clone(&self.counts);
         thread::scope(|scope| {
             while !counts.stop.load(Ordering::Acquire) {
-                let _ = process::wait_readable(&self.listener, Duration::from_millis(50));
+                self.listener.wait(Duration::from_millis(50));
                 self.reassure();
                 while self.take(scope) {}
             }
