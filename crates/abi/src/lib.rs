@@ -29,6 +29,10 @@ pub mod thread;
 /// Version of everything in this crate. It changes with any of it.
 pub const VERSION: u32 = 2;
 
+/// Where the agent's file is mapped: it is linked at the beginning of this range, and loaders map a library where it is linked, if there
+/// is room. So a system call whose instruction lies here is the agent's own, not the program's. The agent's other mappings are above.
+pub const CODE: core::ops::Range<u64> = 0x10ff_0000_0000..0x1100_0000_0000;
+
 /// The environment variable that has the name of the collector's socket: a path, or a name in the abstract namespace of unix(7) without
 /// the leading NUL.
 /// The agent takes it, and itself in `LD_PRELOAD`, out of the environment that the program sees, and puts both into that of a program

@@ -71,7 +71,7 @@ pub enum Hook {
     Sigaction = 1,
     /// `execve` of libc, which all of its exec functions and posix_spawn call.
     Execve = 2,
-    /// `execveat` of libc, also fexecve.
+    /// `execveat` of libc.
     Execveat = 3,
     /// `fork` of libc.
     Fork = 4,
@@ -85,6 +85,12 @@ pub enum Hook {
     Modules = 8,
     /// `vfork` of libc.
     Vfork = 9,
+    /// `_Unwind_Backtrace` of libgcc, shared or linked in: leaves stubs out.
+    Backtrace = 10,
+    /// `prctl` of libc: matters for filters of system calls.
+    Prctl = 11,
+    /// `fexecve` of libc, which does not call its `execveat`.
+    Fexecve = 12,
 }
 /// How many there are, with room for more.
 pub const HOOKS: usize = 24;
@@ -130,8 +136,8 @@ pub struct Hello {
 pub enum Verdict {
     /// Map both descriptors and install the plan.
     Trace = 1,
-    /// The process is not to be traced (`-p`, a filter by executable): hooks that follow children are still installed. Only the plan's
-    /// descriptor comes.
+    /// The process gets no memory for records, because it has some or nothing of it is traced: the plan is installed, if only for its
+    /// hooks. Only the plan's descriptor comes.
     Follow = 2,
     /// Nothing is to be done; no descriptor comes.
     Leave = 3,

@@ -4,6 +4,7 @@
 //! a chunk. A child of vfork(2) finds its parent's page, as it runs on its parent's thread data and writes to its parent's chunk.
 
 use crate::kernel;
+use crate::permits;
 use crate::talk;
 use crate::thread::{self, Local};
 use abi::message::Reason;
@@ -148,8 +149,11 @@ pub fn drop_records(local: &Local, n: u64) {
 
 /// Whether it is clear without a look at the chunks that there is no room, so that signals need not be blocked to find out.
 pub fn hopeless(local: &Local) -> bool {
+    if !permits::records() {
+        return true;
+    }
     if is_new() {
-        return false;
+        return !permits::talk();
     }
     let Some(control) = control() else { return true };
     if local.chunk.load(Relaxed) != 0 {
@@ -288,7 +292,10 @@ pub fn give_up(local: &Local) {
     if let Some(header) = number.checked_sub(1).and_then(|n| header(control, n)) {
         header.state.store(FULL, Release);
         control.filled.fetch_add(1, AcqRel);
-        kernel::wake(&control.filled);
+        // The collector looks from time to time, too.
+        if permits::records() {
+            kernel::wake(&control.filled);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! ```text
 //!  start ──► talk (socket) ──► install (areas, patches)
 //!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► talk, in a new process
-//!  hooks: frames (unwinding) · signals · exec · fork · modules
+//!  hooks: frames (unwinding) · signals · exec · fork · modules ──► permits (what the program has forbidden itself)
 //! ```
 //!
 //! Rules of this crate:
@@ -28,6 +28,7 @@ mod hooks;
 mod install;
 mod kernel;
 mod memory;
+mod permits;
 mod shadow;
 mod slow;
 mod start;

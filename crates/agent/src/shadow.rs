@@ -14,6 +14,7 @@
 use crate::areas;
 use crate::kernel;
 use crate::memory::{load, store};
+use crate::permits;
 use crate::thread::{BURIED, FRAMES, Local, stride};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::compiler_fence;
@@ -45,6 +46,9 @@ fn address(at: u64) -> u64 {
 /// Whether the frame of an entry far away may be alive.
 fn may_live(at: u64) -> bool {
     let place = slot(at);
+    if !permits::records() {
+        return true;
+    }
     // SAFETY: it was readable a moment ago; only another thread that unmaps a stack under its coroutine could change that.
     let there = if kernel::is_readable(place) { unsafe { load(place) } } else { return false };
     if address(at) == BARRIER { there == MARK } else { areas::is_return(there) }
@@ -191,6 +195,9 @@ pub fn push(local: &Local, place: u64, timed: Option<(u64, u32)>) -> bool {
         return false;
     }
     if top + 16 * size > local.limit.load(Relaxed) {
+        if !permits::records() {
+            return false;
+        }
         let mask = kernel::set_mask(kernel::ALL);
         set_top(local, top);
         compact(local);
@@ -211,6 +218,24 @@ pub fn push(local: &Local, place: u64, timed: Option<(u64, u32)>) -> bool {
     }
     set_top(local, top + size);
     true
+}
+
+/// Puts all return addresses of a thread back, and has its calls not observed from now on. Signals are blocked.
+pub fn abandon(local: &Local) {
+    let (size, base) = (stride(), local.base.load(Relaxed));
+    let mut at = local.top.load(Relaxed);
+    local.busy.store(1, Relaxed);
+    while at > base {
+        at -= size;
+        if address(at) == BARRIER {
+            at -= 2 * size;
+        } else if may_live(at) {
+            // SAFETY: the place has a stub's address. Of tail calls, the oldest one's comes last.
+            unsafe { store(slot(at), address(at)) };
+        }
+    }
+    local.top_slot.store(0, Relaxed);
+    local.top.store(base, Relaxed);
 }
 
 /// The newest entry of a place, if there is one.
@@ -309,7 +334,7 @@ pub fn raise_barrier(local: &Local, place: u64) {
 
 /// A handler has returned: what it left goes, with the barrier. `before`: top and its slot when it began.
 pub fn lower_barrier(local: &Local, place: u64, before: (u64, u64)) {
-    if before.0 == 0 {
+    if before.0 == 0 || local.busy.load(Relaxed) != 0 {
         return;
     }
     let (size, base) = (stride(), local.base.load(Relaxed));

@@ -5,7 +5,7 @@
 
 use crate::kernel;
 use crate::thread::{self, Local, local};
-use crate::{chunks, shadow};
+use crate::{chunks, permits, shadow};
 use abi::message::{SLOWS, Slow};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
@@ -153,7 +153,8 @@ extern "C" fn enter(frame: &Frame, _: u32) -> u8 {
 
 /// [`Slow::EnterTimed`].
 extern "C" fn enter_timed(frame: &Frame, function: u32) -> u8 {
-    enter_any(frame, Some((kernel::tsc(), function)))
+    let now = if permits::records() { kernel::tsc() } else { 0 };
+    enter_any(frame, Some((now, function)))
 }
 
 fn enter_any(frame: &Frame, timed: Option<(u64, u32)>) -> u8 {
@@ -171,7 +172,7 @@ fn has_stack(local: &Local) -> bool {
     if local.top.load(Relaxed) != 0 {
         return true;
     }
-    if local.without.load(Relaxed) != 0 {
+    if local.without.load(Relaxed) != 0 || !permits::records() {
         return false;
     }
     let mask = kernel::set_mask(kernel::ALL);

@@ -209,12 +209,13 @@ fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 2])> {
 }
 
 fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> Installed {
+    // The memory comes first, if there is any: a process that loads modules later has it already.
     let (shared, plan) = match welcome.verdict {
-        v if v == Verdict::Trace as u32 => (Some(first), Some(second)),
-        v if v == Verdict::Follow as u32 => (None, Some(first)),
-        _ => (None, None),
+        v if v == Verdict::Leave as u32 => (None, None),
+        _ if welcome.shared > 0 => (Some(first), Some(second)),
+        _ => (None, Some(first)),
     };
-    if let Some(shared) = shared.filter(|s| s.0 >= 0 && welcome.shared > 0)
+    if let Some(shared) = shared.filter(|s| s.0 >= 0)
         && chunks::control().is_none()
     {
         let protection = kernel::PROT_READ | kernel::PROT_WRITE;

@@ -8,6 +8,7 @@
 //!
 //! asm ◄─ filter ◄─ frame ◄─ syscalls, probes: the programs of a session; each uses what is left of it
 //! asm ◄─ unwind: functions for any program that walk a user stack
+//! asm ◄─ slab: the programs that keep the objects of a slab cache; probes uses how they know the cache
 //! ```
 //!
 //! Pure: nothing here opens a file or makes a system call. What depends on the host (map descriptors, BTF ids, field
@@ -28,6 +29,7 @@ mod link;
 pub mod probes;
 pub mod program;
 pub mod scratch;
+pub mod slab;
 pub mod stacks;
 pub mod syscalls;
 pub mod unwind;

@@ -16,6 +16,7 @@ use crate::frame::{Emitter, Generated, Maps, Session, field, program, reg, slot,
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::{self, Shape};
+use crate::slab;
 use events::layout::Layout;
 use events::schema::FIRST_CAPS;
 use fields::{comm, context, going, ready, value};
@@ -156,6 +157,10 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
     debug_assert!(!plan.schema.is_span(), "{}: a program of one place has no start", plan.schema.name);
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
+        if let Some(place) = &plan.slab {
+            e.mov(R5, R1);
+            slab::is_of(e, R5, place, out);
+        }
         whose(e, plan, out);
         let found = e.stopped_before(out);
         let known = filter::before(e, plan, found, out);

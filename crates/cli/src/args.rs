@@ -49,9 +49,11 @@ pub fn command() -> Command {
         .subcommand(profile())
         .subcommand(graph())
         .subcommand(report())
+        .subcommand(diff())
         .subcommand(repair())
         .subcommand(pack())
         .subcommand(session())
+        .subcommand(slab())
         .subcommand(
             Command::new("snapshot")
                 .about("Write the flight buffer of a 'record --flight' to DIR/snapshot-N; the recording continues")
@@ -153,13 +155,11 @@ fn profile() -> Command {
         let all = selection_args().into_iter().chain(format_args()).chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
-    let dir_or_file =
-        |name, help| Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help);
     Command::new("profile")
         .about("Show where the time goes, or events and their weights, by stacks of functions")
         .override_usage(
             "trapline profile [OPTIONS] [--] COMMAND [ARG]...\n       trapline profile [OPTIONS] -p PID...\n       \
-             trapline profile [OPTIONS] -a\n       trapline profile diff A B [OPTIONS]",
+             trapline profile [OPTIONS] -a",
         )
         .after_help(
             "Without -o, the view goes to stdout. With -o DIR, a trace is written, which 'trapline report DIR --as flame' draws. \
@@ -183,15 +183,34 @@ fn profile() -> Command {
         .arg(as_views("table [default], folded, flame (SVG), pprof or json (speedscope), on stdout or in FILE"))
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(traced_command())
-        .subcommand(
-            Command::new("diff")
-                .about("Show what has changed from one profile to another: traces with stacks, or files of folded stacks")
-                .arg(dir_or_file("A", "The profile before"))
-                .arg(dir_or_file("B", "The profile after"))
-                .arg(as_views("table [default], folded or flame (SVG), on stdout or in FILE"))
-                .args(shared(&["symbols", "debuginfod"]))
-                .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu"))),
+        .subcommand(diff().hide(true))
+}
+
+fn diff() -> Command {
+    let dir_or_file =
+        |name, help| Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help);
+    let shared = |wanted: &'static [&'static str]| {
+        format_args().into_iter().chain(call_args()).filter(move |a| wanted.contains(&a.get_id().as_str()))
+    };
+    Command::new("diff")
+        .about("Show what has changed from one recording to another: function calls, or stacks of profiles")
+        .override_usage("trapline diff [OPTIONS] A B")
+        .after_help("Calls are compared by their times and numbers, stacks by their shares of the whole.")
+        .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks"))
+        .arg(dir_or_file("B", "The recording after"))
+        .arg(as_views(
+            "Of function calls: functions [default] or functions-json; of stacks: table [default], folded or flame (SVG); on stdout or in FILE",
+        ))
+        .args(shared(&["symbols", "debuginfod", "color", "function", "no-function", "depth", "demangle"]))
+        .mut_arg("function", |a| a.short('F'))
+        .mut_arg("no-function", |a| a.short('N'))
+        .mut_arg("depth", |a| a.short('D'))
+        .arg(
+            value("summary-sort-by", "COLUMN", "Largest change first, of total [default], self, calls, avg, min, max; or by name")
+                .short('S'),
         )
+        .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu")))
+        .arg(count("quiet", 'q', "Report nothing on stderr about missing events"))
 }
 
 fn graph() -> Command {
@@ -222,7 +241,9 @@ fn graph() -> Command {
         .mut_arg("min-time", |a| a.short('t').help("Record no call that takes less than TIME, such as 10us, with all that it calls"))
         .mut_arg("no-time", |a| a.help("Show no durations"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
-        .mut_arg("syscalls", |a| a.hide(true))
+        .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
+        .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
+        .mut_arg("on-full", |a| a.help("Full buffer: drop and count records [default], or block the command's threads"))
         .arg(long_flag("lib", "Also the functions of shared libraries"))
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")
@@ -231,7 +252,7 @@ fn graph() -> Command {
         .arg(value("summary-sort-by", "COLUMN", "Order of a table: total [default], self, calls, avg, min, max or name").short('S'))
         .arg(value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)))
         .arg(as_views(
-            "tree [default], cat, functions, stat, callgraph, mermaid, flame, folded, timeline or calls-json, on stdout or in FILE",
+            "tree [default], cat, functions, stat, callgraph, mermaid, flame, folded, timeline, calls-json or functions-json, on stdout or in FILE",
         ))
         .arg(long_flag("force", "Replace the trace in DIR"))
         .arg(traced_command())
@@ -299,6 +320,51 @@ fn session() -> Command {
         .subcommand(named(Command::new("destroy").about("End the session; the target continues")))
 }
 
+fn slab() -> Command {
+    let named = |c: Command| {
+        let name = Arg::new("slab").value_name("NAME").required(true);
+        c.arg(name.help("A slab cache (see 'trapline slab list'), pages, or pages-ORDER: pages-1 is 8 KiB"))
+    };
+    Command::new("slab")
+        .about("Show which objects of the kernel are allocated and not released, by whom and where (root)")
+        .after_help("What is recorded stays in the kernel until 'clear': no process runs meanwhile. docs/SLAB.md has the details.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("list")
+                .about("List the slab caches, what they are merged with, and which are traced")
+                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?")),
+        )
+        .subcommand(
+            named(Command::new("start").about("Record allocations from now on, or again after 'stop'")).arg(
+                value("max", "N", "Room for N objects, of 330 bytes each; the allocations that do not fit are counted [default: 100000]")
+                    .value_parser(value_parser!(u32).range(1..=i64::from(engine::slab::Settings::MOST_ROOM))),
+            ),
+        )
+        .subcommand(named(Command::new("stop").about("Record no more allocations; objects that are released still go")))
+        .subcommand(
+            named(Command::new("print").about("Show the objects that were allocated and not released"))
+                .arg(
+                    value("by", "WHAT", "object: each of them, oldest first [default]; stack: how many of each kernel stack")
+                        .value_parser(PossibleValuesParser::new(["object", "stack"])),
+                )
+                .arg(
+                    value("pid", "PID", "Only objects of this process; several: -p 1 -p 2")
+                        .short('p')
+                        .action(ArgAction::Append)
+                        .value_parser(value_parser!(u32)),
+                )
+                .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
+                .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
+                .arg(
+                    value("as", "VIEW", "text [default] or json: an array")
+                        .value_parser(PossibleValuesParser::new(["text", "json"])),
+                ),
+        )
+        .subcommand(named(Command::new("reset").about("Forget all objects")))
+        .subcommand(named(Command::new("clear").about("End the tracing, and remove everything that it has in the kernel")))
+}
+
 fn report() -> Command {
     Command::new("report")
         .about("Show a recorded trace, of this machine or another")
@@ -320,11 +386,14 @@ fn report() -> Command {
             as_views(
                 "text [default], json, record, stats or stats-json (what is in the trace); of a trace with stacks also table, folded, \
                  flame, pprof or profile-json, as 'trapline profile' draws them; of one with function calls tree, cat, functions, stat, \
-                 callgraph, mermaid, flame, folded, timeline or calls-json (docs/GRAPH.md); on stdout or in FILE",
+                 callgraph, mermaid, flame, folded, timeline, calls-json or functions-json (docs/GRAPH.md); on stdout or in FILE",
             )
         })
         .args(profile_args())
         .args(call_args())
+        .mut_arg("function", |a| a.short('F'))
+        .mut_arg("no-function", |a| a.short('N'))
+        .mut_arg("depth", |a| a.short('D'))
         .arg(
             value("latency", "BY", "Table of latencies by call [default], thread, path or fd; -S and -U choose order and columns")
                 .num_args(0..=1)
@@ -347,7 +416,7 @@ fn report() -> Command {
             .conflicts_with("latency")
         })
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
-        .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
+        .arg(value("pid", "PID", "Only events of this process or thread").short('p').visible_alias("tid").action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
         .arg(value("to", "TIME", "Only events up to TIME"))
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and show no progress bar"))
@@ -402,6 +471,12 @@ fn call_args() -> Vec<Arg> {
             .action(ArgAction::Append),
         value("no-function", "NAME", "Function calls: not those of NAME, nor what they call").action(ArgAction::Append),
         value("min-time", "TIME", "Function calls in lines: none that takes less than TIME, such as 10us"),
+        value(
+            "demangle",
+            "HOW",
+            "Function names: simple, without template arguments and parameters; full; no, the linker's names",
+        )
+        .value_parser(PossibleValuesParser::new(["simple", "full", "no"])),
         long_flag("no-time", "Function calls in a tree: no durations"),
         long_flag("module", "Function calls in a tree: the files that contain the functions"),
         long_flag("syscalls", "Function calls in a tree or timeline: also the system calls in them"),
@@ -642,6 +717,7 @@ pub fn man() -> Result<u8> {
         ("REPORT", report()),
         ("REPAIR", repair()),
         ("PACK", pack()),
+        ("SLAB", slab()),
     ];
     let ok = page
         .render_title(&mut out)

@@ -4,13 +4,15 @@ use crate::output::Output;
 use crate::show::{Clocks, Shown};
 use crate::target;
 use clap::ArgMatches;
+use engine::pipeline::functions::full_name;
 use engine::{Error, Result};
 use std::io;
-use views::call_events::CallEvents;
+use views::call_events::{CallEvents, Shown as Named};
 use views::calls::brief::{Brief, Screen};
 use views::calls::cat::Cat;
 use views::calls::functions::{SORTS, Sort};
 use views::calls::json::Json;
+use views::calls::short::short;
 use views::calls::timeline::Timeline;
 use views::calls::timeline::chrome::Chrome;
 use views::calls::timeline::perfetto::Perfetto;
@@ -22,7 +24,8 @@ use views::options::{Options, Prefix};
 /// The calls that are to be shown.
 pub fn selection(m: &ArgMatches) -> Result<Selection> {
     let all = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned().collect();
-    let shortest = m.get_one::<String>("min-time").map(|s| target::duration("--min-time", s)).transpose()?;
+    let shortest = m.try_get_one::<String>("min-time").ok().flatten();
+    let shortest = shortest.map(|s| target::duration("--min-time", s)).transpose()?;
     Ok(Selection {
         only: all("function"),
         without: all("no-function"),
@@ -38,9 +41,59 @@ pub fn sort(m: &ArgMatches) -> Result<Sort> {
     Sort::parse(name).ok_or_else(|| Error::usage(format!("-S {name}"), "no such order", names.join(", ")))
 }
 
+/// How functions are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demangle {
+    /// By their demangled names, without template arguments and parameters.
+    Simple,
+    /// By their demangled names without parameters.
+    Plain,
+    /// By their demangled names.
+    Full,
+    /// As the linker calls them.
+    No,
+}
+
+impl Demangle {
+    /// What the command line asks for.
+    pub fn of(m: &ArgMatches, default: Demangle) -> Demangle {
+        match m.get_one::<String>("demangle").map(String::as_str) {
+            Some("simple") => Demangle::Simple,
+            Some("full") => Demangle::Full,
+            Some("no") => Demangle::No,
+            _ => default,
+        }
+    }
+
+    /// What makes such names.
+    pub fn shown(self) -> Named {
+        match self {
+            Demangle::Simple => |f| if f.name == f.symbol { f.name.to_owned() } else { short(f.name).into_owned() },
+            Demangle::Plain => |f| f.name.to_owned(),
+            Demangle::Full => |f| full_name(f.symbol).unwrap_or_else(|| f.symbol.to_owned()),
+            Demangle::No => |f| f.symbol.to_owned(),
+        }
+    }
+}
+
 /// How many rows or edges are shown, if that is asked for.
 pub fn rows(m: &ArgMatches) -> Option<usize> {
     m.get_one::<u32>("rows").and_then(|n| usize::try_from(*n).ok())
+}
+
+/// What lines of a tree look like.
+fn style(m: &ArgMatches, colour: bool, terminal: bool) -> Style {
+    let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
+    let width = if terminal { columns.into() } else { usize::MAX };
+    Style { time: !m.get_flag("no-time"), module: m.get_flag("module"), colour, width }
+}
+
+/// The tree for a terminal: the slowest calls on a screen.
+pub fn brief(m: &ArgMatches, selection: Selection, colour: bool) -> Brief {
+    let (_, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
+    let hint = "All calls: --as tree | less. By function: --as functions".to_owned();
+    let screen = Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint };
+    Brief::new(style(m, colour, true), selection, screen)
 }
 
 /// A view of calls that takes events in their order, if `kind` is one. On a terminal a tree is a short one.
@@ -53,13 +106,9 @@ pub fn view(
     clocks: Clocks,
 ) -> Result<Option<Shown>> {
     let selection = selection(m)?;
-    let style = Style { time: !m.get_flag("no-time"), module: m.get_flag("module"), colour: options.colour };
+    let style = style(m, options.colour, output.is_terminal());
     let view: Box<dyn CallView> = match kind {
-        "tree" if output.is_terminal() => {
-            let (_, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
-            let hint = "All calls: --as tree | less. By function: --as functions".to_owned();
-            Box::new(Brief::new(style, selection, Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint }))
-        }
+        "tree" if output.is_terminal() => Box::new(brief(m, selection, options.colour)),
         "tree" => Box::new(Tree::new(style, selection)),
         "cat" => Box::new(Cat::new(selection)),
         "calls-json" => Box::new(Json::new(selection)),
@@ -70,7 +119,8 @@ pub fn view(
         "timeline" => Box::new(Timeline::new(Perfetto::new(Some(clocks.realtime_offset)), selection)),
         _ => return Ok(None),
     };
-    let view = CallEvents::new(view);
+    let default = if kind == "calls-json" { Demangle::Plain } else { Demangle::Simple };
+    let view = CallEvents::new(view).names(Demangle::of(m, default).shown());
     let view = if m.get_flag("syscalls") {
         view.system_calls(Options {
             prefix: Prefix::Never,

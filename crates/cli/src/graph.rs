@@ -4,6 +4,7 @@ use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::{args, call_views, complain, show};
 use clap::ArgMatches;
+use engine::captures::Captures;
 use engine::functions::Functions;
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
@@ -32,9 +33,14 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             return Err(Error::usage(format!("--as {name}"), "no such view", VIEWS.join(", ")));
         }
     }
-    let mut nothing = Selection::all();
-    nothing.calls = Calls::parse("none")?;
-    let Planned { mut plan, why, selection } = record::plan_functions(m, functions, nothing)?;
+    let mut selection = Selection::all();
+    let planned = if m.get_flag("syscalls") {
+        record::plan(m, &[], Captures::default(), Some(functions), selection)?
+    } else {
+        selection.calls = Calls::parse("none")?;
+        record::plan_functions(m, functions, selection)?
+    };
+    let Planned { mut plan, why, selection } = planned;
     let temporary = if dir.is_none() { Some(Temporary::new()?) } else { None };
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.0.join("trace")));
     let keep = record::recorder(m, dir.clone(), &mut plan, &selection, false, show::Clocks::session(m))?;
@@ -43,7 +49,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         let shown = match events {
             _ if wanted.is_empty() => Ok(()),
             0 => {
-                complain("no call of a function was recorded");
+                complain("no call of a function was recorded (--lib shows the functions of libraries, debug symbols those of a stripped program)");
                 Ok(())
             }
             _ => report_of(m, &dir, &wanted),
@@ -54,8 +60,19 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 }
 
 /// Views of function calls, as `--as` names them.
-const VIEWS: [&str; 10] =
-    ["tree", "cat", "functions", "stat", "callgraph", "mermaid", "flame", "folded", "timeline", "calls-json"];
+const VIEWS: [&str; 11] = [
+    "tree",
+    "cat",
+    "functions",
+    "stat",
+    "callgraph",
+    "mermaid",
+    "flame",
+    "folded",
+    "timeline",
+    "calls-json",
+    "functions-json",
+];
 
 /// Shows the trace as `trapline report` does.
 fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {
@@ -63,7 +80,7 @@ fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {
     for (id, values) in [("as", wanted.to_vec())].into_iter().chain(PASSED_ON.map(|id| (id, texts(m, id)))) {
         words.extend(values.into_iter().map(|v| format!("--{id}={v}").into()));
     }
-    let flags = ["no-time", "module"].into_iter().filter(|f| m.get_flag(f));
+    let flags = ["no-time", "module", "syscalls"].into_iter().filter(|f| m.get_flag(f));
     words.extend(flags.map(|f| format!("--{f}").into()));
     words.extend((0..m.get_count("quiet")).map(|_| "-q".into()));
     words.push(dir.into());
@@ -76,7 +93,8 @@ fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {
 }
 
 /// Options with a value that mean the same in a report.
-const PASSED_ON: [&str; 7] = ["function", "no-function", "min-time", "depth", "summary-sort-by", "rows", "color"];
+const PASSED_ON: [&str; 8] =
+    ["function", "no-function", "min-time", "depth", "summary-sort-by", "rows", "color", "demangle"];
 
 /// The values of an option as they were given.
 fn texts(m: &ArgMatches, id: &str) -> Vec<String> {

@@ -4,6 +4,7 @@ mod args;
 mod call_views;
 mod captures;
 mod combinations;
+mod diff;
 mod doctor;
 mod filter;
 mod graph;
@@ -18,6 +19,7 @@ mod report;
 mod run;
 mod session;
 mod show;
+mod slab;
 mod snapshot;
 mod stacks;
 mod stats;
@@ -38,13 +40,18 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("trace", m)) => trace::run(m, started),
         Some(("record", m)) => record::run(m, started),
-        Some(("profile", m)) => profile::run(m, started),
+        Some(("diff", m)) => diff::run(m),
+        Some(("profile", m)) => match m.subcommand() {
+            Some(("diff", m)) => diff::run(m),
+            _ => profile::run(m, started),
+        },
         Some(("graph", m)) => graph::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
         Some(("pack", m)) => pack::run(m),
         Some(("snapshot", m)) => snapshot::run(m),
         Some(("session", m)) => session::run(m),
+        Some(("slab", m)) => slab::run(m),
         Some(("list", m)) => list::run(m),
         Some(("doctor", _)) => doctor::run(),
         Some(("man", _)) => args::man(),

@@ -1,6 +1,6 @@
 //! `trapline profile`: where the time goes, or events and their weights, by stacks.
 
-mod diff;
+pub mod diff;
 mod draw;
 mod gather;
 mod off_cpu;
@@ -39,9 +39,6 @@ const HZ: &str = "997";
 
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    if let Some(("diff", m)) = m.subcommand() {
-        return diff::run(m);
-    }
     combinations::exclusive(m)?;
     if m.get_flag("wakers") && !m.get_flag("off-cpu") {
         return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
@@ -54,7 +51,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     for calls in record::calls_of(&requests) {
         selection.calls = Calls::parse(&calls)?;
     }
-    let Planned { mut plan, why, selection } = record::plan(m, &requests, Captures::default(), selection)?;
+    let Planned { mut plan, why, selection } = record::plan(m, &requests, Captures::default(), None, selection)?;
     let dir = m.get_one::<OsString>("output").map(PathBuf::from);
     let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
     if dir.is_none() && wanted.is_empty() {

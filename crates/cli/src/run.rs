@@ -101,7 +101,7 @@ impl Run {
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
-        let mut source = backend::start(&plan, keep, !sinks.all.is_empty())?;
+        let mut source = backend::start(&mut plan, keep, !sinks.all.is_empty())?;
         let attached = source.take_attached();
         if m.contains_id("explain") {
             preface::explain_attached(&attached);

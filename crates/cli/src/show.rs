@@ -59,6 +59,10 @@ impl Shown {
     pub fn is_lines_only(&self) -> bool {
         self.lines.is_some() && self.table.is_none() && self.order.is_none()
     }
+    /// Whether it shows lines while events come.
+    pub fn has_lines(&self) -> bool {
+        self.lines.is_some()
+    }
     /// Learns from an event, whether it will be shown or not.
     pub fn see(&mut self, ev: &Event<'_>) {
         if let Some(order) = &mut self.order {
@@ -253,13 +257,26 @@ fn summary_view(m: &ArgMatches) -> Result<Box<dyn View>> {
     }))
 }
 
-/// The options of views that the command line asks for.
-pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) -> Result<Options> {
-    let colour = match m.get_one::<String>("color").map(String::as_str) {
+/// Whether an output is shown in colour.
+pub fn colour(m: &ArgMatches, output: &Output) -> bool {
+    match m.get_one::<String>("color").map(String::as_str) {
         Some("always") => true,
         Some("never") => false,
         _ => output.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
+    }
+}
+
+/// Rows and columns of a table of functions that fit on a terminal; any number where the output is none.
+pub fn table_size(output: &Output) -> (usize, usize) {
+    if !output.is_terminal() {
+        return (usize::MAX, usize::MAX);
+    }
+    let (columns, lines) = sys::process::terminal_size(&std::io::stdout()).unwrap_or((100, 24));
+    (usize::from(lines).saturating_sub(5).max(5), columns.into())
+}
+
+/// The options of views that the command line asks for.
+pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) -> Result<Options> {
     Ok(Options {
         stamp: match m.get_count("time") {
             _ if m.get_flag("relative-timestamps") => Stamp::Relative,
@@ -294,7 +311,7 @@ pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) 
             o if o.is_file() => Prefix::Always,
             _ => Prefix::WhenSeveral,
         },
-        colour,
+        colour: colour(m, output),
         realtime_offset: clocks.realtime_offset,
         utc_offset: clocks.utc_offset,
         raw,

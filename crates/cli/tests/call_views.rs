@@ -25,19 +25,25 @@ const MAIN: u32 = 1;
 const PARSE: u32 = 2;
 const LINE: u32 = 3;
 
+/// The names of the functions of a usual program.
+const NAMES: [&[u8]; 3] = [b"main", b"_ZN1a5parseEi", b"line\x1b[0m<&\""];
+
 /// Delivers everything at once: two threads, in one of which records are missing.
-struct Calls(bool);
+struct Calls {
+    over: bool,
+    names: Vec<Vec<u8>>,
+}
 
 /// ns of the monotonic clock at which the counter is 0: after the recorder has begun.
 fn zero() -> u64 {
     sys::time::monotonic() / 60_000_000_000 * 60_000_000_000 + 120_000_000_000
 }
 
-fn function(zero: u64, number: u32, name: &str) -> Vec<u8> {
+fn function(zero: u64, number: u32, name: &[u8]) -> Vec<u8> {
     let mut event = Vec::new();
     let fixed = Fixed { time: zero, cap: 0x15, tid: 7, pid: 7, ..Fixed::default() };
     encode::fixed(&mut event, &P_FUNCTION, &Layout::of(&P_FUNCTION), &fixed, &[1, 1, 1, number.into(), 0x1000]);
-    encode::str_tail(&mut event, name.as_bytes());
+    encode::str_tail(&mut event, name);
     encode::str_tail(&mut event, b"/bin/program");
     encode::bytes_tail(&mut event, &[0xab; 20]);
     event
@@ -64,12 +70,12 @@ impl Backend for Calls {
         "fake"
     }
     fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
-        if std::mem::replace(&mut self.0, true) {
+        if std::mem::replace(&mut self.over, true) {
             return Polled { events: 0, ended: true };
         }
         let zero = zero();
         let moment = |ns: u32| Moment { tsc: ns.into(), monotonic: zero + u64::from(ns) };
-        for (number, name) in [(MAIN, "main"), (PARSE, "_ZN1a5parseEi"), (LINE, "line\x1b[0m<&\"")] {
+        for (number, name) in [MAIN, PARSE, LINE].into_iter().zip(&self.names) {
             each.event(StreamId::FUNCTIONS, &function(zero, number, name));
         }
         let mut run = |tid, begins, dropped, from, records: &[(u32, u32, bool)]| {
@@ -99,8 +105,13 @@ impl Backend for Calls {
     }
 }
 
-/// Records the trace.
+/// Records the trace of a usual program.
 fn record(dir: &Path) {
+    record_with(dir, NAMES.map(<[u8]>::to_vec).to_vec());
+}
+
+/// Records a trace with other names.
+fn record_with(dir: &Path, names: Vec<Vec<u8>>) {
     let config = Config {
         dir: dir.into(),
         max_size: None,
@@ -115,7 +126,8 @@ fn record(dir: &Path) {
         string: 32,
     };
     let recorder = Recorder::new(&config).expect("a recorder");
-    let mut pump = Pump::new(Source::new(Box::new(Calls(false)), Some(recorder)), Selection::all(), Vec::new());
+    let mut pump =
+        Pump::new(Source::new(Box::new(Calls { over: false, names }), Some(recorder)), Selection::all(), Vec::new());
     while !pump.turn().ended {}
     let _ = pump.source.report();
     let _ = pump.source.finish().expect("a trace");
@@ -222,6 +234,90 @@ fn each_view_draws_the_calls_of_a_trace() {
     assert!(report(&dir, &["--as", "timeline"]).out.len() > 600 * 20);
 }
 
+/// Names of two functions of one template, and of one that is not mangled.
+const TEMPLATES: [&[u8]; 3] = [b"main", b"_ZN1a5parseIiEEvT_", b"_ZN1a5parseIcEEvT_"];
+
+#[test]
+fn functions_are_called_as_is_asked_for() {
+    let scratch = Scratch::new("calls-demangled");
+    let dir = scratch.join("trace");
+    record_with(&dir, TEMPLATES.map(<[u8]>::to_vec).to_vec());
+    // Calls of one inside of the other count once.
+    expect![[r#"
+         total   self calls   min   avg   max module  function
+        ------ ------ ----- ----- ----- ----- ------- --------
+         200us  150us     1 200us 200us 200us program main
+        50.1us 50.1us   302 100ns 265ns 500ns program a::parse
+        303 calls of 2 functions in 2 threads; 3 records are missing; 1 call not returned at the end
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "functions"]));
+    let names = |args: &[&str]| {
+        let table = text(&dir, &[&["--as", "stat"][..], args].concat());
+        let last = |line: &str| line.split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
+        table.lines().skip(1).map(last).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(names(&["--demangle", "full"]), "main; a::parse<int>(int); a::parse<char>(char)");
+    assert_eq!(names(&["--demangle", "no"]), "main; _ZN1a5parseIiEEvT_; _ZN1a5parseIcEEvT_");
+    // What is treated differently is not one function.
+    assert_eq!(names(&["-N", "a::parse<char>"]), "main; a::parse");
+    assert_eq!(names(&["-e", "function:a::*"]), "a::parse");
+    assert_eq!(names(&["-e", "function:main"]), "main");
+    assert_eq!(names(&["-F", "a::parse", "-D", "1"]), "a::parse");
+    let tree = |args: &[&str]| text(&dir, &[&["--as", "tree"][..], args].concat());
+    assert!(tree(&[]).contains(" a::parse();\n"), "{}", tree(&[]));
+    assert!(tree(&["--demangle", "full"]).contains(" a::parse<char>(char);\n"));
+    assert!(!tree(&["-e", "function:main"]).contains("parse"));
+    assert!(tree(&["--tid", "8"]).lines().all(|l| l.starts_with('#') || l.contains("[    8]")));
+    assert!(text(&dir, &["--as", "calls-json"]).contains(r#""function":"a::parse<int>""#));
+    let json = text(&dir, &["--as", "functions-json", "-S", "calls"]);
+    let first: Value = serde_json::from_str(json.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((&first["function"], &first["calls"]), (&"a::parse<char>".into(), &202.into()));
+}
+
+#[test]
+fn two_traces_are_compared() {
+    let scratch = Scratch::new("calls-compared");
+    let (a, b) = (scratch.join("a"), scratch.join("b"));
+    record(&a);
+    record_with(&b, [NAMES[0], b"other", NAMES[2]].map(<[u8]>::to_vec).to_vec());
+    let diff = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
+        let out = command.arg("diff").args([&a, &b]).args(args).output().expect("trapline");
+        (
+            out.status.code(),
+            String::from_utf8(out.stdout).expect("UTF-8"),
+            String::from_utf8_lossy(&out.stderr).into_owned(),
+        )
+    };
+    let (code, table, err) = diff(&["-q"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    expect![[r#"
+         total  change   self  change calls change module  function
+        ------ ------- ------ ------- ----- ------ ------- --------
+        50.0us +50.0us 20.0us +20.0us   100   +100 program other
+           0ns -50.0us    0ns -20.0us     0   -100 program a::parse
+        before: 3 records are missing; 1 call not returned at the end
+        after: 3 records are missing; 1 call not returned at the end
+    "#]]
+    .assert_eq(&table);
+    assert_eq!(diff(&["--as", "functions"]).1, table);
+    assert!(diff(&["--color", "always"]).1.contains("\x1b[31m+50.0us\x1b[0m"));
+    let json = diff(&["--as", "functions-json", "-S", "name"]).1;
+    let lines: Vec<Value> = json.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    assert_eq!((lines.len(), &lines[0]["function"], &lines[0]["after"]), (2, &"a::parse".into(), &Value::Null));
+    assert_eq!(lines[1]["after"]["calls"], 100);
+    // The command as it was called before there were calls.
+    let mut old = Command::new(env!("CARGO_BIN_EXE_trapline"));
+    let out = old.args(["profile", "diff", "-q"]).args([&a, &b]).output().expect("trapline");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), table);
+    for (args, want) in
+        [(&["--as", "table"][..], "has a stack"), (&["-S", "size"], "no such order"), (&["--as", "tree"], "tree")]
+    {
+        let (code, _, err) = diff(args);
+        assert!(code.is_some_and(|c| c > 0) && err.contains(want), "{args:?} {code:?} {err}");
+    }
+}
+
 #[test]
 fn what_cannot_be_selected_is_refused() {
     let scratch = Scratch::new("calls-refused");
@@ -229,6 +325,8 @@ fn what_cannot_be_selected_is_refused() {
     record(&dir);
     for (args, want) in [
         (&["--as", "functions", "-e", "openat"][..], "--function"),
+        (&["--as", "stat", "-e", "function:main:entry"], "-e function:main:entry"),
+        (&["--as", "stat", "--where", "retval > 0"], "--where"),
         (&["--as", "functions", "-S", "size"], "no such order"),
         (&["--as", "functions", "--follow"], "does not follow"),
         (&["--as", "tree", "--min-time", "soon"], "--min-time soon"),
@@ -236,5 +334,111 @@ fn what_cannot_be_selected_is_refused() {
         let shown = report(&dir, args);
         assert_eq!(shown.code, Some(2), "{args:?} {}", shown.err);
         assert!(shown.err.contains(want), "{args:?} {}", shown.err);
+    }
+}
+
+/// All views of a trace, a file each.
+const VIEWS: [&str; 13] = [
+    "tree",
+    "cat",
+    "stat",
+    "functions",
+    "functions-json",
+    "callgraph",
+    "mermaid",
+    "flame",
+    "folded",
+    "timeline",
+    "calls-json",
+    "text",
+    "json",
+];
+
+/// Shows a trace by all views, each in a file of `to` with its name.
+fn all_views(dir: &Path, to: &Path) -> Shown {
+    let wanted = VIEWS.map(|v| format!("--as={v}={}", to.join(v).display()));
+    let chrome = format!("--as=timeline={}", to.join("timeline.json").display());
+    report(dir, &wanted.iter().chain([&chrome]).map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn names_of_any_kind_are_bounded_and_control_nothing() {
+    let scratch = Scratch::new("calls-names");
+    let dir = scratch.join("trace");
+    let long = [&b"_Z"[..], &[b'x'; 64 << 10]].concat();
+    let hostile = b"\xff\xfe\x1b]0;title\x07\n\r\0\xe2\x80\xae</script><!--]]>\";%{".to_vec();
+    record_with(&dir, vec![hostile, long, vec![b'<'; 30_000]]);
+    let shown = all_views(&dir, &scratch.join(""));
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    for view in VIEWS.iter().filter(|v| **v != "timeline") {
+        let bytes = std::fs::read(scratch.join(view)).expect("a file");
+        let text = std::str::from_utf8(&bytes).unwrap_or_else(|e| panic!("{view}: {e}"));
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{view}");
+        assert!(!text.contains("</script><!--"), "{view}");
+        if view.ends_with("json") {
+            text.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).expect("JSON")));
+        } else {
+            let longest = text.lines().map(str::len).max().unwrap_or(0);
+            let bound = match *view {
+                // What other programs read, and events as they are, have whole names.
+                "folded" | "flame" | "text" => 1 << 20,
+                _ => 10_000,
+            };
+            assert!(longest < bound, "{view}: a line of {longest} bytes");
+        }
+    }
+    let chrome = std::fs::read(scratch.join("timeline.json")).expect("a file");
+    serde_json::from_slice::<Value>(&chrome).expect("JSON");
+}
+
+#[test]
+fn damaged_traces_are_shown_as_far_as_they_go() {
+    let scratch = Scratch::new("calls-damaged");
+    let whole = scratch.join("whole");
+    record(&whole);
+    let mut rng = testkit::Random::new(0xda3a6e);
+    let files: Vec<_> = std::fs::read_dir(&whole).expect("a directory").flatten().collect();
+    let files: Vec<_> = files.iter().filter(|f| f.path().is_file()).map(std::fs::DirEntry::file_name).collect();
+    for round in 0..testkit::rounds(10) {
+        let dir = scratch.join(format!("damaged{round}"));
+        let copied = Command::new("cp").arg("-r").args([&whole, &dir]).status().expect("cp");
+        assert!(copied.success());
+        for _ in 0..1 + rng.index(3) {
+            let file = dir.join(&files[rng.index(files.len())]);
+            let mut bytes = std::fs::read(&file).expect("a file");
+            let at = rng.index(bytes.len().max(1));
+            match rng.index(3) {
+                0 => bytes.truncate(at),
+                // Headers of packets are where most can go wrong.
+                1 if bytes.len() > 200 => bytes[at % 200] ^= 1 << rng.index(8),
+                _ => bytes.get_mut(at).into_iter().for_each(|b| *b = rng.next() as u8),
+            }
+            std::fs::write(&file, bytes).expect("a file");
+        }
+        let to = scratch.join(format!("views{round}"));
+        std::fs::create_dir(&to).expect("a directory");
+        let look = |what: &str, shown: &Shown| {
+            let known = matches!(shown.code, Some(0 | 125));
+            assert!(
+                known && !shown.err.contains("panicked"),
+                "{what} {}: {:?} {}",
+                dir.display(),
+                shown.code,
+                shown.err
+            );
+        };
+        look("report", &all_views(&dir, &to));
+        for command in ["repair", "pack"] {
+            let out = Command::new(env!("CARGO_BIN_EXE_trapline")).arg(command).arg(&dir).output().expect("trapline");
+            let err = String::from_utf8_lossy(&out.stderr).into_owned();
+            look(command, &Shown { out: out.stdout, err, code: out.status.code() });
+        }
+        look("report after repair", &all_views(&dir, &to));
+        let diff =
+            Command::new(env!("CARGO_BIN_EXE_trapline")).arg("diff").args([&whole, &dir]).output().expect("trapline");
+        let err = String::from_utf8_lossy(&diff.stderr).into_owned();
+        // What is no trace any more may be taken for another kind of recording.
+        let _ = std::str::from_utf8(&diff.stdout).expect("UTF-8");
+        look("diff", &Shown { out: diff.stdout, err, code: diff.status.code() });
     }
 }

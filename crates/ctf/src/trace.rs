@@ -58,7 +58,7 @@ impl Trace {
     /// The classes of its events, as this program has them: those of function records too.
     pub fn classes(&self) -> impl Iterator<Item = &'static Schema> + '_ {
         let known = self.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
-        let functions = [functions::entry, functions::exit, functions::lost];
+        let functions = [functions::entry, functions::exit, functions::lost, functions::begun];
         let has = classes::has_functions(&self.metadata);
         known.chain(functions.into_iter().filter(move |_| has).map(|class| class()))
     }

@@ -62,7 +62,7 @@ fn read(data: &Data) -> Vec<(u64, u32)> {
         assert!(ev.time() >= last);
         last = ev.time();
         match kind(ev.schema) {
-            Some(Kind::Lost) => {}
+            Some(Kind::Lost | Kind::Begun) => {}
             which => {
                 merged.push((ev.time(), (ev.value_of("number") as u32) << 1 | u32::from(which == Some(Kind::Exit))))
             }

@@ -14,6 +14,8 @@ pub struct Functions {
     pub libraries: bool,
     /// Calls that take less than so many ns are not recorded.
     pub minimum: Option<u64>,
+    /// Bytes of the buffer of each process, where that is not the plan's.
+    pub buffer: Option<usize>,
     /// Without times.
     pub no_time: bool,
     /// Programs whose functions are traced, as patterns of their paths or names; empty: all.

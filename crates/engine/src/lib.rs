@@ -29,6 +29,7 @@ pub mod quoting;
 pub mod returns;
 pub mod rights;
 pub mod select;
+pub mod slab;
 pub mod target;
 
 pub use error::{Error, Result};

@@ -104,17 +104,21 @@ pub fn lost() -> &'static Schema {
     class(&LOST)
 }
 
-static ENTRY: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:entry", true));
-static EXIT: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:exit", true));
-static LOST: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("functions:lost", false));
+/// The class of events that stand where a thread id has another thread, or a thread another program: what was open before never returns.
+/// `number`: which one it is, from 0.
+pub fn begun() -> &'static Schema {
+    class(&BEGUN)
+}
 
-fn made(probe: &str, named: bool) -> Option<&'static Schema> {
-    let number = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Dec });
-    let field = |name: &str, ty| Field { name: name.into(), ty };
-    let fields = match named {
-        true => vec![field("function", Type::Str(StrKind::Text)), field("number", number)],
-        false => vec![field("records", number)],
-    };
+static ENTRY: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:entry", Some("function"), "number"));
+static EXIT: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:exit", Some("function"), "number"));
+static LOST: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("functions:lost", None, "records"));
+static BEGUN: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("functions:begun", None, "number"));
+
+fn made(probe: &str, name: Option<&str>, number: &str) -> Option<&'static Schema> {
+    let name = name.map(|name| Field { name: name.into(), ty: Type::Str(StrKind::Text) });
+    let ty = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Dec });
+    let fields: Vec<_> = name.into_iter().chain([Field { name: number.into(), ty }]).collect();
     dynamic::class(probe, &fields).ok()
 }
 
@@ -132,6 +136,8 @@ pub enum Kind {
     Exit,
     /// [`lost`].
     Lost,
+    /// [`begun`].
+    Begun,
 }
 
 /// What a class is to functions, if it is one of theirs.
@@ -140,6 +146,7 @@ pub fn kind(schema: &Schema) -> Option<Kind> {
         "function:entry" => Some(Kind::Entry),
         "function:exit" => Some(Kind::Exit),
         "functions:lost" => Some(Kind::Lost),
+        "functions:begun" => Some(Kind::Begun),
         _ => None,
     }
 }
@@ -283,10 +290,19 @@ impl Encoder {
     }
 
     /// Writes the event that stands where `records` records are missing into `out`, which is cleared.
-    pub fn lost(&self, out: &mut Vec<u8>, time: u64, (pid, tid): (u32, u32), records: u64) {
-        out.clear();
-        encode::fixed(out, lost(), &Layout::of(lost()), &Fixed { time, tid, pid, ..Fixed::default() }, &[records]);
+    pub fn lost(&self, out: &mut Vec<u8>, time: u64, who: (u32, u32), records: u64) {
+        one_number(lost(), out, time, who, records);
     }
+
+    /// Writes the event that stands where another thread or program begins into `out`, which is cleared.
+    pub fn begun(&self, out: &mut Vec<u8>, time: u64, who: (u32, u32), number: u64) {
+        one_number(begun(), out, time, who, number);
+    }
+}
+
+fn one_number(schema: &'static Schema, out: &mut Vec<u8>, time: u64, (pid, tid): (u32, u32), number: u64) {
+    out.clear();
+    encode::fixed(out, schema, &Layout::of(schema), &Fixed { time, tid, pid, ..Fixed::default() }, &[number]);
 }
 
 #[cfg(test)]
@@ -325,6 +341,9 @@ mod tests {
         encoder.lost(&mut out, 5, (3, 4), 12);
         let ev = Event::parse(&out).unwrap();
         assert_eq!((kind(ev.schema), ev.value_of("records")), (Some(Kind::Lost), 12));
+        encoder.begun(&mut out, 5, (3, 4), 1);
+        let ev = Event::parse(&out).unwrap();
+        assert_eq!((kind(ev.schema), ev.value_of("number")), (Some(Kind::Begun), 1));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod bpf;
+pub mod bpffs;
 pub mod btf;
 pub mod caps;
 mod check;

@@ -7,26 +7,40 @@ use crate::{Options, View};
 use events::Event;
 use events::functions::{Kind, kind};
 use events::generated::{P_EXEC, P_EXIT, P_UNTRACED};
-use events::names::Names;
+use events::names::{FunctionName, Names};
 use std::collections::HashMap;
 
 /// Most functions of which names are kept.
 const MOST: usize = 1 << 22;
 
-/// Names that events have had.
+/// Makes of what is known about a function the name that is shown.
+pub type Shown = fn(&FunctionName<'_>) -> String;
+
+/// A function that events have named.
+#[derive(Debug)]
+struct Named {
+    shown: String,
+    whole: String,
+    module: String,
+}
+
+/// Functions that events have named.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Name and module.
-    all: HashMap<u32, (String, String)>,
+    all: HashMap<u32, Named>,
 }
 
 impl Functions for Seen {
     fn name(&self, number: u32) -> Option<&str> {
-        self.all.get(&number).map(|f| f.0.as_str())
+        self.all.get(&number).map(|f| f.shown.as_str())
+    }
+
+    fn whole_name(&self, number: u32) -> Option<&str> {
+        self.all.get(&number).map(|f| f.whole.as_str())
     }
 
     fn module(&self, number: u32) -> &str {
-        self.all.get(&number).map_or("", |f| f.1.as_str())
+        self.all.get(&number).map_or("", |f| f.module.as_str())
     }
 }
 
@@ -34,15 +48,21 @@ impl Functions for Seen {
 pub struct CallEvents<V> {
     view: V,
     seen: Seen,
+    shown: Shown,
     /// Shows system calls, if they are asked for.
     text: Option<Text>,
     line: Vec<u8>,
 }
 
 impl<V: CallView> CallEvents<V> {
-    /// A view of function calls alone.
+    /// A view of function calls alone, which shows demangled names.
     pub fn new(view: V) -> CallEvents<V> {
-        CallEvents { view, seen: Seen::default(), text: None, line: Vec::new() }
+        CallEvents { view, seen: Seen::default(), shown: |f| f.name.to_owned(), text: None, line: Vec::new() }
+    }
+
+    /// With these names.
+    pub fn names(self, shown: Shown) -> CallEvents<V> {
+        CallEvents { shown, ..self }
     }
 
     /// With the system calls of the threads, as strace shows them.
@@ -55,9 +75,11 @@ impl<V: CallView> CallEvents<V> {
         // What does not fit is not a number of a function.
         let number = u32::try_from(ev.value_of("number")).unwrap_or(0);
         if !self.seen.all.contains_key(&number) && self.seen.all.len() < MOST {
-            let name = String::from_utf8_lossy(ev.bytes_of("function")).into_owned();
-            let module = names.function(number).map_or("", |f| f.module).to_owned();
-            self.seen.all.insert(number, (name, module));
+            let whole = String::from_utf8_lossy(ev.bytes_of("function")).into_owned();
+            let known = names.function(number);
+            let shown = known.map_or_else(|| whole.clone(), |f| (self.shown)(&f));
+            let module = known.map_or("", |f| f.module).to_owned();
+            self.seen.all.insert(number, Named { shown, whole, module });
         }
         number
     }
@@ -91,6 +113,7 @@ impl<V: CallView> View for CallEvents<V> {
             Some(Kind::Entry) => What::Entry(self.function(ev, names)),
             Some(Kind::Exit) => What::Exit(self.function(ev, names)),
             Some(Kind::Lost) => What::Gap { dropped: ev.value_of("records") },
+            Some(Kind::Begun) => What::End,
             None if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => What::End,
             None if ev.schema.id == P_UNTRACED.id => return self.untraced(ev, names, out),
             None if ev.is_syscall() => return self.system_call(ev, names, out),

@@ -26,11 +26,13 @@ mod label;
 mod pattern;
 pub mod profile;
 pub mod selection;
+pub mod short;
 pub mod stack;
 pub mod stat;
 mod threads;
 pub mod timeline;
 pub mod totals;
+pub mod totals_json;
 pub mod tree;
 
 pub use input::{CallView, Functions, Step, SystemCall, Thread, What};

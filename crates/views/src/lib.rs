@@ -20,7 +20,7 @@ pub mod summary;
 mod table;
 pub mod text;
 pub mod trace_stats;
-mod units;
+pub mod units;
 
 use events::Event;
 use events::names::Names;

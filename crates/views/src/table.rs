@@ -1,5 +1,8 @@
 //! Aligned tables: a column is as wide as its widest cell. Cells are printable ASCII.
 
+/// Ends a colour.
+const PLAIN: &str = "\x1b[0m";
+
 /// The side of its column that a cell is aligned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -13,6 +16,8 @@ pub enum Align {
 pub struct Table {
     head: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
+    /// Escape sequences before cells: row, column, sequence.
+    painted: Vec<(usize, usize, &'static str)>,
     /// A row below a rule of its own.
     total: Option<Vec<String>>,
 }
@@ -20,12 +25,22 @@ pub struct Table {
 impl Table {
     /// An empty table with these headings.
     pub fn new(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Table {
-        Table { head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(), rows: Vec::new(), total: None }
+        Table {
+            head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(),
+            rows: Vec::new(),
+            painted: Vec::new(),
+            total: None,
+        }
     }
 
     /// Adds a row, one cell per column.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
+    }
+
+    /// Shows a cell of a row in a colour: an escape sequence. To be called in the order of the rows.
+    pub fn paint(&mut self, row: usize, column: usize, colour: &'static str) {
+        self.painted.push((row, column, colour));
     }
 
     /// Sets the last row, below the others and a rule.
@@ -57,25 +72,34 @@ impl Table {
         let widths: Vec<usize> = (0..self.head.len()).map(|i| self.width(i)).collect();
         let rule: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
         let head: Vec<String> = self.head.iter().map(|(h, _)| h.clone()).collect();
-        self.line(&head, &widths, out);
-        self.line(&rule, &widths, out);
-        self.rows.iter().for_each(|r| self.line(r, &widths, out));
+        self.line(&head, &widths, &[], out);
+        self.line(&rule, &widths, &[], out);
+        let mut painted = &self.painted[..];
+        for (n, row) in self.rows.iter().enumerate() {
+            let (here, rest) = painted.split_at(painted.partition_point(|p| p.0 <= n));
+            painted = rest;
+            self.line(row, &widths, here, out);
+        }
         if let Some(total) = &self.total {
-            self.line(&rule, &widths, out);
-            self.line(total, &widths, out);
+            self.line(&rule, &widths, &[], out);
+            self.line(total, &widths, &[], out);
         }
     }
 
     /// A line without spaces at its end.
-    fn line(&self, cells: &[String], widths: &[usize], out: &mut Vec<u8>) {
+    fn line(&self, cells: &[String], widths: &[usize], painted: &[(usize, usize, &str)], out: &mut Vec<u8>) {
         let mut text = String::new();
         for (i, ((cell, &w), (_, align))) in cells.iter().zip(widths).zip(&self.head).enumerate() {
             if i > 0 {
                 text.push(' ');
             }
-            text += &match align {
+            let cell = match align {
                 Align::Left => format!("{cell:<w$}"),
                 Align::Right => format!("{cell:>w$}"),
+            };
+            text += &match painted.iter().find(|p| p.1 == i) {
+                Some((.., colour)) => format!("{colour}{cell}{PLAIN}"),
+                None => cell,
             };
         }
         out.extend_from_slice(text.trim_end().as_bytes());
@@ -108,6 +132,18 @@ mod tests {
         assert_eq!(shortened("aaaaaaaaa\\033b", 6), "...b");
         assert_eq!(shortened("aaaaaaaaa\\033b", 8), "...\\033b");
         assert_eq!(shortened("aaaaaaaaaa\\nbc", 6), "...bc");
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let mut g = Table::new([("n", Align::Right), ("change", Align::Right)]);
+        for n in ["1", "22"] {
+            g.row(vec![n.into(), format!("+{n}")]);
+        }
+        g.paint(1, 1, "\x1b[31m");
+        let mut out = Vec::new();
+        g.write(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), " n change\n-- ------\n 1     +1\n22 \x1b[31m   +22\x1b[0m\n");
     }
 
     #[test]

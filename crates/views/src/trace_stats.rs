@@ -349,8 +349,8 @@ impl View for TraceStats {
         let bytes = match functions::kind(ev.schema) {
             None => ev.bytes.len(),
             Some(Kind::Entry | Kind::Exit) => functions::RECORD,
-            // No event that was recorded: what is missing, the streams say.
-            Some(Kind::Lost) => return,
+            // No events that were recorded: what is missing, the streams say.
+            Some(Kind::Lost | Kind::Begun) => return,
         };
         self.count(usize::from(ev.schema.id)).add(bytes as u64, ev.time());
     }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use views::calls::brief::{Brief, Screen};
 use views::calls::cat::Cat;
 use views::calls::contexts::Contexts;
-use views::calls::diff::{Diff, Side};
+use views::calls::diff::{Diff, Side, Style as DiffStyle};
 use views::calls::edges::{Edges, Language};
 use views::calls::functions::{Sort, Table};
 use views::calls::json::Json;
@@ -16,7 +16,7 @@ use views::calls::stack::Stack;
 use views::calls::totals::Totals;
 use views::calls::tree::Tree;
 use views::calls::tree::style::Style;
-use views::calls::{Selection, stat};
+use views::calls::{Selection, stat, totals_json};
 use views::profile::{By, folded};
 
 /// main reads its configuration and 1000 lines, each of which takes `each` ns, and fails in the last one; a second thread waits.
@@ -57,7 +57,9 @@ fn shown() -> String {
     Table::default().write(&before, &s.names, &mut out);
     stat::write(&before, &s.names, &mut out);
     let side = |totals, functions| Side { totals, functions };
-    Diff { before: side(&before, &s.names), after: side(&after, &slower.names) }.table(Sort::Own, 3, 100, &mut out);
+    Diff { before: side(&before, &s.names), after: side(&after, &slower.names) }
+        .table(DiffStyle { sort: Sort::Total, rows: 3, width: 100, colour: false }, &mut out);
+    totals_json::write(&before, &s.names, Sort::Total, 1, &mut out);
     let (mut all, mut stacks) = (Contexts::default(), Weight::Own.profile());
     for (tid, steps) in s.threads() {
         let (mut stack, mut contexts) = (Stack::new(), Contexts::default());

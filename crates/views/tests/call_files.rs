@@ -1,5 +1,5 @@
 //! Views of calls for other programs: JSON, Chrome's format, Perfetto's format, which protoc reads with the fields of perfetto_trace.proto
-//! (google/perfetto) that are used here. Skipped without protoc.
+//! (google/perfetto) that are used here, and Perfetto's own classes read as a whole. Skipped without protoc, or without these classes.
 
 mod calls;
 
@@ -7,6 +7,7 @@ use calls::script;
 use expect_test::{expect, expect_file};
 use serde_json::Value;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use views::calls::json::Json;
 use views::calls::timeline::Timeline;
@@ -129,6 +130,82 @@ fn perfetto(text: &str, realtime_offset: Option<i64>) -> Vec<u8> {
 fn protoc_reads_a_timeline() {
     if let Some(text) = decoded(&perfetto(USUAL, Some(1_700_000_000_000_000_000))) {
         expect_file!["golden/calls_perfetto.txt"].assert_eq(&text);
+    }
+}
+
+/// A python3 that has the classes of the PyPI package `perfetto`: that of `.ci/run`, or any other.
+fn python() -> Option<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
+    let has_them = |python: &PathBuf| {
+        let import = "import google.protobuf.unknown_fields, perfetto.protos.perfetto.trace.perfetto_trace_pb2";
+        let run = Command::new(python).args(["-c", import]).stderr(Stdio::null()).status();
+        run.is_ok_and(|status| status.success())
+    };
+    [own, "python3".into()].into_iter().find(has_them)
+}
+
+/// What Perfetto's classes find in a file; none without them.
+#[track_caller]
+fn read_by_perfetto(file: &[u8]) -> Option<String> {
+    let Some(python) = python() else {
+        testkit::skip("package:perfetto", "no python3 with the package perfetto");
+        return None;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_timeline.py");
+    let mut child = Command::new(python)
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("python3");
+    child.stdin.take().expect("a pipe").write_all(file).expect("python3 reads");
+    let said = child.wait_with_output().expect("python3 ends");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    Some(String::from_utf8(said.stdout).expect("UTF-8"))
+}
+
+#[test]
+fn perfetto_s_own_classes_read_a_timeline() {
+    let Some(text) = read_by_perfetto(&perfetto(USUAL, Some(1_700_000_000_000_000_000))) else { return };
+    expect![[r#"
+        clocks {3: 1000, 1: 1700000000000001000} primary 3
+        process 4711 app
+        thread 4711/7 app
+        thread 4711/8 app
+        4711/8:   'records are missing' [trapline] at 1200 records='42'
+        4711/7:     'write' [syscall] 1240..1250
+        4711/7:   'f\\u{1b}"<b>\\' [libf.so] 1100..1300
+        4711/8:   'exit' [app] 1500..1600 end='has not returned'
+        4711/8: 'work' [app] 1150..1600 end='has not returned'
+        4711/7:   'f\\u{1b}"<b>\\' [libf.so] 1400..2000 end='left without a recorded return'
+        4711/7: 'main' [app] 1000..2000
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn perfetto_s_own_classes_read_any_timeline() {
+    let mut rng = testkit::Random::new(0x9e7f);
+    for _ in 0..3 {
+        // Entries and exits that do not match, losses, ends of threads, in three threads.
+        let mut all = String::new();
+        for tid in 7..10 {
+            all += &format!("{tid}: ");
+            (0..300).for_each(|n| {
+                let f = rng.index(5);
+                let word = match rng.index(10) {
+                    0..=4 => format!("+f{f}"),
+                    5..=7 => format!("-f{f}"),
+                    8 => "?3".to_owned(),
+                    _ => "!".to_owned(),
+                };
+                all += &format!("{} {word} ", n * 10);
+            });
+            all.push('\n');
+        }
+        let Some(text) = read_by_perfetto(&perfetto(&all, None)) else { return };
+        assert!(text.contains("'f0' [app] "), "{text}");
     }
 }
 

@@ -5,7 +5,7 @@ mod calls;
 use calls::{Names, Script, script, thread};
 use expect_test::{Expect, expect};
 use views::calls::contexts::Contexts;
-use views::calls::diff::{Diff, Side};
+use views::calls::diff::{Diff, Side, Style};
 use views::calls::edges::{Edges, Language};
 use views::calls::functions::{SORTS, Sort, Table};
 use views::calls::profile::{self, Weight};
@@ -173,17 +173,20 @@ fn two_traces_are_compared_by_names() {
            0ns   -10ns    0ns   -10ns     0     -1 app    gone
            5ns    +5ns    5ns    +5ns     1     +1 app    new
     "#]]
-    .assert_eq(&text(|o| diff.table(Sort::Total, usize::MAX, 100, o)));
+    .assert_eq(&text(|o| diff.table(Style { sort: Sort::Total, rows: usize::MAX, width: 100, colour: false }, o)));
     expect![[r#"
          total  change   self  change calls change module function
         ------ ------- ------ ------- ----- ------ ------ --------
         2.01us +2.00us 2.01us +2.00us     2     +1 app    f
-           0ns   -10ns    0ns   -10ns     0     -1 app    gone
+           5ns    +5ns    5ns    +5ns     1     +1 app    new
         2 more functions
     "#]]
-    .assert_eq(&text(|o| diff.table(Sort::Calls, 2, 100, o)));
+    .assert_eq(&text(|o| diff.table(Style { sort: Sort::Calls, rows: 2, width: 100, colour: false }, o)));
     let same = Diff { after: diff.before, ..diff };
-    assert_eq!(text(|o| same.table(Sort::Own, 10, 100, o)), "No function has changed.\n");
+    assert_eq!(
+        text(|o| same.table(Style { sort: Sort::Own, rows: 10, width: 100, colour: false }, o)),
+        "No function has changed.\n"
+    );
 }
 
 #[test]

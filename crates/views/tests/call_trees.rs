@@ -222,7 +222,7 @@ fn columns_and_colours() {
     let s = script(
         "7: 0 +main@/opt/a\u{1b}[0mb 10 +f@/lib/libverylongname.so.6 20 -f@/lib/libverylongname.so.6 2000000 -main@/opt/a\u{1b}[0mb",
     );
-    let style = Style { time: false, module: true, colour: false };
+    let style = Style { time: false, module: true, ..Style::default() };
     expect![[r#"
         # TID              MODULE FUNCTION
         [    7]      a\u{1b}[0mb | main() {
@@ -343,6 +343,22 @@ fn brief(text: &str, rows: usize) -> String {
 }
 
 #[test]
+fn a_function_that_calls_itself_is_one_line() {
+    let mut text = "7: 0 +main 10 +f".to_owned();
+    (0..50).for_each(|n| text += &format!(" {} +f {} +g {} -g", 20 + n * 10, 22 + n * 10, 24 + n * 10));
+    (0..51).for_each(|n| text += &format!(" {} -f", 1000 + n));
+    text += " 1100 +f 1200 -f 2000 -main";
+    expect![[r#"
+        # DURATION     TID     FUNCTION
+           2.000 us [    7] | main() {
+           1.140 us [    7] |   f() {  × 52, recursive
+           0.100 us [    7] |     g();  × 50
+        # 3 lines for 1 outermost call; 103 calls in all. All of them: --all
+    "#]]
+    .assert_eq(&brief(&text, 10));
+}
+
+#[test]
 fn what_fits_is_shown_as_it_is() {
     assert_eq!(
         brief("7: 0 +main 10 +f 20 -f 30 -main", 10),
@@ -372,13 +388,11 @@ fn the_slowest_call_comes_first_and_repeated_calls_are_joined() {
          300.000 us [    7] | main() {
           80.000 us [    7] |   parse() {  × 1000
           50.000 us [    7] |     line();  × 1000
-           0.200 us [    7] |     rare0();  × 200
-           0.200 us [    7] |     rare1();  × 200
-                    [    7] |     … 3 more functions, 600ns
+                    [    7] |     … 5 more functions, 1.00us
           50.000 us [    7] |   end();
            0.005 us [    8] | other() {
            0.003 us [    8] |   f();
-        # 8 lines for the 2 slowest of 2 outermost calls; 3004 calls in all. All of them: --all
+        # 7 lines for the 2 slowest of 2 outermost calls; 3004 calls in all. All of them: --all
     "#]]
     .assert_eq(&brief(&text, 10));
 }

@@ -8,7 +8,7 @@
 //! the same way and sets errno; so nothing needs to be undone.
 
 use super::original;
-use crate::{chunks, kernel, memory, start, talk};
+use crate::{chunks, kernel, memory, permits, start, talk};
 use abi::message::{Hook, Untraced};
 
 /// Variables, and bytes of text, of an environment that is made on the stack.
@@ -36,8 +36,19 @@ pub extern "C" fn execveat(directory: i32, path: u64, arguments: u64, environmen
     original(directory, path, arguments, environment, flags)
 }
 
+/// `fexecve(file, arguments, environment)`.
+pub extern "C" fn fexecve(file: i32, arguments: u64, environment: u64) -> i32 {
+    attempt(file, c"".as_ptr() as u64, arguments, environment, kernel::AT_EMPTY_PATH, true);
+    // SAFETY: the plan has put a relocated `fexecve` there.
+    let original: extern "C" fn(i32, u64, u64) -> i32 = unsafe { core::mem::transmute(original(Hook::Fexecve)) };
+    original(file, arguments, environment)
+}
+
 /// Executes a program with the agent in it. Comes back where that fails or would be wrong.
 pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flags: usize, at: bool) {
+    if !permits::talk() {
+        return chunks::count_left();
+    }
     if !kernel::is_readable(environment) && environment != 0 || start::agent_path().is_empty() {
         return;
     }

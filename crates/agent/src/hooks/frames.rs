@@ -1,4 +1,4 @@
-//! Unwinding through stubs: the stand-in for `_Unwind_Find_FDE` of libgcc.
+//! Unwinding through stubs: the stand-ins for `_Unwind_Find_FDE` and `_Unwind_Backtrace` of libgcc.
 //!
 //! A pc in a stub gets a description of its own, made for the frame that is being unwound, in the thread's memory: a CIE and an
 //! FDE that say where the CFA is, and what the return address is.
@@ -12,7 +12,7 @@
 
 use super::original;
 use crate::areas;
-use crate::memory::load;
+use crate::memory::{load, store};
 use crate::shadow;
 use crate::thread::{Local, local};
 use abi::message::Hook;
@@ -62,6 +62,58 @@ pub extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
         return 0;
     }
     describe(local, pc, frame(layout, offset), known_cfa(pc, bases))
+}
+
+/// Words of struct _Unwind_Context of libgcc: 18 registers, the CFA, the return address; later, the flags.
+const CONTEXT_RA: u64 = 19 * 8;
+const CONTEXT_FLAGS: u64 = 24 * 8;
+/// The flag of a context that was reached from a signal frame.
+const SIGNAL_FRAME: u64 = 1 << 63;
+
+/// What the program has a backtrace done with: a function and its argument.
+struct Walk {
+    visit: extern "C" fn(u64, u64) -> u32,
+    argument: u64,
+    /// The frame of [`backtrace`] itself was left out.
+    begun: bool,
+    /// The frame before was a stub's.
+    behind_stub: bool,
+}
+
+/// `_Unwind_Backtrace(visit, argument)`: the program sees its own frames as they would be without stubs.
+pub extern "C" fn backtrace(visit: extern "C" fn(u64, u64) -> u32, argument: u64) -> u32 {
+    // SAFETY: the plan has put a relocated `_Unwind_Backtrace` there.
+    let original: extern "C" fn(extern "C" fn(u64, u64) -> u32, u64) -> u32 =
+        unsafe { core::mem::transmute(original(Hook::Backtrace)) };
+    let mut walk = Walk { visit, argument, begun: false, behind_stub: false };
+    original(visit_own, &raw mut walk as u64)
+}
+
+/// Leaves out stubs. What is behind one is no caller of a signal frame, though libgcc was told so, and its pc is not one less.
+extern "C" fn visit_own(context: u64, walk: u64) -> u32 {
+    const GO_ON: u32 = 0;
+    // SAFETY: `backtrace` has passed it, and waits.
+    let walk = unsafe { &mut *(walk as *mut Walk) };
+    // SAFETY: libgcc's context is that large, and its own; it reads neither word while it calls.
+    unsafe {
+        let (pc, flags) = (load(context + CONTEXT_RA), load(context + CONTEXT_FLAGS));
+        if !core::mem::replace(&mut walk.begun, true) {
+            return GO_ON;
+        }
+        if areas::stub_of(pc).is_some() {
+            walk.behind_stub = true;
+            return GO_ON;
+        }
+        if !core::mem::take(&mut walk.behind_stub) || flags & SIGNAL_FRAME == 0 {
+            return (walk.visit)(context, walk.argument);
+        }
+        store(context + CONTEXT_RA, pc + 1);
+        store(context + CONTEXT_FLAGS, flags & !SIGNAL_FRAME);
+        let answer = (walk.visit)(context, walk.argument);
+        store(context + CONTEXT_RA, pc);
+        store(context + CONTEXT_FLAGS, flags);
+        answer
+    }
 }
 
 /// Where the CFA is, and whether the return address is in the shadow stack.

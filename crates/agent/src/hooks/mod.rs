@@ -10,7 +10,7 @@ pub mod signals;
 
 use crate::kernel;
 use crate::thread::local;
-use crate::{chunks, talk};
+use crate::{chunks, permits, talk};
 use abi::message::{HOOKS, Hook, Reason};
 use core::arch::global_asm;
 use core::sync::atomic::AtomicU64;
@@ -49,13 +49,16 @@ pub fn addresses() -> [u64; HOOKS] {
         }
     };
     set(Hook::FindFde, frames::find as *const () as u64);
+    set(Hook::Backtrace, frames::backtrace as *const () as u64);
     set(Hook::Sigaction, signals::sigaction as *const () as u64);
     set(Hook::Execve, exec::execve as *const () as u64);
     set(Hook::Execveat, exec::execveat as *const () as u64);
+    set(Hook::Fexecve, exec::fexecve as *const () as u64);
     set(Hook::Fork, &raw const trapline_fork as u64);
     set(Hook::ForkAsyncSafe, &raw const trapline_fork_async_safe as u64);
     set(Hook::Clone, &raw const trapline_clone as u64);
     set(Hook::Syscall, &raw const trapline_syscall as u64);
+    set(Hook::Prctl, &raw const trapline_prctl as u64);
     set(Hook::Modules, &raw const trapline_modules as u64);
     out
 }
@@ -65,6 +68,7 @@ unsafe extern "C" {
     safe static trapline_fork_async_safe: u8;
     safe static trapline_clone: u8;
     safe static trapline_syscall: u8;
+    safe static trapline_prctl: u8;
     safe static trapline_modules: u8;
 }
 
@@ -116,6 +120,7 @@ before! {
     "trapline_fork_async_safe", Hook::ForkAsyncSafe => before_fork;
     "trapline_clone", Hook::Clone => before_clone;
     "trapline_syscall", Hook::Syscall => before_syscall;
+    "trapline_prctl", Hook::Prctl => before_prctl;
     "trapline_modules", Hook::Modules => modules_changed;
 }
 
@@ -123,9 +128,9 @@ before! {
 extern "C" fn before_fork() {
     let local = local();
     if local.chunk.load(Relaxed) != 0 {
-        let mask = kernel::set_mask(kernel::ALL);
+        let mask = permits::block();
         chunks::give_up(local);
-        kernel::set_mask(mask);
+        permits::unblock(mask);
     }
 }
 
@@ -140,11 +145,31 @@ extern "C" fn before_clone(_: u64, _: u64, flags: u64) {
 extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64, fourth: u64, fifth: u64) {
     match number as usize {
         kernel::FORK => before_fork(),
+        kernel::PRCTL => before_prctl(first, second, third),
+        kernel::SECCOMP if first == SECCOMP_SET_MODE_STRICT => permits::lose_all(local()),
+        kernel::SECCOMP if first == SECCOMP_SET_MODE_FILTER => permits::add_filter(local(), third),
         kernel::CLONE if first & kernel::CLONE_VM == 0 => before_fork(),
         kernel::CLONE3 if flags_of(first) & kernel::CLONE_VM == 0 => before_fork(),
         // Where it succeeds, it does not come back; else the program's own call fails in the same way.
         kernel::EXECVE => exec::attempt(kernel::AT_FDCWD, first, second, third, 0, false),
         kernel::EXECVEAT => exec::attempt(first as i32, second, third, fourth, fifth as usize, true),
+        _ => {}
+    }
+}
+
+const SECCOMP_SET_MODE_STRICT: u64 = 0;
+const SECCOMP_SET_MODE_FILTER: u64 = 1;
+
+/// prctl(option, …).
+extern "C" fn before_prctl(option: u64, first: u64, second: u64) {
+    const PR_SET_SECCOMP: u32 = 22;
+    const SECCOMP_MODE_STRICT: u64 = 1;
+    const SECCOMP_MODE_FILTER: u64 = 2;
+    const PR_SET_TSC: u32 = 26;
+    const PR_TSC_SIGSEGV: u64 = 2;
+    match (option as u32, first) {
+        (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => permits::lose_all(local()),
+        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) => permits::add_filter(local(), second),
         _ => {}
     }
 }
@@ -160,6 +185,9 @@ fn flags_of(arguments: u64) -> u64 {
 
 /// The loader says that modules come or go. It says so before it begins, too, when nothing has changed yet.
 extern "C" fn modules_changed() {
+    if !permits::talk() {
+        return;
+    }
     // A child of vfork has its parent's modules, and a child of fork asks for memory first.
     let own = chunks::state().is_some_and(|s| s.pid.load(Relaxed) == kernel::getpid() as u32);
     if own {

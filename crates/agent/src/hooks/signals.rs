@@ -8,7 +8,7 @@
 use super::original;
 use crate::memory::store;
 use crate::thread::{Local, local, stride};
-use crate::{areas, chunks, kernel, shadow};
+use crate::{areas, chunks, kernel, permits, shadow};
 use abi::message::Hook;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -82,10 +82,11 @@ pub extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -
     let Some(handler) = usize::try_from(signal).ok().filter(|s| *s > 0).and_then(|s| HANDLERS.get(s)) else {
         return original(signal, new, old);
     };
-    let mask = kernel::set_mask(kernel::ALL);
-    let pid = kernel::getpid() as u32;
+    let mask = permits::block();
     // A child of vfork has actions of its own, but its parent's memory: the table stays its parent's.
-    let shared = chunks::state().is_some_and(|s| s.pid.load(Relaxed) != pid && s.pid.load(Relaxed) != 0);
+    let owner = chunks::state().map_or(0, |s| s.pid.load(Relaxed));
+    let pid = if mask.is_some() { kernel::getpid() as u32 } else { owner.max(1) };
+    let shared = owner != pid && owner != 0;
     if !shared {
         handler.lock(pid);
     }
@@ -115,7 +116,7 @@ pub extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -
     if !shared {
         handler.unlock();
     }
-    kernel::set_mask(mask);
+    permits::unblock(mask);
     answer
 }
 
@@ -190,7 +191,10 @@ fn call(handler: &Handler, signal: i32, info: u64, context: Context) {
     }
     // SAFETY: the program's handler.
     let code: extern "C" fn(i32, u64, u64) = unsafe { core::mem::transmute(code) };
-    kernel::set_mask(context.mask() | handler.mask.load(Relaxed) | own);
+    // Where that may not be asked for, all signals stay blocked until it returns.
+    if permits::records() {
+        kernel::set_mask(context.mask() | handler.mask.load(Relaxed) | own);
+    }
     code(signal, info, context.0);
-    kernel::set_mask(kernel::ALL);
+    permits::block();
 }

@@ -6,6 +6,7 @@ use crate::frame::{Emitter, Lost, slot};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 use crate::scratch;
+use crate::slab;
 use crate::stacks::{self, Stacks};
 use events::Schema;
 
@@ -114,6 +115,8 @@ pub struct Plan<'a> {
     pub filter: Option<lang::Filter>,
     /// Its events are of several classes with equal fields: the cookie of the place that was reached is the number of the class.
     pub by_cookie: bool,
+    /// Only objects of this slab are events: what is not one is not counted.
+    pub slab: Option<slab::Place>,
 }
 
 /// `BUFFER` = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: it is set already.

@@ -3,19 +3,17 @@
 //! Trees and timelines take all events in one order. Tables and graphs need each thread's records only: they read the trace thread by thread,
 //! on all CPUs.
 
-use super::unreadable_selection;
-use crate::call_views;
+use super::known::{Known, step};
+use crate::call_views::{self, Demangle};
 use crate::output::Output;
 use crate::profile::Style;
-use crate::show::Clocks;
+use crate::show::{self, Clocks};
 use clap::ArgMatches;
-use ctf::functions::{Packet, Record, Thread as Recorded};
+use ctf::functions::{Packet, Thread as Recorded};
 use ctf::trace::Trace;
-use engine::pipeline::functions::shown_name;
+use engine::functions::Functions as Wanted;
 use engine::{Error, Result};
-use events::functions::Table as Names;
 use std::cmp::Reverse;
-use std::io;
 use std::ops::RangeInclusive;
 use views::calls::contexts::Contexts;
 use views::calls::edges::{Edges, Language, MOST};
@@ -24,15 +22,19 @@ use views::calls::profile::{self as calls_profile, Weight};
 use views::calls::selection::{Place, Selected, Verdicts};
 use views::calls::stack::{self, Stack};
 use views::calls::totals::{Feed, Totals, in_parallel};
-use views::calls::{Functions, Selection, Step, Thread, What, stat};
+use views::calls::{CallView, Functions, Selection, Step, Thread, What, stat, totals_json};
 use views::profile::flame::Flame;
 use views::profile::folded;
 
 /// Views that add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// The slowest outermost calls.
+    Brief,
     /// The table of functions.
     Functions,
+    /// The functions as JSON.
+    FunctionsJson,
     /// The table with fixed units.
     Stat,
     /// A graph of callers.
@@ -44,39 +46,37 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// How functions are called where nobody has said it: as in profiles, or short.
+    pub fn demangle(self) -> Demangle {
+        match self {
+            Kind::Flame | Kind::Folded | Kind::FunctionsJson => Demangle::Plain,
+            _ => Demangle::Simple,
+        }
+    }
+
     /// The view of this name. `flame` and `folded` are those of calls where the trace has no stacks.
     pub fn parse(name: &str, trace: &Trace) -> Option<Kind> {
-        let has_calls_only = || {
-            ctf::classes::has_functions(&trace.metadata)
-                && !trace.classes().any(|c| crate::stacks::have_any([c].into_iter()))
-        };
         Some(match name {
             "functions" => Kind::Functions,
+            "functions-json" => Kind::FunctionsJson,
             "stat" => Kind::Stat,
             "callgraph" | "dot" => Kind::Graph(Language::Dot),
             "mermaid" => Kind::Graph(Language::Mermaid),
-            "flame" if has_calls_only() => Kind::Flame,
-            "folded" if has_calls_only() => Kind::Folded,
+            "flame" if has_calls_only(trace) => Kind::Flame,
+            "folded" if has_calls_only(trace) => Kind::Folded,
             _ => return None,
         })
     }
 }
 
-/// Names of a trace's functions.
-struct Known(Names);
-
-impl Functions for Known {
-    fn name(&self, number: u32) -> Option<&str> {
-        self.0.get(number).map(|f| f.name)
-    }
-
-    fn module(&self, number: u32) -> &str {
-        self.0.get(number).map_or("", |f| f.module)
-    }
+/// Whether a trace has so many records that a screen cannot show them all: then they need not be put in order.
+pub fn has_many(trace: &Trace) -> bool {
+    trace.data.function_threads().iter().map(Recorded::records).fold(0, u64::saturating_add) > 100_000
 }
 
-fn step(r: Record) -> Step {
-    if r.exit { Step::exit(r.time, r.function) } else { Step::entry(r.time, r.function) }
+/// Whether a trace has function calls and no stacks.
+pub fn has_calls_only(trace: &Trace) -> bool {
+    ctf::classes::has_functions(&trace.metadata) && !trace.classes().any(|c| crate::stacks::have_any([c].into_iter()))
 }
 
 /// What comes before the records of a packet: the end of an earlier thread, and what is missing.
@@ -100,6 +100,21 @@ impl Take for ToTotals<'_, '_> {
     }
 }
 
+/// Hands a thread's steps over to a view that shows nothing before its end.
+struct ToView<'a, V> {
+    view: V,
+    thread: Thread<'a>,
+    functions: &'a Known,
+}
+
+impl<V: CallView> Take for ToView<'_, V> {
+    fn steps(&mut self, pid: u32, steps: impl Iterator<Item = Step>) {
+        self.thread.pid = pid;
+        let mut nothing = Vec::new();
+        steps.for_each(|step| self.view.step(self.thread, step, self.functions, &mut nothing));
+    }
+}
+
 struct ToContexts<C> {
     pid: u32,
     stack: Stack,
@@ -116,22 +131,32 @@ impl<C: stack::Calls> Take for ToContexts<C> {
 /// The records of a trace, and how they are read.
 pub struct Calls<'t> {
     trace: &'t Trace,
-    window: RangeInclusive<u64>,
-    pids: Vec<u32>,
-    selection: Selection,
-    names: Known,
+    asked: Asked,
+    known: Known,
+}
+
+/// Which calls are asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Only those in a window of time, ns.
+    pub window: RangeInclusive<u64>,
+    /// Only those of these processes and threads; of all where there are none.
+    pub pids: Vec<u32>,
+    /// Only records of functions with these names.
+    pub wanted: Wanted,
+    /// What is shown of them.
+    pub selection: Selection,
 }
 
 impl<'t> Calls<'t> {
-    /// The calls in a window of time, ns, of these processes and threads; of all where there are none.
-    pub fn new(m: &ArgMatches, trace: &'t Trace, window: RangeInclusive<u64>, pids: Vec<u32>) -> Result<Calls<'t>> {
-        unreadable_selection(m)?;
+    /// The calls that are asked for.
+    pub fn new(trace: &'t Trace, asked: Asked, demangle: Demangle) -> Result<Calls<'t>> {
         if trace.data.function_threads().is_empty() {
             let todo = "record function calls, or choose another view";
             return Err(Error::failed(trace.dir.display().to_string(), "it has no function calls", todo));
         }
-        let names = Known(trace.data.functions(&trace.known, shown_name));
-        Ok(Calls { trace, window, pids, selection: call_views::selection(m)?, names })
+        let known = Known::new(trace, demangle, &asked.wanted, &asked.selection);
+        Ok(Calls { trace, asked, known })
     }
 
     /// Threads, those with the most records first.
@@ -143,36 +168,44 @@ impl<'t> Calls<'t> {
 
     /// Hands over the steps of a thread, packet by packet.
     fn steps(&self, thread: Recorded<'t>, take: &mut impl Take) {
-        let (mut packets, mut last) = (thread.packets(self.window.clone()), 0);
+        let Asked { window, pids, .. } = &self.asked;
+        let (mut packets, mut last) = (thread.packets(window.clone()), 0);
         while let Some(packet) = packets.next() {
-            if !self.pids.is_empty() && !self.pids.contains(&packet.pid) && !self.pids.contains(&thread.tid()) {
+            if !pids.is_empty() && !pids.contains(&packet.pid) && !pids.contains(&thread.tid()) {
                 continue;
             }
             take.steps(packet.pid, before(&packet, last));
-            let steps = packet.records().map(step);
-            if packet.begin >= *self.window.start() && packet.end <= *self.window.end() {
-                take.steps(packet.pid, steps);
+            let is_inside = packet.begin >= *window.start() && packet.end <= *window.end();
+            if is_inside && self.known.takes_all() {
+                take.steps(packet.pid, packet.records().map(step));
             } else {
-                take.steps(packet.pid, steps.filter(|s| self.window.contains(&s.time)));
+                let shown = packet.records().filter(|r| is_inside || window.contains(&r.time));
+                take.steps(packet.pid, shown.filter_map(|r| self.known.step(r)));
             }
             last = packet.end;
         }
     }
 
-    fn totals(&self) -> Totals {
+    /// The names of the functions.
+    pub fn functions(&self) -> &impl Functions {
+        &self.known
+    }
+
+    /// What the calls of each function add up to.
+    pub fn totals(&self) -> Totals {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        in_parallel(self.threads(), workers, 0, (&self.selection, &self.names), |thread, feed| {
+        in_parallel(self.threads(), workers, 0, (&self.asked.selection, &self.known), |thread, feed| {
             self.steps(thread, &mut ToTotals(feed));
         })
     }
 
     /// Hands over the contexts of each thread, one after the other.
     fn contexts(&self, mut each: impl FnMut(Thread<'_>, &Contexts)) {
-        let mut verdicts = Verdicts::new(self.selection.clone());
+        let mut verdicts = Verdicts::new(self.asked.selection.clone());
         for thread in self.threads() {
             let (mut place, mut contexts) = (Place::default(), Contexts::default());
             let selected =
-                Selected { place: &mut place, verdicts: &mut verdicts, functions: &self.names, calls: &mut contexts };
+                Selected { place: &mut place, verdicts: &mut verdicts, functions: &self.known, calls: &mut contexts };
             let mut to = ToContexts { pid: 0, stack: Stack::new(), calls: selected };
             self.steps(thread, &mut to);
             to.stack.finish(0, &mut to.calls);
@@ -183,30 +216,38 @@ impl<'t> Calls<'t> {
 
     /// Writes a view.
     pub fn write(&self, m: &ArgMatches, kind: Kind, output: &mut Output, clocks: Clocks) -> Result<()> {
-        let terminal = output.is_terminal();
-        let (columns, lines) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
         match kind {
             Kind::Functions => {
                 let sort = call_views::sort(m)?;
-                let rows = call_views::rows(m).unwrap_or(if terminal {
-                    usize::from(lines).saturating_sub(5)
-                } else {
-                    usize::MAX
-                });
-                let width = if terminal { columns.into() } else { usize::MAX };
-                Table { sort, rows, width }.write(&self.totals(), &self.names, output.buffer());
+                let (rows, width) = show::table_size(output);
+                let rows = call_views::rows(m).unwrap_or(rows);
+                Table { sort, rows, width }.write(&self.totals(), &self.known, output.buffer());
             }
-            Kind::Stat => stat::write(&self.totals(), &self.names, output.buffer()),
+            Kind::Brief => {
+                let colour = show::colour(m, output);
+                let view = call_views::brief(m, self.asked.selection.clone(), colour).by_thread();
+                let mut to = ToView { view, thread: Thread::default(), functions: &self.known };
+                for thread in self.threads() {
+                    to.thread.tid = thread.tid();
+                    self.steps(thread, &mut to);
+                }
+                to.view.end(&self.known, output.buffer());
+            }
+            Kind::FunctionsJson => {
+                let (sort, most) = (call_views::sort(m)?, call_views::rows(m).unwrap_or(usize::MAX));
+                totals_json::write(&self.totals(), &self.known, sort, most, output.buffer());
+            }
+            Kind::Stat => stat::write(&self.totals(), &self.known, output.buffer()),
             Kind::Graph(language) => {
                 let mut all = Contexts::default();
                 self.contexts(|_, contexts| all.join(contexts));
                 let most = call_views::rows(m).unwrap_or(MOST);
-                Edges::new(&all).write(language, most, &self.names, output.buffer());
+                Edges::new(&all).write(language, most, &self.known, output.buffer());
             }
             Kind::Flame | Kind::Folded => {
                 let mut stacks = Weight::Own.profile();
                 self.contexts(|thread, contexts| {
-                    calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.names);
+                    calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.known);
                 });
                 let title = self.trace.metadata.env_str("command").unwrap_or_default().to_owned();
                 let style = Style::of(m, title, clocks);

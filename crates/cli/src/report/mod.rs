@@ -1,14 +1,15 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
-mod calls;
+pub mod calls;
 mod foreign;
+mod known;
 mod progress;
 mod tables;
 mod untraced;
-mod whole;
+pub mod whole;
 mod window;
 
-use crate::call_views;
+use crate::call_views::{self, Demangle};
 use crate::complain;
 use crate::filter;
 use crate::output::Output;
@@ -16,7 +17,7 @@ use crate::profile::{self, Drawing, Style};
 use crate::run::interrupts::Interrupts;
 use crate::show::{self, Clocks, Sinks, Views};
 use crate::stacks;
-use calls::Calls as FunctionCalls;
+use calls::{Asked, Calls as FunctionCalls};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
@@ -24,6 +25,7 @@ use ctf::trace::{Found, Trace};
 use engine::backend::Backend;
 use engine::backend::recorded::{Following, Recorded};
 use engine::enabling;
+use engine::functions::Functions;
 use engine::pipeline::filter::{EventFilter, Expression};
 use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump};
@@ -128,6 +130,17 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let mut by_thread = Vec::new();
     for view in &wanted {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
+        let is_brief = || {
+            kind == "tree"
+                && !follow
+                && !m.get_flag("syscalls")
+                && calls::has_many(trace)
+                && selected_functions(m).is_ok()
+        };
+        if file.is_none() && is_brief() && Output::view(file)?.is_terminal() {
+            by_thread.push((calls::Kind::Brief, Output::view(file)?.of_the_past()));
+            continue;
+        }
         if let Some(kind) = calls::Kind::parse(kind, trace) {
             if follow {
                 let todo = "leave out --follow, to see what is written so far";
@@ -161,9 +174,15 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         views.push((shown, output));
     }
     if !by_thread.is_empty() {
-        let calls = FunctionCalls::new(m, trace, window.from..=window.to, selection.pids.clone())?;
+        let asked = Asked {
+            window: window.from..=window.to,
+            pids: selection.pids.clone(),
+            wanted: selected_functions(m)?,
+            selection: call_views::selection(m)?,
+        };
         for (kind, output) in &mut by_thread {
-            calls.write(m, *kind, output, clocks)?;
+            let demangle = Demangle::of(m, kind.demangle());
+            FunctionCalls::new(trace, asked.clone(), demangle)?.write(m, *kind, output, clocks)?;
         }
         if views.is_empty() && drawings.is_empty() {
             return damage(trace, whole::tell(m, trace, None));
@@ -184,7 +203,10 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let read = recorded.progress();
         (Box::new(recorded), read)
     };
-    let progress = Progress::new(m.get_count("quiet") > 0 || follow, trace.data.bytes(), read);
+    // A bar would be among the lines that a terminal shows meanwhile.
+    let has_lines = views.iter().any(|(view, output)| output.is_terminal() && view.has_lines());
+    let quiet = m.get_count("quiet") > 0 || follow || has_lines;
+    let progress = Progress::new(quiet, trace.data.bytes(), read);
     let source = Source::new(backend, None);
     let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
     let (shown, selection) = match views.pop() {
@@ -288,6 +310,8 @@ fn in_order(
             pump.source.stop();
         }
     }
+    // What a view shows at the end does not begin in the line of the bar.
+    progress.done();
     pump.end_sinks();
     if m.get_count("quiet") == 0 {
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
@@ -429,7 +453,7 @@ fn nothing_shown(
 }
 
 /// Reports what could not be read; else returns `status`.
-fn damage(trace: &Trace, status: u8) -> Result<u8> {
+pub fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let all = trace.data.damage();
     let Some(first) = &all.first else { return Ok(status) };
     let places = if all.places == 1 { "1 place".into() } else { format!("{} places", all.places) };
@@ -459,15 +483,25 @@ const OF_PROFILES: &[(&str, &str)] = &[
 ];
 
 /// Refuses selections of events for views that read function records only.
-fn unreadable_selection(m: &ArgMatches) -> Result<()> {
+fn selected_functions(m: &ArgMatches) -> Result<Functions> {
+    let refused = |what: String| {
+        let todo = "use -e 'function:NAME', --function, --no-function, --depth, -p, --from and --to";
+        Err(Error::usage(what, "it does not select function calls in this view", todo))
+    };
     let given = |id: &&&str| m.value_source(id) == Some(ValueSource::CommandLine);
-    match ["expr", "trace", "signal", "status", "trace-path", "where"].iter().find(given) {
-        Some(id) => {
-            let todo = "use --function, --no-function, --depth, -p, --from and --to";
-            Err(Error::usage(format!("selection '{id}'"), "it does not select function calls in this view", todo))
-        }
-        None => Ok(()),
+    if let Some(id) = ["trace", "signal", "status", "trace-path", "where"].iter().find(given) {
+        return refused(format!("--{id}"));
     }
+    let mut functions = Functions::default();
+    for text in m.get_many::<String>("expr").into_iter().flatten() {
+        for name in enabling::names(text) {
+            match name.strip_prefix(Functions::PROVIDER).filter(|n| !n.ends_with(":entry") && !n.ends_with(":exit")) {
+                Some(pattern) => functions.wanted.push(pattern.to_owned()),
+                None => return refused(format!("-e {name}")),
+            }
+        }
+    }
+    Ok(functions)
 }
 
 /// What draws a profile of the selected events that have stacks.

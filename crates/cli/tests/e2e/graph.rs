@@ -180,7 +180,6 @@ fn what_the_agent_does_not_trace_is_refused() {
     for (args, why) in [
         (&["trace", "--backend", "agent", "--", "true"][..], "it traces functions, and no system calls"),
         (&["record", "--backend", "agent", "-e", "begin", "--", "true"], "it traces functions, and no other probes"),
-        (&["record", "-e", "function:main,openat", "--", "true"], "different backends"),
         (&["record", "-e", "function:main", "--name", "n", "--", "true"], "not to be stopped and started"),
     ] {
         let out = lab::run(&mut lab::trapline(User::Me, args));

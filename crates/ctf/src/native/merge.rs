@@ -22,6 +22,8 @@ pub(super) struct Cursor<'a> {
     decoder: Decoder,
     /// The time of the current event, and what it is.
     now: Option<(u64, Now)>,
+    /// Records that are missing before the first one of the packet, to be told.
+    lost: Option<u64>,
 }
 
 /// The current event.
@@ -32,6 +34,8 @@ enum Now {
     Record(Record),
     /// So many records are missing here; 0: not known.
     Lost(u64),
+    /// Another thread or program of this number begins here.
+    Begun(u64),
 }
 
 impl<'a> Cursor<'a> {
@@ -49,6 +53,7 @@ impl<'a> Cursor<'a> {
             at: 0,
             decoder: Decoder::default(),
             now: None,
+            lost: None,
         }
     }
 }
@@ -130,6 +135,7 @@ impl Merged<'_> {
                 encoder.record(&mut self.made, *time, who(), word, table.name(r.function).as_bytes());
             }
             (time, Now::Lost(n)) => Encoder::default().lost(&mut self.made, *time, who(), *n),
+            (time, Now::Begun(n)) => Encoder::default().begun(&mut self.made, *time, who(), *n),
         }
         Some((&self.made, c.stream))
     }
@@ -149,6 +155,9 @@ impl Merged<'_> {
         let Merged { data, known, to, cursors, read, .. } = self;
         let c = &mut cursors[i];
         c.now = None;
+        if let (Some(n), Some(place)) = (c.lost.take(), c.packets.first()) {
+            return c.now = Some((place.info.begin, Now::Lost(n)));
+        }
         loop {
             while c.at >= c.bytes.len() {
                 if c.at > 0 {
@@ -161,11 +170,19 @@ impl Merged<'_> {
                 *read += place.info.size;
                 c.at = data.head_of(&place.info);
                 let whole = data.load_or_note(place, &mut c.bytes);
-                if place.info.functions.is_some() {
+                if let Some(functions) = place.info.functions {
                     c.decoder = Decoder::new(&place.info);
                     let gap = Gap::before(&place.info, c.before.as_ref());
-                    if (gap.is_one() || !whole) && (c.from..=*to).contains(&place.info.begin) {
-                        return c.now = Some((place.info.begin, Now::Lost(gap.lost)));
+                    let begin = place.info.begin;
+                    let is_shown = (c.from..=*to).contains(&begin);
+                    let lost = (gap.is_one() || !whole).then_some(gap.lost).filter(|_| is_shown);
+                    let before = c.before.and_then(|info| info.functions);
+                    if is_shown && before.is_some_and(|b| (b.number, b.pid) != (functions.number, functions.pid)) {
+                        c.lost = lost;
+                        return c.now = Some((begin, Now::Begun(functions.number.into())));
+                    }
+                    if let Some(lost) = lost {
+                        return c.now = Some((begin, Now::Lost(lost)));
                     }
                 }
             }

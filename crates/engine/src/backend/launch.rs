@@ -1,11 +1,11 @@
 //! The command before it runs: a child that waits until everything that is to see it is attached.
 
 use crate::error::{Error, Result};
-use crate::target::Command;
+use crate::target::{Command, Target};
 use std::io;
 use std::os::fd::OwnedFd;
 use sys::process::{self, Image};
-use sys::ptrace;
+use sys::ptrace::{self, Change};
 use sys::signal::{self, Held};
 
 /// Where a command fails before it runs its program.
@@ -83,6 +83,54 @@ impl Drop for Waiting {
         if self.gate.take().is_some() {
             let _ = ptrace::wait_for(self.pid, true);
         }
+    }
+}
+
+/// The command of a session, if it has one, from its release on.
+#[derive(Default)]
+pub struct Launched {
+    /// Its process id.
+    pub pid: Option<i32>,
+    /// How it ended, once that was asked for.
+    status: Option<Change>,
+    /// Why it could not execute its program.
+    failure: Option<Failure>,
+}
+
+impl Launched {
+    /// One that was released, and has executed its program or has failed to.
+    pub fn new(pid: i32, failure: Option<Failure>) -> Launched {
+        Launched { pid: Some(pid), status: None, failure }
+    }
+
+    /// Whether it could not execute its program.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// The error to report where it could not execute its program.
+    pub fn error(&self, target: &Target) -> Option<Error> {
+        match (self.failure, target) {
+            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
+            _ => None,
+        }
+    }
+
+    /// How it ended, as far as that was asked for.
+    pub fn known_status(&self) -> Option<Change> {
+        self.status
+    }
+
+    /// How it ended, if it has. With `wait`, its end is waited for.
+    pub fn status(&mut self, wait: bool) -> Option<Change> {
+        if self.status.is_none()
+            && let Some(pid) = self.pid
+            && let Ok(Some(s)) = ptrace::wait_for(pid, wait)
+            && !matches!(s.change(), Change::Stopped(..))
+        {
+            self.status = Some(s.change());
+        }
+        self.status
     }
 }
 

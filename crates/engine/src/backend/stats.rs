@@ -70,6 +70,17 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// Adds others.
+    pub fn add(&mut self, other: &Losses) {
+        self.total += other.total;
+        for (id, n) in &other.classes {
+            match self.classes.iter_mut().find(|(known, _)| known == id) {
+                Some((_, sum)) => *sum += n,
+                None => self.classes.push((*id, *n)),
+            }
+        }
+    }
+
     /// Events of a class.
     pub fn of(&self, class: u16) -> u64 {
         self.classes.iter().find(|(id, _)| *id == class).map_or(0, |(_, n)| *n)

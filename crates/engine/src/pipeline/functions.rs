@@ -18,6 +18,11 @@ pub fn shown_name(symbol: &str) -> Option<String> {
     Some(demangle::of(symbol)?.plain)
 }
 
+/// The demangled name with its parameters; none where the linker's is no mangled one.
+pub fn full_name(symbol: &str) -> Option<String> {
+    Some(demangle::of(symbol)?.full)
+}
+
 /// Records that have the upper half of the counter.
 struct Part {
     pid: u32,
@@ -28,6 +33,8 @@ struct Part {
     at: usize,
     /// Records that are missing before it, to be told.
     lost: u64,
+    /// Which thread or program begins with it, to be told.
+    begun: Option<u64>,
 }
 
 #[derive(Default)]
@@ -37,6 +44,8 @@ struct Thread {
     last: u64,
     /// The time of what comes next.
     next: Option<u64>,
+    /// Which thread or program it is.
+    number: Option<u64>,
 }
 
 impl Thread {
@@ -47,7 +56,7 @@ impl Thread {
             let time = match part.records[part.at..].first_chunk::<RECORD>() {
                 Some(record) => part.clock.ns(u64::from(part.high) << 32 | u64::from(time(record))),
                 // Only a loss.
-                None if part.lost > 0 => part.clock.ns(0),
+                None if part.lost > 0 || part.begun.is_some() => part.clock.ns(0),
                 None => {
                     self.parts.pop_front();
                     continue;
@@ -87,14 +96,16 @@ impl Ordered {
         self.active = true;
         let thread = self.threads.entry(run.stream).or_default();
         let (clock, mut lost) = (Clock::between(run.from, run.to), run.dropped);
+        let mut begun = thread.number.map(|n| n + 1).filter(|_| run.begins);
+        thread.number = Some(begun.or(thread.number).unwrap_or(0));
         for (high, records) in run.parts() {
-            let part = Part { pid: run.pid, clock, high, records: records.to_vec(), at: 0, lost };
+            let part = Part { pid: run.pid, clock, high, records: records.to_vec(), at: 0, lost, begun };
             thread.parts.push_back(part);
-            lost = 0;
+            (lost, begun) = (0, None);
         }
-        if lost > 0 {
+        if lost > 0 || begun.is_some() {
             let clock = Clock::between(run.from, run.from);
-            thread.parts.push_back(Part { pid: run.pid, clock, high: 0, records: Vec::new(), at: 0, lost });
+            thread.parts.push_back(Part { pid: run.pid, clock, high: 0, records: Vec::new(), at: 0, lost, begun });
         }
         thread.look();
     }
@@ -130,7 +141,9 @@ impl Ordered {
             while let Some(time) = thread.next.filter(|t| goes_on(*t)) {
                 let Some(part) = thread.parts.front_mut() else { break };
                 let who = (part.pid, key.1.scope_id());
-                if part.lost > 0 {
+                if let Some(number) = part.begun.take() {
+                    encoder.begun(&mut out, time, who, number);
+                } else if part.lost > 0 {
                     encoder.lost(&mut out, time, who, std::mem::take(&mut part.lost));
                 } else if let Some(record) = part.records[part.at..].first_chunk::<RECORD>() {
                     let word = word(record);

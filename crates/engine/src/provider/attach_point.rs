@@ -50,6 +50,13 @@ pub enum AttachPoint {
         /// Its name.
         name: String,
     },
+    /// A tracepoint of the kernel's allocator, with the arguments of its prototype: only for objects of one slab.
+    Slab {
+        /// Its name.
+        tracepoint: &'static str,
+        /// How a program knows the slab.
+        place: bpf::slab::Place,
+    },
     /// A clock.
     Clock {
         /// How often it ticks.

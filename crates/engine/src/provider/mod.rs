@@ -22,6 +22,7 @@ mod names;
 mod pattern;
 mod prototype;
 mod rawtracepoint;
+mod slab;
 mod software;
 mod syscall;
 mod timer;
@@ -218,6 +219,7 @@ static ALL: &[&dyn Provider] = &[
     &uprobe::URETPROBE,
     &usdt::Usdt,
     &watchpoint::Watchpoint,
+    &slab::Slab,
     &function::FENTRY,
     &function::FEXIT,
     &function::KPROBE,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use sys::agent::{Held, Life, Listener, Request, Shared, State, sealed};
 use sys::maps::{Map, PROT_EXEC};
 
-const HOOKED: [(&str, Hook); 9] = [
+const HOOKED: [(&str, Hook); 12] = [
     ("_Unwind_Find_FDE", Hook::FindFde),
     ("sigaction", Hook::Sigaction),
     ("execve", Hook::Execve),
@@ -27,6 +27,9 @@ const HOOKED: [(&str, Hook); 9] = [
     ("clone", Hook::Clone),
     ("syscall", Hook::Syscall),
     ("_dl_debug_state", Hook::Modules),
+    ("_Unwind_Backtrace", Hook::Backtrace),
+    ("prctl", Hook::Prctl),
+    ("fexecve", Hook::Fexecve),
 ];
 
 /// The agent, built once.

@@ -131,6 +131,17 @@ impl Link {
     }
 }
 
+impl Link {
+    /// An attachment that somebody else has made.
+    ///
+    /// # Errors
+    /// `InvalidData`: not a link.
+    pub fn of_descriptor(fd: OwnedFd) -> io::Result<Link> {
+        super::info::link(&fd).map_err(|_| io::ErrorKind::InvalidData)?;
+        Ok(Link(fd))
+    }
+}
+
 impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -27,6 +27,15 @@ pub enum MapKind {
     TaskStorage = 29,
 }
 
+impl MapKind {
+    fn from_number(kind: u32) -> Option<MapKind> {
+        use MapKind::*;
+        let all =
+            [Hash, Array, PerCpuHash, PerCpuArray, StackTrace, LruHash, ArrayOfMaps, HashOfMaps, RingBuf, TaskStorage];
+        all.into_iter().find(|k| *k as u32 == kind)
+    }
+}
+
 /// `BPF_F_NO_PREALLOC`.
 pub const NO_PREALLOC: u32 = 1;
 /// `BPF_F_RDONLY_PROG`: programs only read.
@@ -162,6 +171,79 @@ impl Map {
         let kind = MapKind::HashOfMaps;
         let inner = Some(inner.as_fd());
         Map::create(&MapSpec { kind, name, key_size, value_size: 4, entries, flags: 0, inner, types: None })
+    }
+
+    /// A map that somebody else has made. The kernel tells its kind and its sizes.
+    ///
+    /// # Errors
+    /// `InvalidData`: not a map, or of a kind that is not known here.
+    pub fn of_descriptor(fd: OwnedFd) -> io::Result<Map> {
+        let info = super::info::map(&fd).map_err(|_| io::ErrorKind::InvalidData)?;
+        let kind = MapKind::from_number(info.kind).ok_or(io::ErrorKind::InvalidData)?;
+        let (key_size, value_size) = (info.key_size as usize, info.value_size as usize);
+        let block = match kind {
+            MapKind::PerCpuHash | MapKind::PerCpuArray => stride(value_size) * possible_cpus()?.len(),
+            _ => value_size,
+        };
+        Ok(Map { fd, kind, key_size, value_size, entries: info.entries, block, has_reader: false.into() })
+    }
+
+    /// Bytes of a key and of a value.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.key_size, self.value_size)
+    }
+
+    /// Hands over all entries of a hash table, key and value, in pieces of `room` entries at most (more where a bucket has more). Entries
+    /// that are there all the time are handed over exactly once; entries that come or go meanwhile may or may not be (Linux 5.6).
+    pub fn each(&self, room: usize, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
+        if self.kind != MapKind::Hash || self.key_size == 0 || self.value_size == 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let most = self.entries.max(1) as usize;
+        let (mut room, mut at, mut begun) = (room.clamp(1, most), [0u8; 4], false);
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        loop {
+            keys.resize(room * self.key_size, 0);
+            values.resize(room * self.value_size, 0);
+            let mut next = [0; 4];
+            let mut attr = Attr::new().fd(at::BATCH_FD, self.as_fd()).u32(at::BATCH_COUNT, room as u32);
+            attr = attr.output(at::BATCH_KEYS, &mut keys).output(at::BATCH_VALUES, &mut values);
+            attr = attr.output(at::BATCH_OUT, &mut next);
+            if begun {
+                attr = attr.input(at::BATCH_IN, &at);
+            }
+            // SAFETY: room for that many keys and values of the map's sizes; positions of hash tables have four bytes.
+            let result = unsafe { call(Command::MapLookupBatch, &mut attr) };
+            let ended = match &result {
+                Ok(_) => false,
+                Err(e) if e.raw_os_error() == Some(libc::ENOENT) => true,
+                // One bucket has more entries than there is room for, and nothing was read of it.
+                Err(e) if e.raw_os_error() == Some(libc::ENOSPC) && room < most => {
+                    room = (room * 2).min(most);
+                    continue;
+                }
+                Err(_) => return result.map(drop),
+            };
+            let count = (attr.get_u32(at::BATCH_COUNT) as usize).min(room);
+            let pairs = keys.chunks_exact(self.key_size).zip(values.chunks_exact(self.value_size));
+            pairs.take(count).for_each(|(key, value)| each(key, value));
+            if ended {
+                return Ok(());
+            }
+            (at, begun) = (next, true);
+        }
+    }
+
+    /// The map that a map of maps has under `key`. Needs CAP_SYS_ADMIN.
+    pub fn inner(&self, key: &[u8]) -> io::Result<Option<Map>> {
+        if !matches!(self.kind, MapKind::ArrayOfMaps | MapKind::HashOfMaps) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut id = [0; 4];
+        match self.lookup(key, &mut id)? {
+            true => Map::of_descriptor(super::info::by_id(super::info::Object::Map, u32::from_ne_bytes(id))?).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Its kind.

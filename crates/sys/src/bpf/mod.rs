@@ -6,12 +6,13 @@
 //!
 //! No object file, no relocation, no skeleton: the generator of the instructions already knows the descriptors. Invariant: every
 //! bpf(2) of the process goes through `call`, and every object is a descriptor that its owner closes, so that nothing
-//! outlives the process, however it ends.
+//! outlives the process, however it ends, but for what [`pin`] gives a name.
 
 pub mod info;
 pub mod iter;
 pub mod link;
 pub mod map;
+pub mod pin;
 pub mod probe;
 pub mod prog;
 pub mod ring;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     MapDelete = 3,
     MapNextKey = 4,
     ProgLoad = 5,
+    ObjectPin = 6,
+    ObjectGet = 7,
     ProgNextId = 11,
     MapNextId = 12,
     ProgById = 13,
@@ -44,6 +47,7 @@ pub(crate) enum Command {
     RawTracepointOpen = 17,
     BtfLoad = 18,
     MapFreeze = 22,
+    MapLookupBatch = 24,
     MapUpdateBatch = 26,
     LinkCreate = 28,
     LinkById = 30,
@@ -70,7 +74,12 @@ pub(crate) mod at {
     pub const ELEM_KEY: usize = 8;
     pub const ELEM_VALUE: usize = 16;
     pub const ELEM_FLAGS: usize = 24;
-    // MAP_UPDATE_BATCH
+    // OBJ_PIN, OBJ_GET
+    pub const PIN_PATH: usize = 0;
+    pub const PIN_FD: usize = 8;
+    // MAP_UPDATE_BATCH, MAP_LOOKUP_BATCH
+    pub const BATCH_IN: usize = 0;
+    pub const BATCH_OUT: usize = 8;
     pub const BATCH_KEYS: usize = 16;
     pub const BATCH_VALUES: usize = 24;
     pub const BATCH_COUNT: usize = 32;

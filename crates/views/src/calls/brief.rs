@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Calls of a function that have the same functions around them are one line, with how many they are and the sum of their times, in the order
-//! of their first calls. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
+//! of their first calls; so are calls that a function makes of itself. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
 //! [`Tree`] does it.
 
-use super::contexts::{Contexts, NONE, Node};
+use super::contexts::{Contexts, NONE};
 use super::label::Labels;
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Stack};
@@ -22,12 +22,24 @@ use super::tree::Tree;
 use super::tree::style::{Style, indent};
 use super::{CallView, Functions, Step, SystemCall, Thread};
 use crate::units::duration;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Nodes of all calls together.
 const NODES: usize = 200_000;
 /// Slow outermost calls that are kept, to fill the screen.
 const KEPT: usize = 8;
+
+/// Calls of a function that have the same functions around them. Calls that it makes of itself are among them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    function: u32,
+    parent: u32,
+    calls: u64,
+    /// Their time, ns; of calls inside of each other, only that of the outermost.
+    total: u64,
+    calls_itself: bool,
+}
 
 /// An outermost call with the calls in it.
 #[derive(Clone, Debug)]
@@ -113,6 +125,11 @@ impl Brief {
         let whole = Some(Whole { tree: Tree::new(style, selection.clone()), text: Vec::new(), counted: (0, 0) });
         let verdicts = Verdicts::new(selection);
         Brief { style, screen, verdicts, threads: Threads::new(), seen, whole }
+    }
+
+    /// For threads one after the other: calls are not shown as they are, however few there are.
+    pub fn by_thread(self) -> Brief {
+        Brief { whole: None, ..self }
     }
 
     fn with(&mut self, index: usize, functions: &dyn Functions, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
@@ -201,7 +218,10 @@ impl Calls for Builder<'_> {
             Some(caller) => *caller,
             None => (self.seen.contexts.child(0, self.thread), 0),
         };
-        let node = self.node(parent, function);
+        let is_recursion = depth > 0
+            && parent.0 != NONE
+            && self.building.nodes.get(parent.1 as usize).is_some_and(|n| n.function == function);
+        let node = if is_recursion { parent } else { self.node(parent, function) };
         self.building.open.push(node);
     }
 
@@ -210,8 +230,11 @@ impl Calls for Builder<'_> {
         match self.building.nodes.get_mut(node as usize).filter(|_| context != NONE) {
             Some(n) => {
                 n.calls += 1;
-                n.total = n.total.saturating_add(call.duration());
-                n.own = n.own.saturating_add(call.own);
+                if self.building.open.last() == Some(&(context, node)) {
+                    n.calls_itself = true;
+                } else {
+                    n.total = n.total.saturating_add(call.duration());
+                }
             }
             None => self.building.unplaced += 1,
         }
@@ -264,7 +287,9 @@ impl CallView for Brief {
             if room == 0 || root.time < self.verdicts.selection().shortest {
                 break;
             }
-            let shown = Outline::new(root, room, self.verdicts.selection().shortest);
+            // What hardly matters in this one leaves room for the others.
+            let least = if self.seen.slowest.len() > 1 { root.time / 1000 } else { 0 };
+            let shown = Outline::new(root, room, (self.verdicts.selection().shortest, least));
             room = room.saturating_sub(shown.write(&self.style, &mut labels, functions, out));
             roots += 1;
         }
@@ -277,46 +302,72 @@ struct Outline<'a> {
     root: &'a Root,
     is_shown: Vec<bool>,
     children: Vec<Vec<u32>>,
+    /// For each node, how many of those below it are not shown, and their time.
+    hidden: Vec<(usize, u64)>,
 }
 
 impl<'a> Outline<'a> {
-    /// The `room` nodes with the most time, and those around them. Each node that has children which are not shown takes one more line.
-    fn new(root: &'a Root, room: usize, shortest: u64) -> Outline<'a> {
+    /// As many nodes as `room` lines have room for, those with the most time, each with those around it. Where much of a node's time is that
+    /// of nodes below it which are not shown, one more line says so. Nodes of less than `shortest` are not shown, those of less than
+    /// `least` not if that takes a line.
+    fn new(root: &'a Root, room: usize, (shortest, least): (u64, u64)) -> Outline<'a> {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); root.nodes.len()];
+        let mut hidden = vec![(0usize, 0u64); root.nodes.len()];
         for (i, n) in root.nodes.iter().enumerate().skip(1) {
             children[n.parent as usize].push(i as u32);
+            let below = &mut hidden[n.parent as usize];
+            *below = (below.0 + 1, below.1.saturating_add(n.total));
         }
-        let mut is_shown = vec![false; root.nodes.len()];
-        let mut heap: BinaryHeap<(u64, std::cmp::Reverse<u32>)> = BinaryHeap::new();
-        heap.push((u64::MAX, std::cmp::Reverse(0)));
+        let is_shown = vec![false; root.nodes.len()];
+        let mut outline = Outline { root, is_shown, children, hidden };
+        let mut heap: BinaryHeap<(u64, Reverse<u32>)> = BinaryHeap::new();
+        heap.push((u64::MAX, Reverse(0)));
         let mut lines = 0;
-        while let Some((_, std::cmp::Reverse(node))) = heap.pop() {
-            // Its own line, and one for what is left out below it, which is there no more when the last of them is shown.
-            let below = usize::from(!children[node as usize].is_empty());
-            if lines > 0 && lines + 1 + below > room {
-                continue;
+        while let Some((_, Reverse(node))) = heap.pop() {
+            let n = &root.nodes[node as usize];
+            let above = Some(n.parent).filter(|_| node > 0);
+            let rest = |o: &Outline<'_>| above.map_or(0, |parent| usize::from(o.has_rest(parent)));
+            let before = rest(&outline);
+            if let Some(below) = above.and_then(|parent| outline.hidden.get_mut(parent as usize)) {
+                *below = (below.0 - 1, below.1.saturating_sub(n.total));
             }
-            lines += 1 + below;
-            is_shown[node as usize] = true;
-            for &c in &children[node as usize] {
-                let n = &root.nodes[c as usize];
-                if n.total >= shortest {
-                    heap.push((n.total, std::cmp::Reverse(c)));
+            let with = lines + 1 + usize::from(outline.has_rest(node)) + rest(&outline) - before;
+            if lines > 0 && with > room {
+                if let Some(below) = above.and_then(|parent| outline.hidden.get_mut(parent as usize)) {
+                    *below = (below.0 + 1, below.1.saturating_add(n.total));
                 }
+                break;
             }
+            lines = with;
+            outline.is_shown[node as usize] = true;
+            let below = outline.children[node as usize].iter().map(|c| (root.nodes[*c as usize].total, Reverse(*c)));
+            heap.extend(below.filter(|(total, _)| *total >= shortest.max(least)));
         }
-        // A line about one that is left out is no shorter than its own.
-        for of_one in &children {
-            let mut hidden = of_one.iter().filter(|c| !is_shown[**c as usize]);
+        outline.show_single(shortest);
+        outline
+    }
+
+    /// A line about one call that is left out is no shorter than its own.
+    fn show_single(&mut self, shortest: u64) {
+        for (node, children) in self.children.iter().enumerate() {
+            let mut hidden = children.iter().filter(|c| !self.is_shown[**c as usize]);
             if let (Some(&c), None) = (hidden.next(), hidden.next())
-                && children[c as usize].is_empty()
-                && root.nodes[c as usize].total >= shortest
-                && is_shown[root.nodes[c as usize].parent as usize]
+                && self.is_shown[node]
+                && self.has_rest(node as u32)
+                && self.children[c as usize].is_empty()
+                && self.root.nodes[c as usize].total >= shortest
             {
-                is_shown[c as usize] = true;
+                self.is_shown[c as usize] = true;
+                self.hidden[node] = (0, 0);
             }
         }
-        Outline { root, is_shown, children }
+    }
+
+    /// Whether a line says what is not shown below a node: it is a hundredth of its time, or calls of which nothing is known.
+    fn has_rest(&self, node: u32) -> bool {
+        let (hidden, time) = self.hidden[node as usize];
+        let is_much = time >= self.root.nodes[node as usize].total / 100;
+        hidden > 0 && is_much || node == 0 && self.root.unplaced > 0
     }
 
     /// Appends the lines; returns how many they are.
@@ -338,6 +389,11 @@ impl<'a> Outline<'a> {
         lines
     }
 
+    /// Whether no line follows that is inside of the node's.
+    fn is_leaf(&self, node: u32) -> bool {
+        !self.has_rest(node) && !self.children[node as usize].iter().any(|c| self.is_shown[*c as usize])
+    }
+
     fn line(
         &self,
         node: u32,
@@ -351,29 +407,30 @@ impl<'a> Outline<'a> {
         let module = style.module.then(|| labels.module(n.function, functions));
         style.columns(Some(n.total), Some(self.root.tid), module.as_deref(), out);
         indent(depth, out);
-        out.extend_from_slice(labels.call(n.function, functions).as_bytes());
-        out.extend_from_slice(if self.children[node as usize].is_empty() { b";" } else { b" {" });
+        let name = labels.call(n.function, functions);
+        out.extend_from_slice(style.fitting(&name, depth).as_bytes());
+        out.extend_from_slice(if self.is_leaf(node) { b";" } else { b" {" });
         if n.calls > 1 {
-            out.extend_from_slice(format!("  × {}", n.calls).as_bytes());
+            let recursive = if n.calls_itself { ", recursive" } else { "" };
+            out.extend_from_slice(format!("  × {}{recursive}", n.calls).as_bytes());
         }
         out.push(b'\n');
     }
 
-    /// Appends a line about what is not shown below a node, if anything is.
+    /// Appends a line about what is not shown below a node, if there is one.
     fn rest(&self, node: u32, depth: usize, style: &Style, out: &mut Vec<u8>) -> bool {
-        let hidden = || self.children[node as usize].iter().filter(|c| !self.is_shown[**c as usize]);
+        if !self.has_rest(node) {
+            return false;
+        }
+        let (hidden, time) = self.hidden[node as usize];
         let unplaced = if node == 0 { self.root.unplaced } else { 0 };
         let mut parts = Vec::new();
-        if hidden().count() > 0 {
-            let time = hidden().fold(0u64, |sum, c| sum.saturating_add(self.root.nodes[*c as usize].total));
-            let what = if hidden().count() == 1 { "function" } else { "functions" };
-            parts.push(format!("{} more {what}, {}", hidden().count(), duration(time)));
+        if hidden > 0 {
+            let what = if hidden == 1 { "function" } else { "functions" };
+            parts.push(format!("{hidden} more {what}, {}", duration(time)));
         }
         if unplaced > 0 {
-            parts.push(format!("{unplaced} calls in too many paths"));
-        }
-        if parts.is_empty() {
-            return false;
+            parts.push(format!("{unplaced} calls on more paths than are kept"));
         }
         style.columns(None, Some(self.root.tid), style.module.then_some(""), out);
         indent(depth, out);

@@ -9,10 +9,13 @@ mod mermaid;
 use super::contexts::Contexts;
 use super::totals::Total;
 use super::{Functions, label};
+use crate::profile::name::shortened;
 use crate::units::duration;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+/// The most characters of a name in a node.
+const LONGEST: usize = 200;
 /// Edges that are drawn where nobody has asked for another number.
 pub const MOST: usize = 100;
 
@@ -86,7 +89,7 @@ impl Edges {
     fn lines(&self, function: u32, functions: &dyn Functions) -> Vec<String> {
         let t = self.functions.get(&function).copied().unwrap_or_default();
         vec![
-            label::plain(function, functions),
+            shortened(&label::plain(function, functions), LONGEST).into_owned(),
             label::module(function, functions),
             format!("{} (self {}), {}x", duration(t.total), duration(t.own), t.calls),
         ]

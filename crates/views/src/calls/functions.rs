@@ -53,6 +53,11 @@ impl Sort {
         SORTS.iter().find(|(n, _)| *n == name).map(|(_, sort)| *sort)
     }
 
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        SORTS.iter().find(|(_, sort)| *sort == self).map_or("", |(name, _)| name)
+    }
+
     /// The number that a row is sorted by.
     pub(super) fn number(self, t: &Total) -> u64 {
         match self {

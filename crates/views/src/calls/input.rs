@@ -63,8 +63,12 @@ pub struct SystemCall<'a> {
 
 /// What is known about functions by their numbers.
 pub trait Functions {
-    /// The demangled name; none where the number is not known.
+    /// The name that is shown; none where the number is not known.
     fn name(&self, number: u32) -> Option<&str>;
+    /// The whole demangled name, where another one is shown: patterns may name either.
+    fn whole_name(&self, number: u32) -> Option<&str> {
+        self.name(number)
+    }
     /// The path of the file that contains the function; empty where it is not known.
     fn module(&self, number: u32) -> &str;
 }

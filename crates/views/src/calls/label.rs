@@ -1,7 +1,7 @@
 //! How functions are called in text: `f()`, `ns::g(int)`.
 
+use super::Functions;
 use super::by_function::ByFunction;
-use super::{Functions, pattern};
 use crate::profile::name;
 use std::rc::Rc;
 
@@ -30,10 +30,13 @@ impl Labels {
     }
 }
 
+/// The most characters of a name that are shown.
+const LONGEST: usize = 4096;
+
 /// The name of a function, escaped; `[function 7]` where it has none.
 pub fn plain(function: u32, functions: &dyn Functions) -> String {
     match functions.name(function) {
-        Some(n) if !n.is_empty() => name::visible(n).into_owned(),
+        Some(n) if !n.is_empty() => name::shortened(&name::visible(n), LONGEST).into_owned(),
         _ => format!("[function {function}]"),
     }
 }
@@ -48,7 +51,14 @@ pub fn module(function: u32, functions: &dyn Functions) -> String {
 
 /// A name with parentheses: its own parameters, or empty ones.
 fn call(name: &str) -> String {
-    if pattern::without_parameters(name).len() < name.len() { name.to_owned() } else { format!("{name}()") }
+    if has_parameters(name) { name.to_owned() } else { format!("{name}()") }
+}
+
+/// Whether parameters are at the end of a name, where only qualifiers or what a compiler has added follow.
+fn has_parameters(name: &str) -> bool {
+    let Some((before, after)) = name.rsplit_once(')') else { return false };
+    let is_name = before.ends_with("operator(") || before.ends_with("(anonymous namespace");
+    !is_name && (after.is_empty() || after.starts_with([' ', '.', '&']) && !after.contains(['>', ':']))
 }
 
 #[cfg(test)]
@@ -61,5 +71,11 @@ mod tests {
         assert_eq!(call("ns::f(int) const"), "ns::f(int) const");
         assert_eq!(call("(anonymous namespace)::f"), "(anonymous namespace)::f()");
         assert_eq!(call("<T as Trait>::f"), "<T as Trait>::f()");
+        assert_eq!(call("f<void (&)(int)>::g"), "f<void (&)(int)>::g()");
+        assert_eq!(call("A::operator()"), "A::operator()()");
+        assert_eq!(call("A::operator()()"), "A::operator()()");
+        assert_eq!(call("f(int) &&"), "f(int) &&");
+        assert_eq!(call("f(int).cold"), "f(int).cold");
+        assert_eq!(call("g(int)::{lambda(char)#1}::operator()"), "g(int)::{lambda(char)#1}::operator()()");
     }
 }

@@ -31,6 +31,13 @@ impl Selection {
     pub fn is_everything(&self) -> bool {
         self.only.is_empty() && self.without.is_empty() && self.depth == usize::MAX
     }
+
+    /// Whether a function is among those of which calls are shown, and whether it is among those that are hidden.
+    pub fn verdict(&self, function: u32, functions: &dyn Functions) -> (bool, bool) {
+        let names = [functions.name(function), functions.whole_name(function)].map(Option::unwrap_or_default);
+        let any = |patterns: &[String]| patterns.iter().any(|p| names.iter().any(|name| pattern::matches(p, name)));
+        (self.only.is_empty() || any(&self.only), any(&self.without))
+    }
 }
 
 /// What a selection says about functions that were asked about before.
@@ -54,12 +61,8 @@ impl Verdicts {
 
     /// Whether a function is among those of which calls are shown, and whether it is among those that are hidden.
     fn of(&mut self, function: u32, functions: &dyn Functions) -> (bool, bool) {
-        let s = &self.selection;
-        *self.of.of(function).get_or_insert_with(|| {
-            let name = functions.name(function).unwrap_or_default();
-            let any = |patterns: &[String]| patterns.iter().any(|p| pattern::matches(p, name));
-            (s.only.is_empty() || any(&s.only), any(&s.without))
-        })
+        let selection = &self.selection;
+        *self.of.of(function).get_or_insert_with(|| selection.verdict(function, functions))
     }
 }
 

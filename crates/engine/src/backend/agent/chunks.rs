@@ -1,7 +1,7 @@
 //! The chunks of a process: records out of its shared memory, in the order in which each thread wrote them.
 //!
 //! ```text
-//!  round: states of all chunks ─► those in use, by thread and sequence ─► new records of each ─► runs ─► full or abandoned: recycle
+//!  round: states of all chunks ─► those in use, by thread and sequence ─► new records of each ─► a run ─► full or abandoned: recycle
 //! ```
 //!
 //! The states are read before the records, so a chunk that a thread takes meanwhile waits for the next round, and never overtakes the
@@ -9,23 +9,24 @@
 //! of another thread, not of another process.
 
 use abi::shared::HIGH;
+use events::functions::{RECORD, time, word};
 use sys::agent::{Shared, State};
 
 // The trace and the agent have one marker.
 const _: () = assert!(HIGH == events::functions::HIGH);
 
-/// Records of one thread, one after the other, with the same upper half of the counter.
+/// Records of one thread, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run<'a> {
     /// The thread, as its process numbers it.
     pub tid: u32,
-    /// Upper half of the counter.
+    /// Upper half of the counter at the first record, unless that is a marker.
     pub high: u32,
     /// A time stamp from when the thread took the chunk, and the monotonic clock then, ns.
     pub pair: (u64, u64),
     /// Records that the thread dropped before these.
     pub dropped: u64,
-    /// The records, 8 bytes each.
+    /// The records, 8 bytes each, with the markers that the thread has written among them.
     pub records: &'a [u8],
 }
 
@@ -73,7 +74,7 @@ impl Chunks {
     }
 
     /// Reads what is new. Chunks of threads that are `gone` are taken back, all where the process is `over`. Returns how many records
-    /// were read.
+    /// and markers were read.
     pub fn read(&mut self, over: bool, gone: impl Fn(u32) -> bool, mut each: impl FnMut(Run<'_>)) -> usize {
         self.in_use.clear();
         for n in 0..self.readings.len() {
@@ -98,12 +99,14 @@ impl Chunks {
             let new = self.shared.read(n, reading.read, &mut self.buffer);
             reading.read += new;
             let pair = (chunk.tsc, chunk.monotonic);
-            let dropped = if reading.begun || new == 0 { 0 } else { chunk.dropped };
-            reading.begun |= new > 0;
-            records += runs(&self.buffer, &mut reading.high, |high, dropped_too, bytes| {
-                let dropped = if dropped_too { dropped } else { 0 };
-                each(Run { tid, high, pair, dropped, records: bytes });
-            });
+            if new > 0 {
+                let dropped = if reading.begun { 0 } else { chunk.dropped };
+                each(Run { tid, high: reading.high, pair, dropped, records: &self.buffer });
+                reading.begun = true;
+                let all = self.buffer.as_chunks::<RECORD>().0;
+                reading.high = all.iter().rfind(|r| word(r) == HIGH).map_or(reading.high, time);
+                records += all.len();
+            }
             if done {
                 // A chunk that was given up before its first record still says what was dropped.
                 if !reading.begun && chunk.dropped > 0 {
@@ -119,24 +122,6 @@ impl Chunks {
         }
         records
     }
-}
-
-/// Splits records at the words that give the upper half of the counter. Calls `each` with that half, whether it is the first time, and
-/// the records. Returns how many they were.
-fn runs(bytes: &[u8], high: &mut u32, mut each: impl FnMut(u32, bool, &[u8])) -> usize {
-    let (mut rest, mut count, mut first) = (bytes, 0, true);
-    while !rest.is_empty() {
-        let mark = rest.chunks_exact(8).position(|r| r[4..] == HIGH.to_le_bytes());
-        let (run, tail) = rest.split_at(mark.map_or(rest.len(), |n| n * 8));
-        if !run.is_empty() {
-            each(*high, std::mem::take(&mut first), run);
-            count += run.len() / 8;
-        }
-        let Some((mark, tail)) = tail.split_at_checked(8) else { break };
-        *high = u32::from_le_bytes([mark[0], mark[1], mark[2], mark[3]]);
-        rest = tail;
-    }
-    count
 }
 
 #[cfg(test)]
@@ -206,17 +191,28 @@ mod tests {
         let agent = Agent::of(&chunks);
         agent.take(3, 7, 0, 0);
         agent.write(3, 0, &[(1, HIGH), (10, 4), (11, 5)]);
-        assert_eq!(round(&mut chunks, &[]), [(7, 1, 0, vec![(10, 4), (11, 5)])]);
+        assert_eq!(round(&mut chunks, &[]), [(7, 0, 0, vec![(1, HIGH), (10, 4), (11, 5)])]);
         agent.write(3, 3, &[(12, 6), (2, HIGH), (0, 7)]);
         agent.leave(3);
         agent.take(0, 7, 1, 9);
         agent.write(0, 0, &[(2, HIGH), (1, 8)]);
         assert_eq!(
             round(&mut chunks, &[]),
-            [(7, 1, 0, vec![(12, 6)]), (7, 2, 0, vec![(0, 7)]), (7, 2, 9, vec![(1, 8)])]
+            [(7, 1, 0, vec![(12, 6), (2, HIGH), (0, 7)]), (7, 0, 9, vec![(2, HIGH), (1, 8)])]
         );
         assert_eq!(chunks.shared().chunk(3).state, State::Free);
         assert_eq!(round(&mut chunks, &[]), []);
+    }
+
+    #[test]
+    fn what_was_dropped_is_said_with_a_marker_alone() {
+        let mut chunks = chunks();
+        let agent = Agent::of(&chunks);
+        agent.take(2, 7, 1, 9);
+        agent.write(2, 0, &[(1, HIGH)]);
+        assert_eq!(round(&mut chunks, &[]), [(7, 0, 9, vec![(1, HIGH)])]);
+        agent.write(2, 1, &[(5, 4)]);
+        assert_eq!(round(&mut chunks, &[]), [(7, 1, 0, vec![(5, 4)])]);
     }
 
     #[test]
@@ -227,7 +223,7 @@ mod tests {
         agent.write(1, 0, &[(1, HIGH), (10, 4)]);
         // Nobody knows whose this is as long as it has no record.
         agent.take(2, 8, 5, 3);
-        assert_eq!(round(&mut chunks, &[7, 8]), [(7, 1, 0, vec![(10, 4)])]);
+        assert_eq!(round(&mut chunks, &[7, 8]), [(7, 0, 0, vec![(1, HIGH), (10, 4)])]);
         assert_eq!(chunks.shared().chunk(2).state, State::Owned);
         assert_eq!(round(&mut chunks, &[u32::MAX]), [(8, 0, 3, vec![])]);
         assert!((0..4).all(|n| chunks.shared().chunk(n).state == State::Free));

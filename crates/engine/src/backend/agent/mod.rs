@@ -13,14 +13,16 @@ pub mod explained;
 mod file;
 mod loadable;
 mod module;
+mod moments;
 mod planner;
 mod process;
 mod runtime;
 mod server;
+mod tree;
 pub mod trial;
 pub mod untraced;
 
-use super::launch::{Failure, Waiting};
+use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State, Stream};
@@ -30,18 +32,20 @@ use crate::plan::{OnFull, Plan};
 use crate::target::{Command, Target};
 use events::StreamId;
 use explained::PlannedFile;
+use moments::Moments;
 use planner::Planner;
 use process::Process;
 use server::{Counts, Room, Said, Server};
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use sys::agent::{Life, Listener, SocketFile};
-use sys::ptrace::{self, Change};
+use sys::ptrace::Change;
+use tree::Tree;
 use untraced::{Executed, Gap, Gaps};
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
@@ -50,13 +54,15 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
-    command: i32,
-    status: Option<Change>,
-    failure: Option<Failure>,
+    /// The command, where this backend has started it.
+    command: Launched,
     from: Receiver<Said>,
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
+    moments: Moments,
+    /// Reports processes and threads, unless another backend does.
+    tree: Option<Tree>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
     /// Removed at the end; the server may listen a little longer.
@@ -65,6 +71,8 @@ pub struct Agent {
     gaps: Gaps,
     planned: Vec<PlannedFile>,
     stopping: bool,
+    /// It stops as soon as no agent waits for an answer.
+    finishing: bool,
     /// Calls while no collector was there, and execs that the agent could not follow.
     left: u64,
 }
@@ -73,68 +81,86 @@ fn cannot(what: &str, e: &io::Error) -> Error {
     Error::failed(what, e.to_string(), "free some memory or processes")
 }
 
-impl Agent {
-    /// Starts the command with the agent.
+/// What must be there before the command is forked: the agent's file, and the socket where agents ask.
+pub struct Offer {
+    file: PathBuf,
+    listener: Listener,
+    /// Users whose processes are answered.
+    users: Vec<u32>,
+    /// The command's program.
+    program: Vec<u8>,
+}
+
+impl Offer {
+    /// For this command.
     ///
     /// # Errors
-    /// The target is no command, or one that cannot load the agent.
-    pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
-        let Target::Command(command) = &plan.target else {
-            return Err(Error::usage(
-                "functions",
-                "a running process has no agent",
-                "start the command under trapline",
-            ));
-        };
+    /// Its program cannot load the agent, or the agent cannot be put anywhere.
+    pub fn new(command: &Command) -> Result<Offer> {
         loadable::check(command)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let file = file::place()?;
+        let beside = file.parent().unwrap_or(Path::new("/"));
+        let listener = Listener::in_directory(beside).map_err(|e| cannot("socket", &e))?;
+        let own = sys::process::euid();
+        let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
+        Ok(Offer { file, listener, users, program: command.path.to_bytes().to_vec() })
+    }
+
+    /// The agent's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The variables that the command's environment gets.
+    pub fn variables(&self, command: &Command) -> [(&'static str, Vec<u8>); 2] {
+        let file = self.file.as_os_str().as_encoded_bytes();
+        let preloaded = match command.image.variable("LD_PRELOAD") {
+            Some(theirs) if !theirs.is_empty() => [file, b":", theirs].concat(),
+            _ => file.to_vec(),
+        };
+        [("LD_PRELOAD", preloaded), (abi::SOCKET, self.listener.name().as_bytes().to_vec())]
+    }
+
+    /// Answers agents, in threads of its own: after the fork. `command`: the process whose descendants are answered too, where it is known.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
         let chunk_size = abi::shared::CHUNK as u32;
+        let buffer = functions.buffer.unwrap_or(plan.buffer);
         let room = Room {
-            chunks: (plan.buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
+            chunks: (buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
             chunk_size,
             block: plan.on_full == OnFull::Block,
         };
-        Agent::launch(command, functions, room, plan.paused)
+        self.serve_with(room, plan.paused, functions, command)
     }
 
-    /// Starts a command with the agent, whatever program it is.
-    fn launch(command: &Command, functions: &Functions, room: Room, paused: bool) -> Result<Agent> {
-        let file = file::place()?;
-        let listener =
-            Listener::in_directory(file.parent().unwrap_or(Path::new("/"))).map_err(|e| cannot("socket", &e))?;
-        let (own, socket) = (sys::process::euid(), listener.file());
-        let user = command.user.as_ref().map_or(own, |u| u.uid);
-        let preloaded = match command.image.variable("LD_PRELOAD") {
-            Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
-            _ => file.into_os_string().into_encoded_bytes(),
-        };
-        let variables = [("LD_PRELOAD", &*preloaded), (abi::SOCKET, listener.name().as_bytes())];
-        let waiting = Waiting::fork(command, &variables)?;
+    fn serve_with(self, room: Room, paused: bool, functions: &Functions, command: Option<i32>) -> Result<Agent> {
         let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
         let (to, from) = mpsc::channel();
         let counts = Arc::new(Counts::default());
         counts.paused.store(paused, Ordering::Release);
         let planner = Planner::new(functions.clone(), ticks_per_ms());
-        let users = vec![own, sys::process::ruid(), user];
-        let executed = Arc::new(Executed::default());
-        let (life_too, counts_too, executed_too) = (Arc::clone(&life), Arc::clone(&counts), Arc::clone(&executed));
-        let mut server = Server::new(listener, planner, life_too, room, users, to, counts_too, executed_too);
-        server.expect(waiting.pid, command.path.to_bytes());
+        let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
+        let (executed, socket) = (Arc::new(Executed::default()), self.listener.file());
+        let executed_too = Arc::clone(&executed);
+        let mut server =
+            Server::new(self.listener, planner, life_of_server, room, self.users, to, counted, executed_too);
+        command.into_iter().for_each(|pid| server.expect(pid, &self.program));
         std::thread::Builder::new()
             .name("trapline-agents".into())
             .spawn(move || server.run())
             .map_err(|e| cannot("thread", &e))?;
-        let (command, mut waiting) = (waiting.pid, waiting);
-        waiting.release();
-        let failure = waiting.failure();
         Ok(Agent {
-            command,
-            status: None,
-            failure,
+            command: Launched::default(),
             from,
             counts,
             _life: life,
             processes: Vec::new(),
+            moments: Moments::new(),
+            tree: None,
             dropped: HashMap::new(),
             trouble: Vec::new(),
             socket,
@@ -142,14 +168,38 @@ impl Agent {
             gaps: Gaps::default(),
             planned: Vec::new(),
             stopping: false,
+            finishing: false,
             left: 0,
         })
+    }
+}
+
+impl Agent {
+    /// Starts the command with the agent.
+    ///
+    /// # Errors
+    /// The target is no command, or one that cannot load the agent.
+    pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
+        let Target::Command(command) = &plan.target else { return Err(no_command()) };
+        let offer = Offer::new(command)?;
+        let variables = offer.variables(command);
+        let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+        let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
+        waiting.release();
+        (agent.command, agent.tree) = (Launched::new(waiting.pid, waiting.failure()), Some(Tree::default()));
+        Ok(agent)
+    }
+
+    /// No process will begin or go on: stops once all that have asked are answered.
+    pub fn finish(&mut self) {
+        self.finishing = true;
     }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
         while let Ok(said) = self.from.try_recv() {
             match said {
                 Said::Event(stream, event) => each.event(stream, &event),
+                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came, each)),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::Gap(gap) => self.gap(&gap, each),
                 Said::Planned(files) => self.planned.extend(files),
@@ -193,6 +243,11 @@ impl Agent {
     }
 }
 
+/// Why a target is refused that is no command.
+pub fn no_command() -> Error {
+    Error::usage("functions", "a running process has no agent", "start the command under trapline")
+}
+
 /// Whether functions can be traced here.
 ///
 /// # Errors
@@ -223,6 +278,9 @@ impl Backend for Agent {
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let until = sys::time::monotonic().saturating_sub(LATE);
+        if self.finishing && self.counts.busy.load(Ordering::Acquire) == 0 {
+            self.stop();
+        }
         // Before the processes: what is not answered yet may begin one.
         let over = self.stopping || self.command_status().is_some() && self.counts.busy.load(Ordering::Acquire) == 0;
         self.hear(each);
@@ -231,7 +289,7 @@ impl Backend for Agent {
         }
         let (mut events, mut ended) = (0, Vec::new());
         for (n, process) in self.processes.iter_mut().enumerate() {
-            let (records, is_over) = process.read(&mut self.dropped, each);
+            let (records, is_over) = process.read(&mut self.moments, &mut self.dropped, self.tree.is_some(), each);
             events += records;
             if is_over || self.stopping {
                 ended.push(n);
@@ -243,9 +301,17 @@ impl Backend for Agent {
             self.left += orphaned.saturating_add(left);
         }
         let ended = over && self.processes.is_empty() && (self.stopping || !self.executed.is_waiting());
-        let ended = ended || self.failure.is_some();
-        if self.failure.is_none() {
+        let ended = ended || self.command.has_failed();
+        if !self.command.has_failed() {
             self.executed.missing(ended).iter().for_each(|gap| self.gap(gap, each));
+        }
+        if let Some(tree) = &mut self.tree {
+            tree.look(
+                ended,
+                self.command.pid.zip(self.command.known_status()),
+                |pid| self.processes.iter().any(|p| p.pid == pid),
+                each,
+            );
         }
         each.settled(if ended { u64::MAX } else { until });
         if ended {
@@ -275,23 +341,15 @@ impl Backend for Agent {
     }
 
     fn command(&self) -> Option<i32> {
-        Some(self.command)
+        self.command.pid
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.status.is_none()
-            && let Ok(Some(s)) = ptrace::wait_for(self.command, false)
-        {
-            self.status = Some(s.change());
-        }
-        self.status
+        self.command.status(false)
     }
 
     fn failure(&mut self, plan: &Plan) -> Option<Error> {
-        match (&self.failure, &plan.target) {
-            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
-            _ => None,
-        }
+        self.command.error(&plan.target)
     }
 
     fn streams(&self) -> Vec<StreamId> {

@@ -9,7 +9,7 @@ use symbols::code_tables::CodeTables;
 use symbols::{ElfError, demangle};
 
 /// Hooks in libc and in the loader, by the names of their functions.
-const IN_LIBC: [(&str, Hook); 8] = [
+const IN_LIBC: [(&str, Hook); 10] = [
     ("sigaction", Hook::Sigaction),
     ("execve", Hook::Execve),
     ("execveat", Hook::Execveat),
@@ -18,9 +18,11 @@ const IN_LIBC: [(&str, Hook); 8] = [
     ("clone", Hook::Clone),
     ("syscall", Hook::Syscall),
     ("vfork", Hook::Vfork),
+    ("prctl", Hook::Prctl),
+    ("fexecve", Hook::Fexecve),
 ];
-/// The hook of unwinders, wherever libgcc was linked to.
-const FIND_FDE: &str = "_Unwind_Find_FDE";
+/// Hooks in the unwinder, wherever libgcc was linked to.
+const IN_UNWINDERS: [(&str, Hook); 2] = [("_Unwind_Find_FDE", Hook::FindFde), ("_Unwind_Backtrace", Hook::Backtrace)];
 /// The hook of the loader.
 const DEBUG_STATE: &str = "_dl_debug_state";
 
@@ -153,8 +155,10 @@ impl Known {
 }
 
 fn hook(name: &str, role: Role) -> Option<Hook> {
+    if let Some((_, hook)) = IN_UNWINDERS.iter().find(|(n, _)| *n == name) {
+        return Some(*hook);
+    }
     match role {
-        _ if name == FIND_FDE => Some(Hook::FindFde),
         Role::Libc => IN_LIBC.iter().find(|(n, _)| *n == name).map(|(_, hook)| *hook),
         Role::Support if name == DEBUG_STATE => Some(Hook::Modules),
         _ => None,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use sys::maps::{self, Map, PROT_EXEC};
 
 /// Hooks of a process whose functions are left alone: the agent still follows into programs that it executes.
-const FOLLOWING: [Hook; 3] = [Hook::Execve, Hook::Execveat, Hook::Syscall];
+const FOLLOWING: [Hook; 4] = [Hook::Execve, Hook::Execveat, Hook::Fexecve, Hook::Syscall];
 
 /// A file, as it was when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,10 +1,12 @@
 //! A traced process, as the backend sees it.
 
 use super::chunks::Chunks;
+use super::moments::Moments;
 use super::server::Begun;
+use super::tree;
 use crate::backend::Deliver;
 use events::StreamId;
-use events::functions::{Moment, Run};
+use events::functions::Run;
 use events::stream::Scope;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -30,7 +32,7 @@ pub struct Process {
     looked: Option<Instant>,
     /// Threads with chunks, and since when: one that was not there when it was looked after that is gone.
     seen: HashMap<u32, Instant>,
-    /// Threads of which records were delivered.
+    /// Threads of which records were delivered, as trapline numbers them.
     begun: HashSet<u32>,
 }
 
@@ -66,9 +68,10 @@ impl Process {
         StreamId::new(Scope::Thread(tid), 1)
     }
 
-    fn look(&mut self) {
+    /// Looks which threads there are, unless it has just done so; whether it has looked.
+    fn look(&mut self) -> bool {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
-            return;
+            return false;
         }
         self.looked = Some(Instant::now());
         let tids = proc::threads(self.pid).unwrap_or_default();
@@ -78,15 +81,33 @@ impl Process {
             if same { Some(tid as u32) } else { inner() }
         };
         self.threads = tids.iter().filter_map(|tid| Some((own(*tid)?, *tid as u32))).collect();
+        true
     }
 
-    /// Delivers what is new. Returns how many records, and whether nothing will come any more. `dropped` counts by stream.
-    pub fn read(&mut self, dropped: &mut HashMap<StreamId, u64>, each: &mut dyn Deliver) -> (usize, bool) {
+    /// Threads with records, other than the first, that are not there any more. The kernel's list of threads may lack one while others
+    /// end, so the thread itself is asked for too.
+    fn ended_threads(&self) -> Vec<u32> {
+        let there: HashSet<u32> = self.threads.values().copied().collect();
+        let is_gone = |tid: &&u32| **tid != self.pid as u32 && !there.contains(tid) && !proc::exists(**tid as i32);
+        self.begun.iter().filter(is_gone).copied().collect()
+    }
+
+    /// Delivers what is new; with `lives`, also that threads begin and end. Returns how many records, and whether nothing will come any
+    /// more. `dropped` counts by stream.
+    pub fn read(
+        &mut self,
+        moments: &mut Moments,
+        dropped: &mut HashMap<StreamId, u64>,
+        lives: bool,
+        each: &mut dyn Deliver,
+    ) -> (usize, bool) {
         // Before the records: a thread that is gone then has written all of its.
         let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
-        if !over {
-            self.look();
-        }
+        let looked_now = !over && self.look();
+        // Those that have ended by now have written all of their records.
+        let ended = if lives && looked_now { self.ended_threads() } else { Vec::new() };
+        // Events of threads, put in order of time: a thread may have begun before one that has ended.
+        let (at, mut said) = (sys::time::monotonic(), Vec::new());
         let now = Instant::now();
         let mut seen = std::mem::take(&mut self.seen);
         seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
@@ -102,7 +123,7 @@ impl Process {
                 && !threads.contains_key(&tid)
                 && !(same && proc::exists(tid as i32))
         };
-        let (tsc, monotonic) = sys::time::stamp();
+        let to = moments.now();
         let records = chunks.read(over, gone, |run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
@@ -110,18 +131,30 @@ impl Process {
                 None => run.tid,
             };
             let stream = Process::stream(tid);
+            let (from, begins) = (moments.at(run.pair.0), begun.insert(tid));
+            if begins && lives && tid != *pid as u32 {
+                said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic)));
+            }
             *dropped.entry(stream).or_default() += run.dropped;
             each.functions(&Run {
                 stream,
                 pid: *pid as u32,
-                begins: begun.insert(tid),
+                begins,
                 records: run.records,
                 high: run.high,
-                from: Moment { tsc: run.pair.0, monotonic: run.pair.1 },
-                to: Moment { tsc, monotonic },
+                from,
+                to,
                 dropped: run.dropped,
             });
         });
+        // The end of the first thread is that of the process.
+        let left = self.begun.iter().copied().filter(|tid| over && lives && *tid != self.pid as u32);
+        for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
+            self.begun.remove(&tid);
+            said.push((at, tree::thread_ends((self.pid as u32, tid), at)));
+        }
+        said.sort_by_key(|(time, _)| *time);
+        said.iter().for_each(|(_, event)| each.event(StreamId::TRACER, event));
         // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
         if over {
             let left = self.chunks.shared().counts()[0];

@@ -13,6 +13,7 @@
 use super::explained::PlannedFile;
 use super::planner::{Answer, Placed, Planner};
 use super::untraced::{Executed, Gap, words};
+use crate::backend::ids::ids;
 use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use events::StreamId;
 use std::collections::HashMap;
@@ -62,11 +63,31 @@ pub struct Begun {
     pub is_fork: bool,
 }
 
+/// A process that an agent has spoken for.
+pub struct Came {
+    /// The process.
+    pub pid: i32,
+    /// Its parent.
+    pub parent: Option<i32>,
+    /// It is a child that runs on in its parent's program.
+    pub is_fork: bool,
+    /// Its name.
+    pub comm: Vec<u8>,
+    /// User and group.
+    pub ids: (u64, u64),
+    /// When, ns of the monotonic clock: before its first record.
+    pub time: u64,
+    /// Readable when it has ended.
+    pub ended: OwnedFd,
+}
+
 /// What the server tells the backend.
 pub enum Said {
     /// An event that is to be delivered.
     Event(StreamId, Vec<u8>),
-    /// A process begins.
+    /// A process runs a program, or is a child that runs on in its parent's.
+    Came(Came),
+    /// A process begins to write records.
     Begun(Box<Begun>),
     /// A program is not traced.
     Gap(Gap),
@@ -95,6 +116,15 @@ pub struct Counts {
     pub refused: AtomicU64,
 }
 
+/// What a process has got.
+#[derive(Clone, Default)]
+struct Answered {
+    /// The modules that were planned.
+    modules: Vec<Placed>,
+    /// It has memory for records.
+    has_memory: bool,
+}
+
 /// Serves until it is told to stop.
 pub struct Server {
     listener: Listener,
@@ -103,8 +133,8 @@ pub struct Server {
     room: Room,
     /// Users whose processes are answered, beside descendants of those that were.
     users: Vec<u32>,
-    /// Processes that were answered, with their modules.
-    answered: Mutex<HashMap<i32, Vec<Placed>>>,
+    /// Processes that were answered.
+    answered: Mutex<HashMap<i32, Answered>>,
     executed: Arc<Executed>,
     to: Sender<Said>,
     counts: Arc<Counts>,
@@ -171,12 +201,16 @@ impl Server {
 
     /// A process whose descendants are answered, and which is about to execute a program.
     pub fn expect(&mut self, pid: i32, program: &[u8]) {
-        locked(&self.answered).insert(pid, Vec::new());
+        locked(&self.answered).insert(pid, Answered::default());
         self.executed.expect(pid, program.to_vec());
     }
 
     /// The thread's work.
     pub fn run(self) {
+        // Files are read for the user, and with no more rights; threads that are started inherit that.
+        if !crate::rights::is_root() {
+            let _ = sys::caps::drop_to(0);
+        }
         let counts = Arc::clone(&self.counts);
         thread::scope(|scope| {
             while !counts.stop.load(Ordering::Acquire) {
@@ -309,12 +343,15 @@ impl Server {
         let maps = sys::maps::in_text(&text);
         let begins = hello.reason != Reason::Modules as u32;
         let is_fork = hello.reason == Reason::Fork as u32;
+        let before = match begins {
+            true => Answered::default(),
+            false => locked(&self.answered).get(&peer.pid).cloned().unwrap_or_default(),
+        };
         let answer = if is_fork {
-            let modules = locked(&self.answered).get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
-            Answer { modules, ..Answer::default() }
+            let parent = locked(&self.answered).get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
+            Answer { modules: parent.modules, ..Answer::default() }
         } else {
-            let known = locked(&self.answered).get(&peer.pid).filter(|_| !begins).cloned();
-            self.plan(&request, &hello, &maps, &known.unwrap_or_default())?
+            self.plan(&request, &hello, &maps, &before.modules)?
         };
         program.clone_from(&answer.program);
         answer.problems.iter().for_each(|line| self.trouble(line.clone()));
@@ -322,8 +359,22 @@ impl Server {
             let path = if begins { &answer.program } else { path };
             self.gap(peer.pid, path.as_bytes(), runtime.words());
         }
-        locked(&self.answered).insert(peer.pid, answer.modules);
-        let traced = begins && (is_fork || answer.functions > 0);
+        // A module that is loaded late may be the first with functions that are wanted.
+        let traced = !before.has_memory && (is_fork || answer.functions > 0);
+        let has_memory = before.has_memory || traced;
+        locked(&self.answered).insert(peer.pid, Answered { modules: answer.modules, has_memory });
+        if begins {
+            let came = Came {
+                pid: peer.pid,
+                parent: parent_of(peer.pid),
+                is_fork,
+                comm: sys::proc::comm(peer.pid).unwrap_or_default(),
+                ids: ids(peer.pid),
+                time: sys::time::monotonic(),
+                ended: process::pidfd(peer.pid, false)?,
+            };
+            let _ = self.to.send(Said::Came(came));
+        }
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
         let plan = match answer.plan.is_empty() {
             true => None,
@@ -331,7 +382,6 @@ impl Server {
         };
         let verdict = match (traced, &plan) {
             (true, _) => Verdict::Trace,
-            (false, Some(_)) if !begins => Verdict::Trace,
             (false, Some(_)) => Verdict::Follow,
             (false, None) => Verdict::Leave,
         };

@@ -1,10 +1,13 @@
 //! Tries the agent on a small program of the machine: `trapline doctor`.
 
 use super::server::Room;
-use super::{Agent, file, loadable};
+use super::{Agent, Offer, file, loadable};
+use crate::backend::launch::{Launched, Waiting};
 use crate::backend::{Backend, Deliver};
 use crate::command;
+use crate::error::Result;
 use crate::functions::Functions;
+use crate::target::Command;
 use events::StreamId;
 use events::functions::Run;
 use std::ffi::OsString;
@@ -38,15 +41,25 @@ impl Deliver for Counted {
 ///
 /// # Errors
 /// Why it can be nowhere.
-pub fn file() -> Result<String, String> {
+pub fn file() -> std::result::Result<String, String> {
     file::place().map(|path| path.display().to_string()).map_err(|e| e.to_string())
+}
+
+fn start(command: &Command, functions: &Functions, room: Room) -> Result<Agent> {
+    let offer = Offer::new(command)?;
+    let variables = offer.variables(command);
+    let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+    let mut agent = offer.serve_with(room, false, functions, Some(waiting.pid))?;
+    waiting.release();
+    agent.command = Launched::new(waiting.pid, waiting.failure());
+    Ok(agent)
 }
 
 /// Traces a function of a small program. Returns what was traced.
 ///
 /// # Errors
 /// Why it was not.
-pub fn run() -> Result<String, String> {
+pub fn run() -> std::result::Result<String, String> {
     let exists = |name: &&&str| std::fs::metadata(name).is_ok();
     let found = PROGRAMS.iter().filter(exists).find_map(|name| {
         let command = command::prepare(&[OsString::from(name)], &[], None).ok()?;
@@ -57,12 +70,12 @@ pub fn run() -> Result<String, String> {
     };
     let functions = Functions { wanted: vec![CALLED.into()], libraries: true, ..Functions::default() };
     let room = Room { chunks: 4, chunk_size: abi::shared::CHUNK as u32, block: false };
-    let mut agent = Agent::launch(&command, &functions, room, false).map_err(|e| e.to_string())?;
+    let mut agent = start(&command, &functions, room).map_err(|e| e.to_string())?;
     let (begin, mut counted) = (Instant::now(), Counted::default());
     while !agent.poll(true, &mut counted).ended {
         agent.wait(Duration::from_millis(1));
         if begin.elapsed() > PATIENCE {
-            let _ = signal::kill(agent.command, KILL);
+            let _ = agent.command.pid.map(|pid| signal::kill(pid, KILL));
             return Err(format!("{name} has not ended within {} s", PATIENCE.as_secs()));
         }
     }

@@ -25,7 +25,7 @@ mod missed;
 mod orders;
 mod parallel;
 pub mod probes;
-mod refusal;
+pub(crate) mod refusal;
 pub mod ring_set;
 mod stack_tables;
 mod switch;
@@ -36,7 +36,7 @@ mod task_ids;
 mod task_iterator;
 pub mod unwinder;
 
-use crate::backend::launch::{Failure, Waiting};
+use crate::backend::launch::{Launched, Waiting};
 use crate::backend::stats::{LetGo, Report};
 use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::control::{self, Order, Preparer, State};
@@ -57,7 +57,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use sys::process;
-use sys::ptrace::{self, Change};
+use sys::ptrace::Change;
 use sys::{proc, time};
 use system_wide::ProcScan;
 
@@ -87,15 +87,14 @@ impl Kernel {
         };
         loaded.say(&own("begin"), &mut merge);
         let mut alive = HashSet::new();
-        let mut command = None;
-        let (mut failure, mut ended) = (None, None);
+        let (mut command, mut ended) = (Launched::default(), None);
         match &plan.target {
             Target::Command(_) => {
                 let Some(waiting) = waiting else { unreachable!("forked above") };
                 let pid = waiting.pid;
-                (failure, ended) = command_start::start(waiting, plan, &mut loaded, &later, &mut merge)?;
+                let (failure, pidfd) = command_start::start(waiting, plan, &mut loaded, &later, &mut merge)?;
                 alive.insert(pid as u32);
-                command = Some(pid);
+                (command, ended) = (Launched::new(pid, failure), pidfd);
             }
             Target::Pids(pids) => {
                 let seen = &plan.calls_at_attach();
@@ -151,8 +150,6 @@ impl Kernel {
             executed: Vec::new(),
             let_go: LetGo::default(),
             command,
-            status: None,
-            failure,
             ended,
             watch: Watch::new(plan.notice_ms, plan.limits),
             whole: proc_scan.is_some(),
@@ -243,10 +240,7 @@ pub struct Kernel {
     /// The name of the program that was executed last.
     executed: Vec<u8>,
     let_go: LetGo,
-    command: Option<i32>,
-    /// How the command ended.
-    status: Option<Change>,
-    failure: Option<Failure>,
+    command: Launched,
     /// Readable from the command's end on; none: its end was seen, or there is no command.
     ended: Option<OwnedFd>,
     watch: Watch,
@@ -326,18 +320,11 @@ impl Backend for Kernel {
     }
 
     fn command(&self) -> Option<i32> {
-        self.command
+        self.command.pid
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.status.is_none()
-            && !self.stopping
-            && let Some(pid) = self.command
-            && let Ok(Some(s)) = ptrace::wait_for(pid, true)
-        {
-            self.status = Some(s.change());
-        }
-        self.status
+        if self.stopping { self.command.known_status() } else { self.command.status(true) }
     }
 
     fn take_attached(&mut self) -> Attached {
@@ -345,10 +332,7 @@ impl Backend for Kernel {
     }
 
     fn failure(&mut self, plan: &Plan) -> Option<Error> {
-        match (&self.failure, &plan.target) {
-            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
-            _ => None,
-        }
+        self.command.error(&plan.target)
     }
 
     fn streams(&self) -> Vec<StreamId> {
@@ -388,13 +372,8 @@ impl Kernel {
 
     /// Reads the end of the command, if it has ended: until then its last thread is not gone.
     fn collect_command(&mut self) {
-        if self.status.is_none()
-            && (self.ended.is_none() || self.phase != Phase::Running)
-            && let Some(pid) = self.command
-            && let Ok(Some(s)) = ptrace::wait_for(pid, false)
-            && !matches!(s.change(), Change::Stopped(..))
-        {
-            self.status = Some(s.change());
+        if self.ended.is_none() || self.phase != Phase::Running {
+            self.command.status(false);
         }
     }
 

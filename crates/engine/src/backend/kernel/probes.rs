@@ -99,6 +99,10 @@ impl AttachedProbe {
             whose,
             filter: enabling.filter.clone(),
             by_cookie: !enabling.members.is_empty(),
+            slab: match point {
+                AttachPoint::Slab { place, .. } => Some(place.clone()),
+                _ => None,
+            },
         };
         let fields = |way: &dyn Way| -> std::result::Result<Vec<Field>, Refused> {
             let named = enabling.schema.args.iter().map(|a| a.name).zip(&enabling.fields);

@@ -16,7 +16,7 @@ mod rings;
 mod samples;
 
 use super::code::build_beside;
-use super::launch::{Failure, Waiting};
+use super::launch::{Launched, Waiting};
 use super::stats::{Cost, Losses, Report, large_enough};
 use super::{Backend, Polled};
 use crate::backend::Deliver;
@@ -37,7 +37,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 use sys::perf::record::Record;
-use sys::ptrace::{self, Change};
+use sys::ptrace::Change;
 use sys::{proc, process, time};
 
 /// The most bytes that wait for tables; then the rings fill up, and count.
@@ -58,9 +58,7 @@ pub struct Perf {
     /// Events of trapline's own making, which are to be handed over.
     own: Vec<Vec<u8>>,
     labels: Vec<String>,
-    command: Option<i32>,
-    status: Option<Change>,
-    failure: Option<Failure>,
+    command: Launched,
     /// Readable from the command's end on; none: its end was seen, or there is no command.
     ended: Option<OwnedFd>,
     held: bool,
@@ -106,9 +104,7 @@ impl Perf {
             throttled: HashMap::new(),
             own: Vec::new(),
             labels: plan.probes.iter().map(|e| e.label()).collect(),
-            command: None,
-            status: None,
-            failure: None,
+            command: Launched::default(),
             ended: None,
             held: plan.named && plan.paused,
             loses: false,
@@ -142,9 +138,8 @@ impl Perf {
         self.rings.add(pid, if self.held { Begin::Told } else { Begin::Exec }).map_err(cannot)?;
         self.ended = Some(process::pidfd(pid, false).map_err(cannot)?);
         self.processes.begin(pid as u32, pid as u32, b"trapline".to_vec());
-        self.command = Some(pid);
         waiting.release();
-        self.failure = waiting.failure();
+        self.command = Launched::new(pid, waiting.failure());
         Ok(())
     }
 
@@ -270,13 +265,8 @@ impl Perf {
 
     /// Reads the end of the command, if it has ended.
     fn collect_command(&mut self) {
-        if self.status.is_none()
-            && self.ended.is_none()
-            && let Some(pid) = self.command
-            && let Ok(Some(s)) = ptrace::wait_for(pid, false)
-            && !matches!(s.change(), Change::Stopped(..))
-        {
-            self.status = Some(s.change());
+        if self.ended.is_none() {
+            self.command.status(false);
         }
     }
 
@@ -407,25 +397,15 @@ impl Backend for Perf {
     }
 
     fn command(&self) -> Option<i32> {
-        self.command
+        self.command.pid
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.status.is_none()
-            && !self.stopping
-            && let Some(pid) = self.command
-            && let Ok(Some(s)) = ptrace::wait_for(pid, true)
-        {
-            self.status = Some(s.change());
-        }
-        self.status
+        if self.stopping { self.command.known_status() } else { self.command.status(true) }
     }
 
     fn failure(&mut self, plan: &Plan) -> Option<Error> {
-        match (&self.failure, &plan.target) {
-            (Some(failure), Target::Command(cmd)) => Some(failure.error(cmd)),
-            _ => None,
-        }
+        self.command.error(&plan.target)
     }
 
     fn streams(&self) -> Vec<StreamId> {

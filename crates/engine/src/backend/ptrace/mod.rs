@@ -307,6 +307,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         fd_details: plan.fd_details,
         notice: u64::from(plan.notice_ms) * 1_000_000,
         cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
+        hidden: plan.hidden_code(),
         with_stacks: plan
             .call_captures
             .iter()

@@ -1,6 +1,8 @@
 //! What a line of the tree looks like.
 
+use crate::profile::name::shortened;
 use crate::text::number;
+use std::borrow::Cow;
 
 /// What lines have.
 #[derive(Clone, Copy, Debug)]
@@ -11,11 +13,13 @@ pub struct Style {
     pub module: bool,
     /// Escape sequences for colours.
     pub colour: bool,
+    /// The longest line, in characters: longer names are shortened. [`usize::MAX`] for any length.
+    pub width: usize,
 }
 
 impl Default for Style {
     fn default() -> Style {
-        Style { time: true, module: false, colour: false }
+        Style { time: true, module: false, colour: false, width: usize::MAX }
     }
 }
 
@@ -57,6 +61,8 @@ pub struct Line<'a> {
     pub duration: Option<u64>,
 }
 
+/// Names are never shortened to less.
+const LEAST_NAME: usize = 24;
 /// Calls deeper than this are not indented more, and their lines have the depth.
 pub const DEEPEST: usize = 64;
 
@@ -120,7 +126,7 @@ impl Style {
             None => out.extend_from_slice(b"       "),
         }
         if self.module {
-            let shown = crate::profile::name::shortened(module.unwrap_or_default(), 16);
+            let shown = shortened(module.unwrap_or_default(), 16);
             let room = 16 - shown.chars().count().min(16);
             out.resize(out.len() + 1 + room, b' ');
             out.extend_from_slice(shown.as_bytes());
@@ -132,7 +138,7 @@ impl Style {
     pub fn line(&self, tid: u32, module: Option<&str>, line: &Line<'_>, out: &mut Vec<u8>) {
         self.columns(line.duration, Some(tid), module, out);
         indent(line.depth, out);
-        let name = line.name;
+        let name = &*self.fitting(line.name, line.depth);
         let mut put = |parts: [&str; 3]| parts.iter().for_each(|p| out.extend_from_slice(p.as_bytes()));
         match line.kind {
             Kind::Entry => put([name, " {", ""]),
@@ -148,6 +154,17 @@ impl Style {
             Kind::Note => self.comment(name, "", out),
         }
         out.push(b'\n');
+    }
+
+    /// A name, shortened to what a line has room for behind the columns and the spaces of its depth.
+    pub fn fitting<'a>(&self, name: &'a str, depth: usize) -> Cow<'a, str> {
+        if self.width == usize::MAX {
+            return name.into();
+        }
+        let columns = if self.time { 12 } else { 0 } + if self.module { 17 } else { 0 } + "[12345] | ".len();
+        // Braces and comments around the name.
+        let others = columns + 2 * depth.min(DEEPEST) + 10;
+        shortened(name, self.width.saturating_sub(others).max(LEAST_NAME))
     }
 
     fn doubtful(&self, name: &str, has_entry: bool, why: &str, out: &mut Vec<u8>) {

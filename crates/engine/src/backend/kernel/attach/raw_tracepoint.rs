@@ -24,6 +24,7 @@ impl Way for Raw<'_> {
     fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
         match at {
             ArgLocation::Argument(i) => Some(Value::Context { off: 8 * i16::from(*i), size, signed }),
+            ArgLocation::Constant(n) => Some(Value::Constant(*n)),
             _ => None,
         }
     }

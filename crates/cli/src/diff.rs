@@ -1,0 +1,113 @@
+//! `trapline diff A B`: what has changed from one recording to another: the functions that were called, or the stacks of a profile.
+
+use crate::call_views::{self, Demangle};
+use crate::output::Output;
+use crate::profile;
+use crate::report::calls::{Asked, Calls};
+use crate::report::whole;
+use crate::show;
+use clap::ArgMatches;
+use ctf::trace::{Found, Trace};
+use engine::functions::Functions;
+use engine::{Error, Result};
+use std::ffi::OsString;
+use std::path::Path;
+use views::calls::diff::{Diff, Side, Style};
+
+/// The kinds of differences of calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Functions,
+    Json,
+}
+
+impl Kind {
+    fn parse(name: &str) -> Option<Kind> {
+        match name {
+            "functions" => Some(Kind::Functions),
+            "functions-json" => Some(Kind::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(m: &ArgMatches) -> Result<u8> {
+    let path = |name: &str| m.get_one::<OsString>(name).map(Path::new).unwrap_or(Path::new(""));
+    let (a, b) = (path("A"), path("B"));
+    let wanted: Vec<&String> = m.get_many::<String>("as").into_iter().flatten().collect();
+    let views: Vec<(Option<Kind>, Option<&str>)> = wanted
+        .iter()
+        .map(|text| {
+            let (name, file) = text.split_once('=').map_or((text.as_str(), None), |(name, file)| (name, Some(file)));
+            (Kind::parse(name), file)
+        })
+        .collect();
+    let _ = sys::process::raise_file_limit();
+    let of_calls = match views.iter().filter(|v| v.0.is_some()).count() {
+        0 if views.is_empty() => has_calls_only(a) && has_calls_only(b),
+        0 => false,
+        n if n == views.len() => true,
+        _ => {
+            let todo = "run it once for each";
+            return Err(Error::usage("--as", "functions are compared by calls, other views by stacks", todo));
+        }
+    };
+    if !of_calls {
+        return profile::diff::run(m);
+    }
+    let sort = call_views::sort(m)?;
+    let outputs = match views.is_empty() {
+        true => vec![(Kind::Functions, Output::view(None)?)],
+        false => {
+            let named = views.iter().filter_map(|(kind, file)| Some(((*kind)?, *file)));
+            named.map(|(kind, file)| Ok((kind, Output::view(file)?))).collect::<Result<Vec<_>>>()?
+        }
+    };
+    let (before, after) = (trace(a)?, trace(b)?);
+    let demangle = Demangle::of(m, Demangle::Simple);
+    let calls = |trace| Calls::new(trace, asked(m)?, demangle);
+    let (from, to) = (calls(&before)?, calls(&after)?);
+    let totals = (from.totals(), to.totals());
+    let diff = Diff {
+        before: Side { totals: &totals.0, functions: from.functions() },
+        after: Side { totals: &totals.1, functions: to.functions() },
+    };
+    for (kind, output) in outputs {
+        let mut output = output.of_the_past();
+        let (rows, width) = show::table_size(&output);
+        let rows = call_views::rows(m).unwrap_or(rows);
+        match kind {
+            Kind::Functions => {
+                let style = Style { sort, rows, width, colour: show::colour(m, &output) };
+                diff.table(style, output.buffer());
+            }
+            Kind::Json => diff.json(sort, call_views::rows(m).unwrap_or(usize::MAX), output.buffer()),
+        }
+        output.flush();
+        output.close();
+        output.take_trouble().map_or(Ok(()), Err)?;
+    }
+    let status = whole::tell(m, &before, None).max(whole::tell(m, &after, None));
+    crate::report::damage(&before, status).and(crate::report::damage(&after, status))
+}
+
+/// Which calls are compared.
+fn asked(m: &ArgMatches) -> Result<Asked> {
+    let selection = call_views::selection(m)?;
+    Ok(Asked { window: 0..=u64::MAX, pids: Vec::new(), wanted: Functions::default(), selection })
+}
+
+fn trace(dir: &Path) -> Result<Box<Trace>> {
+    let failed = |why: String| Error::failed(dir.display().to_string(), why, "name a trace with function calls");
+    match ctf::trace::open(dir) {
+        Ok(Found::Native(trace)) => Ok(trace),
+        Ok(Found::Foreign) => Err(failed("it is not a trace of trapline".into())),
+        Err(e) => Err(failed(e.to_string())),
+    }
+}
+
+/// Whether this is a trace with function calls and without stacks. What cannot be opened is reported by whoever needs it.
+fn has_calls_only(dir: &Path) -> bool {
+    matches!(ctf::trace::open(dir), Ok(Found::Native(t)) if crate::report::calls::has_calls_only(&t))
+}

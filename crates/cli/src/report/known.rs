@@ -1,0 +1,82 @@
+//! The functions of a trace by their numbers: how they are called, and which of them are one for a view.
+//!
+//! Short names of several functions are equal: `push_back` of every vector. A view shows them as one function, whose number is that of
+//! the first.
+
+use crate::call_views::Demangle;
+use ctf::functions::Record;
+use ctf::trace::Trace;
+use engine::functions::Functions as Wanted;
+use engine::pipeline::functions::shown_name;
+use events::functions::Table;
+use std::collections::HashMap;
+use views::calls::{Functions, Selection, Step};
+
+/// Names of a trace's functions.
+pub struct Known {
+    table: Table,
+    /// The names that are shown, where they are not the demangled ones.
+    shown: Vec<Option<Box<str>>>,
+    /// The number that each function has for the view; 0: it is not shown. Empty: all have their own.
+    numbers: Vec<u32>,
+}
+
+impl Functions for Known {
+    fn name(&self, number: u32) -> Option<&str> {
+        match self.shown.get(number as usize) {
+            Some(Some(shown)) => Some(shown),
+            _ => self.whole_name(number),
+        }
+    }
+
+    fn whole_name(&self, number: u32) -> Option<&str> {
+        self.table.get(number).map(|f| f.name)
+    }
+
+    fn module(&self, number: u32) -> &str {
+        self.table.get(number).map_or("", |f| f.module)
+    }
+}
+
+impl Known {
+    /// The functions of a trace; of those that are `wanted`, if some are named. Functions are one only if `selection` treats them alike.
+    pub fn new(trace: &Trace, demangle: Demangle, wanted: &Wanted, selection: &Selection) -> Known {
+        let table = trace.data.functions(&trace.known, shown_name);
+        let shown = demangle.shown();
+        let all = 0..=table.last();
+        let name = |n| table.get(n).and_then(|f| Some(shown(&f)).filter(|s| s != f.name).map(Into::into));
+        let shown = if demangle == Demangle::Plain { Vec::new() } else { all.clone().map(name).collect() };
+        let mut known = Known { table, shown, numbers: Vec::new() };
+        let mut first = HashMap::new();
+        let numbers: Vec<u32> = all
+            .clone()
+            .map(|n| match (known.table.get(n), known.name(n)) {
+                (Some(f), _) if !wanted.wanted.is_empty() && !wanted.wants(f.symbol, f.name) => 0,
+                (Some(f), Some(name)) => *first.entry((name, f.module, selection.verdict(n, &known))).or_insert(n),
+                _ => n,
+            })
+            .collect();
+        if !numbers.iter().copied().eq(all) {
+            known.numbers = numbers;
+        }
+        known
+    }
+
+    /// Whether each record is one of the view, as it is.
+    pub fn takes_all(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// What a record is to the view; none where its function is not shown.
+    pub fn step(&self, r: Record) -> Option<Step> {
+        match self.numbers.get(r.function as usize).copied().unwrap_or(r.function) {
+            0 => None,
+            function => Some(step(Record { function, ..r })),
+        }
+    }
+}
+
+/// A record as a step.
+pub fn step(r: Record) -> Step {
+    if r.exit { Step::exit(r.time, r.function) } else { Step::entry(r.time, r.function) }
+}

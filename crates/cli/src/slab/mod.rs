@@ -1,0 +1,137 @@
+//! `trapline slab`: outstanding objects of the kernel's slab caches.
+
+mod list;
+mod objects;
+mod stacks;
+
+use crate::output::to_stdout;
+use crate::{complain, target};
+use clap::ArgMatches;
+use engine::slab::symbols::Symbols;
+use engine::slab::{self, Command, Object, Session, Settings, Snapshot};
+use engine::{Error, Result};
+
+/// Runs the command.
+pub fn run(m: &ArgMatches) -> Result<u8> {
+    let Some((what, m)) = m.subcommand() else { unreachable!("clap requires a subcommand") };
+    let name = m.try_get_one::<String>("slab").ok().flatten().map_or("", String::as_str);
+    match what {
+        "list" => return list::run(m.get_one::<String>("pattern").map_or("*", String::as_str)),
+        "start" => start(name, m.get_one::<u32>("max").copied())?,
+        "stop" => Session::find(name)?.act(Command::Stop)?,
+        "reset" => Session::find(name)?.act(Command::Reset)?,
+        "clear" => slab::clear(name)?,
+        _ => return print(name, m),
+    }
+    Ok(0)
+}
+
+fn start(name: &str, room: Option<u32>) -> Result<()> {
+    let started = slab::start(&Settings { name: name.into(), room })?;
+    started.notes.iter().for_each(|note| complain(note));
+    Ok(())
+}
+
+/// What is printed, and how.
+struct View<'a> {
+    /// The slab.
+    name: &'a str,
+    /// At most so many lines.
+    top: usize,
+    /// As JSON.
+    json: bool,
+}
+
+fn print(name: &str, m: &ArgMatches) -> Result<u8> {
+    let min_age = m.get_one::<String>("min-age").map_or(Ok(0), |age| target::duration("--min-age", age))?;
+    let text = |option: &str| m.get_one::<String>(option).map(String::as_str);
+    let top = m.get_one::<u64>("top").map_or(usize::MAX, |n| usize::try_from(*n).unwrap_or(usize::MAX));
+    let view = View { name, top, json: text("as") == Some("json") };
+    // The session is locked, which nobody else waits for while the text is written.
+    let session = Session::find(name)?;
+    let mut taken = session.snapshot()?;
+    let now = taken.time;
+    let pids: Vec<u32> = m.get_many::<u32>("pid").into_iter().flatten().copied().collect();
+    let wanted = |o: &Object| now.saturating_sub(o.time) >= min_age && (pids.is_empty() || pids.contains(&o.pid));
+    taken.objects.retain(wanted);
+    let room = session.room;
+    let out = match text("by") {
+        Some("stack") => {
+            let groups = stacks::groups(&taken.objects);
+            let before = session.exchange_counts(&stacks::counts(&groups))?;
+            drop(session);
+            stacks::show(&view, &taken, groups, before.as_ref(), &mut Symbols::default())
+        }
+        _ => {
+            drop(session);
+            objects::show(&view, &taken, &mut Symbols::default())
+        }
+    };
+    let status = to_stdout(&out)?;
+    warn(name, &taken, room);
+    Ok(status)
+}
+
+/// Reports what is missing from a snapshot.
+fn warn(name: &str, taken: &Snapshot, room: u32) {
+    let plural = |n: u64| if n == 1 { "" } else { "s" };
+    if taken.full > 0 {
+        let n = taken.full;
+        complain(&format!(
+            "{name}: {n} allocation{} did not fit: there is room for {room} objects (start --max)",
+            plural(n)
+        ));
+    }
+    if taken.failed > 0 {
+        complain(&format!("{name}: {} allocation{} could not be recorded", taken.failed, plural(taken.failed)));
+    }
+    if taken.replaced > 0 {
+        let n = taken.replaced;
+        complain(&format!(
+            "{name}: {n} object{} released unseen: the kernel's bulk release has no tracepoint, and others may be shown that are gone",
+            if n == 1 { " was" } else { "s were" }
+        ));
+    }
+    if taken.missed > 0 {
+        let n = taken.missed;
+        complain(&format!(
+            "{name}: at most {n} event{} of the allocator, of any slab, passed unseen, in interrupts",
+            plural(n)
+        ));
+    }
+}
+
+/// The first line of a text.
+fn headline(view: &View<'_>, taken: &Snapshot, lines: usize, what: &str) -> String {
+    let bytes: u64 = taken.objects.iter().map(|o| o.size).sum();
+    let state = if taken.running { "recording" } else { "stopped" };
+    let objects = taken.objects.len();
+    let shown = if lines > view.top { format!("; the first {} of {lines} {what}", view.top) } else { String::new() };
+    let plural = if objects == 1 { "" } else { "s" };
+    format!("{}: {objects} object{plural}, {bytes} bytes, {state}{shown}\n", view.name)
+}
+
+/// Text of a target, for a terminal.
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    views::escape::line(bytes, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn age(taken: &Snapshot, object: &Object) -> u64 {
+    taken.time.saturating_sub(object.time)
+}
+
+/// JSON, an item in a line.
+fn array(items: Vec<serde_json::Value>) -> Vec<u8> {
+    let lines: Vec<String> = items.iter().map(|i| i.to_string()).collect();
+    match lines.is_empty() {
+        true => b"[]\n".to_vec(),
+        false => format!("[\n{}\n]\n", lines.join(",\n")).into_bytes(),
+    }
+}
+
+/// Refuses a pattern that matches nothing.
+fn nothing(pattern: &str) -> Error {
+    Error::usage(pattern, "no such slab", "see 'trapline slab list'")
+}
