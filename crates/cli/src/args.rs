@@ -599,12 +599,13 @@ fn session_args() -> Vec<Arg> {
         value(
             "explain",
             "WHAT",
-            "Print on stderr what will be traced, how, and what is lost; =programs: also the programs in the kernel",
+            "Print on stderr what will be traced, how, and what is lost; =programs: also the programs in the kernel; =functions: also the \
+             names of all functions that the agent does not trace",
         )
         .num_args(0..=1)
         .require_equals(true)
         .default_missing_value("plan")
-        .value_parser(PossibleValuesParser::new(["plan", "programs"])),
+        .value_parser(PossibleValuesParser::new(["plan", "programs", "functions"])),
         value(
             "capture",
             "[CALL,…=]LEVEL",

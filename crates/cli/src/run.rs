@@ -33,6 +33,9 @@ use sys::ptrace::Change;
 use sys::{signal, time};
 use views::options::Stacks;
 
+/// `--explain`: so many functions are named for each reason why they are not traced.
+const EXAMPLES: usize = 5;
+
 /// A session under way.
 pub struct Run {
     plan: Plan,
@@ -302,6 +305,10 @@ impl Run {
         }
         if report.interrupted > 0 && m.contains_id("explain") {
             complain(&format!("{} call(s) failed with EINTR because of the attach, see signal(7)", report.interrupted));
+        }
+        if let Some(what) = m.get_one::<String>("explain") {
+            let names = if what == "functions" { usize::MAX } else { EXAMPLES };
+            report.planned.iter().flat_map(|file| file.lines(names)).for_each(|line| complain(&line));
         }
         report.trouble.iter().for_each(|line| complain(line));
         let (names, n) = &report.let_go;

@@ -105,8 +105,8 @@ impl Stats {
     }
 
     fn add(&mut self, schema: &Schema, n: Counters, missed: &Missed) {
-        let shown_to_user =
-            matches!(schema.name, "signal" | "exit" | "stop" | "superseded") || schema.class != events::Class::Process;
+        let shown_to_user = matches!(schema.name, "signal" | "exit" | "stop" | "superseded" | "untraced")
+            || schema.class != events::Class::Process;
         if schema.class != events::Class::Process {
             self.events += n.recorded;
             self.dropped += n.dropped;

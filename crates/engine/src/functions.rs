@@ -66,6 +66,11 @@ impl Functions {
         (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
     }
 
+    /// Whether names matter.
+    pub fn is_by_name(&self) -> bool {
+        !self.wanted.is_empty() || !self.unwanted.is_empty()
+    }
+
     /// Whether functions of the program at this path are wanted.
     pub fn wants_program(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);

@@ -1,11 +1,12 @@
 //! Events of a session or a trace as calls: function records that were made events, ends of threads, and system calls where they are asked for.
 
 use crate::calls::{CallView, Functions, Step, SystemCall, Thread, What};
+use crate::profile::name;
 use crate::text::Text;
 use crate::{Options, View};
 use events::Event;
 use events::functions::{Kind, kind};
-use events::generated::{P_EXEC, P_EXIT, P_RESUMED};
+use events::generated::{P_EXEC, P_EXIT, P_RESUMED, P_UNTRACED};
 use events::names::{FunctionName, Names};
 use std::collections::{BTreeSet, HashMap};
 
@@ -96,6 +97,14 @@ impl<V: CallView> CallEvents<V> {
         }
     }
 
+    /// A program whose functions are not in the trace: shown where a system call would be.
+    fn untraced(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        let text = |arg: &str| String::from_utf8_lossy(ev.bytes_of(arg)).into_owned();
+        let text = name::visible(&format!("/* not traced: {}: {} */", text("path"), text("why"))).into_owned();
+        let call = SystemCall { start: ev.time(), end: ev.time(), name: "untraced", text: &text };
+        self.view.system_call(thread(ev, names), &call, &self.seen, out);
+    }
+
     fn system_call(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         let Some(text) = &mut self.text else { return };
         self.line.clear();
@@ -120,6 +129,7 @@ impl<V: CallView> View for CallEvents<V> {
             Some(Kind::Begun) => What::End,
             None if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => What::End,
             None if ev.schema.id == P_RESUMED.id => return self.resumed(ev, names, out),
+            None if ev.schema.id == P_UNTRACED.id => return self.untraced(ev, names, out),
             None if ev.is_syscall() => return self.system_call(ev, names, out),
             None => return,
         };

@@ -15,6 +15,7 @@ mod copied_stacks;
 mod crash;
 mod death;
 mod debuginfod;
+mod delivery;
 mod drain;
 mod ending;
 mod follow;

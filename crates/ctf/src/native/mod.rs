@@ -229,6 +229,12 @@ impl Data {
         Merged::new(self, known, to, cursors)
     }
 
+    /// The events of one stream.
+    pub fn events_of<'a>(&'a self, known: &'a [Option<u16>], id: StreamId) -> Merged<'a> {
+        let streams = self.streams.iter().filter(|s| s.id == id);
+        Merged::new(self, known, u64::MAX, streams.map(|s| merge::Cursor::new(s, (0, u64::MAX))).collect())
+    }
+
     /// The `process:function` events up to a moment, ns: the names in what comes later need them.
     pub fn functions_until<'a>(&'a self, known: &'a [Option<u16>], to: u64) -> Merged<'a> {
         let streams = self.streams.iter().filter(|s| s.id == StreamId::FUNCTIONS);

@@ -1,5 +1,6 @@
 //! What backends count: events that were lost the buffer size that would have kept them, enablings, missed runs, costs.
 
+use super::agent::explained::PlannedFile;
 use crate::enabling::Enabling;
 use crate::functions::FunctionEnabling;
 use crate::pipeline::filter::Filtered;
@@ -41,6 +42,8 @@ pub struct Report {
     pub unreadable: bool,
     /// What went wrong during the session, and what was lost by it; a line each.
     pub trouble: Vec<String>,
+    /// Files whose functions the agent was to trace.
+    pub planned: Vec<PlannedFile>,
 }
 
 /// What an enabling of calls has counted.

@@ -9,14 +9,19 @@
 //! `abi` describes what the two sides share, `patch` the stubs.
 
 pub mod chunks;
+pub mod explained;
 mod file;
+mod loadable;
 mod module;
 mod moments;
 mod planner;
 mod process;
+mod runtime;
 mod server;
 mod sieve;
 mod tree;
+pub mod trial;
+pub mod untraced;
 
 use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
@@ -25,11 +30,13 @@ use crate::control::{self, Agents, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::functions::{FunctionEnabling, Functions};
 use crate::own_events;
+use crate::pipeline::filter::Expression;
 use crate::pipeline::functions::shown_name;
 use crate::plan::{OnFull, Plan};
 use crate::target::{Command, Target};
 use events::generated::{P_FUNCTION, P_PAUSED, P_RESUMED};
 use events::{Schema, StreamId, functions};
+use explained::PlannedFile;
 use module::Known;
 use moments::Moments;
 use planner::Planner;
@@ -43,9 +50,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
-use sys::agent::{Life, Listener};
+use sys::agent::{Life, Listener, SocketFile};
 use sys::ptrace::Change;
 use tree::Tree;
+use untraced::{Executed, Gap, Gaps};
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -69,6 +77,11 @@ pub struct Agent {
     marks: Vec<Vec<u8>>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
+    /// Removed at the end; the server may listen a little longer.
+    socket: Option<SocketFile>,
+    executed: Arc<Executed>,
+    gaps: Gaps,
+    planned: Vec<PlannedFile>,
     stopping: bool,
     /// It stops as soon as no agent waits for an answer.
     finishing: bool,
@@ -86,6 +99,8 @@ pub struct Offer {
     listener: Listener,
     /// Users whose processes are answered.
     users: Vec<u32>,
+    /// The command's program.
+    program: Vec<u8>,
 }
 
 impl Offer {
@@ -94,13 +109,14 @@ impl Offer {
     /// # Errors
     /// Its program cannot load the agent, or the agent cannot be put anywhere.
     pub fn new(command: &Command) -> Result<Offer> {
-        loadable(&command.path)?;
+        loadable::check(command)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let file = file::place()?;
-        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
+        let beside = file.parent().unwrap_or(Path::new("/"));
+        let listener = Listener::in_directory(beside).map_err(|e| cannot("socket", &e))?;
         let own = sys::process::euid();
         let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
-        Ok(Offer { file, listener, users })
+        Ok(Offer { file, listener, users, program: command.path.to_bytes().to_vec() })
     }
 
     /// The agent's file.
@@ -123,10 +139,6 @@ impl Offer {
     /// # Errors
     /// No thread can be started.
     pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
-        let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
-        let (to, from) = mpsc::channel();
-        let counts = Arc::new(Counts::default());
-        counts.paused.store(plan.paused, Ordering::Release);
         let chunk_size = abi::shared::CHUNK as u32;
         let buffer = functions.buffer.unwrap_or(plan.buffer);
         let room = Room {
@@ -134,10 +146,28 @@ impl Offer {
             chunk_size,
             block: plan.on_full == OnFull::Block,
         };
+        self.serve_with(room, plan.paused, plan.filter.clone(), functions, command)
+    }
+
+    fn serve_with(
+        self,
+        room: Room,
+        paused: bool,
+        filter: Option<Arc<Expression>>,
+        functions: &Functions,
+        command: Option<i32>,
+    ) -> Result<Agent> {
+        let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
+        let (to, from) = mpsc::channel();
+        let counts = Arc::new(Counts::default());
+        counts.paused.store(paused, Ordering::Release);
         let planner = Planner::new(functions.clone(), ticks_per_ms());
         let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
-        let mut server = Server::new(self.listener, planner, life_of_server, room, self.users, to, counted);
-        command.into_iter().for_each(|pid| server.expect(pid));
+        let (executed, socket) = (Arc::new(Executed::default()), self.listener.file());
+        let executed_too = Arc::clone(&executed);
+        let mut server =
+            Server::new(self.listener, planner, life_of_server, room, self.users, to, counted, executed_too);
+        command.into_iter().for_each(|pid| server.expect(pid, &self.program));
         std::thread::Builder::new()
             .name("trapline-agents".into())
             .spawn(move || server.run())
@@ -150,11 +180,15 @@ impl Offer {
             processes: Vec::new(),
             moments: Moments::new(),
             tree: None,
-            sieve: Sieve::new(&functions.enablings, plan.filter.clone(), !plan.paused),
+            sieve: Sieve::new(&functions.enablings, filter, !paused),
             modules: Vec::new(),
-            marks: if plan.paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
+            marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
             dropped: HashMap::new(),
             trouble: Vec::new(),
+            socket,
+            executed,
+            gaps: Gaps::default(),
+            planned: Vec::new(),
             stopping: false,
             finishing: false,
             left: 0,
@@ -195,6 +229,8 @@ impl Agent {
                 Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came, each)),
                 Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
+                Said::Gap(gap) => self.gap(&gap, each),
+                Said::Planned(files) => self.planned.extend(files),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
                     if !begun.is_fork {
@@ -207,6 +243,11 @@ impl Agent {
                 }
             }
         }
+    }
+
+    fn gap(&mut self, gap: &Gap, each: &mut dyn Deliver) {
+        self.gaps.note(gap);
+        each.event(untraced::STREAM, &gap.event());
     }
 
     fn state(&mut self) -> State {
@@ -334,27 +375,6 @@ fn ticks_per_ms() -> u64 {
     (u128::from(to.0.saturating_sub(from.0)) * 1_000_000 / ns) as u64
 }
 
-/// Whether ld.so will load the agent into the command's program.
-fn loadable(path: &std::ffi::CStr) -> Result<()> {
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::MetadataExt;
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
-    let what = || path.to_string_lossy().into_owned();
-    let Ok(file) = sys::maps::open_regular(path) else { return Ok(()) };
-    let Ok(elf) = symbols::Elf::read(&file) else { return Ok(()) };
-    if elf.is_static() {
-        let todo = "use -e 'uprobe:PROGRAM:FUNCTION' as root; or link it dynamically";
-        return Err(Error::failed(what(), "a static program loads no agent", todo));
-    }
-    let changes_user =
-        |m: &std::fs::Metadata| (m.mode() & 0o4000 != 0 && m.uid() != sys::process::euid()) || (m.mode() & 0o2000 != 0);
-    if file.metadata().is_ok_and(|m| changes_user(&m)) {
-        let todo = "run trapline as that user";
-        return Err(Error::failed(what(), "a set-user-ID program loads no agent", todo));
-    }
-    Ok(())
-}
-
 impl Backend for Agent {
     fn name(&self) -> &'static str {
         "agent"
@@ -393,7 +413,11 @@ impl Backend for Agent {
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }
-        let ended = over && self.processes.is_empty() || self.command.has_failed();
+        let ended = over && self.processes.is_empty() && (self.stopping || !self.executed.is_waiting());
+        let ended = ended || self.command.has_failed();
+        if !self.command.has_failed() {
+            self.executed.missing(ended).iter().for_each(|gap| self.gap(gap, each));
+        }
         if let Some(tree) = &mut self.tree {
             tree.look(
                 ended,
@@ -405,6 +429,7 @@ impl Backend for Agent {
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
+            self.socket.iter().for_each(SocketFile::remove);
         }
         Polled { events, ended }
     }
@@ -457,23 +482,22 @@ impl Backend for Agent {
 
     fn report(&mut self) -> Report {
         let mut trouble = std::mem::take(&mut self.trouble);
-        let late =
-            self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
-        trouble.extend(late);
-        if self.counts.processes.load(Ordering::Relaxed) == 0 && !self.command.has_failed() {
-            trouble.push(
-                "no program has loaded the agent (static programs and those that change their user do not)".into(),
-            );
+        for said in self.from.try_iter() {
+            match said {
+                Said::Trouble(line) => trouble.push(line),
+                Said::Gap(gap) => self.gaps.note(&gap),
+                _ => {}
+            }
         }
+        trouble.extend(self.gaps.lines());
         if self.left > 0 {
-            trouble.push(format!(
-                "{} programs were executed that cannot load the agent: their functions are missing",
-                self.left
-            ));
+            let why = "trapline cannot be reached from where they run (another network namespace?)";
+            trouble.push(format!("not traced: {} programs: {why}", self.left));
         }
         let losses = losses(self.lost());
         let functions = self.sieve.counts(losses.total);
         let lines = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
-        Report { filtered: self.sieve.filtered(), functions, lines, losses, trouble, ..Report::default() }
+        let planned = std::mem::take(&mut self.planned);
+        Report { filtered: self.sieve.filtered(), functions, lines, losses, trouble, planned, ..Report::default() }
     }
 }

@@ -218,6 +218,7 @@ impl Backend for Joined {
         report.filtered.add(&second.filtered);
         report.functions = second.functions;
         report.lines.extend(second.lines);
+        report.planned = second.planned;
         report.trouble.extend(second.trouble);
         report
     }
