@@ -360,7 +360,7 @@ int main(int argc, char **argv) {
         {"leaving_threads", leaving_threads}, {"asynchronous_cancel", asynchronous_cancel},
         {"sixty_four_threads", sixty_four_threads}, {"small_stacks", small_stacks},
         {"thread_destructors", thread_destructors}, {"coroutines", coroutines}, {"setcontexts", setcontexts},
-        {"coroutine_in_threads", coroutine_in_threads}, {"registers", registers},
+        {"Coroutine_in_threads", coroutine_in_threads}, {"registers", registers},
 #ifndef __clang__
         {"nested_functions", nested_functions},
 #endif

@@ -52,7 +52,7 @@ static long some_work(int rounds) {
 static void timer_of_50_us(void) {
     handle(SIGALRM, on_signal, SA_RESTART);
     every(50);
-    long sum = some_work(60000);
+    long sum = some_work(20000);
     every(0);
     printf("timer_of_50_us %ld\n", sum);
 }
@@ -70,13 +70,13 @@ static void timer_of_10_khz(void) {
     timer_settime(timer, 0, &often, NULL);
     handle(SIGALRM, on_signal, 0);
     every(70);
-    long sum = some_work(60000);
+    long sum = some_work(20000);
     every(0);
     timer_delete(timer);
     signal(SIGUSR1, SIG_IGN);
     printf("timer_of_10_khz %ld\n", sum);
 }
-static void *works(void *n) { return (void *)some_work(15000); }
+static void *works(void *n) { return (void *)some_work(6000); }
 static void timer_and_threads(void) {
     handle(SIGALRM, on_signal, SA_RESTART);
     every(100);
@@ -131,7 +131,7 @@ static void jumps_out_of_a_timer(void) {
     seen = 0;
     struct itimerval once = {{0, 0}, {0, 300}};
     volatile int out = 0;
-    while (out < 200) {
+    while (out < 40) {
         if (sigsetjmp(back, 1)) out++;
         else {
             setitimer(ITIMER_REAL, &once, NULL);
@@ -355,7 +355,7 @@ static void storm(void) {
     stopping = 0;
     handle(SIGUSR1, on_signal, SA_NODEFER);
     for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, stormy, NULL);
-    long sum = some_work(30000);
+    long sum = some_work(10000);
     stopping = 1;
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     signal(SIGUSR1, SIG_IGN);
@@ -380,7 +380,7 @@ int main(int argc, char **argv) {
         {"jumps_out_of_a_timer", jumps_out_of_a_timer}, {"jumps_off_another_stack", jumps_off_another_stack},
         {"setcontext_in_a_handler", setcontext_in_a_handler}, {"stack_overflow", stack_overflow},
         {"Dies_of_overflow", Dies_of_overflow}, {"actions", actions}, {"masks_in_handlers", masks_in_handlers},
-        {"changed_masks", changed_masks}, {"faults", faults}, {"breakpoints", breakpoints}, {"interrupted", interrupted},
+        {"changed_masks", changed_masks}, {"Faults", faults}, {"breakpoints", breakpoints}, {"interrupted", interrupted},
         {"other_ways", other_ways}, {"children_that_signal", children_that_signal}, {"nested_handlers", nested_handlers},
         {"storm", storm}, {"Killed", Killed}, {"Aborted", Aborted}, {NULL, NULL},
     };

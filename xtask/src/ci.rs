@@ -5,7 +5,7 @@
 
 use crate::skips::Skips;
 use crate::test::{Outcome, Tally, cargo};
-use crate::{check_tables, codegen, edges, release, root, test, vm};
+use crate::{check_tables, codegen, edges, package, release, root, test, vm};
 use anyhow::{Context, Result, anyhow, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -28,6 +28,7 @@ pub fn run(args: &[String]) -> Result<()> {
     step("edges", "cargo xtask edges", || edges::run(&[]))?;
     step("check-tables", "cargo xtask check-tables", || check_tables::check(Some(skips.path())))?;
     step("static", "cargo xtask static --smoke", || release::try_out(&release::build()?))?;
+    step("package", "cargo xtask package", || package::run(&[]))?;
     let mut on_debian = Tally::default();
     step("vm", "cargo xtask vm --short", || {
         on_debian = vm::try_out(skips.path())?;

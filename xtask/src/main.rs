@@ -10,6 +10,7 @@ mod codegen;
 mod compare;
 mod edges;
 mod lab;
+mod package;
 mod release;
 mod skips;
 mod test;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
-    check-tables | static [--smoke] | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
+    check-tables | static [--smoke] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -53,6 +54,7 @@ fn chore(args: &[String]) -> Result<()> {
         "vm" => vm::run(rest),
         "browser" => browser::run(rest),
         "static" => release::run(rest),
+        "package" => package::run(rest),
         _ => bail!("no such chore '{name}': {USAGE}"),
     }
 }

@@ -8,6 +8,8 @@
 //!        ◄── [`message::Welcome`] + 2 descriptors: shared memory (sealed), [`plan`] (sealed, read only)
 //!  maps areas, checks bytes, patches
 //!        [`message::Installed`] ──►                       closes the socket
+//!  before exec, and where that fails:
+//!        [`message::Hello`] + the program's path ──►      knows which program has no agent
 //!
 //!  collector calls the agent's entry point in a stopped process ([`message::Invocation`]): attach, detach
 //!
@@ -28,9 +30,14 @@ pub mod thread;
 pub mod tracer;
 
 /// Version of everything in this crate. It changes with any of it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
-/// The environment variable that has the name of the collector's socket, in the abstract namespace of unix(7), without the leading NUL.
+/// Where the agent's file is mapped: it is linked at the beginning of this range, and loaders map a library where it is linked, if there
+/// is room. So a system call whose instruction lies here is the agent's own, not the program's. The agent's other mappings are above.
+pub const CODE: core::ops::Range<u64> = 0x10ff_0000_0000..0x1100_0000_0000;
+
+/// The environment variable that has the name of the collector's socket: a path, or a name in the abstract namespace of unix(7) without
+/// the leading NUL.
 /// The agent takes it, and itself in `LD_PRELOAD`, out of the environment that the program sees, and puts both into that of a program
 /// which the process executes.
 pub const SOCKET: &str = "TRAPLINE_AGENT";

@@ -111,8 +111,30 @@ pub enum Reason {
     Modules = 3,
     /// The agent was injected into a running process.
     Attach = 4,
+    /// The process is about to execute a program. The text that follows is not that of mappings: its first byte is 0 if the agent
+    /// follows, else an [`Untraced`]; the rest is the path. There is no answer.
+    Exec = 5,
+    /// The program was not executed: the kernel refused it. No text, and no answer.
+    Failed = 6,
     /// A collector wants to ask for tracers ([`crate::tracer`]): no text of mappings follows.
-    Tracers = 5,
+    Tracers = 7,
+}
+
+/// Why the agent cannot follow into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Untraced {
+    /// It asks for no loader.
+    Static = 1,
+    /// It changes the user or the group (or the process has changed them and keeps the way back), so its loader drops `LD_PRELOAD`.
+    ChangesUser = 2,
+    /// Its file has capabilities: the same.
+    Capabilities = 3,
+    /// It is for another architecture, or of 32 bits.
+    Machine = 4,
+    /// The agent's file cannot be loaded by the process: it sees other files (chroot, a namespace), may not read it, or the file
+    /// system is mounted with `noexec`.
+    Unreachable = 5,
 }
 
 /// Code of the agent that stubs call. `patch::stub` describes the registers and the stack at each, and where it returns to.
@@ -173,6 +195,14 @@ pub enum Hook {
 /// How many there are, with room for more.
 pub const HOOKS: usize = 24;
 
+impl Untraced {
+    /// The reason with this number.
+    pub fn of(number: u8) -> Option<Untraced> {
+        use Untraced::*;
+        [Static, ChangesUser, Capabilities, Machine, Unreachable].into_iter().find(|u| *u as u8 == number)
+    }
+}
+
 /// What the agent sends first; `maps_len` bytes of `/proc/self/maps` follow.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -211,6 +241,8 @@ pub enum Verdict {
     Follow = 2,
     /// Nothing is to be done; no descriptor comes.
     Leave = 3,
+    /// The answer takes longer; another one follows.
+    Wait = 4,
 }
 
 /// What the collector answers, with the descriptors of the shared memory and of the plan (SCM_RIGHTS, in this order).

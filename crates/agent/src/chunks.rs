@@ -14,6 +14,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The page that a child of fork finds empty.
+#[repr(C)]
 pub struct State {
     /// The process, for whose sake the page was filled; 0 in a child.
     pub pid: AtomicU32,
@@ -22,10 +23,13 @@ pub struct State {
 }
 
 const ASKING: u32 = 1;
-const DONE: u32 = 2;
+/// Memory was asked for.
+pub const DONE: u32 = 2;
 
-static STATE: AtomicU64 = AtomicU64::new(0);
-static SHARED: AtomicU64 = AtomicU64::new(0);
+/// Address of the page.
+pub static STATE: AtomicU64 = AtomicU64::new(0);
+/// Address of the shared memory; 0 without one.
+pub static SHARED: AtomicU64 = AtomicU64::new(0);
 static LEN: AtomicU64 = AtomicU64::new(0);
 /// 1: the collector is gone, for good.
 static GONE: AtomicU32 = AtomicU32::new(0);

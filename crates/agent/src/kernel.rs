@@ -37,7 +37,12 @@ pub const FORK: usize = 57;
 pub const EXECVE: usize = 59;
 const KILL: usize = 62;
 const GETRLIMIT: usize = 97;
+const GETUID: usize = 102;
+const GETGID: usize = 104;
+const GETEUID: usize = 107;
+const GETEGID: usize = 108;
 const GETPPID: usize = 110;
+const FSTATFS: usize = 138;
 pub const PRCTL: usize = 157;
 const GETTID: usize = 186;
 const GETXATTR: usize = 191;
@@ -71,7 +76,7 @@ pub const CLONE_VM: u64 = 0x100;
 pub const AT_FDCWD: i32 = -100;
 pub const AT_EMPTY_PATH: usize = 0x1000;
 const AT_EACCESS: usize = 0x200;
-const R_OK: usize = 4;
+const X_OK: usize = 1;
 pub const O_RDONLY: usize = 0;
 pub const O_RDWR: usize = 2;
 const O_CLOEXEC: usize = 0o2_000_000;
@@ -117,6 +122,10 @@ calls! {
     fn getpid() = GETPID(0usize);
     fn getppid() = GETPPID(0usize);
     fn gettid() = GETTID(0usize);
+    fn getuid() = GETUID(0usize);
+    fn geteuid() = GETEUID(0usize);
+    fn getgid() = GETGID(0usize);
+    fn getegid() = GETEGID(0usize);
     fn tgkill(pid: u32, tid: u32, signal: u32) = TGKILL(pid as usize, tid as usize, signal as usize);
     fn unix_socket() = SOCKET(1usize, 1usize | O_CLOEXEC, 0usize);
     fn connect(fd: i32, address: &[u8]) = CONNECT(fd as usize, address.as_ptr() as usize, address.len());
@@ -209,27 +218,58 @@ pub fn open_own(path: &core::ffi::CStr, how: usize) -> isize {
     open(AT_FDCWD, path.as_ptr().cast(), how)
 }
 
-/// Whether the effective user may read a file. Kernels before 5.8 do not know the call; opening is the other way to find out.
-pub fn readable(path: *const u8) -> bool {
-    // SAFETY: as in `open`.
-    let answer = unsafe { call(FACCESSAT2, [AT_FDCWD as usize, path as usize, R_OK, AT_EACCESS, 0, 0]) };
-    if answer != ENOSYS {
-        return answer == 0;
-    }
+/// Whether the effective user may load a library: read it, from a file system that is not mounted with `noexec`.
+pub fn is_loadable(path: *const u8) -> bool {
+    const ST_NOEXEC: u64 = 8;
     let fd = open(AT_FDCWD, path, O_RDONLY);
-    if fd >= 0 {
-        close(fd as i32);
+    if fd < 0 {
+        return false;
     }
-    fd >= 0
+    let mut file_system = [0u64; 15];
+    // SAFETY: struct statfs has 120 bytes; its flags are the eleventh word.
+    let answer = unsafe { call(FSTATFS, [fd as usize, file_system.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    close(fd as i32);
+    answer != 0 || file_system[10] & ST_NOEXEC == 0
 }
 
-/// Mode of a file by its path.
-pub fn mode_at(directory: i32, path: *const u8, flags: usize) -> Option<u32> {
+/// Whether the effective user may execute a file. Kernels before 5.8 do not know the call: they say no later.
+pub fn is_executable(directory: i32, path: *const u8, flags: usize) -> bool {
+    // SAFETY: as in `open`.
+    let answer = unsafe { call(FACCESSAT2, [directory as usize, path as usize, X_OK, flags | AT_EACCESS, 0, 0]) };
+    answer == 0 || answer == ENOSYS
+}
+
+/// The real user.
+pub fn real_user() -> u32 {
+    getuid() as u32
+}
+
+/// The real group.
+pub fn real_group() -> u32 {
+    getgid() as u32
+}
+
+/// Whether the process has the rights of another user or group than the one that has started it.
+pub fn has_changed_user() -> bool {
+    geteuid() != getuid() || getegid() != getgid()
+}
+
+/// What is asked of a file.
+pub struct File {
+    pub mode: u32,
+    pub user: u32,
+    pub group: u32,
+}
+
+/// A file by its path.
+pub fn file_at(directory: i32, path: *const u8, flags: usize) -> Option<File> {
     let mut stat = [0u64; 18];
     let a = [directory as usize, path as usize, stat.as_mut_ptr() as usize, flags, 0, 0];
     // SAFETY: struct stat has 144 bytes; the path as in `open`.
     let answer = unsafe { call(NEWFSTATAT, a) };
-    (answer == 0).then_some(stat[3] as u32)
+    // st_mode and st_uid, then st_gid.
+    let file = File { mode: stat[3] as u32, user: (stat[3] >> 32) as u32, group: stat[4] as u32 };
+    (answer == 0).then_some(file)
 }
 
 /// Whether a file has capabilities.

@@ -5,9 +5,12 @@
 
 use crate::kernel;
 use crate::thread::{self, Local, local};
+use crate::chunks::State;
 use crate::{calls, chunks, permits, shadow};
 use abi::message::{SLOWS, Slow};
+use abi::shared::Control;
 use core::arch::global_asm;
+use core::mem::offset_of;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// What the stub has pushed, from the return address upwards.
@@ -72,13 +75,51 @@ macro_rules! slow {
 }
 
 slow! {
-    "trapline_chunk" => chunk;
+    "trapline_room" => chunk;
     "trapline_enter" => enter;
     "trapline_exit" => exit;
     "trapline_high" => high;
     "trapline_late" => late;
     "trapline_count" => count;
 }
+
+// Most records come here while the session is stopped: then nothing is to be done, and no register needs saving. A child of fork that has
+// no memory of its own yet, and a thread that has a chunk to give up, go on to the rest.
+global_asm!(
+    ".text",
+    ".globl trapline_chunk",
+    ".hidden trapline_chunk",
+    ".type trapline_chunk,@function",
+    ".balign 16",
+    "trapline_chunk:",
+    ".cfi_startproc",
+    "mov rcx, qword ptr [rip + {shared}]",
+    "test rcx, rcx",
+    "jz 3f",
+    "cmp dword ptr [rcx + {running}], 0",
+    "jne 3f",
+    "mov rcx, qword ptr [rip + trapline_thread@GOTTPOFF]",
+    "cmp dword ptr fs:[rcx + {chunk}], 0",
+    "jne 3f",
+    "mov rcx, qword ptr [rip + {state}]",
+    "test rcx, rcx",
+    "jz 2f",
+    "cmp dword ptr [rcx + {asked}], {done}",
+    "jne 3f",
+    "2:",
+    "stc",
+    "ret",
+    "3:",
+    "jmp trapline_room",
+    ".cfi_endproc",
+    ".size trapline_chunk, .-trapline_chunk",
+    shared = sym chunks::SHARED,
+    running = const offset_of!(Control, running),
+    chunk = const offset_of!(Local, chunk),
+    state = sym chunks::STATE,
+    asked = const offset_of!(State, asked),
+    done = const chunks::DONE,
+);
 
 unsafe extern "C" {
     safe static trapline_chunk: u8;

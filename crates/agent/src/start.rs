@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 /// The longest name of a socket.
 const NAME: usize = 104;
 /// The longest path of the agent's file.
-const PATH: usize = 4096;
+pub const PATH: usize = 4096;
 
 /// Text that is written by the constructor, and in an injected agent at the beginning of each session.
 struct Text<const N: usize> {
@@ -55,7 +55,7 @@ impl<const N: usize> Text<N> {
 static SOCKET: Text<NAME> = Text::new();
 static AGENT: Text<PATH> = Text::new();
 
-/// The collector's socket, in the abstract namespace.
+/// The collector's socket, as [`abi::SOCKET`] has it.
 pub fn socket_name() -> &'static [u8] {
     SOCKET.get()
 }

@@ -2,13 +2,15 @@
 
 use crate::kernel::{self, MessageHeader};
 use crate::{chunks, hooks, install, plans, slow, start, thread};
-use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
+use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The collector has so many seconds for each step.
-const PATIENCE: u64 = 10;
+/// The collector has so many seconds for each step; while it plans, it says that it does ([`Verdict::Wait`]).
+pub const PATIENCE: u64 = 10;
+/// The same for what gets no answer.
+const BRIEF: u64 = 1;
 /// The most text of `/proc/self/maps`.
 const MAPS: u64 = 64 << 20;
 /// The most bytes of a plan.
@@ -93,29 +95,56 @@ pub fn attempt(reason: Reason) -> Result<bool, u32> {
     if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules {
         return Ok(false);
     }
-    let socket = connect(start::socket_name()).ok_or(kernel::ECONNREFUSED)?;
+    let socket = connect(start::socket_name(), PATIENCE).ok_or(kernel::ECONNREFUSED)?;
     if !greet(&socket, reason, maps.text()) {
         return Err(kernel::EPROTO);
     }
     drop(maps);
-    let (welcome, descriptors) = receive(&socket).ok_or(kernel::EPROTO)?;
+    let (welcome, descriptors) = loop {
+        match receive(&socket) {
+            Some((welcome, _)) if welcome.verdict == Verdict::Wait as u32 => {}
+            answer => break answer.ok_or(kernel::EPROTO)?,
+        }
+    };
     let installed = obey(&welcome, descriptors, reason);
     send_all(&socket, bytes(&installed));
     if installed.error != 0 { Err(installed.error) } else { Ok(welcome.verdict != Verdict::Leave as u32) }
 }
 
-/// Connects to a socket of the abstract namespace.
-pub fn connect(name: &[u8]) -> Option<Descriptor> {
+/// Tells the collector that the process is about to execute a program, and why the agent cannot follow into it, if so. False: nobody
+/// listens. Runs in children of vfork(2): nothing of the process is changed.
+pub fn tell_exec(path: &[u8], why: Option<Untraced>) -> bool {
+    let Some(socket) = connect(start::socket_name(), BRIEF) else { return false };
+    let path = path.get(..path.len().min(start::PATH)).unwrap_or(&[]);
+    let why = [why.map_or(0, |w| w as u8)];
+    send_all(&socket, bytes(&hello(Reason::Exec, 1 + path.len()))) && send_all(&socket, &why) && send_all(&socket, path)
+}
+
+/// Tells it that the kernel has refused the program.
+pub fn tell_failed() {
+    if let Some(socket) = connect(start::socket_name(), BRIEF) {
+        send_all(&socket, bytes(&hello(Reason::Failed, 0)));
+    }
+}
+
+/// Connects to a socket: beside the agent's file, and where that cannot be seen, by the abstract name.
+pub fn connect(name: &[u8], patience: u64) -> Option<Descriptor> {
+    let is_path = name.starts_with(b"/");
+    connect_to(name, if is_path { 2 } else { 3 }, patience).or_else(|| connect_to(name, 3, patience))
+}
+
+/// Connects to a name, which begins at an offset of struct sockaddr_un: an abstract one behind NUL.
+fn connect_to(name: &[u8], at: usize, patience: u64) -> Option<Descriptor> {
     let mut address = [0u8; 110];
     address[0] = 1;
-    address.get_mut(3..3 + name.len())?.copy_from_slice(name);
+    address.get_mut(at..at + name.len())?.copy_from_slice(name);
     let fd = kernel::unix_socket();
     if name.is_empty() || fd < 0 {
         return None;
     }
     let socket = Descriptor(fd as i32);
-    kernel::set_timeouts(socket.0, PATIENCE);
-    (kernel::connect(socket.0, address.get(..3 + name.len())?) == 0).then_some(socket)
+    kernel::set_timeouts(socket.0, patience);
+    (kernel::connect(socket.0, address.get(..at + name.len())?) == 0).then_some(socket)
 }
 
 pub fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
@@ -129,21 +158,24 @@ pub fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
     true
 }
 
-/// Says who asks, and why.
-pub fn greet(socket: &Descriptor, reason: Reason, maps: &[u8]) -> bool {
-    let hello = Hello {
+fn hello(reason: Reason, text: usize) -> Hello {
+    Hello {
         magic: MAGIC,
         version: abi::VERSION,
         reason: reason as u32,
         pid: kernel::getpid() as u32,
         parent: kernel::getppid() as u32,
-        maps_len: maps.len() as u32,
+        maps_len: text as u32,
         tls: thread::tls_offset(),
         slow: slow::addresses(),
         hooks: hooks::addresses(),
         originals: hooks::originals_address(),
-    };
-    send_all(socket, bytes(&hello)) && send_all(socket, maps)
+    }
+}
+
+/// Says who asks, and why.
+pub fn greet(socket: &Descriptor, reason: Reason, maps: &[u8]) -> bool {
+    send_all(socket, bytes(&hello(reason, maps.len()))) && send_all(socket, maps)
 }
 
 /// The answer, and its descriptors.

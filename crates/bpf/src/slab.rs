@@ -591,7 +591,7 @@ mod tests {
     /// The stack of a program, which is 512 bytes, has room for everything.
     #[test]
     fn the_stack_has_room() {
-        assert!(slot::NAME >= -512);
+        const { assert!(slot::NAME >= -512) };
         assert_eq!(value::BYTES, 256);
         assert!(listed(&Offsets::default()).is_ok());
     }

@@ -285,7 +285,9 @@ fn graph() -> Command {
         .mut_arg("min-time", |a| a.short('t').help("Record no call that takes less than TIME, such as 10us, with all that it calls"))
         .mut_arg("no-time", |a| a.help("Show no durations"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
-        .mut_arg("syscalls", |a| a.hide(true))
+        .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
+        .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
+        .mut_arg("on-full", |a| a.help("Full buffer: drop and count records [default], or block the command's threads"))
         .arg(long_flag("lib", "Also the functions of shared libraries"))
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")
@@ -389,6 +391,12 @@ fn slab() -> Command {
                 .arg(
                     value("by", "WHAT", "object: each of them, oldest first [default]; stack: how many of each kernel stack")
                         .value_parser(PossibleValuesParser::new(["object", "stack"])),
+                )
+                .arg(
+                    value("pid", "PID", "Only objects of this process; several: -p 1 -p 2")
+                        .short('p')
+                        .action(ArgAction::Append)
+                        .value_parser(value_parser!(u32)),
                 )
                 .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
                 .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
@@ -512,7 +520,7 @@ fn call_args() -> Vec<Arg> {
             "HOW",
             "Function names: simple, without template arguments and parameters; full; no, the linker's names",
         )
-        .value_parser(PossibleValuesParser::new(crate::call_views::Demangle::NAMES)),
+        .value_parser(PossibleValuesParser::new(["simple", "full", "no"])),
         long_flag("no-time", "Function calls in a tree: no durations"),
         long_flag("module", "Function calls in a tree: the files that contain the functions"),
         long_flag("syscalls", "Function calls in a tree or timeline: also the system calls in them"),
@@ -635,12 +643,13 @@ fn session_args() -> Vec<Arg> {
         value(
             "explain",
             "WHAT",
-            "Print on stderr what will be traced, how, and what is lost; =programs: also the programs in the kernel",
+            "Print on stderr what will be traced, how, and what is lost; =programs: also the programs in the kernel; =functions: also the \
+             names of all functions that the agent does not trace",
         )
         .num_args(0..=1)
         .require_equals(true)
         .default_missing_value("plan")
-        .value_parser(PossibleValuesParser::new(["plan", "programs"])),
+        .value_parser(PossibleValuesParser::new(["plan", "programs", "functions"])),
         value(
             "capture",
             "[CALL,…=]LEVEL",

@@ -55,9 +55,6 @@ pub enum Demangle {
 }
 
 impl Demangle {
-    /// The names of `--demangle`.
-    pub const NAMES: [&str; 3] = ["simple", "full", "no"];
-
     /// What the command line asks for.
     pub fn of(m: &ArgMatches, default: Demangle) -> Demangle {
         match m.get_one::<String>("demangle").map(String::as_str) {

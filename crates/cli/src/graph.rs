@@ -4,6 +4,7 @@ use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::{args, call_views, complain, show};
 use clap::ArgMatches;
+use engine::captures::Captures;
 use engine::functions::Functions;
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
@@ -32,9 +33,14 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
             return Err(Error::usage(format!("--as {name}"), "no such view", VIEWS.join(", ")));
         }
     }
-    let mut nothing = Selection::all();
-    nothing.calls = Calls::parse("none")?;
-    let Planned { mut plan, why, selection } = record::plan_functions(m, functions, nothing)?;
+    let mut selection = Selection::all();
+    let planned = if m.get_flag("syscalls") {
+        record::plan(m, &[], Captures::default(), Some(functions), selection)?
+    } else {
+        selection.calls = Calls::parse("none")?;
+        record::plan_functions(m, functions, selection)?
+    };
+    let Planned { mut plan, why, selection } = planned;
     let temporary = if dir.is_none() { Some(Temporary::new()?) } else { None };
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.0.join("trace")));
     let keep = record::recorder(m, dir.clone(), &mut plan, &selection, false, show::Clocks::session(m))?;
@@ -74,7 +80,7 @@ fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {
     for (id, values) in [("as", wanted.to_vec())].into_iter().chain(PASSED_ON.map(|id| (id, texts(m, id)))) {
         words.extend(values.into_iter().map(|v| format!("--{id}={v}").into()));
     }
-    let flags = ["no-time", "module"].into_iter().filter(|f| m.get_flag(f));
+    let flags = ["no-time", "module", "syscalls"].into_iter().filter(|f| m.get_flag(f));
     words.extend(flags.map(|f| format!("--{f}").into()));
     words.extend((0..m.get_count("quiet")).map(|_| "-q".into()));
     words.push(dir.into());

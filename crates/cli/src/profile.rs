@@ -51,7 +51,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     for calls in record::calls_of(&requests) {
         selection.calls = Calls::parse(&calls)?;
     }
-    let Planned { mut plan, why, selection } = record::plan(m, &requests, Captures::default(), selection)?;
+    let Planned { mut plan, why, selection } = record::plan(m, &requests, Captures::default(), None, selection)?;
     let dir = m.get_one::<OsString>("output").map(PathBuf::from);
     let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
     if dir.is_none() && wanted.is_empty() {

@@ -24,13 +24,14 @@ use std::sync::Arc;
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut requests = requests(m)?;
     let functions = functions_of(&mut requests)?;
-    let mut calls = if functions.is_some() { vec!["none".into()] } else { calls_of(&requests) };
+    let only_functions = functions.is_some() && requests.is_empty();
+    let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
     let (selection, raw) = show::filter_of(m, calls)?;
     let captures = stacks::with_calls(m, captures::captures(m)?);
     let planned = match functions {
-        Some(functions) => plan_functions(m, functions, selection)?,
-        None => plan(m, &requests, captures, selection)?,
+        Some(functions) if only_functions => plan_functions(m, functions, selection)?,
+        functions => plan(m, &requests, captures, functions, selection)?,
     };
     let Planned { mut plan, why, selection } = planned;
     only_of_recordings(m, &plan)?;
@@ -74,15 +75,25 @@ pub struct Planned {
     pub selection: Selection,
 }
 
-/// The plan for what the requests enable; `more` is captured by all of them.
-pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection: Selection) -> Result<Planned> {
+/// The plan for what the requests enable; `more` is captured by all of them. Functions are traced beside it.
+pub fn plan(
+    m: &ArgMatches,
+    requests: &[Request],
+    more: Captures,
+    functions: Option<Functions>,
+    mut selection: Selection,
+) -> Result<Planned> {
     selection.lives = !is_without_calls(requests);
     // Before other classes are made: the programs count what is lost of the first ones by name.
     let mut call_captures = enabling::call_captures(requests, more, &selection.calls)?;
     let target = target::target(m)?;
     let mut probes = enabling::enable(requests, more, &target)?;
     let in_place = probes.iter().filter(|e| e.point.is_some());
-    let classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
+    let mut classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
+    if functions.is_some() {
+        only_command(&target)?;
+        classes.extend([events::functions::entry(), events::functions::exit()]);
+    }
     filter::apply(m, &mut selection, &classes)?;
     if let Some(expression) = &selection.expression {
         call_captures.retain(|c| selection.calls.contains(c.schema));
@@ -95,6 +106,11 @@ pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection:
     let (mut plan, mut why) = target::plan(m, target, &selection)?;
     if plan.backend == Backend::Agent {
         return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));
+    }
+    plan.functions = functions;
+    if let Some(functions) = &mut plan.functions {
+        // Each process has a buffer for its functions, and the other backend its own.
+        functions.buffer = Some(if m.contains_id("buffer") { plan.buffer } else { Backend::Agent.buffer() });
     }
     (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
     plan.call_enablings = enabling::call_enablings(requests, 0)?;
@@ -116,26 +132,25 @@ pub fn plan(m: &ArgMatches, requests: &[Request], more: Captures, mut selection:
 
 /// The functions that are requested (`function:GLOB`), which are taken out of the requests.
 fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
-    let mut functions = Functions::default();
+    let enablings = enabling::function_enablings(requests, 0)?;
+    let wanted = enablings.iter().map(|e| e.pattern.clone()).collect();
+    let functions = Functions { wanted, enablings, ..Functions::default() };
     for request in requests.iter_mut() {
-        let Request { names, filter, .. } = request;
-        let (ours, others): (Vec<String>, Vec<String>) =
-            std::mem::take(names).into_iter().partition(|n| n.starts_with(Functions::PROVIDER));
-        if let (Some(filter), Some(name)) = (filter, ours.first()) {
-            return Err(Error::usage(format!("-e {name} /{filter}/"), "functions have no filters", "use --where"));
-        }
-        functions.wanted.extend(ours.iter().map(|n| n[Functions::PROVIDER.len()..].to_string()));
-        *names = others;
+        request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
     }
     if functions.wanted.is_empty() {
         return Ok(None);
     }
-    if requests.iter().any(|r| !r.names.is_empty()) {
-        let todo = "record them in two sessions";
-        return Err(Error::usage("-e function:", "functions and other probes are traced by different backends", todo));
-    }
-    requests.clear();
+    requests.retain(|r| !r.names.is_empty());
     Ok(Some(functions))
+}
+
+/// Refuses what cannot be traced with functions: processes that run already.
+fn only_command(target: &Target) -> Result<()> {
+    if !matches!(target, Target::Command(_)) {
+        return Err(Error::usage("-p", "a running process has no agent", "start the command under trapline"));
+    }
+    Ok(())
 }
 
 /// The plan for functions.
@@ -144,13 +159,8 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     if matches!(target, Target::All { .. }) {
         return Err(Error::usage("-a", "functions are traced in one program", "use -p PID, or start the command"));
     }
-    if m.try_contains_id("name").unwrap_or(false) {
-        return Err(Error::usage(
-            "--name",
-            "a recording of functions is not to be stopped and started",
-            "leave it out",
-        ));
-    }
+    // How processes have ended is known of the command only.
+    selection.lives = false;
     filter::apply(m, &mut selection, &[events::functions::entry(), events::functions::exit()])?;
     let (mut plan, _) = target::plan(m, target, &selection)?;
     let asked = m.get_one::<String>("backend").map(String::as_str);
@@ -195,7 +205,7 @@ pub fn recorder(
     let no_calls = !selection.lives;
     let select = (no_calls || plan.seen_calls() != selection.calls) && !named;
     let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
-    let config = config(m, dir, plan.backend.name(), clocks, classes, select, selection.expression.as_deref())?;
+    let config = config(m, dir, plan.backend_name(), clocks, classes, select, selection.expression.as_deref())?;
     if m.get_flag("force") {
         replace(&config.dir)?;
     }

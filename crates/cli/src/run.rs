@@ -33,6 +33,9 @@ use sys::ptrace::Change;
 use sys::{signal, time};
 use views::options::Stacks;
 
+/// `--explain`: so many functions are named for each reason why they are not traced.
+const EXAMPLES: usize = 5;
+
 /// A session under way.
 pub struct Run {
     plan: Plan,
@@ -98,7 +101,7 @@ impl Run {
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
-        let mut source = backend::start(&plan, keep, !sinks.all.is_empty())?;
+        let mut source = backend::start(&mut plan, keep, !sinks.all.is_empty())?;
         let attached = source.take_attached();
         if m.contains_id("explain") {
             preface::explain_attached(&attached);
@@ -245,6 +248,7 @@ impl Run {
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
         stats.add_calls(&self.plan, &report.calls);
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
+        stats.add_functions(&report.functions);
         stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
         stats.add_cost(report.cost.as_ref());
         if let Some(told) = &self.told {
@@ -301,6 +305,10 @@ impl Run {
         }
         if report.interrupted > 0 && m.contains_id("explain") {
             complain(&format!("{} call(s) failed with EINTR because of the attach, see signal(7)", report.interrupted));
+        }
+        if let Some(what) = m.get_one::<String>("explain") {
+            let names = if what == "functions" { usize::MAX } else { EXAMPLES };
+            report.planned.iter().flat_map(|file| file.lines(names)).for_each(|line| complain(&line));
         }
         report.trouble.iter().for_each(|line| complain(line));
         let (names, n) = &report.let_go;

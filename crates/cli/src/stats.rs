@@ -3,6 +3,7 @@
 //! `missed` of a probe comes from its program; where one program serves many calls, only the total has it.
 
 use engine::backend::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, Spent, StackCounts};
+use engine::functions::FunctionEnabling;
 use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::pump::{Counters, Pump};
 use engine::pipeline::recorder::Totals;
@@ -42,7 +43,9 @@ impl Stats {
     /// Adds up what the pump counted; `lost` events never reached it.
     pub fn gather(pump: &Pump<'_>, lost: &Losses, missed: &Missed, started: u64) -> Stats {
         let first = pump.first_event().map(|t| t.saturating_sub(started));
-        let mut stats = Stats::of(pump.counters().collect(), first, lost, missed);
+        // What stands where records are missing is no event of a probe.
+        let is_event = |s: &Schema| events::functions::kind(s) != Some(events::functions::Kind::Lost);
+        let mut stats = Stats::of(pump.counters().filter(|(s, _)| is_event(s)).collect(), first, lost, missed);
         stats.dropped += pump.malformed();
         stats
     }
@@ -102,8 +105,8 @@ impl Stats {
     }
 
     fn add(&mut self, schema: &Schema, n: Counters, missed: &Missed) {
-        let shown_to_user =
-            matches!(schema.name, "signal" | "exit" | "stop" | "superseded") || schema.class != events::Class::Process;
+        let shown_to_user = matches!(schema.name, "signal" | "exit" | "stop" | "superseded" | "untraced")
+            || schema.class != events::Class::Process;
         if schema.class != events::Class::Process {
             self.events += n.recorded;
             self.dropped += n.dropped;
@@ -211,6 +214,24 @@ impl Stats {
                 "entered": n.entered,
                 "enabled": !n.disabled,
                 "filter": parts.map(|(p, n)| json!({ "part": p.text, "rejected": n })).collect::<Vec<_>>(),
+            }));
+        }
+    }
+
+    /// Adds what was counted of enablings of functions. Of several, nobody knows which a lost record was of.
+    pub fn add_functions(&mut self, counts: &[(FunctionEnabling, Counts)]) {
+        for (e, n) in counts {
+            let filter = e.filter.as_ref().map(|text| json!({ "part": text, "rejected": n.parts.iter().sum::<u64>() }));
+            self.enablings.push(json!({
+                "probe": e.probe(),
+                "seen": n.seen,
+                "recorded": n.recorded,
+                "dropped": if counts.len() == 1 { json!(n.dropped) } else { Value::Null },
+                "filtered": n.filtered,
+                "missed": 0,
+                "entered": null,
+                "enabled": !n.disabled,
+                "filter": filter.into_iter().collect::<Vec<_>>(),
             }));
         }
     }

@@ -234,6 +234,90 @@ fn each_view_draws_the_calls_of_a_trace() {
     assert!(report(&dir, &["--as", "timeline"]).out.len() > 600 * 20);
 }
 
+/// Names of two functions of one template, and of one that is not mangled.
+const TEMPLATES: [&[u8]; 3] = [b"main", b"_ZN1a5parseIiEEvT_", b"_ZN1a5parseIcEEvT_"];
+
+#[test]
+fn functions_are_called_as_is_asked_for() {
+    let scratch = Scratch::new("calls-demangled");
+    let dir = scratch.join("trace");
+    record_with(&dir, TEMPLATES.map(<[u8]>::to_vec).to_vec());
+    // Calls of one inside of the other count once.
+    expect![[r#"
+         total   self calls   min   avg   max module  function
+        ------ ------ ----- ----- ----- ----- ------- --------
+         200us  150us     1 200us 200us 200us program main
+        50.1us 50.1us   302 100ns 265ns 500ns program a::parse
+        303 calls of 2 functions in 2 threads; 3 records are missing; 1 call not returned at the end
+    "#]]
+    .assert_eq(&text(&dir, &["--as", "functions"]));
+    let names = |args: &[&str]| {
+        let table = text(&dir, &[&["--as", "stat"][..], args].concat());
+        let last = |line: &str| line.split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
+        table.lines().skip(1).map(last).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(names(&["--demangle", "full"]), "main; a::parse<int>(int); a::parse<char>(char)");
+    assert_eq!(names(&["--demangle", "no"]), "main; _ZN1a5parseIiEEvT_; _ZN1a5parseIcEEvT_");
+    // What is treated differently is not one function.
+    assert_eq!(names(&["-N", "a::parse<char>"]), "main; a::parse");
+    assert_eq!(names(&["-e", "function:a::*"]), "a::parse");
+    assert_eq!(names(&["-e", "function:main"]), "main");
+    assert_eq!(names(&["-F", "a::parse", "-D", "1"]), "a::parse");
+    let tree = |args: &[&str]| text(&dir, &[&["--as", "tree"][..], args].concat());
+    assert!(tree(&[]).contains(" a::parse();\n"), "{}", tree(&[]));
+    assert!(tree(&["--demangle", "full"]).contains(" a::parse<char>(char);\n"));
+    assert!(!tree(&["-e", "function:main"]).contains("parse"));
+    assert!(tree(&["--tid", "8"]).lines().all(|l| l.starts_with('#') || l.contains("[    8]")));
+    assert!(text(&dir, &["--as", "calls-json"]).contains(r#""function":"a::parse<int>""#));
+    let json = text(&dir, &["--as", "functions-json", "-S", "calls"]);
+    let first: Value = serde_json::from_str(json.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((&first["function"], &first["calls"]), (&"a::parse<char>".into(), &202.into()));
+}
+
+#[test]
+fn two_traces_are_compared() {
+    let scratch = Scratch::new("calls-compared");
+    let (a, b) = (scratch.join("a"), scratch.join("b"));
+    record(&a);
+    record_with(&b, [NAMES[0], b"other", NAMES[2]].map(<[u8]>::to_vec).to_vec());
+    let diff = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
+        let out = command.arg("diff").args([&a, &b]).args(args).output().expect("trapline");
+        (
+            out.status.code(),
+            String::from_utf8(out.stdout).expect("UTF-8"),
+            String::from_utf8_lossy(&out.stderr).into_owned(),
+        )
+    };
+    let (code, table, err) = diff(&["-q"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    expect![[r#"
+         total  change   self  change calls change module  function
+        ------ ------- ------ ------- ----- ------ ------- --------
+        50.0us +50.0us 20.0us +20.0us   100   +100 program other
+           0ns -50.0us    0ns -20.0us     0   -100 program a::parse
+        before: 3 records are missing; 1 call not returned at the end
+        after: 3 records are missing; 1 call not returned at the end
+    "#]]
+    .assert_eq(&table);
+    assert_eq!(diff(&["--as", "functions"]).1, table);
+    assert!(diff(&["--color", "always"]).1.contains("\x1b[31m+50.0us\x1b[0m"));
+    let json = diff(&["--as", "functions-json", "-S", "name"]).1;
+    let lines: Vec<Value> = json.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    assert_eq!((lines.len(), &lines[0]["function"], &lines[0]["after"]), (2, &"a::parse".into(), &Value::Null));
+    assert_eq!(lines[1]["after"]["calls"], 100);
+    // The command as it was called before there were calls.
+    let mut old = Command::new(env!("CARGO_BIN_EXE_trapline"));
+    let out = old.args(["profile", "diff", "-q"]).args([&a, &b]).output().expect("trapline");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), table);
+    for (args, want) in
+        [(&["--as", "table"][..], "has a stack"), (&["-S", "size"], "no such order"), (&["--as", "tree"], "tree")]
+    {
+        let (code, _, err) = diff(args);
+        assert!(code.is_some_and(|c| c > 0) && err.contains(want), "{args:?} {code:?} {err}");
+    }
+}
+
 #[test]
 fn what_cannot_be_selected_is_refused() {
     let scratch = Scratch::new("calls-refused");
@@ -241,6 +325,8 @@ fn what_cannot_be_selected_is_refused() {
     record(&dir);
     for (args, want) in [
         (&["--as", "functions", "-e", "openat"][..], "--function"),
+        (&["--as", "stat", "-e", "function:main:entry"], "-e function:main:entry"),
+        (&["--as", "stat", "--where", "retval > 0"], "--where"),
         (&["--as", "functions", "-S", "size"], "no such order"),
         (&["--as", "functions", "--follow"], "does not follow"),
         (&["--as", "tree", "--min-time", "soon"], "--min-time soon"),
@@ -314,7 +400,7 @@ fn damaged_traces_are_shown_as_far_as_they_go() {
     let files: Vec<_> = std::fs::read_dir(&whole).expect("a directory").flatten().collect();
     let files: Vec<_> = files.iter().filter(|f| f.path().is_file()).map(std::fs::DirEntry::file_name).collect();
     for round in 0..testkit::rounds(10) {
-        let dir = scratch.join(&format!("damaged{round}"));
+        let dir = scratch.join(format!("damaged{round}"));
         let copied = Command::new("cp").arg("-r").args([&whole, &dir]).status().expect("cp");
         assert!(copied.success());
         for _ in 0..1 + rng.index(3) {
@@ -329,7 +415,7 @@ fn damaged_traces_are_shown_as_far_as_they_go() {
             }
             std::fs::write(&file, bytes).expect("a file");
         }
-        let to = scratch.join(&format!("views{round}"));
+        let to = scratch.join(format!("views{round}"));
         std::fs::create_dir(&to).expect("a directory");
         let look = |what: &str, shown: &Shown| {
             let known = matches!(shown.code, Some(0 | 125));

@@ -15,6 +15,7 @@ use crate::backend::stats::{CallCounts, Counts, Losses, Missed};
 use crate::call_enabling::CallEnabling;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::functions::FunctionEnabling;
 use crate::pipeline::filter::Filtered;
 use crate::pipeline::recorder::Totals;
 use crate::select::Calls;
@@ -61,6 +62,8 @@ pub enum Order {
     Enable(Addition),
     /// Disable: the probe with this number, among the attached ones, is no longer recorded.
     Disable(usize),
+    /// Functions: records of these are kept from now on, and of no others.
+    Functions(Vec<FunctionEnabling>),
     /// Attach: this process, with all its threads and the processes that it starts, is traced from now on.
     Attach(i32),
     /// Detach: this process is no longer traced.
@@ -99,6 +102,25 @@ pub struct State {
     pub calls: Vec<(u32, CallCounts)>,
     /// What was counted of each enabling of a probe other than a call.
     pub enablings: Vec<(String, Counts)>,
+    /// What was counted of each enabling of functions, those that were removed included.
+    pub functions: Vec<(FunctionEnabling, Counts)>,
+    /// What agents have done, where there are any.
+    pub agents: Option<Agents>,
+}
+
+/// What the agents of a session have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agents {
+    /// Processes that are traced now.
+    pub processes: u64,
+    /// Threads of these that have written records.
+    pub threads: u64,
+    /// Files with functions that are patched.
+    pub modules: u64,
+    /// Patches, in all processes so far.
+    pub patched: u64,
+    /// Patches that were planned and could not be made, in all processes so far.
+    pub refused: u64,
 }
 
 /// Where the front end leaves an order for the drain thread, and waits for the answer.

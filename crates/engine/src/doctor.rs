@@ -1,6 +1,6 @@
 //! What works on this machine, and why the rest does not.
 
-use crate::backend::agent;
+use crate::backend::agent::{self, trial};
 use crate::plan::Backend;
 use crate::rights;
 use std::io;
@@ -82,20 +82,31 @@ pub fn examine() -> Vec<Finding> {
         Err(why) => finding("perf backend (samples)", false, why),
     });
     out.push(profile());
-    out.push(match agent::possible() {
-        Ok(()) => finding(
-            "agent backend (functions)",
-            true,
-            "trapline graph -- CMD: dynamically linked programs, without root",
-        ),
-        Err(why) => finding("agent backend (functions)", false, why),
-    });
+    out.extend(agent_backend());
     let (taken, why) = Backend::Auto.taken(None, false);
     out.push(finding("trapline trace takes", true, format!("{} ({why})", taken.name())));
     for backend in [Backend::Kernel, Backend::Perf, Backend::Agent, Backend::Ptrace] {
         let not = |(what, detail): &(&str, &str)| finding(&format!("{}: {what}", backend.name()), false, *detail);
         out.extend(backend.lost().iter().map(not));
     }
+    out
+}
+
+/// Functions: where the agent's file can lie, and whether the agent works, which is tried.
+fn agent_backend() -> Vec<Finding> {
+    let row = |what: &str, tried: Result<String, String>| match tried {
+        Ok(good) => finding(what, true, good),
+        Err(why) => finding(what, false, why),
+    };
+    let mut out = vec![row("agent: its file", trial::file())];
+    let switch = std::fs::read_to_string("/proc/sys/vm/memfd_noexec");
+    if let Ok(value) = switch {
+        let detail = format!("{}: the agent's memory is never executed, so any value does", value.trim());
+        out.push(finding("vm.memfd_noexec", true, detail));
+    }
+    let works = agent::possible().and_then(|()| trial::run());
+    let usual = "trapline graph -- CMD: dynamically linked programs, without root";
+    out.push(row("agent backend (functions)", works.map(|tried| format!("{usual} ({tried})"))));
     out
 }
 

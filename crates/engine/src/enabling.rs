@@ -10,6 +10,7 @@
 use crate::call_enabling::CallEnabling;
 use crate::captures::{self, Captures};
 use crate::error::{Error, Result};
+use crate::functions::{FunctionEnabling, Functions};
 use crate::pipeline::filter::Expression;
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::quoting;
@@ -376,6 +377,39 @@ fn limit(name: &str, n: usize) -> Result<()> {
 }
 
 /// A mistake in the filter of a probe.
+/// What the requests enable of functions: an enabling for each pattern, numbered from `first`.
+///
+/// # Errors
+/// A filter is wrong, or they capture what records of functions do not have.
+pub fn function_enablings(requests: &[Request], first: u32) -> Result<Vec<FunctionEnabling>> {
+    let mut all: Vec<FunctionEnabling> = Vec::new();
+    for request in requests {
+        let of_functions = |n: &&String| n.starts_with(Functions::PROVIDER);
+        for name in request.names.iter().filter(of_functions) {
+            if request.captures != Captures::default() || !request.strings.is_empty() {
+                let why = "records of functions have a time, a thread and a function, and no captures";
+                return Err(Error::usage(format!("-e {name}"), why, "leave the captures out"));
+            }
+            if let Some(text) = &request.filter {
+                let parsed = lang::filter::parse(text, &[]);
+                let typed = parsed.and_then(|p| p.check_all(&[events::functions::entry(), events::functions::exit()]));
+                typed.map_err(|d| mistake(name, text, &d))?;
+            }
+            let pattern = name[Functions::PROVIDER.len()..].to_string();
+            if all.iter().any(|e| e.pattern == pattern && e.filter == request.filter) {
+                continue;
+            }
+            all.push(FunctionEnabling {
+                id: first + all.len() as u32,
+                pattern,
+                filter: request.filter.clone(),
+                ..Default::default()
+            });
+        }
+    }
+    Ok(all)
+}
+
 fn mistake(probe: &str, text: &str, d: &Diagnostic) -> Error {
     let (line, column) = d.position(text);
     let place = if line == 1 { format!("column {column}") } else { format!("line {line}, column {column}") };

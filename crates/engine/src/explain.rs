@@ -8,7 +8,7 @@ use crate::target::Target;
 impl Plan {
     /// What will be done and what is lost, one line each. `why`: the reason for this backend.
     pub fn explain(&self, why: &str) -> Vec<String> {
-        let mut out = vec![format!("backend: {} ({why})", self.backend.name())];
+        let mut out = vec![format!("backend: {} ({why})", self.backend_name())];
         let seen = self.seen_calls();
         out.push(format!("calls: {} wanted, {} seen by the tracer", self.calls.len(), seen.len()));
         if let Some(filter) = &self.filter {
@@ -25,6 +25,9 @@ impl Plan {
             Backend::Agent => out.push("functions: by an agent that the programs load (LD_PRELOAD)".into()),
             Backend::Auto | Backend::Ptrace => self.explain_ptrace(&seen, &mut out),
         }
+        if self.is_joined() {
+            out.push("functions: by an agent that the programs load (LD_PRELOAD); its own calls are left out".into());
+        }
         self.explain_probes(&mut out);
         let per_cpu = match self.backend {
             Backend::Kernel => " per CPU",
@@ -38,7 +41,8 @@ impl Plan {
             OnFull::Block => "full buffer: the target waits".into(),
             OnFull::Drop => "full buffer: events are dropped and counted".into(),
         });
-        out.extend(self.backend.lost().iter().map(|(what, detail)| format!("lost: {what}: {detail}")));
+        let of_agent = if self.is_joined() { Backend::Agent.lost() } else { &[] };
+        out.extend(self.backend.lost().iter().chain(of_agent).map(|(what, detail)| format!("lost: {what}: {detail}")));
         out
     }
 

@@ -14,10 +14,46 @@ pub struct Functions {
     pub libraries: bool,
     /// Calls that take less than so many ns are not recorded.
     pub minimum: Option<u64>,
+    /// Bytes of the buffer of each process, where that is not the plan's.
+    pub buffer: Option<usize>,
     /// Without times.
     pub no_time: bool,
     /// Programs whose functions are traced, as patterns of their paths or names; empty: all.
     pub programs: Vec<String>,
+    /// What is recorded of them; empty: all.
+    pub enablings: Vec<FunctionEnabling>,
+}
+
+/// Functions that are recorded, as one `-e` enables them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionEnabling {
+    /// Its number among those that the session has had.
+    pub id: u32,
+    /// A pattern of names.
+    pub pattern: String,
+    /// Only records that pass this.
+    pub filter: Option<String>,
+    /// Patterns of names that were taken away from it.
+    pub without: Vec<String>,
+}
+
+impl FunctionEnabling {
+    /// The name of its probe.
+    pub fn probe(&self) -> String {
+        format!("{}{}", Functions::PROVIDER, self.pattern)
+    }
+
+    /// The name of its probe, and its filter.
+    pub fn label(&self) -> String {
+        let filter = self.filter.as_ref().map(|f| format!(" /{f}/"));
+        self.probe() + &filter.unwrap_or_default()
+    }
+
+    /// Whether it has the function with these names: that of the linker, and the demangled one.
+    pub fn has(&self, linker: &str, demangled: &str) -> bool {
+        let any = |pattern: &String| matches(pattern, linker) || matches(pattern, demangled);
+        any(&self.pattern) && !self.without.iter().any(any)
+    }
 }
 
 impl Functions {
@@ -28,6 +64,11 @@ impl Functions {
     pub fn wants(&self, linker: &str, demangled: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, linker) || matches(p, demangled));
         (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
+    }
+
+    /// Whether names matter.
+    pub fn is_by_name(&self) -> bool {
+        !self.wanted.is_empty() || !self.unwanted.is_empty()
     }
 
     /// Whether functions of the program at this path are wanted.

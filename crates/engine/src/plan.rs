@@ -43,6 +43,11 @@ pub enum Backend {
 /// 32 KiB 91 %.
 pub const COPIED_STACK: u32 = 32 << 10;
 
+/// Calls by which the loader loads the agent's file, which are known by its descriptor.
+const LOADING: &[&str] = &["read", "pread64", "fstat", "newfstatat", "close"];
+/// Calls that tell which descriptor that is.
+const LOADER_FILES: &[&str] = &["open", "openat", "close"];
+
 /// How user stacks are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unwind {
@@ -111,6 +116,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether nothing is enabled: no call, no other probe, no function.
+    pub fn enables_nothing(&self) -> bool {
+        self.calls.is_empty() && self.probes.is_empty() && self.functions.is_none()
+    }
+
     /// The calls that the backend must see: those wanted, and those that the descriptor table needs.
     pub fn seen_calls(&self) -> Calls {
         let mut calls = self.calls.clone();
@@ -119,6 +129,11 @@ impl Plan {
         };
         if self.fd_names {
             also(FD_CALLS);
+        }
+        if self.is_joined()
+            && LOADING.iter().filter_map(|name| events::registry::by_name(name)).any(|s| self.calls.contains(s))
+        {
+            also(LOADER_FILES);
         }
         // The programs know the thread that they run in; elsewhere its name and ids are known from what it does.
         if let Some(filter) = self.filter.as_ref().filter(|_| self.backend != Backend::Kernel || self.fd_names) {
@@ -131,6 +146,21 @@ impl Plan {
             also(if any(CallEnabling::asks_ids) { threads::ID_CALLS } else { &[] });
         }
         calls
+    }
+
+    /// Whether functions are traced together with calls or probes, by the agent beside another backend.
+    pub fn is_joined(&self) -> bool {
+        self.functions.is_some() && self.backend != Backend::Agent
+    }
+
+    /// The name of what carries it out.
+    pub fn backend_name(&self) -> &'static str {
+        if self.is_joined() { self.backend.with_agent() } else { self.backend.name() }
+    }
+
+    /// The upper half of the addresses of code whose calls are not the program's: the agent's.
+    pub fn hidden_code(&self) -> Option<u32> {
+        self.is_joined().then_some((abi::CODE.start >> 32) as u32)
     }
 
     /// The calls whose filters are evaluated outside of the backend.
@@ -198,6 +228,16 @@ impl Backend {
             Backend::Kernel => "kernel",
             Backend::Agent => "agent",
             Backend::Perf => "perf",
+        }
+    }
+
+    /// The name that it has together with the agent.
+    pub fn with_agent(self) -> &'static str {
+        match self {
+            Backend::Kernel => "kernel+agent",
+            Backend::Perf => "perf+agent",
+            Backend::Agent => "agent",
+            Backend::Auto | Backend::Ptrace => "ptrace+agent",
         }
     }
 

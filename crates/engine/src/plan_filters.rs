@@ -3,6 +3,7 @@
 use crate::pipeline::filter::{EventFilter, RecorderFilter};
 use crate::plan::Plan;
 use crate::select::for_descriptors;
+use events::functions::{self, Kind};
 use events::generated as g;
 use events::{Schema, registry};
 use lang::Filter;
@@ -12,7 +13,10 @@ impl Plan {
     /// For the events of the session that are shown; none where nothing is filtered.
     pub fn shown_filter(&self) -> Option<EventFilter> {
         let filter = Arc::clone(self.filter.as_ref()?);
-        Some(EventFilter::new(filter, |s| self.calls.contains(s) && !self.filters_in_kernel(s)))
+        // No backend filters functions.
+        let is_function = |s: &Schema| matches!(functions::kind(s), Some(Kind::Entry | Kind::Exit));
+        let looks = |s: &Schema| is_function(s) || self.calls.contains(s) && !self.filters_in_kernel(s);
+        Some(EventFilter::new(filter, looks))
     }
 
     /// For those that are kept; none where nothing is filtered. Calls that the table of descriptors needs are kept, whether they pass or

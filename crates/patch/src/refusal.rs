@@ -37,13 +37,15 @@ pub enum Refusal {
     OddStack,
     /// It looks at its return address to find out who calls it (dlsym).
     Caller,
+    /// It is a part of the unwinder, which begins with its own frames (libgcc, linked statically).
+    Unwinder,
     /// It is the hook of a profiler (mcount) that is called from the beginnings of functions.
     Profiler,
 }
 
 /// All of them.
 #[cfg(test)]
-const ALL: [Refusal; 17] = {
+const ALL: [Refusal; 18] = {
     use Refusal::*;
     [
         Outside,
@@ -62,6 +64,7 @@ const ALL: [Refusal; 17] = {
         ReturnsTwice,
         OddStack,
         Caller,
+        Unwinder,
         Profiler,
     ]
 };
@@ -85,6 +88,7 @@ impl fmt::Display for Refusal {
             Refusal::ReturnsTwice => "it can return twice",
             Refusal::OddStack => "it is not called like a function",
             Refusal::Caller => "it finds out who calls it",
+            Refusal::Unwinder => "it is a part of the unwinder",
             Refusal::Profiler => "it is a profiler's hook",
         })
     }
@@ -117,6 +121,12 @@ impl Refusal {
                 Refusal::OddStack
             }
             "mcount" | "_mcount" | "__mcount" | "__fentry__" => Refusal::Profiler,
+            _ if ["_Unwind_", "uw_", "unw_", "__unw_", "_ULx86_64_", "_ZN9libunwind"]
+                .iter()
+                .any(|p| name.starts_with(p)) =>
+            {
+                Refusal::Unwinder
+            }
             _ if name.starts_with("_dl_runtime_") || name.starts_with("_dl_tlsdesc_dynamic") => Refusal::OddStack,
             _ if name.starts_with("__x86_indirect_thunk") || name.starts_with("__x86_return_thunk") => {
                 Refusal::OddStack
@@ -154,6 +164,7 @@ mod tests {
             ("vfork@@GLIBC_2.2.5", Some(Refusal::ReturnsTwice)),
             ("_dl_runtime_resolve_xsavec", Some(Refusal::OddStack)),
             ("_start", Some(Refusal::OddStack)),
+            ("uw_init_context_1", Some(Refusal::Unwinder)),
             ("dlsym@@GLIBC_2.34", Some(Refusal::Caller)),
         ] {
             assert_eq!(Refusal::of_name(name), refusal, "{name}");

@@ -11,8 +11,8 @@
 //!  entry:   push rax; push rdx; push rcx      the stub's three registers; rsp = S - 24
 //!  push:    S < top_slot?                     else ► Slow::Enter
 //!           shadow entry {S, A, …} at top; top_slot = S; top += 32
-//!  record:  rdtsc; upper half = high?         else ► Slow::High
-//!           cur < end?                        else ► Slow::Chunk
+//!  record:  cur < end?                        else ► Slow::Chunk
+//!           rdtsc; upper half = high?         else ► Slow::High
 //!           [cur] = time, then word; cur += 8
 //!  done:    pop rcx; pop rdx; pop rax; lea rsp, [rsp + 8]
 //!           call beginning of F               F's return address is `returns`, at S, where A was
@@ -371,17 +371,10 @@ fn called() -> Vec<Line> {
 
 /// A record: its beginning and the instruction that makes it count, its slow calls, its word.
 fn record(lines: &mut Vec<Line>, clock: bool, [start, commit]: [Label; 2], [high, chunk]: [Label; 2], word: Line) {
-    lines.push(At(start));
+    // The room first: a session that is stopped reads no clock.
+    lines.extend([At(start), LOAD_CUR, COMPARE_END, Jump("jae", JAE, chunk)]);
     if clock {
-        lines.push(RDTSC);
-    }
-    lines.push(LOAD_CUR);
-    if clock {
-        lines.extend([COMPARE_HIGH, Jump("jne", JNE, high)]);
-    }
-    lines.extend([COMPARE_END, Jump("jae", JAE, chunk)]);
-    if clock {
-        lines.push(TIME);
+        lines.extend([RDTSC, COMPARE_HIGH, Jump("jne", JNE, high), TIME]);
     }
     lines.extend([word, At(commit), ADVANCE]);
 }

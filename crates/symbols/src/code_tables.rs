@@ -1,17 +1,13 @@
 //! What is needed to plan patches of a file's functions: where its code is, its functions with their names, the labels in the code, and
 //! the entries that compilers' profiling calls lead to.
 
-use crate::ReadAt;
+use crate::ElfError;
 use crate::frames::{Frame, Frames};
-use crate::headers::Headers;
+use crate::headers::{Headers, SectionHeader, read_bytes, u16_at, u32_at, u64_at};
 use crate::plt::Plt;
-use crate::{Elf, ElfError};
-use object::LittleEndian as Le;
-use object::SectionIndex;
-use object::elf::{FileHeader64, SHF_EXECINSTR, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB};
-use object::elf::{PF_X, PT_LOAD, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS};
-use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, Sym};
-use object::read::{ReadCache, ReadRef};
+use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB};
+use object::elf::{STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS};
+use std::ffi::CStr;
 use std::fs::File;
 
 /// The functions that compilers call at the beginning of others for profilers (`-pg`, `-mfentry`).
@@ -19,6 +15,11 @@ const PROFILERS: [&str; 3] = ["mcount", "_mcount", "__fentry__"];
 /// The most functions of a file, and bytes of its code.
 const MAX_FUNCTIONS: usize = 2 << 20;
 const MAX_CODE: u64 = 1 << 30;
+/// The most bytes of a table of symbols, of relocations, or of names.
+const MAX_TABLE: u64 = 512 << 20;
+/// Bytes of a symbol, and of a relocation with an addend (elf(5)).
+const SYMBOL: usize = 24;
+const RELOCATION: usize = 24;
 
 /// An executable segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,20 +45,21 @@ pub struct Named {
     pub indirect: bool,
 }
 
-/// Where an executable segment is: address, offset, bytes.
-type Place = (u64, u64, u64);
-
 /// The tables.
 #[derive(Debug, Default)]
 pub struct CodeTables {
     /// Executable segments.
     pub code: Vec<Code>,
-    /// Functions of `.symtab`, or where that is missing of `.dynsym`. Several may have one address.
+    /// Functions of `.symtab`, or where that is missing of `.dynsym`, as far as they were asked for. Several may have one address.
     pub functions: Vec<Named>,
     /// Addresses of all symbols in code, sorted.
     pub labels: Vec<u64>,
     /// Addresses of the functions that compilers call for profilers, of their entries in the PLT and of their pointers in the GOT, sorted.
     pub profilers: Vec<u64>,
+    /// Where the program begins; 0 in a library without a beginning.
+    pub entry: u64,
+    /// It has what Go's linker leaves in every program (`.go.buildinfo`, or the tables of its runtime).
+    pub is_go: bool,
     /// Entries of `.eh_frame`, sorted, and whether each begins as a function that was called does.
     pub frames: Vec<(Frame, bool)>,
 }
@@ -68,72 +70,138 @@ impl CodeTables {
     /// # Errors
     /// It is no ELF file for x86-64, or a damaged one.
     pub fn read(file: &File) -> Result<CodeTables, ElfError> {
-        let cache = ReadCache::new(file);
-        let (mut tables, segments) = CodeTables::of(&cache)?;
-        let elf = Elf::parse(&cache)?;
-        if let Some(headers) = Headers::read(file) {
-            let plt = Plt::read(&headers, file);
-            let entries = plt.entries().iter().filter(|e| is_profiler(&e.2));
-            tables.profilers.extend(entries.map(|e| e.0));
-        }
-        let frames = Frames::read(&elf, file);
-        tables.frames = frames.all().iter().map(|f| (*f, frames.is_as_called(f.start) == Some(true))).collect();
-        tables.profilers.sort_unstable();
-        tables.labels.sort_unstable();
-        tables.labels.dedup();
-        let mut left = MAX_CODE;
-        for (address, offset, len) in segments {
-            left = left.checked_sub(len).ok_or_else(|| ElfError::Damaged("its code is too large".into()))?;
-            let mut bytes = vec![0; len as usize];
-            file.read_at(offset, &mut bytes).map_err(|e| ElfError::Damaged(e.to_string()))?;
-            tables.code.push(Code { address, offset, bytes });
-        }
+        let mut tables = CodeTables::symbols(file, |_| true)?;
+        tables.read_code(file)?;
         Ok(tables)
     }
 
-    /// What symbols and headers say, and the executable segments: address, offset, bytes.
-    fn of<'a>(data: impl ReadRef<'a>) -> Result<(CodeTables, Vec<Place>), ElfError> {
-        let header = FileHeader64::<Le>::parse(data)?;
-        let (mut tables, mut segments) = (CodeTables::default(), Vec::new());
-        for p in header.program_headers(Le, data)? {
-            if p.p_type(Le) == PT_LOAD && p.p_flags(Le) & PF_X != 0 {
-                segments.push((p.p_vaddr(Le), p.p_offset(Le), p.p_filesz(Le)));
+    /// Reads what symbols and headers say: functions of which a name is to be kept, labels, where profilers are. Large libraries take
+    /// seconds to read whole, and most have nothing to be patched.
+    ///
+    /// # Errors
+    /// It is no ELF file for x86-64, or a damaged one.
+    pub fn symbols(file: &File, keep: impl Fn(&str) -> bool) -> Result<CodeTables, ElfError> {
+        let headers = Headers::read(file).filter(|h| h.machine == EM_X86_64).ok_or(ElfError::Kind)?;
+        let mut tables = CodeTables { entry: headers.entry, ..CodeTables::default() };
+        tables.is_go = headers.sections.iter().any(|s| s.name == ".go.buildinfo" || s.name == ".gopclntab");
+        let find = |kind: u32| headers.sections.iter().find(|s| s.kind == kind);
+        if let Some(section) = find(SHT_SYMTAB).or_else(|| find(SHT_DYNSYM)) {
+            let symbols = Symbols::read(&headers, file, section)?;
+            for symbol in symbols.all() {
+                tables.add(&headers, &symbol, &keep);
             }
         }
-        let sections = header.sections(Le, data)?;
-        let has_symtab = sections.iter().any(|s| s.sh_type(Le) == SHT_SYMTAB);
-        let symbols = sections.symbols(Le, data, if has_symtab { SHT_SYMTAB } else { SHT_DYNSYM })?;
-        for symbol in symbols.iter() {
-            let kind = symbol.st_type();
-            let section = sections.section(SectionIndex(symbol.st_shndx(Le).into()));
-            let is_code = section.is_ok_and(|s| s.sh_flags(Le) & u64::from(SHF_EXECINSTR) != 0);
-            if !is_code || [STT_FILE, STT_SECTION, STT_TLS].contains(&kind) {
-                continue;
-            }
-            let address = symbol.st_value(Le);
-            tables.labels.push(address);
-            let name = String::from_utf8_lossy(symbol.name(Le, symbols.strings()).unwrap_or_default()).into_owned();
-            if is_profiler(&name) {
-                tables.profilers.push(address);
-            }
-            if (kind == STT_FUNC || kind == STT_GNU_IFUNC) && tables.functions.len() < MAX_FUNCTIONS {
-                let name = name.split('@').next().unwrap_or_default().to_string();
-                let indirect = kind == STT_GNU_IFUNC;
-                tables.functions.push(Named { name, address, size: symbol.st_size(Le), indirect });
-            }
+        tables.pointers_to_profilers(&headers, file)?;
+        tables.labels.sort_unstable();
+        tables.labels.dedup();
+        tables.profilers.sort_unstable();
+        Ok(tables)
+    }
+
+    /// Reads the code, and the entries of `.eh_frame`.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn read_code(&mut self, file: &File) -> Result<(), ElfError> {
+        let headers = Headers::read(file).ok_or(ElfError::Kind)?;
+        let frames = Frames::of_headers(&headers, file);
+        self.frames = frames.all().iter().map(|f| (*f, frames.is_as_called(f.start) == Some(true))).collect();
+        let mut left = MAX_CODE;
+        for s in headers.segments.iter().filter(|s| s.executable) {
+            left = left.checked_sub(s.len).ok_or_else(|| ElfError::Damaged("its code is too large".into()))?;
+            let bytes = read_bytes(file, s.offset, s.len).ok_or_else(|| damaged("its code"))?;
+            self.code.push(Code { address: s.address, offset: s.offset, bytes });
         }
-        let dynamic = sections.symbols(Le, data, SHT_DYNSYM)?;
-        for section in sections.iter().filter(|s| s.sh_type(Le) == SHT_RELA) {
-            let Ok(Some((relocations, _))) = section.rela(Le, data) else { continue };
-            for relocation in relocations {
-                let Some(Ok(symbol)) = relocation.symbol(Le, false).map(|s| dynamic.symbol(s)) else { continue };
-                let name = symbol.name(Le, dynamic.strings()).unwrap_or_default();
-                if PROFILERS.iter().any(|p| p.as_bytes() == name) {
-                    tables.profilers.push(relocation.r_offset(Le));
-                }
-            }
+        Ok(())
+    }
+
+    fn add(&mut self, headers: &Headers, symbol: &Symbol<'_>, keep: &impl Fn(&str) -> bool) {
+        let is_code = headers.sections.get(usize::from(symbol.section)).is_some_and(|s| s.executable);
+        if !is_code || [STT_FILE, STT_SECTION, STT_TLS].contains(&symbol.kind) {
+            return;
         }
-        Ok((tables, segments))
+        self.labels.push(symbol.address);
+        let name = String::from_utf8_lossy(symbol.name);
+        if is_profiler(&name) {
+            self.profilers.push(symbol.address);
+        }
+        let is_function = symbol.kind == STT_FUNC || symbol.kind == STT_GNU_IFUNC;
+        let name = name.split('@').next().unwrap_or_default();
+        if is_function && self.functions.len() < MAX_FUNCTIONS && keep(name) {
+            let indirect = symbol.kind == STT_GNU_IFUNC;
+            self.functions.push(Named { name: name.into(), address: symbol.address, size: symbol.size, indirect });
+        }
+    }
+
+    /// Where the file keeps the addresses of profilers' functions that are in other files, and its jumps there.
+    fn pointers_to_profilers(&mut self, headers: &Headers, file: &File) -> Result<(), ElfError> {
+        let Some(dynamic) = headers.sections.iter().find(|s| s.kind == SHT_DYNSYM) else { return Ok(()) };
+        let symbols = Symbols::read(headers, file, dynamic)?;
+        let wanted: Vec<u32> = (0..)
+            .zip(symbols.all())
+            .filter(|(_, s)| PROFILERS.iter().any(|p| p.as_bytes() == s.name))
+            .map(|(n, _)| n)
+            .collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for section in headers.sections.iter().filter(|s| s.kind == SHT_RELA) {
+            let table = table(file, section)?;
+            let relocations = table.chunks_exact(RELOCATION);
+            let ours = relocations.filter(|r| u32_at(r, 12).is_some_and(|symbol| wanted.contains(&symbol)));
+            self.profilers.extend(ours.filter_map(|r| u64_at(r, 0)));
+        }
+        let plt = Plt::read(headers, file);
+        self.profilers.extend(plt.entries().iter().filter(|e| is_profiler(&e.2)).map(|e| e.0));
+        Ok(())
+    }
+}
+
+fn damaged(what: &str) -> ElfError {
+    ElfError::Damaged(format!("{what} cannot be read"))
+}
+
+/// The bytes of a table.
+fn table(file: &File, section: &SectionHeader) -> Result<Vec<u8>, ElfError> {
+    if section.compressed || section.size > MAX_TABLE {
+        return Err(damaged(&section.name));
+    }
+    read_bytes(file, section.offset, section.size).ok_or_else(|| damaged(&section.name))
+}
+
+/// A table of symbols with its names.
+struct Symbols {
+    table: Vec<u8>,
+    names: Vec<u8>,
+}
+
+/// A symbol.
+struct Symbol<'t> {
+    name: &'t [u8],
+    /// `STT_*`.
+    kind: u8,
+    section: u16,
+    address: u64,
+    size: u64,
+}
+
+impl Symbols {
+    fn read(headers: &Headers, file: &File, section: &SectionHeader) -> Result<Symbols, ElfError> {
+        let names = headers.sections.get(section.link as usize).map(|names| table(file, names)).transpose()?;
+        Ok(Symbols { table: table(file, section)?, names: names.unwrap_or_default() })
+    }
+
+    fn all(&self) -> impl Iterator<Item = Symbol<'_>> {
+        self.table.chunks_exact(SYMBOL).filter_map(|s| {
+            let name = self.names.get(u32_at(s, 0)? as usize..).and_then(|n| CStr::from_bytes_until_nul(n).ok());
+            Some(Symbol {
+                name: name.unwrap_or_default().to_bytes(),
+                kind: s[4] & 0xf,
+                section: u16_at(s, 6)?,
+                address: u64_at(s, 8)?,
+                size: u64_at(s, 16)?,
+            })
+        })
     }
 }
 

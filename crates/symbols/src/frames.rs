@@ -1,6 +1,7 @@
 //! Where functions begin and end by the compiler's tables for unwinders (`.eh_frame`): stripped files have it too, and it cannot name
 //! a label within a function.
 
+use crate::headers::Headers;
 use crate::{Elf, ReadAt};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleEndian,
@@ -59,6 +60,13 @@ impl Frames {
         }
         let text = elf.section(".text").map_or(0, |s| s.address);
         Frames::parse(bytes, section.address, text)
+    }
+
+    /// Reads those of a file with these headers.
+    pub fn of_headers(headers: &Headers, file: &(impl ReadAt + ?Sized)) -> Frames {
+        let Some(bytes) = headers.bytes(file, ".eh_frame", MAX_SECTION) else { return Frames::default() };
+        let address = |name: &str| headers.section(name).map_or(0, |s| s.address);
+        Frames::parse(bytes, address(".eh_frame"), address(".text"))
     }
 
     fn bases(&self) -> BaseAddresses {

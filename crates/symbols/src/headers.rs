@@ -75,6 +75,8 @@ pub struct SectionHeader {
 pub struct Headers {
     /// `EM_*`, for instance 62 for x86-64.
     pub machine: u16,
+    /// Where the program begins; 0: nowhere.
+    pub entry: u64,
     /// The segments that are loaded.
     pub segments: Vec<Segment>,
     /// The sections, by number.
@@ -91,9 +93,10 @@ impl Headers {
             return None;
         }
         let machine = u16_at(&head, 18)?;
+        let entry = u64_at(&head, 24)?;
         let segments = segments(file, &head).unwrap_or_default();
         let sections = sections(file, &head).unwrap_or_default();
-        Some(Headers { machine, segments, sections })
+        Some(Headers { machine, entry, segments, sections })
     }
 
     /// The section of this name.

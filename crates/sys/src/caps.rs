@@ -25,6 +25,14 @@ pub const BPF: u64 = 1 << 39;
 /// Open what a process has mapped by `/proc/PID/map_files` (Linux 5.9; before, [`SYS_ADMIN`]).
 pub const CHECKPOINT_RESTORE: u64 = 1 << 40;
 
+/// Whether a file gives capabilities to who executes it.
+pub fn of_file(file: &std::fs::File) -> bool {
+    use std::os::fd::AsRawFd;
+    let name = c"security.capability";
+    // SAFETY: an open descriptor and a NUL-terminated name; only the size is asked for.
+    unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}
+
 /// What a session of the kernel backend needs once its programs are attached and its command is started:
 /// - `BPF`: running the task iterator and reading task storage (kernels before 5.19 refuse any bpf(2) where the
 ///   unprivileged one is disabled);

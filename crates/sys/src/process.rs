@@ -239,6 +239,12 @@ pub fn ruid() -> u32 {
     unsafe { libc::getuid() }
 }
 
+/// The real group.
+pub fn rgid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::getgid() }
+}
+
 /// The first of these processes with a thread that the real user may not inspect by ptrace's rules: no capability and no
 /// setuid bit of trapline's helps. A process that is gone is not refused.
 ///
@@ -273,11 +279,6 @@ fn refused_to_real_user(pids: &[i32]) -> i32 {
         })
     };
     pids.iter().find(refused).copied().unwrap_or(0)
-}
-
-fn rgid() -> u32 {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::getgid() }
 }
 
 /// Parent's process id.

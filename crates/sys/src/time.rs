@@ -22,12 +22,16 @@ pub fn boot() -> u64 {
     now(libc::CLOCK_BOOTTIME)
 }
 
-/// The time stamp counter of the processor, and the monotonic clock at the same moment, ns.
+/// The time stamp counter of the processor, and the monotonic clock at the same moment, ns: the closest of three looks, because a thread
+/// may be interrupted between the two.
 pub fn stamp() -> (u64, u64) {
     // SAFETY: every x86-64 processor has the instruction; Linux allows it unless a thread has asked for SIGSEGV instead (PR_SET_TSC).
     let tsc = || unsafe { std::arch::x86_64::_rdtsc() };
-    let (before, now, after) = (tsc(), monotonic(), tsc());
-    (before + (after - before) / 2, now)
+    let look = || (tsc(), monotonic(), tsc());
+    let looks = [look(), look(), look()];
+    let (before, now, after) =
+        looks.into_iter().min_by_key(|(before, _, after)| after.wrapping_sub(*before)).unwrap_or_default();
+    (before + after.saturating_sub(before) / 2, now)
 }
 
 /// CPU time of the calling thread, ns.

@@ -1,13 +1,14 @@
 //! Events of a session or a trace as calls: function records that were made events, ends of threads, and system calls where they are asked for.
 
 use crate::calls::{CallView, Functions, Step, SystemCall, Thread, What};
+use crate::profile::name;
 use crate::text::Text;
 use crate::{Options, View};
 use events::Event;
 use events::functions::{Kind, kind};
-use events::generated::{P_EXEC, P_EXIT};
+use events::generated::{P_EXEC, P_EXIT, P_RESUMED, P_UNTRACED};
 use events::names::{FunctionName, Names};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Most functions of which names are kept.
 const MOST: usize = 1 << 22;
@@ -47,6 +48,8 @@ impl Functions for Seen {
 pub struct CallEvents<V> {
     view: V,
     seen: Seen,
+    /// Processes and threads that have made a step.
+    threads: BTreeSet<(u32, u32)>,
     shown: Shown,
     /// Shows system calls, if they are asked for.
     text: Option<Text>,
@@ -56,7 +59,8 @@ pub struct CallEvents<V> {
 impl<V: CallView> CallEvents<V> {
     /// A view of function calls alone, which shows demangled names.
     pub fn new(view: V) -> CallEvents<V> {
-        CallEvents { view, seen: Seen::default(), shown: |f| f.name.to_owned(), text: None, line: Vec::new() }
+        let (seen, threads) = (Seen::default(), BTreeSet::new());
+        CallEvents { view, seen, threads, shown: |f| f.name.to_owned(), text: None, line: Vec::new() }
     }
 
     /// With these names.
@@ -83,6 +87,24 @@ impl<V: CallView> CallEvents<V> {
         number
     }
 
+    /// The session was stopped and runs again: what is known of no thread any more.
+    fn resumed(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        // Several streams say it: a thread is told once, until it makes another step.
+        for (pid, tid) in std::mem::take(&mut self.threads) {
+            let comm = names.comm(tid).and_then(|comm| std::str::from_utf8(comm).ok()).unwrap_or_default();
+            let thread = Thread { pid, tid, comm };
+            self.view.step(thread, Step { time: ev.time(), what: What::Pause }, &self.seen, out);
+        }
+    }
+
+    /// A program whose functions are not in the trace: shown where a system call would be.
+    fn untraced(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        let text = |arg: &str| String::from_utf8_lossy(ev.bytes_of(arg)).into_owned();
+        let text = name::visible(&format!("/* not traced: {}: {} */", text("path"), text("why"))).into_owned();
+        let call = SystemCall { start: ev.time(), end: ev.time(), name: "untraced", text: &text };
+        self.view.system_call(thread(ev, names), &call, &self.seen, out);
+    }
+
     fn system_call(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         let Some(text) = &mut self.text else { return };
         self.line.clear();
@@ -106,8 +128,17 @@ impl<V: CallView> View for CallEvents<V> {
             Some(Kind::Lost) => What::Gap { dropped: ev.value_of("records") },
             Some(Kind::Begun) => What::End,
             None if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => What::End,
+            None if ev.schema.id == P_RESUMED.id => return self.resumed(ev, names, out),
+            None if ev.schema.id == P_UNTRACED.id => return self.untraced(ev, names, out),
             None if ev.is_syscall() => return self.system_call(ev, names, out),
             None => return,
+        };
+        let of = (ev.pid(), ev.tid());
+        // Calls are open in threads that have made one.
+        if what == What::End {
+            self.threads.remove(&of)
+        } else {
+            self.threads.insert(of)
         };
         self.view.step(thread(ev, names), Step { time: ev.time(), what }, &self.seen, out);
     }

@@ -16,7 +16,7 @@ use views::calls::stack::Stack;
 use views::calls::totals::Totals;
 use views::calls::tree::Tree;
 use views::calls::tree::style::Style;
-use views::calls::{Selection, stat};
+use views::calls::{Selection, stat, totals_json};
 use views::profile::{By, folded};
 
 /// main reads its configuration and 1000 lines, each of which takes `each` ns, and fails in the last one; a second thread waits.
@@ -58,7 +58,8 @@ fn shown() -> String {
     stat::write(&before, &s.names, &mut out);
     let side = |totals, functions| Side { totals, functions };
     Diff { before: side(&before, &s.names), after: side(&after, &slower.names) }
-        .table(DiffStyle { sort: Sort::Own, rows: 3, width: 100, colour: false }, &mut out);
+        .table(DiffStyle { sort: Sort::Total, rows: 3, width: 100, colour: false }, &mut out);
+    totals_json::write(&before, &s.names, Sort::Total, 1, &mut out);
     let (mut all, mut stacks) = (Contexts::default(), Weight::Own.profile());
     for (tid, steps) in s.threads() {
         let (mut stack, mut contexts) = (Stack::new(), Contexts::default());

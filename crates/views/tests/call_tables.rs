@@ -178,7 +178,7 @@ fn two_traces_are_compared_by_names() {
          total  change   self  change calls change module function
         ------ ------- ------ ------- ----- ------ ------ --------
         2.01us +2.00us 2.01us +2.00us     2     +1 app    f
-           0ns   -10ns    0ns   -10ns     0     -1 app    gone
+           5ns    +5ns    5ns    +5ns     1     +1 app    new
         2 more functions
     "#]]
     .assert_eq(&text(|o| diff.table(Style { sort: Sort::Calls, rows: 2, width: 100, colour: false }, o)));

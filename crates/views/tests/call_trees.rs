@@ -343,6 +343,22 @@ fn brief(text: &str, rows: usize) -> String {
 }
 
 #[test]
+fn a_function_that_calls_itself_is_one_line() {
+    let mut text = "7: 0 +main 10 +f".to_owned();
+    (0..50).for_each(|n| text += &format!(" {} +f {} +g {} -g", 20 + n * 10, 22 + n * 10, 24 + n * 10));
+    (0..51).for_each(|n| text += &format!(" {} -f", 1000 + n));
+    text += " 1100 +f 1200 -f 2000 -main";
+    expect![[r#"
+        # DURATION     TID     FUNCTION
+           2.000 us [    7] | main() {
+           1.140 us [    7] |   f() {  × 52, recursive
+           0.100 us [    7] |     g();  × 50
+        # 3 lines for 1 outermost call; 103 calls in all. All of them: --all
+    "#]]
+    .assert_eq(&brief(&text, 10));
+}
+
+#[test]
 fn what_fits_is_shown_as_it_is() {
     assert_eq!(
         brief("7: 0 +main 10 +f 20 -f 30 -main", 10),

@@ -7,6 +7,7 @@ mod measure;
 mod memory;
 mod probes;
 mod report;
+mod slab;
 mod stacks;
 mod syscalls;
 mod trace;
@@ -20,6 +21,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench losses [--runs N]
        cargo xtask bench stacks [--runs N]
        cargo xtask bench functions [--runs N]
+       cargo xtask bench slab [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)";
 
@@ -32,6 +34,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "probes" => probes::run(&Options::read(rest)?),
         Some((name, rest)) if name == "losses" => losses::run(&Options::read(rest)?),
         Some((name, rest)) if name == "stacks" => stacks::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "slab" => slab::run(&Options::read(rest)?),
         Some((name, rest)) if name == "functions" => functions::run(&Options::read(rest)?),
         _ => bail!("{USAGE}"),
     }

@@ -1,12 +1,15 @@
 //! Following a process into the program that it executes: the agent's variables are put back into the environment that is passed.
 //!
+//! The collector is told before. So it knows which program the agent could not follow into, and why; and where it was told that the agent
+//! follows, that none has come. Where nobody listens any more, the program is executed as it would be without the agent.
+//!
 //! The environment is made on the stack where it is small, for a child of vfork(2) or posix_spawn(3) runs in its parent's memory, which
 //! would keep whatever it mapped. The attempt is a bare call. Where that fails, the program's own call is made, which fails in
 //! the same way and sets errno; so nothing needs to be undone.
 
 use super::original;
-use crate::{chunks, kernel, memory, permits, start};
-use abi::message::Hook;
+use crate::{chunks, kernel, memory, permits, start, talk};
+use abi::message::{Hook, Untraced};
 
 /// Variables, and bytes of text, of an environment that is made on the stack.
 const VARIABLES: usize = 384;
@@ -49,10 +52,20 @@ pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flag
     if !kernel::is_readable(environment) && environment != 0 || start::agent_path().is_empty() {
         return;
     }
-    match follows(directory, path as *const u8, flags) {
-        Some(true) if kernel::readable(start::agent_path().as_ptr()) => {}
-        Some(_) => return chunks::count_left(),
+    let why = match follows(directory, path as *const u8, flags) {
+        Some(Ok(())) if !kernel::is_loadable(start::agent_path().as_ptr()) => Some(Untraced::Unreachable),
+        Some(Ok(())) => None,
+        Some(Err(why)) => Some(why),
         None => return,
+    };
+    // SAFETY: the kernel has just found a file by it.
+    let name = unsafe { memory::string(path as *const u8, start::PATH) };
+    if !talk::tell_exec(name, why) {
+        // Nobody would answer the agent: the collector is gone, or in another network namespace.
+        return chunks::count_left();
+    }
+    if why.is_some() {
+        return;
     }
     let count = count(environment as *const *const u8);
     let execute = |environment: u64| {
@@ -82,6 +95,7 @@ pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flag
         // SAFETY: the call has failed, and nothing uses it.
         unsafe { kernel::unmap(memory, len) };
     }
+    talk::tell_failed();
 }
 
 #[inline(never)]
@@ -173,8 +187,14 @@ unsafe fn build(environment: *const *const u8, count: usize, pointers: *mut u64,
     add(0);
 }
 
-/// Whether a program can have the agent: Some(false) where it cannot, None where there is no such program.
-fn follows(directory: i32, path: *const u8, flags: usize) -> Option<bool> {
+/// Whether a program can have the agent; None where there is no such program, or it cannot be executed.
+fn follows(directory: i32, path: *const u8, flags: usize) -> Option<Result<(), Untraced>> {
+    if !kernel::is_executable(directory, path, flags & kernel::AT_EMPTY_PATH) {
+        return None;
+    }
+    if kernel::has_changed_user() {
+        return Some(Err(Untraced::ChangesUser));
+    }
     let mut file = [0u8; 256];
     let (mut directory, mut path, mut flags) = (directory, path, flags);
     for _ in 0..SCRIPTS {
@@ -189,7 +209,7 @@ fn follows(directory: i32, path: *const u8, flags: usize) -> Option<bool> {
 }
 
 enum Look {
-    Answer(bool),
+    Answer(Result<(), Untraced>),
     /// A script; where its interpreter's path begins in what was read.
     Script(usize),
 }
@@ -200,27 +220,34 @@ const GROUP_EXECUTE: u32 = 0o10;
 
 /// Looks at one file.
 fn look(directory: i32, path: *const u8, flags: usize, head: &mut [u8; 256]) -> Option<Look> {
-    let mode = kernel::mode_at(directory, path, flags & kernel::AT_EMPTY_PATH)?;
-    let sets_group = mode & SETGID != 0 && mode & GROUP_EXECUTE != 0;
-    // Where a descriptor is executed, its capabilities cannot be asked for by path: the agent is left out there only if it is setuid.
-    if mode & SETUID != 0 || sets_group || directory == kernel::AT_FDCWD && kernel::has_capabilities(path) {
-        return Some(Look::Answer(false));
+    let file = kernel::file_at(directory, path, flags & kernel::AT_EMPTY_PATH)?;
+    // The loader knows by AT_SECURE (ld.so(8)), which the kernel sets where the new ids are not the real ones.
+    let sets_user = file.mode & SETUID != 0 && file.user != kernel::real_user();
+    let sets_group = file.mode & SETGID != 0 && file.mode & GROUP_EXECUTE != 0 && file.group != kernel::real_group();
+    if sets_user || sets_group {
+        return Some(Look::Answer(Err(Untraced::ChangesUser)));
+    }
+    // Where a descriptor is executed, its capabilities cannot be asked for by path: the collector notices that no agent comes.
+    if directory == kernel::AT_FDCWD && kernel::real_user() != 0 && kernel::has_capabilities(path) {
+        return Some(Look::Answer(Err(Untraced::Capabilities)));
     }
     let empty = flags & kernel::AT_EMPTY_PATH != 0 && !path.is_null() && unsafe_first(path) == 0;
     let fd = if empty { directory as isize } else { kernel::open(directory, path, kernel::O_RDONLY) };
     if fd < 0 {
         // What may be executed but not read: most likely a dynamic program.
-        return Some(Look::Answer(true));
+        return Some(Look::Answer(Ok(())));
     }
     let mut read = [0u8; 256];
     let len = kernel::pread(fd as i32, &mut read, 0);
     let answer = if len < 2 {
-        Look::Answer(true)
+        Look::Answer(Ok(()))
     } else if read.starts_with(b"#!") {
         *head = read;
-        script(head, len as usize).map_or(Look::Answer(true), Look::Script)
+        script(head, len as usize).map_or(Look::Answer(Ok(())), Look::Script)
+    } else if read.starts_with(b"\x7fELF") {
+        Look::Answer(loads(fd as i32, &read))
     } else {
-        Look::Answer(!read.starts_with(b"\x7fELF") || has_interpreter(fd as i32, &read))
+        Look::Answer(Ok(()))
     };
     if !empty {
         kernel::close(fd as i32);
@@ -243,16 +270,17 @@ fn script(head: &mut [u8; 256], len: usize) -> Option<usize> {
     (end > begin).then_some(begin)
 }
 
-/// Whether a program of this architecture asks for a loader (PT_INTERP): the others are static.
-fn has_interpreter(fd: i32, head: &[u8; 256]) -> bool {
+/// Whether an ELF file is of this architecture and asks for a loader (PT_INTERP): the others are static.
+fn loads(fd: i32, head: &[u8; 256]) -> Result<(), Untraced> {
     const X86_64: [u8; 2] = [62, 0];
     if head[4] != 2 || head[18..20] != X86_64 {
-        return false;
+        return Err(Untraced::Machine);
     }
     let number = |at: usize, n: usize| head[at..at + n].iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
     let (at, size, count) = (number(32, 8), number(54, 2), number(56, 2));
-    (0..count.min(64)).any(|i| {
+    let asks = (0..count.min(64)).any(|i| {
         let mut kind = [0u8; 4];
         kernel::pread(fd, &mut kind, at.wrapping_add(i * size)) == 4 && kind == [3, 0, 0, 0]
-    })
+    });
+    if asks { Ok(()) } else { Err(Untraced::Static) }
 }

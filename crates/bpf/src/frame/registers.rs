@@ -18,3 +18,5 @@ pub(crate) mod reg {
 pub(crate) const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
 /// Offset of ax, which holds the result.
 pub(crate) const AX: i16 = 80;
+/// Offset of ip, which is behind the instruction that made the call.
+pub(crate) const IP: i16 = 128;

@@ -56,6 +56,9 @@ pub struct Session {
     pub switch: Option<u64>,
     /// Filters of the selected calls by their numbers, sorted, all of one text; empty: all events pass.
     pub filters: Vec<(u32, lang::Filter)>,
+    /// The upper half of the addresses of code whose calls are not the program's, but those of a tracer in its process. They are not
+    /// shown, except for an execve that succeeds, which such code makes on the program's behalf. Only with [`Source::All`].
+    pub hidden: Option<u32>,
     /// Every process is traced but those whose task storage says [`state::LEFT_OUT`] or [`state::OWN`]; else only those with task
     /// storage are.
     pub system_wide: bool,

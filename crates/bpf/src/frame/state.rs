@@ -59,6 +59,8 @@ pub const UNREAD: i32 = 64;
 pub const REJECTED: i32 = 128;
 /// The scratch buffer was taken when the call's memory had to be read.
 pub const ENTRY_LOST: i32 = 256;
+/// The call is an execve of code that is not the program's ([`super::Session::hidden`]): it is shown if it succeeds.
+pub const ON_BEHALF: i32 = 512;
 
 /// The values of [`HELD`]. The sender of a signal sets it, under the receiver's siglock and only where it is
 /// [`NONE`](held::NONE); the receiver resets it.

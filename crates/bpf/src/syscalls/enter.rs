@@ -1,9 +1,10 @@
 //! `sys_enter`: number, arguments and start of a call, and what is read of it before it runs.
 
 use super::{call, filters, ops};
+use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
-use crate::frame::registers::ARG_REGISTERS;
+use crate::frame::registers::{ARG_REGISTERS, IP};
 use crate::frame::{Emitter, Generated, Maps, Session, Source, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
@@ -26,6 +27,26 @@ fn arguments(e: &mut Emitter<'_>) {
     e.bind(no_frame);
 }
 
+/// Ends without an event for a call of hidden code, with the context in r2 and flags in r1. What is changed: r1, which gets a flag for an
+/// execve, r3, r4.
+fn hide(e: &mut Emitter<'_>, source: Source, out: Label) {
+    const EXECVE: i32 = 59;
+    const EXECVEAT: i32 = 322;
+    let Some(upper) = e.session.hidden.filter(|_| source == Source::All) else { return };
+    let [shown, on_behalf] = [e.new_label(), e.new_label()];
+    e.note("calls of hidden code");
+    e.load(Size::D, R3, R2, 0);
+    e.load(Size::D, R4, R3, IP);
+    e.alu(Alu::Rsh, R4, 32);
+    e.jump_if(Cond::Ne, R4, upper as i32, shown);
+    e.load(Size::D, R3, R2, 8);
+    e.jump_if(Cond::Eq, R3, EXECVE, on_behalf);
+    e.jump_if(Cond::Ne, R3, EXECVEAT, out);
+    e.bind(on_behalf);
+    e.alu(Alu::Or, R1, state::ON_BEHALF);
+    e.bind(shown);
+}
+
 /// The program for `sys_enter` (tp_btf; context: pt_regs, number).
 pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
     const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
@@ -44,9 +65,10 @@ pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: S
         e.jump_if(Cond::Eq, R2, 0, native);
         e.alu(Alu::Or, R1, state::COMPAT);
         e.bind(native);
+        e.load_slot(R2, slot::CTX);
+        hide(e, source, out);
         e.store_state(state::FLAGS, R1);
         e.note("number, arguments, start");
-        e.load_slot(R2, slot::CTX);
         match source {
             Source::All => arguments(e),
             Source::Single(n) => {

@@ -71,6 +71,15 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         e.mov(R3, R1);
         e.alu(Alu::And, R3, !(state::IN_CALL | state::REJECTED));
         e.store_state(state::FLAGS, R3);
+        if session.hidden.is_some() && source == Source::All {
+            let shown = e.new_label();
+            e.mov(R3, R1);
+            e.alu(Alu::And, R3, state::ON_BEHALF);
+            e.jump_if(Cond::Eq, R3, 0, shown);
+            e.load_slot(R3, slot::RET);
+            e.jump_if(Cond::Ne, R3, 0, returned);
+            e.bind(shown);
+        }
         if filters::decide_at_entry(e) {
             e.jump_if(Cond::Set, R1, state::REJECTED, returned);
         }

@@ -525,3 +525,30 @@ fn the_siginfo_of_a_held_signal_is_read_before_the_next_may_be_held() {
     let read = at(&format!("r6 +{}", state::HELD_INFO + state::SIGINFO as i16 - 8));
     assert!(held < read && read < cleared, "{held} {read} {cleared}\n{program}");
 }
+
+#[test]
+fn calls_of_hidden_code_are_left_out_but_for_an_execve_that_succeeds() {
+    let (maps, offsets) = (maps(), offsets());
+    let session = Session { hidden: Some(0x10ff), ..Session::default() };
+    let limits = Limits { string: 32, verbose: false, keep: Default::default() };
+    for (call, ip, ret, shown) in [
+        (&g::C_CLOSE, 0x7fff_1234_5678u64, 0u64, true),
+        (&g::C_CLOSE, 0x10ff_0000_2345, 0, false),
+        (&g::C_CLOSE, 0x1100_0000_2345, 0, true),
+        (&g::C_EXECVE, 0x10ff_0000_2345, 0, true),
+        (&g::C_EXECVE, 0x10ff_0000_2345, -2i64 as u64, false),
+        (&g::C_EXECVE, 0x7fff_1234_5678, -2i64 as u64, true),
+    ] {
+        let mut w = World::new();
+        let nr = call.x86_64.expect("a number");
+        let row = capture_row::row(call, true, limits);
+        assert!(w.m.set_value(ROWS, &nr.to_le_bytes(), &row));
+        let regs = w.object(&[0; 21]);
+        w.put(regs, 128, ip);
+        w.put(regs, 80, ret);
+        assert!(w.run(sys_enter(&maps, &offsets, &session, Source::All), &[regs, nr.into()]).is_empty());
+        let events = w.run(sys_exit(&maps, &offsets, &session, Source::All), &[regs, ret]);
+        let expected: &[&str] = if shown { &[call.name] } else { &[] };
+        assert_eq!(names(&events), expected, "{ip:x} {ret}");
+    }
+}

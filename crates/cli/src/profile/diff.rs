@@ -1,4 +1,4 @@
-//! `trapline profile diff A B`: what has changed from one profile to another.
+//! `trapline diff A B` of stacks: what has changed from one profile to another. Function calls are compared by [`crate::diff`].
 
 use super::draw::{Drawing, Kind, Style};
 use super::past;

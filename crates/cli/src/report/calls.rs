@@ -14,6 +14,7 @@ use ctf::trace::Trace;
 use engine::functions::Functions as Wanted;
 use engine::{Error, Result};
 use std::cmp::Reverse;
+use std::iter::Peekable;
 use std::ops::RangeInclusive;
 use views::calls::contexts::Contexts;
 use views::calls::edges::{Edges, Language, MOST};
@@ -86,6 +87,12 @@ fn before(packet: &Packet<'_>, last: u64) -> impl Iterator<Item = Step> + use<> 
     end.into_iter().chain(packet.gap.is_one().then_some(Step { time: packet.begin, what: gap }))
 }
 
+/// A step, and before it that the session was stopped, if it was since the step before.
+fn after_pause(pauses: &mut Peekable<impl Iterator<Item = u64>>, step: Step) -> [Option<Step>; 2] {
+    let passed = std::iter::from_fn(|| pauses.next_if(|p| *p <= step.time)).last();
+    [passed.map(|_| Step { time: step.time, what: What::Pause }), Some(step)]
+}
+
 /// Who takes the steps of a thread, packet by packet.
 trait Take {
     /// Takes the next steps, of a process.
@@ -133,6 +140,8 @@ pub struct Calls<'t> {
     trace: &'t Trace,
     asked: Asked,
     known: Known,
+    /// When the session was stopped, ns.
+    pauses: Vec<u64>,
 }
 
 /// Which calls are asked for.
@@ -156,7 +165,7 @@ impl<'t> Calls<'t> {
             return Err(Error::failed(trace.dir.display().to_string(), "it has no function calls", todo));
         }
         let known = Known::new(trace, demangle, &asked.wanted, &asked.selection);
-        Ok(Calls { trace, asked, known })
+        Ok(Calls { trace, asked, known, pauses: trace.data.pauses(&trace.known) })
     }
 
     /// Threads, those with the most records first.
@@ -170,13 +179,19 @@ impl<'t> Calls<'t> {
     fn steps(&self, thread: Recorded<'t>, take: &mut impl Take) {
         let Asked { window, pids, .. } = &self.asked;
         let (mut packets, mut last) = (thread.packets(window.clone()), 0);
+        let mut pauses = self.pauses.iter().copied().skip_while(|p| p < window.start()).peekable();
         while let Some(packet) = packets.next() {
             if !pids.is_empty() && !pids.contains(&packet.pid) && !pids.contains(&thread.tid()) {
                 continue;
             }
             take.steps(packet.pid, before(&packet, last));
             let is_inside = packet.begin >= *window.start() && packet.end <= *window.end();
-            if is_inside && self.known.takes_all() {
+            if pauses.peek().is_some_and(|p| *p <= packet.end) {
+                let inside = packet.records().filter(|r| is_inside || window.contains(&r.time));
+                let shown = inside.filter_map(|r| self.known.step(r));
+                let all: Vec<Step> = shown.flat_map(|s| after_pause(&mut pauses, s)).flatten().collect();
+                take.steps(packet.pid, all.into_iter());
+            } else if is_inside && self.known.takes_all() {
                 take.steps(packet.pid, packet.records().map(step));
             } else {
                 let shown = packet.records().filter(|r| is_inside || window.contains(&r.time));

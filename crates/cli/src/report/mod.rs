@@ -5,6 +5,7 @@ mod foreign;
 mod known;
 mod progress;
 mod tables;
+mod untraced;
 pub mod whole;
 mod window;
 

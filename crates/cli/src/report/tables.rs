@@ -5,6 +5,7 @@ use crate::show::{Clocks, Shown};
 use clap::ArgMatches;
 use ctf::end::StreamEnd;
 use ctf::trace::Trace;
+use engine::functions::Functions;
 use engine::{Error, Result};
 use events::Event;
 use events::StreamId;
@@ -165,5 +166,7 @@ fn enablings(trace: &Trace) -> Vec<trace_stats::Enabling> {
     }
     let lines = end.more.iter().filter_map(|l| l.strip_prefix("enabling ").and_then(trace_stats::Enabling::parse));
     let counted = |nth: u16| (!kept.is_empty()).then(|| kept.get(&nth).copied().unwrap_or(0));
-    (1u16..).zip(lines).map(|(nth, e)| trace_stats::Enabling { kept: counted(nth), ..e }).collect()
+    // Functions have one stream for each thread, whatever enables them.
+    let kept = |nth: u16, name: &str| if name.starts_with(Functions::PROVIDER) { None } else { counted(nth) };
+    (1u16..).zip(lines).map(|(nth, e)| trace_stats::Enabling { kept: kept(nth, &e.name), ..e }).collect()
 }

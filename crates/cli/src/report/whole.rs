@@ -1,6 +1,7 @@
 //! What a report prints about the trace itself: whether it is still running, what was lost during the recording, what is missing. It does so
 //! every time, and exits with 125 if recorded events are missing.
 
+use super::untraced;
 use crate::complain;
 use clap::ArgMatches;
 use ctf::end::End;
@@ -14,7 +15,7 @@ pub const INCOMPLETE: u8 = 125;
 pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
     let lost = lines_of_loss(trace, read);
     if m.get_count("quiet") == 0 {
-        let all = [lines_of_state(trace), lost.clone(), lines_of_recording(trace)].concat();
+        let all = [lines_of_state(trace), lost.clone(), lines_of_recording(trace), untraced::lines(trace)].concat();
         all.iter().for_each(|line| complain(&format!("{}: {line}", trace.dir.display())));
     }
     let whole = trace.live || trace.is_whole() && lost.is_empty();

@@ -30,6 +30,8 @@ pub struct Named {
     pub force: bool,
     /// The number of the next enabling of calls.
     pub next_enabling: u32,
+    /// That of the next enabling of functions.
+    pub next_function: u32,
     /// The numbers of the probes that were taken away, among those that are attached.
     pub disabled: Vec<usize>,
     /// Where the trace goes.
@@ -47,7 +49,7 @@ impl Named {
     pub fn open(m: &ArgMatches, plan: &mut Plan) -> Result<Option<Named>> {
         let Some(name) = m.get_one::<String>("name") else { return Ok(None) };
         (plan.named, plan.paused) = (true, m.get_flag("paused"));
-        if !plan.paused && plan.calls.is_empty() && plan.probes.is_empty() {
+        if !plan.paused && plan.enables_nothing() {
             return Err(Error::usage(
                 format!("--name {name}"),
                 "nothing is enabled",
@@ -72,6 +74,7 @@ impl Named {
             strings: crate::captures::has_strings(m),
             force: m.get_flag("force"),
             next_enabling: plan.call_enablings.len() as u32,
+            next_function: plan.functions.as_ref().map_or(0, |f| f.enablings.len() as u32),
             disabled: Vec::new(),
             dir: words("output").pop(),
             flight: m.contains_id("flight"),
@@ -139,7 +142,7 @@ impl Run {
             Request::Stop if named.stopped => {
                 return Err(Error::failed("stop", "already stopped", "start resumes it"));
             }
-            Request::Start if self.plan.calls.is_empty() && self.plan.probes.is_empty() => {
+            Request::Start if self.plan.enables_nothing() => {
                 return Err(Error::failed(
                     "start",
                     "nothing is enabled",
@@ -180,6 +183,15 @@ impl Run {
         } else {
             calls.names().join(",")
         };
+        let agents = state.agents.map(|a| {
+            json!({
+                "processes": a.processes,
+                "threads": a.threads,
+                "modules": a.modules,
+                "patched": a.patched,
+                "refused": a.refused,
+            })
+        });
         let streams = state.streams.iter();
         let streams = streams.map(|s| json!({"name": s.name, "used": s.used, "size": s.size, "dropped": s.dropped}));
         for (key, value) in [
@@ -193,6 +205,7 @@ impl Run {
             ("calls", json!(some)),
             ("bytes", json!(state.kept.as_ref().map(|k| k.bytes))),
             ("streams", streams.collect()),
+            ("agents", json!(agents)),
         ] {
             v[key] = value;
         }
@@ -208,6 +221,7 @@ impl Run {
         stats.add_filtered(&state.filtered, None);
         stats.add_calls(&self.plan, &state.calls);
         stats.add_enablings(&self.plan, state.enablings.iter().map(|(_, n)| n), state.kept.as_ref());
+        stats.add_functions(&state.functions);
         serde_json::from_str(&stats.to_json(self.pump.source.name())).unwrap_or_default()
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! -e SET     these calls, and no others        -e +PROBE  this too, with a filter and captures     -e -PROBE  this no more
+//! -e +function:GLOB, -e -function:GLOB: functions that have stubs, and these no more
 //! -p PID     this process too                  -p -PID    this no more
 //! ```
 
@@ -9,7 +10,9 @@ use super::Run;
 use engine::call_enabling::CallEnabling;
 use engine::control::{Addition, Order};
 use engine::enabling::{self, Enabling, Request};
+use engine::functions::{FunctionEnabling, Functions};
 use engine::near::nearest;
+use engine::plan::Backend;
 use engine::provider::glob;
 use engine::select::Calls;
 use engine::target::Target;
@@ -42,16 +45,25 @@ impl Run {
         if !pids.is_empty() && matches!(self.plan.target, Target::All { .. }) {
             return Err(Error::usage("-p", "the session is of the whole machine", "leave it out"));
         }
-        let mut calls = None;
+        let (mut calls, mut functions) = (None, None);
         let (mut added, mut removed) = (Vec::new(), Vec::new());
         for text in texts {
             let (change, rest) = change(text);
-            let request = Request::parse(rest)?;
+            let mut request = Request::parse(rest)?;
+            if change != Change::Replace && self.plan.functions.is_some() {
+                self.change_functions(change, &request, &mut functions)?;
+                request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
+            }
             let (probes, names): (Vec<String>, Vec<String>) = request
                 .names
                 .iter()
                 .cloned()
                 .partition(|n| enabling::is_probe(n) || change == Change::Remove && self.enabled(n, None).is_ok());
+            let others = !names.is_empty() || change != Change::Replace && !probes.is_empty();
+            if self.plan.backend == Backend::Agent && others {
+                let todo = "record another session beside this one";
+                return Err(Error::failed(format!("-e {text}"), "the session records functions", todo));
+            }
             if !names.is_empty() {
                 self.change_calls(change, &request, &names.join(","), &mut calls)?;
             }
@@ -71,7 +83,9 @@ impl Run {
         }
         let left = self.enabled_probes().filter(|(nth, _)| !removed.contains(nth)).count() + added.len();
         let wanted = calls.as_ref().map_or_else(|| self.plan.calls.clone(), |all| union(all));
-        if left == 0 && wanted.is_empty() {
+        let had = || self.plan.functions.as_ref().map_or(&[][..], |f| &f.enablings);
+        let no_functions = functions.as_deref().unwrap_or_else(had).is_empty();
+        if left == 0 && wanted.is_empty() && no_functions {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }
         for (gone, pid) in pids {
@@ -83,8 +97,50 @@ impl Run {
         for nth in removed {
             self.disable(nth)?;
         }
+        if let Some(functions) = functions {
+            self.pump.source.control(Order::Functions(functions.clone()))?;
+            self.plan.functions.iter_mut().for_each(|f| f.enablings.clone_from(&functions));
+        }
         if let Some(calls) = calls {
             self.enable_calls(calls, wanted)?;
+        }
+        Ok(())
+    }
+
+    /// Adds and removes enablings of functions, in `all`; none there: those that the session has.
+    fn change_functions(
+        &mut self,
+        change: Change,
+        request: &Request,
+        all: &mut Option<Vec<FunctionEnabling>>,
+    ) -> Result<()> {
+        let (Some(functions), Some(named)) = (&self.plan.functions, &mut self.named) else { return Ok(()) };
+        let fresh = enabling::function_enablings(std::slice::from_ref(request), named.next_function)?;
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let all = all.get_or_insert_with(|| functions.enablings.clone());
+        for e in fresh {
+            let same = all.iter().any(|known| known.label() == e.label());
+            match change {
+                Change::Remove if e.filter.is_some() && !same => {
+                    let todo = "see 'trapline session status'";
+                    return Err(Error::failed(format!("-e -{}", e.label()), "no such probe is enabled", todo));
+                }
+                Change::Remove if e.filter.is_some() => all.retain(|known| known.label() != e.label()),
+                Change::Remove => {
+                    all.retain(|known| !glob(e.pattern.as_bytes(), known.pattern.as_bytes()));
+                    all.iter_mut().for_each(|known| known.without.push(e.pattern.clone()));
+                }
+                _ if same => {
+                    let todo = "take it away first, or give it another filter";
+                    return Err(Error::failed(format!("-e +{}", e.label()), "it is enabled already", todo));
+                }
+                _ => {
+                    named.next_function += 1;
+                    all.push(FunctionEnabling { id: named.next_function - 1, ..e });
+                }
+            }
         }
         Ok(())
     }

@@ -101,12 +101,15 @@ enum Reply {
 fn ask(path: &Path, name: &str, request: &Value, patience: Duration) -> Result<Reply> {
     let what = || format!("session {name}");
     let ended = || Error::failed(what(), "it has ended", "see 'trapline session list'");
-    let mut stream = match place::connect(path, patience) {
+    let mut connected = place::connect(path, patience);
+    if connected.as_ref().is_err_and(is_stale) {
+        // A session that is just beginning has made its socket and does not listen yet: it holds the lock that is waited for here.
+        forget(name);
+        connected = place::connect(path, patience).map_err(|_| io::ErrorKind::ConnectionRefused.into());
+    }
+    let mut stream = match connected {
         Ok(stream) => stream,
-        Err(e) if is_stale(&e) => {
-            forget(name);
-            return Err(ended());
-        }
+        Err(e) if is_stale(&e) => return Err(ended()),
         Err(e) => {
             return Err(match e.kind() {
                 io::ErrorKind::NotFound => Error::failed(what(), "no such session", "see 'trapline session list'"),

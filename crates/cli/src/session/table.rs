@@ -54,6 +54,13 @@ pub fn status(s: &Value) -> String {
     rows.push(vec!["calls".into(), text(&s["calls"])]);
     let counts = ["events", "dropped", "missed", "overwritten"].map(|k| format!("{} {k}", text(&s[k])));
     rows.push(vec!["counted".into(), counts.join(", ")]);
+    if s["agents"].is_object() {
+        let of = |k: &str| text(&s["agents"][k]);
+        let [patched, refused, modules] = ["patched", "refused", "modules"].map(of);
+        let [processes, threads] = ["processes", "threads"].map(of);
+        let patches = format!("{patched} patches, {refused} failed, functions of {modules} files");
+        rows.push(vec!["agents".into(), format!("{processes} processes, {threads} threads; {patches}")]);
+    }
     rows.push(vec!["on disk".into(), format!("{} bytes", text(&s["bytes"]))]);
     let mut out = columns(&rows, 2);
 

@@ -50,8 +50,10 @@ fn print(name: &str, m: &ArgMatches) -> Result<u8> {
     // The session is locked, which nobody else waits for while the text is written.
     let session = Session::find(name)?;
     let mut taken = session.snapshot()?;
-    let oldest = taken.time;
-    taken.objects.retain(|o| oldest.saturating_sub(o.time) >= min_age);
+    let now = taken.time;
+    let pids: Vec<u32> = m.get_many::<u32>("pid").into_iter().flatten().copied().collect();
+    let wanted = |o: &Object| now.saturating_sub(o.time) >= min_age && (pids.is_empty() || pids.contains(&o.pid));
+    taken.objects.retain(wanted);
     let room = session.room;
     let out = match text("by") {
         Some("stack") => {
@@ -93,8 +95,8 @@ fn warn(name: &str, taken: &Snapshot, room: u32) {
     if taken.missed > 0 {
         let n = taken.missed;
         complain(&format!(
-            "{name}: {n} event{} missed, in interrupts that came while the program ran",
-            if n == 1 { " was" } else { "s were" }
+            "{name}: at most {n} event{} of the allocator, of any slab, passed unseen, in interrupts",
+            plural(n)
         ));
     }
 }

@@ -129,7 +129,19 @@ impl Phases {
     /// Makes the calls; they have been made when this returns.
     #[track_caller]
     pub fn make(&mut self, what: &str, n: usize) {
+        self.ask(what, n);
+        self.made();
+    }
+
+    /// Has calls made, and does not wait for them.
+    #[track_caller]
+    pub fn ask(&mut self, what: &str, n: usize) {
         writeln!(self.stdin, "{what} {n}").expect("its stdin");
+    }
+
+    /// Waits until they have been made.
+    #[track_caller]
+    pub fn made(&mut self) {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("its stdout");
         assert_eq!(line, "done\n");

@@ -13,6 +13,7 @@ use crate::folder::reason;
 use crate::format::{Format, Unknown};
 use crate::packet::{Info, SIGN, event_length};
 use events::functions::Table;
+use events::generated::{P_PAUSED, P_RESUMED};
 use events::{Event, StreamId};
 pub use merge::Merged;
 use std::ffi::OsStr;
@@ -228,6 +229,12 @@ impl Data {
         Merged::new(self, known, to, cursors)
     }
 
+    /// The events of one stream.
+    pub fn events_of<'a>(&'a self, known: &'a [Option<u16>], id: StreamId) -> Merged<'a> {
+        let streams = self.streams.iter().filter(|s| s.id == id);
+        Merged::new(self, known, u64::MAX, streams.map(|s| merge::Cursor::new(s, (0, u64::MAX))).collect())
+    }
+
     /// The `process:function` events up to a moment, ns: the names in what comes later need them.
     pub fn functions_until<'a>(&'a self, known: &'a [Option<u16>], to: u64) -> Merged<'a> {
         let streams = self.streams.iter().filter(|s| s.id == StreamId::FUNCTIONS);
@@ -243,6 +250,24 @@ impl Data {
             }
         }
         table
+    }
+
+    /// Moments in the midst of each time in which the session was stopped, ns, in order.
+    pub fn pauses(&self, known: &[Option<u16>]) -> Vec<u64> {
+        let streams = self.streams.iter().filter(|s| s.id == StreamId::TRACER);
+        let cursors = streams.map(|s| merge::Cursor::new(s, (0, u64::MAX))).collect();
+        let mut events = Merged::new(self, known, u64::MAX, cursors);
+        let (mut stopped, mut all) = (None, Vec::new());
+        while let Some((bytes, _)) = events.next() {
+            match Event::parse(bytes) {
+                Ok(ev) if ev.schema.id == P_PAUSED.id => stopped = Some(ev.time()),
+                Ok(ev) if ev.schema.id == P_RESUMED.id => {
+                    all.extend(stopped.take().map(|from| from + ev.time().saturating_sub(from) / 2));
+                }
+                _ => {}
+            }
+        }
+        all
     }
 
     /// How many events of a stream can be read.

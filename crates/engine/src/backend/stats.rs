@@ -1,6 +1,8 @@
 //! What backends count: events that were lost the buffer size that would have kept them, enablings, missed runs, costs.
 
+use super::agent::explained::PlannedFile;
 use crate::enabling::Enabling;
+use crate::functions::FunctionEnabling;
 use crate::pipeline::filter::Filtered;
 use events::Class;
 pub use unwind::Ended;
@@ -20,6 +22,8 @@ pub struct Report {
     pub calls: Vec<(u32, CallCounts)>,
     /// What was counted of each enabling of a probe other than a call, in the plan's order.
     pub enablings: Vec<(String, Counts)>,
+    /// What was counted of each enabling of functions, those that were removed included.
+    pub functions: Vec<(FunctionEnabling, Counts)>,
     /// What was counted of stacks.
     pub stacks: StackCounts,
     /// These counts as lines that are kept with a trace.
@@ -38,6 +42,8 @@ pub struct Report {
     pub unreadable: bool,
     /// What went wrong during the session, and what was lost by it; a line each.
     pub trouble: Vec<String>,
+    /// Files whose functions the agent was to trace.
+    pub planned: Vec<PlannedFile>,
 }
 
 /// What an enabling of calls has counted.
@@ -67,6 +73,17 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// Adds others.
+    pub fn add(&mut self, other: &Losses) {
+        self.total += other.total;
+        for (id, n) in &other.classes {
+            match self.classes.iter_mut().find(|(known, _)| known == id) {
+                Some((_, sum)) => *sum += n,
+                None => self.classes.push((*id, *n)),
+            }
+        }
+    }
+
     /// Events of a class.
     pub fn of(&self, class: u16) -> u64 {
         self.classes.iter().find(|(id, _)| *id == class).map_or(0, |(_, n)| *n)

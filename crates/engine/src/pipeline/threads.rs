@@ -42,7 +42,10 @@ impl Threads {
                 self.threads.insert(ev.tid(), t);
             }
             "fork" => {
-                if let Some(t) = self.threads.get(&ev.tid()).cloned() {
+                let own = Some(ev.bytes_of("comm")).filter(|comm| !comm.is_empty());
+                let maker = self.threads.get(&ev.tid()).cloned();
+                if let Some(mut t) = maker.or_else(|| own.map(|_| Thread::default())) {
+                    t.comm = own.map(<[u8]>::to_vec).or(t.comm);
                     self.threads.insert(ev.value_of("tid") as u32, t);
                 }
             }

@@ -10,5 +10,5 @@ mod tracers;
 pub use life::{Held, Life};
 pub use place::open_to_all;
 pub use shared::{Chunk, Shared, State};
-pub use socket::{Listener, Request, sealed};
+pub use socket::{Listener, Request, SocketFile, sealed};
 pub use tracers::{Print, Status, Talk};

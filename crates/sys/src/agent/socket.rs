@@ -1,13 +1,19 @@
-//! The socket on which agents ask: a stream socket in the abstract namespace of unix(7), which needs no file and is gone with the
-//! collector. Its name is random; who connects must know it and belong to the session's user or root.
+//! The socket on which agents ask: a stream socket of unix(7), beside the agent's file and, with the same text as its name, in the abstract
+//! namespace.
+//!
+//! A file beside the agent's can be reached wherever the agent can be loaded: names in the abstract namespace belong to a network
+//! namespace, and a child may enter another one. Where the agent cannot be loaded (chroot), a process can still say so by the abstract name.
+//! The name is random, and nobody may list the directory; who connects must belong to the session's user, or descend from its processes.
 
 use crate::check::check;
 use crate::socket::{Peer, peer};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a process may take for each step of a request.
@@ -16,8 +22,45 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Waits for agents.
 pub struct Listener {
     socket: UnixListener,
+    /// The one beside the agent's file.
+    beside: Option<UnixListener>,
     name: String,
+    /// Its file, where it has one.
+    file: Option<SocketFile>,
 }
+
+/// A socket's file, which goes with the value.
+#[derive(Clone, Debug)]
+pub struct SocketFile(Arc<OwnPath>);
+
+#[derive(Debug)]
+struct OwnPath(PathBuf);
+
+impl SocketFile {
+    /// Removes the file now: nobody can connect any more.
+    pub fn remove(&self) {
+        self.0.remove();
+    }
+}
+
+impl OwnPath {
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Drop for OwnPath {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// What the names of sockets begin with.
+const NAMES: &str = "socket-";
+/// The longest path of a socket (`sun_path`, unix(7)), without NUL.
+const LONGEST: usize = 103;
+/// The most files that are looked at for sockets of collectors that were killed.
+const MOST_FILES: usize = 1000;
 
 /// What an agent asks, and the way to answer.
 pub struct Request {
@@ -32,13 +75,7 @@ impl Listener {
     /// # Errors
     /// No socket is to be had.
     pub fn new() -> io::Result<Listener> {
-        let mut random = [0u8; 16];
-        crate::process::random(&mut random)?;
-        let hex: String = random.iter().map(|b| format!("{b:02x}")).collect();
-        let name = format!("trapline-agent-{hex}");
-        let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
-        socket.set_nonblocking(true)?;
-        Ok(Listener { socket, name })
+        Listener::abstract_one(format!("trapline-agent-{}", random_name()?))
     }
 
     /// Listens where a process can reach it: names of the abstract namespace belong to a network namespace.
@@ -64,6 +101,41 @@ impl Listener {
     }
 
     /// The name, as [`abi::SOCKET`] has it.
+    fn abstract_one(name: String) -> io::Result<Listener> {
+        let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket, beside: None, name, file: None })
+    }
+
+    /// Listens at a file in a directory, where all users can connect, too; at an abstract name alone where the path would be too long.
+    /// Files that collectors have left there when they were killed are removed.
+    ///
+    /// # Errors
+    /// No socket is to be had.
+    pub fn in_directory(dir: &Path) -> io::Result<Listener> {
+        let random = random_name()?;
+        let (path, new) = (dir.join(format!("{NAMES}{random}")), dir.join(format!(".{random}")));
+        let Some(name) = path.to_str().filter(|n| n.len() <= LONGEST) else { return Listener::new() };
+        remove_orphans(dir);
+        // Before it listens, another collector would take it for an orphan.
+        let beside = UnixListener::bind(&new)?;
+        let open = std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o666));
+        let file = SocketFile(Arc::new(OwnPath(path.clone())));
+        if let Err(e) = open.and_then(|()| std::fs::rename(&new, &path)) {
+            let _ = std::fs::remove_file(&new);
+            return Err(e);
+        }
+        beside.set_nonblocking(true)?;
+        let listener = Listener::abstract_one(name.into())?;
+        Ok(Listener { beside: Some(beside), file: Some(file), ..listener })
+    }
+
+    /// The socket's file, where it has one.
+    pub fn file(&self) -> Option<SocketFile> {
+        self.file.clone()
+    }
+
+    /// The name, as [`abi::SOCKET`] has it: a path, or a name of the abstract namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -73,7 +145,9 @@ impl Listener {
     /// # Errors
     /// Those of accept4(2).
     pub fn accept(&self) -> io::Result<Option<Request>> {
-        match self.socket.accept() {
+        let beside = self.beside.as_ref().map(UnixListener::accept);
+        let nothing = |e: &io::Error| e.kind() == io::ErrorKind::WouldBlock;
+        match beside.filter(|a| !a.as_ref().is_err_and(nothing)).unwrap_or_else(|| self.socket.accept()) {
             Ok((stream, _)) => {
                 stream.set_nonblocking(false)?;
                 stream.set_read_timeout(Some(PATIENCE))?;
@@ -87,9 +161,31 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+fn random_name() -> io::Result<String> {
+    let mut random = [0u8; 16];
+    crate::process::random(&mut random)?;
+    Ok(random.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Removes sockets at which nobody listens any more.
+fn remove_orphans(dir: &Path) {
+    let files = std::fs::read_dir(dir).into_iter().flatten().take(MOST_FILES).flatten();
+    for file in files.filter(|f| f.file_name().to_string_lossy().starts_with(NAMES)) {
+        let refused = UnixStream::connect(file.path()).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
+        if refused {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+impl Listener {
+    /// Waits for a request, at most so long.
+    pub fn wait(&self, timeout: Duration) {
+        let fds = [Some(&self.socket), self.beside.as_ref()].map(|s| s.map_or(-1, AsRawFd::as_raw_fd));
+        let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: an array of this length, which outlives the call; negative descriptors are ignored.
+        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms) };
     }
 }
 
@@ -100,6 +196,14 @@ impl Request {
     /// The process says less, or takes too long.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<()> {
         self.stream.read_exact(into)
+    }
+
+    /// Another handle to it.
+    ///
+    /// # Errors
+    /// Those of fcntl(2).
+    pub fn second(&self) -> io::Result<Request> {
+        Ok(Request { stream: self.stream.try_clone()?, peer: self.peer })
     }
 
     /// Answers, with descriptors.
@@ -150,13 +254,20 @@ pub fn sealed(name: &std::ffi::CStr, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// An empty file in memory that can be sealed.
+/// An empty file in memory that can be sealed. It is never executed, and says so: `vm.memfd_noexec` may demand it (Linux 6.3).
 pub(super) fn memfd(name: &std::ffi::CStr) -> io::Result<OwnedFd> {
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: a NUL-terminated name; a descriptor that is returned is ours.
-    unsafe {
-        let fd = check(libc::memfd_create(name.as_ptr(), flags).into())?;
-        Ok(OwnedFd::from_raw_fd(fd as i32))
+    const MFD_NOEXEC_SEAL: u32 = 8;
+    let make = |flags: u32| {
+        // SAFETY: a NUL-terminated name; a descriptor that is returned is ours.
+        unsafe {
+            let fd =
+                check(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | flags).into())?;
+            Ok(OwnedFd::from_raw_fd(fd as i32))
+        }
+    };
+    match make(MFD_NOEXEC_SEAL) {
+        Err(e) if io::Error::raw_os_error(&e) == Some(libc::EINVAL) => make(0),
+        made => made,
     }
 }
 
@@ -170,6 +281,36 @@ pub(super) fn seal(fd: &OwnedFd, more: i32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_socket_s_file_goes_with_it_and_orphans_go_with_the_next() {
+        let scratch = testkit::Scratch::new("agent-socket");
+        let files = || std::fs::read_dir(&scratch).unwrap().count();
+        let first = Listener::in_directory(&scratch).unwrap();
+        UnixStream::connect(first.name()).unwrap();
+        drop(UnixListener::bind(scratch.join("socket-orphan")).unwrap());
+        assert_eq!(files(), 2);
+        let second = Listener::in_directory(&scratch).unwrap();
+        assert_eq!(files(), 2);
+        UnixStream::connect(first.name()).unwrap();
+        drop((first, second));
+        assert_eq!(files(), 0);
+        let long = scratch.join("d".repeat(100));
+        std::fs::create_dir(&long).unwrap();
+        assert!(Listener::in_directory(&long).unwrap().file().is_none());
+    }
+
+    #[test]
+    fn both_names_lead_to_the_listener() {
+        let scratch = testkit::Scratch::new("agent-socket-names");
+        let listener = Listener::in_directory(&scratch).unwrap();
+        let by_name = SocketAddr::from_abstract_name(listener.name()).unwrap();
+        let _both = (UnixStream::connect(listener.name()).unwrap(), UnixStream::connect_addr(&by_name).unwrap());
+        listener.wait(Duration::from_secs(10));
+        assert!(listener.accept().unwrap().is_some() && listener.accept().unwrap().is_some());
+        assert!(listener.accept().unwrap().is_none());
+    }
 
     #[test]
     fn descriptors_come_with_the_answer_and_cannot_be_changed() {

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Calls of a function that have the same functions around them are one line, with how many they are and the sum of their times, in the order
-//! of their first calls. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
+//! of their first calls; so are calls that a function makes of itself. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
 //! [`Tree`] does it.
 
-use super::contexts::{Contexts, NONE, Node};
+use super::contexts::{Contexts, NONE};
 use super::label::Labels;
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Stack};
@@ -29,6 +29,17 @@ use std::collections::BinaryHeap;
 const NODES: usize = 200_000;
 /// Slow outermost calls that are kept, to fill the screen.
 const KEPT: usize = 8;
+
+/// Calls of a function that have the same functions around them. Calls that it makes of itself are among them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    function: u32,
+    parent: u32,
+    calls: u64,
+    /// Their time, ns; of calls inside of each other, only that of the outermost.
+    total: u64,
+    calls_itself: bool,
+}
 
 /// An outermost call with the calls in it.
 #[derive(Clone, Debug)]
@@ -207,7 +218,10 @@ impl Calls for Builder<'_> {
             Some(caller) => *caller,
             None => (self.seen.contexts.child(0, self.thread), 0),
         };
-        let node = self.node(parent, function);
+        let is_recursion = depth > 0
+            && parent.0 != NONE
+            && self.building.nodes.get(parent.1 as usize).is_some_and(|n| n.function == function);
+        let node = if is_recursion { parent } else { self.node(parent, function) };
         self.building.open.push(node);
     }
 
@@ -216,8 +230,11 @@ impl Calls for Builder<'_> {
         match self.building.nodes.get_mut(node as usize).filter(|_| context != NONE) {
             Some(n) => {
                 n.calls += 1;
-                n.total = n.total.saturating_add(call.duration());
-                n.own = n.own.saturating_add(call.own);
+                if self.building.open.last() == Some(&(context, node)) {
+                    n.calls_itself = true;
+                } else {
+                    n.total = n.total.saturating_add(call.duration());
+                }
             }
             None => self.building.unplaced += 1,
         }
@@ -272,7 +289,7 @@ impl CallView for Brief {
             }
             // What hardly matters in this one leaves room for the others.
             let least = if self.seen.slowest.len() > 1 { root.time / 1000 } else { 0 };
-            let shown = Outline::new(root, room, self.verdicts.selection().shortest.max(least));
+            let shown = Outline::new(root, room, (self.verdicts.selection().shortest, least));
             room = room.saturating_sub(shown.write(&self.style, &mut labels, functions, out));
             roots += 1;
         }
@@ -291,8 +308,9 @@ struct Outline<'a> {
 
 impl<'a> Outline<'a> {
     /// As many nodes as `room` lines have room for, those with the most time, each with those around it. Where much of a node's time is that
-    /// of nodes below it which are not shown, one more line says so.
-    fn new(root: &'a Root, room: usize, shortest: u64) -> Outline<'a> {
+    /// of nodes below it which are not shown, one more line says so. Nodes of less than `shortest` are not shown, those of less than
+    /// `least` not if that takes a line.
+    fn new(root: &'a Root, room: usize, (shortest, least): (u64, u64)) -> Outline<'a> {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); root.nodes.len()];
         let mut hidden = vec![(0usize, 0u64); root.nodes.len()];
         for (i, n) in root.nodes.iter().enumerate().skip(1) {
@@ -323,9 +341,26 @@ impl<'a> Outline<'a> {
             lines = with;
             outline.is_shown[node as usize] = true;
             let below = outline.children[node as usize].iter().map(|c| (root.nodes[*c as usize].total, Reverse(*c)));
-            heap.extend(below.filter(|(total, _)| *total >= shortest));
+            heap.extend(below.filter(|(total, _)| *total >= shortest.max(least)));
         }
+        outline.show_single(shortest);
         outline
+    }
+
+    /// A line about one call that is left out is no shorter than its own.
+    fn show_single(&mut self, shortest: u64) {
+        for (node, children) in self.children.iter().enumerate() {
+            let mut hidden = children.iter().filter(|c| !self.is_shown[**c as usize]);
+            if let (Some(&c), None) = (hidden.next(), hidden.next())
+                && self.is_shown[node]
+                && self.has_rest(node as u32)
+                && self.children[c as usize].is_empty()
+                && self.root.nodes[c as usize].total >= shortest
+            {
+                self.is_shown[c as usize] = true;
+                self.hidden[node] = (0, 0);
+            }
+        }
     }
 
     /// Whether a line says what is not shown below a node: it is a hundredth of its time, or calls of which nothing is known.
@@ -376,7 +411,8 @@ impl<'a> Outline<'a> {
         out.extend_from_slice(style.fitting(&name, depth).as_bytes());
         out.extend_from_slice(if self.is_leaf(node) { b";" } else { b" {" });
         if n.calls > 1 {
-            out.extend_from_slice(format!("  × {}", n.calls).as_bytes());
+            let recursive = if n.calls_itself { ", recursive" } else { "" };
+            out.extend_from_slice(format!("  × {}{recursive}", n.calls).as_bytes());
         }
         out.push(b'\n');
     }

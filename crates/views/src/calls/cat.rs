@@ -134,6 +134,11 @@ impl Calls for Writer<'_> {
         let depth = *self.depth;
         self.line(None, depth, ["/* missing records: ", &format!("{dropped} */")]);
     }
+
+    fn paused(&mut self, _time: u64) {
+        let depth = *self.depth;
+        self.line(None, depth, ["/* the session was stopped here */", ""]);
+    }
 }
 
 impl CallView for Cat {

@@ -21,6 +21,8 @@ pub enum What {
         /// How many.
         dropped: u64,
     },
+    /// The session was stopped here for a time: calls may have begun and ended that nobody recorded.
+    Pause,
     /// It has ended, or runs another program: open calls never return.
     End,
 }

@@ -126,6 +126,12 @@ impl Calls for Writer<'_> {
         self.numbers(&[("time_ns", time), ("dropped", dropped)]);
         self.end();
     }
+
+    fn paused(&mut self, time: u64) {
+        self.begin("pause");
+        self.numbers(&[("time_ns", time)]);
+        self.end();
+    }
 }
 
 impl CallView for Json {

@@ -166,4 +166,8 @@ impl<C: Calls> Calls for Selected<'_, C> {
     fn gap(&mut self, time: u64, dropped: u64) {
         self.calls.gap(time, dropped);
     }
+
+    fn paused(&mut self, time: u64) {
+        self.calls.paused(time);
+    }
 }

@@ -85,6 +85,10 @@ pub trait Calls {
     fn gap(&mut self, time: u64, dropped: u64) {
         let _ = (time, dropped);
     }
+    /// The session was stopped here.
+    fn paused(&mut self, time: u64) {
+        let _ = time;
+    }
 }
 
 impl<C: Calls + ?Sized> Calls for &mut C {
@@ -102,6 +106,9 @@ impl<C: Calls + ?Sized> Calls for &mut C {
     fn gap(&mut self, time: u64, dropped: u64) {
         (**self).gap(time, dropped);
     }
+    fn paused(&mut self, time: u64) {
+        (**self).paused(time);
+    }
 }
 
 /// What a stack has met.
@@ -111,7 +118,7 @@ pub struct Counts {
     pub steps: u64,
     /// Exits of functions whose entries are not known.
     pub unmatched: u64,
-    /// Calls that ended because an outer call returned.
+    /// Calls that ended because an outer call returned, and that were not open while the session was stopped.
     pub left: u64,
     /// Calls that had not returned at the end.
     pub unfinished: u64,
@@ -121,6 +128,10 @@ pub struct Counts {
     pub dropped: u64,
     /// Calls with missing records between their entry and their end.
     pub across_gaps: u64,
+    /// Times in which the session was stopped.
+    pub pauses: u64,
+    /// Calls that were open at such a time, and of which no return was recorded.
+    pub across_pauses: u64,
     /// Entries deeper than [`MAX_DEPTH`].
     pub too_deep: u64,
     /// Steps whose time was before that of the step before them.
@@ -137,6 +148,8 @@ impl Counts {
         self.gaps += other.gaps;
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.across_gaps += other.across_gaps;
+        self.pauses += other.pauses;
+        self.across_pauses += other.across_pauses;
         self.too_deep += other.too_deep;
         self.backwards += other.backwards;
     }
@@ -152,7 +165,11 @@ impl Counts {
             (self.gaps > 0).then(|| records(self.dropped)),
             calls(self.left, "left without a recorded return"),
             calls(self.unfinished, "not returned at the end"),
-            calls(self.unmatched, "entered before the first record"),
+            calls(self.across_pauses, "returned while the session was stopped, or later without a record"),
+            calls(
+                self.unmatched,
+                if self.pauses > 0 { "entered while nothing was recorded" } else { "entered before the first record" },
+            ),
             calls(self.too_deep, "too deep to be shown"),
         ];
         let all: Vec<_> = all.into_iter().flatten().collect();
@@ -170,6 +187,8 @@ pub struct Stack {
     beyond: u64,
     /// The calls that were open at the last gap: the outermost so many.
     before_gap: usize,
+    /// The calls that were open when the session was stopped: the outermost so many.
+    before_pause: usize,
     /// Time of the last step.
     last: u64,
     counts: Counts,
@@ -204,6 +223,7 @@ impl Stack {
             What::Entry(f) => self.entry(f, time, calls),
             What::Exit(f) => self.exit(f, time, calls),
             What::Gap { dropped } => self.gap(time, dropped, calls),
+            What::Pause => self.pause(time, calls),
             What::End => self.finish(time, calls),
         }
     }
@@ -291,10 +311,13 @@ impl Stack {
 
     #[cold]
     fn count(&mut self, call: &Call) {
+        let across_pause = call.depth < self.before_pause;
         self.before_gap = self.before_gap.min(call.depth);
+        self.before_pause = self.before_pause.min(call.depth);
         self.counts.across_gaps += u64::from(call.across_gap);
         match call.ending {
             Ending::Returned => {}
+            Ending::Left if across_pause => self.counts.across_pauses += 1,
             Ending::Left => self.counts.left += 1,
             Ending::Unfinished => self.counts.unfinished += 1,
         }
@@ -310,6 +333,13 @@ impl Stack {
         calls.gap(time, dropped);
     }
 
+    #[cold]
+    fn pause(&mut self, time: u64, calls: &mut impl Calls) {
+        self.counts.pauses += 1;
+        (self.before_gap, self.before_pause, self.beyond) = (self.open.len(), self.open.len(), 0);
+        calls.paused(time);
+    }
+
     /// Ends all calls that are open, at `time` or at the last step, whichever is later.
     pub fn finish(&mut self, time: u64, calls: &mut impl Calls) {
         self.last = self.last.max(time);
@@ -317,7 +347,7 @@ impl Stack {
         while !self.open.is_empty() {
             self.close_early(self.last, Ending::Unfinished, calls);
         }
-        self.before_gap = 0;
+        (self.before_gap, self.before_pause) = (0, 0);
     }
 
     /// What it has met, to begin with another thread: after [`Stack::finish`].

@@ -238,6 +238,14 @@ impl Calls for Writer<'_> {
             w.line(None, &Line { depth, name: &name, kind: style::Kind::Note, duration: None }, text);
         });
     }
+
+    fn paused(&mut self, _time: u64) {
+        let depth = self.shown.open.len();
+        self.print_entries(depth, |w, text| {
+            let name = "the session was stopped here";
+            w.line(None, &Line { depth, name, kind: style::Kind::Note, duration: None }, text);
+        });
+    }
 }
 
 impl CallView for Tree {

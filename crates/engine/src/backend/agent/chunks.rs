@@ -63,9 +63,14 @@ impl Chunks {
         &self.shared
     }
 
-    /// Chunks that are in use now, and all.
-    pub fn used(&self) -> (usize, usize) {
-        (self.in_use.len(), self.readings.len())
+    /// Bytes of records that wait to be read.
+    pub fn waiting(&mut self) -> usize {
+        let Chunks { shared, readings, buffer, .. } = self;
+        let waiting = readings.iter().enumerate().filter(|(n, _)| shared.chunk(*n).state != State::Free);
+        waiting.fold(0, |sum, (n, reading)| {
+            buffer.clear();
+            sum + shared.read(n, reading.read, buffer)
+        })
     }
 
     /// Threads that had a chunk in the last round.

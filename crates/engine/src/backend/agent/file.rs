@@ -112,6 +112,19 @@ mod tests {
         assert_eq!(others.count(), 0);
     }
 
+    /// By its address the programs in the kernel and the ptracer tell the agent's calls from the program's.
+    #[test]
+    fn the_agent_is_linked_where_its_code_is_looked_for() {
+        let number = |at: usize, len: usize| AGENT[at..at + len].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+        // Elf64_Ehdr: e_phoff, e_phentsize, e_phnum; Elf64_Phdr: p_type, p_vaddr, p_memsz (elf(5)).
+        let (table, size, count) = (number(32, 8) as usize, number(54, 2) as usize, number(56, 2) as usize);
+        let headers = (0..count).map(|n| table + n * size);
+        let loaded = headers.filter(|h| number(*h, 4) == 1).map(|h| (number(h + 16, 8), number(h + 40, 8)));
+        let all: Vec<(u64, u64)> = loaded.map(|(start, len)| (start, start + len)).collect();
+        assert_eq!(all[0].0, abi::CODE.start);
+        assert!(all.iter().all(|(start, end)| abi::CODE.contains(start) && *end <= abi::CODE.end), "{all:x?}");
+    }
+
     #[test]
     fn a_directory_that_others_can_write_is_not_used() {
         let scratch = Scratch::new("agent-place");

@@ -10,35 +10,54 @@
 
 pub mod attach;
 pub mod chunks;
+pub mod explained;
 mod file;
+mod loadable;
 mod module;
+mod moments;
 mod planner;
 mod process;
+mod runtime;
 mod server;
+mod sieve;
 mod ticks;
+mod tree;
+pub mod trial;
+pub mod untraced;
 
 use super::launch::{Launched, Waiting};
 use crate::backend::stats::{Losses, Report};
 use crate::backend::{Backend, Deliver, Polled};
-use crate::control::{self, Order, State, Stream};
+use crate::control::{self, Agents, Order, State, Stream};
 use crate::error::{Error, Result};
-use crate::functions::Functions;
-use crate::plan::{OnFull, Plan};
+use crate::functions::{FunctionEnabling, Functions};
+use crate::own_events;
+use crate::pipeline::filter::Expression;
+use crate::pipeline::functions::shown_name;
+use crate::plan::Plan;
 use crate::target::{Command, Target};
 use attach::{Left, Running};
-use events::StreamId;
+use events::generated::{P_FUNCTION, P_PAUSED, P_RESUMED};
+use events::{Schema, StreamId, functions};
+use explained::PlannedFile;
+use module::Known;
+use moments::Moments;
 use planner::Planner;
 use process::Process;
 use server::{Counts, Room, Said, Server};
+use sieve::Sieve;
 use std::collections::HashMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
-use sys::agent::{Life, Listener};
+use sys::agent::{Life, Listener, SocketFile};
 use sys::ptrace::Change;
 use ticks::ticks_per_ms;
+use tree::Tree;
+use untraced::{Executed, Gap, Gaps};
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -46,7 +65,7 @@ const LATE: u64 = 2_000_000;
 
 /// A session of functions.
 pub struct Agent {
-    /// Without a process id: processes that run already.
+    /// The command, where this backend has started it.
     command: Launched,
     /// Processes that the agent was injected into, and is taken out of at the end.
     attached: Vec<i32>,
@@ -54,9 +73,24 @@ pub struct Agent {
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
+    moments: Moments,
+    /// Reports processes and threads, unless another backend does.
+    tree: Option<Tree>,
+    sieve: Sieve,
+    /// Files with functions to be traced.
+    modules: Vec<Arc<Known>>,
+    /// Stops and starts that are to be delivered.
+    marks: Vec<Vec<u8>>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
+    /// Removed at the end; the server may listen a little longer.
+    socket: Option<SocketFile>,
+    executed: Arc<Executed>,
+    gaps: Gaps,
+    planned: Vec<PlannedFile>,
     stopping: bool,
+    /// It stops as soon as no agent waits for an answer.
+    finishing: bool,
     /// Calls while no collector was there, and execs that the agent could not follow.
     left: u64,
 }
@@ -65,13 +99,124 @@ fn cannot(what: &str, e: &io::Error) -> Error {
     Error::failed(what, e.to_string(), "free some memory or processes")
 }
 
+/// What must be there before the command is forked: the agent's file, and the socket where agents ask.
+pub struct Offer {
+    file: PathBuf,
+    listener: Listener,
+    /// Users whose processes are answered.
+    users: Vec<u32>,
+    /// The command's program.
+    program: Vec<u8>,
+}
+
+impl Offer {
+    /// For this command.
+    ///
+    /// # Errors
+    /// Its program cannot load the agent, or the agent cannot be put anywhere.
+    pub fn new(command: &Command) -> Result<Offer> {
+        loadable::check(command)?;
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let file = file::place()?;
+        let beside = file.parent().unwrap_or(Path::new("/"));
+        let listener = Listener::in_directory(beside).map_err(|e| cannot("socket", &e))?;
+        let own = sys::process::euid();
+        let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
+        Ok(Offer { file, listener, users, program: command.path.to_bytes().to_vec() })
+    }
+
+    /// The agent's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The variables that the command's environment gets.
+    pub fn variables(&self, command: &Command) -> [(&'static str, Vec<u8>); 2] {
+        let file = self.file.as_os_str().as_encoded_bytes();
+        let preloaded = match command.image.variable("LD_PRELOAD") {
+            Some(theirs) if !theirs.is_empty() => [file, b":", theirs].concat(),
+            _ => file.to_vec(),
+        };
+        [("LD_PRELOAD", preloaded), (abi::SOCKET, self.listener.name().as_bytes().to_vec())]
+    }
+
+    /// Answers agents, in threads of its own: after the fork. `command`: the process whose descendants are answered too, where it is known.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
+        self.serve_with(Room::of(plan, functions), plan.paused, plan.filter.clone(), functions, command)
+    }
+
+    fn serve_with(
+        self,
+        room: Room,
+        paused: bool,
+        filter: Option<Arc<Expression>>,
+        functions: &Functions,
+        command: Option<i32>,
+    ) -> Result<Agent> {
+        let planner = Planner::new(functions.clone(), ticks_per_ms());
+        let begin = |server: &mut Server| command.into_iter().for_each(|pid| server.expect(pid, &self.program));
+        serve(self.listener, planner, self.users, room, paused, filter, functions, begin)
+    }
+}
+
+/// Begins to answer agents, in threads of its own. `begin` tells the server of processes.
+#[allow(clippy::too_many_arguments)]
+fn serve(
+    listener: Listener,
+    planner: Planner,
+    users: Vec<u32>,
+    room: Room,
+    paused: bool,
+    filter: Option<Arc<Expression>>,
+    functions: &Functions,
+    begin: impl FnOnce(&mut Server),
+) -> Result<Agent> {
+    let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
+    let (to, from) = mpsc::channel();
+    let counts = Arc::new(Counts::default());
+    counts.paused.store(paused, Ordering::Release);
+    let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
+    let (executed, socket) = (Arc::new(Executed::default()), listener.file());
+    let executed_too = Arc::clone(&executed);
+    let mut server = Server::new(listener, planner, life_of_server, room, users, to, counted, executed_too);
+    begin(&mut server);
+    std::thread::Builder::new()
+        .name("trapline-agents".into())
+        .spawn(move || server.run())
+        .map_err(|e| cannot("thread", &e))?;
+    Ok(Agent {
+        command: Launched::default(),
+        attached: Vec::new(),
+        from,
+        counts,
+        _life: life,
+        processes: Vec::new(),
+        moments: Moments::new(),
+        tree: None,
+        sieve: Sieve::new(&functions.enablings, filter, !paused),
+        modules: Vec::new(),
+        marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
+        dropped: HashMap::new(),
+        trouble: Vec::new(),
+        socket,
+        executed,
+        gaps: Gaps::default(),
+        planned: Vec::new(),
+        stopping: false,
+        finishing: false,
+        left: 0,
+    })
+}
+
 impl Agent {
     /// Starts the command with the agent, or injects the agent into running processes.
     ///
     /// # Errors
     /// The command cannot load the agent, or the processes cannot be attached to.
     pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
-        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         match &plan.target {
             Target::Command(command) => Agent::start_command(plan, functions, command),
             Target::Pids(pids) => Agent::attach(plan, functions, pids),
@@ -79,24 +224,19 @@ impl Agent {
         }
     }
 
-    /// A session whose processes are yet to come.
-    fn new(from: Receiver<Said>, counts: Arc<Counts>, life: Arc<Life>) -> Agent {
-        Agent {
-            command: Launched::default(),
-            attached: Vec::new(),
-            from,
-            counts,
-            _life: life,
-            processes: Vec::new(),
-            dropped: HashMap::new(),
-            trouble: Vec::new(),
-            stopping: false,
-            left: 0,
-        }
+    fn start_command(plan: &Plan, functions: &Functions, command: &Command) -> Result<Agent> {
+        let offer = Offer::new(command)?;
+        let variables = offer.variables(command);
+        let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+        let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
+        waiting.release();
+        (agent.command, agent.tree) = (Launched::new(waiting.pid, waiting.failure()), Some(Tree::default()));
+        Ok(agent)
     }
 
     /// Attaches to processes; to all of them, or to none.
     fn attach(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let mut planner = Planner::new(functions.clone(), ticks_per_ms());
         let running: Vec<Running> =
             pids.iter().map(|pid| Running::new(*pid, |maps| planner.prepare(*pid, maps))).collect::<Result<_>>()?;
@@ -111,34 +251,16 @@ impl Agent {
         })?;
         let name = listener.name().to_string();
         let users = vec![sys::process::euid(), sys::process::ruid()];
-        let mut agent = Agent::serve(plan, planner, listener, users, pids)?;
+        let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
+        let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
+        let mut agent = serve(listener, planner, users, room, plan.paused, filter, functions, begin)?;
+        agent.tree = Some(Tree::default());
         for process in running {
             // Dropped, the agent detaches from those that have been attached to.
             process.attach(&name)?;
             agent.attached.push(process.pid());
         }
         Ok(agent)
-    }
-
-    /// Begins to answer agents: those of users, and of these processes and their descendants.
-    fn serve(plan: &Plan, planner: Planner, listener: Listener, users: Vec<u32>, pids: &[i32]) -> Result<Agent> {
-        let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
-        let (to, from) = mpsc::channel();
-        let counts = Arc::new(Counts::default());
-        counts.paused.store(plan.paused, Ordering::Release);
-        let chunk_size = abi::shared::CHUNK as u32;
-        let room = Room {
-            chunks: (plan.buffer / chunk_size as usize).clamp(2, 1 << 20) as u32,
-            chunk_size,
-            block: plan.on_full == OnFull::Block,
-        };
-        let mut server = Server::new(listener, planner, Arc::clone(&life), room, users, to, Arc::clone(&counts));
-        pids.iter().for_each(|pid| server.expect(*pid));
-        std::thread::Builder::new()
-            .name("trapline-agents".into())
-            .spawn(move || server.run())
-            .map_err(|e| cannot("thread", &e))?;
-        Ok(Agent::new(from, counts, life))
     }
 
     /// Takes the agents out of the processes that were attached to, and of their children.
@@ -164,59 +286,121 @@ impl Agent {
         }
     }
 
-    fn start_command(plan: &Plan, functions: &Functions, command: &Command) -> Result<Agent> {
-        loadable(&command.path)?;
-        let file = file::place()?;
-        let listener = Listener::new().map_err(|e| cannot("socket", &e))?;
-        let own = sys::process::euid();
-        let user = command.user.as_ref().map_or(own, |u| u.uid);
-        let preloaded = match command.image.variable("LD_PRELOAD") {
-            Some(theirs) if !theirs.is_empty() => [file.as_os_str().as_encoded_bytes(), b":", theirs].concat(),
-            _ => file.into_os_string().into_encoded_bytes(),
-        };
-        let variables = [("LD_PRELOAD", &*preloaded), (abi::SOCKET, listener.name().as_bytes())];
-        let waiting = Waiting::fork(command, &variables)?;
-        let planner = Planner::new(functions.clone(), ticks_per_ms());
-        let users = vec![own, sys::process::ruid(), user];
-        let mut agent = Agent::serve(plan, planner, listener, users, &[waiting.pid])?;
-        let mut waiting = waiting;
-        waiting.release();
-        agent.command = Launched::new(waiting.pid, waiting.failure());
-        Ok(agent)
+    /// No process will begin or go on: stops once all that have asked are answered.
+    pub fn finish(&mut self) {
+        self.finishing = true;
     }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
         while let Ok(said) = self.from.try_recv() {
             match said {
-                Said::Event(stream, event) => each.event(stream, &event),
+                Said::Event(stream, event) => {
+                    if event.get(8..10) == Some(&P_FUNCTION.id.to_le_bytes()) {
+                        self.sieve.note(&event);
+                    }
+                    each.event(stream, &event);
+                }
+                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came, each)),
+                Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
+                Said::Gap(gap) => self.gap(&gap, each),
+                Said::Planned(files) => self.planned.extend(files),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
                     if !begun.is_fork {
                         self.processes.iter_mut().filter(|p| p.pid == begun.pid).for_each(Process::replace);
                     }
+                    self.sieve.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
+                    // It began as the session was when it asked.
+                    begun.shared.set_running(!self.counts.paused.load(Ordering::Acquire));
                     self.processes.push(Process::new(*begun));
                 }
             }
         }
     }
 
-    fn state(&self) -> State {
-        let streams = self.processes.iter().map(|p| {
-            let (used, all) = p.chunks().used();
-            let size = p.chunks().shared().chunk_size();
-            Stream {
-                name: format!("process_{}", p.pid),
-                used: (used * size) as u64,
-                size: (all * size) as u64,
-                dropped: 0,
-            }
-        });
-        State { streams: streams.collect(), losses: self.losses(), ..State::default() }
+    fn gap(&mut self, gap: &Gap, each: &mut dyn Deliver) {
+        self.gaps.note(gap);
+        each.event(untraced::STREAM, &gap.event());
     }
 
-    fn losses(&self) -> Losses {
-        Losses { total: self.dropped.values().sum(), classes: Vec::new() }
+    fn state(&mut self) -> State {
+        let streams = self.processes.iter_mut().map(|p| {
+            let shared = p.chunks().shared();
+            let (size, [pending, ..]) = (shared.chunks() * shared.chunk_size(), shared.counts());
+            Stream {
+                name: format!("process_{}", p.pid),
+                used: p.waiting() as u64,
+                size: size as u64,
+                dropped: p.dropped.saturating_add(pending),
+            }
+        });
+        let streams = streams.collect();
+        // What threads have dropped since their last chunk is in no header yet.
+        let pending = self.processes.iter().fold(0u64, |n, p| n.saturating_add(p.chunks().shared().counts()[0]));
+        let losses = losses(self.lost().saturating_add(pending));
+        State {
+            streams,
+            filtered: self.sieve.filtered(),
+            functions: self.sieve.counts(losses.total),
+            agents: Some(Agents {
+                processes: self.processes.len() as u64,
+                threads: self.processes.iter().map(|p| p.threads() as u64).sum(),
+                modules: self.modules.iter().filter(|m| !m.plan.sites.is_empty()).count() as u64,
+                patched: self.counts.functions.load(Ordering::Relaxed),
+                refused: self.counts.refused.load(Ordering::Relaxed),
+            }),
+            losses,
+            ..State::default()
+        }
+    }
+
+    /// Records that were dropped.
+    fn lost(&self) -> u64 {
+        self.dropped.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// From now on other functions are recorded, all of which have stubs.
+    fn select(&mut self, enablings: &[FunctionEnabling]) -> Result<()> {
+        for e in enablings.iter().filter(|e| !self.sieve.knows(e)) {
+            let has = |name: &String| e.has(name, &shown_name(name).unwrap_or_else(|| name.clone()));
+            let mut without = self.modules.iter().flat_map(|m| &m.others).filter(|n| has(n));
+            let what = format!("-e '+{}'", e.probe());
+            if let Some(first) = without.next() {
+                let name = shown_name(first).unwrap_or_else(|| first.clone());
+                let more = without.count();
+                let others = if more > 0 { format!(" (and {more} others)") } else { String::new() };
+                let why = format!(
+                    "{name}{others} was not patched when its program started, and running programs are not patched"
+                );
+                return Err(Error::failed(what, why, "record another session that names it at the start"));
+            }
+            if self.sieve.matched(e) == 0 {
+                let todo = "see 'trapline session status'";
+                return Err(Error::failed(what, "no function of this name could be patched", todo));
+            }
+        }
+        for pattern in enablings.iter().flat_map(|e| &e.without).filter(|p| !self.sieve.is_without(p)) {
+            let gone = FunctionEnabling { pattern: pattern.clone(), ..FunctionEnabling::default() };
+            if self.sieve.matched(&gone) == 0 {
+                let todo = "see 'trapline session status'";
+                return Err(Error::failed(format!("-e '-{}'", gone.probe()), "no such function is traced", todo));
+            }
+        }
+        self.sieve.select(sys::time::stamp().0, enablings);
+        Ok(())
+    }
+
+    fn switch(&mut self, running: bool) {
+        if running {
+            self.marks.push(mark(&P_RESUMED));
+            self.set_running(true);
+            self.sieve.switch(sys::time::stamp().0, true);
+        } else {
+            self.sieve.switch(sys::time::stamp().0, false);
+            self.set_running(false);
+            self.marks.push(mark(&P_PAUSED));
+        }
     }
 
     fn set_running(&self, running: bool) {
@@ -226,8 +410,26 @@ impl Agent {
 }
 
 /// The network namespace of a process, as far as it may be seen.
-fn network_of(pid: i32) -> Option<std::path::PathBuf> {
+fn network_of(pid: i32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()
+}
+
+/// Why a target is refused that is no command, where functions are traced beside other probes.
+pub fn no_command() -> Error {
+    let todo = "trace its functions alone, or start the command under trapline";
+    Error::usage("-p", "functions of a running process share a trace with nothing else", todo)
+}
+
+/// Losses of records: which functions they were of, and whether entries or exits, nobody knows.
+fn losses(total: u64) -> Losses {
+    let classes = if total > 0 { vec![(functions::lost().id, total)] } else { Vec::new() };
+    Losses { total, classes }
+}
+
+/// The event of a stop or a start, now.
+fn mark(schema: &'static Schema) -> Vec<u8> {
+    let own = sys::process::own_pid() as u32;
+    own_events::process(schema, sys::time::monotonic(), (own, own), &[], &[])
 }
 
 /// Whether functions can be traced here.
@@ -244,27 +446,6 @@ pub fn possible() -> std::result::Result<(), String> {
     file::place().map(drop).map_err(|e| e.to_string())
 }
 
-/// Whether ld.so will load the agent into the command's program.
-fn loadable(path: &std::ffi::CStr) -> Result<()> {
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::MetadataExt;
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
-    let what = || path.to_string_lossy().into_owned();
-    let Ok(file) = sys::maps::open_regular(path) else { return Ok(()) };
-    let Ok(elf) = symbols::Elf::read(&file) else { return Ok(()) };
-    if elf.is_static() {
-        let todo = "use -e 'uprobe:PROGRAM:FUNCTION' as root; or link it dynamically";
-        return Err(Error::failed(what(), "a static program loads no agent", todo));
-    }
-    let changes_user =
-        |m: &std::fs::Metadata| (m.mode() & 0o4000 != 0 && m.uid() != sys::process::euid()) || (m.mode() & 0o2000 != 0);
-    if file.metadata().is_ok_and(|m| changes_user(&m)) {
-        let todo = "run trapline as that user";
-        return Err(Error::failed(what(), "a set-user-ID program loads no agent", todo));
-    }
-    Ok(())
-}
-
 impl Drop for Agent {
     fn drop(&mut self) {
         self.detach();
@@ -279,30 +460,55 @@ impl Backend for Agent {
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let until = sys::time::monotonic().saturating_sub(LATE);
+        if self.finishing && self.counts.busy.load(Ordering::Acquire) == 0 {
+            self.stop();
+        }
         // Before the processes: what is not answered yet may begin one.
-        let is_over = self.command.pid.is_none() || self.command_status().is_some();
+        let is_over = !self.attached.is_empty() || self.command_status().is_some();
         let over = self.stopping || is_over && self.counts.busy.load(Ordering::Acquire) == 0;
+        for mark in std::mem::take(&mut self.marks) {
+            each.event(StreamId::TRACER, &mark);
+        }
         self.hear(each);
         if !room {
             return Polled::default();
         }
         let (mut events, mut ended) = (0, Vec::new());
         for (n, process) in self.processes.iter_mut().enumerate() {
-            let (records, is_over) = process.read(&mut self.dropped, each);
+            let lives = self.tree.is_some();
+            let (records, is_over) =
+                process.read(self.stopping, &mut self.moments, &mut self.sieve, &mut self.dropped, lives, each);
             events += records;
-            if is_over || self.stopping {
+            if is_over {
                 ended.push(n);
             }
         }
         for n in ended.into_iter().rev() {
             let process = self.processes.remove(n);
+            // Another program may run in it now.
+            if !self.processes.iter().any(|p| p.pid == process.pid) {
+                self.sieve.end(process.pid as u32);
+            }
             let [_, orphaned, left] = process.chunks().shared().counts();
             self.left += orphaned.saturating_add(left);
         }
-        let ended = over && self.processes.is_empty() || self.command.has_failed();
+        let ended = over && self.processes.is_empty() && (self.stopping || !self.executed.is_waiting());
+        let ended = ended || self.command.has_failed();
+        if !self.command.has_failed() {
+            self.executed.missing(ended).iter().for_each(|gap| self.gap(gap, each));
+        }
+        if let Some(tree) = &mut self.tree {
+            tree.look(
+                ended,
+                self.command.pid.zip(self.command.known_status()),
+                |pid| self.processes.iter().any(|p| p.pid == pid),
+                each,
+            );
+        }
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);
+            self.socket.iter().for_each(SocketFile::remove);
         }
         Polled { events, ended }
     }
@@ -314,17 +520,24 @@ impl Backend for Agent {
     fn control(&mut self, order: Order) -> Result<State> {
         match order {
             Order::Status => {}
-            Order::Stop => self.set_running(false),
-            Order::Start => self.set_running(true),
+            Order::Stop => self.switch(false),
+            Order::Start => self.switch(true),
+            Order::Functions(enablings) => self.select(&enablings)?,
+            Order::Attach(_) | Order::Detach(_) => {
+                let what = "a running process has no agent, and an agent is not taken out of one";
+                return Err(Error::failed("-p", what, "stop pauses the session for all its processes"));
+            }
             _ => return Err(control::unable("this", "agent")),
         }
         Ok(self.state())
     }
 
     fn stop(&mut self) {
-        self.set_running(false);
-        self.detach();
-        self.stopping = true;
+        if !std::mem::replace(&mut self.stopping, true) {
+            self.sieve.switch(sys::time::stamp().0, false);
+            self.set_running(false);
+            self.detach();
+        }
     }
 
     fn command(&self) -> Option<i32> {
@@ -349,21 +562,22 @@ impl Backend for Agent {
 
     fn report(&mut self) -> Report {
         let mut trouble = std::mem::take(&mut self.trouble);
-        let late =
-            self.from.try_iter().filter_map(|said| if let Said::Trouble(line) = said { Some(line) } else { None });
-        trouble.extend(late);
-        let none = self.counts.processes.load(Ordering::Relaxed) == 0 && self.command.pid.is_some();
-        if none && !self.command.has_failed() {
-            trouble.push(
-                "no program has loaded the agent (static programs and those that change their user do not)".into(),
-            );
+        for said in self.from.try_iter() {
+            match said {
+                Said::Trouble(line) => trouble.push(line),
+                Said::Gap(gap) => self.gaps.note(&gap),
+                _ => {}
+            }
         }
+        trouble.extend(self.gaps.lines());
         if self.left > 0 {
-            trouble.push(format!(
-                "{} programs were executed that cannot load the agent: their functions are missing",
-                self.left
-            ));
+            let why = "trapline cannot be reached from where they run (another network namespace?)";
+            trouble.push(format!("not traced: {} programs: {why}", self.left));
         }
-        Report { losses: self.losses(), trouble, ..Report::default() }
+        let losses = losses(self.lost());
+        let functions = self.sieve.counts(losses.total);
+        let lines = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
+        let planned = std::mem::take(&mut self.planned);
+        Report { filtered: self.sieve.filtered(), functions, lines, losses, trouble, planned, ..Report::default() }
     }
 }

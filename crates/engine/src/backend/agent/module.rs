@@ -1,5 +1,6 @@
 //! Modules: what their files say, and the plan of their patches. Made once for each file of a session.
 
+use super::runtime::Runtime;
 use crate::functions::Functions;
 use abi::message::Hook;
 use patch::{Frame, Function, Module, Plan, Refusal, Segment};
@@ -74,8 +75,12 @@ pub struct Known {
     pub names: Vec<String>,
     /// Where they begin in the file's address space.
     pub addresses: Vec<u64>,
+    /// The linker's names of functions that could have been traced, and are not wanted.
+    pub others: Vec<String>,
     /// Address and offset of each executable segment.
     pub segments: Vec<(u64, u64)>,
+    /// The runtime that it belongs to, if its functions are left alone for that.
+    pub runtime: Option<Runtime>,
 }
 
 impl Known {
@@ -84,23 +89,34 @@ impl Known {
     /// # Errors
     /// It is no ELF file for x86-64, or a damaged one.
     pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
-        let mut tables = CodeTables::read(file)?;
+        let is_traced = role.is_traced(functions);
+        let matters = |name: &str| is_traced || hook(name, role).is_some() || Runtime::has(name);
+        let mut tables = CodeTables::symbols(file, matters)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let traced = role.is_traced(functions);
+        let mut others = Vec::new();
+        let runtime = Runtime::of(path, &tables);
+        let traced = is_traced && runtime.is_none();
         for f in std::mem::take(&mut tables.functions) {
             if let Some(hook) = hook(&f.name, role)
+                && runtime.is_none()
                 && !hooks.iter().any(|(h, _)| *h == hook)
             {
                 hooks.push((hook, f.address));
             }
             let demangled = || demangle::of(&f.name).map_or_else(|| f.name.clone(), |d| d.plain);
-            if !traced || !functions.wants(&f.name, &demangled()) {
+            if !traced || functions.is_by_name() && !functions.wants(&f.name, &demangled()) {
+                others.extend(traced.then_some(f.name));
                 continue;
             }
+            let is_entry = f.address == tables.entry && tables.entry != 0;
             let refusal = f.indirect.then_some(Refusal::Resolver).or_else(|| Refusal::of_name(&f.name));
+            let refusal = refusal.or_else(|| is_entry.then_some(Refusal::OddStack));
             wanted.push(Function { address: f.address, size: f.size, number: names.len() as u32, refusal });
             addresses.push(f.address);
             names.push(f.name);
+        }
+        if !wanted.is_empty() || !hooks.is_empty() {
+            tables.read_code(file)?;
         }
         let frame = |(f, is_as_called): &(symbols::frames::Frame, bool)| Frame {
             start: f.start,
@@ -124,7 +140,9 @@ impl Known {
             plan,
             names,
             addresses,
+            others,
             segments: tables.code.iter().map(|c| (c.address, c.offset)).collect(),
+            runtime,
         })
     }
 

@@ -1,9 +1,11 @@
 //! Answers agents: which patches the process gets. Files are read once per session, functions numbered once.
 
+use super::explained::PlannedFile;
 use super::module::{Known, Role};
+use super::runtime::Runtime;
 use crate::functions::Functions;
 use crate::own_events;
-use abi::message::Hello;
+use abi::message::{HOOKS, Hello, Hook};
 use events::generated::P_FUNCTION;
 use patch::hole::{self, Kind, Mapping};
 use patch::link::{self, Linked, Places};
@@ -13,6 +15,9 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use sys::maps::{self, Map, PROT_EXEC};
+
+/// Hooks of a process whose functions are left alone: the agent still follows into programs that it executes.
+const FOLLOWING: [Hook; 4] = [Hook::Execve, Hook::Execveat, Hook::Fexecve, Hook::Syscall];
 
 /// A file, as it was when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +43,8 @@ pub struct Answer {
     pub plan: Vec<u8>,
     /// Events that report the functions that have got a number.
     pub reported: Vec<Vec<u8>>,
+    /// Files that were read for the first time, and have functions to be traced.
+    pub read: Vec<Arc<Known>>,
     /// How many functions are patched.
     pub functions: usize,
     /// What cannot be patched, or read: a line each.
@@ -46,6 +53,10 @@ pub struct Answer {
     pub modules: Vec<Placed>,
     /// The path of the program.
     pub program: String,
+    /// The process's functions are left alone: the file for whose sake, and its runtime.
+    pub left_alone: Option<(String, Runtime)>,
+    /// Files that were planned for this process.
+    pub planned: Vec<PlannedFile>,
 }
 
 /// Makes answers.
@@ -57,12 +68,21 @@ pub struct Planner {
     /// The number of the first function of a file; that of its function n is n higher.
     numbers: HashMap<Key, u32>,
     next: u32,
+    /// Files that were read and are to be reported.
+    planned: Vec<PlannedFile>,
 }
 
 impl Planner {
     /// For the functions that are wanted.
     pub fn new(functions: Functions, ticks_per_ms: u64) -> Planner {
-        Planner { functions, ticks_per_ms, known: HashMap::new(), numbers: HashMap::new(), next: 1 }
+        Planner {
+            functions,
+            ticks_per_ms,
+            known: HashMap::new(),
+            numbers: HashMap::new(),
+            next: 1,
+            planned: Vec::new(),
+        }
     }
 
     /// The patches of a process that says this, and has these mappings. `before`: the modules that are patched already.
@@ -74,10 +94,15 @@ impl Planner {
             answer.program = String::from_utf8_lossy(&m.path).into_owned();
         }
         let agent = maps.iter().find(|m| m.range.0 <= hello.slow[0] && hello.slow[0] < m.range.1).map(|m| m.file);
-        let mut taken = mappings(maps, &is_program);
-        let mut linked = Vec::new();
         let wanted = self.functions.wants_program(&answer.program);
-        for m in maps.iter().filter(|m| m.prot & PROT_EXEC != 0 && m.file.2 != 0 && Some(m.file) != agent) {
+        let has_code = |m: &&Map| m.prot & PROT_EXEC != 0 && m.file.2 != 0 && Some(m.file) != agent;
+        // By their names, those that were there before count too.
+        answer.left_alone = maps.iter().filter(has_code).find_map(|m| {
+            let path = String::from_utf8_lossy(&m.path);
+            Some((path.to_string(), Runtime::of_name(&path)?))
+        });
+        let mut found = Vec::new();
+        for m in maps.iter().filter(has_code) {
             let placed = Placed { start: m.range.0, file: m.file };
             answer.modules.push(placed.clone());
             if before.contains(&placed) {
@@ -85,21 +110,29 @@ impl Planner {
             }
             let path = String::from_utf8_lossy(&m.path).into_owned();
             let role = Role::of(&path, is_program(m));
-            if role == Role::Program && !wanted {
+            if role != Role::Libc && (!wanted || answer.left_alone.is_some()) {
                 continue;
             }
-            match self.module(pid, m, &path, role, &mut answer.reported) {
-                Ok((known, first)) => {
-                    if role == Role::Program && known.names.is_empty() && self.functions.wanted.is_empty() {
-                        let todo = "--lib shows functions of libraries, debug symbols show its own";
-                        answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
-                    }
-                    match self.link(hello, m, &known, first, &mut taken) {
-                        Ok(Some(one)) => linked.push(one),
-                        Ok(None) => {}
-                        Err(why) => answer.problems.push(format!("{path}: {why}")),
-                    }
-                }
+            match self.module(pid, m, &path, role, &mut answer) {
+                Ok((known, first)) => found.push((m, path, role, known, first)),
+                Err(why) => answer.problems.push(format!("{path}: {why}")),
+            }
+        }
+        let owned = |(_, path, role, known, _): &(&Map, String, Role, Arc<Known>, u32)| {
+            let runtime = known.runtime.filter(|r| *role == Role::Program || r.owns_process())?;
+            Some((path.clone(), runtime))
+        };
+        answer.left_alone = answer.left_alone.or_else(|| found.iter().find_map(owned));
+        let is_left = !wanted || answer.left_alone.is_some();
+        let (mut taken, mut linked) = (mappings(maps, &is_program), Vec::new());
+        for (m, path, role, known, first) in found {
+            if role == Role::Program && known.names.is_empty() && self.functions.wanted.is_empty() && !is_left {
+                let todo = "--lib shows functions of libraries, debug symbols show its own";
+                answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
+            }
+            match self.link(hello, m, &known, first, &mut taken, is_left) {
+                Ok(Some(one)) => linked.push(one),
+                Ok(None) => {}
                 Err(why) => answer.problems.push(format!("{path}: {why}")),
             }
         }
@@ -140,6 +173,9 @@ impl Planner {
             Entry::Occupied(e) => Arc::clone(e.get()),
             Entry::Vacant(e) => {
                 let known = Known::read(&file, path, role, &self.functions).map_err(|e| e.to_string())?;
+                if role.is_traced(&self.functions) {
+                    self.planned.push(PlannedFile::of(&known));
+                }
                 Arc::clone(e.insert(Arc::new(known)))
             }
         };
@@ -153,22 +189,24 @@ impl Planner {
         m: &Map,
         path: &str,
         role: Role,
-        reported: &mut Vec<Vec<u8>>,
+        answer: &mut Answer,
     ) -> Result<(Arc<Known>, u32), String> {
         let (key, known) = self.known(pid, m, path, role)?;
+        answer.planned.append(&mut self.planned);
         if let Some(first) = self.numbers.get(&key) {
             return Ok((known, *first));
         }
         let (first, count) = (self.next, known.names.len() as u32);
         self.next = first.checked_add(count).filter(|n| *n < abi::shared::FUNCTIONS).ok_or("too many functions")?;
         self.numbers.insert(key, first);
+        answer.read.extend((role.is_traced(&self.functions)).then(|| Arc::clone(&known)));
         let now = sys::time::monotonic();
         for site in &known.plan.sites {
             let n = site.number as usize;
             let (name, address) = (known.names[n].as_bytes(), known.addresses[n]);
             let numbers = [0, 0, 0, u64::from(first + site.number), address];
             let tails = [name, known.path.as_bytes(), &known.build_id];
-            reported.push(own_events::process(&P_FUNCTION, now, (pid as u32, pid as u32), &numbers, &tails));
+            answer.reported.push(own_events::process(&P_FUNCTION, now, (pid as u32, pid as u32), &numbers, &tails));
         }
         Ok((known, first))
     }
@@ -180,9 +218,16 @@ impl Planner {
         known: &Known,
         first: u32,
         taken: &mut Vec<Mapping>,
+        is_left: bool,
     ) -> Result<Option<Linked>, String> {
-        if known.is_empty() {
+        let follows = |(hook, _): &(Hook, _)| FOLLOWING.contains(hook);
+        if known.is_empty() || is_left && !known.plan.hooks.iter().any(follows) {
             return Ok(None);
+        }
+        let mut hooks = hello.hooks;
+        if is_left {
+            hooks = [0; HOOKS];
+            FOLLOWING.iter().for_each(|h| hooks[*h as usize] = hello.hooks[*h as usize]);
         }
         let bias = known.bias(m.range.0, m.offset).ok_or("no segment of the file is mapped there")?;
         let variant = self.functions.variant();
@@ -196,11 +241,11 @@ impl Planner {
             area,
             tls: i32::try_from(hello.tls).map_err(|_| "its thread-local data is too far away")?,
             slow: hello.slow,
-            hooks: hello.hooks,
+            hooks,
             variant,
             minimum: self.functions.minimum.map_or(0, |ns| ns.saturating_mul(self.ticks_per_ms) / 1_000_000),
         };
-        link::link(&known.plan, &places, |n| Some(first + n)).map(Some).map_err(|e| e.to_string())
+        link::link(&known.plan, &places, |n| (!is_left).then_some(first + n)).map(Some).map_err(|e| e.to_string())
     }
 }
 

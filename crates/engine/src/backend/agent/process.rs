@@ -1,10 +1,13 @@
 //! A traced process, as the backend sees it.
 
 use super::chunks::Chunks;
+use super::moments::Moments;
 use super::server::Begun;
+use super::sieve::Sieve;
+use super::tree;
 use crate::backend::Deliver;
 use events::StreamId;
-use events::functions::{Moment, Run};
+use events::functions::Run;
 use events::stream::Scope;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -30,8 +33,10 @@ pub struct Process {
     looked: Option<Instant>,
     /// Threads with chunks, and since when: one that was not there when it was looked after that is gone.
     seen: HashMap<u32, Instant>,
-    /// Threads of which records were delivered.
+    /// Threads of which records were delivered, as trapline numbers them.
     begun: HashSet<u32>,
+    /// Records of its threads that were dropped.
+    pub dropped: u64,
 }
 
 impl Process {
@@ -48,6 +53,7 @@ impl Process {
             looked: None,
             seen: HashMap::new(),
             begun: HashSet::new(),
+            dropped: 0,
         }
     }
 
@@ -61,14 +67,25 @@ impl Process {
         &self.chunks
     }
 
+    /// Bytes of records that wait to be read.
+    pub fn waiting(&mut self) -> usize {
+        self.chunks.waiting()
+    }
+
+    /// How many threads have written records, of those that were there when it was last looked.
+    pub fn threads(&self) -> usize {
+        self.threads.values().filter(|tid| self.begun.contains(tid)).count()
+    }
+
     /// The stream of a thread of its, by the thread's number in trapline's namespace. Enabling 0 is for calls.
     fn stream(tid: u32) -> StreamId {
         StreamId::new(Scope::Thread(tid), 1)
     }
 
-    fn look(&mut self) {
+    /// Looks which threads there are, unless it has just done so; whether it has looked.
+    fn look(&mut self) -> bool {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
-            return;
+            return false;
         }
         self.looked = Some(Instant::now());
         let tids = proc::threads(self.pid).unwrap_or_default();
@@ -78,15 +95,35 @@ impl Process {
             if same { Some(tid as u32) } else { inner() }
         };
         self.threads = tids.iter().filter_map(|tid| Some((own(*tid)?, *tid as u32))).collect();
+        true
     }
 
-    /// Delivers what is new. Returns how many records, and whether nothing will come any more. `dropped` counts by stream.
-    pub fn read(&mut self, dropped: &mut HashMap<StreamId, u64>, each: &mut dyn Deliver) -> (usize, bool) {
+    /// Threads with records, other than the first, that are not there any more. The kernel's list of threads may lack one while others
+    /// end, so the thread itself is asked for too.
+    fn ended_threads(&self) -> Vec<u32> {
+        let there: HashSet<u32> = self.threads.values().copied().collect();
+        let is_gone = |tid: &&u32| **tid != self.pid as u32 && !there.contains(tid) && !proc::exists(**tid as i32);
+        self.begun.iter().filter(is_gone).copied().collect()
+    }
+
+    /// Delivers what is new and passes `sieve`; with `lives`, also that threads begin and end. Returns how many records were read, and
+    /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream.
+    pub fn read(
+        &mut self,
+        last: bool,
+        moments: &mut Moments,
+        sieve: &mut Sieve,
+        dropped: &mut HashMap<StreamId, u64>,
+        lives: bool,
+        each: &mut dyn Deliver,
+    ) -> (usize, bool) {
         // Before the records: a thread that is gone then has written all of its.
         let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
-        if !over {
-            self.look();
-        }
+        let looked_now = !over && self.look();
+        // Those that have ended by now have written all of their records.
+        let ended = if lives && looked_now { self.ended_threads() } else { Vec::new() };
+        // Events of threads, put in order of time: a thread may have begun before one that has ended.
+        let (at, mut said) = (sys::time::monotonic(), Vec::new());
         let now = Instant::now();
         let mut seen = std::mem::take(&mut self.seen);
         seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
@@ -94,7 +131,7 @@ impl Process {
             seen.entry(tid).or_insert(now);
         });
         self.seen = seen;
-        let Process { pid, own_pid, chunks, threads, looked, seen, begun, .. } = self;
+        let Process { pid, own_pid, chunks, threads, looked, seen, begun, dropped: lost, .. } = self;
         let same = *own_pid == *pid as u32;
         // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
         let gone = |tid: u32| {
@@ -102,7 +139,7 @@ impl Process {
                 && !threads.contains_key(&tid)
                 && !(same && proc::exists(tid as i32))
         };
-        let (tsc, monotonic) = sys::time::stamp();
+        let to = moments.now();
         let records = chunks.read(over, gone, |run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
@@ -110,23 +147,57 @@ impl Process {
                 None => run.tid,
             };
             let stream = Process::stream(tid);
-            *dropped.entry(stream).or_default() += run.dropped;
-            each.functions(&Run {
+            let all = dropped.entry(stream).or_default();
+            *all = all.saturating_add(run.dropped);
+            *lost = lost.saturating_add(run.dropped);
+            let from = moments.at(run.pair.0);
+            let run = Run {
                 stream,
                 pid: *pid as u32,
-                begins: begun.insert(tid),
+                begins: !begun.contains(&tid),
                 records: run.records,
                 high: run.high,
-                from: Moment { tsc: run.pair.0, monotonic: run.pair.1 },
-                to: Moment { tsc, monotonic },
+                from,
+                to,
                 dropped: run.dropped,
-            });
+            };
+            if let Some(run) = sieve.take(&run) {
+                if begun.insert(tid) && lives && tid != *pid as u32 {
+                    said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic)));
+                }
+                each.functions(&run);
+            }
         });
-        // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
-        if over {
-            let left = self.chunks.shared().counts()[0];
-            *dropped.entry(Process::stream(self.pid as u32)).or_default() += left;
+        // The end of the first thread is that of the process.
+        let left = self.begun.iter().copied().filter(|tid| over && lives && *tid != self.pid as u32);
+        for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
+            self.begun.remove(&tid);
+            said.push((at, tree::thread_ends((self.pid as u32, tid), at)));
         }
-        (records, over)
+        said.sort_by_key(|(time, _)| *time);
+        said.iter().for_each(|(_, event)| each.event(StreamId::TRACER, event));
+        // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
+        if over || last {
+            let left = self.chunks.shared().counts()[0];
+            if left > 0 {
+                let stream = Process::stream(self.pid as u32);
+                self.dropped = self.dropped.saturating_add(left);
+                let all = dropped.entry(stream).or_default();
+                *all = all.saturating_add(left);
+                let begins = self.begun.insert(self.pid as u32);
+                let (pid, records) = (self.pid as u32, &[][..]);
+                each.functions(&Run {
+                    stream,
+                    pid,
+                    begins,
+                    records,
+                    high: (to.tsc >> 32) as u32,
+                    from: to,
+                    to,
+                    dropped: left,
+                });
+            }
+        }
+        (records, over || last)
     }
 }

@@ -1,26 +1,43 @@
-//! Serves agents: a thread that answers one after the other.
+//! Serves agents.
 //!
 //! ```text
-//!  accept ─► who is it? ─► Hello, maps ─► planner ─► new shared memory ─► backend (before the answer) ─► Welcome ─► Installed
+//!  accept ─► who is it? ─► Hello ─┬► maps ─► planner ─► new shared memory ─► backend (before the answer) ─► Welcome ─► Installed
+//!  [one thread]                   │  [a thread for each]
+//!                                 └► about to execute a program: expected, or a gap
 //! ```
 //!
-//! Each step of an agent may take a few seconds; a process that takes longer is left alone and runs untraced.
+//! One thread takes requests in the order in which they come, so that what a process says before it executes a program is known before
+//! the program's agent asks. Another answers, as planning may take seconds; agents that wait for it are told so. Each step of an agent
+//! may take a few seconds; a process that takes longer runs untraced, which is a gap in the trace.
 
+use super::explained::PlannedFile;
+use super::module::Known;
 use super::planner::{Answer, Placed, Planner};
-use abi::message::{Hello, Installed, MAGIC, Reason, Verdict, Welcome};
+use super::untraced::{Executed, Gap, words};
+use crate::backend::ids::ids;
+use crate::functions::Functions;
+use crate::plan::{OnFull, Plan};
+use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use events::StreamId;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
 use sys::agent::{Held, Life, Listener, Request, Shared};
-use sys::process;
+use sys::maps::Map;
+use sys::{proc, process};
 
 /// The most bytes of `/proc/self/maps` that an agent may send.
 const MAX_MAPS: u32 = 16 << 20;
+
+/// The most requests that are answered at a time.
+const MOST: u64 = 64;
+/// How often an agent that waits is told that it is not forgotten. Agents wait five times as long.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What every process gets.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +48,16 @@ pub struct Room {
     pub chunk_size: u32,
     /// Wait for room, and do not drop.
     pub block: bool,
+}
+
+impl Room {
+    /// As a plan has it.
+    pub fn of(plan: &Plan, functions: &Functions) -> Room {
+        let chunk_size = abi::shared::CHUNK as u32;
+        let buffer = functions.buffer.unwrap_or(plan.buffer);
+        let chunks = (buffer / chunk_size as usize).clamp(2, 1 << 20) as u32;
+        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block }
+    }
 }
 
 /// A process that has begun to write records.
@@ -47,14 +74,43 @@ pub struct Begun {
     pub ended: OwnedFd,
     /// It is a child that runs on in its parent's program.
     pub is_fork: bool,
+    /// Its name.
+    pub comm: Option<Vec<u8>>,
+    /// Its real user and group.
+    pub ids: Option<(u32, u32)>,
+}
+
+/// A process that an agent has spoken for.
+pub struct Came {
+    /// The process.
+    pub pid: i32,
+    /// Its parent.
+    pub parent: Option<i32>,
+    /// It is a child that runs on in its parent's program.
+    pub is_fork: bool,
+    /// Its name.
+    pub comm: Vec<u8>,
+    /// User and group.
+    pub ids: (u64, u64),
+    /// When, ns of the monotonic clock: before its first record.
+    pub time: u64,
+    /// Readable when it has ended.
+    pub ended: OwnedFd,
 }
 
 /// What the server tells the backend.
 pub enum Said {
     /// An event that is to be delivered.
     Event(StreamId, Vec<u8>),
-    /// A process begins.
+    /// A process runs a program, or is a child that runs on in its parent's.
+    Came(Came),
+    /// A file was read: which functions it has.
+    Module(Arc<Known>),
     Begun(Box<Begun>),
+    /// A program is not traced.
+    Gap(Gap),
+    /// A file was planned.
+    Planned(Vec<PlannedFile>),
     /// What went wrong.
     Trouble(String),
 }
@@ -68,6 +124,8 @@ pub struct Counts {
     pub paused: AtomicBool,
     /// Requests that are being answered.
     pub busy: AtomicU64,
+    /// Plans that were asked for.
+    pub plans: AtomicU64,
     /// Processes that have got a plan.
     pub processes: AtomicU64,
     /// Functions that were patched, in all processes.
@@ -88,21 +146,52 @@ struct Answered {
 /// Serves until it is told to stop.
 pub struct Server {
     listener: Listener,
-    planner: Planner,
+    planner: Mutex<Planner>,
     life: Arc<Life>,
     room: Room,
     /// Users whose processes are answered, beside descendants of those that were.
     users: Vec<u32>,
     /// Processes that were answered.
-    answered: HashMap<i32, Answered>,
+    answered: Mutex<HashMap<i32, Answered>>,
+    executed: Arc<Executed>,
     to: Sender<Said>,
     counts: Arc<Counts>,
     /// Lines that were said already.
-    said: Arc<Mutex<Vec<String>>>,
+    said: Mutex<Vec<String>>,
+    /// Agents that wait for a plan, and since when nothing was said to them.
+    waiting: Mutex<HashMap<u64, (Request, Instant)>>,
+}
+
+/// What an agent asks for, once its first message was read.
+struct Asked {
+    request: Request,
+    hello: Hello,
+    text: Vec<u8>,
+}
+
+/// A request that is being answered, as long as the value lives.
+struct Busy<'s>(&'s Counts);
+
+impl<'s> Busy<'s> {
+    fn new(counts: &'s Counts) -> Busy<'s> {
+        counts.busy.fetch_add(1, Ordering::AcqRel);
+        Busy(counts)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server {
     /// For this session.
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         listener: Listener,
         planner: Planner,
@@ -111,50 +200,108 @@ impl Server {
         users: Vec<u32>,
         to: Sender<Said>,
         counts: Arc<Counts>,
+        executed: Arc<Executed>,
     ) -> Server {
-        let (answered, said) = (HashMap::new(), Arc::default());
-        Server { listener, planner, life, room, users, answered, to, counts, said }
+        Server {
+            listener,
+            planner: Mutex::new(planner),
+            life,
+            room,
+            users,
+            answered: Mutex::default(),
+            executed,
+            to,
+            counts,
+            said: Mutex::default(),
+            waiting: Mutex::default(),
+        }
     }
 
-    /// A process whose descendants are answered.
-    pub fn expect(&mut self, pid: i32) {
-        self.answered.insert(pid, Answered::default());
+    /// A process whose descendants are answered, and which is about to execute a program.
+    pub fn expect(&mut self, pid: i32, program: &[u8]) {
+        locked(&self.answered).insert(pid, Answered::default());
+        self.executed.expect(pid, program.to_vec());
+    }
+
+    /// A running process, which is answered as its descendants are.
+    pub fn admit(&mut self, pid: i32) {
+        locked(&self.answered).insert(pid, Answered::default());
     }
 
     /// The thread's work.
-    pub fn run(mut self) {
-        while !self.counts.stop.load(Ordering::Acquire) {
-            let _ = process::wait_readable(&self.listener, Duration::from_millis(50));
-            loop {
-                self.counts.busy.fetch_add(1, Ordering::AcqRel);
-                let request = self.listener.accept();
-                let more = matches!(request, Ok(Some(_)));
-                if let Ok(Some(request)) = request
-                    && let Err(e) = self.serve(request)
-                {
-                    self.trouble(format!("an agent was not answered: {e}"));
-                }
-                self.counts.busy.fetch_sub(1, Ordering::AcqRel);
-                if !more {
-                    break;
+    pub fn run(self) {
+        // Files are read for the user, and with no more rights; threads that are started inherit that.
+        if !crate::rights::is_root() {
+            let _ = sys::caps::drop_to(0);
+        }
+        let counts = Arc::clone(&self.counts);
+        thread::scope(|scope| {
+            while !counts.stop.load(Ordering::Acquire) {
+                self.listener.wait(Duration::from_millis(50));
+                self.reassure();
+                while self.take(scope) {}
+            }
+        });
+    }
+
+    /// Takes a request, if there is one.
+    fn take<'s>(&'s self, scope: &'s Scope<'s, '_>) -> bool {
+        let busy = Busy::new(&self.counts);
+        let Ok(Some(request)) = self.listener.accept() else { return false };
+        let peer = request.peer.pid;
+        match self.hear(request) {
+            Ok(None) => {}
+            Ok(Some(asked)) if self.counts.busy.load(Ordering::Acquire) < MOST => {
+                let work = move || {
+                    self.serve(asked);
+                    drop(busy);
+                };
+                // Where no thread is to be had, the agent is told nothing: it runs untraced, which is counted.
+                if thread::Builder::new().name("trapline-plan".into()).spawn_scoped(scope, work).is_err() {
+                    self.trouble("an agent was not answered: no thread is to be had".into());
                 }
             }
+            Ok(Some(asked)) => self.serve(asked),
+            Err(e) => self.trouble(format!("process {peer}: an agent was not understood: {e}")),
+        }
+        true
+    }
+
+    /// Tells agents that wait that they are not forgotten.
+    fn reassure(&self) {
+        for (request, last) in locked(&self.waiting).values_mut().filter(|(_, last)| last.elapsed() >= PATIENCE) {
+            let welcome = Welcome {
+                magic: MAGIC,
+                version: abi::VERSION,
+                verdict: Verdict::Wait as u32,
+                descriptors: 0,
+                shared: 0,
+                plan: 0,
+            };
+            // One that is gone is noticed when it is answered.
+            let _ = request.answer(&welcome.bytes(), &[]);
+            *last = Instant::now();
         }
     }
 
     fn trouble(&self, line: String) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = locked(&self.said);
         if said.len() < 100 && !said.contains(&line) {
             said.push(line.clone());
             let _ = self.to.send(Said::Trouble(line));
         }
     }
 
+    fn gap(&self, pid: i32, path: &[u8], why: String) {
+        let _ = self.to.send(Said::Gap(Gap { pid, path: path.to_vec(), why }));
+    }
+
     /// Whether a process belongs to the session: its user's, or a descendant of one that does.
     fn is_ours(&self, pid: i32, uid: u32) -> bool {
+        let answered = locked(&self.answered);
         let mut ancestor = pid;
         for _ in 0..64 {
-            if self.answered.contains_key(&ancestor) {
+            if answered.contains_key(&ancestor) {
                 return true;
             }
             match parent_of(ancestor) {
@@ -165,15 +312,16 @@ impl Server {
         self.users.contains(&uid)
     }
 
-    fn serve(&mut self, mut request: Request) -> io::Result<()> {
+    /// Reads what an agent says. Nothing is left to do where it wants no answer.
+    fn hear(&self, mut request: Request) -> io::Result<Option<Asked>> {
         let peer = request.peer;
         if !self.is_ours(peer.pid, peer.uid) {
-            return Ok(());
+            return Ok(None);
         }
         let mut hello = [0; Hello::SIZE];
         match request.read(&mut hello) {
             // Somebody who asks whether anybody is there.
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
             other => other?,
         }
         let hello = Hello::parse(&hello);
@@ -182,26 +330,73 @@ impl Server {
         }
         let mut text = vec![0; hello.maps_len as usize];
         request.read(&mut text)?;
+        match hello.reason {
+            r if r == Reason::Exec as u32 => {
+                let (why, path) = text.split_first().unwrap_or((&0, &[]));
+                match Untraced::of(*why) {
+                    None => self.executed.expect(peer.pid, path.to_vec()),
+                    Some(why) => self.gap(peer.pid, path, words(why).into()),
+                }
+                Ok(None)
+            }
+            r if r == Reason::Failed as u32 => {
+                self.executed.forget(peer.pid);
+                Ok(None)
+            }
+            _ => {
+                self.executed.forget(peer.pid);
+                Ok(Some(Asked { request, hello, text }))
+            }
+        }
+    }
+
+    /// Answers.
+    fn serve(&self, asked: Asked) {
+        let (pid, begins) = (asked.request.peer.pid, asked.hello.reason != Reason::Modules as u32);
+        let mut program = String::new();
+        if let Err(e) = self.answer(asked, &mut program) {
+            let what = if begins { "the agent" } else { "the agent's question about new modules" };
+            self.gap(pid, program.as_bytes(), format!("{what} was not answered: {e}"));
+        }
+    }
+
+    fn answer(&self, asked: Asked, program: &mut String) -> io::Result<()> {
+        let Asked { mut request, hello, text } = asked;
+        let peer = request.peer;
         let maps = sys::maps::in_text(&text);
         let begins = hello.reason != Reason::Modules as u32;
         let is_fork = hello.reason == Reason::Fork as u32;
         let before = match begins {
             true => Answered::default(),
-            false => self.answered.get(&peer.pid).cloned().unwrap_or_default(),
+            false => locked(&self.answered).get(&peer.pid).cloned().unwrap_or_default(),
         };
         let answer = if is_fork {
-            let parent = self.answered.get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
+            let parent = locked(&self.answered).get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
             Answer { modules: parent.modules, ..Answer::default() }
         } else {
-            self.planner.answer(peer.pid, &hello, &maps, &before.modules)
+            self.plan(&request, &hello, &maps, &before.modules)?
         };
+        program.clone_from(&answer.program);
         answer.problems.iter().for_each(|line| self.trouble(line.clone()));
+        if let Some((path, runtime)) = &answer.left_alone {
+            let path = if begins { &answer.program } else { path };
+            self.gap(peer.pid, path.as_bytes(), runtime.words());
+        }
         // A module that is loaded late may be the first with functions that are wanted.
         let traced = !before.has_memory && (is_fork || answer.functions > 0);
         let has_memory = before.has_memory || traced;
-        self.answered.insert(peer.pid, Answered { modules: answer.modules, has_memory });
-        for event in answer.reported {
-            let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
+        locked(&self.answered).insert(peer.pid, Answered { modules: answer.modules, has_memory });
+        if begins {
+            let came = Came {
+                pid: peer.pid,
+                parent: parent_of(peer.pid),
+                is_fork,
+                comm: sys::proc::comm(peer.pid).unwrap_or_default(),
+                ids: ids(peer.pid),
+                time: sys::time::monotonic(),
+                ended: process::pidfd(peer.pid, false)?,
+            };
+            let _ = self.to.send(Said::Came(came));
         }
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
         let plan = match answer.plan.is_empty() {
@@ -231,8 +426,7 @@ impl Server {
         request.read(&mut installed)?;
         let installed = Installed::parse(&installed);
         if installed.magic != MAGIC || installed.error != 0 {
-            let why = io::Error::from_raw_os_error(installed.error as i32);
-            return Err(io::Error::other(format!("process {}: {why}", peer.pid)));
+            return Err(io::Error::from_raw_os_error(installed.error as i32));
         }
         let refused = installed.other_bytes.saturating_add(installed.no_area).saturating_add(installed.failed);
         if refused > 0 {
@@ -244,6 +438,29 @@ impl Server {
         Ok(())
     }
 
+    /// Plans, while the agent is told to wait.
+    fn plan(&self, request: &Request, hello: &Hello, maps: &[Map], before: &[Placed]) -> io::Result<Answer> {
+        let number = self.counts.plans.fetch_add(1, Ordering::Relaxed);
+        locked(&self.waiting).insert(number, (request.second()?, Instant::now()));
+        let answer = {
+            let mut planner = locked(&self.planner);
+            let mut answer = planner.answer(request.peer.pid, hello, maps, before);
+            // Before another process gets the same numbers.
+            for event in std::mem::take(&mut answer.reported) {
+                let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
+            }
+            for known in std::mem::take(&mut answer.read) {
+                let _ = self.to.send(Said::Module(known));
+            }
+            if !answer.planned.is_empty() {
+                let _ = self.to.send(Said::Planned(std::mem::take(&mut answer.planned)));
+            }
+            answer
+        };
+        locked(&self.waiting).remove(&number);
+        Ok(answer)
+    }
+
     /// Memory for a process. The backend knows it before the process does.
     fn begin(&self, hello: &Hello, pid: i32, is_fork: bool) -> io::Result<(OwnedFd, u64)> {
         let running = !self.counts.paused.load(Ordering::Acquire);
@@ -251,7 +468,8 @@ impl Server {
         let held = self.life.hold(&shared)?;
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());
         let ended = process::pidfd(pid, false)?;
-        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork };
+        let (comm, ids) = (proc::comm(pid), proc::ids(pid));
+        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork, comm, ids };
         let _ = self.to.send(Said::Begun(Box::new(begun)));
         Ok((fd, size))
     }

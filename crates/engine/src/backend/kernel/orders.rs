@@ -2,7 +2,7 @@
 
 use super::attach_pids::Attacher;
 use super::{Kernel, filtered, in_flight, switch};
-use crate::control::{Order, State, Stream};
+use crate::control::{self, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::select::Calls;
@@ -44,6 +44,7 @@ impl Kernel {
             }
             Order::Enable(addition) => self.join(addition),
             Order::Disable(nth) => self.leave(nth),
+            Order::Functions(_) => return Err(control::unable("functions", "kernel")),
             Order::Attach(pid) => self.attach(pid)?,
             Order::Detach(pid) => self.let_go_of(pid)?,
         }
@@ -136,12 +137,11 @@ impl Kernel {
         });
         State {
             streams: streams.collect(),
-            kept: None,
             losses: self.loaded.losses(),
             filtered: filtered::count(&self.loaded),
-            calls: Vec::new(),
             missed,
             enablings: self.loaded.probe_counts(),
+            ..State::default()
         }
     }
 }

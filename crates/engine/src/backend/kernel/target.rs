@@ -74,6 +74,7 @@ pub(super) fn session(plan: &Plan, filters: Vec<(u32, lang::Filter)>, captures: 
         kinds: tables::kinds(plan),
         switch: switch::first(plan),
         only: rights(),
+        hidden: plan.hidden_code(),
         system_wide: matches!(plan.target, PlanTarget::All { .. }),
     }
 }

@@ -377,6 +377,7 @@ impl Backend for Perf {
             Order::Enable(addition) => return Err(control::unable(&*addition.enabling.name, "perf")),
             Order::Disable(_) => return Err(control::unable("the probe", "perf")),
             Order::Attach(pid) | Order::Detach(pid) => return Err(control::unable(format!("-p {pid}"), "perf")),
+            Order::Functions(_) => return Err(control::unable("functions", "perf")),
             Order::Select(_) | Order::Filter(..) => return Err(control::unable("the calls", "perf")),
         }
         self.rings.count_lost();

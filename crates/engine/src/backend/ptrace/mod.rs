@@ -174,6 +174,7 @@ impl Backend for Session {
             Order::Status | Order::Filter(..) => {}
             Order::Enable(addition) => return Err(orders::unable(&*addition.enabling.name, "ptrace")),
             Order::Disable(_) => return Err(orders::unable("the probe", "ptrace")),
+            Order::Functions(_) => return Err(orders::unable("functions", "ptrace")),
             Order::Attach(pid) => return self.change_targets(*pid),
             Order::Detach(pid) => return self.change_targets(-*pid),
             Order::Stop => control.hold(true),
@@ -307,6 +308,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         fd_details: plan.fd_details,
         notice: u64::from(plan.notice_ms) * 1_000_000,
         cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
+        hidden: plan.hidden_code(),
         with_stacks: plan
             .call_captures
             .iter()

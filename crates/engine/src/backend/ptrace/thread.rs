@@ -31,6 +31,8 @@ pub struct Pending {
     pub wanted: bool,
     /// The attach interrupted the call and the kernel restarts it: the next entry is still this call.
     pub restarting: bool,
+    /// Hidden code makes it on the program's behalf: it is shown if it succeeds.
+    pub on_behalf: bool,
 }
 
 /// One traced thread.

@@ -48,6 +48,8 @@ pub struct Job {
     pub notice: u64,
     /// The processor at entry must be known, whatever it costs.
     pub cpu: bool,
+    /// The upper half of the addresses of code whose calls are not the program's ([`bpf::syscalls::Session::hidden`]).
+    pub hidden: Option<u32>,
     /// Classes with stacks, by those of their calls, and the most frames of a stack.
     pub with_stacks: HashMap<u16, (&'static events::Schema, usize)>,
 }
@@ -403,17 +405,23 @@ impl Tracer {
                 Some(p) if p.restarting => p.restarting = false,
                 // With a filter on, an entry stop precedes the seccomp stop of the same call.
                 Some(_) if info.op == 3 => {}
+                _ if self.is_hidden(info) && !EXECS.contains(&info.nr) => t.pending = None,
                 _ => {
                     let mut args = info.args;
                     if info.nr == RT_SIGRETURN && info.arch == ptrace::ARCH_X86_64 {
                         args[0] = info.sp + SIGFRAME_MASK;
                     }
-                    t.pending = Some(self.entry(t, info.arch, info.nr, args));
+                    let on_behalf = self.is_hidden(info);
+                    t.pending = Some(Pending { on_behalf, ..self.entry(t, info.arch, info.nr, args) });
                 }
             },
             2 => self.exit(t, info.ret),
             _ => {}
         }
+    }
+
+    fn is_hidden(&self, info: &ptrace::SyscallInfo) -> bool {
+        self.job.hidden.is_some_and(|upper| info.ip >> 32 == u64::from(upper))
     }
 
     /// A stop at a call that the kernel does not describe. A call whose entry was seen is shown without its end; any other is lost,
@@ -487,6 +495,7 @@ impl Tracer {
             noticed: false,
             wanted,
             restarting: false,
+            on_behalf: false,
         };
         if stacks::is_at_entry(schema.name) {
             self.take_stack(t, &mut p);
@@ -566,7 +575,7 @@ impl Tracer {
         if stacks::changes_mappings(p.schema.name) {
             self.stacks.forget(t.pid);
         }
-        if p.wanted {
+        if p.wanted && !(p.on_behalf && ret < 0) {
             // Before the command's execve there is no stack of its own.
             if !stacks::is_at_entry(p.schema.name) || p.stack.is_some_and(|at| p.args[at] == 0) {
                 self.take_stack(t, &mut p);
@@ -719,6 +728,8 @@ impl Tracer {
 }
 
 const RT_SIGRETURN: u64 = 15;
+/// execve and execveat: what hidden code makes on the program's behalf.
+const EXECS: [u64; 2] = [59, 322];
 const ESRCH: i32 = 3;
 /// `include/uapi/linux/sched.h`.
 const CLONE_VM: u64 = 0x100;

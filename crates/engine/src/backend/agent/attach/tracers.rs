@@ -165,7 +165,7 @@ fn serve<T: Send>(
     let stop = AtomicBool::new(false);
     let wait = || {
         while !stop.load(Ordering::Acquire) {
-            let _ = sys::process::wait_readable(&listener, Duration::from_millis(20));
+            listener.wait(Duration::from_millis(20));
             match listener.accept() {
                 Ok(Some(request)) if request.peer.pid == pid => return Some(answer(request)),
                 Ok(_) => {}

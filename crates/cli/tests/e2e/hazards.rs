@@ -1,0 +1,276 @@
+//! Programs that do what breaks tracers, under `trapline graph`: what they print, how they end and what they write is what an untraced
+//! run prints, and each call of their functions is recorded or counted.
+//!
+//! A test for each scenario of `tests/programs/hazards*`, which runs it twice: linked with the shared libgcc, and with a static one, so
+//! that the unwinder is found in both places. Then all scenarios of a program at once, for each way to compile it.
+
+use crate::lab::{self, Outcome, User};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program of hazards: its name, its compiler, flags for both builds, and those that link it statically with libgcc.
+struct Program {
+    name: &'static str,
+    source: &'static str,
+    compiler: &'static str,
+    flags: &'static [&'static str],
+}
+
+const STACKS: Program = Program { name: "stacks", source: "hazards.c", compiler: "gcc", flags: C };
+const SIGNALS: Program = Program { name: "signals", source: "hazards_signals.c", compiler: "gcc", flags: C };
+const PROCESSES: Program = Program { name: "processes", source: "hazards_processes.c", compiler: "gcc", flags: C };
+const CPP: Program = Program { name: "cpp", source: "hazards.cc", compiler: "g++", flags: CC };
+const RUST: Program = Program {
+    name: "rust",
+    source: "hazards.rs",
+    compiler: "rustc",
+    flags: &["-O", "--edition=2024", "-Cstrip=debuginfo"],
+};
+const C: &[&str] = &["-O2", "-pthread", "-fexceptions", "-Wl,--no-as-needed", "-lm"];
+const CC: &[&str] = &["-O2", "-pthread", "-std=c++20", "-fnon-call-exceptions"];
+
+impl Program {
+    #[track_caller]
+    fn build(&self, build: &str, more: &[&str]) -> Option<String> {
+        let name = format!("hazards_{}_{build}", self.name);
+        testkit::compile(self.compiler, &name, self.source, &[self.flags, more].concat())
+    }
+
+    /// Linked with libgcc as usual, and statically.
+    #[track_caller]
+    fn both(&self) -> Vec<String> {
+        let with_eh;
+        let fixed: &[&str] = match self.compiler {
+            "gcc" => &["-static-libgcc"],
+            "g++" => &["-static-libgcc", "-static-libstdc++"],
+            _ => {
+                // rustc always asks for libgcc_s; here the linker finds a script of this name, which leads to the static library.
+                let dir = lab::dir().join("static_libgcc");
+                let _ = fs::create_dir(&dir);
+                fs::write(dir.join("libgcc_s.so"), "GROUP ( -lgcc_eh -lgcc -lc )\n").expect("a linker script");
+                with_eh = format!("-Lnative={}", dir.display());
+                &[&with_eh]
+            }
+        };
+        [self.build("shared", &[]), self.build("static", fixed)].into_iter().flatten().collect()
+    }
+}
+
+fn library(compiler: &str, source: &str) -> Option<String> {
+    testkit::compile(compiler, &format!("{source}.so"), source, &["-O2", "-shared", "-fPIC"])
+}
+
+/// What a run has left: its files but for `counts`, whose contents are the second part.
+fn files(dir: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
+    let mut files: BTreeMap<_, _> = lab::contents(dir)
+        .into_iter()
+        .map(|(path, bytes)| (path.strip_prefix(dir).expect("a file of it").to_path_buf(), bytes))
+        .collect();
+    let counts = files.remove(Path::new("counts")).unwrap_or_default();
+    // A profile of `-pg` is of one run.
+    files.remove(Path::new("gmon.out"));
+    (files, String::from_utf8_lossy(&counts).into_owned())
+}
+
+fn prepared(mut command: Command, dir: &Path) -> Outcome {
+    let own = dir.join("w");
+    let _ = fs::remove_dir_all(&own);
+    fs::create_dir(&own).expect("a directory");
+    for (variable, compiler, source) in
+        [("HAZARDS_LIBRARY", "gcc", "hazards_library.c"), ("HAZARDS_LIBRARY_CC", "g++", "hazards_library.cc")]
+    {
+        if let Some(path) = library(compiler, source) {
+            command.env(variable, path);
+        }
+    }
+    // A backtrace is the program's business.
+    command.env("RUST_BACKTRACE", "0");
+    lab::run(command.current_dir(own))
+}
+
+/// Runs a scenario bare and under `graph`, and compares. Each call of a counting function has an entry and an exit, or is counted as lost.
+#[track_caller]
+fn same(command: &[&str], options: &[&str]) {
+    let dir = lab::scratch();
+    let bare = prepared(lab::as_user(User::Me, command), &dir);
+    let (bare_files, _) = files(&dir.join("w"));
+    let [trace, stats] = ["trace", "stats"].map(|n| dir.join(n).display().to_string());
+    let usual = ["graph", "-q", "--on-full", "block", "--stats", &stats, "-o", &trace];
+    let traced = prepared(lab::trapline(User::Me, &[&usual[..], options, &["--"], command].concat()), &dir);
+    let (traced_files, counts) = files(&dir.join("w"));
+    // trapline's own lines say what it cannot show.
+    let said: String =
+        traced.stderr.lines().filter(|l| !l.starts_with("trapline: ")).map(|l| format!("{l}\n")).collect();
+    assert_eq!((traced.code(), traced.out(), said), (bare.code(), bare.out(), bare.stderr), "{command:?}");
+    assert_eq!(traced_files, bare_files, "{command:?}");
+    let stats: Value = serde_json::from_slice(&fs::read(&stats).expect("statistics")).expect("JSON");
+    check_counts(&trace, &counts, stats["dropped"].as_u64().expect("a number"), command);
+    let _ = fs::remove_dir_all(dir);
+}
+
+#[track_caller]
+fn check_counts(trace: &str, counts: &str, dropped: u64, command: &[&str]) {
+    let mut wanted: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in counts.lines() {
+        let (name, count) = line.split_once(' ').expect("a name and a number");
+        *wanted.entry(name).or_default() += count.parse::<u64>().expect("a number");
+    }
+    let names: Vec<&str> = wanted.keys().flat_map(|name| ["--function", name]).collect();
+    let report = lab::run(&mut lab::trapline(
+        User::Me,
+        &[&["report", "-q", "--as", "calls-json"][..], &names, &[trace]].concat(),
+    ));
+    assert_eq!(report.code(), 0, "{}", report.stderr);
+    let mut recorded: BTreeMap<String, u64> = BTreeMap::new();
+    for line in report.out().lines() {
+        let call: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        if let (Some("call"), Some(name)) = (call["type"].as_str(), call["function"].as_str()) {
+            *recorded.entry(name.to_string()).or_default() += 1;
+        }
+    }
+    let missing: u64 = wanted.iter().map(|(name, n)| n.abs_diff(recorded.get(*name).copied().unwrap_or(0))).sum();
+    // A call that is lost has lost its entry and its exit.
+    assert!(2 * missing <= dropped, "{command:?}: {wanted:?} counted, {recorded:?} recorded, {dropped} dropped");
+}
+
+#[track_caller]
+fn scenario(program: &Program, name: &str) {
+    for built in program.both() {
+        same(&[&built, name], &[]);
+    }
+}
+
+/// All scenarios of a program at once, with the functions of libc, libstdc++ and libgcc's neighbours traced too.
+#[test]
+fn with_libraries() {
+    for program in [STACKS, CPP] {
+        for built in program.both() {
+            same(&[&built, "all"], &["--lib"]);
+        }
+    }
+}
+
+macro_rules! scenarios {
+    ($module:ident, $program:expr, $($test:ident $name:literal),* $(,)?) => {
+        mod $module {
+            $(#[test] fn $test() { super::scenario(&$program, $name) })*
+        }
+    };
+}
+
+scenarios! { stacks, super::STACKS,
+    calls "calls", longjmps "longjmps", tail_calls "tail_calls", long_tail_calls "long_tail_calls",
+    leaving_threads "leaving_threads", asynchronous_cancel "asynchronous_cancel", sixty_four_threads "sixty_four_threads",
+    small_stacks "small_stacks", thread_destructors "thread_destructors", coroutines "coroutines", setcontexts "setcontexts",
+    registers "registers", nested_functions "nested_functions", other_conventions "other_conventions", callbacks "callbacks",
+    backtraces "backtraces", modules "modules", next_symbol "next_symbol", exit_handlers "Exit_handlers",
+}
+
+scenarios! { signals, super::SIGNALS,
+    timer_of_50_us "timer_of_50_us", timer_of_10_khz "timer_of_10_khz", timer_and_threads "timer_and_threads",
+    small_signal_stack "small_signal_stack", jumps_out_of_handlers "jumps_out_of_handlers",
+    jumps_out_of_a_timer "jumps_out_of_a_timer", jumps_off_another_stack "jumps_off_another_stack",
+    setcontext_in_a_handler "setcontext_in_a_handler", stack_overflow "stack_overflow", dies_of_overflow "Dies_of_overflow",
+    actions "actions", masks_in_handlers "masks_in_handlers", changed_masks "changed_masks", breakpoints "breakpoints",
+    interrupted "interrupted", other_ways "other_ways", children_that_signal "children_that_signal",
+    nested_handlers "nested_handlers", storm "storm", killed "Killed", aborted "Aborted",
+}
+
+scenarios! { processes, super::PROCESSES,
+    forks "forks", fork_inside_of_calls "fork_inside_of_calls", forks_of_forks "forks_of_forks",
+    forks_in_threads "forks_in_threads", threads_in_forks "threads_in_forks", vforks "vforks", spawns "spawns", chain "Chain",
+    exec_in_a_thread "Exec_in_a_thread", few_resources "few_resources", closed_descriptors "closed_descriptors",
+    another_user "another_user", clones "clones", environment "environment", seccomp_strict "Seccomp_strict",
+    seccomp_kill "Seccomp_kill", seccomp_kill_by_syscall "Seccomp_kill_by_syscall", seccomp_refuse "Seccomp_refuse",
+    seccomp_signals "Seccomp_signals",
+}
+
+scenarios! { cpp, super::CPP,
+    exceptions "exceptions", deep_exceptions "deep_exceptions", rethrown "rethrown", while_unwinding "while_unwinding",
+    across_threads "across_threads", through_c "through_c", through_handlers "through_handlers",
+    across_libraries "across_libraries", coroutines "coroutines", thunks "thunks", thread_storage "thread_storage",
+    statics "statics", uncaught "Uncaught", not_allowed "Not_allowed", terminated "Terminated",
+}
+
+scenarios! { rust, super::RUST,
+    panics "panics", resumed_panics "resumed_panics", panics_while_unwinding "panics_while_unwinding",
+    panics_of_threads "panics_of_threads", backtraces "backtraces", backtraces_of_panics "backtraces_of_panics",
+    futures "futures", channels "channels", children "children", panic_message "Panic_message",
+    aborting_panic "Aborting_panic", unwinds_main "Unwinds_main",
+}
+
+/// A program whose filter lets it execute another, but make no socket: that one runs without the agent.
+#[test]
+fn a_filter_is_inherited() {
+    for built in PROCESSES.both() {
+        let bare = lab::run(lab::as_user(User::Me, &[&built, "Seccomp_exec"]).current_dir(lab::scratch()));
+        let args = ["graph", "--as", "functions", "--", &built, "Seccomp_exec"];
+        let traced = lab::run(lab::trapline(User::Me, &args).current_dir(lab::scratch()));
+        assert_eq!((traced.code(), bare.code()), (0, 0), "{}", traced.stderr);
+        assert!(traced.out().starts_with(&bare.out()), "{}", traced.out());
+        assert!(traced.stderr.contains("cannot load the agent"), "{}", traced.stderr);
+    }
+}
+
+/// Programs that start another one: its environment and its status are as without trapline.
+#[test]
+fn wrappers() {
+    let Some(built) = STACKS.build("shared", &[]) else { return };
+    for wrapper in [&["timeout", "50"][..], &["env"], &["nice"], &["setsid", "-w"], &["sh", "-c", "\"$0\" \"$@\""]] {
+        same(&[wrapper, &[&*built, "longjmps"]].concat(), &[]);
+    }
+}
+
+/// Ways to compile: name, compiler, flags behind the usual ones.
+const WAYS: &[(&str, &str, &[&str])] = &[
+    ("O0", "", &["-O0"]),
+    ("O1", "", &["-O1"]),
+    ("O3", "", &["-O3", "-march=x86-64-v2"]),
+    ("Os", "", &["-Os"]),
+    ("no_frame", "", &["-fomit-frame-pointer"]),
+    ("frame", "", &["-fno-omit-frame-pointer", "-mno-red-zone"]),
+    ("cf_protection", "", &["-fcf-protection=full"]),
+    ("no_cf_protection", "", &["-fcf-protection=none"]),
+    ("pie", "", &["-fPIE", "-pie"]),
+    ("no_pie", "", &["-fno-pie", "-no-pie"]),
+    ("pg", "", &["-pg"]),
+    ("mfentry", "", &["-pg", "-mfentry"]),
+    ("patchable", "", &["-fpatchable-function-entry=5"]),
+    ("patchable_before", "", &["-fpatchable-function-entry=16,8"]),
+    ("lto", "", &["-flto"]),
+    ("split_stack", "", &["-fsplit-stack"]),
+    ("stack_clash", "", &["-fstack-clash-protection", "-fstack-protector-strong"]),
+    ("sections", "", &["-ffunction-sections", "-Wl,--gc-sections", "-Wl,-z,now"]),
+    ("retpolines", "", &["-mindirect-branch=thunk", "-mfunction-return=thunk", "-fcf-protection=none"]),
+    ("clang", "clang", &[]),
+];
+
+#[test]
+fn ways_to_compile() {
+    for (way, compiler, flags) in WAYS {
+        for program in [STACKS, CPP] {
+            let compiler = match (*compiler, program.compiler) {
+                ("", usual) => usual,
+                (other, "g++") => {
+                    if other == "clang" {
+                        "clang++"
+                    } else {
+                        other
+                    }
+                }
+                (other, _) => other,
+            };
+            if !lab::has(compiler) {
+                lab::skip(&format!("package:{compiler}"), "no compiler");
+                continue;
+            }
+            let built = Program { compiler, ..program }.build(way, flags);
+            let Some(built) = built else { continue };
+            eprintln!("{way} {}", program.name);
+            same(&[&built, "all"], &[]);
+        }
+    }
+}

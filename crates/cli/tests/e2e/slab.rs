@@ -1,0 +1,416 @@
+//! `trapline slab`: objects of the kernel in known numbers that come and go.
+//!
+//! Each test has a mount namespace of its own, without bpffs: sessions of several tests do not meet, and whatever a test leaves behind goes
+//! with it. Exact numbers of all processes come from userfaultfd(2), whose cache nobody else uses.
+
+use crate::kernel::possible;
+use crate::lab::{self, Outcome, User};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The cache of userfaultfd.
+const QUIET: &str = "userfaultfd_ctx_cache";
+
+/// Held by tests that use that cache.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A process that answers lines with lines; it is killed with its value.
+struct Talk {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn new(argv: &[&str]) -> Talk {
+        let mut command = lab::as_user(User::Me, argv);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
+        let to = child.stdin.take().expect("its input");
+        let from = BufReader::new(child.stdout.take().expect("its output"));
+        Talk { child, to, from }
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.from.read_line(&mut line).expect("a line");
+        line.trim().to_string()
+    }
+
+    #[track_caller]
+    fn tell(&mut self, line: &str) {
+        self.to.write_all(format!("{line}\n").as_bytes()).expect("a line");
+        assert_eq!(self.hear(), "done", "{line}");
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A mount namespace without bpffs.
+struct Place {
+    holder: Talk,
+}
+
+impl Place {
+    #[track_caller]
+    fn new() -> Option<Place> {
+        if !possible() {
+            return None;
+        }
+        let script = "while umount /sys/fs/bpf 2>/dev/null; do :; done; echo ready; read line";
+        let mut holder = Talk::new(&["unshare", "-m", "--propagation", "private", "sh", "-c", script]);
+        assert_eq!(holder.hear(), "ready");
+        Some(Place { holder })
+    }
+
+    /// A command in the namespace.
+    fn command(&self, user: User, argv: &[&str]) -> std::process::Command {
+        let pid = self.holder.child.id().to_string();
+        let mut words = vec!["nsenter", "-t", &pid, "-m", "--"];
+        if user == User::Nobody {
+            words.extend(["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "--"]);
+        }
+        words.extend(argv);
+        lab::as_user(User::Me, &words)
+    }
+
+    fn shell(&self, script: &str) -> Outcome {
+        lab::run(&mut self.command(User::Me, &["sh", "-c", script]))
+    }
+
+    fn trapline(&self, user: User, words: &[&str]) -> std::process::Command {
+        let exe = lab::dir().join("trapline");
+        self.command(user, &[&[exe.to_str().expect("UTF-8"), "slab"], words].concat())
+    }
+
+    /// `trapline slab WORDS`, which succeeds.
+    #[track_caller]
+    fn slab(&self, words: &[&str]) -> Outcome {
+        let out = lab::run(&mut self.trapline(User::Me, words));
+        assert_eq!(out.code(), 0, "{words:?}: {}", out.stderr);
+        out
+    }
+
+    /// What a command that fails says, its only line; and its exit status.
+    #[track_caller]
+    fn refused(&self, user: User, words: &[&str]) -> (i32, String) {
+        let out = lab::run(&mut self.trapline(user, words));
+        assert_eq!((out.stderr.lines().count(), out.out().as_str()), (1, ""), "{words:?}: {}", out.stderr);
+        (out.code(), out.stderr)
+    }
+
+    #[track_caller]
+    fn objects(&self, slab: &str) -> Vec<Value> {
+        let out = self.slab(&["print", slab, "--as", "json"]);
+        serde_json::from_str(&out.out()).unwrap_or_else(|e| panic!("{e}: {}", out.out()))
+    }
+
+    /// The objects of a process whose stack passes a function.
+    #[track_caller]
+    fn through(&self, slab: &str, pid: u64, function: &str) -> Vec<Value> {
+        let passes = |o: &Value| {
+            let mut frames = o["stack"].as_array().into_iter().flatten();
+            frames.any(|f| f.as_str().is_some_and(|f| f.contains(function)))
+        };
+        let out = self.slab(&["print", slab, "-p", &pid.to_string(), "--as", "json"]);
+        let all: Vec<Value> = serde_json::from_str(&out.out()).unwrap_or_else(|e| panic!("{e}: {}", out.out()));
+        assert!(all.iter().all(|o| o["pid"] == pid));
+        all.into_iter().filter(passes).collect()
+    }
+}
+
+/// The program that makes objects, and its process.
+#[track_caller]
+fn maker() -> Option<(Talk, u64)> {
+    let program = lab::program("objects")?;
+    let mut talk = Talk::new(&[&program]);
+    let pid = talk.hear().parse().expect("its process");
+    Some((talk, pid))
+}
+
+#[test]
+fn ten_thousand_open_files_are_ten_thousand_objects() {
+    let Some((place, (mut maker, pid))) = Place::new().zip(maker()) else { return };
+    let out = place.slab(&["start", "filp"]);
+    assert!(out.stderr.contains("bpffs was not mounted"), "{}", out.stderr);
+    maker.tell("files 10000");
+    let files = place.through("filp", pid, "do_sys_open");
+    assert_eq!(files.len(), 10_000);
+    assert!(files.iter().all(|f| f["comm"] == "objects" && f["size"].as_u64() > Some(0)));
+    assert!(files.iter().all(|f| f["program"].as_str().is_some_and(|p| p.ends_with("/objects"))), "{}", files[0]);
+    assert!(files.iter().all(|f| f["user_place"].as_str().is_some_and(|p| p.contains("open"))), "{}", files[0]);
+    let ages: Vec<u64> = files.iter().filter_map(|f| f["age_ns"].as_u64()).collect();
+    assert!(ages.len() == 10_000 && ages.is_sorted_by(|a, b| a >= b));
+    // The same as a table, and as text.
+    let groups = place.slab(&["print", "filp", "--by", "stack", "--as", "json", "--top", "1"]).out();
+    let groups: Vec<Value> = serde_json::from_str(&groups).expect("JSON");
+    assert!(groups[0]["count"].as_u64() >= Some(10_000) && groups[0]["growth"].is_null(), "{groups:?}");
+    let text = place.slab(&["print", "filp", "--by", "stack", "--top", "1"]).out();
+    assert!(text.contains("since the last table") && text.contains("objects"), "{text}");
+    assert!(
+        place.slab(&["print", "filp", "--min-age", "1000"]).out().starts_with("filp: 0 objects, 0 bytes, recording")
+    );
+    maker.tell("close 0");
+    lab::until("the files are gone", || place.through("filp", pid, "do_sys_open").is_empty());
+    place.slab(&["clear", "filp"]);
+    assert_eq!(place.shell("ls /sys/fs/bpf | grep -c trapline").out().trim(), "0");
+}
+
+#[test]
+fn pipes_names_and_pages_come_and_go_in_slabs_of_their_own() {
+    let Some(place) = Place::new() else { return };
+    let Some(program) = lab::program("objects") else { return };
+    let holder = place.holder.child.id().to_string();
+    let script = format!("mount -t tmpfs none /mnt && cd /mnt && exec {program}");
+    let mut maker = Talk::new(&["nsenter", "-t", &holder, "-m", "--", "sh", "-c", &script]);
+    let pid: u64 = maker.hear().parse().expect("its process");
+    for slab in ["filp", "dentry", "pages", "pages-0"] {
+        place.slab(&["start", slab]);
+    }
+    for line in ["pipes 500", "names 300", "pages 700"] {
+        maker.tell(line);
+    }
+    let of = |slab, function| place.through(slab, pid, function).len();
+    assert_eq!((of("filp", "create_pipe_files"), of("dentry", "path_openat")), (1000, 300));
+    // A page of the program's own data may be among them.
+    let pages = [of("pages", "do_anonymous_page"), of("pages-0", "do_anonymous_page")];
+    assert!(pages.iter().all(|n| (700..720).contains(n)), "{pages:?}");
+    let page = &place.through("pages-0", pid, "do_anonymous_page")[0];
+    assert_eq!(page["size"], 4096);
+    maker.tell("close 0");
+    lab::until("they are gone", || {
+        let pages = of("pages-0", "do_anonymous_page");
+        of("filp", "create_pipe_files") == 0 && of("dentry", "path_openat") == 0 && pages < 20
+    });
+    let listed = place.slab(&["list"]).out();
+    assert_eq!(listed.lines().filter(|l| l.contains("  recording")).count(), 4, "{listed}");
+}
+
+#[test]
+fn stop_start_and_reset_keep_to_their_meaning() {
+    let _alone = alone();
+    let Some((place, (mut maker, _))) = Place::new().zip(maker()) else { return };
+    let count = || place.objects(QUIET).len();
+    place.slab(&["start", QUIET]);
+    let (code, said) = place.refused(User::Me, &["start", QUIET]);
+    assert!(code == 125 && said.contains("is being traced already"), "{code} {said}");
+    maker.tell("faults 20");
+    assert_eq!(count(), 20);
+    place.slab(&["stop", QUIET]);
+    maker.tell("faults 30");
+    assert_eq!(count(), 20);
+    assert!(place.slab(&["list", QUIET]).out().contains("stopped"));
+    place.slab(&["start", QUIET]);
+    assert_eq!(count(), 20);
+    maker.tell("faults 5");
+    assert_eq!(count(), 25);
+    place.slab(&["stop", QUIET]);
+    // Releases go on after a stop.
+    maker.tell("close 0");
+    lab::until("they are gone", || count() == 0);
+    place.slab(&["start", QUIET]);
+    maker.tell("faults 7");
+    place.slab(&["reset", QUIET]);
+    assert_eq!(count(), 0);
+    maker.tell("faults 1");
+    assert_eq!(count(), 1);
+    for words in [["stop", "filp"], ["print", "filp"], ["reset", "filp"], ["clear", "filp"]] {
+        let (code, said) = place.refused(User::Me, &words);
+        assert!(
+            code == 125 && said.contains("filp: it is not being traced (trapline slab start filp)"),
+            "{code} {said}"
+        );
+    }
+    for (name, hint) in [("flip", "did you mean filp"), ("pages-11", "pages-0 to pages-10"), ("", "no such slab")] {
+        let (code, said) = place.refused(User::Me, &["start", name]);
+        assert!(code == 2 && said.contains("no such slab") && said.contains(hint), "{code} {said}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_counted_exactly() {
+    let _alone = alone();
+    let Some((place, (mut maker, pid))) = Place::new().zip(maker()) else { return };
+    place.slab(&["start", QUIET, "--max", "100"]);
+    maker.tell("faults 1000");
+    let out = place.slab(&["print", QUIET, "--as", "json"]);
+    let objects: Vec<Value> = serde_json::from_str(&out.out()).expect("JSON");
+    assert_eq!((objects.len(), objects.iter().filter(|o| o["pid"] == pid).count()), (100, 100));
+    assert!(out.stderr.contains("900 allocations did not fit: there is room for 100 objects"), "{}", out.stderr);
+    maker.tell("close 0");
+    lab::until("they are gone", || place.objects(QUIET).is_empty());
+    // There is room again, and a reset forgets what did not fit.
+    place.slab(&["reset", QUIET]);
+    maker.tell("faults 100");
+    let out = place.slab(&["print", QUIET]);
+    assert!(out.out().starts_with(&format!("{QUIET}: 100 objects")) && !out.stderr.contains("fit"), "{}", out.stderr);
+}
+
+#[test]
+fn a_storm_leaves_nothing() {
+    let _alone = alone();
+    let Some((place, (mut maker, _))) = Place::new().zip(maker()) else { return };
+    place.slab(&["start", QUIET]);
+    maker.tell("storm 20000");
+    lab::until("it is over", || place.objects(QUIET).is_empty());
+    // An upper limit of what may have passed unseen is all that may be said.
+    let said = place.slab(&["print", QUIET]).stderr;
+    assert!(said.lines().all(|l| l.contains("at most")), "{said}");
+}
+
+#[test]
+fn no_object_appears_after_stop_and_reset() {
+    let _alone = alone();
+    let Some((place, (mut maker, _))) = Place::new().zip(maker()) else { return };
+    place.slab(&["start", QUIET]);
+    for round in 0..20 {
+        maker.tell("flood 100000000");
+        lab::until("objects", || !place.objects(QUIET).is_empty());
+        place.slab(&["stop", QUIET]);
+        place.slab(&["reset", QUIET]);
+        assert_eq!(place.objects(QUIET), Vec::<Value>::new(), "round {round}");
+        // What runs now was not there before.
+        maker.tell("faults 50");
+        assert_eq!(place.objects(QUIET), Vec::<Value>::new(), "round {round}");
+        maker.tell("close 0");
+        place.slab(&["start", QUIET]);
+    }
+}
+
+/// A command that is killed leaves a session, something that `list` shows and `clear` removes, or nothing.
+#[test]
+fn a_command_that_is_killed_leaves_nothing_that_cannot_be_removed() {
+    let Some(place) = Place::new() else { return };
+    let folder = || place.shell("ls /sys/fs/bpf/trapline-slab 2>/dev/null").out();
+    let mut seen = BTreeSet::new();
+    for what in ["start", "clear"] {
+        for step in 0..40u64 {
+            let whole = what == "clear";
+            if whole {
+                place.slab(&["start", QUIET]);
+            }
+            let mut command = lab::start(&mut place.trapline(User::Me, &[what, QUIET]));
+            std::thread::sleep(Duration::from_micros(step * if whole { 700 } else { 2500 }));
+            let _ = command.child.kill();
+            let _ = command.child.wait();
+            let left = folder();
+            seen.insert(match left.trim() {
+                "" => "nothing",
+                left if left.ends_with('~') => "unfinished",
+                _ => "whole",
+            });
+            let listed = place.slab(&["list", QUIET]).out();
+            let shown = listed.contains("recording") || listed.contains("stopped") || listed.contains("unfinished");
+            assert_eq!(shown, !left.is_empty(), "{left}: {listed}");
+            if !left.is_empty() {
+                place.slab(&["clear", QUIET]);
+            }
+            assert_eq!(folder(), "", "{what}, step {step}");
+        }
+    }
+    eprintln!("left: {seen:?}");
+    // What is unfinished is in nobody's way.
+    place.shell("mkdir -p -m 700 /sys/fs/bpf/trapline-slab && mkdir -m 700 /sys/fs/bpf/trapline-slab/filp~");
+    assert!(place.slab(&["list", "filp"]).out().contains("unfinished"));
+    place.slab(&["start", "filp"]);
+    place.slab(&["clear", "filp"]);
+    assert_eq!(folder(), "");
+}
+
+#[test]
+fn what_is_planted_is_not_followed() {
+    let Some(place) = Place::new() else { return };
+    place.slab(&["start", QUIET]);
+    place.slab(&["clear", QUIET]);
+    let root = "/sys/fs/bpf/trapline-slab";
+    let plant = |script: &str| {
+        let out = place.shell(&format!("rm -rf {root}; {}", script.replace("ROOT", root)));
+        assert_eq!(out.code(), 0, "{script}: {}", out.stderr);
+    };
+    for (script, why) in [
+        ("mkdir -m 700 ROOT && chown nobody ROOT", "belongs to another user"),
+        ("mkdir -m 777 ROOT", "other users may access it"),
+        ("ln -s /tmp ROOT", ""),
+        ("mkdir -m 700 ROOT && ln -s /tmp ROOT/filp", ""),
+        ("mkdir -m 700 ROOT && mkdir -m 755 ROOT/filp", "other users may access it"),
+    ] {
+        plant(script);
+        for words in [["start", "filp"], ["print", "filp"], ["clear", "filp"]] {
+            let (code, said) = place.refused(User::Me, &words);
+            assert!(code == 125 && said.contains(root) && said.contains(why), "{script}: {code} {said}");
+        }
+    }
+    // A directory that has no session, or something else.
+    for script in ["true", "ln -s /etc/passwd ROOT/filp/state", "mkdir ROOT/filp/objects"] {
+        plant(&format!("mkdir -m 700 ROOT && mkdir -m 700 ROOT/filp && {script}"));
+        let (code, said) = place.refused(User::Me, &["print", "filp"]);
+        assert!(
+            code == 125 && said.contains("no session of this trapline") && said.contains("slab clear filp"),
+            "{said}"
+        );
+    }
+    plant("mkdir -m 700 ROOT && mkdir -m 700 ROOT/filp && ln -s /etc/passwd ROOT/filp/state");
+    place.slab(&["clear", "filp"]);
+    assert!(std::path::Path::new("/etc/passwd").exists());
+    // Maps of another session under its name.
+    place.slab(&["start", QUIET]);
+    place.shell(&format!("mv {root}/{QUIET} {root}/filp"));
+    let (code, said) = place.refused(User::Me, &["stop", "filp"]);
+    assert!(code == 125 && said.contains("it is described otherwise"), "{said}");
+    place.slab(&["clear", "filp"]);
+}
+
+#[test]
+fn an_ordinary_user_gets_one_line() {
+    let Some(place) = Place::new() else { return };
+    for words in [&["start", "filp"][..], &["stop", "filp"], &["print", "filp"], &["reset", "filp"], &["clear", "filp"]]
+    {
+        let (code, said) = place.refused(User::Nobody, words);
+        assert!(code == 125 && said.contains("for root only") && said.contains("run trapline as root"), "{said}");
+    }
+    let (code, said) = place.refused(User::Nobody, &["list"]);
+    assert!(code == 125 && said.contains("run trapline as root"), "{said}");
+    // Root who may not mount.
+    let exe = lab::dir().join("trapline");
+    let script = format!("setpriv --bounding-set -sys_admin -- {} slab start filp", exe.display());
+    let out = place.shell(&script);
+    assert!(out.code() == 125 && out.stderr.lines().count() == 1, "{}", out.stderr);
+    assert!(out.stderr.contains("mount -t bpf bpf /sys/fs/bpf"), "{}", out.stderr);
+}
+
+/// `slab:NAME:alloc` and `slab:NAME:free` in a trace, with filters, counters and stacks.
+#[test]
+fn probes_of_slabs_are_recorded_like_any_other() {
+    use crate::probes::record;
+    let _alone = alone();
+    if !possible() {
+        return;
+    }
+    let Some(program) = lab::program("objects") else { return };
+    let [alloc, free] = ["alloc", "free"].map(|end| format!("slab:{QUIET}:{end}"));
+    let other = "slab:filp:alloc";
+    let specs = [format!("{alloc} kstack=20 comm"), free.clone(), format!("{other} /args.size == 1/")];
+    let script = format!("printf 'faults 40\\nclose 0\\n' | {program} >/dev/null");
+    let e = specs.iter().flat_map(|s| ["-e", s.as_str()]).collect::<Vec<_>>();
+    let r = record(&e, &["sh", "-c", &script]);
+    assert_eq!((r.count(&alloc, "recorded"), r.count(&free, "recorded")), (40, 40));
+    assert_eq!(r.count(other, "recorded"), 0);
+    assert!(r.count(other, "filtered") >= 40, "{}", r.stats);
+    let address = |e: &&Value| e["args"]["address"].to_string();
+    let addresses = |name: &str| r.of(name).iter().map(address).collect::<BTreeSet<_>>();
+    assert_eq!(addresses(&alloc), addresses(&free));
+    let (code, said) = crate::probes::refused(User::Me, &["-e", "slab:flip:alloc"]);
+    assert!(code == 2 && said.contains("slab:filp"), "{said}");
+}

@@ -1,0 +1,83 @@
+//! `cargo xtask package`: packages the crates, and builds trapline from the packaged files alone, offline; the result traces a program.
+//!
+//! ```text
+//!  cargo package ─► NAME-VERSION.crate each ─► unpacked side by side ─► a package that needs them, from there ─► trapline ─► graph
+//! ```
+
+use crate::lab::Scratch;
+use crate::root;
+use crate::test::cargo;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What is not packaged: tools and tests of this repository.
+const LEFT_OUT: [&str; 2] = ["xtask", "testkit"];
+
+pub fn run(args: &[String]) -> Result<()> {
+    ensure!(args.is_empty(), "usage: cargo xtask package");
+    let scratch = Scratch::new("package")?;
+    let dir = scratch.path();
+    let crates = unpacked(dir)?;
+    let trapline = build(&crates)?;
+    try_out(&trapline, dir)
+}
+
+fn done(command: &mut Command, what: &str) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {what}"))?;
+    ensure!(status.success(), "{what}: {status}");
+    Ok(())
+}
+
+/// Packages the crates, and unpacks them. Their names with the directories.
+fn unpacked(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut package = Command::new(cargo());
+    package.args(["package", "--quiet", "--workspace", "--no-verify", "--offline", "--locked", "--allow-dirty"]);
+    // A lock file of its own would be looked up in the registry, where the crates are not.
+    package.arg("--exclude-lockfile");
+    package.args(LEFT_OUT.iter().flat_map(|name| ["--exclude", name]));
+    package.arg("--target-dir").arg(dir.join("packed")).current_dir(root());
+    done(&mut package, "cargo package")?;
+    let mut all = Vec::new();
+    for file in fs::read_dir(dir.join("packed/package"))?.flatten() {
+        let path = file.path();
+        let Some(stem) = path.to_str().and_then(|p| p.strip_suffix(".crate")) else { continue };
+        let stem = stem.rsplit('/').next().unwrap_or(stem);
+        let name = stem.rsplit_once('-').context("a name without a version")?.0;
+        done(Command::new("tar").arg("-xzf").arg(&path).arg("-C").arg(dir), "tar")?;
+        all.push((name.to_string(), dir.join(stem)));
+    }
+    ensure!(all.iter().any(|(name, _)| name == "trapline"), "trapline was not packaged");
+    Ok(all)
+}
+
+/// Builds trapline from what was unpacked. Everything else comes from where the workspace has it from.
+fn build(crates: &[(String, PathBuf)]) -> Result<PathBuf> {
+    let patches: String =
+        crates.iter().map(|(name, path)| format!("{name} = {{ path = {:?} }}\n", path.display().to_string())).collect();
+    let (_, trapline) = crates.iter().find(|(name, _)| name == "trapline").context("checked before")?;
+    let mut manifest = fs::read_to_string(trapline.join("Cargo.toml"))?;
+    // Tests of the packaged crates need what was left out.
+    if let Some(at) = manifest.find("\n[dev-dependencies") {
+        let end = manifest[at + 1..].find("\n[lints").map_or(manifest.len(), |n| at + 1 + n);
+        manifest.replace_range(at..end, "\n");
+    }
+    fs::write(trapline.join("Cargo.toml"), format!("{manifest}\n[workspace]\n\n[patch.crates-io]\n{patches}"))?;
+    fs::copy(root().join("Cargo.lock"), trapline.join("Cargo.lock"))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join("packaged");
+    let mut build = Command::new(cargo());
+    build.args(["build", "--quiet", "--offline"]).arg("--target-dir").arg(&target).current_dir(trapline);
+    done(&mut build, "cargo build of the packaged files")?;
+    Ok(target.join("debug/trapline"))
+}
+
+/// The agent is in it, and works.
+fn try_out(trapline: &Path, dir: &Path) -> Result<()> {
+    let out = Command::new(trapline).arg("doctor").current_dir(dir).output().context("cannot run trapline")?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    let works = text.lines().any(|l| l.starts_with("ok ") && l.contains("agent backend (functions)"));
+    ensure!(works, "the packaged trapline cannot trace functions: {text}");
+    Ok(())
+}
