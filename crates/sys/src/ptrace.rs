@@ -83,6 +83,10 @@ pub fn cont(tid: i32, sig: i32) -> io::Result<()> {
 pub fn syscall(tid: i32, sig: i32) -> io::Result<()> {
     request(libc::PTRACE_SYSCALL as _, tid, sig as u64)
 }
+/// Resumes for one instruction.
+pub fn step(tid: i32) -> io::Result<()> {
+    request(libc::PTRACE_SINGLESTEP as _, tid, 0)
+}
 /// Leaves a thread in its group-stop, and still gets notified of its end.
 pub fn listen(tid: i32) -> io::Result<()> {
     request(LISTEN, tid, 0)

@@ -13,6 +13,10 @@ use std::time::{Duration, Instant};
 const STOP: Duration = Duration::from_millis(100);
 /// How long one may take that only waits for a processor.
 const BUSY: Duration = Duration::from_secs(10);
+/// How long a thread that runs may take for one instruction, before it counts as one that waits.
+const STEP: Duration = Duration::from_millis(100);
+/// How long threads may take to leave the ranges of [`Threads::clear`].
+const CLEAR: Duration = Duration::from_secs(3);
 /// How far up a stack is looked.
 const STACK: usize = 64 << 10;
 const NAP: Duration = Duration::from_micros(20);
@@ -151,16 +155,20 @@ impl Thread {
     ///
     /// # Errors
     /// It has ended.
-    pub fn is_within(&self, ranges: &[Range<u64>]) -> io::Result<bool> {
+    fn within(&self, ranges: &[Range<u64>]) -> io::Result<Within> {
         // In words: the pc in a `struct ucontext`, and what is before and behind it: flags, code segment.
         const FLAGS_BEFORE: usize = 21;
         const SEGMENT_BEHIND: usize = 2;
         let (pc, words) = self.stack()?;
+        if is_in(ranges, pc) {
+            return Ok(Within::Now);
+        }
         let is_frame = |at: usize| {
             let flags = at.checked_sub(FLAGS_BEFORE).and_then(|f| words.get(f));
             flags.is_some_and(|f| *f <= 7) && words.get(at + SEGMENT_BEHIND).is_some_and(|s| s & 0xffff == 0x33)
         };
-        Ok(is_in(ranges, pc) || (0..words.len()).any(|at| is_in(ranges, words[at]) && is_frame(at)))
+        let in_frame = (0..words.len()).any(|at| is_in(ranges, words[at]) && is_frame(at));
+        Ok(if in_frame { Within::Later } else { Within::Not })
     }
 
     /// Whether its pc is in one of these ranges, which are in order and apart, or a word of the inner part of its stack is: it may return
@@ -173,14 +181,60 @@ impl Thread {
         Ok(is_in(ranges, pc) || words.iter().any(|w| is_in(ranges, *w)))
     }
 
-    /// Lets it run for a moment, and stops it again.
-    ///
-    /// # Errors
-    /// It has ended, or does not stop.
-    pub fn nudge(&mut self) -> io::Result<()> {
+    /// Lets it run for a time, and stops it again.
+    fn nudge(&mut self, time: Duration) -> io::Result<()> {
         self.run()?;
-        std::thread::yield_now();
+        std::thread::sleep(time);
         self.hold(STOP)
+    }
+
+    /// Lets it execute an instruction, however busy the machine is, and stops it again. A signal that comes first is delivered instead.
+    fn step(&mut self) -> io::Result<()> {
+        self.held = false;
+        ptrace::step(self.tid)?;
+        let since = Instant::now();
+        while since.elapsed() < STEP {
+            let Some(status) = retried(|| ptrace::wait_for(self.tid, false))? else {
+                nap(since);
+                continue;
+            };
+            match status.change() {
+                Change::Stopped(libc::SIGTRAP, 0) => return self.hold_on(STOP),
+                Change::Stopped(signal, 0) => {
+                    ptrace::interrupt(self.tid)?;
+                    ptrace::cont(self.tid, signal & 0x7f)?;
+                    return self.wait_for_stop(STOP);
+                }
+                Change::Stopped(..) => {
+                    self.held = true;
+                    return self.repeat_call();
+                }
+                Change::Exited(_) | Change::Killed(..) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            }
+        }
+        self.hold(STOP)
+    }
+
+    /// Has it leave these ranges, no later than [`CLEAR`] after `since`. False: it stays there.
+    fn leave(&mut self, ranges: &[Range<u64>], since: Instant) -> io::Result<bool> {
+        let mut time = NAP;
+        loop {
+            let moved = match self.within(ranges)? {
+                Within::Not => return Ok(true),
+                _ if since.elapsed() > CLEAR => return Ok(false),
+                Within::Now => self.step(),
+                Within::Later => {
+                    // Longer each time: the thread needs a processor, and the handler may take its time.
+                    let moved = self.nudge(time);
+                    time = (time * 2).min(Duration::from_millis(50));
+                    moved
+                }
+            };
+            match moved {
+                Err(e) if e.kind() == io::ErrorKind::TimedOut => return Ok(false),
+                other => other?,
+            }
+        }
     }
 
     /// Lets it go.
@@ -201,6 +255,16 @@ impl Drop for Thread {
     }
 }
 
+/// Where a thread is, as to some ranges of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    Not,
+    /// Its pc is in one.
+    Now,
+    /// It will return to one from a signal handler.
+    Later,
+}
+
 /// All threads of a process, stopped. Dropped, they run on.
 pub struct Threads {
     pid: i32,
@@ -216,13 +280,19 @@ impl Threads {
     /// Those of [`Thread::stop`], for its first thread. `TimedOut`: new threads come faster than they are stopped.
     pub fn stop(pid: i32) -> io::Result<Threads> {
         let mut all = Threads { pid, threads: Vec::new(), deaf: Vec::new() };
-        for _ in 0..100 {
-            let known = |tid: i32, all: &Threads| all.threads.iter().chain(&all.deaf).any(|t| t.tid == tid);
-            let new: Vec<i32> = proc::threads(pid)?.into_iter().filter(|tid| !known(*tid, &all)).collect();
+        all.add_new()?;
+        if all.threads.is_empty() { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(all) }
+    }
+
+    /// Stops threads that are not stopped yet, until there are no more. Whether there were any.
+    fn add_new(&mut self) -> io::Result<bool> {
+        for round in 0..100 {
+            let known = |tid: i32| self.threads.iter().chain(&self.deaf).any(|t| t.tid == tid);
+            let new: Vec<i32> = proc::threads(self.pid)?.into_iter().filter(|tid| !known(*tid)).collect();
             if new.is_empty() {
-                return if all.threads.is_empty() { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(all) };
+                return Ok(round > 0);
             }
-            all.add(&new)?;
+            self.add(&new)?;
         }
         Err(io::ErrorKind::TimedOut.into())
     }
@@ -242,7 +312,9 @@ impl Threads {
         }
         let since = Instant::now();
         for mut thread in asked {
-            match thread.wait_for_stop(STOP.saturating_sub(since.elapsed()).max(NAP)) {
+            // One that waits for a page, or for a lock of the kernel, stops soon: the first ones that do not stop are given time.
+            let limit = if since.elapsed() < 5 * STOP { STOP } else { NAP };
+            match thread.wait_for_stop(limit) {
                 Ok(()) => self.threads.push(thread),
                 Err(e) if e.kind() == io::ErrorKind::TimedOut => self.deaf.push(thread),
                 Err(_) => thread.held = false,
@@ -273,26 +345,34 @@ impl Threads {
         self.deaf.iter().map(|t| (t.tid, proc::pc_in_call(self.pid, t.tid))).collect()
     }
 
-    /// Has no thread be within these ranges, which are in order and apart ([`Thread::is_within`]): those that are run on for a moment. False:
-    /// one stays there.
+    /// Has no thread be within these ranges, which are in order and apart: one that is there executes instructions until it has left them,
+    /// one whose handler has interrupted it there runs until the handler has returned. False: one stays there.
     ///
     /// # Errors
     /// The process has ended.
-    pub fn clear(&mut self, ranges: &[Range<u64>], tries: usize) -> io::Result<bool> {
+    pub fn clear(&mut self, ranges: &[Range<u64>]) -> io::Result<bool> {
+        if ranges.is_empty() {
+            return Ok(true);
+        }
         if self.deaf().iter().any(|(_, pc)| pc.is_none_or(|pc| ranges.iter().any(|r| r.contains(&pc)))) {
             return Ok(false);
         }
-        for thread in &mut self.threads {
-            let mut left = tries;
-            while thread.is_within(ranges)? {
-                if left == 0 {
-                    return Ok(false);
+        let since = Instant::now();
+        loop {
+            let mut n = 0;
+            while let Some(thread) = self.threads.get_mut(n) {
+                match thread.leave(ranges, since) {
+                    Ok(true) => n += 1,
+                    Ok(false) => return Ok(false),
+                    Err(e) if is_gone(&e) => self.threads.remove(n).held = false,
+                    Err(e) => return Err(e),
                 }
-                left -= 1;
-                thread.nudge()?;
+            }
+            // Those that have run may have started others.
+            if !self.add_new()? {
+                return Ok(true);
             }
         }
-        Ok(true)
     }
 
     /// Lets all threads go, at once.

@@ -64,7 +64,7 @@ impl Injected {
         let ours: Vec<&Map> = maps.iter().filter(|m| name_of(m).contains(&name)).collect();
         let (first, code) = (ours.first()?, ours.iter().find(|m| m.prot & PROT_EXEC != 0)?);
         let agent = file::bytes();
-        let entry = agent.get(24..32).and_then(|b| b.first_chunk::<8>()).map(|b| u64::from_le_bytes(*b))?;
+        let entry = word_at(agent, 24)?.wrapping_sub(first_address(agent)?);
         let len = (code.range.1 - code.range.0) as usize;
         let mut there = vec![0; len];
         (sys::mem::read(pid, code.range.0, &mut there).ok()? == len).then_some(())?;
@@ -73,6 +73,19 @@ impl Injected {
         let is_it = first.offset == 0 && there[..same] == expected[..same];
         is_it.then(|| Injected { entry: first.range.0.wrapping_add(entry), code: code.range.0..code.range.1 })
     }
+}
+
+fn word_at(file: &[u8], at: usize) -> Option<u64> {
+    file.get(at..)?.first_chunk::<8>().map(|b| u64::from_le_bytes(*b))
+}
+
+/// The address that an ELF file is linked for: that of its first segment. The agent's is not 0 ([`abi::CODE`]).
+fn first_address(file: &[u8]) -> Option<u64> {
+    const HEADER: usize = 56;
+    const PT_LOAD: u32 = 1;
+    let headers = file.get(usize::try_from(word_at(file, 32)?).ok()?..)?;
+    let first = headers.chunks_exact(HEADER).take(16).find(|h| h[..4] == PT_LOAD.to_le_bytes())?;
+    word_at(first, 16)
 }
 
 /// The areas of an agent, in order; none where the process does not say so.

@@ -27,8 +27,6 @@ use sys::remote::{self, Caller, Threads};
 
 /// How long the agent may take to ask and to install.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a thread is let go for a moment that is in the beginning of a function.
-const TRIES: usize = 200;
 
 /// A process that is to be attached to.
 pub struct Running {
@@ -82,7 +80,7 @@ impl Running {
             None => inject::inject(pid)?,
         };
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
-        let clear = threads.clear(&self.splits, TRIES).map_err(|e| io_failed(pid, "stop", &e))?;
+        let clear = threads.clear(&self.splits).map_err(|e| io_failed(pid, "stop", &e))?;
         if !clear {
             return Err(failed(pid, "a thread stays in the first bytes of a function", "try again"));
         }

@@ -63,8 +63,6 @@ pub struct Shown {
 
 /// Bytes of a jump.
 const JUMP: u64 = 5;
-/// How often a thread is let go for a moment that is in the beginning of a function.
-const TRIES: usize = 200;
 
 /// A file with code, as the process has it.
 struct Module {
@@ -128,7 +126,7 @@ fn with<T: Send>(
             None => inject::inject(pid)?,
         };
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
-        if !threads.clear(&all, TRIES).map_err(|e| io_failed(pid, "stop", &e))? {
+        if !threads.clear(&all).map_err(|e| io_failed(pid, "stop", &e))? {
             return Err(failed(pid, "a thread stays in the first bytes of a function", "try again"));
         }
         let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
