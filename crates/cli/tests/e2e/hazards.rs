@@ -222,53 +222,38 @@ fn wrappers() {
     }
 }
 
-/// Ways to compile: name, compiler, flags behind the usual ones.
-const WAYS: &[(&str, &str, &[&str])] = &[
-    ("O0", "", &["-O0"]),
-    ("O1", "", &["-O1"]),
-    ("O3", "", &["-O3", "-march=x86-64-v2"]),
-    ("Os", "", &["-Os"]),
-    ("no_frame", "", &["-fomit-frame-pointer"]),
-    ("frame", "", &["-fno-omit-frame-pointer", "-mno-red-zone"]),
-    ("cf_protection", "", &["-fcf-protection=full"]),
-    ("no_cf_protection", "", &["-fcf-protection=none"]),
-    ("pie", "", &["-fPIE", "-pie"]),
-    ("no_pie", "", &["-fno-pie", "-no-pie"]),
-    ("pg", "", &["-pg"]),
-    ("mfentry", "", &["-pg", "-mfentry"]),
-    ("patchable", "", &["-fpatchable-function-entry=5"]),
-    ("patchable_before", "", &["-fpatchable-function-entry=16,8"]),
-    ("lto", "", &["-flto"]),
-    ("split_stack", "", &["-fsplit-stack"]),
-    ("stack_clash", "", &["-fstack-clash-protection", "-fstack-protector-strong"]),
-    ("sections", "", &["-ffunction-sections", "-Wl,--gc-sections", "-Wl,-z,now"]),
-    ("retpolines", "", &["-mindirect-branch=thunk", "-mfunction-return=thunk", "-fcf-protection=none"]),
-    ("clang", "clang", &[]),
-];
-
-#[test]
-fn ways_to_compile() {
-    for (way, compiler, flags) in WAYS {
-        for program in [STACKS, CPP] {
-            let compiler = match (*compiler, program.compiler) {
-                ("", usual) => usual,
-                (other, "g++") => {
-                    if other == "clang" {
-                        "clang++"
-                    } else {
-                        other
-                    }
-                }
-                (other, _) => other,
-            };
-            if !lab::has(compiler) {
-                lab::skip(&format!("package:{compiler}"), "no compiler");
-                continue;
-            }
-            let built = Program { compiler, ..program }.build(way, flags);
-            let Some(built) = built else { continue };
-            eprintln!("{way} {}", program.name);
+/// All scenarios of both programs, compiled in one way; the flags are behind the usual ones.
+#[track_caller]
+fn compiled_in(way: &str, clang: bool, flags: &[&str]) {
+    for program in [STACKS, CPP] {
+        let compiler = match program.compiler {
+            "g++" if clang => "clang++",
+            _ if clang => "clang",
+            usual => usual,
+        };
+        if !lab::has(compiler) {
+            lab::skip(&format!("package:{compiler}"), "no compiler");
+        } else if let Some(built) = (Program { compiler, ..program }).build(way, flags) {
             same(&[&built, "all"], &[]);
         }
     }
+}
+
+macro_rules! ways_to_compile {
+    ($($way:ident $flags:expr),* $(,)?) => {
+        mod ways_to_compile {
+            $(#[test] fn $way() { super::compiled_in(stringify!($way), stringify!($way) == "clang", &$flags) })*
+        }
+    };
+}
+
+ways_to_compile! {
+    o0 ["-O0"], o1 ["-O1"], o3 ["-O3", "-march=x86-64-v2"], os ["-Os"], no_frame ["-fomit-frame-pointer"],
+    frame ["-fno-omit-frame-pointer", "-mno-red-zone"], cf_protection ["-fcf-protection=full"],
+    no_cf_protection ["-fcf-protection=none"], pie ["-fPIE", "-pie"], no_pie ["-fno-pie", "-no-pie"], pg ["-pg"],
+    mfentry ["-pg", "-mfentry"], patchable ["-fpatchable-function-entry=5"],
+    patchable_before ["-fpatchable-function-entry=16,8"], lto ["-flto"], split_stack ["-fsplit-stack"],
+    stack_clash ["-fstack-clash-protection", "-fstack-protector-strong"],
+    sections ["-ffunction-sections", "-Wl,--gc-sections", "-Wl,-z,now"],
+    retpolines ["-mindirect-branch=thunk", "-mfunction-return=thunk", "-fcf-protection=none"], clang [],
 }
