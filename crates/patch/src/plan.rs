@@ -129,6 +129,9 @@ impl Plan {
 
     fn site(&mut self, module: &Module<'_>, candidate: &Candidate<'_>, hits: &Hits) -> Result<Site, Refusal> {
         let at = candidate.place.at;
+        if self.overlaps(at) {
+            return Err(Refusal::SymbolInside);
+        }
         if hits.is_inside(at) {
             return Err(Refusal::JumpInside);
         }
@@ -159,6 +162,13 @@ impl Plan {
             back,
             code: code as u32..end as u32,
         })
+    }
+
+    /// A patch here would overlap another one: a function begins within the endbr64 of another.
+    fn overlaps(&self, at: u64) -> bool {
+        let next = self.sites.partition_point(|s| s.address < at);
+        let beside = self.sites[next.saturating_sub(1)..].iter().take(2);
+        beside.chain(self.hooks.iter().map(|(_, s)| s)).any(|s| (1..JUMP as u64).contains(&s.address.abs_diff(at)))
     }
 
     /// The beginning, which is at the end of the code, is a jump out of the module.

@@ -181,6 +181,8 @@ fn check(path: &str) {
         Refusal::Resolver,
         Refusal::Profiler,
         Refusal::NoFrame,
+        Refusal::Caller,
+        Refusal::Unwinder,
     ]
     .map(count)
     .iter()

@@ -4,7 +4,7 @@ use abi::message::Hook;
 use abi::stub::Variant;
 use patch::file::{parse, write};
 use patch::link::{Places, link};
-use patch::{Frame, Function, Module, Plan, Segment};
+use patch::{Frame, Function, Module, Plan, Refusal, Segment};
 use proptest::prelude::*;
 
 /// Bytes that are often instructions of beginnings.
@@ -33,6 +33,20 @@ fn code() -> impl Strategy<Value = Vec<u8>> {
 
 fn address() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0x1000..0x1200u64, 1 => any::<u64>(), 1 => (u64::MAX - 0x100)..u64::MAX]
+}
+
+/// A function that begins within the endbr64 of another gets a patch, and the other none.
+#[test]
+fn functions_in_one_another() {
+    let bytes = [&[0xf3, 0x0f, 0x1e, 0xfa][..], &[0x90; 28]].concat();
+    let segments = [Segment { address: 0x1000, bytes: &bytes }];
+    let function = |address, number| Function { address, size: 16, number, refusal: None };
+    let functions = [function(0x1000, 0), function(0x1003, 1)];
+    let frames = functions.map(|f| Frame { start: f.address, len: f.size, is_as_called: true });
+    let module = Module { segments: &segments, functions: &functions, frames: &frames, ..Module::default() };
+    let plan = Plan::new(&module);
+    assert_eq!(plan.sites.iter().map(|s| s.number).collect::<Vec<_>>(), [1], "{:?}", plan.refusals);
+    assert_eq!(plan.refusals, [(0, Refusal::SymbolInside)]);
 }
 
 proptest! {

@@ -212,10 +212,8 @@ mod tests {
         assert_eq!(found("filp").unwrap(), ("filp".into(), 1));
         assert_eq!(found("cred").unwrap(), ("vm_area".into(), 0));
         assert_eq!(found("twin").unwrap(), ("twin".into(), 2));
-        assert_eq!(
-            found("flip").unwrap_err().to_string().split(':').nth(1),
-            Some(" no such slab (did you mean filp? 'trapline slab list' has all)")
-        );
+        let unknown = found("flip").unwrap_err().to_string();
+        assert!(unknown.contains("no such slab (did you mean filp, "), "{unknown}");
         assert_eq!(caches.find("lost").unwrap_err().exit_status(), 125);
     }
 

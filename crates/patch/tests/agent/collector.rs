@@ -253,6 +253,9 @@ fn answer(mut request: Request, session: &Session) {
     let mut maps = vec![0; hello.maps_len as usize];
     request.read(&mut maps).expect("maps");
     session.requests.lock().expect("no panic").push((hello.reason, hello.pid));
+    if [Reason::Exec as u32, Reason::Failed as u32].contains(&hello.reason) {
+        return;
+    }
     let fork = hello.reason == Reason::Fork as u32;
     let modules = hello.reason == Reason::Modules as u32;
     let plan = if fork { vec![] } else { plan(&hello, &sys::maps::in_text(&maps), session) };

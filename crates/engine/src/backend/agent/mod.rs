@@ -571,8 +571,9 @@ impl Backend for Agent {
         }
         trouble.extend(self.gaps.lines());
         if self.left > 0 {
-            let why = "trapline cannot be reached from where they run (another network namespace?)";
-            trouble.push(format!("not traced: {} programs: {why}", self.left));
+            let why =
+                "trapline cannot be reached from where it is executed (another network namespace, a seccomp filter)";
+            trouble.push(format!("not traced: {}: {why}", untraced::programs(self.left)));
         }
         let losses = losses(self.lost());
         let functions = self.sieve.counts(losses.total);

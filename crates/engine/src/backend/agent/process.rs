@@ -23,6 +23,8 @@ pub struct Process {
     /// As trapline numbers it.
     pub pid: i32,
     own_pid: u32,
+    /// Its name when it began.
+    comm: Vec<u8>,
     chunks: Chunks,
     _held: Held,
     ended: OwnedFd,
@@ -45,6 +47,7 @@ impl Process {
         Process {
             pid: begun.pid,
             own_pid: begun.own_pid,
+            comm: begun.comm.unwrap_or_default(),
             chunks: Chunks::new(begun.shared),
             _held: begun.held,
             ended: begun.ended,
@@ -131,7 +134,7 @@ impl Process {
             seen.entry(tid).or_insert(now);
         });
         self.seen = seen;
-        let Process { pid, own_pid, chunks, threads, looked, seen, begun, dropped: lost, .. } = self;
+        let Process { pid, own_pid, comm, chunks, threads, looked, seen, begun, dropped: lost, .. } = self;
         let same = *own_pid == *pid as u32;
         // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
         let gone = |tid: u32| {
@@ -163,7 +166,7 @@ impl Process {
             };
             if let Some(run) = sieve.take(&run) {
                 if begun.insert(tid) && lives && tid != *pid as u32 {
-                    said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic)));
+                    said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic, comm)));
                 }
                 each.functions(&run);
             }

@@ -31,9 +31,10 @@ fn say(schema: &'static Schema, at: u64, who: (u32, u32), args: &[u64], tails: &
     each.event(StreamId::TRACER, &own_events::process(schema, at, who, args, tails));
 }
 
-/// The event of a thread that has written its first record, or taken room for it, at this time.
-pub fn thread_begins((pid, tid): (u32, u32), at: u64) -> Vec<u8> {
-    let comm = proc::comm(tid as i32).unwrap_or_default();
+/// The event of a thread that has written its first record, or taken room for it, at this time. One that is gone already had the name
+/// of its `process`: threads inherit it.
+pub fn thread_begins((pid, tid): (u32, u32), at: u64, process: &[u8]) -> Vec<u8> {
+    let comm = proc::comm(tid as i32).unwrap_or_else(|| process.to_vec());
     own_events::process(&g::P_FORK, at, (pid, pid), &[0, pid.into(), tid.into(), CLONE_THREAD], &[&comm])
 }
 

@@ -102,7 +102,8 @@ impl Gaps {
     }
 }
 
-fn programs(n: u64) -> String {
+/// So many programs, in words.
+pub fn programs(n: u64) -> String {
     if n == 1 { "1 program".into() } else { format!("{n} programs") }
 }
 
