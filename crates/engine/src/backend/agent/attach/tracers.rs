@@ -222,7 +222,7 @@ fn follow(pid: i32, mut request: Request, planner: &mut Planner) -> Result<()> {
 fn load(pid: i32, file: &str) -> Result<String> {
     let path = std::fs::canonicalize(file).map_err(|e| failed(pid, format!("{file}: {e}"), "name a shared object"))?;
     // The agent comes first: the library looks for it.
-    let names = || Ok::<_, Error>(with(pid, &[], false, |talk| names(pid, talk))?);
+    let names = || with(pid, &[], false, |talk| names(pid, talk));
     let before = names()?;
     let job = || inject::library(pid, path.as_os_str().as_encoded_bytes());
     remote::alone(job).map_err(|e| io_failed(pid, "thread", &e))??;
