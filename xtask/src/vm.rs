@@ -37,6 +37,7 @@ const TESTS: &[&str] = &[
     "stacks::",
     "unwinding::",
     "profile::",
+    "slab::",
     "user_stacks/",
     "live_stacks/",
 ];
@@ -53,6 +54,7 @@ const SHORT: &[&str] = &[
     "probes::page_faults_are_counted_with_their_addresses",
     "probes::tracepoints_are_counted_and_only_those_of_the_target",
     "profile::known_shares_are_found_and_no_sample_is_missing",
+    "slab::what_does_not_fit_is_counted_exactly",
     "unwinding::return_probes_in_the_way",
     "user_stacks/a_function_s_callers_are_those_of_the_source",
     "live_stacks/a_storm_of_forks_is_followed",
@@ -68,6 +70,7 @@ const BUDGET: Duration = Duration::from_secs(480);
 const SLOW: &[&str] = &[
     "drain::many_busy_threads_do_not_starve_the_reader",
     "kernel::a_full_ring_is_counted_exactly",
+    "slab::no_object_appears_after_stop_and_reset",
     "stacks::no_stack_is_lost_when_programs_begin_and_end",
 ];
 
@@ -409,7 +412,8 @@ fn test_binaries() -> Result<Vec<(&'static str, &'static str, String)>> {
 fn script_of(binaries: &[(&str, &str, String)], tests: &[&str]) -> Result<String> {
     let quoted = |s: &str| format!("'{}'", s.replace('\'', r"'\''"));
     let mut script = String::from(
-        "uname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600\nstatus=0\n",
+        "uname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600 TRAPLINE_SLAB_ROUNDS=1\n\
+         status=0\n",
     );
     for (name, dir, path) in binaries {
         let own = tests.iter().filter_map(|test| match test.split_once('/') {

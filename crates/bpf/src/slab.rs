@@ -59,6 +59,8 @@ pub mod counter {
     pub const FAILED: usize = 8;
     /// Objects whose address was allocated again: their release has passed no tracepoint.
     pub const REPLACED: usize = 16;
+    /// Releases that the table refused, because it was in use on that CPU. The second program may have done what the first one could not.
+    pub const KEPT: usize = 24;
 }
 
 /// Offsets in the one value of the map of the state, u64 each.
@@ -270,6 +272,11 @@ pub fn released(maps: &Maps, offsets: &Offsets, place: &Place) -> Result<Program
     a.note("the object goes");
     entry(&mut a);
     a.call(Helper::MapDelete);
+    const ENOENT: i32 = -2;
+    a.jump_if32(Cond::Eq, R0, 0, out);
+    a.jump_if32(Cond::Eq, R0, ENOENT, out);
+    a.mov(R7, counter::KEPT as i32);
+    count(&mut a, out);
     a.bind(out);
     a.mov(R0, 0);
     a.exit();
@@ -518,7 +525,7 @@ fn user(a: &mut Assembler, offsets: &Offsets) {
 fn store(a: &mut Assembler) {
     const E2BIG: i32 = -7;
     const EEXIST: i32 = -17;
-    let [stored, full, counted, seen] = std::array::from_fn(|_| a.new_label());
+    let [stored, counted, seen] = std::array::from_fn(|_| a.new_label());
     let update = |a: &mut Assembler, flags: i32| {
         entry(a);
         a.mov(R3, R10);
@@ -529,27 +536,32 @@ fn store(a: &mut Assembler) {
     a.note("into the table");
     a.store(Size::D, R10, slot::KEY, R8);
     update(a, 1);
-    a.jump_if(Cond::Eq, R0, 0, stored);
+    // An error is an int, whose upper half means nothing; since Linux 6.4 it is a long.
+    a.jump_if32(Cond::Eq, R0, 0, stored);
     a.mov(R7, counter::FULL as i32);
-    a.jump_if(Cond::Eq, R0, E2BIG, counted);
+    a.jump_if32(Cond::Eq, R0, E2BIG, counted);
     a.mov(R7, counter::FAILED as i32);
-    a.jump_if(Cond::Eq, R0, EEXIST, seen);
+    a.jump_if32(Cond::Eq, R0, EEXIST, seen);
     a.jump(counted);
     a.bind(seen);
     a.note("its address is in use: no tracepoint has seen the release of the object before");
     update(a, 0);
     a.mov(R7, counter::REPLACED as i32);
     a.bind(counted);
+    count(a, stored);
+    a.bind(stored);
+}
+
+/// Adds one to the counter whose offset is in r7; leaves where the table has none.
+fn count(a: &mut Assembler, out: Label) {
     a.note("a counter");
     a.store(Size::D, R10, slot::KEY, 0);
     entry(a);
     a.call(Helper::MapLookup);
-    a.jump_if(Cond::Eq, R0, 0, full);
+    a.jump_if(Cond::Eq, R0, 0, out);
     a.alu(Alu::Add, R0, R7);
     a.mov(R1, 1);
     a.atomic(Atomic::Add, Size::D, R0, 0, R1);
-    a.bind(full);
-    a.bind(stored);
 }
 
 #[cfg(test)]

@@ -92,6 +92,13 @@ fn warn(name: &str, taken: &Snapshot, room: u32) {
             if n == 1 { " was" } else { "s were" }
         ));
     }
+    if taken.kept > 0 {
+        let n = taken.kept;
+        complain(&format!(
+            "{name}: at most {n} object{} shown though released: an interrupt came while the kernel changed the table",
+            if n == 1 { " is" } else { "s are" }
+        ));
+    }
     if taken.missed > 0 {
         let n = taken.missed;
         complain(&format!(

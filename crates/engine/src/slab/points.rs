@@ -112,7 +112,7 @@ fn of_cache(name: &str, cache: &Cache, btf: &KernelBtf) -> Result<Points> {
     }
     let function = offsets::function(btf).zip(cache.address);
     match offsets::cache_of(&kmalloc) {
-        // Linux 5.17 to 6.0.
+        // Linux 6.0.
         Some(arg) => allocated.push(("kmalloc", place(this(cache, arg), 1))),
         // (call_site, ptr, bytes_req, bytes_alloc, …)
         None if kmalloc.len() > 4 && (cache.is_kmalloc() || function.is_some() && cache.may_be_of_kmalloc()) => {
@@ -122,7 +122,7 @@ fn of_cache(name: &str, cache: &Cache, btf: &KernelBtf) -> Result<Points> {
         None => {}
     }
     if allocated.is_empty() {
-        return Err(unable("this kernel's tracepoints do not name the cache (Linux 5.17)", "use a later kernel"));
+        return Err(unable("this kernel's tracepoints do not name the cache (Linux 6.0)", "use a later kernel"));
     }
     // A cache without an address is known from its first allocation; one of kmalloc, never.
     let by_size = allocated.iter().any(|(_, p)| matches!(p.which, Which::Sized { of: None, .. }));

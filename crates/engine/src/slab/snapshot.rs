@@ -55,6 +55,8 @@ pub struct Snapshot {
     pub failed: u64,
     /// Objects that were replaced by another one of the same address: their release has passed no tracepoint.
     pub replaced: u64,
+    /// Releases that the kernel's table refused, at most: objects that are shown and are gone.
+    pub kept: u64,
     /// Runs of programs that the kernel has skipped, since the session was made.
     pub missed: u64,
 }
@@ -116,6 +118,7 @@ impl Session {
                 taken.full = count(counter::FULL);
                 taken.failed = count(counter::FAILED);
                 taken.replaced = count(counter::REPLACED);
+                taken.kept = count(counter::KEPT);
             } else if object.time <= taken.time && object.pid != own {
                 taken.objects.push(object);
             }
