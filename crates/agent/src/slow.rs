@@ -3,9 +3,9 @@
 //! In assembly: everything that the program may have in registers is saved, but for the upper halves of vectors, which code that is
 //! compiled for the base of x86_64 leaves alone. Then the Rust part gets the frame of the stub.
 
+use crate::chunks::State;
 use crate::kernel;
 use crate::thread::{self, Local, local};
-use crate::chunks::State;
 use crate::{calls, chunks, permits, shadow};
 use abi::message::{SLOWS, Slow};
 use abi::shared::Control;

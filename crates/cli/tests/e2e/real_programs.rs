@@ -64,7 +64,7 @@ fn python_passes_its_own_tests() {
     }
     let has = lab::run(&mut lab::as_user(User::Me, &["python3", "-c", "import test.test_json, test.test_re"]));
     if has.code() != 0 {
-        return lab::skip("package:libpython3-testsuite", "python3 has no tests");
+        return lab::skip("package:libpython3.11-testsuite", "python3 has no tests");
     }
     lab::each_user(|user| {
         // test_signal sleeps for most of a minute.

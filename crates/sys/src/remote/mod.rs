@@ -14,7 +14,7 @@ mod frame;
 mod threads;
 
 pub use call::{Caller, instruction};
-pub use threads::{Thread, Threads};
+pub use threads::{Thread, Threads, Walk};
 
 /// Runs a job that stops threads of other processes, in a thread of its own.
 ///

@@ -21,6 +21,13 @@ const CLEAR: Duration = Duration::from_secs(3);
 const STACK: usize = 64 << 10;
 const NAP: Duration = Duration::from_micros(20);
 
+/// Walks the stack of a stopped thread: the pcs of all its frames, those that handlers have interrupted included; none where the stack
+/// cannot be walked to its end.
+pub type Walk<'w> = dyn Fn(&Thread) -> Option<Vec<u64>> + 'w;
+
+/// How often a thread whose stack cannot be walked runs a little further, until its whole stack is looked through instead.
+const TRIES: u32 = 8;
+
 /// A stopped thread. Dropped, it runs on.
 pub struct Thread {
     tid: i32,
@@ -142,27 +149,39 @@ impl Thread {
         ptrace::all_registers(self.tid)
     }
 
-    /// Its pc, and the words of the inner part of its stack.
-    fn stack(&self) -> io::Result<(u64, Vec<u64>)> {
+    /// The words of the inner part of its stack.
+    fn stack(&self) -> io::Result<Vec<u64>> {
         let registers = self.registers()?;
         let mut stack = vec![0; STACK];
         let len = mem::read(self.tid, registers.sp() & !7, &mut stack).unwrap_or(0);
         let words = stack[..len].as_chunks::<8>().0;
-        Ok((registers.pc(), words.iter().map(|w| u64::from_le_bytes(*w)).collect()))
+        Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
     }
 
-    /// Whether its pc is in one of these ranges, which are in order and apart, or was when a signal handler began.
+    /// Whether its pc is in one of these ranges, which are in order and apart, or that of a frame from which it will return there.
     ///
     /// # Errors
     /// It has ended.
-    fn within(&self, ranges: &[Range<u64>]) -> io::Result<Within> {
+    fn within(&self, ranges: &[Range<u64>], walk: &Walk<'_>) -> io::Result<Within> {
+        let registers = self.registers()?;
+        if is_in(ranges, registers.pc()) {
+            return Ok(Within::Now);
+        }
+        Ok(match walk(self) {
+            Some(pcs) if pcs.iter().any(|pc| is_in(ranges, *pc)) => Within::Later,
+            Some(_) => Within::Not,
+            // In the kernel its stack does not change: it is looked through.
+            None if registers.0.orig_rax as i64 >= 0 => self.seems_within(ranges)?,
+            None => Within::Unknown,
+        })
+    }
+
+    /// [`Thread::within`] by all words of the inner part of its stack, where handlers may have left frames.
+    fn seems_within(&self, ranges: &[Range<u64>]) -> io::Result<Within> {
         // In words: the pc in a `struct ucontext`, and what is before and behind it: flags, code segment.
         const FLAGS_BEFORE: usize = 21;
         const SEGMENT_BEHIND: usize = 2;
-        let (pc, words) = self.stack()?;
-        if is_in(ranges, pc) {
-            return Ok(Within::Now);
-        }
+        let words = self.stack()?;
         let is_frame = |at: usize| {
             let flags = at.checked_sub(FLAGS_BEFORE).and_then(|f| words.get(f));
             flags.is_some_and(|f| *f <= 7) && words.get(at + SEGMENT_BEHIND).is_some_and(|s| s & 0xffff == 0x33)
@@ -171,14 +190,19 @@ impl Thread {
         Ok(if in_frame { Within::Later } else { Within::Not })
     }
 
-    /// Whether its pc is in one of these ranges, which are in order and apart, or a word of the inner part of its stack is: it may return
-    /// there.
+    /// Whether its pc is in one of these ranges, which are in order and apart, or it may return there.
     ///
     /// # Errors
     /// It has ended.
-    pub fn may_return_into(&self, ranges: &[Range<u64>]) -> io::Result<bool> {
-        let (pc, words) = self.stack()?;
-        Ok(is_in(ranges, pc) || words.iter().any(|w| is_in(ranges, *w)))
+    pub fn may_return_into(&self, ranges: &[Range<u64>], walk: &Walk<'_>) -> io::Result<bool> {
+        if is_in(ranges, self.registers()?.pc()) {
+            return Ok(true);
+        }
+        let pcs = match walk(self) {
+            Some(pcs) => pcs,
+            None => self.stack()?,
+        };
+        Ok(pcs.iter().any(|pc| is_in(ranges, *pc)))
     }
 
     /// Lets it run for a time, and stops it again.
@@ -216,14 +240,21 @@ impl Thread {
     }
 
     /// Has it leave these ranges, no later than [`CLEAR`] after `since`. False: it stays there.
-    fn leave(&mut self, ranges: &[Range<u64>], since: Instant) -> io::Result<bool> {
-        let mut time = NAP;
+    fn leave(&mut self, ranges: &[Range<u64>], walk: &Walk<'_>, since: Instant) -> io::Result<bool> {
+        let (mut time, mut tries) = (NAP, 0);
         loop {
-            let moved = match self.within(ranges)? {
+            let mut within = self.within(ranges, walk)?;
+            if within == Within::Unknown {
+                tries += 1;
+                if tries > TRIES {
+                    within = self.seems_within(ranges)?;
+                }
+            }
+            let moved = match within {
                 Within::Not => return Ok(true),
                 _ if since.elapsed() > CLEAR => return Ok(false),
                 Within::Now => self.step(),
-                Within::Later => {
+                Within::Later | Within::Unknown => {
                     // Longer each time: the thread needs a processor, and the handler may take its time.
                     let moved = self.nudge(time);
                     time = (time * 2).min(Duration::from_millis(50));
@@ -261,8 +292,10 @@ enum Within {
     Not,
     /// Its pc is in one.
     Now,
-    /// It will return to one from a signal handler.
+    /// It will return to one.
     Later,
+    /// Its stack cannot be walked where it is.
+    Unknown,
 }
 
 /// All threads of a process, stopped. Dropped, they run on.
@@ -346,11 +379,11 @@ impl Threads {
     }
 
     /// Has no thread be within these ranges, which are in order and apart: one that is there executes instructions until it has left them,
-    /// one whose handler has interrupted it there runs until the handler has returned. False: one stays there.
+    /// one that will return there runs until it has. False: one stays there.
     ///
     /// # Errors
     /// The process has ended.
-    pub fn clear(&mut self, ranges: &[Range<u64>]) -> io::Result<bool> {
+    pub fn clear(&mut self, ranges: &[Range<u64>], walk: &Walk<'_>) -> io::Result<bool> {
         if ranges.is_empty() {
             return Ok(true);
         }
@@ -361,7 +394,7 @@ impl Threads {
         loop {
             let mut n = 0;
             while let Some(thread) = self.threads.get_mut(n) {
-                match thread.leave(ranges, since) {
+                match thread.leave(ranges, walk, since) {
                     Ok(true) => n += 1,
                     Ok(false) => return Ok(false),
                     Err(e) if is_gone(&e) => self.threads.remove(n).held = false,

@@ -300,7 +300,7 @@ impl Agent {
                     }
                     each.event(stream, &event);
                 }
-                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came, each)),
+                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came)),
                 Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::Gap(gap) => self.gap(&gap, each),
@@ -467,7 +467,10 @@ impl Backend for Agent {
         let is_over = !self.attached.is_empty() || self.command_status().is_some();
         let over = self.stopping || is_over && self.counts.busy.load(Ordering::Acquire) == 0;
         for mark in std::mem::take(&mut self.marks) {
-            each.event(StreamId::TRACER, &mark);
+            match (&mut self.tree, mark.first_chunk()) {
+                (Some(tree), Some(at)) => tree.put(u64::from_le_bytes(*at), mark),
+                _ => each.event(StreamId::TRACER, &mark),
+            }
         }
         self.hear(each);
         if !room {
@@ -475,9 +478,9 @@ impl Backend for Agent {
         }
         let (mut events, mut ended) = (0, Vec::new());
         for (n, process) in self.processes.iter_mut().enumerate() {
-            let lives = self.tree.is_some();
+            let tree = self.tree.as_mut();
             let (records, is_over) =
-                process.read(self.stopping, &mut self.moments, &mut self.sieve, &mut self.dropped, lives, each);
+                process.read(self.stopping, &mut self.moments, &mut self.sieve, &mut self.dropped, tree, each);
             events += records;
             if is_over {
                 ended.push(n);
@@ -498,12 +501,10 @@ impl Backend for Agent {
             self.executed.missing(ended).iter().for_each(|gap| self.gap(gap, each));
         }
         if let Some(tree) = &mut self.tree {
-            tree.look(
-                ended,
-                self.command.pid.zip(self.command.known_status()),
-                |pid| self.processes.iter().any(|p| p.pid == pid),
-                each,
-            );
+            tree.look(ended, self.command.pid.zip(self.command.known_status()), |pid| {
+                self.processes.iter().any(|p| p.pid == pid)
+            });
+            tree.deliver(if ended { u64::MAX } else { until }, each);
         }
         each.settled(if ended { u64::MAX } else { until });
         if ended {

@@ -4,7 +4,7 @@ use super::chunks::Chunks;
 use super::moments::Moments;
 use super::server::Begun;
 use super::sieve::Sieve;
-use super::tree;
+use super::tree::Tree;
 use crate::backend::Deliver;
 use events::StreamId;
 use events::functions::Run;
@@ -109,7 +109,7 @@ impl Process {
         self.begun.iter().filter(is_gone).copied().collect()
     }
 
-    /// Delivers what is new and passes `sieve`; with `lives`, also that threads begin and end. Returns how many records were read, and
+    /// Delivers what is new and passes `sieve`; tells `tree` which threads begin and end. Returns how many records were read, and
     /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream.
     pub fn read(
         &mut self,
@@ -117,16 +117,15 @@ impl Process {
         moments: &mut Moments,
         sieve: &mut Sieve,
         dropped: &mut HashMap<StreamId, u64>,
-        lives: bool,
+        mut tree: Option<&mut Tree>,
         each: &mut dyn Deliver,
     ) -> (usize, bool) {
         // Before the records: a thread that is gone then has written all of its.
         let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
         let looked_now = !over && self.look();
         // Those that have ended by now have written all of their records.
-        let ended = if lives && looked_now { self.ended_threads() } else { Vec::new() };
-        // Events of threads, put in order of time: a thread may have begun before one that has ended.
-        let (at, mut said) = (sys::time::monotonic(), Vec::new());
+        let ended = if tree.is_some() && looked_now { self.ended_threads() } else { Vec::new() };
+        let at = sys::time::monotonic();
         let now = Instant::now();
         let mut seen = std::mem::take(&mut self.seen);
         seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
@@ -165,20 +164,23 @@ impl Process {
                 dropped: run.dropped,
             };
             if let Some(run) = sieve.take(&run) {
-                if begun.insert(tid) && lives && tid != *pid as u32 {
-                    said.push((from.monotonic, tree::thread_begins((*pid as u32, tid), from.monotonic, comm)));
+                if begun.insert(tid)
+                    && tid != *pid as u32
+                    && let Some(tree) = &mut tree
+                {
+                    tree.thread_begins((*pid as u32, tid), first_record(&run, moments), comm);
                 }
                 each.functions(&run);
             }
         });
         // The end of the first thread is that of the process.
-        let left = self.begun.iter().copied().filter(|tid| over && lives && *tid != self.pid as u32);
-        for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
-            self.begun.remove(&tid);
-            said.push((at, tree::thread_ends((self.pid as u32, tid), at)));
+        if let Some(tree) = tree {
+            let left = self.begun.iter().copied().filter(|tid| over && *tid != self.pid as u32);
+            for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
+                self.begun.remove(&tid);
+                tree.thread_ends((self.pid as u32, tid), at);
+            }
         }
-        said.sort_by_key(|(time, _)| *time);
-        said.iter().for_each(|(_, event)| each.event(StreamId::TRACER, event));
         // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
         if over || last {
             let left = self.chunks.shared().counts()[0];
@@ -203,4 +205,13 @@ impl Process {
         }
         (records, over || last)
     }
+}
+
+/// A moment before the first record of a thread, ns: its chunk may be older, if the thread waited for a processor with it.
+fn first_record(run: &Run<'_>, moments: &Moments) -> u64 {
+    /// What two ways to compute a time may differ by.
+    const ROUNDED: u64 = 1000;
+    let first = run.parts().find_map(|(high, part)| Some((high, u32::from_le_bytes(*part.first_chunk()?))));
+    let at = first.map(|(high, low)| moments.at(u64::from(high) << 32 | u64::from(low)).monotonic);
+    at.map_or(run.from.monotonic, |at| at.saturating_sub(ROUNDED).max(run.from.monotonic))
 }

@@ -25,36 +25,58 @@ pub struct Tree {
     /// What is readable when they have ended.
     processes: HashMap<i32, OwnedFd>,
     looked: Option<Instant>,
-}
-
-fn say(schema: &'static Schema, at: u64, who: (u32, u32), args: &[u64], tails: &[&[u8]], each: &mut dyn Deliver) {
-    each.event(StreamId::TRACER, &own_events::process(schema, at, who, args, tails));
-}
-
-/// The event of a thread that has written its first record, or taken room for it, at this time. One that is gone already had the name
-/// of its `process`: threads inherit it.
-pub fn thread_begins((pid, tid): (u32, u32), at: u64, process: &[u8]) -> Vec<u8> {
-    let comm = proc::comm(tid as i32).unwrap_or_else(|| process.to_vec());
-    own_events::process(&g::P_FORK, at, (pid, pid), &[0, pid.into(), tid.into(), CLONE_THREAD], &[&comm])
-}
-
-/// The event of a thread that is gone at this time.
-pub fn thread_ends(who: (u32, u32), at: u64) -> Vec<u8> {
-    own_events::process(&g::P_EXIT, at, who, &[0, 0, 0], &[])
+    /// Events with their times, which are not delivered yet: what is heard of later may have happened before.
+    said: Vec<(u64, Vec<u8>)>,
+    /// The time of the last one that was delivered.
+    last: u64,
 }
 
 impl Tree {
+    /// Takes an event of its stream.
+    pub fn put(&mut self, at: u64, event: Vec<u8>) {
+        self.said.push((at, event));
+    }
+
+    fn say(&mut self, schema: &'static Schema, at: u64, who: (u32, u32), args: &[u64], tails: &[&[u8]]) {
+        self.put(at, own_events::process(schema, at, who, args, tails));
+    }
+
+    /// A thread has written its first record at this time. One that is gone already had the name of its `process`: threads inherit it.
+    pub fn thread_begins(&mut self, (pid, tid): (u32, u32), at: u64, process: &[u8]) {
+        let comm = proc::comm(tid as i32).unwrap_or_else(|| process.to_vec());
+        self.say(&g::P_FORK, at, (pid, pid), &[0, pid.into(), tid.into(), CLONE_THREAD], &[&comm]);
+    }
+
+    /// A thread is gone at this time.
+    pub fn thread_ends(&mut self, who: (u32, u32), at: u64) {
+        self.say(&g::P_EXIT, at, who, &[0, 0, 0], &[]);
+    }
+
+    /// Delivers what has happened up to this time, in order.
+    pub fn deliver(&mut self, until: u64, each: &mut dyn Deliver) {
+        self.said.sort_by_key(|(at, _)| *at);
+        let n = self.said.partition_point(|(at, _)| *at <= until);
+        for (at, mut event) in self.said.drain(..n) {
+            self.last = self.last.max(at);
+            // One that comes too late for its place is the next one.
+            if let Some(time) = event.first_chunk_mut() {
+                *time = self.last.to_le_bytes();
+            }
+            each.event(StreamId::TRACER, &event);
+        }
+    }
+
     /// An agent has spoken for a process.
-    pub fn came(&mut self, came: &Came, each: &mut dyn Deliver) {
+    pub fn came(&mut self, came: &Came) {
         let who = (came.pid as u32, came.pid as u32);
         let parent = came.parent.filter(|p| self.processes.contains_key(p)).map(|p| p as u32);
         if let Some(parent) = parent.filter(|_| !self.processes.contains_key(&came.pid)) {
             let comm: &[u8] = if came.is_fork { &came.comm } else { b"" };
-            say(&g::P_FORK, came.time, (parent, parent), &[0, who.0.into(), who.0.into(), 0], &[comm], each);
+            self.say(&g::P_FORK, came.time, (parent, parent), &[0, who.0.into(), who.0.into(), 0], &[comm]);
         }
         if !came.is_fork {
             let args = [0, who.0.into(), came.ids.0, came.ids.1];
-            say(&g::P_EXEC, came.time, who, &args, &[&came.comm], each);
+            self.say(&g::P_EXEC, came.time, who, &args, &[&came.comm]);
         }
         if let Ok(ended) = came.ended.try_clone() {
             self.processes.insert(came.pid, ended);
@@ -63,13 +85,7 @@ impl Tree {
 
     /// Reports processes that have ended, now and then, and at the `end`. `command` is the command and how it ended. Those that are `read`
     /// still are reported later.
-    pub fn look(
-        &mut self,
-        end: bool,
-        command: Option<(i32, Change)>,
-        read: impl Fn(i32) -> bool,
-        each: &mut dyn Deliver,
-    ) {
+    pub fn look(&mut self, end: bool, command: Option<(i32, Change)>, read: impl Fn(i32) -> bool) {
         if !end && self.looked.is_some_and(|at| at.elapsed() < LOOK) {
             return;
         }
@@ -91,7 +107,7 @@ impl Tree {
                 Some((_, Change::Killed(signal, core))) => [0, signal as u64, core.into()],
                 _ => [0, 0, 0],
             };
-            say(&g::P_EXIT, time::monotonic(), (pid as u32, pid as u32), &args, &[], each);
+            self.say(&g::P_EXIT, time::monotonic(), (pid as u32, pid as u32), &args, &[]);
         }
     }
 }

@@ -22,6 +22,7 @@ use library::Injected;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
+use suitable::Stacks;
 use sys::maps::{self, Map};
 use sys::remote::{self, Caller, Threads};
 
@@ -79,16 +80,14 @@ impl Running {
             Some(injected) => injected,
             None => inject::inject(pid)?,
         };
+        let mut stacks = Stacks::of(pid);
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
-        let clear = threads.clear(&self.splits).map_err(|e| io_failed(pid, "stop", &e))?;
-        if !clear {
-            return Err(failed(pid, "a thread stays in the first bytes of a function", "try again"));
-        }
-        let seen = invoke(&mut threads, &injected, Order::Look, 0, socket)?;
+        let seen = look(&mut threads, &injected, &mut stacks)?;
         if seen.session == 1 {
             return Err(failed(pid, "another trapline traces its functions", "end that one first"));
         }
-        let free = is_free(&mut threads, &injected, &seen);
+        clear(&mut threads, &self.splits, &stacks)?;
+        let free = is_free(&mut threads, &injected, &seen, &stacks);
         threads::forget(&mut threads, &seen, free);
         invoke(&mut threads, &injected, Order::Attach, if free { FREE } else { 0 }, socket)?;
         Ok(())
@@ -121,13 +120,14 @@ fn detach_here(pid: i32) -> Result<Left> {
     let Some(injected) = Injected::find(pid) else { return Ok(Left::Nothing) };
     let since = Instant::now();
     let mut pause = Duration::from_millis(1);
+    let mut stacks = Stacks::of(pid);
     loop {
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
-        let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
+        let seen = look(&mut threads, &injected, &mut stacks)?;
         if seen.session == 0 {
             return Ok(Left::Nothing);
         }
-        let free = is_free(&mut threads, &injected, &seen);
+        let free = is_free(&mut threads, &injected, &seen, &stacks);
         let done = invoke(&mut threads, &injected, Order::Detach, if free { FREE } else { 0 }, "")?;
         threads::forget(&mut threads, &seen, free);
         match done.left {
@@ -142,18 +142,42 @@ fn detach_here(pid: i32) -> Result<Left> {
     }
 }
 
+/// Asks the agent for its state, and what stubs hide of stacks.
+fn look(threads: &mut Threads, injected: &Injected, stacks: &mut Stacks) -> Result<Invocation> {
+    let seen = invoke(threads, injected, Order::Look, 0, "")?;
+    stacks.areas = library::areas(threads.pid(), &seen);
+    stacks.hidden.clear();
+    for (_, place, address) in threads::entries(threads, &seen).unwrap_or_default() {
+        // Of a chain of tail calls, the oldest one's is the program's.
+        stacks
+            .hidden
+            .entry(place)
+            .and_modify(|a| *a = if stacks.areas.iter().any(|r| r.contains(&address)) { *a } else { address })
+            .or_insert(address);
+    }
+    Ok(seen)
+}
+
+/// Has no thread be where bytes change.
+fn clear(threads: &mut Threads, splits: &[Range<u64>], stacks: &Stacks) -> Result<()> {
+    let pid = threads.pid();
+    match threads.clear(splits, &|t| stacks.walk(t)).map_err(|e| io_failed(pid, "stop", &e))? {
+        true => Ok(()),
+        false => Err(failed(pid, "a thread stays in the first bytes of a function", "try again")),
+    }
+}
+
 /// Whether no thread needs the agent's areas any more.
-fn is_free(threads: &mut Threads, injected: &Injected, seen: &Invocation) -> bool {
+fn is_free(threads: &mut Threads, injected: &Injected, seen: &Invocation, stacks: &Stacks) -> bool {
     if seen.areas == 0 {
         return threads.deaf().is_empty();
     }
-    let areas = library::areas(threads.pid(), seen);
-    let mut ranges = areas.clone();
+    let mut ranges = stacks.areas.clone();
     ranges.push(injected.code.clone());
     ranges.sort_unstable_by_key(|r| r.start);
     threads.deaf().is_empty()
-        && threads.all().iter().all(|t| t.may_return_into(&ranges).is_ok_and(|may| !may))
-        && !threads::have_calls(threads, seen, &areas)
+        && !threads::have_calls(threads, seen, &stacks.areas)
+        && threads.all().iter().all(|t| t.may_return_into(&ranges, &|t| stacks.walk(t)).is_ok_and(|may| !may))
 }
 
 /// Calls the agent's entry point.

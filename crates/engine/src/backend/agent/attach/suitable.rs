@@ -1,4 +1,4 @@
-//! Whether a stopped thread can load a library now: it holds no lock of the loader or of malloc, which loading needs.
+//! Stacks of stopped threads, and whether one can load a library now: it holds no lock of the loader or of malloc, which loading needs.
 //!
 //! Its stack is walked. A frame of the loader, of an allocator, or of one of glibc's functions below is one too many. So is a thread that is
 //! inside glibc alone, because it begins or ends.
@@ -6,10 +6,12 @@
 use super::library::Libc;
 use super::target::name_of;
 use crate::backend::code::{Code, Files};
+use std::collections::HashMap;
 use std::ops::Range;
 use sys::maps::{Map, PROT_EXEC};
 use sys::remote::Thread;
 use unwind::Rule;
+use unwind::stack::Ended;
 use unwind::walk::{Registers, Target, Walk};
 
 /// The beginnings of names of glibc's functions that hold such a lock, or are about to end the process.
@@ -65,7 +67,8 @@ impl Process {
     /// Whether this thread can load a library.
     pub fn is_suitable(&self, thread: &Thread) -> bool {
         let Ok((pc, registers)) = sys::ptrace::frame_registers(thread.tid()) else { return false };
-        let target = Stopped { tid: thread.tid(), registers, code: &self.code };
+        let hidden = HashMap::new();
+        let target = Stopped { tid: thread.tid(), registers, code: &self.code, areas: &[], hidden: &hidden };
         let walk = Walk::new(target, Registers { pc, sp: registers[7], bp: registers[6] }, FRAMES);
         let mut left_libc = false;
         for frame in walk {
@@ -82,11 +85,49 @@ impl Process {
     }
 }
 
+/// The code of a process, by which the stacks of its threads are walked.
+pub struct Stacks {
+    code: Code,
+    /// The agent's areas, in order: frames in them are known to the shadow stacks alone.
+    pub areas: Vec<Range<u64>>,
+    /// The return addresses that stubs have taken the place of, by place.
+    pub hidden: HashMap<u64, u64>,
+}
+
+impl Stacks {
+    /// Reads what a process has mapped.
+    pub fn of(pid: i32) -> Stacks {
+        let code = Code::of(pid, &mut Files::default()).unwrap_or_default();
+        Stacks { code, areas: Vec::new(), hidden: HashMap::new() }
+    }
+
+    /// The pcs of all frames of a thread; none where its stack cannot be walked to its end. A frame in an area is the last one.
+    pub fn walk(&self, thread: &Thread) -> Option<Vec<u64>> {
+        let (pc, registers) = sys::ptrace::frame_registers(thread.tid()).ok()?;
+        let stopped =
+            Stopped { tid: thread.tid(), registers, code: &self.code, areas: &self.areas, hidden: &self.hidden };
+        let mut walk = Walk::new(stopped, Registers { pc, sp: registers[7], bp: registers[6] }, MANY);
+        let pcs: Vec<u64> = walk.by_ref().map(|frame| frame.address()).collect();
+        let in_area = pcs.last().is_some_and(|pc| is_in(&self.areas, *pc));
+        (walk.ended() == Ended::Outermost || in_area).then_some(pcs)
+    }
+}
+
+/// The most frames of a thread that is looked for in code that changes.
+const MANY: usize = 100_000;
+
+fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
+    let at = ranges.partition_point(|r| r.end <= address);
+    ranges.get(at).is_some_and(|r| r.contains(&address))
+}
+
 /// A stopped thread, whose memory is read where it is.
 struct Stopped<'p> {
     tid: i32,
     registers: [u64; 16],
     code: &'p Code,
+    areas: &'p [Range<u64>],
+    hidden: &'p HashMap<u64, u64>,
 }
 
 impl Target for Stopped<'_> {
@@ -96,11 +137,15 @@ impl Target for Stopped<'_> {
     }
 
     fn rule(&mut self, address: u64) -> Option<Rule> {
-        self.code.rule(address)
+        if is_in(self.areas, address) { None } else { self.code.rule(address) }
     }
 
     fn unmapped(&mut self) -> Option<Rule> {
-        self.code.unmapped()
+        if self.areas.is_empty() { self.code.unmapped() } else { None }
+    }
+
+    fn hidden(&mut self, place: u64) -> Option<u64> {
+        self.hidden.get(&place).copied()
     }
 
     fn register(&mut self, number: u8) -> Option<u64> {

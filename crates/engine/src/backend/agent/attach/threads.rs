@@ -37,28 +37,30 @@ pub fn forget(threads: &mut Threads, seen: &Invocation, calls: bool) {
     }
 }
 
-/// Whether a thread will return into an area: an entry of its shadow stack is that of a frame which is still there, or of a handler.
-pub fn have_calls(threads: &mut Threads, seen: &Invocation, areas: &[Range<u64>]) -> bool {
-    let in_area = |address: u64| areas.iter().any(|a| a.contains(&address));
+/// Entries of the shadow stacks of all threads, the lowest first: place and address; none where they cannot be read.
+pub fn entries(threads: &mut Threads, seen: &Invocation) -> Option<Vec<(i32, u64, u64)>> {
     let stride = seen.stride.clamp(16, 4096) as usize;
+    let mut all = Vec::new();
     for (tid, local) in locals(threads, seen) {
         let [top, base] = [TOP, BASE].map(|at| word(tid, local.wrapping_add_signed(at.into())).unwrap_or(0));
         let len = top.saturating_sub(base);
         if top == 0 || len == 0 {
             continue;
         }
-        if len > MOST {
-            return true;
-        }
-        let mut entries = vec![0; len as usize];
-        if mem::read(tid, base, &mut entries).ok() != Some(entries.len()) {
-            return true;
+        let mut bytes = vec![0; if len > MOST { return None } else { len as usize }];
+        if mem::read(tid, base, &mut bytes).ok() != Some(bytes.len()) {
+            return None;
         }
         let at = |entry: &[u8], at: usize| entry[at..].first_chunk::<8>().map_or(0, |w| u64::from_le_bytes(*w));
-        let is_live = |entry: &[u8]| at(entry, 8) == BARRIER || word(tid, at(entry, 0)).is_some_and(in_area);
-        if entries.chunks_exact(stride).any(is_live) {
-            return true;
-        }
+        all.extend(bytes.chunks_exact(stride).map(|entry| (tid, at(entry, 0), at(entry, 8))));
     }
-    false
+    Some(all)
+}
+
+/// Whether a thread will return into an area: an entry of its shadow stack is that of a frame which is still there, or of a handler.
+pub fn have_calls(threads: &mut Threads, seen: &Invocation, areas: &[Range<u64>]) -> bool {
+    let in_area = |address: u64| areas.iter().any(|a| a.contains(&address));
+    let is_live =
+        |(tid, place, address): &(i32, u64, u64)| *address == BARRIER || word(*tid, *place).is_some_and(in_area);
+    entries(threads, seen).is_none_or(|all| all.iter().any(is_live))
 }

@@ -2,7 +2,8 @@
 //! stopped. trapline keeps nothing between two commands: what is enabled, and where, the agent knows.
 
 use super::library::Injected;
-use super::{failed, inject, invoke, io_failed, is_free, maps_of, target};
+use super::suitable::Stacks;
+use super::{clear, failed, inject, invoke, io_failed, is_free, look, maps_of, target};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
@@ -125,11 +126,10 @@ fn with<T: Send>(
             Some(injected) => injected,
             None => inject::inject(pid)?,
         };
+        let mut stacks = Stacks::of(pid);
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
-        if !threads.clear(&all).map_err(|e| io_failed(pid, "stop", &e))? {
-            return Err(failed(pid, "a thread stays in the first bytes of a function", "try again"));
-        }
-        let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
+        let seen = look(&mut threads, &injected, &mut stacks)?;
+        clear(&mut threads, &all, &stacks)?;
         if hooks && seen.flags & HOOKED == 0 {
             serve(pid, &mut threads, &injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
         }
@@ -140,9 +140,9 @@ fn with<T: Send>(
             Ok((answer, status.tracers.iter().any(|t| t.place > 0)))
         });
         let none = answer.as_ref().map_or(true, |(_, enabled)| !enabled);
-        let seen = invoke(&mut threads, &injected, Order::Look, 0, "")?;
+        let seen = look(&mut threads, &injected, &mut stacks)?;
         // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
-        if none && seen.session == 0 && seen.flags & HOOKED != 0 && is_free(&mut threads, &injected, &seen) {
+        if none && seen.session == 0 && seen.flags & HOOKED != 0 && is_free(&mut threads, &injected, &seen, &stacks) {
             invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
         }
         answer.map(|(answer, _)| answer)
