@@ -205,10 +205,13 @@ impl Thread {
         Ok(pcs.iter().any(|pc| is_in(ranges, *pc)))
     }
 
-    /// Lets it run for a time, and stops it again.
+    /// Lets it run for a time, and stops it again. It is not traced meanwhile: a thread whose timer ticks faster than trapline could pass
+    /// its signals on would never leave its handler.
     fn nudge(&mut self, time: Duration) -> io::Result<()> {
-        self.run()?;
+        self.held = false;
+        ptrace::detach(self.tid, 0)?;
         std::thread::sleep(time);
+        ptrace::seize(self.tid, 0)?;
         self.hold(STOP)
     }
 
