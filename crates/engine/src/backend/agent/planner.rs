@@ -1,6 +1,5 @@
 //! Answers agents: which patches the process gets. Files are read once per session, functions numbered once.
 
-use super::explained::PlannedFile;
 use super::module::{Known, Role};
 use super::runtime::Runtime;
 use crate::functions::Functions;
@@ -54,8 +53,6 @@ pub struct Answer {
     pub program: String,
     /// The process's functions are left alone: the file for whose sake, and its runtime.
     pub left_alone: Option<(String, Runtime)>,
-    /// Files that were planned for this process.
-    pub planned: Vec<PlannedFile>,
 }
 
 /// Makes answers.
@@ -150,9 +147,6 @@ impl Planner {
             Entry::Occupied(e) => Arc::clone(e.get()),
             Entry::Vacant(e) => {
                 let known = Known::read(&file, path, role, &self.functions).map_err(|e| e.to_string())?;
-                if role.is_traced(&self.functions) {
-                    answer.planned.push(PlannedFile::of(&known));
-                }
                 Arc::clone(e.insert(Arc::new(known)))
             }
         };
