@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// The collector has so many seconds for each step; while it plans, it says that it does ([`Verdict::Wait`]).
 pub const PATIENCE: u64 = 10;
-/// The same for what gets no answer.
+/// Seconds that a message without an answer may take.
 const BRIEF: u64 = 1;
 /// The most text of `/proc/self/maps`.
 const MAPS: u64 = 64 << 20;

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
 /// Pairs in a run.
 const PAIRS: u64 = 200_000;
 
-/// The same by bpftrace: what it can keep of an object, in three maps.
+/// bpftrace's program: what it can keep of an object, in three maps.
 const SAME: &str = r#"
     BEGIN { printf("ready\n"); }
     tracepoint:kmem:kmem_cache_alloc /str(args->name) == "filp"/ { @time[args->ptr] = nsecs; @pid[args->ptr] = pid; @stack[args->ptr] = kstack(20); }

@@ -215,7 +215,7 @@ fn nobody_is_preloaded_once_trapline_has_gone() {
     fs::write(&go, "").expect("a file");
     lab::until("the command has ended", || done.exists());
     let said = fs::read_to_string(&done).expect("its output");
-    assert!(!said.contains("LD_PRELOAD") && !said.contains("ld.so") && !said.contains("TRAPLINE"), "{said}");
+    assert!(!said.contains("LD_PRELOAD") && !said.contains("ld.so") && !said.contains("TRAPLINE_AGENT"), "{said}");
     assert_eq!(said.lines().last(), Some("0"), "{said}");
 }
 

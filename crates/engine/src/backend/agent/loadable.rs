@@ -17,7 +17,7 @@ const HEAD: usize = 256;
 /// x86-64 (elf(5)).
 const X86_64: u16 = 62;
 
-/// What stands in the way, and what to do about it.
+/// Why a program loads no agent, and what to do instead.
 type Obstacle = (&'static str, &'static str);
 
 const AS_ROOT: &str = "use -e 'uprobe:PROGRAM:FUNCTION' as root";

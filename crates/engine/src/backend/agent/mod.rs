@@ -87,7 +87,6 @@ pub struct Agent {
     socket: Option<SocketFile>,
     executed: Arc<Executed>,
     gaps: Gaps,
-    planned: Vec<PlannedFile>,
     stopping: bool,
     /// It stops as soon as no agent waits for an answer.
     finishing: bool,
@@ -204,7 +203,6 @@ fn serve(
         socket,
         executed,
         gaps: Gaps::default(),
-        planned: Vec::new(),
         stopping: false,
         finishing: false,
         left: 0,
@@ -304,7 +302,6 @@ impl Agent {
                 Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::Gap(gap) => self.gap(&gap, each),
-                Said::Planned(files) => self.planned.extend(files),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
                     if !begun.is_fork {
@@ -567,6 +564,7 @@ impl Backend for Agent {
             match said {
                 Said::Trouble(line) => trouble.push(line),
                 Said::Gap(gap) => self.gaps.note(&gap),
+                Said::Module(known) => self.modules.push(known),
                 _ => {}
             }
         }
@@ -579,7 +577,7 @@ impl Backend for Agent {
         let losses = losses(self.lost());
         let functions = self.sieve.counts(losses.total);
         let lines = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
-        let planned = std::mem::take(&mut self.planned);
+        let planned = self.modules.iter().map(|known| PlannedFile::of(known)).collect();
         Report { filtered: self.sieve.filtered(), functions, lines, losses, trouble, planned, ..Report::default() }
     }
 }

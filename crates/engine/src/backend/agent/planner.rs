@@ -1,6 +1,5 @@
 //! Answers agents: which patches the process gets. Files are read once per session, functions numbered once.
 
-use super::explained::PlannedFile;
 use super::module::{Known, Role};
 use super::runtime::Runtime;
 use crate::functions::Functions;
@@ -55,8 +54,6 @@ pub struct Answer {
     pub program: String,
     /// The process's functions are left alone: the file for whose sake, and its runtime.
     pub left_alone: Option<(String, Runtime)>,
-    /// Files that were planned for this process.
-    pub planned: Vec<PlannedFile>,
 }
 
 /// Makes answers.
@@ -68,21 +65,12 @@ pub struct Planner {
     /// The number of the first function of a file; that of its function n is n higher.
     numbers: HashMap<Key, u32>,
     next: u32,
-    /// Files that were read and are to be reported.
-    planned: Vec<PlannedFile>,
 }
 
 impl Planner {
     /// For the functions that are wanted.
     pub fn new(functions: Functions, ticks_per_ms: u64) -> Planner {
-        Planner {
-            functions,
-            ticks_per_ms,
-            known: HashMap::new(),
-            numbers: HashMap::new(),
-            next: 1,
-            planned: Vec::new(),
-        }
+        Planner { functions, ticks_per_ms, known: HashMap::new(), numbers: HashMap::new(), next: 1 }
     }
 
     /// The patches of a process that says this, and has these mappings. `before`: the modules that are patched already.
@@ -173,9 +161,6 @@ impl Planner {
             Entry::Occupied(e) => Arc::clone(e.get()),
             Entry::Vacant(e) => {
                 let known = Known::read(&file, path, role, &self.functions).map_err(|e| e.to_string())?;
-                if role.is_traced(&self.functions) {
-                    self.planned.push(PlannedFile::of(&known));
-                }
                 Arc::clone(e.insert(Arc::new(known)))
             }
         };
@@ -192,7 +177,6 @@ impl Planner {
         answer: &mut Answer,
     ) -> Result<(Arc<Known>, u32), String> {
         let (key, known) = self.known(pid, m, path, role)?;
-        answer.planned.append(&mut self.planned);
         if let Some(first) = self.numbers.get(&key) {
             return Ok((known, *first));
         }

@@ -10,7 +10,6 @@
 //! the program's agent asks. Another answers, as planning may take seconds; agents that wait for it are told so. Each step of an agent
 //! may take a few seconds; a process that takes longer runs untraced, which is a gap in the trace.
 
-use super::explained::PlannedFile;
 use super::module::Known;
 use super::planner::{Answer, Placed, Planner};
 use super::untraced::{Executed, Gap, words};
@@ -109,8 +108,6 @@ pub enum Said {
     Begun(Box<Begun>),
     /// A program is not traced.
     Gap(Gap),
-    /// A file was planned.
-    Planned(Vec<PlannedFile>),
     /// What went wrong.
     Trouble(String),
 }
@@ -451,9 +448,6 @@ impl Server {
             }
             for known in std::mem::take(&mut answer.read) {
                 let _ = self.to.send(Said::Module(known));
-            }
-            if !answer.planned.is_empty() {
-                let _ = self.to.send(Said::Planned(std::mem::take(&mut answer.planned)));
             }
             answer
         };

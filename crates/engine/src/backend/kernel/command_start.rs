@@ -30,7 +30,7 @@ pub(super) fn start(
     // Before it runs; what is trapline's own among them closes at the exec.
     seed_fds(pid, plan, merge);
     // A short program has ended before its tables could be built.
-    loaded.wait_for_tables(plan);
+    loaded.wait_for_tables();
     loaded.begin();
     waiting.release();
     loaded.add_iterator(later);
