@@ -30,6 +30,8 @@ pub struct Layout {
     pub entry: u32,
     /// The return address that the function sees; 0 without one.
     pub returns: u32,
+    /// Where 4 bytes have the function's number ([`number`]).
+    pub number: u32,
     /// Parts that are begun anew when a signal interrupts them.
     pub again: &'static [Again],
     /// The instructions `add [cur], 8`: offset, and that of the next.
@@ -73,6 +75,16 @@ pub const fn layout(variant: Variant) -> &'static Layout {
     }
 }
 
+/// The function's number, from the bytes of a stub at [`Layout::number`].
+pub const fn number(variant: Variant, word: u32) -> u32 {
+    match variant {
+        Variant::Paired | Variant::NoTime | Variant::Entry => word >> 1,
+        Variant::Timed => word,
+        Variant::Count => word / size_of::<crate::thread::Row>() as u32,
+        Variant::CountTimed | Variant::Called => word & !crate::thread::WRITTEN,
+    }
+}
+
 const fn again(start: u32, end: u32, at: u32) -> Again {
     Again { start, end, at }
 }
@@ -85,6 +97,7 @@ const PAIRED: Layout = Layout {
     size: 336,
     entry: 48,
     returns: 179,
+    number: 152,
     again: &[
         again(7, 13, 51),
         again(28, 29, 115),
@@ -130,6 +143,7 @@ const NO_TIME: Layout = Layout {
     size: 272,
     entry: 32,
     returns: 149,
+    number: 122,
     again: &[
         again(1, 7, 35),
         again(22, 23, 99),
@@ -173,6 +187,7 @@ const TIMED: Layout = Layout {
     size: 240,
     entry: 32,
     returns: 125,
+    number: 12,
     again: &[
         again(11, 17, 35),
         again(35, 112, 35),
@@ -211,6 +226,7 @@ const ENTRY: Layout = Layout {
     size: 96,
     entry: 32,
     returns: 0,
+    number: 72,
     again: &[again(12, 13, 35), again(22, 23, 35), again(35, 76, 35)],
     commit: &[(76, 86)],
     frames: &[
@@ -229,6 +245,7 @@ const COUNT: Layout = Layout {
     size: 64,
     entry: 16,
     returns: 0,
+    number: 36,
     again: &[],
     commit: &[],
     frames: &[
@@ -247,6 +264,7 @@ const COUNT_TIMED: Layout = Layout {
     size: 288,
     entry: 32,
     returns: 147,
+    number: 2,
     again: &[again(1, 7, 57), again(57, 134, 57), again(155, 223, 155), again(270, 271, 155)],
     commit: &[],
     frames: &[
@@ -280,6 +298,7 @@ const CALLED: Layout = Layout {
     size: 64,
     entry: 16,
     returns: 45,
+    number: 20,
     again: &[],
     commit: &[],
     frames: &[

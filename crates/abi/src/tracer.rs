@@ -9,6 +9,9 @@
 //!
 //! The agent keeps a table of *sites*: functions that have stubs, by their numbers, which are given in order from 1. A site keeps its stubs
 //! for good, one of each variant that was needed once, and has its original bytes while no tracer is on it.
+//!
+//! A recording ([`crate::message::Reason::Start`], `Attach`) is the tracer `graph`, which is enabled as long as the recording lasts. Its
+//! functions become sites when another tracer is enabled on them; sites that have tracers get it by [`Operation::Join`].
 
 use crate::message::Words;
 
@@ -31,6 +34,8 @@ pub enum Operation {
     Disable = 3,
     /// What a tracer has so far: [`Printed`], then [`Counted`] or [`Violation`]s.
     Print = 4,
+    /// Have the recording on targets that have its stubs, and other tracers.
+    Join = 5,
 }
 
 /// What a tracer is.
@@ -47,11 +52,18 @@ pub enum Kind {
     LoopChecker = 3,
     /// A tracer of the program, or of a library that was loaded into it.
     Own = 4,
+    /// The recording. Option 0: the variant of its stubs; 1: the minimum of timed ones, in ticks. It is neither enabled nor disabled by
+    /// requests.
+    Graph = 5,
 }
 
 /// The tracers that every agent has.
-pub const BUILT_IN: [(&str, Kind); 3] =
-    [("count", Kind::Count), ("thread_checker", Kind::ThreadChecker), ("loop_checker", Kind::LoopChecker)];
+pub const BUILT_IN: [(&str, Kind); 4] = [
+    ("count", Kind::Count),
+    ("thread_checker", Kind::ThreadChecker),
+    ("loop_checker", Kind::LoopChecker),
+    ("graph", Kind::Graph),
+];
 
 /// A request. `count` targets follow.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +162,8 @@ pub struct Known {
     pub place: u32,
     /// Calls that it was not told of, because the thread was in a tracer, or had no memory for them.
     pub missed: u64,
-    /// What it has reported: violations, or complaints of a tracer about itself.
+    /// What it has reported: violations, or complaints of a tracer about itself. Of [`Kind::Graph`]: the collector's thread, as it
+    /// numbers itself.
     pub reported: u64,
 }
 
@@ -168,9 +181,21 @@ pub struct Site {
     pub tracers: u32,
 }
 
-/// The variants of stubs that a site may have.
-pub const STUBS: [crate::stub::Variant; 3] =
-    [crate::stub::Variant::Count, crate::stub::Variant::CountTimed, crate::stub::Variant::Called];
+/// The variants of stubs that a site may have. The last three are those of a recording, which go with it.
+pub const STUBS: [crate::stub::Variant; 6] = [
+    crate::stub::Variant::Count,
+    crate::stub::Variant::CountTimed,
+    crate::stub::Variant::Called,
+    crate::stub::Variant::Paired,
+    crate::stub::Variant::NoTime,
+    crate::stub::Variant::Timed,
+];
+
+/// Whether a stub of a variant writes records.
+pub const fn records(variant: crate::stub::Variant) -> bool {
+    use crate::stub::Variant::{NoTime, Paired, Timed};
+    matches!(variant, Paired | NoTime | Timed)
+}
 
 /// Of [`Operation::Print`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -78,6 +78,20 @@ pub fn variant_at(address: u64) -> Option<Variant> {
     variant(all().iter().find(|a| address.wrapping_sub(a.address) < a.stubs)?.variant)
 }
 
+/// The variant of the stub that begins for callers at an address, and its function's number.
+pub fn function_of(entry: u64) -> Option<(Variant, u32)> {
+    let area = all().iter().find(|a| entry.wrapping_sub(a.address) < a.stubs)?;
+    let variant = variant(area.variant)?;
+    let layout = layout(variant);
+    let stub = entry.wrapping_sub(layout.entry.into());
+    if !stub.wrapping_sub(area.address).is_multiple_of(layout.size.into()) {
+        return None;
+    }
+    // SAFETY: a whole stub lies there, in memory that is readable.
+    let word = unsafe { ((stub + u64::from(layout.number)) as *const u32).read_unaligned() };
+    Some((variant, abi::stub::number(variant, word)))
+}
+
 /// Whether an address is that to which a function with a stub returns.
 pub fn is_return(address: u64) -> bool {
     stub_of(address).is_some_and(|(layout, offset)| layout.returns != 0 && offset == layout.returns)

@@ -7,7 +7,7 @@
 use crate::kernel;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{IN_TRACER, Local, local};
-use crate::{checks, shadow, sites, thread, tracers};
+use crate::{checks, chunks, record, shadow, sites, thread, tracers};
 use abi::thread::WRITTEN;
 use abi::tracer::Kind;
 use core::arch::global_asm;
@@ -207,13 +207,17 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
         return SET;
     }
     let tsc = if tracers::timed() & tracers != 0 { kernel::tsc() } else { 0 };
-    let word = u64::from(number | WRITTEN) | u64::from(tracers | tracers::epoch() << 8) << 32;
+    let graph = record::of(tracers);
+    let late = graph.map_or(0, record::flags);
+    let word = u64::from(number | WRITTEN) | u64::from(tracers | tracers::epoch() << 8 | late) << 32;
     if place < local.top_slot.load(Relaxed) {
         shadow::push_below(local, place, word, tsc);
     } else if shadow::push(local, place, number | WRITTEN, tsc) {
         shadow::set_word(local, word);
     } else {
         thread::miss();
+        // Its entry and its exit.
+        chunks::drop_records(local, if graph.is_some() { 2 } else { 0 });
         return SET;
     }
     let mut own = None;
@@ -227,6 +231,11 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
             }
             k if k == Kind::Count as u32 => checks::count(local, number),
             k if k == Kind::ThreadChecker as u32 => checks::thread(local, frame, site, slot),
+            k if k == Kind::Graph as u32 => {
+                // The thread gets its chunk back.
+                own = None;
+                record::enter(local, site, slot);
+            }
             _ => {}
         }
     }
@@ -240,7 +249,7 @@ extern "C" fn left(frame: &Frame, _: u32) -> u8 {
     let (tsc, word) = shadow::time_and_word(entry);
     let (number, flags) = (word as u32 & !WRITTEN, (word >> 32) as u32);
     if let Some(site) = sites::get(number).filter(|_| !in_tracer(local, place)) {
-        let (seen, epoch) = (flags & 0xff, flags >> 8);
+        let (seen, epoch) = (flags & 0xff, (flags & !shadow::STATE) >> 8);
         let now = if tsc != 0 { kernel::tsc().wrapping_sub(tsc) } else { 0 };
         let mut own = None;
         for slot in tracers::reverse(seen | site.tracers.load(Relaxed)) {
@@ -254,6 +263,10 @@ extern "C" fn left(frame: &Frame, _: u32) -> u8 {
                 }
                 k if k == Kind::Count as u32 && saw && tsc != 0 => checks::add_time(local, number, entry, now),
                 k if k == Kind::LoopChecker as u32 && saw => checks::duration(local, frame, site, slot, entry, now),
+                k if k == Kind::Graph as u32 && saw => {
+                    own = None;
+                    record::exit(local, site, slot, now);
+                }
                 _ => {}
             }
         }

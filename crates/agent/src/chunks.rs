@@ -9,7 +9,7 @@ use crate::plans;
 use crate::talk;
 use crate::thread::{self, Local};
 use abi::message::Reason;
-use abi::shared::{BLOCK, ChunkHeader, Control, DROP, FREE, FULL, HEADERS, HIGH, MAGIC, OWNED, OWNER_DIED};
+use abi::shared::{BLOCK, ChunkHeader, Control, DROP, FREE, FULL, HEADERS, HIGH, MAGIC, OWNED, OWNER_DIED, WAITERS};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -147,6 +147,12 @@ pub fn session() -> u32 {
         None => 2 * u32::from(plans::any()),
         Some(control) => 1 + u32::from(GONE.load(Relaxed) != 0 || is_gone(control)),
     }
+}
+
+/// The collector's thread, in its own PID namespace; 0: there is none, or it is gone.
+pub fn collector() -> u32 {
+    const OWNER: u32 = !(OWNER_DIED | WAITERS);
+    control().filter(|_| session() == 1).map_or(0, |c| c.collector.load(Relaxed) & OWNER)
 }
 
 /// Leaves the shared memory: in a child, whose parent's it is. No other thread exists.

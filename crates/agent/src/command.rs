@@ -4,7 +4,7 @@
 use crate::install::Plan;
 use crate::talk::{self, Descriptor, bytes};
 use crate::tracers::{self, Own, Slot, Tracer};
-use crate::{checks, kernel, sites, thread};
+use crate::{checks, chunks, kernel, sites, thread};
 use abi::message::{MAGIC, Reason};
 use abi::tracer::{Counted, Kind, Known, NAME, Operation, Printed, Refused, Reply, Request, State, Target};
 use core::mem::size_of;
@@ -88,6 +88,7 @@ fn obey(socket: &Descriptor, request: &Request, targets: &[Target], plan: Descri
                 reply.error = disable(tracer, &mut reply).map_or_else(|refused| refused as u32, |()| 0);
             }
         }
+        o if o == Operation::Join as u32 => reply.error = join(request, targets, plan, &mut reply),
         o if o == Operation::Print as u32 => {
             if let Some(tracer) = known(&mut reply) {
                 return print(socket, reply, tracer);
@@ -108,6 +109,24 @@ fn enable(
     if tracer.slot().is_some() {
         return Err(Refused::Already);
     }
+    if tracer.kind() == Kind::Graph as u32 {
+        return Err(Refused::Wrong);
+    }
+    extend(request, targets, file, reply)?;
+    forget(tracer.kind());
+    if !checks::begin(tracer.kind()) {
+        return Err(Refused::Memory);
+    }
+    let slot = tracer.enable(&request.options)?;
+    for site in targets.iter().filter_map(|t| sites::get(t.number)) {
+        site.tracers.fetch_or(slot.bit(), Relaxed);
+    }
+    sites::apply_all(reply);
+    Ok(())
+}
+
+/// Adds the sites and stubs of a request's plan.
+fn extend(request: &Request, targets: &[Target], file: Descriptor, reply: &mut Reply) -> Result<(), Refused> {
     let mapped = if request.plan > 0 {
         let at = talk::map_file(&file, request.plan, kernel::PROT_READ, kernel::MAP_PRIVATE);
         Some(at.ok_or(Refused::Memory)?)
@@ -123,19 +142,17 @@ fn enable(
         // SAFETY: the plan is not used any more.
         unsafe { kernel::unmap(at, request.plan) };
     }
-    if !right {
-        return Err(Refused::Wrong);
-    }
-    forget(tracer.kind());
-    if !checks::begin(tracer.kind()) {
-        return Err(Refused::Memory);
-    }
-    let slot = tracer.enable(&request.options)?;
-    for site in targets.iter().filter_map(|t| sites::get(t.number)) {
-        site.tracers.fetch_or(slot.bit(), Relaxed);
-    }
-    sites::apply_all(reply);
-    Ok(())
+    if right { Ok(()) } else { Err(Refused::Wrong) }
+}
+
+/// The recording joins the tracers of sites that have its stubs. 0, or why not.
+fn join(request: &Request, targets: &[Target], file: Descriptor, reply: &mut Reply) -> u32 {
+    let joined = extend(request, targets, file, reply).and_then(|()| {
+        let joined = sites::join(targets);
+        sites::apply_all(reply);
+        if joined { Ok(()) } else { Err(Refused::NotEnabled) }
+    });
+    joined.map_or_else(|refused| refused as u32, |()| 0)
 }
 
 /// What the last use of a tracer has left goes when it is enabled again.
@@ -149,6 +166,9 @@ fn forget(kind: u32) {
 
 fn disable(tracer: &Tracer, reply: &mut Reply) -> Result<(), Refused> {
     let slot: &Slot = tracer.slot().ok_or(Refused::NotEnabled)?;
+    if tracer.kind() == Kind::Graph as u32 {
+        return Err(Refused::Wrong);
+    }
     for site in (1..=sites::used()).filter_map(sites::get) {
         site.tracers.fetch_and(!slot.bit(), Relaxed);
     }
@@ -163,12 +183,14 @@ fn status(socket: &Descriptor, mut reply: Reply) -> bool {
     let sizes = known.len() * size_of::<Known>() + state.sites as usize * size_of::<abi::tracer::Site>();
     reply.len = (size_of::<State>() + sizes) as u64;
     let missed = thread::missed();
-    let tracers = known.iter().map(|t| Known {
-        name: t.name(),
-        kind: t.kind(),
-        place: t.place(),
-        missed,
-        reported: t.reported.load(Relaxed),
+    let tracers = known.iter().map(|t| {
+        let (mut place, mut reported) = (t.place(), t.reported.load(Relaxed));
+        if t.kind() == Kind::Graph as u32 {
+            // One whose collector is gone has ended.
+            let collector = Some(chunks::collector()).filter(|c| place != 0 && *c != 0);
+            (place, reported) = collector.map_or((0, 0), |c| (place, c.into()));
+        }
+        Known { name: t.name(), kind: t.kind(), place, missed, reported }
     });
     talk::send_all(socket, bytes(&reply))
         && talk::send_all(socket, bytes(&state))

@@ -7,7 +7,7 @@
 //! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
 
 use crate::kernel::{self, KernelAction};
-use crate::{areas, hooks, start};
+use crate::{areas, chunks, hooks, record, sites, start};
 use abi::message::{Hook, Installed, MAGIC, Reason};
 use abi::plan::{self, Area, Header, Original, PATCH, Patch};
 use core::mem::size_of;
@@ -18,6 +18,8 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 const PATCHES: u32 = 1 << 24;
 const INT3: u8 = 0xcc;
 const JMP: u8 = 0xe9;
+/// Where an area has the minimum of timed stubs, from the end of its stubs.
+const MINIMUM: u64 = abi::message::SLOWS as u64 * 8;
 const SIGTRAP: u32 = 5;
 /// MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, and its registration.
 const SYNC: usize = 1 << 5;
@@ -86,13 +88,28 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
         *there = u8::from(map_area(area, plan.bytes));
     }
+    let hooked = hooks::are_in();
     for original in plan.originals {
         let area = plan.patches.get(original.patch as usize).and_then(|p| there.get(p.area as usize));
         if area == Some(&1) {
             hooks::set_original(original.hook, original.address);
         }
     }
-    let installed = Patcher::new(&plan, there, reason).map_or_else(|| failure(kernel::ENOMEM), Patcher::run);
+    // With memory for records, and stubs that write some, it is a recording.
+    let recording = plan.areas.iter().zip(there.iter()).find(|(area, there)| **there == 1 && area.stubs > 0);
+    if let Some((area, _)) = recording.filter(|_| chunks::control().is_some())
+        && let Some(variant) = areas::variant(area.variant).filter(|v| abi::tracer::records(*v))
+    {
+        // SAFETY: the area is there, and its pointers lie behind its stubs.
+        let minimum = unsafe { ((area.address + area.stubs + MINIMUM) as *const u64).read_unaligned() };
+        if !record::begin(variant, minimum) {
+            // SAFETY: nothing of it is borrowed any more.
+            unsafe { kernel::unmap(flags, len) };
+            return failure(kernel::EBUSY);
+        }
+    }
+    let patcher = Patcher::new(&plan, there, reason).map(|p| Patcher { hooked, ..p });
+    let installed = patcher.map_or_else(|| failure(kernel::ENOMEM), Patcher::run);
     // SAFETY: nothing of it is borrowed any more.
     unsafe { kernel::unmap(flags, len) };
     installed
@@ -191,8 +208,9 @@ struct Patcher<'a> {
     splits: bool,
     /// Put the old bytes where the new ones are.
     undo: bool,
-    /// Leave the hooks of unwinders alone.
-    spared: bool,
+    spared: Spared,
+    /// The hooks are there already.
+    hooked: bool,
     done: Installed,
 }
 
@@ -202,7 +220,7 @@ impl<'a> Patcher<'a> {
         let alone = reason == Reason::Attach || start::threads() == Some(1);
         let splits = alone || reason == Reason::Modules;
         let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
-        Some(Patcher { plan, there, memory, alone, splits, undo: false, spared: false, done: failure(0) })
+        Some(Patcher { plan, there, memory, alone, splits, undo: false, spared: Spared::Nothing, hooked: false, done: failure(0) })
     }
 
     /// The bytes that are to be there, and those that replace them.
@@ -224,8 +242,32 @@ impl<'a> Patcher<'a> {
 
     /// Whether a patch is to stay as it is.
     fn is_spared(&self, patch: &Patch) -> bool {
-        let is_it = |o: &Original| self.plan.patches.get(o.patch as usize).is_some_and(|p| p.address == patch.address);
-        self.spared && self.plan.originals.iter().any(|o| o.hook == Hook::FindFde as u32 && is_it(o))
+        match self.spared {
+            Spared::Nothing => false,
+            Spared::Unwinder => self.hook(patch) == Some(Hook::FindFde as u32),
+            Spared::Hooks => self.hook(patch).is_some(),
+        }
+    }
+
+    /// The hook that a patch makes.
+    fn hook(&self, patch: &Patch) -> Option<u32> {
+        let is_it =
+            |o: &&Original| self.plan.patches.get(o.patch as usize).is_some_and(|p| p.address == patch.address);
+        self.plan.originals.iter().find(is_it).map(|o| o.hook)
+    }
+
+    /// Counts a patch that finds other bytes than it expects. Those of hooks that are there already, and of functions that have tracers,
+    /// are none that are missing.
+    fn refuse(&self, patch: &Patch, there: &[u8], done: &mut Installed) {
+        if self.undo {
+            done.other_bytes += 1;
+        } else if self.hooked && self.hook(patch).is_some() {
+            // As it should be.
+        } else if sites::meet(patch, there) {
+            done.patched += 1;
+        } else {
+            done.other_bytes += 1;
+        }
     }
 
     /// Whether a patch can be made; else it is counted.
@@ -238,10 +280,14 @@ impl<'a> Patcher<'a> {
             self.done.no_area += 1;
         } else if !(1..=PATCH).contains(&len) || patch.splits != 0 && !self.splits {
             self.done.failed += 1;
-        } else if self.read(patch.address, len).as_ref().map(|b| b.get(..len)) != Some(self.bytes(patch).0.get(..len)) {
-            self.done.other_bytes += 1;
         } else {
-            return true;
+            let there = self.read(patch.address, len).unwrap_or_default();
+            if there.get(..len) == self.bytes(patch).0.get(..len) {
+                return true;
+            }
+            let mut done = self.done;
+            self.refuse(patch, &there, &mut done);
+            self.done = done;
         }
         false
     }
@@ -285,7 +331,7 @@ impl<'a> Patcher<'a> {
         if self.memory < 0 || kernel::pread(self.memory, &mut bytes, page) != 4096 {
             return false;
         }
-        let mut done = failure(0);
+        let (mut done, mut changed) = (failure(0), false);
         for patch in patches {
             let at = (patch.address - page) as usize;
             let len = patch.len as usize;
@@ -300,14 +346,15 @@ impl<'a> Patcher<'a> {
                 if there == old {
                     there.copy_from_slice(new);
                     done.patched += 1;
+                    changed = true;
                 } else {
-                    done.other_bytes += 1;
+                    self.refuse(patch, there, &mut done);
                 }
             } else {
                 done.failed += 1;
             }
         }
-        if done.patched > 0 && kernel::pwrite(self.memory, &bytes, page) != 4096 {
+        if changed && kernel::pwrite(self.memory, &bytes, page) != 4096 {
             return false;
         }
         self.done.patched += done.patched;
@@ -363,9 +410,19 @@ impl<'a> Patcher<'a> {
     }
 }
 
+/// What stays when a plan is undone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Spared {
+    Nothing,
+    /// What finds stubs for exceptions: threads will return into stubs.
+    Unwinder,
+    /// All hooks: functions have tracers.
+    Hooks,
+}
+
 /// Undoes a plan. All other threads are stopped. How many patches could not be undone, because their bytes have changed: the program
-/// has written over them, or unloaded the module. Without `whole`, what finds stubs for exceptions stays.
-pub fn undo(bytes: &[u8], whole: bool) -> u64 {
+/// has written over them, or unloaded the module.
+pub fn undo(bytes: &[u8], spared: Spared) -> u64 {
     let Some(plan) = Plan::new(bytes) else { return 0 };
     let len = (plan.areas.len() as u64 + 4096) & !4095;
     let Some(flags) = kernel::reserve(len) else { return plan.patches.len() as u64 };
@@ -374,7 +431,7 @@ pub fn undo(bytes: &[u8], whole: bool) -> u64 {
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
         *there = u8::from(areas::all().iter().any(|a| a.address == area.address));
     }
-    let done = Patcher::new(&plan, there, Reason::Attach).map(|p| Patcher { undo: true, spared: !whole, ..p }.run());
+    let done = Patcher::new(&plan, there, Reason::Attach).map(|p| Patcher { undo: true, spared, ..p }.run());
     // SAFETY: nothing of it is borrowed any more.
     unsafe { kernel::unmap(flags, len) };
     done.map_or(plan.patches.len() as u64, |d| u64::from(d.failed))

@@ -1,8 +1,9 @@
 //! What a collector has the agent do in a running process, by a call of the library's entry point. All other threads are stopped
 //! meanwhile, and all signals of this one are blocked.
 
-use crate::{areas, chunks, command, hooks, kernel, plans, sites, start, talk, thread, tracers};
-use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, Reason};
+use crate::install::Spared;
+use crate::{areas, chunks, command, hooks, kernel, plans, record, sites, start, talk, thread, tracers};
+use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, PRELOADED, Reason, TRACED};
 use core::arch::global_asm;
 use core::mem::size_of;
 
@@ -46,7 +47,10 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
 }
 
 fn answer(invocation: &mut Invocation) {
-    invocation.flags = if hooks::are_in() { HOOKED } else { 0 };
+    let flag = |is: bool, flag: u32| if is { flag } else { 0 };
+    invocation.flags = flag(hooks::are_in(), HOOKED)
+        | flag(tracers::are_enabled(), TRACED)
+        | flag(hooks::are_in() && !plans::are_kept(), PRELOADED);
     (invocation.areas_at, invocation.areas) = areas::table();
     invocation.session = chunks::session();
     invocation.tls = thread::tls_offset();
@@ -55,12 +59,13 @@ fn answer(invocation: &mut Invocation) {
 
 fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     match chunks::session() {
-        0 if tracers::are_enabled() => return Err(kernel::EBUSY),
         0 => {}
         1 => return Err(kernel::EBUSY),
+        // The hooks of tracers.
+        _ if tracers::are_enabled() && chunks::control().is_none() => {}
         _ => drop(end(invocation.flags & FREE != 0)),
     }
-    if invocation.flags & FREE != 0 && sites::used() == 0 {
+    if invocation.flags & FREE != 0 && sites::used() == 0 && !plans::any() {
         free();
     }
     let (socket, path) = (invocation.socket_len as usize, invocation.path_len as usize);
@@ -89,10 +94,18 @@ fn serve(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     if command::serve(socket) { Ok(()) } else { Err(kernel::ECONNREFUSED) }
 }
 
-/// Ends the session: everything is as it was, but for what threads may still need. How many patches could not be undone.
+/// Ends the session: everything is as it was, but for what threads and other tracers may still need. How many patches could not be undone.
 fn end(free: bool) -> u64 {
-    let left = plans::undo(free);
-    hooks::end();
+    record::end();
+    let spared = match (tracers::are_enabled(), free) {
+        (true, _) => Spared::Hooks,
+        (false, true) => Spared::Nothing,
+        (false, false) => Spared::Unwinder,
+    };
+    let left = plans::undo(spared);
+    if spared != Spared::Hooks {
+        hooks::end();
+    }
     chunks::leave();
     left
 }

@@ -5,7 +5,7 @@
 //!  invoke ─┐ (attach, detach)
 //!  start ──┴─► talk (socket) ──► install (areas, patches)
 //!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► talk, in a new process
-//!  stubs ──► calls (lists of tracers) ──► tracers of the program · checks (count, checkers)
+//!  stubs ──► calls (lists of tracers) ──► tracers of the program · checks (count, checkers) · record (graph)
 //!  command (socket) ──► tracers (which are enabled) · sites (where: stubs, bytes)
 //!  hooks: frames (unwinding) · signals · exec · fork · modules ──► permits (what the program has forbidden itself)
 //! ```
@@ -14,7 +14,7 @@
 //!
 //! - **Nothing of the program is used**: no libc, no malloc, no lock that the program or another thread may hold, no descriptor that
 //!   stays open, no errno. Calls of the kernel are bare (`kernel`).
-//! - **Code that touches a thread's chunk runs with all signals blocked.** Stubs do not block signals: the stand-in for handlers puts
+//! - **Code that touches a thread's chunk runs with all signals blocked.** Stubs, and `record`, do not block signals: the stand-in for handlers puts
 //!   right what it interrupts (`hooks::signals`). So there are no half-made states but those that `patch::stub` lists.
 //! - **No panic**: there is nothing that could report it. Indices are checked by `get`, numbers from shared memory and messages before use.
 //! - **Little stack**: a few hundred bytes in slow code, because coroutines and alternate signal stacks are small.
@@ -37,6 +37,7 @@ mod kernel;
 mod memory;
 mod permits;
 mod plans;
+mod record;
 mod shadow;
 mod sites;
 mod slow;

@@ -1,5 +1,6 @@
 //! The plans that were carried out in a process that the agent was injected into: so that they can be undone.
 
+use crate::install::Spared;
 use crate::{install, kernel};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -51,14 +52,14 @@ pub fn keep(at: u64, len: u64) -> bool {
     true
 }
 
-/// Undoes all plans, the last one first. All other threads are stopped. `whole`: no thread will return into a stub; else what finds stubs
-/// for exceptions stays, and the plans do. How many patches could not be undone.
-pub fn undo(whole: bool) -> u64 {
-    let mut left = 0;
+/// Undoes all plans, the last one first. All other threads are stopped. Where anything is spared, the plans stay too. How many patches could
+/// not be undone.
+pub fn undo(spared: Spared) -> u64 {
+    let (mut left, whole) = (0, spared == Spared::Nothing);
     for [address, bytes] in entries(USED.load(Acquire)).iter().rev() {
         let (at, len) = (address.load(Relaxed), bytes.load(Relaxed));
         // SAFETY: so much is mapped there, since `keep`.
-        left += install::undo(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) }, whole);
+        left += install::undo(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) }, spared);
         if whole {
             // SAFETY: nobody uses it any more.
             unsafe { kernel::unmap(at, len) };

@@ -15,6 +15,7 @@ use crate::areas;
 use crate::kernel;
 use crate::memory::{load, store};
 use crate::permits;
+use crate::sites;
 use crate::thread::{ABANDONED, BURIED, ENTRY, FRAMES, Local};
 use abi::thread::WRITTEN;
 use core::sync::atomic::Ordering::Relaxed;
@@ -34,6 +35,14 @@ const CHAIN: u64 = 64;
 const LOOKS: u32 = 64;
 /// Function and flags of an entry that is no call: written, of no function.
 const NOBODY: u64 = u64::MAX << 31;
+
+/// The bits of the flags of an entry of the variant Called that say what has become of its record: 0: it was written, or there is none;
+/// [`PENDING`], then [`LATE`]. Other variants have all bits there, or none.
+pub const STATE: u32 = 0b11 << 30;
+/// It is to be written when a call takes long enough.
+pub const PENDING: u32 = 0b01 << 30;
+/// It was written late.
+const LATE: u32 = 0b10 << 30;
 
 /// The fields of an entry.
 fn slot(at: u64) -> u64 {
@@ -437,11 +446,33 @@ pub fn remove_left_barrier(local: &Local, place: u64) {
     }
 }
 
+/// The number, in records, of the function of an entry that has not been written; none: it has been, or is not to be.
+fn pending(word: u64) -> Option<u32> {
+    let (function, flags) = (word as u32, (word >> 32) as u32);
+    match flags {
+        0 => Some(function),
+        f if f & STATE == PENDING => sites::get(function & !WRITTEN).map(|s| s.record.load(Relaxed)),
+        _ => None,
+    }
+}
+
+/// The word of an entry that has been written late.
+fn written(word: u64) -> u64 {
+    let flags = (word >> 32) as u32;
+    let flags = if flags == 0 { 1 } else { flags & !STATE | LATE };
+    word & u64::from(u32::MAX) | u64::from(flags) << 32
+}
+
+/// Whether an entry was written late, and so those below it.
+fn is_written_late(word: u64) -> bool {
+    let flags = (word >> 32) as u32;
+    flags != 0 && word as u32 & WRITTEN == 0 || flags & STATE == LATE
+}
+
 /// Passes the calls that have not been written, lowest first, with their times and functions. Returns the function of the top entry,
 /// which is a timed one.
 pub fn write_entries(local: &Local, mut write: impl FnMut(u64, u32)) -> u32 {
     let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
-    let mut last = 0;
     // Timed entries are written from the bottom up, so those that are not are at the top, with barriers and those of other stubs.
     let mut at = top;
     while at > base {
@@ -449,7 +480,7 @@ pub fn write_entries(local: &Local, mut write: impl FnMut(u64, u32)) -> u32 {
         let word = unsafe { load(at - ENTRY + 24) };
         if address(at - ENTRY) == BARRIER {
             at = (at - 3 * ENTRY).max(base);
-        } else if word >> 32 != 0 && word as u32 & WRITTEN == 0 {
+        } else if is_written_late(word) {
             break;
         } else {
             at -= ENTRY;
@@ -463,19 +494,15 @@ pub fn write_entries(local: &Local, mut write: impl FnMut(u64, u32)) -> u32 {
         }
         // SAFETY: an entry between the sentinel and top.
         let (tsc, function) = unsafe { (load(at + 16), load(at + 24)) };
-        last = function as u32;
-        if function >> 32 == 0 {
+        if let Some(number) = pending(function) {
             // SAFETY: the entry is the thread's.
-            unsafe { store(at + 24, function | 1 << 32) };
-            if last != 0 {
-                write(tsc, last);
+            unsafe { store(at + 24, written(function)) };
+            if number != 0 {
+                write(tsc, number);
             }
         }
         at += ENTRY;
     }
-    if top > base {
-        // SAFETY: the top entry.
-        last = unsafe { load(top - ENTRY + 24) } as u32;
-    }
-    last & !WRITTEN
+    // SAFETY: the top entry.
+    if top > base { unsafe { load(top - ENTRY + 24) as u32 & !WRITTEN } } else { 0 }
 }

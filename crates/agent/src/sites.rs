@@ -26,8 +26,10 @@ pub struct Site {
     old: AtomicU64,
     /// Addresses of its stubs, by [`STUBS`]; 0: it has none of these.
     stubs: [AtomicU64; STUBS.len()],
-    /// Which stub its bytes lead to, plus 1; 0: it has its own bytes.
+    /// Which stub its bytes lead to, plus 1; 0: it has its own bytes, or leads to a stub of a recording that is no tracer of it yet.
     now: AtomicU32,
+    /// Its number in the records of the recording that is under way.
+    pub record: AtomicU32,
 }
 
 static TABLE: AtomicU64 = AtomicU64::new(0);
@@ -99,6 +101,45 @@ impl Site {
         }
     }
 
+    /// Takes over what its bytes lead to, if that is a stub of the recording: the recording is a tracer of it from now on.
+    fn adopt(&self, memory: i32) {
+        let graph = tracers::graph();
+        if graph == 0 || self.now.load(Relaxed) != 0 || self.tracers.load(Relaxed) & graph != 0 {
+            return;
+        }
+        let address = self.address.load(Relaxed);
+        let Some(stub) = read_text(memory, address, JUMP).and_then(|b| target_of(address, &b)) else { return };
+        if let Some(place) = self.offer(stub) {
+            self.tracers.fetch_or(graph, Relaxed);
+            self.now.store(place + 1, Relaxed);
+        }
+    }
+
+    /// Notes a stub of a recording. Its place in [`STUBS`]; none: it is no such stub.
+    fn offer(&self, stub: u64) -> Option<u32> {
+        let (variant, number) = areas::function_of(stub).filter(|(v, _)| abi::tracer::records(*v))?;
+        let place = STUBS.iter().position(|s| *s == variant)?;
+        self.stubs.get(place)?.store(stub, Relaxed);
+        self.record.store(number, Relaxed);
+        Some(place as u32)
+    }
+
+    /// A recording has ended, and its stubs go.
+    pub fn forget_record(&self) {
+        for (stub, variant) in self.stubs.iter().zip(STUBS) {
+            if abi::tracer::records(variant) {
+                stub.store(0, Relaxed);
+            }
+        }
+        self.record.store(0, Relaxed);
+    }
+
+    /// Whether it has a stub of a recording.
+    fn is_recorded(&self) -> bool {
+        let has = |(stub, v): (&AtomicU64, Variant)| abi::tracer::records(v) && stub.load(Relaxed) != 0;
+        self.stubs.iter().zip(STUBS).any(has)
+    }
+
     /// Gives it the bytes that its tracers need.
     fn apply(&self, memory: i32, reply: &mut Reply) {
         let (now, wanted) = (self.now.load(Relaxed), self.wanted());
@@ -129,6 +170,36 @@ impl Site {
     }
 }
 
+/// Where the jump at an address leads to.
+fn target_of(address: u64, bytes: &[u8]) -> Option<u64> {
+    match bytes {
+        [0xe9, a, b, c, d, ..] => {
+            Some((address + JUMP as u64).wrapping_add_signed(i32::from_le_bytes([*a, *b, *c, *d]).into()))
+        }
+        _ => None,
+    }
+}
+
+/// A patch of a recording meets these bytes, which are not the function's own. True: they lead to a stub of a site, which notes the patch's
+/// stub: the recording will be one of its tracers ([`join`]).
+pub fn meet(patch: &Patch, there: &[u8]) -> bool {
+    let met = || {
+        let (_, number) = areas::function_of(target_of(patch.address, there)?)?;
+        let site = get(number).filter(|s| s.address.load(Relaxed) == patch.address && s.now.load(Relaxed) != 0)?;
+        site.offer(target_of(patch.address, &patch.new)?)
+    };
+    used() != 0 && met().is_some()
+}
+
+/// Has the recording on these sites, which have a stub of it. False: there is no recording.
+pub fn join(targets: &[abi::tracer::Target]) -> bool {
+    let graph = tracers::graph();
+    for site in targets.iter().filter_map(|t| get(t.number)).filter(|s| s.is_recorded()) {
+        site.tracers.fetch_or(graph, Relaxed);
+    }
+    graph != 0
+}
+
 /// Adds new stubs of sites, and new sites. `targets`: numbers, and patches of the plan. False: they are not what they should be.
 pub fn extend(plan: Option<&Plan<'_>>, targets: &[abi::tracer::Target], reply: &mut Reply) -> bool {
     if let Some(plan) = plan {
@@ -147,8 +218,7 @@ pub fn extend(plan: Option<&Plan<'_>>, targets: &[abi::tracer::Target], reply: &
         }
         let Some(patch) = plan.and_then(|p| p.patches.get(target.patch as usize)) else { return false };
         let Some(site) = get(target.number).or_else(|| add(target.number, patch)) else { return false };
-        let [0xe9, a, b, c, d, ..] = patch.new else { return false };
-        let stub = (patch.address + JUMP as u64).wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into());
+        let Some(stub) = target_of(patch.address, &patch.new) else { return false };
         let same = site.address.load(Relaxed) == patch.address
             && patch.len as usize == JUMP
             && patch.old.first_chunk() == Some(&site.old.load(Relaxed).to_le_bytes());
@@ -157,6 +227,11 @@ pub fn extend(plan: Option<&Plan<'_>>, targets: &[abi::tracer::Target], reply: &
             Some(place) => place.store(stub, Relaxed),
             None => reply.failed += 1,
         }
+    }
+    let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
+    targets.iter().filter_map(|t| get(t.number)).for_each(|s| s.adopt(memory));
+    if memory >= 0 {
+        kernel::close(memory);
     }
     true
 }

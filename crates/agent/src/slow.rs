@@ -5,7 +5,7 @@
 
 use crate::chunks::State;
 use crate::kernel;
-use crate::thread::{self, Local, local};
+use crate::thread::{self, IN_TRACER, Local, local};
 use crate::{calls, chunks, permits, shadow};
 use abi::message::{SLOWS, Slow};
 use abi::shared::Control;
@@ -196,8 +196,10 @@ extern "C" fn enter(frame: &Frame, word: u32) -> u8 {
     if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word, now) {
         return CLEAR;
     }
-    // Its entry and its exit.
-    chunks::drop_records(local, 2);
+    // Its entry and its exit. What tracers call is not traced.
+    if local.busy.load(Relaxed) != IN_TRACER {
+        chunks::drop_records(local, 2);
+    }
     SET
 }
 

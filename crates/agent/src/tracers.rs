@@ -1,6 +1,6 @@
 //! The tracers of the process: which there are, and which are enabled. They change only while all other threads are stopped.
 
-use crate::{calls, kernel};
+use crate::{areas, calls, kernel};
 use abi::stub::Variant;
 use abi::thread::ROWS;
 use abi::tracer::{BUILT_IN, ENABLED, Kind, NAME, Refused, TRACERS};
@@ -24,11 +24,13 @@ static SLOTS: [Slot; ENABLED] =
     [Slot::new(0), Slot::new(1), Slot::new(2), Slot::new(3), Slot::new(4), Slot::new(5), Slot::new(6), Slot::new(7)];
 /// Numbers of slots, 4 bits each, in the order of enabling; 15 ends the list.
 static ORDER: AtomicU64 = AtomicU64::new(u64::MAX);
-/// How often a tracer was enabled, modulo 2^24: what is left of an entry's flags.
+/// How often a tracer was enabled, modulo 2^22: what is left of an entry's flags.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
-const EPOCHS: u32 = 1 << 24;
+const EPOCHS: u32 = 1 << 22;
 /// Slots whose tracers need the time.
 static TIMED: AtomicU32 = AtomicU32::new(0);
+/// The slot of a recording.
+static GRAPH: AtomicU32 = AtomicU32::new(0);
 
 impl Slot {
     const fn new(number: u32) -> Slot {
@@ -79,6 +81,18 @@ pub fn timed() -> u32 {
     TIMED.load(Relaxed)
 }
 
+/// The slot of a recording, as a bit; 0: there is none.
+#[inline(always)]
+pub fn graph() -> u32 {
+    GRAPH.load(Relaxed)
+}
+
+/// The slot of a bit.
+#[inline(always)]
+pub fn slot(bit: u32) -> Option<&'static Slot> {
+    SLOTS.get(bit.trailing_zeros() as usize)
+}
+
 /// The slots of these bits in the order of enabling.
 #[inline(always)]
 pub fn order(bits: u32) -> impl Iterator<Item = &'static Slot> {
@@ -91,9 +105,9 @@ pub fn order(bits: u32) -> impl Iterator<Item = &'static Slot> {
     .filter(move |s| s.bit & bits != 0)
 }
 
-/// Whether any tracer is enabled.
+/// Whether any tracer is enabled, beside a recording.
 pub fn are_enabled() -> bool {
-    order(u32::MAX).next().is_some()
+    order(u32::MAX).any(|s| s.kind() != Kind::Graph as u32)
 }
 
 /// The slots of these bits in reverse.
@@ -117,8 +131,12 @@ pub fn reverse(bits: u32) -> impl Iterator<Item = &'static Slot> {
 pub fn fast_variant(bits: u32) -> Option<Variant> {
     let mut all = order(bits);
     let (first, second) = (all.next()?, all.next());
-    let count = first.kind() == Kind::Count as u32 && second.is_none();
-    count.then(|| if first.option(0) == 1 { Variant::CountTimed } else { Variant::Count })
+    match first.kind() {
+        _ if second.is_some() => None,
+        k if k == Kind::Count as u32 => Some(if first.option(0) == 1 { Variant::CountTimed } else { Variant::Count }),
+        k if k == Kind::Graph as u32 => areas::variant(first.option(0) as u32),
+        _ => None,
+    }
 }
 
 /// What `trapline_tracer` of trapline_tracer.h has.
@@ -273,9 +291,17 @@ impl Tracer {
         }
         slot.begun[0].store(kernel::tsc(), Relaxed);
         slot.begun[1].store(kernel::monotonic(), Relaxed);
-        let timed = kind == Kind::LoopChecker as u32 || kind == Kind::Count as u32 && options[0] == 1;
+        let timed = match kind {
+            k if k == Kind::LoopChecker as u32 => true,
+            k if k == Kind::Count as u32 => options[0] == 1,
+            k if k == Kind::Graph as u32 => options[0] == Variant::Timed as u64,
+            _ => false,
+        };
         if timed {
             TIMED.fetch_or(slot.bit, Relaxed);
+        }
+        if kind == Kind::Graph as u32 {
+            GRAPH.store(slot.bit, Relaxed);
         }
         slot.kind.store(kind, Relaxed);
         self.slot.store(i as u32 + 1, Relaxed);
@@ -297,6 +323,7 @@ impl Tracer {
         }
         ORDER.store(list, Relaxed);
         TIMED.fetch_and(!slot.bit, Relaxed);
+        GRAPH.fetch_and(!slot.bit, Relaxed);
         slot.kind.store(0, Relaxed);
         slot.enter.store(0, Relaxed);
         slot.exit.store(0, Relaxed);

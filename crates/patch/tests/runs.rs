@@ -26,7 +26,7 @@ fn layouts() -> String {
          struct commit commit[4]; struct frame frames[32]; };\nstatic const struct layout layouts[] = {\n",
     );
     for variant in VARIANTS {
-        let Layout { size, entry, returns, again, commit, frames } = layout(variant);
+        let Layout { size, entry, returns, number: _, again, commit, frames } = layout(variant);
         let _ = write!(out, "{{ {size}, {entry}, {returns}, {{");
         again.iter().for_each(|a| out.push_str(&format!("{{{}, {}, {}}}, ", a.start, a.end, a.at)));
         out.push_str("}, {");

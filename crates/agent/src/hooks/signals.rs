@@ -9,7 +9,7 @@ use super::original;
 use crate::kernel::KernelAction;
 use crate::memory::store;
 use crate::thread::{ENTRY, Local, local};
-use crate::{areas, chunks, kernel, permits, shadow};
+use crate::{areas, chunks, kernel, permits, record, shadow};
 use abi::message::Hook;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -180,9 +180,13 @@ impl Context {
     }
 }
 
-/// Puts right what a signal has interrupted, if that is a stub.
+/// Puts right what a signal has interrupted, if that is a stub or a record of the agent's own.
 fn repair(local: &Local, context: Context) {
     let pc = context.pc();
+    if let Some((to, counts)) = record::interrupted(pc) {
+        local.cur.fetch_add(if counts { 8 } else { 0 }, Relaxed);
+        return context.set_pc(to);
+    }
     let Some((layout, offset)) = areas::stub_of(pc) else { return };
     if let Some((_, next)) = layout.commit.iter().find(|(at, _)| *at == offset) {
         local.cur.fetch_add(8, Relaxed);

@@ -112,7 +112,10 @@ fn text(variant: Variant) -> String {
     let mut out = String::new();
     let size = places(&lines).1.next_multiple_of(16);
     let returns = at(&lines, Returns).unwrap_or(0);
-    let _ = writeln!(out, "size: {size}, entry: {}, returns: {returns}", at(&lines, Entry).unwrap());
+    let template = Template::new(variant, -0x1000);
+    let number = template.fixes.iter().find(|(_, f)| matches!(f, Fix::Word(_) | Fix::Entry(_) | Fix::Row(_)));
+    let (entry, number) = (at(&lines, Entry).unwrap(), number.unwrap().0);
+    let _ = writeln!(out, "size: {size}, entry: {entry}, returns: {returns}, number: {number}");
     let _ = write!(out, "again: &[");
     for a in parts(&lines, variant) {
         let _ = write!(out, "again({}, {}, {}), ", a.start, a.end, a.at);
@@ -131,7 +134,8 @@ fn text(variant: Variant) -> String {
 
 fn text_of_abi(layout: &Layout) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "size: {}, entry: {}, returns: {}", layout.size, layout.entry, layout.returns);
+    let (size, entry, returns, number) = (layout.size, layout.entry, layout.returns, layout.number);
+    let _ = writeln!(out, "size: {size}, entry: {entry}, returns: {returns}, number: {number}");
     let _ = write!(out, "again: &[");
     for a in layout.again {
         let _ = write!(out, "again({}, {}, {}), ", a.start, a.end, a.at);
@@ -156,7 +160,12 @@ fn abi_has_the_layout_of_each_variant() {
     let made = made.join("\n");
     assert_eq!(made, there.join("\n"), "abi::stub should have:\n{made}");
     for variant in VARIANTS {
-        assert_eq!(Template::new(variant, -0x1000).size(), stub::layout(variant).size as usize);
+        let (template, layout) = (Template::new(variant, -0x1000), stub::layout(variant));
+        assert_eq!(template.size(), layout.size as usize);
+        let mut stub = vec![0; template.size()];
+        template.write(&mut stub, 0x1000, 0x12345, 0x2000, 0x3000);
+        let word = u32::from_le_bytes(*stub[layout.number as usize..].first_chunk().unwrap());
+        assert_eq!(stub::number(variant, word), 0x12345, "{variant:?}");
     }
 }
 

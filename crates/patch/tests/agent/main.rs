@@ -4,6 +4,7 @@
 mod elf;
 
 mod collector;
+mod graph;
 mod library;
 mod tracers;
 

@@ -1,6 +1,6 @@
 //! Tracers, switched on and off by requests in a running program.
 
-use crate::collector::{Wish, run};
+use crate::collector::{Run, Wish, run};
 use crate::elf::File;
 use abi::stub::Variant;
 use abi::tracer::{Known, NO_PATCH, Refused, Reply, STUBS, Target, name};
@@ -15,11 +15,11 @@ use sys::maps::{Map, PROT_EXEC};
 use testkit::compile;
 
 /// The options of a tracer, and where it is to be.
-struct Wanted {
-    name: &'static str,
-    options: [u64; 8],
-    functions: &'static [&'static str],
-    variant: Variant,
+pub struct Wanted {
+    pub name: &'static str,
+    pub options: [u64; 8],
+    pub functions: &'static [&'static str],
+    pub variant: Variant,
 }
 
 fn count(timed: bool, functions: &'static [&'static str]) -> Wanted {
@@ -27,11 +27,11 @@ fn count(timed: bool, functions: &'static [&'static str]) -> Wanted {
     Wanted { name: "count", options: [timed.into(), 0, 0, 0, 0, 0, 0, 0], functions, variant }
 }
 
-fn called(name: &'static str, functions: &'static [&'static str]) -> Wanted {
+pub fn called(name: &'static str, functions: &'static [&'static str]) -> Wanted {
     Wanted { name, options: [0; 8], functions, variant: Variant::Called }
 }
 
-const ALL: &[&str] = &["fib", "middle", "leaf", "worker_only", "main_only", "slow", "loop"];
+pub const ALL: &[&str] = &["fib", "middle", "leaf", "worker_only", "main_only", "slow", "loop"];
 
 /// The program's file, and where it is in the process.
 struct Program {
@@ -78,7 +78,7 @@ impl Program {
 }
 
 /// A request, from a program that waits for it.
-struct Step {
+pub struct Step {
     talk: Talk,
     pid: i32,
     program: Program,
@@ -89,13 +89,13 @@ impl Step {
         self.talk.status().expect("an answer")
     }
 
-    fn tracer(&mut self, name: &str) -> Known {
+    pub fn tracer(&mut self, name: &str) -> Known {
         let wanted = abi::tracer::name(name).expect("a name");
         *self.status().tracers.iter().find(|t| t.name == wanted).unwrap_or_else(|| panic!("{name}"))
     }
 
     /// Enables a tracer, with new stubs where they are needed.
-    fn enable(&mut self, wanted: &Wanted) -> Reply {
+    pub fn enable(&mut self, wanted: &Wanted) -> Reply {
         let status = self.status();
         let mut targets = vec![];
         let mut linked: Vec<Linked> = vec![];
@@ -157,12 +157,12 @@ impl Step {
         link(&plan, &places, number).expect("it reaches")
     }
 
-    fn disable(&mut self, tracer: &str) -> Reply {
+    pub fn disable(&mut self, tracer: &str) -> Reply {
         self.talk.disable(name(tracer).expect("a name")).expect("an answer")
     }
 
     /// Calls and time by function.
-    fn counted(&mut self) -> Vec<(String, u64, u64, i64)> {
+    pub fn counted(&mut self) -> Vec<(String, u64, u64, i64)> {
         let status = self.status();
         let (_, print) = self.talk.print(name("count").expect("a name")).expect("an answer");
         let mut rows: Vec<_> =
@@ -182,6 +182,18 @@ impl Step {
 
 /// Runs the program: each step serves one request. Returns what it printed.
 fn steps(program: &str, arguments: &[&str], steps: Vec<Box<dyn FnOnce(&mut Step) + Send>>) -> Option<Vec<String>> {
+    let wish = Wish { functions: |_, _| false, ..Wish::default() };
+    let run = steps_of(program, arguments, wish, steps)?;
+    Some(run.text().lines().map(str::to_string).collect())
+}
+
+/// The same with this wish.
+pub fn steps_of(
+    program: &str,
+    arguments: &[&str],
+    wish: Wish,
+    steps: Vec<Box<dyn FnOnce(&mut Step) + Send>>,
+) -> Option<Run> {
     let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../tracer/include");
     let program = compile("gcc", program, &format!("{program}.c"), &["-O1", "-pthread", include])?;
     let listener = Listener::new().expect("a socket");
@@ -201,11 +213,10 @@ fn steps(program: &str, arguments: &[&str], steps: Vec<Box<dyn FnOnce(&mut Step)
     });
     let mut command = Command::new(&program);
     command.args([&socket, &rounds]).args(arguments);
-    let wish = Wish { functions: |_, _| false, ..Wish::default() };
     let run = run(&mut command, wish);
     assert!(run.output.status.success(), "{:?} {}", run.output, run.text());
     server.join().expect("every step was served");
-    Some(run.text().lines().map(str::to_string).collect())
+    Some(run)
 }
 
 /// The sum that the program prints in each round.
@@ -219,11 +230,11 @@ fn numbers(line: &str) -> Vec<u64> {
 
 /// Calls of each function in one round.
 const FIB: u64 = 1973;
-const ROUND: [(&str, u64); 7] =
+pub const ROUND: [(&str, u64); 7] =
     [("fib", FIB), ("leaf", 1000), ("loop", 1), ("main_only", 1), ("middle", 500), ("slow", 2), ("worker_only", 4)];
 const CALLS: u64 = FIB + 1000 + 1 + 1 + 500 + 2 + 4;
 
-fn calls(rows: &[(String, u64, u64, i64)]) -> Vec<(&str, u64)> {
+pub fn calls(rows: &[(String, u64, u64, i64)]) -> Vec<(&str, u64)> {
     rows.iter().map(|r| (r.0.as_str(), r.1)).collect()
 }
 
@@ -294,7 +305,7 @@ fn what_cannot_be_is_refused() {
                 .iter()
                 .map(|t| String::from_utf8_lossy(&t.name).trim_end_matches('\0').to_string())
                 .collect();
-            assert_eq!(names, ["count", "thread_checker", "loop_checker", "mine", "exits"]);
+            assert_eq!(names, ["count", "thread_checker", "loop_checker", "graph", "mine", "exits"]);
             assert!(s.is_whole());
         })],
     );

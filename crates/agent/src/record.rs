@@ -1,0 +1,177 @@
+//! The tracer `graph`: a recording. Where it is the only tracer of a function, a stub of the recording's plan writes the records; in lists of
+//! tracers, the code below does.
+
+use crate::sites::Site;
+use crate::thread::Local;
+use crate::tracers::{self, Slot, Tracer};
+use crate::{chunks, kernel, shadow, sites};
+use abi::stub::Variant;
+use abi::thread::{CUR, END, HIGH};
+use abi::tracer::{Kind, Reply};
+use core::arch::global_asm;
+use core::sync::atomic::Ordering::Relaxed;
+
+// A record, as stubs write it: `rdi` has the thread's data, `esi` the word. 0: it is written; 1: something else is to be done first. A
+// signal that interrupts this is answered as in stubs (`hooks::signals`): the code is begun anew, or has the record count.
+global_asm!(
+    ".text",
+    ".globl trapline_record", ".hidden trapline_record", ".type trapline_record,@function",
+    ".globl trapline_record_commit", ".hidden trapline_record_commit",
+    ".globl trapline_record_end", ".hidden trapline_record_end",
+    ".balign 16",
+    "trapline_record:",
+    "mov rcx, [rdi + {cur}]",
+    "cmp rcx, [rdi + {end}]",
+    "jae 2f",
+    "rdtsc",
+    "cmp edx, [rdi + {high}]",
+    "jne 2f",
+    "mov [rcx], eax",
+    "mov [rcx + 4], esi",
+    "trapline_record_commit:",
+    "add qword ptr [rdi + {cur}], 8",
+    "trapline_record_end:",
+    "xor eax, eax",
+    "ret",
+    "2:",
+    "mov eax, 1",
+    "ret",
+    ".size trapline_record, .-trapline_record",
+    ".globl trapline_untimed", ".hidden trapline_untimed", ".type trapline_untimed,@function",
+    ".globl trapline_untimed_commit", ".hidden trapline_untimed_commit",
+    ".globl trapline_untimed_end", ".hidden trapline_untimed_end",
+    ".balign 16",
+    "trapline_untimed:",
+    "mov rcx, [rdi + {cur}]",
+    "cmp rcx, [rdi + {end}]",
+    "jae 3f",
+    "mov [rcx + 4], esi",
+    "trapline_untimed_commit:",
+    "add qword ptr [rdi + {cur}], 8",
+    "trapline_untimed_end:",
+    "xor eax, eax",
+    "ret",
+    "3:",
+    "mov eax, 1",
+    "ret",
+    ".size trapline_untimed, .-trapline_untimed",
+    cur = const CUR,
+    end = const END,
+    high = const HIGH,
+);
+
+unsafe extern "C" {
+    safe fn trapline_record(local: &Local, word: u32) -> u32;
+    safe static trapline_record_commit: u8;
+    safe static trapline_record_end: u8;
+    safe fn trapline_untimed(local: &Local, word: u32) -> u32;
+    safe static trapline_untimed_commit: u8;
+    safe static trapline_untimed_end: u8;
+}
+
+/// Where a thread goes on whose signal has interrupted a record at this pc, and whether the record is complete and counts.
+pub fn interrupted(pc: u64) -> Option<(u64, bool)> {
+    let at = |code: &u8| core::ptr::from_ref(code) as u64;
+    let parts = [
+        (trapline_record as *const () as u64, &trapline_record_commit, &trapline_record_end),
+        (trapline_untimed as *const () as u64, &trapline_untimed_commit, &trapline_untimed_end),
+    ];
+    parts.into_iter().find_map(|(start, commit, end)| match pc {
+        _ if pc == at(commit) => Some((at(end), true)),
+        _ if start <= pc && pc < at(commit) => Some((start, false)),
+        _ => None,
+    })
+}
+
+/// Writes a record of now, or counts it.
+#[inline(always)]
+fn write(local: &Local, word: u32, timed: bool) {
+    let written = if timed { trapline_record(local, word) } else { trapline_untimed(local, word) };
+    if written != 0 {
+        write_slowly(local, word, timed);
+    }
+}
+
+#[cold]
+fn write_slowly(local: &Local, word: u32, timed: bool) {
+    if chunks::hopeless(local) {
+        return chunks::drop_records(local, 1);
+    }
+    let mask = kernel::set_mask(kernel::ALL);
+    if timed {
+        chunks::emit(local, kernel::tsc(), word, mask);
+    } else if !chunks::make_room(local, 8, mask) || trapline_untimed(local, word) != 0 {
+        chunks::drop_records(local, 1);
+    }
+    kernel::set_mask(mask);
+}
+
+/// Option of [`Kind::Graph`]: the variant.
+const VARIANT: usize = 0;
+/// Option of [`Kind::Graph`]: the minimum.
+const MINIMUM: usize = 1;
+
+fn is_late(slot: &Slot) -> bool {
+    slot.option(VARIANT) == Variant::Timed as u64
+}
+
+fn is_timed(slot: &Slot) -> bool {
+    slot.option(VARIANT) != Variant::NoTime as u64
+}
+
+/// The recording, if it is among the slots of these bits.
+#[inline(always)]
+pub fn of(bits: u32) -> Option<&'static Slot> {
+    let graph = bits & tracers::graph();
+    if graph == 0 { None } else { tracers::slot(graph) }
+}
+
+/// What the flags of an entry get where a recording sees the beginning of a call, and writes it late.
+#[inline(always)]
+pub fn flags(slot: &Slot) -> u32 {
+    if is_late(slot) { shadow::PENDING } else { 0 }
+}
+
+/// A call begins.
+#[inline(always)]
+pub fn enter(local: &Local, site: &Site, slot: &Slot) {
+    if !is_late(slot) {
+        write(local, site.record.load(Relaxed) << 1, is_timed(slot));
+    }
+}
+
+/// A call has ended, of which the recording has seen the beginning. `took`: its ticks, where stubs need them.
+#[inline(always)]
+pub fn exit(local: &Local, site: &Site, slot: &Slot, took: u64) {
+    let word = site.record.load(Relaxed) << 1 | 1;
+    if !is_late(slot) {
+        write(local, word, is_timed(slot));
+    } else if took >= slot.option(MINIMUM) {
+        let now = kernel::tsc();
+        let mask = kernel::set_mask(kernel::ALL);
+        shadow::write_entries(local, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
+        chunks::emit(local, now, word, mask);
+        kernel::set_mask(mask);
+    }
+}
+
+fn tracer() -> Option<&'static Tracer> {
+    tracers::known().iter().find(|t| t.kind() == Kind::Graph as u32)
+}
+
+/// A recording begins, whose stubs are of this variant. True: it is a tracer.
+pub fn begin(variant: Variant, minimum: u64) -> bool {
+    let options = [variant as u64, minimum, 0, 0, 0, 0, 0, 0];
+    tracers::graph() != 0 || tracer().is_some_and(|g| g.enable(&options).is_ok())
+}
+
+/// The recording has ended: its sites get the bytes that their other tracers need. All other threads are stopped.
+pub fn end() {
+    let Some((graph, slot)) = tracer().and_then(|g| Some((g, g.slot()?))) else { return };
+    for site in (1..=sites::used()).filter_map(sites::get) {
+        site.tracers.fetch_and(!slot.bit(), Relaxed);
+    }
+    graph.disable();
+    sites::apply_all(&mut Reply::default());
+    (1..=sites::used()).filter_map(sites::get).for_each(Site::forget_record);
+}
