@@ -64,7 +64,7 @@ pub fn is_right(run: Running) {
 fn functions_of_a_running_process_are_seen_and_it_is_left_as_it_was() {
     let Some(program) = program() else { return };
     lab::each_attacher(|user| {
-        let run = started(user, &[&program, "60", "2", "0"]);
+        let run = started(user, &[&program, "600", "2", "0"]);
         let out = graph(user, run.pid(), &["--duration", "0.3", "--as", "functions"]);
         assert_eq!(out.code(), 0, "{}", out.stderr);
         for name in ["fib", "caught", "jumped"] {
@@ -80,8 +80,8 @@ fn functions_of_a_running_process_are_seen_and_it_is_left_as_it_was() {
 fn results_stay_what_they_are_while_trapline_comes_and_goes() {
     let Some(program) = program() else { return };
     for (threads, timer) in [("0", "0"), ("16", "0"), ("1", "100"), ("16", "100")] {
-        let run = started(User::Me, &[&program, "100", threads, timer]);
-        for round in 0..rounds(5) {
+        let run = started(User::Me, &[&program, "1000", threads, timer]);
+        for round in 0..rounds(3) {
             let out = graph(User::Me, run.pid(), &["-q", "--duration", "0.05", "--as", "functions"]);
             assert_eq!(out.code(), 0, "{threads} {timer} {round}: {}", out.stderr);
         }
@@ -116,7 +116,7 @@ fn many_sessions_leave_nothing_behind() {
 #[test]
 fn a_killed_trapline_leaves_a_process_that_can_be_attached_to() {
     let Some(program) = program() else { return };
-    let run = started(User::Me, &[&program, "100", "4", "1000"]);
+    let run = started(User::Me, &[&program, "1000", "4", "1000"]);
     let dir = lab::scratch();
     for (n, after) in [400u64, 0, 5, 20, 60].into_iter().enumerate() {
         let trace: PathBuf = dir.join(format!("trace-{n}"));
@@ -153,7 +153,7 @@ fn what_cannot_be_attached_to_is_said_in_a_line() {
         is_right(run);
     }
     let Some(program) = program() else { return };
-    let run = started(User::Me, &[&program, "60", "0", "0"]);
+    let run = started(User::Me, &[&program, "600", "0", "0"]);
     let dir = lab::scratch().join("trace").display().to_string();
     let pid = run.pid().to_string();
     let other = lab::start(&mut lab::trapline(User::Me, &["graph", "-q", "-p", &pid, "-o", &dir]));

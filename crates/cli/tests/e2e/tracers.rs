@@ -27,7 +27,7 @@ const NONE: &str = "count\tdisabled\nthread_checker\tdisabled\nloop_checker\tdis
 #[test]
 fn tracers_are_enabled_shown_and_disabled() {
     let Some(program) = program() else { return };
-    let run = started(User::Me, &[&program, "60", "2", "0"]);
+    let run = started(User::Me, &[&program, "600", "2", "0"]);
     let pid = run.pid();
     assert_eq!(done(&tracer(pid, "status", &[])), NONE);
     refused(&tracer(pid, "enable", &["nothing"]), "no such tracer nothing");
@@ -53,7 +53,7 @@ fn tracers_are_enabled_shown_and_disabled() {
 #[test]
 fn results_stay_what_they_are_while_tracers_come_and_go() {
     let Some(program) = program() else { return };
-    let run = started(User::Me, &[&program, "100", "16", "100"]);
+    let run = started(User::Me, &[&program, "1000", "16", "100"]);
     let pid = run.pid();
     for round in 0..rounds(3) {
         done(&tracer(pid, "enable", if round % 2 == 0 { &["count", "--no-time"] } else { &["count"] }));
@@ -107,7 +107,7 @@ fn the_examples_work() {
         .env_remove("RUSTFLAGS")
         .status();
     assert!(cargo.expect("cargo").success());
-    let run = started(User::Me, &[&program, "60", "2", "0"]);
+    let run = started(User::Me, &[&program, "600", "2", "0"]);
     let libraries = [in_c, target.join("release/libtracer_example.so")];
     for (library, name) in libraries.iter().zip(["deepest", "calls"]) {
         done(&tracer(run.pid(), "enable", &[library.to_str().expect("UTF-8"), "-F", "fib"]));
