@@ -22,8 +22,6 @@ pub const FREE: u32 = 1;
 pub const HOOKED: u32 = 2;
 /// Bit of [`Invocation::flags`] in an answer: tracers other than a recording are enabled ([`crate::tracer`]).
 pub const TRACED: u32 = 4;
-/// Bit of [`Invocation::flags`] in an answer: the agent was loaded when the program began.
-pub const PRELOADED: u32 = 8;
 
 /// Argument and answer of a call of the agent's entry point. The socket's name follows, then the path of the agent's file and a NUL.
 /// The call returns 0, or an errno.

@@ -95,6 +95,8 @@ pub struct Target {
     pub patch: u32,
 }
 
+/// Bit of [`Known::reported`] of a recording: it began with the program.
+pub const PRELOADED: u64 = 1 << 32;
 /// No patch.
 pub const NO_PATCH: u32 = u32::MAX;
 
@@ -163,7 +165,7 @@ pub struct Known {
     /// Calls that it was not told of, because the thread was in a tracer, or had no memory for them.
     pub missed: u64,
     /// What it has reported: violations, or complaints of a tracer about itself. Of [`Kind::Graph`]: the collector's thread, as it
-    /// numbers itself.
+    /// numbers itself, and [`PRELOADED`].
     pub reported: u64,
 }
 

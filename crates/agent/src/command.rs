@@ -4,9 +4,9 @@
 use crate::install::Plan;
 use crate::talk::{self, Descriptor, bytes};
 use crate::tracers::{self, Own, Slot, Tracer};
-use crate::{checks, chunks, kernel, sites, thread};
+use crate::{checks, chunks, kernel, plans, sites, thread};
 use abi::message::{MAGIC, Reason};
-use abi::tracer::{Counted, Kind, Known, NAME, Operation, Printed, Refused, Reply, Request, State, Target};
+use abi::tracer::{Counted, Kind, Known, NAME, Operation, PRELOADED, Printed, Refused, Reply, Request, State, Target};
 use core::mem::size_of;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -188,7 +188,8 @@ fn status(socket: &Descriptor, mut reply: Reply) -> bool {
         if t.kind() == Kind::Graph as u32 {
             // One whose collector is gone has ended.
             let collector = Some(chunks::collector()).filter(|c| place != 0 && *c != 0);
-            (place, reported) = collector.map_or((0, 0), |c| (place, c.into()));
+            let began = if plans::are_kept() { 0 } else { PRELOADED };
+            (place, reported) = collector.map_or((0, 0), |c| (place, u64::from(c) | began));
         }
         Known { name: t.name(), kind: t.kind(), place, missed, reported }
     });

@@ -3,7 +3,7 @@
 
 use crate::install::Spared;
 use crate::{areas, chunks, command, hooks, kernel, plans, record, sites, start, talk, thread, tracers};
-use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, PRELOADED, Reason, TRACED};
+use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
 use core::mem::size_of;
 
@@ -48,9 +48,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
 
 fn answer(invocation: &mut Invocation) {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
-    invocation.flags = flag(hooks::are_in(), HOOKED)
-        | flag(tracers::are_enabled(), TRACED)
-        | flag(hooks::are_in() && !plans::are_kept(), PRELOADED);
+    invocation.flags = flag(hooks::are_in(), HOOKED) | flag(tracers::are_enabled(), TRACED);
     (invocation.areas_at, invocation.areas) = areas::table();
     invocation.session = chunks::session();
     invocation.tls = thread::tls_offset();

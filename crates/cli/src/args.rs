@@ -228,7 +228,7 @@ fn tracer() -> Command {
     let name = |required| Arg::new("name").value_name("NAME").required(required).help("The tracer");
     let some = |id, of, help| value(id, of, help).action(ArgAction::Append);
     Command::new("tracer")
-        .about("Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, and your own")
+        .about("Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, graph, and your own")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .after_help("See docs/TRACERS.md.")
@@ -247,6 +247,12 @@ fn tracer() -> Command {
                 )
                 .arg(long_flag("stop", "Checkers: stop the program (SIGSTOP) where it breaks the rule"))
                 .arg(value("loop", "FUNCTION", "loop_checker: the function whose callees are watched"))
+                .arg(
+                    value("output", "DIR", "graph: write the trace to DIR, and return while the recording goes on")
+                        .short('o')
+                        .value_parser(value_parser!(OsString)),
+                )
+                .arg(long_flag("here", "graph: record in this process").hide(true))
                 .arg(
                     value("budget", "US", "loop_checker: how many microseconds they may take [default: 1000]")
                         .value_parser(value_parser!(u64)),

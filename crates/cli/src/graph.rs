@@ -13,14 +13,37 @@ use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+/// Which functions are recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    /// Patterns of names; empty: all of them.
+    pub wanted: Vec<String>,
+    /// Patterns of names that are not.
+    pub unwanted: Vec<String>,
+    /// Functions of shared libraries too.
+    pub libraries: bool,
+}
+
+impl Chosen {
+    /// As the engine has it.
+    pub fn functions(self) -> Functions {
+        let Chosen { wanted, unwanted, libraries } = self;
+        Functions { wanted, unwanted, libraries, ..Functions::default() }
+    }
+}
+
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
+    run_with(m, started, Chosen { libraries: m.get_flag("lib"), ..Chosen::default() })
+}
+
+/// Records these functions, and shows them as the command does.
+pub fn run_with(m: &ArgMatches, started: u64, chosen: Chosen) -> Result<u8> {
     let selected = call_views::selection(m)?;
     let functions = Functions {
-        libraries: m.get_flag("lib"),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
         programs: m.get_many::<String>("program").into_iter().flatten().cloned().collect(),
-        ..Functions::default()
+        ..chosen.functions()
     };
     let mut wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
     let dir = m.get_one::<OsString>("output").map(PathBuf::from);

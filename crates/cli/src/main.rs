@@ -47,7 +47,7 @@ fn main() -> ExitCode {
             _ => profile::run(m, started),
         },
         Some(("graph", m)) => graph::run(m, started),
-        Some(("tracer", m)) => tracer::run(m),
+        Some(("tracer", m)) => tracer::run(m, started),
         Some(("report", m)) => report::run(m),
         Some(("repair", m)) => repair::run(m),
         Some(("pack", m)) => pack::run(m),

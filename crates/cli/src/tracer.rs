@@ -1,5 +1,8 @@
 //! `trapline tracer`: tracers of functions in a running process.
 
+mod recording;
+
+use crate::graph::Chosen;
 use crate::output::complain;
 use clap::ArgMatches;
 use engine::backend::agent::attach::tracers::{self, Shown, Wanted};
@@ -9,11 +12,20 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
+pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let Some((command, m)) = m.subcommand() else { return Ok(0) };
     let pid = m.get_one::<i32>("attach").copied().unwrap_or(0);
     let name = || m.get_one::<String>("name").cloned().unwrap_or_default();
     match command {
+        "enable" if name() == recording::NAME => {
+            let Functions { wanted, unwanted, libraries, .. } = wanted(m, name()).functions;
+            return recording::enable(m, pid, Chosen { wanted, unwanted, libraries }, started);
+        }
+        "enable" if m.contains_id("output") => {
+            return Err(Error::usage("-o", "only graph writes a trace", "leave it out"));
+        }
+        "disable" if name() == recording::NAME => recording::disable(pid)?,
+        "print" if name() == recording::NAME => recording::print(pid)?,
         "enable" => {
             let done = tracers::enable(pid, &wanted(m, name()))?;
             if done.refused > 0 {

@@ -47,6 +47,16 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     print(&text)
 }
 
+/// The process of a session of the user's, once it records.
+pub fn process_of(name: &str) -> Option<u32> {
+    let request = json!({"v": VERSION, "do": "status"});
+    let there = Place::all().into_iter().flatten().map(|p| p.socket(name)).find(|p| p.exists());
+    match ask(&there?, name, &request, PATIENCE) {
+        Ok(Reply::Yes(answer)) => answer["pid"].as_u64().and_then(|pid| pid.try_into().ok()),
+        _ => None,
+    }
+}
+
 fn text_of(v: &Value) -> &str {
     v.as_str().unwrap_or_default()
 }

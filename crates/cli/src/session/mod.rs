@@ -13,7 +13,7 @@ mod place;
 mod server;
 mod table;
 
-pub use client::run;
+pub use client::{process_of, run};
 pub use server::{Request, Server};
 
 /// The version of the lines.

@@ -102,6 +102,16 @@ impl Talk {
         Ok(self.ask(&request, targets, plan)?.0)
     }
 
+    /// Has the recording on sites that have other tracers.
+    ///
+    /// # Errors
+    /// The agent does not answer.
+    pub fn join(&mut self, targets: &[Target], plan: &[u8]) -> io::Result<Reply> {
+        let mut request = request(Operation::Join, [0; tracer::NAME]);
+        (request.count, request.plan) = (targets.len() as u32, plan.len() as u64);
+        Ok(self.ask(&request, targets, plan)?.0)
+    }
+
     /// Disables a tracer.
     ///
     /// # Errors

@@ -236,8 +236,10 @@ impl Agent {
     fn attach(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let mut planner = Planner::new(functions.clone(), ticks_per_ms());
-        let running: Vec<Running> =
-            pids.iter().map(|pid| Running::new(*pid, |maps| planner.prepare(*pid, maps))).collect::<Result<_>>()?;
+        let running: Vec<Running> = pids
+            .iter()
+            .map(|pid| Running::new(*pid, |maps| (planner.prepare(*pid, maps), planner.modules(*pid, maps))))
+            .collect::<Result<_>>()?;
         let first = pids.first().copied().unwrap_or_default();
         if let Some(other) = pids.iter().find(|pid| network_of(**pid) != network_of(first)) {
             let why = format!("it is in another network namespace than process {first}");

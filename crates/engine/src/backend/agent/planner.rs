@@ -131,6 +131,21 @@ impl Planner {
         answer
     }
 
+    /// The files of a process that have functions to be traced, as far as they were read, and what is added to their addresses.
+    pub fn modules(&mut self, pid: i32, maps: &[Map]) -> Vec<(Arc<Known>, u64)> {
+        let program = std::fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| maps::identity(&m));
+        let mut modules = Vec::new();
+        for m in maps.iter().filter(|m| m.prot & PROT_EXEC != 0 && m.file.2 != 0) {
+            let path = String::from_utf8_lossy(&m.path).into_owned();
+            let role = Role::of(&path, Some(m.file) == program);
+            let Ok((_, known)) = self.known(pid, m, &path, role) else { continue };
+            if let Some(bias) = known.bias(m.range.0, m.offset).filter(|_| !known.plan.sites.is_empty()) {
+                modules.push((known, bias));
+            }
+        }
+        modules
+    }
+
     /// Reads the files that a process has mapped before it is stopped. Returns where no thread of it may be when it is patched: in order,
     /// apart.
     pub fn prepare(&mut self, pid: i32, maps: &[Map]) -> Vec<Range<u64>> {

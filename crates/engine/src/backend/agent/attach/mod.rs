@@ -11,16 +11,19 @@
 
 mod inject;
 mod library;
+pub mod recording;
 mod suitable;
 mod target;
 mod threads;
 pub mod tracers;
 
+use crate::backend::agent::module::Known;
 use crate::error::{Error, Result};
-use abi::message::{FREE, Invocation, MAGIC, Order};
+use abi::message::{FREE, Invocation, MAGIC, Order, TRACED};
 use library::Injected;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use suitable::Stacks;
 use sys::maps::{self, Map};
@@ -34,6 +37,8 @@ pub struct Running {
     pid: i32,
     /// Where no thread may be when it is patched.
     splits: Vec<Range<u64>>,
+    /// Its files with functions that are traced, and what is added to their addresses.
+    modules: Vec<(Arc<Known>, u64)>,
 }
 
 /// What to say where an attempt fails.
@@ -56,9 +61,10 @@ impl Running {
     ///
     /// # Errors
     /// It cannot be attached to.
-    pub fn new(pid: i32, prepare: impl FnOnce(&[Map]) -> Vec<Range<u64>>) -> Result<Running> {
+    pub fn new(pid: i32, prepare: impl FnOnce(&[Map]) -> (Vec<Range<u64>>, Vec<(Arc<Known>, u64)>)) -> Result<Running> {
         let maps = target::check(pid)?;
-        Ok(Running { pid, splits: prepare(&maps) })
+        let (splits, modules) = prepare(&maps);
+        Ok(Running { pid, splits, modules })
     }
 
     /// Its id.
@@ -84,12 +90,22 @@ impl Running {
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
         let seen = look(&mut threads, &injected, &mut stacks)?;
         if seen.session == 1 {
-            return Err(failed(pid, "another trapline traces its functions", "end that one first"));
+            return Err(failed(
+                pid,
+                "graph is already enabled: another trapline traces its functions",
+                "disable it first",
+            ));
         }
         clear(&mut threads, &self.splits, &stacks)?;
         let free = is_free(&mut threads, &injected, &seen, &stacks);
         threads::forget(&mut threads, &seen, free);
-        invoke(&mut threads, &injected, Order::Attach, if free { FREE } else { 0 }, socket)?;
+        let attached = invoke(&mut threads, &injected, Order::Attach, if free { FREE } else { 0 }, socket)?;
+        if attached.flags & TRACED != 0
+            && let Err(e) = recording::join(&mut threads, &injected, &self.modules)
+        {
+            let _ = invoke(&mut threads, &injected, Order::Detach, 0, "");
+            return Err(e);
+        }
         Ok(())
     }
 }
@@ -132,6 +148,8 @@ fn detach_here(pid: i32) -> Result<Left> {
         threads::forget(&mut threads, &seen, free);
         match done.left {
             0 if free => return Ok(Left::Nothing),
+            // The last tracer takes the rest along.
+            0 if done.flags & TRACED != 0 => return Ok(Left::Nothing),
             0 if since.elapsed() > RETURN => return Ok(Left::Hook),
             0 => {}
             n => return Ok(Left::Bytes(n)),

@@ -2,6 +2,7 @@
 //! stopped. trapline keeps nothing between two commands: what is enabled, and where, the agent knows.
 
 use super::library::Injected;
+use super::recording;
 use super::suitable::Stacks;
 use super::{clear, failed, inject, invoke, io_failed, is_free, look, maps_of, target};
 use crate::backend::agent::module::{Known, Role};
@@ -11,12 +12,14 @@ use crate::error::{Error, Result};
 use crate::functions::Functions;
 use abi::message::{FREE, HOOKED, HOOKS, Hello, Installed, Order, Verdict, Welcome};
 use abi::stub::Variant;
-use abi::tracer::{self, Kind, NO_PATCH, Refused, Reply, STUBS, Site, Target};
+use abi::tracer::{self, Kind, NO_PATCH, PRELOADED, Refused, Reply, STUBS, Site, Target};
 use patch::hole::{self, Kind as MapKind, Mapping};
 use patch::link::{self, Linked, Places};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use sys::agent::{Listener, Print, Request, Status, Talk};
@@ -63,14 +66,14 @@ pub struct Shown {
 }
 
 /// The state of a process whose functions a recording traces (`Invocation::session`).
-const RECORDED: u32 = 1;
+pub(super) const RECORDED: u32 = 1;
 /// Bytes of a jump.
-const JUMP: u64 = 5;
+pub(super) const JUMP: u64 = 5;
 
 /// A file with code, as the process has it.
-struct Module {
-    known: Known,
-    bias: u64,
+pub(super) struct Module {
+    pub known: Arc<Known>,
+    pub bias: u64,
 }
 
 /// Files of a process whose functions are wanted.
@@ -86,14 +89,14 @@ fn modules(pid: i32, maps: &[Map], functions: &Functions) -> Vec<Module> {
         let Ok(file) = maps::open(pid, m.range, &m.path, m.file) else { continue };
         let Ok(known) = Known::read(&file, &path, role, functions) else { continue };
         if let Some(bias) = known.bias(m.range.0, m.offset) {
-            modules.push(Module { known, bias });
+            modules.push(Module { known: Arc::new(known), bias });
         }
     }
     modules
 }
 
 /// What the agent says that it refuses.
-fn refusal(pid: i32, name: &str, reply: &Reply) -> Option<Error> {
+pub(super) fn refusal(pid: i32, name: &str, reply: &Reply) -> Option<Error> {
     let said = |why: String, todo: &str| Some(failed(pid, why, todo));
     let is = |r: Refused| reply.error == r as u32;
     match reply.error {
@@ -157,7 +160,7 @@ fn with<T: Send>(
 }
 
 /// Calls the agent, which connects to a socket, and answers it there.
-fn serve<T: Send>(
+pub(super) fn serve<T: Send>(
     pid: i32,
     threads: &mut Threads,
     injected: &Injected,
@@ -275,17 +278,21 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
         let kind = known.map_or(0, |t| t.kind);
         let maps = maps_of(pid)?;
         let mut plan = Linker::new(&status, &maps, &talk.hello, variant(kind, wanted));
+        if status.tracers.iter().any(|t| t.kind == Kind::Graph as u32 && t.place > 0) {
+            plan.recorded = recording::functions(pid, &modules);
+        }
         for m in &modules {
             plan.add(m).map_err(|why| failed(pid, format!("{}: {why}", m.known.path), "choose fewer functions"))?;
         }
         let options = options(pid, kind, (wanted, ticks), &modules, &plan)?;
+        let hooked = plan.hooked;
         let (targets, bytes) = plan.finish();
         let reply = talk.enable(name, options, &targets, &bytes).map_err(|e| io_failed(pid, "the agent", &e))?;
         match refusal(pid, &wanted.name, &reply) {
             Some(e) => Err(e),
             None => {
-                let refused = reply.other_bytes + reply.no_area + reply.failed;
-                Ok(Done { functions: targets.len(), refused })
+                let refused = reply.other_bytes + reply.no_area + reply.failed + hooked as u32;
+                Ok(Done { functions: targets.len() + hooked, refused })
             }
         }
     })
@@ -344,7 +351,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Collects targets, and stubs for those that need new ones.
-struct Linker<'a> {
+pub(super) struct Linker<'a> {
     sites: &'a [Site],
     hello: &'a Hello,
     variant: Variant,
@@ -353,10 +360,14 @@ struct Linker<'a> {
     new: Vec<u64>,
     linked: Vec<Linked>,
     targets: Vec<Target>,
+    /// Functions with stubs of a recording, which is a tracer of them too.
+    recorded: HashSet<u64>,
+    /// Functions that lead to the agent's own.
+    hooked: usize,
 }
 
 impl<'a> Linker<'a> {
-    fn new(status: &'a Status, maps: &[Map], hello: &'a Hello, variant: Variant) -> Linker<'a> {
+    pub(super) fn new(status: &'a Status, maps: &[Map], hello: &'a Hello, variant: Variant) -> Linker<'a> {
         let kind = |m: &Map| match &*m.path {
             b"[heap]" => MapKind::Heap,
             b"[stack]" => MapKind::Stack,
@@ -366,7 +377,8 @@ impl<'a> Linker<'a> {
             maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
         taken.sort_by_key(|m| m.range.start);
         let (new, linked, targets) = (Vec::new(), Vec::new(), Vec::new());
-        Linker { sites: &status.sites, hello, variant, taken, new, linked, targets }
+        let (sites, recorded) = (&status.sites, HashSet::new());
+        Linker { sites, hello, variant, taken, new, linked, targets, recorded, hooked: 0 }
     }
 
     fn site(&self, address: u64) -> Option<(u32, &Site)> {
@@ -382,14 +394,18 @@ impl<'a> Linker<'a> {
 
     fn add(&mut self, m: &Module) -> std::result::Result<(), String> {
         let bit = |v: Variant| 1 << STUBS.iter().position(|s| *s == v).unwrap_or(0);
-        let known: std::collections::HashMap<u64, (u32, Site)> =
+        let known: HashMap<u64, (u32, Site)> =
             self.sites.iter().enumerate().map(|(i, s)| (s.address, (i as u32 + 1, *s))).collect();
         // By variant: numbers of the file's functions, and of the process's.
         let mut wanted: [(Variant, Vec<(u32, u32)>); 2] = [(self.variant, vec![]), (Variant::Called, vec![])];
         for site in &m.known.plan.sites {
+            if m.known.plan.hooks.iter().any(|(_, hook)| hook.address == site.address) {
+                self.hooked += 1;
+                continue;
+            }
             let address = site.address.wrapping_add(m.bias);
             let (number, there) = known.get(&address).map_or((0, Site::default()), |(n, s)| (*n, *s));
-            let several = there.tracers != 0;
+            let several = there.tracers != 0 || self.recorded.contains(&address);
             let variant = if several { Variant::Called } else { self.variant };
             let number = if number == 0 {
                 self.new.push(address);
@@ -403,37 +419,55 @@ impl<'a> Linker<'a> {
                 wanted[usize::from(several)].1.push((site.number, number));
             }
         }
-        for (variant, mut sites) in wanted {
-            if sites.is_empty() {
-                continue;
+        wanted.into_iter().filter(|(_, sites)| !sites.is_empty()).try_for_each(|(v, sites)| self.link(m, v, sites))
+    }
+
+    /// Has sites that have tracers, and a stub of the recording, be called with both.
+    pub(super) fn join(&mut self, m: &Module) -> std::result::Result<(), String> {
+        let bit = |v: Variant| 1 << STUBS.iter().position(|s| *s == v).unwrap_or(0);
+        let records: u32 = STUBS.into_iter().filter(|v| tracer::records(*v)).map(bit).sum();
+        let sites = m.known.plan.sites.iter().map(|s| (s.address.wrapping_add(m.bias), s.number));
+        let by_address: HashMap<u64, u32> = sites.collect();
+        let mut wanted = Vec::new();
+        for (i, site) in self.sites.iter().enumerate().filter(|(_, s)| s.tracers != 0 && s.stubs & records != 0) {
+            let (Some(of_file), number) = (by_address.get(&site.address), i as u32 + 1) else { continue };
+            if site.stubs & bit(Variant::Called) == 0 {
+                wanted.push((*of_file, number));
+            } else {
+                self.targets.push(Target { number, patch: NO_PATCH });
             }
-            sites.sort_unstable();
-            let plan = &m.known.plan;
-            let len = link::area_len(plan, sites.len(), variant);
-            let reach = plan.reach.start.wrapping_add(m.bias)..plan.reach.end.wrapping_add(m.bias);
-            let area = hole::nearest(&self.taken, &reach, len).ok_or("there is no room for stubs near it")?;
-            let at = self.taken.partition_point(|t| t.range.start < area);
-            self.taken.insert(at, Mapping { range: area..area + len, kind: MapKind::Other });
-            let places = Places {
-                bias: m.bias,
-                area,
-                tls: i32::try_from(self.hello.tls).map_err(|_| "its thread-local data is too far away")?,
-                slow: self.hello.slow,
-                hooks: [0; HOOKS],
-                variant,
-                minimum: 0,
-            };
-            let number = |n: u32| sites.binary_search_by_key(&n, |s| s.0).ok().map(|i| sites[i].1);
-            let linked = link::link(plan, &places, number).map_err(|e| e.to_string())?;
-            let first: usize = self.linked.iter().map(|l| l.patches.len()).sum();
-            let targets = linked.functions.iter().enumerate();
-            self.targets.extend(targets.map(|(i, n)| Target { number: *n, patch: (first + i) as u32 }));
-            self.linked.push(linked);
         }
+        if wanted.is_empty() { Ok(()) } else { self.link(m, Variant::Called, wanted) }
+    }
+
+    /// Makes stubs. `sites`: numbers of the file's functions, and of the process's.
+    fn link(&mut self, m: &Module, variant: Variant, mut sites: Vec<(u32, u32)>) -> std::result::Result<(), String> {
+        sites.sort_unstable();
+        let plan = &m.known.plan;
+        let len = link::area_len(plan, sites.len(), variant);
+        let reach = plan.reach.start.wrapping_add(m.bias)..plan.reach.end.wrapping_add(m.bias);
+        let area = hole::nearest(&self.taken, &reach, len).ok_or("there is no room for stubs near it")?;
+        let at = self.taken.partition_point(|t| t.range.start < area);
+        self.taken.insert(at, Mapping { range: area..area + len, kind: MapKind::Other });
+        let places = Places {
+            bias: m.bias,
+            area,
+            tls: i32::try_from(self.hello.tls).map_err(|_| "its thread-local data is too far away")?,
+            slow: self.hello.slow,
+            hooks: [0; HOOKS],
+            variant,
+            minimum: 0,
+        };
+        let number = |n: u32| sites.binary_search_by_key(&n, |s| s.0).ok().map(|i| sites[i].1);
+        let linked = link::link(plan, &places, number).map_err(|e| e.to_string())?;
+        let first: usize = self.linked.iter().map(|l| l.patches.len()).sum();
+        let targets = linked.functions.iter().enumerate();
+        self.targets.extend(targets.map(|(i, n)| Target { number: *n, patch: (first + i) as u32 }));
+        self.linked.push(linked);
         Ok(())
     }
 
-    fn finish(mut self) -> (Vec<Target>, Vec<u8>) {
+    pub(super) fn finish(mut self) -> (Vec<Target>, Vec<u8>) {
         self.targets.sort_by_key(|t| t.number);
         let plan = if self.linked.is_empty() { Vec::new() } else { patch::file::write(&self.linked) };
         (self.targets, plan)
@@ -469,6 +503,19 @@ pub fn status(pid: i32) -> Result<Vec<(String, bool)>> {
     with(pid, &[], false, |talk| {
         let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
         Ok(status.tracers.iter().map(|t| (text(&t.name), t.place > 0)).collect())
+    })
+}
+
+/// The thread that records the functions of a process, if any does, and whether that began with the program.
+pub(super) fn recorder(pid: i32) -> Result<Option<(i32, bool)>> {
+    target::check(pid)?;
+    if Injected::find(pid).is_none() {
+        return Ok(None);
+    }
+    with(pid, &[], false, |talk| {
+        let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
+        let graph = status.tracers.iter().find(|t| t.kind == Kind::Graph as u32 && t.place > 0);
+        Ok(graph.map(|t| (t.reported as u32 as i32, t.reported & PRELOADED != 0)))
     })
 }
 

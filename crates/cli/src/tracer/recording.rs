@@ -1,0 +1,123 @@
+//! The tracer `graph`: a recording in a process that runs. It ends with the trapline that records, which other commands find by the process.
+
+use crate::graph::{self, Chosen};
+use crate::run::{Named, Run};
+use crate::{args, record, session, show};
+use clap::ArgMatches;
+use engine::backend::agent::attach::recording::Recorder;
+use engine::pipeline::selection::Selection;
+use engine::select::Calls;
+use engine::{Error, Result};
+use std::ffi::OsString;
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The name of the tracer.
+pub const NAME: &str = "graph";
+
+/// Enables it. Without a directory for the trace, the tree is shown when the recording ends, which this command waits for.
+pub fn enable(m: &ArgMatches, pid: i32, chosen: Chosen, started: u64) -> Result<u8> {
+    match m.get_one::<OsString>("output") {
+        None => {
+            let words = ["trapline".to_string(), "graph".into(), format!("--attach={pid}")];
+            graph::run_with(&matches(words.map(Into::into).to_vec())?, started, chosen)
+        }
+        Some(dir) if m.get_flag("here") => record(pid, dir, chosen, started),
+        Some(_) if session::process_of(&name_of(pid)).is_some() => {
+            Err(Error::failed(format!("-p {pid}"), "graph is already enabled", "disable it first"))
+        }
+        Some(_) => in_background(pid),
+    }
+}
+
+/// What a command line says; its first word is `trapline`.
+fn matches(words: Vec<OsString>) -> Result<ArgMatches> {
+    let all = args::command().try_get_matches_from(&words);
+    let mut all = all.map_err(|e| Error::usage("tracer enable graph", e.to_string(), "see docs/TRACERS.md"))?;
+    Ok(all.remove_subcommand().map(|(_, m)| m).unwrap_or_default())
+}
+
+/// The session of a recording in the background.
+fn name_of(pid: i32) -> String {
+    format!("graph-{pid}")
+}
+
+/// Records, as `record --name` does.
+fn record(pid: i32, dir: &OsString, chosen: Chosen, started: u64) -> Result<u8> {
+    // The terminal may be closed.
+    let _ = sys::process::new_session();
+    let mut words: Vec<OsString> =
+        vec!["trapline".into(), "record".into(), "-q".into(), format!("--attach={pid}").into()];
+    words.extend([format!("--name={}", name_of(pid)).into(), "-o".into(), dir.clone()]);
+    let m = matches(words)?;
+    let mut selection = Selection::all();
+    selection.calls = Calls::parse("none")?;
+    let planned = record::plan_functions(&m, chosen.functions(), selection)?;
+    let (mut plan, why, selection) = (planned.plan, planned.why, planned.selection);
+    let named = Named::open(&m, &mut plan)?;
+    let clocks = show::Clocks::session(&m);
+    let keep = record::recorder(&m, PathBuf::from(dir), &mut plan, &selection, true, clocks)?;
+    Run::through(&m, plan, &why, selection, show::Views::new(), Some(keep), named)?.finish(&m, started)
+}
+
+/// Starts a trapline that records, and returns when it does.
+fn in_background(pid: i32) -> Result<u8> {
+    let failed =
+        |e: std::io::Error| Error::failed("tracer enable graph", e.to_string(), "free some memory or processes");
+    // What it says before it records is passed on; a pipe would break when this trapline ends.
+    let mut said = unnamed_file().map_err(failed)?;
+    let mut child = Command::new("/proc/self/exe")
+        .args(std::env::args_os().skip(1))
+        .arg("--here")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(said.try_clone().map_err(failed)?)
+        .spawn()
+        .map_err(failed)?;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            let mut text = Vec::new();
+            let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
+            let _ = std::io::stderr().write_all(&text);
+            return Ok(status.code().and_then(|c| u8::try_from(c).ok()).filter(|c| *c != 0).unwrap_or(125));
+        }
+        if session::process_of(&name_of(pid)) == Some(child.id()) {
+            return Ok(0);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A file that goes with its last descriptor.
+fn unnamed_file() -> std::io::Result<std::fs::File> {
+    let mut random = [0; 8];
+    sys::process::random(&mut random)?;
+    let path = std::env::temp_dir().join(format!("trapline-{:016x}", u64::from_le_bytes(random)));
+    let file = std::fs::OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// Ends the recording; its trace is complete then.
+pub fn disable(pid: i32) -> Result<()> {
+    Recorder::of(pid)?.end(pid)
+}
+
+/// Shows the calls that the trace has so far, as a tree.
+pub fn print(pid: i32) -> Result<()> {
+    let recorder = Recorder::of(pid)?;
+    let dir = recorder.trace().ok_or_else(|| {
+        let why = format!("the trace of its recorder, process {}, cannot be found", recorder.pid);
+        Error::failed(format!("-p {pid}"), why, "record with -o DIR, and use 'trapline report DIR'")
+    })?;
+    report(pid, &dir)
+}
+
+fn report(pid: i32, dir: &Path) -> Result<()> {
+    let mut words: Vec<OsString> = vec!["trapline".into(), "report".into(), "-q".into(), "--as=tree".into()];
+    words.extend([format!("-p{pid}").into(), dir.into()]);
+    crate::report::run(&matches(words)?).map(drop)
+}
