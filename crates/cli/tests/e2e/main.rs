@@ -59,6 +59,7 @@ mod terminal;
 mod trace;
 mod tracefs;
 mod tracers;
+mod tracers_graph;
 mod unwinding;
 mod views;
 mod wheres;

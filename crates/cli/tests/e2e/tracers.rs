@@ -5,24 +5,24 @@ use crate::lab::{self, Outcome, User};
 use std::path::Path;
 use std::process::Command;
 
-fn tracer(pid: u32, command: &str, more: &[&str]) -> Outcome {
+pub fn tracer(pid: u32, command: &str, more: &[&str]) -> Outcome {
     let pid = pid.to_string();
     lab::run(&mut lab::trapline(User::Me, &[&["tracer", command, "-p", &pid], more].concat()))
 }
 
 #[track_caller]
-fn done(out: &Outcome) -> String {
+pub fn done(out: &Outcome) -> String {
     assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{}", out.out());
     out.out()
 }
 
 #[track_caller]
-fn refused(out: &Outcome, why: &str) {
+pub fn refused(out: &Outcome, why: &str) {
     assert_eq!(out.code(), 125, "{}", out.stderr);
     assert!(out.stderr.contains(why) && out.stderr.lines().count() == 1, "{}", out.stderr);
 }
 
-const NONE: &str = "count\tdisabled\nthread_checker\tdisabled\nloop_checker\tdisabled\n";
+pub const NONE: &str = "count\tdisabled\nthread_checker\tdisabled\nloop_checker\tdisabled\ngraph\tdisabled\n";
 
 #[test]
 fn tracers_are_enabled_shown_and_disabled() {
@@ -36,7 +36,10 @@ fn tracers_are_enabled_shown_and_disabled() {
     refused(&tracer(pid, "enable", &["count"]), "count is already enabled");
     // Another one, on some of the same functions, which ends first.
     done(&tracer(pid, "enable", &["thread_checker", "-F", "fib", "--thread", "nobody"]));
-    assert_eq!(done(&tracer(pid, "status", &[])), "count\tenabled\nthread_checker\tenabled\nloop_checker\tdisabled\n");
+    assert_eq!(
+        done(&tracer(pid, "status", &[])),
+        "count\tenabled\nthread_checker\tenabled\nloop_checker\tdisabled\ngraph\tdisabled\n"
+    );
     lab::until("fib is called", || done(&tracer(pid, "print", &["thread_checker"])).contains(": fib"));
     done(&tracer(pid, "disable", &["thread_checker"]));
     assert_eq!(done(&tracer(pid, "status", &["count"])), "count\tenabled\n");
