@@ -81,7 +81,7 @@ pub fn control() -> Option<&'static Control> {
 
 fn chunk_address(control: &Control, number: u32) -> u64 {
     let headers = (size_of::<ChunkHeader>() as u64 * u64::from(control.chunks)).next_multiple_of(4096);
-    SHARED.load(Relaxed) + HEADERS as u64 + headers + u64::from(number) * u64::from(control.chunk_size)
+    address_of(control) + HEADERS as u64 + headers + u64::from(number) * u64::from(control.chunk_size)
 }
 
 fn header(control: &Control, number: u32) -> Option<&'static ChunkHeader> {
@@ -89,7 +89,18 @@ fn header(control: &Control, number: u32) -> Option<&'static ChunkHeader> {
         return None;
     }
     // SAFETY: `attach` has checked that so many headers lie in the mapping.
-    Some(unsafe { &*((SHARED.load(Relaxed) + HEADERS as u64) as *const ChunkHeader).add(number as usize) })
+    Some(unsafe { &*((address_of(control) + HEADERS as u64) as *const ChunkHeader).add(number as usize) })
+}
+
+/// Where a shared memory is: a thread may hold on to one that [`leave`] has left meanwhile.
+fn address_of(control: &Control) -> u64 {
+    core::ptr::from_ref(control) as u64
+}
+
+/// Whether the next record goes to this memory, and not to one that was left while the thread took its chunk.
+fn is_in(control: &Control, cur: u64) -> bool {
+    let shared = address_of(control);
+    shared <= cur && cur <= shared + LEN.load(Relaxed)
 }
 
 /// Takes over shared memory that the collector has sent. False: it is not what it should be.
@@ -232,7 +243,13 @@ pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
         if is_new() {
             renew(local);
         }
-        let Some(control) = control() else { return false };
+        let Some(control) = control() else {
+            give_up(local);
+            return false;
+        };
+        if local.chunk.load(Relaxed) != 0 && !is_in(control, local.cur.load(Relaxed)) {
+            give_up(local);
+        }
         if control.running.load(Relaxed) == 0 {
             give_up(local);
             return false;
@@ -336,9 +353,9 @@ pub fn emit(local: &Local, tsc: u64, word: u32, mask: u64) {
 /// Gives the thread's chunk to the collector.
 pub fn give_up(local: &Local) {
     let number = local.chunk.swap(0, Relaxed);
-    local.cur.store(0, Relaxed);
+    let cur = local.cur.swap(0, Relaxed);
     local.end.store(0, Relaxed);
-    let Some(control) = control() else { return };
+    let Some(control) = control().filter(|c| is_in(c, cur)) else { return };
     if let Some(header) = number.checked_sub(1).and_then(|n| header(control, n)) {
         header.state.store(FULL, Release);
         control.filled.fetch_add(1, AcqRel);
