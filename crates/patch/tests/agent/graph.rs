@@ -76,3 +76,26 @@ fn a_recording_is_no_tracer_of_requests() {
         is_whole(&run, 1);
     }
 }
+
+/// Not a test: prints what a call of fib costs, in ns, recorded, and recorded and counted. `cargo test -p patch --test agent -- --ignored
+/// --nocapture graph_cost`
+#[test]
+#[ignore = "measures"]
+fn graph_cost() {
+    const FIB: &[&str] = &["fib"];
+    let functions: fn(&str, &str) -> bool = |file, name| file.contains("/trapline-tests-") && name == "fib";
+    let with = |counted: bool| -> f64 {
+        let step: Do = Box::new(move |s| {
+            if counted {
+                assert_eq!(s.enable(&called("count", FIB)).patched, 1);
+            }
+        });
+        let wish = Wish { functions, block: false, ..Wish::default() };
+        let run = steps_of("agent_tracers_cost", &[], wish, vec![step]).expect("a compiler");
+        run.text().lines().nth(1).and_then(|l| l.parse().ok()).expect("a number")
+    };
+    for counted in [false, true] {
+        let least = (0..5).map(|_| with(counted)).fold(f64::MAX, f64::min);
+        println!("recorded, {}: {least:.1}", if counted { "and counted" } else { "alone" });
+    }
+}
