@@ -220,7 +220,17 @@ impl<'a> Patcher<'a> {
         let alone = reason == Reason::Attach || start::threads() == Some(1);
         let splits = alone || reason == Reason::Modules;
         let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
-        Some(Patcher { plan, there, memory, alone, splits, undo: false, spared: Spared::Nothing, hooked: false, done: failure(0) })
+        Some(Patcher {
+            plan,
+            there,
+            memory,
+            alone,
+            splits,
+            undo: false,
+            spared: Spared::Nothing,
+            hooked: false,
+            done: failure(0),
+        })
     }
 
     /// The bytes that are to be there, and those that replace them.
@@ -251,8 +261,7 @@ impl<'a> Patcher<'a> {
 
     /// The hook that a patch makes.
     fn hook(&self, patch: &Patch) -> Option<u32> {
-        let is_it =
-            |o: &&Original| self.plan.patches.get(o.patch as usize).is_some_and(|p| p.address == patch.address);
+        let is_it = |o: &&Original| self.plan.patches.get(o.patch as usize).is_some_and(|p| p.address == patch.address);
         self.plan.originals.iter().find(is_it).map(|o| o.hook)
     }
 

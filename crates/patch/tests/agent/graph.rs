@@ -2,10 +2,8 @@
 
 use crate::check_nesting;
 use crate::collector::{Run, Wish};
-use crate::tracers::{ALL, ROUND, Step, Wanted, called, calls, steps_of};
+use crate::tracers::{ALL, Do, ROUND, Wanted, called, calls, steps_of};
 use abi::stub::Variant;
-
-type Do = Box<dyn FnOnce(&mut Step) + Send>;
 
 /// count, with time, in lists.
 fn count() -> Wanted {

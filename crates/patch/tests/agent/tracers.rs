@@ -77,6 +77,9 @@ impl Program {
     }
 }
 
+/// What is done with a request.
+pub type Do = Box<dyn FnOnce(&mut Step) + Send>;
+
 /// A request, from a program that waits for it.
 pub struct Step {
     talk: Talk,
@@ -181,19 +184,14 @@ impl Step {
 }
 
 /// Runs the program: each step serves one request. Returns what it printed.
-fn steps(program: &str, arguments: &[&str], steps: Vec<Box<dyn FnOnce(&mut Step) + Send>>) -> Option<Vec<String>> {
+fn steps(program: &str, arguments: &[&str], steps: Vec<Do>) -> Option<Vec<String>> {
     let wish = Wish { functions: |_, _| false, ..Wish::default() };
     let run = steps_of(program, arguments, wish, steps)?;
     Some(run.text().lines().map(str::to_string).collect())
 }
 
 /// The same with this wish.
-pub fn steps_of(
-    program: &str,
-    arguments: &[&str],
-    wish: Wish,
-    steps: Vec<Box<dyn FnOnce(&mut Step) + Send>>,
-) -> Option<Run> {
+pub fn steps_of(program: &str, arguments: &[&str], wish: Wish, steps: Vec<Do>) -> Option<Run> {
     let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../tracer/include");
     let program = compile("gcc", program, &format!("{program}.c"), &["-O1", "-pthread", include])?;
     let listener = Listener::new().expect("a socket");
