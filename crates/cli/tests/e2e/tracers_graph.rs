@@ -90,6 +90,8 @@ fn status(pid: u32, name: &str) -> String {
 
 /// Whether a recording is enabled, which another trapline may be about to begin: then the process is that one's for a moment.
 fn is_enabled(pid: u32) -> bool {
+    // A status at that moment would have the other one refused.
+    std::thread::sleep(std::time::Duration::from_secs(1));
     tracer(pid, "status", &["graph"]).out() == "graph\tenabled\n"
 }
 
