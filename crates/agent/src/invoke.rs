@@ -1,7 +1,7 @@
 //! What a collector has the agent do in a running process, by a call of the library's entry point. All other threads are stopped
 //! meanwhile, and all signals of this one are blocked.
 
-use crate::{areas, chunks, command, hooks, kernel, plans, sites, start, talk, thread, tracers};
+use crate::{areas, chunks, command, hooks, kernel, plans, sites, slots, start, talk, thread, tracers};
 use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, Reason};
 use core::arch::global_asm;
 use core::mem::size_of;
@@ -38,7 +38,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         _ => Err(kernel::EPROTO),
     };
     // Sites keep their stubs.
-    if invocation.flags & FREE != 0 && chunks::session() == 0 && sites::used() == 0 {
+    if invocation.flags & FREE != 0 && chunks::session() == 0 && sites::used() == 0 && !slots::owe() {
         free();
     }
     answer(invocation);
@@ -60,14 +60,14 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         1 => return Err(kernel::EBUSY),
         _ => drop(end(invocation.flags & FREE != 0)),
     }
-    if invocation.flags & FREE != 0 && sites::used() == 0 {
+    if invocation.flags & FREE != 0 && sites::used() == 0 && !slots::owe() {
         free();
     }
     let (socket, path) = (invocation.socket_len as usize, invocation.path_len as usize);
     // SAFETY: the collector says that so many bytes follow.
     let texts = unsafe { core::slice::from_raw_parts(texts, socket.saturating_add(path)) };
     let (socket, path) = texts.split_at_checked(socket).ok_or(kernel::EPROTO)?;
-    if !(chunks::begin() && areas::begin() && thread::begin() && plans::begin() && start::name(socket, path)) {
+    if !(chunks::begin() && areas::begin() && slots::begin() && plans::begin() && start::name(socket, path)) {
         return Err(kernel::ENOMEM);
     }
     hooks::begin();
@@ -83,7 +83,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
 fn serve(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     // SAFETY: the collector says that so many bytes follow.
     let socket = unsafe { core::slice::from_raw_parts(texts, (invocation.socket_len as usize).min(100)) };
-    if !(chunks::begin() && areas::begin() && thread::begin()) {
+    if !(chunks::begin() && areas::begin() && slots::begin()) {
         return Err(kernel::ENOMEM);
     }
     if command::serve(socket) { Ok(()) } else { Err(kernel::ECONNREFUSED) }

@@ -39,6 +39,7 @@ mod permits;
 mod plans;
 mod shadow;
 mod sites;
+mod slots;
 mod slow;
 mod start;
 mod talk;

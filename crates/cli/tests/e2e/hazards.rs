@@ -163,6 +163,8 @@ scenarios! { stacks, super::STACKS,
     calls "calls", longjmps "longjmps", tail_calls "tail_calls", long_tail_calls "long_tail_calls",
     leaving_threads "leaving_threads", asynchronous_cancel "asynchronous_cancel", sixty_four_threads "sixty_four_threads",
     small_stacks "small_stacks", thread_destructors "thread_destructors", coroutines "coroutines", setcontexts "setcontexts",
+    coroutine_in_threads "coroutine_in_threads", handed_near "handed_near", handed_far "handed_far",
+    handed_by_jump "handed_by_jump",
     registers "registers", nested_functions "nested_functions", other_conventions "other_conventions", callbacks "callbacks",
     backtraces "backtraces", modules "modules", next_symbol "next_symbol", exit_handlers "Exit_handlers",
 }
@@ -189,7 +191,7 @@ scenarios! { processes, super::PROCESSES,
 scenarios! { cpp, super::CPP,
     exceptions "exceptions", deep_exceptions "deep_exceptions", rethrown "rethrown", while_unwinding "while_unwinding",
     across_threads "across_threads", through_c "through_c", through_handlers "through_handlers",
-    across_libraries "across_libraries", coroutines "coroutines", thunks "thunks", thread_storage "thread_storage",
+    across_libraries "across_libraries", coroutines "coroutines", handed_exceptions "handed_exceptions", thunks "thunks", thread_storage "thread_storage",
     statics "statics", uncaught "Uncaught", not_allowed "Not_allowed", terminated "Terminated",
 }
 
