@@ -284,6 +284,7 @@ fn graph() -> Command {
         .mut_arg("depth", |a| a.short('D').help("Only N levels, from the outermost that is shown"))
         .mut_arg("min-time", |a| a.short('t').help("Record no call that takes less than TIME, such as 10us, with all that it calls"))
         .mut_arg("no-time", |a| a.help("Show no durations"))
+        .mut_arg("quiet", |a| a.help("No summary line at the end, and no lines about files without functions that can be traced"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
         .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
         .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))

@@ -133,12 +133,11 @@ pub fn plan(
 /// The functions that are requested (`function:GLOB`), which are taken out of the requests.
 fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
     let enablings = enabling::function_enablings(requests, 0)?;
-    let wanted = enablings.iter().map(|e| e.pattern.clone()).collect();
-    let functions = Functions { wanted, enablings, ..Functions::default() };
+    let functions = Functions { enablings, ..Functions::default() };
     for request in requests.iter_mut() {
         request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
     }
-    if functions.wanted.is_empty() {
+    if functions.are_all() {
         return Ok(None);
     }
     requests.retain(|r| !r.names.is_empty());

@@ -209,9 +209,12 @@ fn check(path: &str) {
     for (i, (site, patch)) in plan.sites.iter().zip(&linked.patches).enumerate() {
         assert_eq!(patch.old[..5], file.at(site.address)[..5]);
         assert_eq!(patch.address, BIAS + site.address);
-        let stub = linked.address + (i * 320) as u64;
-        assert_eq!(decode(&patch.new, patch.address).near_branch_target(), stub + 48, "{path}");
-        let call = decode(&linked.content[i * 320 + 166..], stub + 166);
+        let layout = abi::stub::layout(abi::stub::Variant::Paired);
+        let stub = linked.address + i as u64 * u64::from(layout.size);
+        assert_eq!(decode(&patch.new, patch.address).near_branch_target(), stub + u64::from(layout.entry), "{path}");
+        // The call is right before where the function returns to.
+        let called = layout.returns as usize - 5;
+        let call = decode(&linked.content[i * layout.size as usize + called..], stub + called as u64);
         if site.code.is_empty() {
             assert_eq!(call.near_branch_target(), BIAS + site.back);
         }

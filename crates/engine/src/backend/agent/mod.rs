@@ -83,6 +83,7 @@ pub struct Agent {
     marks: Vec<Vec<u8>>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
+    left_out: Vec<String>,
     /// Removed at the end; the server may listen a little longer.
     socket: Option<SocketFile>,
     executed: Arc<Executed>,
@@ -200,6 +201,7 @@ fn serve(
         marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
         dropped: HashMap::new(),
         trouble: Vec::new(),
+        left_out: Vec::new(),
         socket,
         executed,
         gaps: Gaps::default(),
@@ -301,6 +303,7 @@ impl Agent {
                 Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came)),
                 Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
+                Said::LeftOut(line) => self.left_out.push(line),
                 Said::Gap(gap) => self.gap(&gap, each),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
@@ -563,6 +566,7 @@ impl Backend for Agent {
         for said in self.from.try_iter() {
             match said {
                 Said::Trouble(line) => trouble.push(line),
+                Said::LeftOut(line) => self.left_out.push(line),
                 Said::Gap(gap) => self.gaps.note(&gap),
                 Said::Module(known) => self.modules.push(known),
                 _ => {}
@@ -578,6 +582,8 @@ impl Backend for Agent {
         let functions = self.sieve.counts(losses.total);
         let lines = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
         let planned = self.modules.iter().map(|known| PlannedFile::of(known)).collect();
-        Report { filtered: self.sieve.filtered(), functions, lines, losses, trouble, planned, ..Report::default() }
+        let left_out = std::mem::take(&mut self.left_out);
+        let filtered = self.sieve.filtered();
+        Report { filtered, functions, lines, losses, trouble, left_out, planned, ..Report::default() }
     }
 }

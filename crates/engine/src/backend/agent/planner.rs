@@ -114,7 +114,7 @@ impl Planner {
         let is_left = !wanted || answer.left_alone.is_some();
         let (mut taken, mut linked) = (mappings(maps, &is_program), Vec::new());
         for (m, path, role, known, first) in found {
-            if role == Role::Program && known.names.is_empty() && self.functions.wanted.is_empty() && !is_left {
+            if role == Role::Program && known.names.is_empty() && self.functions.are_all() && !is_left {
                 let todo = "--lib shows functions of libraries, debug symbols show its own";
                 answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
             }

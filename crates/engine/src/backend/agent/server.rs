@@ -110,6 +110,8 @@ pub enum Said {
     Gap(Gap),
     /// What went wrong.
     Trouble(String),
+    /// What of a process is not traced.
+    LeftOut(String),
 }
 
 /// What both sides count.
@@ -282,10 +284,15 @@ impl Server {
     }
 
     fn trouble(&self, line: String) {
-        let mut said = locked(&self.said);
-        if said.len() < 100 && !said.contains(&line) {
-            said.push(line.clone());
-            let _ = self.to.send(Said::Trouble(line));
+        self.say_once(line, Said::Trouble);
+    }
+
+    /// Sends a line, unless it was sent before, or too many were.
+    fn say_once(&self, line: String, said: fn(String) -> Said) {
+        let mut all = locked(&self.said);
+        if all.len() < 100 && !all.contains(&line) {
+            all.push(line.clone());
+            let _ = self.to.send(said(line));
         }
     }
 
@@ -374,7 +381,7 @@ impl Server {
             self.plan(&request, &hello, &maps, &before.modules)?
         };
         program.clone_from(&answer.program);
-        answer.problems.iter().for_each(|line| self.trouble(line.clone()));
+        answer.problems.iter().for_each(|line| self.say_once(line.clone(), Said::LeftOut));
         if let Some((path, runtime)) = &answer.left_alone {
             let path = if begins { &answer.program } else { path };
             self.gap(peer.pid, path.as_bytes(), runtime.words());
@@ -427,7 +434,8 @@ impl Server {
         }
         let refused = installed.other_bytes.saturating_add(installed.no_area).saturating_add(installed.failed);
         if refused > 0 {
-            self.trouble(format!("process {}: {refused} functions could not be patched", peer.pid));
+            let line = format!("process {}: {refused} functions could not be patched", peer.pid);
+            self.say_once(line, Said::LeftOut);
         }
         self.counts.refused.fetch_add(refused.into(), Ordering::Relaxed);
         self.counts.functions.fetch_add(installed.patched.into(), Ordering::Relaxed);

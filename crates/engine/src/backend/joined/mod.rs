@@ -220,6 +220,7 @@ impl Backend for Joined {
         report.lines.extend(second.lines);
         report.planned = second.planned;
         report.trouble.extend(second.trouble);
+        report.left_out.extend(second.left_out);
         report
     }
 }
