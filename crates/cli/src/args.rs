@@ -365,6 +365,10 @@ fn session() -> Command {
         .subcommand(named(Command::new("destroy").about("End the session; the target continues")))
 }
 
+fn text_or_json() -> Arg {
+    value("as", "VIEW", "text [default] or json: an array").value_parser(PossibleValuesParser::new(["text", "json"]))
+}
+
 fn slab() -> Command {
     let named = |c: Command| {
         let name = Arg::new("slab").value_name("NAME").required(true);
@@ -378,7 +382,8 @@ fn slab() -> Command {
         .subcommand(
             Command::new("list")
                 .about("List the slab caches, what they are merged with, and which are traced")
-                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?")),
+                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?"))
+                .arg(text_or_json()),
         )
         .subcommand(
             named(Command::new("start").about("Record allocations from now on, or again after 'stop'")).arg(
@@ -401,10 +406,7 @@ fn slab() -> Command {
                 )
                 .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
                 .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
-                .arg(
-                    value("as", "VIEW", "text [default] or json: an array")
-                        .value_parser(PossibleValuesParser::new(["text", "json"])),
-                ),
+                .arg(text_or_json()),
         )
         .subcommand(named(Command::new("reset").about("Forget all objects")))
         .subcommand(named(Command::new("clear").about("End the tracing, and remove everything that it has in the kernel")))
