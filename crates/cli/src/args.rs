@@ -240,10 +240,16 @@ fn tracer() -> Command {
                 .arg(name(true))
                 .arg(some("function", "NAME", "Only these functions; NAME may have * and ?").short('F'))
                 .arg(some("no-function", "NAME", "Not these functions").short('N'))
+                .arg(some("section", "NAME", "Only functions in these sections of their files; NAME may have * and ?"))
                 .arg(long_flag("lib", "Also the functions of shared libraries"))
                 .arg(long_flag("no-time", "count: calls only, which costs less"))
                 .arg(
-                    some("thread", "NAME", "thread_checker: threads of this name may call the functions (3 at most) [default: the main thread]")
+                    some(
+                        "thread",
+                        "NAME",
+                        "thread_checker: threads of this name, which may have * and ?, may call the functions; several: 3 at most, and main, \
+                         which is the main thread [default: main]",
+                    ),
                 )
                 .arg(long_flag("stop", "Checkers: stop the program (SIGSTOP) where it breaks the rule"))
                 .arg(value("loop", "FUNCTION", "loop_checker: the function whose callees are watched"))
@@ -254,7 +260,21 @@ fn tracer() -> Command {
         )
         .subcommand(Command::new("disable").about("Disable a tracer").arg(pid()).arg(name(true)))
         .subcommand(Command::new("status").about("Show which tracers are enabled").arg(pid()).arg(name(false)))
-        .subcommand(Command::new("print").about("Show what a tracer has so far").arg(pid()).arg(name(true)))
+        .subcommand(
+            Command::new("print")
+                .about("Show what a tracer has so far: counts of functions, or violations with their stacks")
+                .arg(pid())
+                .arg(name(true))
+                .arg(
+                    value("summary-sort-by", "COLUMN", "count: order of the table: total [default], self, calls, avg or name").short('S'),
+                )
+                .arg(value("rows", "N", "count: show at most N functions").value_parser(value_parser!(u32).range(1..)))
+                .arg(
+                    value("as", "VIEW", "text [default] or json: an object for each function or violation, on a line of its own")
+                        .value_parser(PossibleValuesParser::new(["text", "json"])),
+                )
+                .args(format_args().into_iter().filter(|a| matches!(a.get_id().as_str(), "symbols" | "debuginfod" | "color"))),
+        )
 }
 
 fn graph() -> Command {

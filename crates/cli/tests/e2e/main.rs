@@ -10,6 +10,7 @@ mod babeltrace;
 mod bad_input;
 mod calls;
 mod captures;
+mod checkers;
 mod command;
 mod copied_stacks;
 mod crash;
