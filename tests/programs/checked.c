@@ -1,4 +1,4 @@
-// Functions that are bound to threads, and a loop that must not wait. Arguments: what is planted (clean, thread, deep, handler, loop, stop),
+// Functions that are bound to threads, and a loop that must not wait. Arguments: what is planted (clean, thread, later: from SIGUSR1 on, deep, handler, loop, stop),
 // and for stop a file, which says how far the program is. Begins with a line; ends on SIGTERM, with the least and the most ns that `slow`
 // has taken.
 #include <pthread.h>
@@ -90,8 +90,8 @@ int main(int argc, char **argv) {
             }
         } else {
             pthread_t t;
-            pthread_create(&t, 0, body, planted);
-            pthread_join(t, 0);
+            if (go && !strcmp(planted, "later")) planted = "thread";
+            if (!pthread_create(&t, 0, body, planted)) pthread_join(t, 0);
             paint(1);
             turn(strcmp(planted, "loop") ? 0 : 20);
         }

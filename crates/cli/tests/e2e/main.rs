@@ -38,6 +38,7 @@ mod odd_files;
 mod old_traces;
 mod options;
 mod output;
+mod own_tracers;
 mod planted;
 mod probes;
 mod processes;
