@@ -140,6 +140,26 @@ fn failures_that_a_tracer_reports_are_counted() {
     end(run);
 }
 
+#[test]
+fn help_and_the_man_page_have_all_options_of_tracers() {
+    let run = |args: &[&str]| lab::run(&mut lab::trapline(User::Me, args)).out();
+    let man = run(&["man"]).replace('\\', "");
+    for (command, options) in [
+        ("enable", &["--section", "--thread", "--stop", "--loop", "--budget", "--no-time", "--lib"][..]),
+        ("print", &["--as", "--rows", "--summary-sort-by", "--symbols", "--color"]),
+        ("status", &["--attach"]),
+    ] {
+        let help = run(&["tracer", command, "--help"]);
+        let title = format!(".SH TRACER {}\n", command.to_uppercase());
+        let (_, part) = man.split_once(&title).unwrap_or_else(|| panic!("{title}"));
+        let part = part.split(".SH TRACER").next().expect("a part");
+        for option in options {
+            assert!(help.contains(option) && part.contains(option), "{command} {option}");
+        }
+        assert!(part.contains(&format!("trapline tracer {command}")), "{part}");
+    }
+}
+
 /// Under a limit of the address space a new thread gets no shadow stack: it runs on without, and its calls are counted.
 #[test]
 fn calls_of_threads_without_memory_are_counted() {
