@@ -114,3 +114,24 @@ fn recursion_may_be_deep() {
     let untold = format!("{LEVELS} 0 0 0 0");
     assert_eq!(lines, [told.clone(), told, untold.clone(), untold]);
 }
+
+/// `count` alone has a stub of its own, whose calls end there: the next ones are those that others are told of (docs/TRACERS.md).
+#[test]
+fn calls_that_count_alone_has_seen_begin_have_no_end_for_others() {
+    for timed in [false, true] {
+        let lines = steps(
+            "agent_tracers_order",
+            &["open"],
+            vec![
+                Box::new(move |s: &mut Step| assert_eq!(s.enable(&count(timed, &["outer", "inner"])).error, 0)),
+                enable(&["exits"], &["outer", "inner"]),
+                Box::new(|s: &mut Step| {
+                    let calls: Vec<(String, u64)> = s.counted().into_iter().map(|r| (r.0, r.1)).collect();
+                    assert_eq!(calls, [("inner".to_string(), 3), ("outer".to_string(), 2)]);
+                }),
+            ],
+        );
+        let Some(lines) = lines else { return };
+        assert_eq!(lines, ["exits-inner", "exits-inner exits-inner exits-outer"], "{timed}");
+    }
+}
