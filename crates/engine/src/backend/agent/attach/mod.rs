@@ -11,10 +11,12 @@
 
 mod inject;
 mod library;
+mod sections;
 mod suitable;
 mod target;
 mod threads;
 pub mod tracers;
+pub mod violations;
 
 use crate::error::{Error, Result};
 use abi::message::{FREE, Invocation, MAGIC, Order};
