@@ -23,6 +23,7 @@
 #![no_std]
 
 pub mod message;
+pub mod permits;
 pub mod plan;
 pub mod shared;
 pub mod stub;

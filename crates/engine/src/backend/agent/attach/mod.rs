@@ -11,6 +11,7 @@
 
 mod inject;
 mod library;
+mod permits;
 mod suitable;
 mod target;
 mod threads;
@@ -118,6 +119,8 @@ pub fn detach(pid: i32) -> Result<Left> {
 
 fn detach_here(pid: i32) -> Result<Left> {
     let Some(injected) = Injected::find(pid) else { return Ok(Left::Nothing) };
+    // It may have got a filter since.
+    permits::check(pid)?;
     let since = Instant::now();
     let mut pause = Duration::from_millis(1);
     let mut stacks = Stacks::of(pid);

@@ -1,6 +1,6 @@
 //! Whether a process can be attached to, and what to say where it cannot.
 
-use super::failed;
+use super::{failed, permits};
 use crate::error::{Error, Result};
 use std::io;
 use sys::maps::{self, Map};
@@ -35,10 +35,8 @@ pub fn check(pid: i32) -> Result<Vec<Map>> {
         return Err(refusal(pid, &io::ErrorKind::PermissionDenied.into()));
     }
     is_dynamic(pid, &maps)?;
-    match proc::status_field(pid, "Seccomp").as_deref() {
-        Some("1") => Err(failed(pid, "the process may make no system calls (strict seccomp)", UPROBES)),
-        _ => Ok(maps),
-    }
+    permits::check(pid)?;
+    Ok(maps)
 }
 
 /// Whether glibc's loader is there.
