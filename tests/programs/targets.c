@@ -131,11 +131,11 @@ int main(int argc, char **argv) {
     const char *mode = argv[1];
     static const struct refused sockets[] = { { SYS_socket, -1, 0 } }, exec[] = { { SYS_mmap, 2, PROT_EXEC } },
                                 changes[] = { { SYS_mprotect, 2, PROT_EXEC } }, memfd[] = { { SYS_memfd_create, -1, 0 } },
-                                barrier[] = { { SYS_membarrier, -1, 0 } }, maps[] = { { SYS_mmap, -1, 0 } },
+                                memory[] = { { SYS_openat, -1, 0 }, { SYS_socket, -1, 0 } }, barrier[] = { { SYS_membarrier, -1, 0 } }, maps[] = { { SYS_mmap, -1, 0 } },
                                 harmless[] = { { SYS_reboot, -1, 0 }, { SYS_mount, -1, 0 }, { SYS_kexec_load, -1, 0 } };
     unsigned kills = SECCOMP_RET_KILL_PROCESS, refuses = SECCOMP_RET_ERRNO | EPERM;
     pthread_t threads[4];
-    int count = 0, is_forking = 0, is_loading = 0;
+    int count = 0, is_forking = 0, is_loading = 0, is_filtering = 0;
     struct sigaction ends = { .sa_handler = on_end }, asks = { .sa_handler = on_ask };
     sigaction(SIGTERM, &ends, NULL);
     sigaction(SIGUSR1, &asks, NULL);
@@ -187,37 +187,27 @@ int main(int argc, char **argv) {
                 if (mmap((void *)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) ==
                         MAP_FAILED && errno == ENOMEM) break;
     }
-    if (!strcmp(mode, "vfork")) {
-        pthread_create(&threads[count++], NULL, works, NULL);
-        puts("begun");
-        fflush(stdout);
-        for (int i = 0; i < 60 && !over; i++) {
-            if (vfork() == 0) {
-                execl("/bin/sleep", "sleep", "1000", NULL);
-                _exit(1);
-            }
-            break;
-        }
-    }
     if (!strcmp(mode, "waits-in-vfork")) {
         // The parent waits until the child has ended, which runs in its memory.
         pthread_create(&threads[count++], NULL, works, NULL);
         puts("begun");
         fflush(stdout);
         if (vfork() == 0) {
-            struct timespec time = { 3, 0 };
-            while (nanosleep(&time, &time) && !over) {}
+            struct timespec time = { atoi(argv[2]), 0 };
+            while (nanosleep(&time, &time)) {}
             _exit(0);
         }
-    } else if (strcmp(mode, "vfork")) {
+    } else {
         is_forking = !strcmp(mode, "forks") || !strcmp(mode, "executes");
         is_loading = !strcmp(mode, "loads");
+        is_filtering = !strcmp(mode, "filters");
         puts("begun");
         fflush(stdout);
     }
     for (long n = 0; n < 60000 && !over; n++) {
         if (fib(10) != 55) wrong++;
         if (is_forking && n % 20 == 0) forks(argv + 2);
+        if (is_filtering && asked) filter(kills, memory, 2), is_filtering = 0;
         if (is_loading && asked) loads(argv[2], n), is_loading = 0;
         usleep(1000);
     }

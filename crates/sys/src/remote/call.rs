@@ -96,15 +96,24 @@ impl<'t> Caller<'t> {
         let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
         let at = self.bare(libc::SYS_mmap, [0, MEMORY, rw, flags, u64::MAX, 0])?;
         if at < 0 {
-            return Err(io::Error::from_raw_os_error(-at as i32));
+            return Err(in_target("mmap", at));
         }
         self.memory = at as u64;
         let mut code = vec![0xcc; CODE as usize];
         code[..CALL.len()].copy_from_slice(CALL);
         code[SYSCALL_AT as usize..SYSCALL_AT as usize + SYSCALL.len()].copy_from_slice(SYSCALL);
         mem::write(self.thread.tid(), self.memory, &code)?;
-        let protected = self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])?;
-        if protected < 0 { Err(io::Error::from_raw_os_error(-protected as i32)) } else { Ok(()) }
+        if self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])? >= 0 {
+            return Ok(());
+        }
+        // Memory that has been written to may not become code (PR_SET_MDWE, a filter): new memory is mapped as code, and written through
+        // the process's file of its memory.
+        let fixed = flags | libc::MAP_FIXED as u64;
+        let at = self.bare(libc::SYS_mmap, [self.memory, CODE, rx, fixed, u64::MAX, 0])?;
+        if at < 0 {
+            return Err(in_target("mmap of code", at));
+        }
+        mem::write_code(self.thread.tid(), self.memory, &code)
     }
 
     /// A system call without any memory in the target: at an instruction of its own, between the two stops of the call.
@@ -249,6 +258,13 @@ impl Drop for Caller<'_> {
         let _ = self.restore();
         let _ = ptrace::set_signal_mask(tid, self.mask);
     }
+}
+
+/// The error of a call that was made in the target: not to be taken for one of trapline's own.
+fn in_target(call: &str, answer: i64) -> io::Error {
+    let error = io::Error::from_raw_os_error(-answer as i32);
+    let kind = if error.kind() == io::ErrorKind::OutOfMemory { error.kind() } else { io::ErrorKind::Other };
+    io::Error::new(kind, format!("{call} in the process: {error}"))
 }
 
 /// The address of a `syscall` instruction in a process: in the vDSO, or in a library.

@@ -2,9 +2,9 @@
 
 use super::library::{Injected, Libc};
 use super::suitable::Process;
-use super::{failed, io_failed, maps_of};
+use super::{failed, io_failed, maps_of, target};
 use crate::backend::agent::file;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -38,17 +38,26 @@ pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn inject(pid: i32) -> Result<Injected> {
+    // In a thread of its own: one of the process's that does not stop is let go at its end, and can be asked again.
+    remote::alone(|| inject_here(pid)).map_err(|e| io_failed(pid, "thread", &e))?
+}
+
+fn inject_here(pid: i32) -> Result<Injected> {
     let maps = maps_of(pid)?;
     let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
     let process = Process::new(pid, &maps, libc);
     let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
     let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
     let loaded = load(pid, &mut caller, process.libc());
     drop(caller);
     drop(thread);
     loaded?;
     Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
+}
+
+fn no_memory(pid: i32, e: &io::Error) -> Error {
+    target::at_limit(pid, e).unwrap_or_else(|| failed(pid, format!("no memory for the agent: {e}"), target::UPROBES))
 }
 
 /// Has a process load a library, by a path that it sees.
@@ -61,7 +70,7 @@ pub fn library(pid: i32, path: &[u8]) -> Result<()> {
     let process = Process::new(pid, &maps, libc);
     let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
     let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
     open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
 }
 
@@ -95,7 +104,7 @@ fn load(pid: i32, caller: &mut Caller<'_>, libc: &Libc) -> Result<()> {
             let _ = caller.syscall(CLOSE, [fd as u64, 0, 0, 0, 0, 0], &[]);
             opened
         }
-        Err(e) => Err(io_failed(pid, "memory for the agent", &e)),
+        Err(e) => Err(no_memory(pid, &e)),
     };
     match (from_memory, visible_file(pid)) {
         (Ok(()), _) => Ok(()),

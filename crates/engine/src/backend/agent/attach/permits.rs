@@ -133,7 +133,8 @@ fn filters(pid: i32) -> Result<Vec<Vec<u64>>> {
     };
     let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
     let mut all: Vec<Vec<u64>> = Vec::new();
-    for tid in threads.all().iter().map(|t| t.tid()).filter(|t| proc::status_field(*t, "Seccomp").as_deref() == Some("2"))
+    for tid in
+        threads.all().iter().map(|t| t.tid()).filter(|t| proc::status_field(*t, "Seccomp").as_deref() == Some("2"))
     {
         for number in 0..MOST {
             match ptrace::filter(tid, number) {
