@@ -27,6 +27,7 @@
 
 static volatile sig_atomic_t over, asked;
 static long wrong;
+static int is_forking, is_loading, is_filtering;
 
 CALL long fib(long n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 static void on_end(int n) { (void)n; over = 1; }
@@ -68,7 +69,8 @@ static void filter(unsigned action, const struct refused *list, int count) {
 static void allow_list(void) {
     static const int calls[] = { SYS_read, SYS_write, SYS_close, SYS_rt_sigreturn, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_brk,
                                  SYS_clock_nanosleep, SYS_nanosleep, SYS_exit_group, SYS_exit, SYS_munmap, SYS_futex,
-                                 SYS_clock_gettime, SYS_restart_syscall, SYS_newfstatat };
+                                 SYS_clock_gettime, SYS_restart_syscall, SYS_newfstatat,
+                                 SYS_getrandom };
     enum { COUNT = sizeof calls / sizeof *calls };
     struct sock_filter code[COUNT + 4];
     int n = 0;
@@ -135,7 +137,7 @@ int main(int argc, char **argv) {
                                 harmless[] = { { SYS_reboot, -1, 0 }, { SYS_mount, -1, 0 }, { SYS_kexec_load, -1, 0 } };
     unsigned kills = SECCOMP_RET_KILL_PROCESS, refuses = SECCOMP_RET_ERRNO | EPERM;
     pthread_t threads[4];
-    int count = 0, is_forking = 0, is_loading = 0, is_filtering = 0;
+    int count = 0;
     struct sigaction ends = { .sa_handler = on_end }, asks = { .sa_handler = on_ask };
     sigaction(SIGTERM, &ends, NULL);
     sigaction(SIGUSR1, &asks, NULL);
@@ -162,9 +164,8 @@ int main(int argc, char **argv) {
     if (!strcmp(mode, "mdwe")) {
         if (prctl(65 /* PR_SET_MDWE */, 1, 0, 0, 0) != 0) return 77;
     }
-    if (!strcmp(mode, "as")) limit(RLIMIT_AS, address_space() + 64 * 1024);
-    if (!strcmp(mode, "as-some")) limit(RLIMIT_AS, address_space() + strtoul(argv[2], NULL, 10) * 1024);
-    if (!strcmp(mode, "nofile")) limit(RLIMIT_NOFILE, 3);
+    if (!strcmp(mode, "as")) limit(RLIMIT_AS, address_space() + strtoul(argv[2], NULL, 10) * 1024);
+    if (!strcmp(mode, "nofile")) limit(RLIMIT_NOFILE, strtoul(argv[2], NULL, 10));
     if (!strcmp(mode, "fsize")) limit(RLIMIT_FSIZE, 0);
     if (!strcmp(mode, "nproc")) limit(RLIMIT_NPROC, 0);
     if (!strcmp(mode, "memlock")) limit(RLIMIT_MEMLOCK, 0), mlockall(MCL_FUTURE);

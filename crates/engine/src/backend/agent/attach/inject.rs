@@ -104,6 +104,7 @@ fn load(pid: i32, caller: &mut Caller<'_>, libc: &Libc) -> Result<()> {
             let _ = caller.syscall(CLOSE, [fd as u64, 0, 0, 0, 0, 0], &[]);
             opened
         }
+        Err(e) if target::at_limit(pid, &e).is_some() => return Err(no_memory(pid, &e)),
         Err(e) => Err(no_memory(pid, &e)),
     };
     match (from_memory, visible_file(pid)) {
@@ -149,11 +150,12 @@ fn open(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<(
     let at = caller.data();
     let called = caller.call(function, [at, flags, 0, 0, 0, 0], path, LOAD);
     match called {
-        Ok(0) => Err(failed(
-            pid,
-            format!("the library cannot be loaded: {}", why(pid, caller, libc)),
-            "start the command under trapline",
-        )),
+        Ok(0) => {
+            let why = why(pid, caller, libc);
+            let limit = why.contains("Too many open files").then(|| target::at_limit(pid, &target::too_many_files()));
+            let todo = "start the command under trapline";
+            Err(limit.flatten().unwrap_or_else(|| failed(pid, format!("the library cannot be loaded: {why}"), todo)))
+        }
         Ok(_) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::TimedOut => {
             Err(failed(pid, "the agent is not loaded yet: the loader is busy", "the process runs on: try again"))

@@ -125,8 +125,8 @@ fn privilege(pid: i32) -> Option<&'static str> {
     if permitted & !proc::effective_capabilities() != 0 {
         return Some("it has capabilities");
     }
-    // The files of such a process belong to root.
-    let owner = std::fs::metadata(format!("/proc/{pid}")).map(|m| std::os::unix::fs::MetadataExt::uid(&m));
+    // Files of such a process belong to root, its directory does not.
+    let owner = std::fs::metadata(format!("/proc/{pid}/status")).map(|m| std::os::unix::fs::MetadataExt::uid(&m));
     let is_own = owner.is_ok_and(|uid| proc::ids(pid).is_some_and(|ids| ids.0 == uid));
     (!is_own).then_some("it has made itself undumpable (PR_SET_DUMPABLE), or its file may not be read")
 }
@@ -153,9 +153,15 @@ fn forbidden(own: u32, owner: u32, privilege: Option<&str>, scope: Option<u32>) 
     (why, todo.into())
 }
 
+const EMFILE: i32 = 24;
+
+/// The error of a process that may open no more files.
+pub fn too_many_files() -> io::Error {
+    io::Error::from_raw_os_error(EMFILE)
+}
+
 /// What to say where the process is at one of its limits.
 pub fn at_limit(pid: i32, e: &io::Error) -> Option<Error> {
-    const EMFILE: i32 = 24;
     if e.raw_os_error() == Some(EMFILE) {
         let todo = format!("raise its limit: prlimit --pid {pid} --nofile=1024");
         return Some(failed(pid, "the process may open no more files (RLIMIT_NOFILE)", todo));
