@@ -38,25 +38,14 @@ pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn inject(pid: i32) -> Result<Injected> {
-    // In a thread of its own: one of the process's that does not stop is let go at its end, and can be asked again.
-    remote::alone(|| inject_here(pid)).map_err(|e| io_failed(pid, "thread", &e))?
-}
-
-fn inject_here(pid: i32) -> Result<Injected> {
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
-    let loaded = load(pid, &mut caller, process.libc());
-    drop(caller);
-    drop(thread);
-    loaded?;
+    with_thread(pid, |caller, libc| load(pid, caller, libc))?;
     Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
 }
 
 fn no_memory(pid: i32, e: &io::Error) -> Error {
+    if e.kind() == io::ErrorKind::TimedOut {
+        return failed(pid, "a thread that was stopped does not go on", "thaw the process, if it is frozen");
+    }
     target::at_limit(pid, e).unwrap_or_else(|| failed(pid, format!("no memory for the agent: {e}"), target::UPROBES))
 }
 
@@ -65,34 +54,46 @@ fn no_memory(pid: i32, e: &io::Error) -> Error {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn library(pid: i32, path: &[u8]) -> Result<()> {
+    with_thread(pid, |caller, libc| open(pid, caller, libc, &[path, b"\0"].concat()))
+}
+
+/// Has a thread that can load a library do so.
+fn with_thread(pid: i32, job: impl Fn(&mut Caller<'_>, &Libc) -> Result<()> + Sync) -> Result<()> {
     let maps = maps_of(pid)?;
     let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
     let process = Process::new(pid, &maps, libc);
     let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
-    open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
-}
-
-/// Stops a thread that can load a library.
-fn choose(pid: i32, process: &Process) -> Result<Thread> {
+    let attempt = || -> Result<bool> {
+        let Some(mut thread) = choose(pid, &process)? else { return Ok(false) };
+        let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
+        job(&mut caller, process.libc()).map(|()| true)
+    };
     let since = Instant::now();
     while since.elapsed() < SEARCH {
-        let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
-        // The first thread first.
-        tids.sort_by_key(|tid| *tid != pid);
-        for tid in tids {
-            match Thread::stop(tid) {
-                Ok(thread) if process.is_suitable(&thread) => return Ok(thread),
-                Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
-                Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
-                Err(_) => {}
-            }
+        // Each time in a thread of its own: threads that do not stop are let go at its end, and can be asked again.
+        if remote::alone(attempt).map_err(|e| io_failed(pid, "thread", &e))?? {
+            return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     Err(failed(pid, "all of its threads are in the loader, in malloc, or wait in the kernel", "try again"))
+}
+
+/// Stops a thread that can load a library, if there is one now.
+fn choose(pid: i32, process: &Process) -> Result<Option<Thread>> {
+    let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
+    // The first thread first.
+    tids.sort_by_key(|tid| *tid != pid);
+    for tid in tids {
+        match Thread::stop(tid) {
+            Ok(thread) if process.is_suitable(&thread) => return Ok(Some(thread)),
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+            Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
+            Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// Has the thread load the agent: from memory, or else from the agent's file.

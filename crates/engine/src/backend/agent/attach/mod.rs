@@ -45,6 +45,9 @@ fn failed(pid: i32, why: impl Into<String>, todo: impl Into<String>) -> Error {
 
 /// As [`failed`], for an error of a call of trapline's own.
 fn io_failed(pid: i32, what: &str, e: &io::Error) -> Error {
+    if e.kind() == io::ErrorKind::TimedOut && target::is_frozen(pid) {
+        return target::frozen(pid);
+    }
     if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) || e.raw_os_error() == Some(ESRCH)
     {
         return target::refusal(pid, e);

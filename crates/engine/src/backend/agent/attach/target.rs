@@ -43,6 +43,9 @@ pub fn check(pid: i32) -> Result<Vec<Map>> {
         return Err(refusal(pid, &io::ErrorKind::PermissionDenied.into()));
     }
     is_dynamic(pid, &maps)?;
+    if is_frozen(pid) {
+        return Err(frozen(pid));
+    }
     let proc_files = format!("/proc/{pid}/root/proc/version");
     if std::fs::metadata(proc_files).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
         let todo = format!("mount one at its /proc; or {UPROBES}");
@@ -86,6 +89,32 @@ fn is_dynamic(pid: i32, maps: &[Map]) -> Result<()> {
 pub fn name_of(map: &Map) -> String {
     let path = String::from_utf8_lossy(&map.path);
     path.rsplit('/').next().unwrap_or_default().to_string()
+}
+
+/// Whether its cgroup is frozen, of either version of cgroups(7), where these are mounted as usual.
+pub fn is_frozen(pid: i32) -> bool {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let says = |file: String, words: &[&str]| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.lines().any(|line| words.contains(&line.trim()))
+    };
+    groups.lines().any(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        match (parts.next(), parts.next()) {
+            (Some("freezer"), Some(path)) => {
+                says(format!("/sys/fs/cgroup/freezer{path}/freezer.state"), &["FROZEN", "FREEZING"])
+            }
+            (Some(""), Some(path)) => ["", "/unified"]
+                .iter()
+                .any(|mount| says(format!("/sys/fs/cgroup{mount}{path}/cgroup.events"), &["frozen 1"])),
+            _ => false,
+        }
+    })
+}
+
+/// What to say of a frozen process.
+pub fn frozen(pid: i32) -> Error {
+    failed(pid, "the process is frozen (cgroups(7)), and executes nothing", "thaw it first")
 }
 
 /// Who traces one of its threads, if not trapline.
