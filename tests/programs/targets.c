@@ -129,6 +129,8 @@ static void loads(const char *path, long n) {
         if (function(n + i) != n + i + 1) wrong++;
 }
 
+CALL int once(void) { return fib(10) == 55 ? 0 : 1; }
+
 int main(int argc, char **argv) {
     const char *mode = argv[1];
     static const struct refused sockets[] = { { SYS_socket, -1, 0 } }, exec[] = { { SYS_mmap, 2, PROT_EXEC } },
@@ -138,6 +140,8 @@ int main(int argc, char **argv) {
     unsigned kills = SECCOMP_RET_KILL_PROCESS, refuses = SECCOMP_RET_ERRNO | EPERM;
     pthread_t threads[4];
     int count = 0;
+    if (argc < 2) return 2;
+    if (!strcmp(mode, "once")) return once();
     struct sigaction ends = { .sa_handler = on_end }, asks = { .sa_handler = on_ask };
     sigaction(SIGTERM, &ends, NULL);
     sigaction(SIGUSR1, &asks, NULL);
