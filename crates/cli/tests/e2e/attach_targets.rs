@@ -122,9 +122,18 @@ fn a_process_that_may_not_make_code_is_attached_to() {
 #[test]
 fn a_process_at_its_limits_is_refused_and_goes_on() {
     lab::each_attacher(|user| {
-        for files in ["3", "4", "5"] {
-            is_refused(user, user, &["nofile", files], "the process may open no more files (RLIMIT_NOFILE)");
+        let why = "the process may open no more files (RLIMIT_NOFILE)";
+        for files in ["3", "4"] {
+            is_refused(user, user, &["nofile", files], why);
         }
+        // Enough for a tracer.
+        let Some(run) = begin(user, &[], &["nofile", "5"]) else { return };
+        let pid = run.pid();
+        let out = graph(user, pid, &["--duration", "0.3"]);
+        assert!(out.code() == 125 && out.stderr.contains(why), "{}", out.stderr);
+        counts(user, pid);
+        goes_on(run, pid);
+        works(user, &[], &["nofile", "6"]);
         for kilobytes in ["0", "256"] {
             is_refused(user, user, &["as", kilobytes], "the process may map no more memory (RLIMIT_AS)");
         }
@@ -166,7 +175,7 @@ fn a_process_without_room_for_thread_local_storage_or_stubs_goes_on() {
     });
 }
 
-/// The address of each call is that of a filter: those that the agent needs are refused, or end the process.
+/// Filters that end the process for a call, and filters that have it fail.
 #[test]
 fn seccomp_filters_are_run_before_anything_is_done() {
     if !is_root() {

@@ -67,7 +67,7 @@ fn is_dynamic(pid: i32, maps: &[Map]) -> Result<()> {
     const CLASS_32: u8 = 1;
     const X86_64: [u8; 2] = [62, 0];
     if read.is_ok() && (head[4] == CLASS_32 || head[18..] != X86_64) {
-        return Err(failed(pid, "the process runs 32-bit code", "use a 64-bit program"));
+        return Err(failed(pid, "the process runs 32-bit code", "its system calls can be traced: trapline trace -p"));
     }
     let has = |start: &str| maps.iter().any(|m| name_of(m).starts_with(start));
     if has("ld-musl") {

@@ -225,7 +225,10 @@ fn follow(pid: i32, mut request: Request, planner: &mut Planner) -> Result<()> {
     };
     match answer() {
         Ok(0) => Ok(()),
-        Ok(errno) => Err(io_failed(pid, "the agent", &io::Error::from_raw_os_error(errno as i32))),
+        Ok(errno) => {
+            let e = io::Error::from_raw_os_error(errno as i32);
+            Err(target::at_limit(pid, &e).unwrap_or_else(|| io_failed(pid, "the agent", &e)))
+        }
         Err(e) => Err(io_failed(pid, "the agent", &e)),
     }
 }
