@@ -12,10 +12,12 @@
 mod inject;
 mod library;
 mod permits;
+mod sections;
 mod suitable;
 mod target;
 mod threads;
 pub mod tracers;
+pub mod violations;
 
 use crate::error::{Error, Result};
 use abi::message::{FREE, Invocation, MAGIC, Order};
