@@ -24,6 +24,7 @@
 
 pub mod message;
 pub mod pattern;
+pub mod permits;
 pub mod plan;
 pub mod shared;
 pub mod stub;

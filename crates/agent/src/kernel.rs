@@ -10,6 +10,7 @@ pub const EINVAL: isize = -22;
 pub const ENOSYS: isize = -38;
 pub const ESRCH: isize = -3;
 pub const ENOMEM: u32 = 12;
+pub const EMFILE: u32 = 24;
 pub const EBUSY: u32 = 16;
 pub const ECONNREFUSED: u32 = 111;
 pub const EPROTO: u32 = 71;

@@ -6,6 +6,7 @@
 mod accounting;
 mod alone;
 mod attach;
+mod attach_targets;
 mod babeltrace;
 mod bad_input;
 mod calls;

@@ -58,6 +58,17 @@ const ALONE: u64 = 3_000_000_000;
 /// How long a thread that runs may take to stop.
 const STOP: Duration = Duration::from_millis(500);
 
+/// How long a thread may take to begin a system call, on a loaded machine too.
+const BEGIN: Duration = Duration::from_secs(5);
+
+fn pause(since: Instant) {
+    if since.elapsed() < Duration::from_micros(50) {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(Duration::from_micros(20));
+    }
+}
+
 /// Calls functions in a stopped thread. Dropped, the thread is as it was, and still stopped.
 pub struct Caller<'t> {
     thread: &'t mut Thread,
@@ -96,15 +107,24 @@ impl<'t> Caller<'t> {
         let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
         let at = self.bare(libc::SYS_mmap, [0, MEMORY, rw, flags, u64::MAX, 0])?;
         if at < 0 {
-            return Err(io::Error::from_raw_os_error(-at as i32));
+            return Err(in_target("mmap", at));
         }
         self.memory = at as u64;
         let mut code = vec![0xcc; CODE as usize];
         code[..CALL.len()].copy_from_slice(CALL);
         code[SYSCALL_AT as usize..SYSCALL_AT as usize + SYSCALL.len()].copy_from_slice(SYSCALL);
         mem::write(self.thread.tid(), self.memory, &code)?;
-        let protected = self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])?;
-        if protected < 0 { Err(io::Error::from_raw_os_error(-protected as i32)) } else { Ok(()) }
+        if self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])? >= 0 {
+            return Ok(());
+        }
+        // Memory that has been written to may not become code (PR_SET_MDWE, a filter): new memory is mapped as code, and written through
+        // the process's file of its memory.
+        let fixed = flags | libc::MAP_FIXED as u64;
+        let at = self.bare(libc::SYS_mmap, [self.memory, CODE, rx, fixed, u64::MAX, 0])?;
+        if at < 0 {
+            return Err(in_target("mmap of code", at));
+        }
+        mem::write_code(self.thread.tid(), self.memory, &code)
     }
 
     /// A system call without any memory in the target: at an instruction of its own, between the two stops of the call.
@@ -115,7 +135,13 @@ impl<'t> Caller<'t> {
         [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9] = arguments;
         (r.rip, r.rax, r.orig_rax) = (self.instruction, number as u64, u64::MAX);
         ptrace::set_all_registers(tid, &to)?;
-        self.step_call()?;
+        if let Err(e) = self.step_call() {
+            if e.kind() == io::ErrorKind::TimedOut {
+                self.thread.hold(STOP)?;
+                ptrace::set_all_registers(tid, &self.own)?;
+            }
+            return Err(e);
+        }
         // From the end of a call the thread would go on without a look at the registers that it gets: only after a stop of this kind
         // does the kernel repeat the call that the thread was in before.
         self.thread.hold_on(STOP)?;
@@ -124,14 +150,20 @@ impl<'t> Caller<'t> {
         Ok(answer.0.rax as i64)
     }
 
-    /// From where the thread is through one system call.
+    /// From where the thread is through one system call. `TimedOut`: it has not begun the call, because it is frozen (cgroups(7)).
     fn step_call(&mut self) -> io::Result<()> {
         let tid = self.thread.tid();
-        for _ in 0..2 {
+        for is_in_call in [false, true] {
             ptrace::syscall(tid, 0)?;
+            let since = Instant::now();
             loop {
-                let status = match ptrace::wait_for(tid, true) {
+                let status = match ptrace::wait_for(tid, is_in_call) {
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    Ok(None) if since.elapsed() > BEGIN => return Err(io::ErrorKind::TimedOut.into()),
+                    Ok(None) => {
+                        pause(since);
+                        continue;
+                    }
                     other => other?.ok_or(io::ErrorKind::NotFound)?,
                 };
                 match status.change() {
@@ -221,11 +253,7 @@ impl<'t> Caller<'t> {
                 self.lost = true;
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            if since.elapsed() < Duration::from_micros(50) {
-                std::thread::yield_now();
-            } else {
-                std::thread::sleep(Duration::from_micros(20));
-            }
+            pause(since);
         }
     }
 
@@ -249,6 +277,13 @@ impl Drop for Caller<'_> {
         let _ = self.restore();
         let _ = ptrace::set_signal_mask(tid, self.mask);
     }
+}
+
+/// The error of a call that was made in the target: not to be taken for one of trapline's own.
+fn in_target(call: &str, answer: i64) -> io::Error {
+    let error = io::Error::from_raw_os_error(-answer as i32);
+    let kind = if error.kind() == io::ErrorKind::OutOfMemory { error.kind() } else { io::ErrorKind::Other };
+    io::Error::new(kind, format!("{call} in the process: {error}"))
 }
 
 /// The address of a `syscall` instruction in a process: in the vDSO, or in a library.

@@ -313,11 +313,15 @@ impl Threads {
     /// Stops all threads of a process.
     ///
     /// # Errors
-    /// Those of [`Thread::stop`], for its first thread. `TimedOut`: new threads come faster than they are stopped.
+    /// Those of [`Thread::stop`], for its first thread. `TimedOut`: none stops, or new threads come faster than they are stopped.
     pub fn stop(pid: i32) -> io::Result<Threads> {
         let mut all = Threads { pid, threads: Vec::new(), deaf: Vec::new() };
         all.add_new()?;
-        if all.threads.is_empty() { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(all) }
+        match (all.threads.is_empty(), all.deaf.is_empty()) {
+            (false, _) => Ok(all),
+            (true, false) => Err(io::ErrorKind::TimedOut.into()),
+            (true, true) => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        }
     }
 
     /// Stops threads that are not stopped yet, until there are no more. Whether there were any.

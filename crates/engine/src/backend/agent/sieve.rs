@@ -388,7 +388,7 @@ impl Sieve {
             c.filtered = c.seen - c.recorded;
             // Of several enablings, nobody knows which a lost record was of.
             if alone {
-                (c.seen, c.dropped) = (c.seen + dropped, dropped);
+                (c.seen, c.dropped) = (c.seen.saturating_add(dropped), dropped);
             }
             (e.as_asked.clone(), c)
         });

@@ -2,9 +2,9 @@
 
 use super::library::{Injected, Libc};
 use super::suitable::Process;
-use super::{failed, io_failed, maps_of};
+use super::{failed, io_failed, maps_of, target};
 use crate::backend::agent::file;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -38,17 +38,15 @@ pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn inject(pid: i32) -> Result<Injected> {
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
-    let loaded = load(pid, &mut caller, process.libc());
-    drop(caller);
-    drop(thread);
-    loaded?;
+    with_thread(pid, |caller, libc| load(pid, caller, libc))?;
     Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
+}
+
+fn no_memory(pid: i32, e: &io::Error) -> Error {
+    if e.kind() == io::ErrorKind::TimedOut {
+        return failed(pid, "a thread that was stopped does not go on", "thaw the process, if it is frozen");
+    }
+    target::at_limit(pid, e).unwrap_or_else(|| failed(pid, format!("no memory for the agent: {e}"), target::UPROBES))
 }
 
 /// Has a process load a library, by a path that it sees.
@@ -56,34 +54,46 @@ pub fn inject(pid: i32) -> Result<Injected> {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn library(pid: i32, path: &[u8]) -> Result<()> {
+    with_thread(pid, |caller, libc| open(pid, caller, libc, &[path, b"\0"].concat()))
+}
+
+/// Has a thread that can load a library do so.
+fn with_thread(pid: i32, job: impl Fn(&mut Caller<'_>, &Libc) -> Result<()> + Sync) -> Result<()> {
     let maps = maps_of(pid)?;
     let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
     let process = Process::new(pid, &maps, libc);
     let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
-    open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
-}
-
-/// Stops a thread that can load a library.
-fn choose(pid: i32, process: &Process) -> Result<Thread> {
+    let attempt = || -> Result<bool> {
+        let Some(mut thread) = choose(pid, &process)? else { return Ok(false) };
+        let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
+        job(&mut caller, process.libc()).map(|()| true)
+    };
     let since = Instant::now();
     while since.elapsed() < SEARCH {
-        let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
-        // The first thread first.
-        tids.sort_by_key(|tid| *tid != pid);
-        for tid in tids {
-            match Thread::stop(tid) {
-                Ok(thread) if process.is_suitable(&thread) => return Ok(thread),
-                Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
-                Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
-                Err(_) => {}
-            }
+        // Each time in a thread of its own: threads that do not stop are let go at its end, and can be asked again.
+        if remote::alone(attempt).map_err(|e| io_failed(pid, "thread", &e))?? {
+            return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     Err(failed(pid, "all of its threads are in the loader, in malloc, or wait in the kernel", "try again"))
+}
+
+/// Stops a thread that can load a library, if there is one now.
+fn choose(pid: i32, process: &Process) -> Result<Option<Thread>> {
+    let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
+    // The first thread first.
+    tids.sort_by_key(|tid| *tid != pid);
+    for tid in tids {
+        match Thread::stop(tid) {
+            Ok(thread) if process.is_suitable(&thread) => return Ok(Some(thread)),
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+            Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
+            Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// Has the thread load the agent: from memory, or else from the agent's file.
@@ -95,7 +105,8 @@ fn load(pid: i32, caller: &mut Caller<'_>, libc: &Libc) -> Result<()> {
             let _ = caller.syscall(CLOSE, [fd as u64, 0, 0, 0, 0, 0], &[]);
             opened
         }
-        Err(e) => Err(io_failed(pid, "memory for the agent", &e)),
+        Err(e) if target::at_limit(pid, &e).is_some() => return Err(no_memory(pid, &e)),
+        Err(e) => Err(no_memory(pid, &e)),
     };
     match (from_memory, visible_file(pid)) {
         (Ok(()), _) => Ok(()),
@@ -140,11 +151,12 @@ fn open(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<(
     let at = caller.data();
     let called = caller.call(function, [at, flags, 0, 0, 0, 0], path, LOAD);
     match called {
-        Ok(0) => Err(failed(
-            pid,
-            format!("the library cannot be loaded: {}", why(pid, caller, libc)),
-            "start the command under trapline",
-        )),
+        Ok(0) => {
+            let why = why(pid, caller, libc);
+            let limit = why.contains("Too many open files").then(|| target::at_limit(pid, &target::too_many_files()));
+            let todo = "start the command under trapline";
+            Err(limit.flatten().unwrap_or_else(|| failed(pid, format!("the library cannot be loaded: {why}"), todo)))
+        }
         Ok(_) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::TimedOut => {
             Err(failed(pid, "the agent is not loaded yet: the loader is busy", "the process runs on: try again"))

@@ -11,6 +11,7 @@
 
 mod inject;
 mod library;
+mod permits;
 mod sections;
 mod suitable;
 mod target;
@@ -26,6 +27,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use suitable::Stacks;
 use sys::maps::{self, Map};
+use sys::proc;
 use sys::remote::{self, Caller, Threads};
 
 /// How long the agent may take to ask and to install.
@@ -43,7 +45,11 @@ fn failed(pid: i32, why: impl Into<String>, todo: impl Into<String>) -> Error {
     Error::failed(format!("-p {pid}"), why, todo)
 }
 
+/// As [`failed`], for an error of a call of trapline's own.
 fn io_failed(pid: i32, what: &str, e: &io::Error) -> Error {
+    if e.kind() == io::ErrorKind::TimedOut && target::is_frozen(pid) {
+        return target::frozen(pid);
+    }
     if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) || e.raw_os_error() == Some(ESRCH)
     {
         return target::refusal(pid, e);
@@ -73,10 +79,10 @@ impl Running {
     /// # Errors
     /// It cannot be attached to; it runs on as it was.
     pub fn attach(&self, socket: &str) -> Result<()> {
-        remote::alone(|| self.attach_here(socket)).map_err(|e| io_failed(self.pid, "thread", &e))?
+        patiently(self.pid, || self.attach_here(socket))
     }
 
-    fn attach_here(&self, socket: &str) -> Result<()> {
+    fn attach_here(&self, socket: &str) -> Result<Option<()>> {
         let pid = self.pid;
         let injected = match Injected::find(pid) {
             Some(injected) => injected,
@@ -84,6 +90,9 @@ impl Running {
         };
         let mut stacks = Stacks::of(pid);
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
+        if has_vfork(&threads) {
+            return Ok(None);
+        }
         let seen = look(&mut threads, &injected, &mut stacks)?;
         if seen.session == 1 {
             return Err(failed(pid, "another trapline traces its functions", "end that one first"));
@@ -92,8 +101,33 @@ impl Running {
         let free = is_free(&mut threads, &injected, &seen, &stacks);
         threads::forget(&mut threads, &seen, free);
         invoke(&mut threads, &injected, Order::Attach, if free { FREE } else { 0 }, socket)?;
-        Ok(())
+        Ok(Some(()))
     }
+}
+
+/// How long a child of vfork(2) may take to execute its program.
+const VFORK: Duration = Duration::from_secs(5);
+
+/// Does a job with stopped threads in a thread of its own. None: a child of vfork(2) runs in the memory of the process; it is not stopped,
+/// and may be anywhere in the code. Then the job is done again a little later.
+fn patiently<T: Send>(pid: i32, mut job: impl FnMut() -> Result<Option<T>> + Send) -> Result<T> {
+    let since = Instant::now();
+    loop {
+        let done = remote::alone(&mut job).map_err(|e| io_failed(pid, "thread", &e))??;
+        if let Some(done) = done {
+            return Ok(done);
+        }
+        if since.elapsed() > VFORK {
+            let why = "a child that it has made by vfork(2) runs in its memory";
+            return Err(failed(pid, why, "try again when that has executed its program"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a child of vfork(2) runs in its memory.
+fn has_vfork(threads: &Threads) -> bool {
+    threads.deaf().iter().any(|(tid, _)| proc::is_in_vfork(threads.pid(), *tid))
 }
 
 /// How long threads may take to return from the calls that were traced; until then, the hook of unwinders stays in libgcc.
@@ -120,6 +154,13 @@ pub fn detach(pid: i32) -> Result<Left> {
 
 fn detach_here(pid: i32) -> Result<Left> {
     let Some(injected) = Injected::find(pid) else { return Ok(Left::Nothing) };
+    // It may have got a filter since.
+    permits::check(pid).map_err(|e| match e {
+        Error::Failed { why, .. } => {
+            failed(pid, why, "its functions are no longer recorded, but the jumps in them stay until it ends")
+        }
+        other => other,
+    })?;
     let since = Instant::now();
     let mut pause = Duration::from_millis(1);
     let mut stacks = Stacks::of(pid);
@@ -206,12 +247,15 @@ fn invoke(threads: &mut Threads, injected: &Injected, order: Order, flags: u32, 
         sys::mem::read(pid, at, &mut answer)?;
         Ok((result, Invocation::parse(&answer)))
     };
-    let (result, answer) = called().map_err(|e| io_failed(pid, "a call in the process", &e))?;
+    let failed_call = |e| target::at_limit(pid, &e).unwrap_or_else(|| io_failed(pid, "a call in the process", &e));
+    let (result, answer) = called().map_err(failed_call)?;
     match result as i32 {
         0 => Ok(answer),
         errno => {
             let why = io::Error::from_raw_os_error(errno);
-            Err(failed(pid, format!("the agent in the process: {why}"), "the process runs on untraced: try again"))
+            Err(target::at_limit(pid, &why).unwrap_or_else(|| {
+                failed(pid, format!("the agent in the process: {why}"), "the process runs on untraced: try again")
+            }))
         }
     }
 }

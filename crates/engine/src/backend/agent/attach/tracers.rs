@@ -5,7 +5,7 @@ use super::library::Injected;
 use super::sections::{self, Section};
 use super::suitable::Stacks;
 use super::violations::{self, Violation};
-use super::{clear, failed, inject, invoke, io_failed, is_free, look, maps_of, target};
+use super::{clear, failed, has_vfork, inject, invoke, io_failed, is_free, look, maps_of, patiently, target};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
@@ -199,13 +199,17 @@ fn with<T: Send>(
     all.extend_from_slice(splits);
     all.sort_unstable_by_key(|r| r.start);
     all.dedup();
-    let run = || -> Result<T> {
+    let mut job = Some(job);
+    let run = || -> Result<Option<T>> {
         let injected = match Injected::find(pid) {
             Some(injected) => injected,
             None => inject::inject(pid)?,
         };
         let mut stacks = Stacks::of(pid);
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
+        if has_vfork(&threads) {
+            return Ok(None);
+        }
         let seen = look(&mut threads, &injected, &mut stacks)?;
         clear(&mut threads, &all, &stacks)?;
         if hooks && seen.flags & HOOKED == 0 {
@@ -213,6 +217,7 @@ fn with<T: Send>(
         }
         let answer = serve(pid, &mut threads, &injected, Order::Tracers, |request| {
             let mut talk = Talk::begin(request).map_err(|e| io_failed(pid, "the agent", &e))?;
+            let job = job.take().ok_or_else(|| failed(pid, "the agent asks twice", "restart the program"))?;
             let answer = job(&mut talk)?;
             let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
             Ok((answer, status.tracers.iter().any(|t| t.place > 0)))
@@ -227,9 +232,9 @@ fn with<T: Send>(
         {
             invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
         }
-        answer.map(|(answer, _)| answer)
+        answer.map(|(answer, _)| Some(answer))
     };
-    remote::alone(run).map_err(|e| io_failed(pid, "thread", &e))?
+    patiently(pid, run)
 }
 
 /// Calls the agent, which connects to a socket, and answers it there.
@@ -240,7 +245,8 @@ fn serve<T: Send>(
     order: Order,
     answer: impl FnOnce(Request) -> Result<T> + Send,
 ) -> Result<T> {
-    let listener = Listener::new().map_err(|e| io_failed(pid, "socket", &e))?;
+    let listener = Listener::near(pid)
+        .map_err(|e| failed(pid, format!("it is in another network namespace: {e}"), "run as root"))?;
     let name = listener.name().to_string();
     let stop = AtomicBool::new(false);
     let wait = || {
@@ -295,7 +301,10 @@ fn follow(pid: i32, mut request: Request, planner: &mut Planner) -> Result<()> {
     };
     match answer() {
         Ok(0) => Ok(()),
-        Ok(errno) => Err(io_failed(pid, "the agent", &io::Error::from_raw_os_error(errno as i32))),
+        Ok(errno) => {
+            let e = io::Error::from_raw_os_error(errno as i32);
+            Err(target::at_limit(pid, &e).unwrap_or_else(|| io_failed(pid, "the agent", &e)))
+        }
         Err(e) => Err(io_failed(pid, "the agent", &e)),
     }
 }
