@@ -1,9 +1,10 @@
 //! Tracers in a running process: the agent is injected where it is not there yet, and serves requests (`abi::tracer`) while all threads are
 //! stopped. trapline keeps nothing between two commands: what is enabled, and where, the agent knows.
 
+use super::image::Image;
 use super::library::Injected;
 use super::suitable::Stacks;
-use super::{clear, failed, inject, invoke, io_failed, is_free, look, maps_of, target};
+use super::{clear, failed, inject, invoke, io_failed, is_free, look, maps_of, target, threads};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
@@ -144,6 +145,7 @@ fn with<T: Send>(
         // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
         if none && seen.session == 0 && seen.flags & HOOKED != 0 && is_free(&mut threads, &injected, &seen, &stacks) {
             invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
+            threads::forget(&mut threads, &seen, true);
         }
         answer.map(|(answer, _)| answer)
     };
@@ -250,7 +252,9 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
     if wanted.threads.len() > 3 {
         return Err(Error::usage("--thread", "more than 3 names", "name fewer threads"));
     }
+    let image = Image::of(pid);
     let (maps, ticks) = (target::check(pid)?, ticks_per_ms());
+    let image = image?;
     let mut functions = wanted.functions.clone();
     if let Some(caller) = wanted.caller.iter().find(|_| !functions.wanted.is_empty()) {
         functions.wanted.push(caller.clone());
@@ -264,6 +268,7 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
     let splits: Vec<Range<u64>> =
         sites().filter(|(_, s)| s.splits).map(|(m, s)| place(m, s) + 1..place(m, s) + JUMP).collect();
     with(pid, &splits, true, |talk| {
+        image.is_still_there(pid)?;
         let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
         let known = status.tracers.iter().find(|t| t.name == name);
         let kind = known.map_or(0, |t| t.kind);
