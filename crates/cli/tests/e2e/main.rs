@@ -6,6 +6,9 @@
 mod accounting;
 mod alone;
 mod attach;
+mod attached_hazards;
+mod attached_often;
+mod attached_states;
 mod babeltrace;
 mod bad_input;
 mod calls;
