@@ -86,7 +86,8 @@ fn same(program: &Program, scenario: &str, once: bool) {
         let first = attached(run.pid(), &mut random);
         drop(begins);
         if !once {
-            assert_eq!(first.end().code(), 0);
+            // A thread that stays where bytes would change is an answer.
+            assert!([0, 125].contains(&first.end().code()));
             while run.child.try_wait().expect("wait").is_none() {
                 visit(run.pid(), &mut random);
                 std::thread::sleep(Duration::from_millis(random.below(30)));

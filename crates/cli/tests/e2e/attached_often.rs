@@ -168,6 +168,29 @@ fn checkers_find_what_was_planted_and_nothing_else() {
     }
 }
 
+/// Records that one session has lost are not those of the next one, and a thread that had no room then has some now.
+#[test]
+fn losses_belong_to_their_session() {
+    if !lab::may_attach(User::Me) {
+        return;
+    }
+    let Some(program) = program() else { return };
+    let run = started(User::Me, &[&program, "1000", "4", "0"]);
+    let (pid, stats) = (run.pid().to_string(), lab::scratch().join("stats").display().to_string());
+    for round in 0..rounds(4) {
+        let out = lab::run(&mut lab::trapline(
+            User::Me,
+            &["graph", "-q", "-p", &pid, "--as", "functions", "--duration", "0.1", "--stats", &stats],
+        ));
+        assert_eq!(out.code(), 0, "{round}: {}", out.stderr);
+        let text = fs::read(&stats).expect("statistics");
+        let dropped = serde_json::from_slice::<serde_json::Value>(&text).expect("JSON")["dropped"].as_u64();
+        assert!(dropped.is_some_and(|n| n < 1 << 40), "{round}: {dropped:?} dropped");
+        assert!(out.out().contains(" fib"), "{round}: {}", out.out());
+    }
+    is_right(run);
+}
+
 /// What a process has that could grow: mappings, descriptors, KB of memory.
 fn owned(pid: u32) -> [u64; 3] {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("its mappings");
