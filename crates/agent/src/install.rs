@@ -250,7 +250,8 @@ impl<'a> Patcher<'a> {
     /// Whether a patch is to stay as it is.
     fn is_spared(&self, patch: &Patch) -> bool {
         let is_it = |o: &Original| self.plan.patches.get(o.patch as usize).is_some_and(|p| p.address == patch.address);
-        self.spared && self.plan.originals.iter().any(|o| o.hook == Hook::FindFde as u32 && is_it(o))
+        let is_unwinder = |o: &Original| [Hook::FindFde as u32, Hook::Backtrace as u32].contains(&o.hook);
+        self.spared && self.plan.originals.iter().any(|o| is_unwinder(o) && is_it(o))
     }
 
     /// Whether a patch can be made; else it is counted.
@@ -389,7 +390,7 @@ impl<'a> Patcher<'a> {
 }
 
 /// Undoes a plan. All other threads are stopped. How many patches could not be undone, because their bytes have changed: the program
-/// has written over them, or unloaded the module. Without `whole`, what finds stubs for exceptions stays.
+/// has written over them, or unloaded the module. Without `whole`, what finds stubs for exceptions and leaves them out of backtraces stays.
 pub fn undo(bytes: &[u8], whole: bool) -> u64 {
     let Some(plan) = Plan::new(bytes) else { return 0 };
     let len = (plan.areas.len() as u64 + 4096) & !4095;

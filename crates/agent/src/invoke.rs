@@ -37,8 +37,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         o if o == Order::Tracers as u32 => serve(invocation, texts),
         _ => Err(kernel::EPROTO),
     };
-    // Sites keep their stubs.
-    if invocation.flags & FREE != 0 && chunks::session() == 0 && sites::used() == 0 && !slots::owe() {
+    if invocation.flags & FREE != 0 && chunks::session() == 0 && !slots::owe() && sites::release() {
         free();
     }
     answer(invocation);
@@ -60,7 +59,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         0 => {}
         _ => drop(end(invocation.flags & FREE != 0)),
     }
-    if invocation.flags & FREE != 0 && sites::used() == 0 && !slots::owe() {
+    if invocation.flags & FREE != 0 && !slots::owe() && sites::release() {
         free();
     }
     let (socket, path) = (invocation.socket_len as usize, invocation.path_len as usize);

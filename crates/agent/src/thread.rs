@@ -73,6 +73,7 @@ const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
 const _: () = assert!(offset_of!(Local, base) == abi::thread::BASE as usize);
 const _: () = assert!(offset_of!(Local, counts) == abi::thread::COUNTS as usize);
 const _: () = assert!(offset_of!(Local, chunk) == abi::thread::CHUNK as usize);
+const _: () = assert!(offset_of!(Local, dropped) == abi::thread::DROPPED as usize);
 
 /// [`Local::busy`]: the thread is in a tracer that is not the agent's.
 pub const IN_TRACER: u32 = 1;

@@ -14,7 +14,7 @@
 use super::frame;
 use super::threads::Thread;
 use crate::mem;
-use crate::ptrace::{self, Change, Registers};
+use crate::ptrace::{self, Change, Registers, event};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -242,7 +242,10 @@ impl<'t> Caller<'t> {
     fn finish(&mut self, limit: Duration) -> io::Result<u64> {
         let (tid, block, since) = (self.thread.tid(), self.block(), Instant::now());
         loop {
-            self.thread.look()?;
+            // SIGSTOP cannot be blocked: the call goes on, and the process stops when it is let go.
+            if self.thread.look()? == Some(event::STOP) {
+                self.thread.run()?;
+            }
             let mut answer = [0; 12];
             if mem::read(tid, block, &mut answer)? == answer.len() && answer[8] != 0 {
                 self.thread.hold(STOP)?;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Threads::stop ─► all threads stand still ──┐
-//!  Thread::stop  ─► one does                 ─┴─► Caller: memory for code and a stack ─► call ─► result ─► registers as they were
+//!  Thread::ask   ─► one does                 ─┴─► Caller: memory for code and a stack ─► call ─► result ─► registers as they were
 //! ```
 //!
 //! Every request comes from the thread of trapline that has stopped a thread of the target (ptrace(2)); values of this module stay there.

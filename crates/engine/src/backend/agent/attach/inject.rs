@@ -1,5 +1,6 @@
 //! Injects the agent: a thread of the process loads it from a file in memory, which needs no path that the process can see.
 
+use super::image::Image;
 use super::library::{Injected, Libc};
 use super::suitable::Process;
 use super::{failed, io_failed, maps_of, target};
@@ -38,7 +39,18 @@ pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn inject(pid: i32) -> Result<Injected> {
-    with_thread(pid, |caller, libc| load(pid, caller, libc))?;
+    let image = Image::of(pid)?;
+    let maps = maps_of(pid)?;
+    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
+    let process = Process::new(pid, &maps, libc);
+    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
+    let mut thread = choose(pid, &process)?;
+    image.is_still_there(pid)?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
+    let loaded = load(pid, &mut caller, process.libc());
+    drop(caller);
+    drop(thread);
+    loaded?;
     Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
 }
 
@@ -54,46 +66,48 @@ fn no_memory(pid: i32, e: &io::Error) -> Error {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn library(pid: i32, path: &[u8]) -> Result<()> {
-    with_thread(pid, |caller, libc| open(pid, caller, libc, &[path, b"\0"].concat()))
-}
-
-/// Has a thread that can load a library do so.
-fn with_thread(pid: i32, job: impl Fn(&mut Caller<'_>, &Libc) -> Result<()> + Sync) -> Result<()> {
+    let image = Image::of(pid)?;
     let maps = maps_of(pid)?;
     let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
     let process = Process::new(pid, &maps, libc);
     let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let attempt = || -> Result<bool> {
-        let Some(mut thread) = choose(pid, &process)? else { return Ok(false) };
-        let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
-        job(&mut caller, process.libc()).map(|()| true)
-    };
+    let mut thread = choose(pid, &process)?;
+    image.is_still_there(pid)?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
+    open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
+}
+
+/// Stops a thread that can load a library.
+fn choose(pid: i32, process: &Process) -> Result<Thread> {
     let since = Instant::now();
+    // Those that have been asked to stop, and wait in the kernel: they are nobody else's to ask.
+    let mut asked: Vec<Thread> = Vec::new();
     while since.elapsed() < SEARCH {
-        // Each time in a thread of its own: threads that do not stop are let go at its end, and can be asked again.
-        if remote::alone(attempt).map_err(|e| io_failed(pid, "thread", &e))?? {
-            return Ok(());
+        let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
+        // The first thread first.
+        tids.sort_by_key(|tid| *tid != pid);
+        for tid in tids {
+            let before = asked.iter().position(|t| t.tid() == tid).map(|i| asked.swap_remove(i));
+            // One that waits in the kernel, for the child of a vfork(2) for instance, does not stop before it returns.
+            if before.is_none() && sys::proc::status_field(tid, "State").is_some_and(|s| s.starts_with('D')) {
+                continue;
+            }
+            let mut thread = match before.map_or_else(|| Thread::ask(tid), Ok) {
+                Ok(thread) => thread,
+                Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
+                Err(_) => continue,
+            };
+            match thread.has_stopped() {
+                Ok(true) if process.is_suitable(&thread) => return Ok(thread),
+                Ok(true) => {}
+                Ok(false) => asked.push(thread),
+                Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
+                Err(_) => {}
+            }
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     Err(failed(pid, "all of its threads are in the loader, in malloc, or wait in the kernel", "try again"))
-}
-
-/// Stops a thread that can load a library, if there is one now.
-fn choose(pid: i32, process: &Process) -> Result<Option<Thread>> {
-    let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
-    // The first thread first.
-    tids.sort_by_key(|tid| *tid != pid);
-    for tid in tids {
-        match Thread::stop(tid) {
-            Ok(thread) if process.is_suitable(&thread) => return Ok(Some(thread)),
-            Ok(_) => {}
-            Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
-            Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
-            Err(_) => {}
-        }
-    }
-    Ok(None)
 }
 
 /// Has the thread load the agent: from memory, or else from the agent's file.

@@ -1,5 +1,6 @@
 //! Where libraries are in another process: glibc's functions, and the agent.
 
+use super::image::Image;
 use super::target::name_of;
 use crate::backend::agent::file;
 use abi::message::Invocation;
@@ -54,11 +55,14 @@ pub struct Injected {
     pub entry: u64,
     /// Its code.
     pub code: Range<u64>,
+    /// The program that has it.
+    pub image: Image,
 }
 
 impl Injected {
     /// Finds it, injected or preloaded: by the name of its file, and by its code.
     pub fn find(pid: i32) -> Option<Injected> {
+        let image = Image::of(pid).ok()?;
         let maps = maps::of(pid).ok()?;
         let name = file::name();
         let ours: Vec<&Map> = maps.iter().filter(|m| name_of(m).contains(&name)).collect();
@@ -71,7 +75,7 @@ impl Injected {
         let expected = agent.get(code.offset as usize..)?;
         let same = there.len().min(expected.len());
         let is_it = first.offset == 0 && there[..same] == expected[..same];
-        is_it.then(|| Injected { entry: first.range.0.wrapping_add(entry), code: code.range.0..code.range.1 })
+        is_it.then(|| Injected { entry: first.range.0.wrapping_add(entry), code: code.range.0..code.range.1, image })
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Between these the process is not traced by ptrace.
 
+mod image;
 mod inject;
 mod library;
 mod permits;
@@ -21,6 +22,7 @@ pub mod violations;
 
 use crate::error::{Error, Result};
 use abi::message::{FREE, Invocation, MAGIC, Order};
+use image::Image;
 use library::Injected;
 use std::io;
 use std::ops::Range;
@@ -36,6 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A process that is to be attached to.
 pub struct Running {
     pid: i32,
+    image: Image,
     /// Where no thread may be when it is patched.
     splits: Vec<Range<u64>>,
 }
@@ -65,8 +68,9 @@ impl Running {
     /// # Errors
     /// It cannot be attached to.
     pub fn new(pid: i32, prepare: impl FnOnce(&[Map]) -> Vec<Range<u64>>) -> Result<Running> {
+        let image = Image::of(pid);
         let maps = target::check(pid)?;
-        Ok(Running { pid, splits: prepare(&maps) })
+        Ok(Running { pid, image: image?, splits: prepare(&maps) })
     }
 
     /// Its id.
@@ -98,6 +102,8 @@ impl Running {
             return Err(failed(pid, "another trapline traces its functions", "end that one first"));
         }
         clear(&mut threads, &self.splits, &stacks)?;
+        // A thread that is cleared away may execute another program.
+        self.image.is_still_there(pid)?;
         let free = is_free(&mut threads, &injected, &seen, &stacks);
         threads::forget(&mut threads, &seen, free);
         invoke(&mut threads, &injected, Order::Attach, if free { FREE } else { 0 }, socket)?;
@@ -237,6 +243,8 @@ fn invoke(threads: &mut Threads, injected: &Injected, order: Order, flags: u32, 
         ..Invocation::default()
     };
     let bytes = [&invocation.bytes()[..], socket.as_bytes(), &path, b"\0"].concat();
+    // The entry point is nothing but an address.
+    injected.image.is_still_there(pid)?;
     let mut called = || {
         let instruction = remote::instruction(pid)?;
         let first = threads.all().first_mut().ok_or(io::ErrorKind::NotFound)?;

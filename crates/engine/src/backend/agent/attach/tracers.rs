@@ -1,11 +1,12 @@
 //! Tracers in a running process: the agent is injected where it is not there yet, and serves requests (`abi::tracer`) while all threads are
 //! stopped. trapline keeps nothing between two commands: what is enabled, and where, the agent knows.
 
+use super::image::Image;
 use super::library::Injected;
 use super::sections::{self, Section};
 use super::suitable::Stacks;
 use super::violations::{self, Violation};
-use super::{clear, failed, has_vfork, inject, invoke, io_failed, is_free, look, maps_of, patiently, target};
+use super::{clear, failed, has_vfork, inject, invoke, io_failed, is_free, look, maps_of, patiently, target, threads};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
@@ -231,6 +232,7 @@ fn with<T: Send>(
             && is_free(&mut threads, &injected, &seen, &stacks)
         {
             invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
+            threads::forget(&mut threads, &seen, true);
         }
         answer.map(|(answer, _)| Some(answer))
     };
@@ -345,7 +347,9 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
         let why = format!("a thread's name has 1 to {THREAD_NAME} bytes");
         return Err(Error::usage(format!("--thread {long}"), why, "use * for the rest"));
     }
+    let image = Image::of(pid);
     let (maps, ticks) = (target::check(pid)?, ticks_per_ms());
+    let image = image?;
     let mut functions = wanted.functions.clone();
     if let Some(caller) = wanted.caller.iter().find(|_| !functions.wanted.is_empty()) {
         functions.wanted.push(caller.clone());
@@ -368,6 +372,7 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
     let splits: Vec<Range<u64>> =
         sites().filter(|(_, s)| s.splits).map(|(m, s)| place(m, s) + 1..place(m, s) + JUMP).collect();
     with(pid, &splits, true, |talk| {
+        image.is_still_there(pid)?;
         let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
         let known = status.tracers.iter().find(|t| t.name == name);
         let kind = known.map_or(0, |t| t.kind);
