@@ -2,9 +2,11 @@
 
 use super::library::{Injected, Libc};
 use super::suitable::Process;
-use super::{failed, io_failed, maps_of};
+use super::{call, failed, io_failed, maps_of};
 use crate::backend::agent::file;
+use crate::backend::code::Files;
 use crate::error::Result;
+use abi::message::{Hello, Order};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -33,22 +35,28 @@ pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
     same.then(|| path.as_os_str().as_bytes().to_vec())
 }
 
-/// Injects the agent into a process that does not have it.
+/// The agent in a process, injected where it is not there yet, and what it says of itself. Memory for calls stays in the process.
 ///
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
-pub fn inject(pid: i32) -> Result<Injected> {
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
+pub fn ready(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
+    let Some(injected) = Injected::find(pid) else { return inject(pid, files) };
+    let mut thread = any(pid)?;
+    injected.stay();
+    let (_, hello) = call(pid, &mut thread, &injected, (Order::Look, 0), "")?;
+    Ok((injected, hello))
+}
+
+/// Injects the agent into a process that does not have it.
+fn inject(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
+    let (process, mut thread, instruction) = loader(pid, files)?;
     let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
-    let loaded = load(pid, &mut caller, process.libc());
-    drop(caller);
-    drop(thread);
-    loaded?;
-    Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
+    load(pid, &mut caller, process.libc())?;
+    let injected = Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))?;
+    injected.stay();
+    injected.keep(caller);
+    let (_, hello) = call(pid, &mut thread, &injected, (Order::Look, 0), "")?;
+    Ok((injected, hello))
 }
 
 /// Has a process load a library, by a path that it sees.
@@ -56,13 +64,42 @@ pub fn inject(pid: i32) -> Result<Injected> {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn library(pid: i32, path: &[u8]) -> Result<()> {
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
+    let (process, mut thread, instruction) = loader(pid, &mut Files::default())?;
     let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
     open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
+}
+
+/// A process, and a thread of it that can load a library, stopped; the address of a `syscall` instruction.
+fn loader(pid: i32, files: &mut Files) -> Result<(Process, Thread, u64)> {
+    let maps = maps_of(pid)?;
+    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
+    let process = Process::new(pid, &maps, libc, files);
+    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
+    let thread = choose(pid, &process)?;
+    Ok((process, thread, instruction))
+}
+
+/// Removes the memory for calls, where it was left in a process that could not be attached to.
+pub fn give_up(pid: i32, injected: &Injected) {
+    if injected.has_memory()
+        && let Ok(mut thread) = any(pid)
+    {
+        injected.leave(&mut thread);
+    }
+}
+
+/// Stops a thread, whichever can be stopped.
+fn any(pid: i32) -> Result<Thread> {
+    let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
+    tids.sort_by_key(|tid| *tid != pid);
+    let mut failure = io::ErrorKind::NotFound.into();
+    for tid in tids {
+        match Thread::stop(tid) {
+            Ok(thread) => return Ok(thread),
+            Err(e) => failure = e,
+        }
+    }
+    Err(io_failed(pid, "stop", &failure))
 }
 
 /// Stops a thread that can load a library.

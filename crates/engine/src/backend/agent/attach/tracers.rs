@@ -3,10 +3,11 @@
 
 use super::library::Injected;
 use super::suitable::Stacks;
-use super::{clear, failed, inject, invoke, io_failed, is_free, look, maps_of, target};
+use super::{clear, failed, inject, invoke, io_failed, is_free, leave, look, maps_of, target};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
+use crate::backend::code::Files;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use abi::message::{FREE, HOOKED, HOOKS, Hello, Installed, Order, Verdict, Welcome};
@@ -121,33 +122,36 @@ fn with<T: Send>(
     all.extend_from_slice(splits);
     all.sort_unstable_by_key(|r| r.start);
     all.dedup();
-    let run = || -> Result<T> {
-        let injected = match Injected::find(pid) {
-            Some(injected) => injected,
-            None => inject::inject(pid)?,
-        };
-        let mut stacks = Stacks::of(pid);
+    let run = |injected: &Injected, mut stacks: Stacks| -> Result<T> {
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
-        let seen = look(&mut threads, &injected, &mut stacks)?;
+        let seen = look(&mut threads, injected, &mut stacks)?;
         clear(&mut threads, &all, &stacks)?;
         if hooks && seen.flags & HOOKED == 0 {
-            serve(pid, &mut threads, &injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
+            serve(pid, &mut threads, injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
         }
-        let answer = serve(pid, &mut threads, &injected, Order::Tracers, |request| {
+        let answer = serve(pid, &mut threads, injected, Order::Tracers, |request| {
             let mut talk = Talk::begin(request).map_err(|e| io_failed(pid, "the agent", &e))?;
             let answer = job(&mut talk)?;
             let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
             Ok((answer, status.tracers.iter().any(|t| t.place > 0)))
         });
         let none = answer.as_ref().map_or(true, |(_, enabled)| !enabled);
-        let seen = look(&mut threads, &injected, &mut stacks)?;
+        let seen = look(&mut threads, injected, &mut stacks)?;
         // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
-        if none && seen.session == 0 && seen.flags & HOOKED != 0 && is_free(&mut threads, &injected, &seen, &stacks) {
-            invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
+        if none && seen.session == 0 && seen.flags & HOOKED != 0 && is_free(&mut threads, injected, &seen, &stacks) {
+            invoke(&mut threads, injected, Order::Detach, FREE, "")?;
         }
+        leave(&mut threads, injected);
         answer.map(|(answer, _)| answer)
     };
-    remote::alone(run).map_err(|e| io_failed(pid, "thread", &e))?
+    let ready = || {
+        let mut files = Files::default();
+        let (injected, _) = inject::ready(pid, &mut files)?;
+        let done = run(&injected, Stacks::of(pid, &mut files));
+        inject::give_up(pid, &injected);
+        done
+    };
+    remote::alone(ready).map_err(|e| io_failed(pid, "thread", &e))?
 }
 
 /// Calls the agent, which connects to a socket, and answers it there.
