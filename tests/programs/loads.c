@@ -10,7 +10,10 @@ static volatile int wrong;
 
 static void end(int signal) { ended = 1; }
 
-__attribute__((noinline)) int twice(int n) { return n * 2; }
+__attribute__((noinline)) int twice(int n) {
+    volatile int sum = n;
+    return sum + n;
+}
 
 static void *load(void *path) {
     for (int i = 0; !ended; i++) {
