@@ -197,7 +197,11 @@ fn in_tracer(local: &Local, place: u64) -> bool {
 /// A function begins.
 extern "C" fn call(frame: &Frame, number: u32) -> u8 {
     let (local, place) = (local(), frame.slot());
-    let Some(site) = sites::get(number).filter(|_| has_stack(local) && !in_tracer(local, place)) else {
+    if in_tracer(local, place) {
+        thread::nest();
+        return SET;
+    }
+    let Some(site) = sites::get(number).filter(|_| has_stack(local)) else {
         thread::miss();
         return SET;
     };

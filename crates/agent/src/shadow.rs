@@ -266,11 +266,6 @@ pub fn word_below(entry: u64) -> u32 {
     unsafe { load(entry - ENTRY + 24) as u32 }
 }
 
-/// The return address in an entry.
-pub fn address_of(entry: u64) -> u64 {
-    address(entry)
-}
-
 /// How many calls are open below the top one.
 #[inline(always)]
 pub fn depth(local: &Local) -> u32 {

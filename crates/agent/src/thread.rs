@@ -59,7 +59,6 @@ pub struct Local {
     pub frame: AtomicU32,
     /// Its place in the table of threads' memory, plus 1; 0: it has none there.
     pub place: AtomicU32,
-    /// Calls that no tracer was told of.
     /// While it is in a tracer: the address of the frame that has called that.
     pub in_tracer: AtomicU64,
 }
@@ -243,15 +242,21 @@ pub fn give_counts(local: &Local) -> bool {
 }
 
 static MISSED: AtomicU64 = AtomicU64::new(0);
+static NESTED: AtomicU64 = AtomicU64::new(0);
 
-/// Counts a call that no tracer is told of.
+/// Counts a call that no tracer is told of, because there is no memory for the thread.
 pub fn miss() {
     MISSED.fetch_add(1, Relaxed);
 }
 
-/// Calls that no tracer was told of.
-pub fn missed() -> u64 {
-    MISSED.load(Relaxed)
+/// Counts a call that no tracer is told of, because the thread is in one.
+pub fn nest() {
+    NESTED.fetch_add(1, Relaxed);
+}
+
+/// Calls that no tracer was told of: without memory, and in tracers.
+pub fn missed() -> [u64; 2] {
+    [MISSED.load(Relaxed), NESTED.load(Relaxed)]
 }
 
 /// What all threads have counted of a function. Other threads are stopped.

@@ -231,7 +231,14 @@ fn tracer() -> Command {
         .about("Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, and your own")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .after_help("See docs/TRACERS.md.")
+        .after_help(
+            "count: calls and time of functions. thread_checker: calls of functions by threads that may not call them. loop_checker: callees of \
+             a loop on the main thread that take too long. What is enabled stays in the process. docs/TRACERS.md has the details.\n\n  \
+             trapline tracer enable -p 4711 count -F 'parse_*'\n  \
+             trapline tracer enable -p 4711 thread_checker --section 'ui_*'\n  \
+             trapline tracer enable -p 4711 loop_checker --loop run_events --budget 5000\n  \
+             trapline tracer print -p 4711 count -S calls --rows 20",
+        )
         .subcommand(Command::new("list").about("List the tracers of a process").arg(pid()))
         .subcommand(
             Command::new("enable")
@@ -240,10 +247,16 @@ fn tracer() -> Command {
                 .arg(name(true))
                 .arg(some("function", "NAME", "Only these functions; NAME may have * and ?").short('F'))
                 .arg(some("no-function", "NAME", "Not these functions").short('N'))
+                .arg(some("section", "NAME", "Only functions in these sections of their files; NAME may have * and ?"))
                 .arg(long_flag("lib", "Also the functions of shared libraries"))
                 .arg(long_flag("no-time", "count: calls only, which costs less"))
                 .arg(
-                    some("thread", "NAME", "thread_checker: threads of this name may call the functions (3 at most) [default: the main thread]")
+                    some(
+                        "thread",
+                        "NAME",
+                        "thread_checker: threads of this name, which may have * and ?, may call the functions; several: 3 at most, and main, \
+                         which is the main thread [default: main]",
+                    ),
                 )
                 .arg(long_flag("stop", "Checkers: stop the program (SIGSTOP) where it breaks the rule"))
                 .arg(value("loop", "FUNCTION", "loop_checker: the function whose callees are watched"))
@@ -253,8 +266,27 @@ fn tracer() -> Command {
                 ),
         )
         .subcommand(Command::new("disable").about("Disable a tracer").arg(pid()).arg(name(true)))
-        .subcommand(Command::new("status").about("Show which tracers are enabled").arg(pid()).arg(name(false)))
-        .subcommand(Command::new("print").about("Show what a tracer has so far").arg(pid()).arg(name(true)))
+        .subcommand(
+            Command::new("status")
+                .about("Show which tracers are enabled: NAME, a tab, enabled or disabled; on stderr their failures, and calls that were missed")
+                .arg(pid())
+                .arg(name(false)),
+        )
+        .subcommand(
+            Command::new("print")
+                .about("Show what a tracer has so far: counts of functions, or violations with their stacks")
+                .arg(pid())
+                .arg(name(true))
+                .arg(
+                    value("summary-sort-by", "COLUMN", "count: order of the table: total [default], self, calls, avg or name").short('S'),
+                )
+                .arg(value("rows", "N", "count: show at most N functions").value_parser(value_parser!(u32).range(1..)))
+                .arg(
+                    value("as", "VIEW", "text [default] or json: an object for each function or violation, on a line of its own")
+                        .value_parser(PossibleValuesParser::new(["text", "json"])),
+                )
+                .args(format_args().into_iter().filter(|a| matches!(a.get_id().as_str(), "symbols" | "debuginfod" | "color"))),
+        )
 }
 
 fn graph() -> Command {
@@ -763,6 +795,12 @@ pub fn man() -> Result<u8> {
         ("PACK", pack()),
         ("SLAB", slab()),
     ];
+    let tracer = tracer();
+    let named = |c: &Command| {
+        let name = c.get_name();
+        (format!("TRACER {}", name.to_uppercase()), c.clone().bin_name(format!("trapline tracer {name}")))
+    };
+    let tracers: Vec<(String, Command)> = tracer.get_subcommands().map(named).collect();
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))
@@ -770,6 +808,7 @@ pub fn man() -> Result<u8> {
         .and_then(|()| page.render_description_section(&mut out))
         .and_then(|()| page.render_subcommands_section(&mut out))
         .and_then(|()| parts.into_iter().try_for_each(|(title, command)| part(title, command, &mut out)))
+        .and_then(|()| tracers.into_iter().try_for_each(|(title, command)| part(&title, command, &mut out)))
         .and_then(|()| out.write_all(include_bytes!("man_tail.roff")));
     ok.map_err(|e| engine::Error::failed("man page", e.to_string(), "see --help"))?;
     to_stdout(&out)

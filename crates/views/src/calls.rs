@@ -17,6 +17,7 @@ pub mod brief;
 pub mod by_function;
 pub mod cat;
 pub mod contexts;
+pub mod counted;
 pub mod diff;
 pub mod edges;
 pub mod functions;

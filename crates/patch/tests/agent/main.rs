@@ -6,6 +6,7 @@ mod elf;
 mod collector;
 mod library;
 mod tracers;
+mod tracers_order;
 
 use collector::{Run, Wish, run};
 use std::collections::BTreeMap;

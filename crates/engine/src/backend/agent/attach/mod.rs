@@ -12,10 +12,12 @@
 
 mod inject;
 mod library;
+mod sections;
 mod suitable;
 mod target;
 mod threads;
 pub mod tracers;
+pub mod violations;
 
 use super::ready::Plans;
 use crate::backend::code::Files;
