@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Order {
-    /// Fill in the answer, and nothing else.
+    /// Fill in the answer, with a [`Hello`] behind it, and nothing else. Other threads may run.
     Look = 1,
     /// Take over what a dead collector has left, ask the collector at the socket with [`Reason::Attach`], and adopt signal handlers.
     Attach = 2,

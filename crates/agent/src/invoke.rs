@@ -2,7 +2,7 @@
 //! meanwhile, and all signals of this one are blocked.
 
 use crate::{areas, chunks, command, hooks, kernel, plans, sites, slots, start, talk, thread, tracers};
-use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, Reason};
+use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason};
 use core::arch::global_asm;
 use core::mem::size_of;
 
@@ -26,7 +26,11 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         return u64::from(kernel::EPROTO);
     }
     let result = match invocation.order {
-        o if o == Order::Look as u32 => Ok(()),
+        o if o == Order::Look as u32 => {
+            // SAFETY: the collector has left room for it behind the invocation, which ends at a multiple of 8.
+            unsafe { texts.cast::<Hello>().write(talk::hello(Reason::Attach, 0)) };
+            Ok(())
+        }
         o if o == Order::Attach as u32 => attach(invocation, texts),
         // A preloaded agent has not kept what it would have to restore.
         o if o == Order::Detach as u32 && !plans::are_kept() => Ok(()),

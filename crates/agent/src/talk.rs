@@ -158,7 +158,8 @@ pub fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
     true
 }
 
-fn hello(reason: Reason, text: usize) -> Hello {
+/// What a conversation begins with.
+pub fn hello(reason: Reason, text: usize) -> Hello {
     Hello {
         magic: MAGIC,
         version: abi::VERSION,

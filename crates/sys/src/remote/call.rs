@@ -80,9 +80,16 @@ pub struct Caller<'t> {
     memory: u64,
     /// An address of `syscall` in the target.
     instruction: u64,
+    /// The memory stays when the value goes.
+    kept: bool,
     /// A call has not come back: the thread is not to be touched.
     lost: bool,
 }
+
+/// Memory for calls that stays mapped in the target between two [`Caller`]s: making and removing it takes longer than a call.
+#[derive(Debug)]
+#[must_use]
+pub struct Memory(u64);
 
 impl<'t> Caller<'t> {
     /// Prepares a thread. `instruction`: the address of a `syscall` instruction in the target, for instance in the vDSO.
@@ -90,15 +97,36 @@ impl<'t> Caller<'t> {
     /// # Errors
     /// The thread has ended, runs 32-bit code, or may not map memory.
     pub fn new(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
+        let mut caller = Caller::prepare(thread, instruction)?;
+        caller.map()?;
+        Ok(caller)
+    }
+
+    /// As [`Caller::new`], with the memory of an earlier one, which goes with the value.
+    ///
+    /// # Errors
+    /// The thread has ended, or runs 32-bit code; the memory stays in the target.
+    pub fn again(thread: &'t mut Thread, instruction: u64, memory: Memory) -> io::Result<Caller<'t>> {
+        let mut caller = Caller::prepare(thread, instruction)?;
+        caller.memory = memory.0;
+        Ok(caller)
+    }
+
+    /// Ends as if dropped, but leaves the memory, for [`Caller::again`].
+    pub fn keep(mut self) -> Memory {
+        self.kept = true;
+        Memory(self.memory)
+    }
+
+    fn prepare(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
         let tid = thread.tid();
         let own = thread.registers()?;
         if !own.is_64_bit() {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let (state, mask) = (ptrace::extended_state(tid)?, ptrace::signal_mask(tid)?);
-        let mut caller = Caller { thread, own, state, mask, memory: 0, instruction, lost: false };
+        let caller = Caller { thread, own, state, mask, memory: 0, instruction, kept: false, lost: false };
         ptrace::set_signal_mask(tid, u64::MAX)?;
-        caller.map()?;
         Ok(caller)
     }
 
@@ -273,7 +301,7 @@ impl Drop for Caller<'_> {
         if self.lost {
             return;
         }
-        if self.memory != 0 {
+        if self.memory != 0 && !self.kept {
             let _ = self.bare(libc::SYS_munmap, [self.memory, MEMORY, 0, 0, 0, 0]);
         }
         let tid = self.thread.tid();

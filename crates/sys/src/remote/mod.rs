@@ -13,7 +13,7 @@ mod call;
 mod frame;
 mod threads;
 
-pub use call::{Caller, instruction};
+pub use call::{Caller, Memory, instruction};
 pub use threads::{Thread, Threads, Walk};
 
 /// Runs a job that stops threads of other processes, in a thread of its own.

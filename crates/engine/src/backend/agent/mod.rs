@@ -17,6 +17,7 @@ mod module;
 mod moments;
 mod planner;
 mod process;
+mod ready;
 mod runtime;
 mod server;
 mod sieve;
@@ -44,6 +45,7 @@ use module::Known;
 use moments::Moments;
 use planner::Planner;
 use process::Process;
+use ready::Plans;
 use server::{Counts, Room, Said, Server};
 use sieve::Sieve;
 use std::collections::HashMap;
@@ -158,7 +160,7 @@ impl Offer {
     ) -> Result<Agent> {
         let planner = Planner::new(functions.clone(), ticks_per_ms());
         let begin = |server: &mut Server| command.into_iter().for_each(|pid| server.expect(pid, &self.program));
-        serve(self.listener, planner, self.users, room, paused, filter, functions, begin)
+        serve(self.listener, planner, self.users, room, paused, filter, functions, begin).map(|(agent, _)| agent)
     }
 }
 
@@ -173,7 +175,7 @@ fn serve(
     filter: Option<Arc<Expression>>,
     functions: &Functions,
     begin: impl FnOnce(&mut Server),
-) -> Result<Agent> {
+) -> Result<(Agent, Arc<Plans>)> {
     let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
     let (to, from) = mpsc::channel();
     let counts = Arc::new(Counts::default());
@@ -181,13 +183,20 @@ fn serve(
     let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
     let (executed, socket) = (Arc::new(Executed::default()), listener.file());
     let executed_too = Arc::clone(&executed);
-    let mut server = Server::new(listener, planner, life_of_server, room, users, to, counted, executed_too);
+    let heard = to.clone();
+    let report = move |events: Vec<Vec<u8>>, files: Vec<Arc<Known>>| {
+        let events = events.into_iter().map(|e| Said::Event(StreamId::FUNCTIONS, e));
+        events.chain(files.into_iter().map(Said::Module)).for_each(|said| drop(heard.send(said)));
+    };
+    let plans = Arc::new(Plans::new(planner, Box::new(report)));
+    let plans_too = Arc::clone(&plans);
+    let mut server = Server::new(listener, plans_too, life_of_server, room, users, to, counted, executed_too);
     begin(&mut server);
     std::thread::Builder::new()
         .name("trapline-agents".into())
         .spawn(move || server.run())
         .map_err(|e| cannot("thread", &e))?;
-    Ok(Agent {
+    let agent = Agent {
         command: Launched::default(),
         attached: Vec::new(),
         from,
@@ -208,7 +217,8 @@ fn serve(
         stopping: false,
         finishing: false,
         left: 0,
-    })
+    };
+    Ok((agent, plans))
 }
 
 impl Agent {
@@ -253,11 +263,11 @@ impl Agent {
         let users = vec![sys::process::euid(), sys::process::ruid()];
         let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
         let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
-        let mut agent = serve(listener, planner, users, room, plan.paused, filter, functions, begin)?;
+        let (mut agent, plans) = serve(listener, planner, users, room, plan.paused, filter, functions, begin)?;
         agent.tree = Some(Tree::default());
         for process in running {
             // Dropped, the agent detaches from those that have been attached to.
-            process.attach(&name)?;
+            process.attach(&name, &plans)?;
             agent.attached.push(process.pid());
         }
         Ok(agent)

@@ -44,6 +44,8 @@ pub struct Answer {
     pub reported: Vec<Vec<u8>>,
     /// Files that were read for the first time, and have functions to be traced.
     pub read: Vec<Arc<Known>>,
+    /// Where the plan's areas are to be.
+    pub areas: Vec<Range<u64>>,
     /// How many functions are patched.
     pub functions: usize,
     /// What cannot be patched, or read: a line each.
@@ -125,6 +127,8 @@ impl Planner {
             }
         }
         answer.functions = linked.iter().map(|l| l.functions.len()).sum();
+        let end = |l: &Linked| l.address + (l.content.len() as u64).next_multiple_of(link::PAGE);
+        answer.areas = linked.iter().map(|l| l.address..end(l)).collect();
         if !linked.is_empty() {
             answer.plan = patch::file::write(&linked);
         }

@@ -3,9 +3,11 @@
 use super::image::Image;
 use super::library::{Injected, Libc};
 use super::suitable::Process;
-use super::{failed, io_failed, maps_of, target};
+use super::{call, failed, io_failed, maps_of, target};
 use crate::backend::agent::file;
+use crate::backend::code::Files;
 use crate::error::{Error, Result};
+use abi::message::{Hello, Order};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -34,24 +36,28 @@ pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
     same.then(|| path.as_os_str().as_bytes().to_vec())
 }
 
-/// Injects the agent into a process that does not have it.
+/// The agent in a process, injected where it is not there yet, and what it says of itself. Memory for calls stays in the process.
 ///
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
-pub fn inject(pid: i32) -> Result<Injected> {
-    let image = Image::of(pid)?;
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    image.is_still_there(pid)?;
+pub fn ready(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
+    let Some(injected) = Injected::find(pid) else { return inject(pid, files) };
+    let mut thread = any(pid)?;
+    injected.stay();
+    let (_, hello) = call(pid, &mut thread, &injected, (Order::Look, 0), "")?;
+    Ok((injected, hello))
+}
+
+/// Injects the agent into a process that does not have it.
+fn inject(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
+    let (process, mut thread, instruction) = loader(pid, files)?;
     let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
-    let loaded = load(pid, &mut caller, process.libc());
-    drop(caller);
-    drop(thread);
-    loaded?;
-    Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
+    load(pid, &mut caller, process.libc())?;
+    let injected = Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))?;
+    injected.stay();
+    injected.keep(caller);
+    let (_, hello) = call(pid, &mut thread, &injected, (Order::Look, 0), "")?;
+    Ok((injected, hello))
 }
 
 fn no_memory(pid: i32, e: &io::Error) -> Error {
@@ -66,19 +72,39 @@ fn no_memory(pid: i32, e: &io::Error) -> Error {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn library(pid: i32, path: &[u8]) -> Result<()> {
-    let image = Image::of(pid)?;
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    image.is_still_there(pid)?;
+    let (process, mut thread, instruction) = loader(pid, &mut Files::default())?;
     let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
     open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
 }
 
-/// Stops a thread that can load a library.
-fn choose(pid: i32, process: &Process) -> Result<Thread> {
+/// A process, and a thread of it that can load a library, stopped; the address of a `syscall` instruction.
+fn loader(pid: i32, files: &mut Files) -> Result<(Process, Thread, u64)> {
+    let image = Image::of(pid)?;
+    let maps = maps_of(pid)?;
+    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
+    let process = Process::new(pid, &maps, libc, files);
+    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
+    let thread = choose(pid, |t| process.is_suitable(t))?;
+    image.is_still_there(pid)?;
+    Ok((process, thread, instruction))
+}
+
+/// Removes the memory for calls, where it was left in a process that could not be attached to.
+pub fn give_up(pid: i32, injected: &Injected) {
+    if injected.has_memory()
+        && let Ok(mut thread) = any(pid)
+    {
+        injected.leave(&mut thread);
+    }
+}
+
+/// Stops a thread, whichever can be stopped.
+fn any(pid: i32) -> Result<Thread> {
+    choose(pid, |_| true)
+}
+
+/// Stops a thread that is good for what is to be done.
+fn choose(pid: i32, is_good: impl Fn(&Thread) -> bool) -> Result<Thread> {
     let since = Instant::now();
     // Those that have been asked to stop, and wait in the kernel: they are nobody else's to ask.
     let mut asked: Vec<Thread> = Vec::new();
@@ -98,7 +124,7 @@ fn choose(pid: i32, process: &Process) -> Result<Thread> {
                 Err(_) => continue,
             };
             match thread.has_stopped() {
-                Ok(true) if process.is_suitable(&thread) => return Ok(thread),
+                Ok(true) if is_good(&thread) => return Ok(thread),
                 Ok(true) => {}
                 Ok(false) => asked.push(thread),
                 Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),

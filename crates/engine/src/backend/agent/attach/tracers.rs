@@ -6,10 +6,13 @@ use super::library::Injected;
 use super::sections::{self, Section};
 use super::suitable::Stacks;
 use super::violations::{self, Violation};
-use super::{clear, failed, has_vfork, inject, invoke, io_failed, is_free, look, maps_of, patiently, target, threads};
+use super::{
+    clear, failed, has_vfork, inject, invoke, io_failed, is_free, leave, look, maps_of, patiently, target, threads,
+};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
+use crate::backend::code::Files;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::near::nearest;
@@ -201,22 +204,17 @@ fn with<T: Send>(
     all.sort_unstable_by_key(|r| r.start);
     all.dedup();
     let mut job = Some(job);
-    let run = || -> Result<Option<T>> {
-        let injected = match Injected::find(pid) {
-            Some(injected) => injected,
-            None => inject::inject(pid)?,
-        };
-        let mut stacks = Stacks::of(pid);
+    let mut run = |injected: &Injected, mut stacks: Stacks| -> Result<Option<T>> {
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
         if has_vfork(&threads) {
             return Ok(None);
         }
-        let seen = look(&mut threads, &injected, &mut stacks)?;
+        let seen = look(&mut threads, injected, &mut stacks)?;
         clear(&mut threads, &all, &stacks)?;
         if hooks && seen.flags & HOOKED == 0 {
-            serve(pid, &mut threads, &injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
+            serve(pid, &mut threads, injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
         }
-        let answer = serve(pid, &mut threads, &injected, Order::Tracers, |request| {
+        let answer = serve(pid, &mut threads, injected, Order::Tracers, |request| {
             let mut talk = Talk::begin(request).map_err(|e| io_failed(pid, "the agent", &e))?;
             let job = job.take().ok_or_else(|| failed(pid, "the agent asks twice", "restart the program"))?;
             let answer = job(&mut talk)?;
@@ -224,19 +222,27 @@ fn with<T: Send>(
             Ok((answer, status.tracers.iter().any(|t| t.place > 0)))
         });
         let none = answer.as_ref().map_or(true, |(_, enabled)| !enabled);
-        let seen = look(&mut threads, &injected, &mut stacks)?;
+        let seen = look(&mut threads, injected, &mut stacks)?;
         // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
         if none
             && seen.session != RECORDED
             && seen.flags & HOOKED != 0
-            && is_free(&mut threads, &injected, &seen, &stacks)
+            && is_free(&mut threads, injected, &seen, &stacks)
         {
-            invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
+            invoke(&mut threads, injected, Order::Detach, FREE, "")?;
             threads::forget(&mut threads, &seen, true);
         }
+        leave(&mut threads, injected);
         answer.map(|(answer, _)| Some(answer))
     };
-    patiently(pid, run)
+    let ready = || {
+        let mut files = Files::default();
+        let (injected, _) = inject::ready(pid, &mut files)?;
+        let done = run(&injected, Stacks::of(pid, &mut files));
+        inject::give_up(pid, &injected);
+        done
+    };
+    patiently(pid, ready)
 }
 
 /// Calls the agent, which connects to a socket, and answers it there.
