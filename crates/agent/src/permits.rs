@@ -14,6 +14,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// Bits of [`FORBIDDEN`].
 const RECORDS: u32 = 1;
 const TALK: u32 = 2;
+const READS: u32 = 4;
 
 /// What is forbidden, for all threads: a new one has what its creator had, and a filter may be for all.
 static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
@@ -23,6 +24,15 @@ const SLOW_CALLS: [u32; 9] = [14, 202, 228, 186, 39, 9, 97, 234, 35];
 /// Calls of the conversation with the collector, in new processes and programs: openat, read, close, socket, setsockopt, connect, sendto,
 /// recvmsg, munmap, lseek, getppid, madvise, mprotect, pread64, pwrite64, membarrier, rt_sigaction.
 const TALK_CALLS: [u32; 17] = [257, 0, 3, 41, 54, 42, 44, 47, 11, 8, 110, 28, 10, 17, 18, 324, 13];
+
+/// process_vm_readv, for arguments that lead to memory.
+const READ_CALLS: [u32; 1] = [310];
+
+/// Whether it may read memory that may not be there.
+#[inline(always)]
+pub fn reads() -> bool {
+    FORBIDDEN.load(Relaxed) & (RECORDS | READS) == 0
+}
 
 /// Whether the agent may make the calls that records need.
 #[inline(always)]
@@ -66,6 +76,9 @@ pub fn add_filter(local: &Local, program: u64) {
     }
     let Some(filter) = Filter::at(program) else { return };
     let refuses = |calls: &[u32]| !calls.iter().all(|call| filter.allows(*call));
+    if refuses(&READ_CALLS) {
+        FORBIDDEN.fetch_or(READS, Relaxed);
+    }
     if refuses(&SLOW_CALLS) {
         lose_all(local);
     } else if refuses(&TALK_CALLS) {
