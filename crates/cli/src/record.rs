@@ -199,6 +199,7 @@ pub fn recorder(
     // Two enablings of a probe have one class, unless they capture different things.
     let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
     classes.extend(plan.call_captures.iter().map(|c| c.schema));
+    classes.extend(plan.functions.as_ref().and_then(|f| f.values).map(|_| events::values::class()));
     classes.sort_by_key(|s| s.id);
     classes.dedup_by_key(|s| s.id);
     // What a named session records may change, and so is not hidden.

@@ -338,10 +338,11 @@ pub fn functions_class(values: bool) -> StreamClass {
         fields: Some(bits("function", 32 - id_bits)),
     };
     let with_values = |class: EventClass| {
-        let byte = || Box::new(Type::Int(IntType::unsigned(8)));
+        // They lie on bytes, but a field that says so would move the ones before it there.
+        let byte = Box::new(Type::Int(IntType { align: 1, ..IntType::unsigned(8) }));
         let mut fields = bits("function", 32 - id_bits);
-        fields.fields.push(unsigned("values_length", 16));
-        fields.fields.push(field("values", Type::Sequence(byte(), vec!["values_length".into()])));
+        fields.fields.extend(bits("values_length", 16).fields);
+        fields.fields.push(field("values", Type::Sequence(byte, vec!["values_length".into()])));
         EventClass { id: class.id + 2, fields: Some(fields), ..class }
     };
     StreamClass {

@@ -46,12 +46,12 @@ pub const CLASS: &str = "functions:signature";
 
 /// The class of events that say what the arguments of a function are: `signature`, `number`. It is made when it is first asked for.
 pub fn class() -> &'static Schema {
-    static CLASS: LazyLock<Option<&'static Schema>> = LazyLock::new(|| {
+    static MADE: LazyLock<Option<&'static Schema>> = LazyLock::new(|| {
         let int = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Dec });
         let fields = [("signature", Type::Str(StrKind::Text)), ("number", int)];
         dynamic::class(CLASS, &fields.map(|(name, ty)| Field { name: name.into(), ty })).ok()
     });
-    CLASS.unwrap_or(&crate::generated::P_RESUMED)
+    MADE.unwrap_or(&crate::generated::P_RESUMED)
 }
 
 /// How the bytes of a value are taken.

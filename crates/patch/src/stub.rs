@@ -136,6 +136,7 @@ use abi::thread::{COUNTS, CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
+const _: () = assert!(MINIMUM / 8 < abi::values::TABLE && 8 * (abi::values::TABLE + 1) <= POINTERS);
 /// Offset of the minimum in the pointers.
 pub const MINIMUM: usize = SLOWS * 8;
 
