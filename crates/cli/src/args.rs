@@ -131,6 +131,7 @@ fn record() -> Command {
                  and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
+        .arg(long_flag("args", "With -e function:NAME: arguments and results too, of functions that debug information (-g) describes"))
         .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 127]"))
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 512]"))
         .arg(long_flag("comm", "Record the thread's name with each event"))

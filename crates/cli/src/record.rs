@@ -23,7 +23,13 @@ use std::sync::Arc;
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut requests = requests(m)?;
-    let functions = functions_of(&mut requests)?;
+    let mut functions = functions_of(&mut requests)?;
+    if m.get_flag("args") {
+        let Some(functions) = &mut functions else {
+            return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
+        };
+        functions.values = Some(u16::try_from(show::string_limit(m)).unwrap_or(u16::MAX));
+    }
     let only_functions = functions.is_some() && requests.is_empty();
     let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());

@@ -102,11 +102,12 @@ impl Taken {
                 return Put::Registers(parts.map(|p| p.map(&mut next)));
             }
         }
-        let at = self.stack;
-        // How far the next multiple of 16 is, the caller knows.
-        let bytes = i64::try_from(bytes.next_multiple_of(8)).ok().filter(|_| !aligned);
+        // What is pushed begins at a multiple of 16; how far that of 32 is, the caller knows.
+        let is_known = !aligned || bytes == 16;
+        let at = self.stack.map(|at| if aligned { (at + 7) / 16 * 16 + 8 } else { at }).filter(|_| is_known);
+        let bytes = i64::try_from(bytes.next_multiple_of(8)).ok();
         self.stack = at.zip(bytes).and_then(|(at, n)| at.checked_add(n));
-        at.filter(|_| !aligned).map_or(Put::Nowhere, Put::Stack)
+        at.map_or(Put::Nowhere, Put::Stack)
     }
 }
 
@@ -129,6 +130,8 @@ impl<'f> Debug<'f> {
             match self.passed(&ty) {
                 // Rust returns what fits into a register there, whatever it is.
                 Passed::Unknown if self.size(&ty) <= 8 && ty.found.language == Some(c::DW_LANG_Rust) => {}
+                // A long double is returned in st0.
+                Passed::Stack(..) if self.kind(&ty) == Kind::Float => {}
                 Passed::Stack(..) | Passed::Address => taken.integers = 1,
                 Passed::Unknown => taken.unknown = true,
                 Passed::Registers(_) | Passed::Nothing => {}

@@ -207,7 +207,8 @@ impl<'f> Debug<'f> {
             let (mut members, mut parts, mut at) = (Vec::new(), Vec::new(), 0);
             for (scalar, place) in scalars.iter().zip(&places) {
                 let size = self.size(&scalar.ty).min(8) as u8;
-                let name = s.members.iter().rfind(|m| u64::from(m.1) <= scalar.offset).map(|m| m.0.clone());
+                let around = s.members.iter().filter(|m| u64::from(m.1) <= scalar.offset).max_by_key(|m| m.1);
+                let name = around.map(|m| m.0.clone());
                 members.push((name.unwrap_or_default(), at, self.value_type(&scalar.ty, 0)));
                 parts.push((*place, size));
                 at += u16::from(size);
@@ -420,7 +421,8 @@ impl<'f> Debug<'f> {
             },
             // In several registers: those of the ABI, as nothing has been moved yet.
             Ok(Some(Operation::Register { .. } | Operation::Piece { .. })) => AtEntry::Memory,
-            Ok(Some(Operation::FrameOffset { .. } | Operation::RegisterOffset { .. })) if alone => AtEntry::Memory,
+            // There, or where the word there leads to.
+            Ok(Some(Operation::FrameOffset { .. } | Operation::RegisterOffset { .. })) => AtEntry::Memory,
             _ => AtEntry::Nothing,
         }
     }

@@ -58,8 +58,8 @@ fn text(value: &Value<'_>, out: &mut Vec<u8>) {
         Value::Char(c) => character(*c, out),
         Value::Float(n, 4) => put(float(*n as f32)),
         Value::Float(n, _) => put(float(*n)),
+        Value::Address(0) | Value::Null => put("NULL".into()),
         Value::Address(at) => put(format!("{at:#x}")),
-        Value::Null => put("NULL".into()),
         Value::Text(text, more) => {
             out.push(b'"');
             escape::c_string(text, out);
@@ -140,8 +140,8 @@ fn of_json(value: &Value<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(text.as_bytes());
         }
         Value::Float(n, _) => w::string(out, &n.to_string()),
-        Value::Address(at) => w::string(out, &format!("{at:#x}")),
-        Value::Null | Value::Unknown => w::null(out),
+        Value::Address(at) if *at != 0 => w::hex(out, *at),
+        Value::Address(_) | Value::Null | Value::Unknown => w::null(out),
         Value::Text(text, more) => w::bytes(out, text, *more),
         Value::Members(members) => match &members[..] {
             [("", value)] => of_json(value, out),

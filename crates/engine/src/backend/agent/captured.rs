@@ -1,12 +1,15 @@
 //! From what a file's debug information says of a function to what the agent copies of its calls, and what a trace says of that.
 
-use abi::values::{FIELD, MOST, Op, RAX, RDX, ST0, STACK, STEPS, Step, XMM};
+use abi::values::{FIELD, Op, RAX, RDX, ST0, STACK, STEPS, Step, XMM};
 use events::values::{Shape, Signature, Struct};
 use patch::link::Programs;
 use symbols::dwarf::signature::{self as dwarf, Argument, Held, Place, Type};
 
 /// The most arguments whose values are captured.
 const ARGUMENTS: usize = 16;
+
+/// The most bytes of a string: a record has room for some.
+const STRINGS: u16 = 128;
 
 /// What is captured of a function.
 pub struct Captured {
@@ -19,7 +22,7 @@ pub struct Captured {
 impl Captured {
     /// Of a function with this signature; None where nothing of it can be captured. `strings`: bytes of a string.
     pub fn of(signature: &dwarf::Signature, strings: u16) -> Option<Captured> {
-        let strings = strings.min(MOST as u16 / 2);
+        let strings = strings.min(STRINGS);
         let mut entry = Program { steps: Vec::new(), strings };
         let arguments = signature.arguments.iter().take(ARGUMENTS).map(|a| (a.name.clone(), entry.add(a))).collect();
         let mut exit = Program { steps: Vec::new(), strings };
