@@ -111,7 +111,7 @@ fn values_of_rust_are_exact_or_left_out() {
 
 #[test]
 fn json_has_values_and_another_reader_takes_the_trace() {
-    let flags = ["-g", "-O1", "-pthread"];
+    let flags = ["-g", "-O0", "-pthread"];
     let Some(program) = testkit::compile("gcc", "values-json", "values.c", &flags) else { return };
     let dir = lab::scratch().join("trace");
     let dir = dir.to_str().expect("UTF-8");
