@@ -167,7 +167,9 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     }
     // How processes have ended is known of the command only.
     selection.lives = false;
-    filter::apply(m, &mut selection, &[events::functions::entry(), events::functions::exit()])?;
+    let mut classes = vec![events::functions::entry(), events::functions::exit()];
+    classes.extend(functions.values.map(|_| events::functions::with_values()).into_iter().flatten());
+    filter::apply(m, &mut selection, &classes)?;
     let (mut plan, _) = target::plan(m, target, &selection)?;
     let asked = m.get_one::<String>("backend").map(String::as_str);
     if let Some(other @ ("kernel" | "ptrace")) = asked {

@@ -381,6 +381,11 @@ pub fn has_functions(metadata: &Metadata) -> bool {
     of(false) || of(true)
 }
 
+/// Whether its function records may have values.
+pub fn has_values(metadata: &Metadata) -> bool {
+    metadata.stream(FUNCTIONS_CLASS) == Some(&functions_class(true))
+}
+
 /// What each packet of trapline begins with.
 pub fn packet_header() -> StructType {
     structure(vec![

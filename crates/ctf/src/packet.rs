@@ -178,7 +178,9 @@ impl Info {
         }
         let stream = match format {
             Format::V1 => format.stream(u64_at(24)),
-            Format::V2 | Format::V3 | Format::V4 => StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88)),
+            Format::V2 | Format::V3 | Format::V4 => {
+                StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88))
+            }
         };
         let mut uuid = [0; 16];
         uuid.copy_from_slice(&b[4..20]);
@@ -303,7 +305,8 @@ impl PacketWriter {
     /// Whether records with this upper half of the counter can follow in the open packet, or begin a new one.
     pub fn takes_records(&self, high: u32) -> bool {
         let Some(f) = &self.info.functions else { return false };
-        self.bytes.is_empty() || (f.begin >> 32) as u32 == self.upper(high) && self.bytes.len() + self.longest() <= self.full
+        self.bytes.is_empty()
+            || (f.begin >> 32) as u32 == self.upper(high) && self.bytes.len() + self.longest() <= self.full
     }
 
     /// Appends records with this upper half of the counter, made between two moments: as many as there is room for. Returns how many

@@ -142,6 +142,11 @@ pub fn entry() -> &'static Schema {
 pub fn exit() -> &'static Schema {
     class(&EXIT)
 }
+/// The classes of [`entry`] and [`exit`] of functions whose values were captured, which have one field more, `values`. They are made when
+/// they are first asked for.
+pub fn with_values() -> [&'static Schema; 2] {
+    WITH_VALUES.unwrap_or_else(|| [entry(), exit()])
+}
 /// The class of events that stand where records of a thread are missing: `records`, how many; 0: not known.
 pub fn lost() -> &'static Schema {
     class(&LOST)
@@ -457,13 +462,17 @@ mod tests {
         let of = run(&all);
         let parts: Vec<_> = of.parts().map(|(high, p)| (high, p.len())).collect();
         assert_eq!(parts, [(5, 8 + 2 * 24), (7, 8)]);
-        let words: Vec<_> = of.parts().flat_map(|(_, p)| each(p)).map(|r| (parts_of(r).0, parts_of(r).1.len())).collect();
+        let words: Vec<_> =
+            of.parts().flat_map(|(_, p)| each(p)).map(|r| (parts_of(r).0, parts_of(r).1.len())).collect();
         assert_eq!(words, [(2, 0), (5, 14), (4, 14), (3, 0)]);
         assert_eq!(each(&all[..24]).count(), 1);
         let mut out = Vec::new();
         Encoder::default().record_with(&mut out, 99, (3, 4), 7, b"f", &[1, 2, 3]);
         let ev = Event::parse(&out).unwrap();
-        assert_eq!((kind(ev.schema), ev.value_of("number"), ev.bytes_of("values")), (Some(Kind::Exit), 3, &[1, 2, 3][..]));
+        assert_eq!(
+            (kind(ev.schema), ev.value_of("number"), ev.bytes_of("values")),
+            (Some(Kind::Exit), 3, &[1, 2, 3][..])
+        );
         assert_eq!(ev.bytes_of("function"), b"f");
     }
 

@@ -31,9 +31,11 @@ fn plan(traced: &[u64]) -> Plan {
 
 fn linked(plan: &Plan) -> Result<Linked, LinkError> {
     let variant = Variant::Paired;
-    link(plan, &Places { bias: 0, area: AREA, tls: -64, slow: [1; 10], hooks: [AGENT; 24], variant, minimum: 0 }, |_| {
-        Some(9)
-    })
+    link(
+        plan,
+        &Places { bias: 0, area: AREA, tls: -64, slow: [1; 10], hooks: [AGENT; 24], variant, minimum: 0 },
+        |_| Some(9),
+    )
 }
 
 fn at(linked: &Linked, address: u64) -> Instruction {

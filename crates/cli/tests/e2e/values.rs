@@ -26,7 +26,8 @@ fn has(lines: &[String], wanted: &[&str], what: &str) {
 #[test]
 fn values_of_c_are_exact_and_pointers_that_lead_nowhere_are_addresses() {
     for level in OPTIMISED {
-        let Some(program) = testkit::compile("gcc", &format!("values-c{level}"), "values.c", &["-g", level, "-pthread"])
+        let Some(program) =
+            testkit::compile("gcc", &format!("values-c{level}"), "values.c", &["-g", level, "-pthread"])
         else {
             return;
         };
@@ -87,7 +88,9 @@ fn values_of_cpp_are_exact() {
 fn values_of_rust_are_exact_or_left_out() {
     for level in ["-Copt-level=0", "-Copt-level=2"] {
         let flags = ["--edition=2021", "-g", level];
-        let Some(program) = testkit::compile("rustc", &format!("values-rs{level}"), "values.rs", &flags) else { return };
+        let Some(program) = testkit::compile("rustc", &format!("values-rs{level}"), "values.rs", &flags) else {
+            return;
+        };
         let lines = tree(&program, &["-F", "values::*", "-D", "2"]);
         let starts = [
             "values::numbers(a=-1, b=4000000000, c=-5, d=true, e='x', f=1.5, g=7)",
@@ -104,7 +107,8 @@ fn values_of_rust_are_exact_or_left_out() {
             assert!(lines.iter().any(has), "{level}: no {result}\n{}", lines.join("\n"));
         }
         // An enumeration whose values have parts is not guessed at.
-        let unknown = |l: &String| l.starts_with("values::unknown()") || l.starts_with("values::unknown(o=?, r=?, last=");
+        let unknown =
+            |l: &String| l.starts_with("values::unknown()") || l.starts_with("values::unknown(o=?, r=?, last=");
         assert!(lines.iter().any(unknown), "{level}: {}", lines.join("\n"));
     }
 }

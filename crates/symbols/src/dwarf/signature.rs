@@ -165,9 +165,7 @@ impl<'f> Debug<'f> {
             let held = match self.put_result(&ty).filter(|_| !changed) {
                 Some((registers, true)) => registers.first().map_or(Held::Nowhere, |r| Held::Address(place(r))),
                 Some((registers, false)) if registers == [Register::X87] => Held::Parts(vec![(Place::X87, 10)]),
-                Some((registers, false)) => {
-                    self.parts(&base, registers.iter().map(place).collect(), &mut described)
-                }
+                Some((registers, false)) => self.parts(&base, registers.iter().map(place).collect(), &mut described),
                 None => Held::Nowhere,
             };
             Argument { name: String::new(), ty: described, held }
@@ -265,8 +263,7 @@ impl<'f> Debug<'f> {
             return Type::Text;
         }
         // A pointer of C may lead to one number or to many, or to none.
-        let is_reference =
-            tag != c::DW_TAG_pointer_type || self.name(ty).is_some_and(|n| n.starts_with('&'));
+        let is_reference = tag != c::DW_TAG_pointer_type || self.name(ty).is_some_and(|n| n.starts_with('&'));
         let is_aggregate = matches!(self.tag(&to), Some(c::DW_TAG_structure_type | c::DW_TAG_class_type));
         if levels == 0 || !is_reference && !is_aggregate {
             return Type::Pointer;
@@ -318,8 +315,10 @@ impl<'f> Debug<'f> {
             let is_bits = has(c::DW_AT_bit_size) || has(c::DW_AT_data_bit_offset);
             let Some((offset, inner)) = offset.zip(self.referred(&member, c::DW_AT_type)) else { continue };
             let inner = self.strip(&inner);
-            let is_structure =
-                matches!(self.tag(&inner), Some(c::DW_TAG_structure_type | c::DW_TAG_class_type | c::DW_TAG_union_type));
+            let is_structure = matches!(
+                self.tag(&inner),
+                Some(c::DW_TAG_structure_type | c::DW_TAG_class_type | c::DW_TAG_union_type)
+            );
             let described = match (is_bits, is_structure) {
                 (true, _) => Type::Other(self.size(&inner)),
                 (false, true) => self.string(&inner, self.size(&inner)).unwrap_or(Type::Other(self.size(&inner))),
@@ -338,9 +337,9 @@ impl<'f> Debug<'f> {
         let name = self.name(ty)?;
         let member = |of: &Die<'f>, wanted: &str| {
             let all = self.children(of, 4 * MEMBERS);
-            let found = all.into_iter().find(|m| {
-                self.tag(m) == Some(c::DW_TAG_member) && self.name(m).as_deref() == Some(wanted)
-            })?;
+            let found = all
+                .into_iter()
+                .find(|m| self.tag(m) == Some(c::DW_TAG_member) && self.name(m).as_deref() == Some(wanted))?;
             Some((self.member_offset(&found)?, self.strip(&self.referred(&found, c::DW_AT_type)?)))
         };
         let small = |at: u64| u16::try_from(at).ok().filter(|at| u64::from(*at) + 8 <= size && size <= BYTES);

@@ -177,8 +177,14 @@ impl CallView for Cat {
         if state.place.shows(&self.verdicts) {
             name_once(&mut state.name, identity.thread());
             let depth = state.depth;
-            let mut writer =
-                Writer { thread: &state.name, depth: &mut state.depth, labels: &mut self.labels, functions, values: &[], out };
+            let mut writer = Writer {
+                thread: &state.name,
+                depth: &mut state.depth,
+                labels: &mut self.labels,
+                functions,
+                values: &[],
+                out,
+            };
             writer.line(Some(call.end.saturating_sub(call.start)), depth, [call.text, ""]);
         }
     }

@@ -239,7 +239,11 @@ impl Calls for Writer<'_> {
         let depth = self.shown.open.len();
         self.print_entries(depth, |w, text| {
             let name = w.labels.call(function, w.functions);
-            w.line(Some(function), &Line { depth, name: &name, kind: style::Kind::Exit, duration: None, result: None }, text);
+            w.line(
+                Some(function),
+                &Line { depth, name: &name, kind: style::Kind::Exit, duration: None, result: None },
+                text,
+            );
         });
     }
 

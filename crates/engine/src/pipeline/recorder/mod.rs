@@ -320,11 +320,8 @@ impl Recorder {
                 }
                 let Some(s) = self.streams.get_mut(&run.stream) else { return };
                 let taken = s.packets.push_records(rest, high, run.from, run.to);
-                s.taken += if self.values {
-                    functions::each(&rest[..taken]).count() as u64
-                } else {
-                    (taken / RECORD) as u64
-                };
+                s.taken +=
+                    if self.values { functions::each(&rest[..taken]).count() as u64 } else { (taken / RECORD) as u64 };
                 let full = s.packets.is_full();
                 rest = &rest[taken..];
                 if full {

@@ -275,13 +275,7 @@ fn end_files(files: &mut Files<Dir>, mut end: End) -> io::Result<()> {
 }
 
 /// Writes a snapshot. Returns how many events of enabled probes are in it. `saved` becomes the number of the first packet after it.
-fn write_snapshot(
-    mut dir: Dir,
-    flight: &Flight,
-    metadata: &str,
-    values: bool,
-    saved: &mut Saved,
-) -> io::Result<u64> {
+fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, values: bool, saved: &mut Saved) -> io::Result<u64> {
     dir.describe(metadata, ROOM)?;
     let mut files = Files::new(dir, Limit::None);
     let (mut by_class, mut result) = (Vec::new(), Ok(()));
