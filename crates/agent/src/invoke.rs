@@ -55,9 +55,9 @@ fn answer(invocation: &mut Invocation) {
 
 fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     match chunks::session() {
-        0 if tracers::are_enabled() => return Err(kernel::EBUSY),
-        0 => {}
         1 => return Err(kernel::EBUSY),
+        _ if tracers::are_enabled() => return Err(kernel::EBUSY),
+        0 => {}
         _ => drop(end(invocation.flags & FREE != 0)),
     }
     if invocation.flags & FREE != 0 && sites::used() == 0 {

@@ -145,7 +145,10 @@ impl Output {
 
     /// After an event of class `id` of thread `tid`: writes when enough has gathered.
     pub fn event_done(&mut self, tid: u32, id: u16) {
-        self.pending.push((self.buf.len(), id));
+        // An event of a table has no line that could be lost.
+        if !self.buf.is_empty() {
+            self.pending.push((self.buf.len(), id));
+        }
         if let Target::PerThread { base, append, files } = &mut self.target {
             let res = match per_thread(base, *append, files, tid) {
                 Ok(f) => write(f, &self.buf),

@@ -57,7 +57,7 @@ fn sum(lines: &[(Vec<String>, u64)]) -> u64 {
 #[test]
 fn known_shares_are_found_and_no_sample_is_missing() {
     let Some(program) = shares().filter(|_| possible()) else { return };
-    let (out, stats) = with_stats(&["--as", "folded"], &[&program, "burn", "200"]);
+    let (out, stats) = with_stats(&["--as", "folded"], &[&program, "burn", "800"]);
     let lines = folded(&out.out());
     let samples = stats["profile"]["samples"].as_u64().unwrap();
     assert_eq!((sum(&lines), stats["profile"]["weight"].as_u64()), (samples, Some(samples)), "{stats}");

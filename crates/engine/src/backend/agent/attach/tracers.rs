@@ -62,6 +62,8 @@ pub struct Shown {
     pub lost: u64,
 }
 
+/// The state of a process whose functions a recording traces (`Invocation::session`).
+const RECORDED: u32 = 1;
 /// Bytes of a jump.
 const JUMP: u64 = 5;
 
@@ -142,7 +144,11 @@ fn with<T: Send>(
         let none = answer.as_ref().map_or(true, |(_, enabled)| !enabled);
         let seen = look(&mut threads, &injected, &mut stacks)?;
         // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
-        if none && seen.session == 0 && seen.flags & HOOKED != 0 && is_free(&mut threads, &injected, &seen, &stacks) {
+        if none
+            && seen.session != RECORDED
+            && seen.flags & HOOKED != 0
+            && is_free(&mut threads, &injected, &seen, &stacks)
+        {
             invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
         }
         answer.map(|(answer, _)| answer)
