@@ -32,7 +32,6 @@
 
 use crate::classes::{FUNCTIONS_CLASS, STREAM_CLASS};
 use crate::format::Format;
-use crate::records::{Records, stored};
 use events::StreamId;
 use events::functions::{self, Clock, Moment, RECORD, time};
 use events::stream::Scope;
@@ -240,6 +239,11 @@ pub struct Packet {
     pub bytes: Vec<u8>,
     /// Its events.
     pub events: u64,
+}
+
+/// The word of a record as a trace with values has it ([`crate::records`]).
+fn stored(word: u32) -> u32 {
+    word & 1 | (word >> 31) << 1 | (word & !functions::VALUES) >> 1 << 2
 }
 
 /// Writes the packets of one stream.
@@ -499,14 +503,6 @@ pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl It
         at = (at + n).next_multiple_of(8);
         Some(Ok(&rest[..n]))
     })
-}
-
-/// How many entries and exits of functions are in a packet that was written here; none where it has events. `values`: they may have values.
-pub fn entries_and_exits(packet: &[u8], values: bool) -> (u64, u64) {
-    let format = if values { Format::V4 } else { Format::NOW };
-    let Some(info) = Info::read(packet, format).ok().filter(|i| i.functions.is_some()) else { return (0, 0) };
-    let records = Records::new(packet.get(..info.content as usize).unwrap_or_default(), &info);
-    records.fold((0, 0), |(entries, exits), r| (entries + u64::from(!r.exit), exits + u64::from(r.exit)))
 }
 
 /// How many bytes the event at the front of `bytes` has, for events of the generated classes.

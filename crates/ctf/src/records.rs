@@ -7,6 +7,7 @@
 //!         values   function   exit     ──►      function   values   exit
 //! ```
 
+use crate::format::Format;
 use crate::packet::{self, Info};
 use events::functions::{Clock, RECORD, VALUES, time, word};
 
@@ -30,11 +31,6 @@ pub(crate) struct Decoder {
     span: (u64, u64),
     /// Records may have values.
     values: bool,
-}
-
-/// The word of a record as a trace with values has it.
-pub(crate) fn stored(word: u32) -> u32 {
-    word & 1 | (word >> 31) << 1 | (word & !VALUES) >> 1 << 2
 }
 
 /// The word of a record that a trace with values has so.
@@ -128,6 +124,14 @@ impl Gap {
     pub fn is_one(&self) -> bool {
         self.lost > 0 || self.hole
     }
+}
+
+/// How many entries and exits of functions are in a packet that was written here; none where it has events. `values`: they may have values.
+pub fn entries_and_exits(packet: &[u8], values: bool) -> (u64, u64) {
+    let format = if values { Format::V4 } else { Format::NOW };
+    let Some(info) = Info::read(packet, format).ok().filter(|i| i.functions.is_some()) else { return (0, 0) };
+    let records = Records::new(packet.get(..info.content as usize).unwrap_or_default(), &info);
+    records.fold((0, 0), |(entries, exits), r| (entries + u64::from(!r.exit), exits + u64::from(r.exit)))
 }
 
 /// How many records a packet has, at most: those with values take more than [`RECORD`] bytes.

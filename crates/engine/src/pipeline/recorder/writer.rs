@@ -299,7 +299,7 @@ fn is_bookkeeping(class: u16) -> bool {
 
 /// Counts the events of a packet by class. `values`: function records may have values.
 fn count(packet: &Packet, values: bool, by_class: &mut Vec<u64>) {
-    let (entries, exits) = packet::entries_and_exits(&packet.bytes, values);
+    let (entries, exits) = ctf::functions::entries_and_exits(&packet.bytes, values);
     if let (true, Some(most)) = (entries + exits > 0, [functions::entry().id, functions::exit().id].iter().max()) {
         by_class.resize(by_class.len().max(usize::from(*most) + 1), 0);
         by_class[usize::from(functions::entry().id)] += entries;
