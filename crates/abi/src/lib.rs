@@ -30,6 +30,7 @@ pub mod shared;
 pub mod stub;
 pub mod thread;
 pub mod tracer;
+pub mod values;
 
 /// Version of everything in this crate. It changes with any of it.
 pub const VERSION: u32 = 4;

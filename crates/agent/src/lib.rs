@@ -26,6 +26,7 @@
 #![no_std]
 
 mod areas;
+mod args;
 mod calls;
 mod checks;
 mod chunks;

@@ -8,16 +8,23 @@ use crate::kernel;
 use crate::memory::load;
 use crate::thread::Local;
 use crate::{chunks, shadow};
-use abi::permits::{self, INSTRUCTIONS, SLOW_CALLS, TALK_CALLS};
+use abi::permits::{self, INSTRUCTIONS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Bits of [`FORBIDDEN`].
 const RECORDS: u32 = 1;
 const TALK: u32 = 2;
+const READS: u32 = 4;
 
 /// What is forbidden, for all threads: a new one has what its creator had, and a filter may be for all.
 static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
+
+/// Whether it may read memory that may not be there.
+#[inline(always)]
+pub fn reads() -> bool {
+    FORBIDDEN.load(Relaxed) & (RECORDS | READS) == 0
+}
 
 /// Whether the agent may make the calls that records need.
 #[inline(always)]
@@ -61,6 +68,9 @@ pub fn add_filter(local: &Local, program: u64) {
     }
     let Some(filter) = Filter::at(program) else { return };
     let refuses = |calls: &[u32]| !calls.iter().all(|call| filter.allows(*call));
+    if refuses(&READ_CALLS) {
+        FORBIDDEN.fetch_or(READS, Relaxed);
+    }
     if refuses(&SLOW_CALLS) {
         lose_all(local);
     } else if refuses(&TALK_CALLS) {

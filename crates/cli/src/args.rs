@@ -131,6 +131,7 @@ fn record() -> Command {
                  and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
+        .arg(long_flag("args", "With -e function:NAME: arguments and results too, of functions that debug information (-g) describes"))
         .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 127]"))
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 512]"))
         .arg(long_flag("comm", "Record the thread's name with each event"))
@@ -321,6 +322,10 @@ fn graph() -> Command {
         .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
         .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
         .mut_arg("on-full", |a| a.help("Full buffer: drop and count records [default], or block the command's threads"))
+        .arg(
+            long_flag("args", "Arguments and results too, of functions that debug information (-g) describes")
+                .conflicts_with("min-time"),
+        )
         .arg(long_flag("lib", "Also the functions of shared libraries"))
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")

@@ -3,6 +3,9 @@
 use crate::provider::glob;
 use abi::stub::Variant;
 
+/// Bytes of a string in an argument that are captured.
+pub const STRINGS: u16 = 32;
+
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
@@ -18,6 +21,8 @@ pub struct Functions {
     pub buffer: Option<usize>,
     /// Programs whose functions are traced, as patterns of their paths or names; empty: all.
     pub programs: Vec<String>,
+    /// Arguments and results too: so many bytes of a string.
+    pub values: Option<u16>,
     /// What is recorded of them; empty: all.
     pub enablings: Vec<FunctionEnabling>,
 }

@@ -80,6 +80,9 @@
 //! | [`Slow::Call`] | entry of Called; edx = number | pushes the entry of S, calls tracers | goes on at `done` | no entry: F runs unobserved |
 //! | [`Slow::Return`] | exit of Called | brings the entry of S to the top, calls tracers, sets `[S]` = A, removes the entry | goes on at `end`, whatever the carry flag | |
 //!
+//! In areas of functions whose values are captured ([`crate::link::capture`]) the pointers of `Call` and `Return` lead to
+//! [`Slow::Arguments`] and [`Slow::Result`], which do the same, and write records with values instead of calling tracers.
+//!
 //! In a process without chunk (cur = end = 0) each record comes to Slow::Chunk. A thread's first stub of a variant with a shadow stack
 //! comes to Slow::Enter first, which need not set cur: Chunk is called next. The first stub of the variant `Entry` comes to Chunk.
 //! A stub does not look at `busy`: who sets it also sets top_slot, cur, end and counts to 0, and puts them back.
@@ -135,6 +138,7 @@ use abi::thread::{COUNTS, CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
+const _: () = assert!(MINIMUM / 8 < abi::values::TABLE && 8 * (abi::values::TABLE + 1) <= POINTERS);
 /// Offset of the minimum in the pointers.
 pub const MINIMUM: usize = SLOWS * 8;
 

@@ -44,7 +44,7 @@ struct Program {
     path: PathBuf,
     file: File,
     tls: i32,
-    slow: [u64; 8],
+    slow: [u64; abi::message::SLOWS],
 }
 
 fn gcc(arguments: &[&str]) {
@@ -79,7 +79,7 @@ impl Program {
         gcc(&["-no-pie", "-z", "execstack", "-o", program, object, agent]);
         let out = text(&run(&path, &["describe"]).stdout);
         let numbers: Vec<i64> = out.split_whitespace().map(|n| n.parse().unwrap()).collect();
-        let mut slow = [0; 8];
+        let mut slow = [0; abi::message::SLOWS];
         slow.iter_mut().zip(&numbers[1..]).for_each(|(slow, n)| *slow = *n as u64);
         let mut file = File::read(program).unwrap();
         let names = &file.names;

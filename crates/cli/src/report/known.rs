@@ -33,6 +33,10 @@ impl Functions for Known {
         self.table.get(number).map(|f| f.name)
     }
 
+    fn signature(&self, number: u32) -> Option<&events::values::Signature> {
+        self.table.signature(number)
+    }
+
     fn module(&self, number: u32) -> &str {
         self.table.get(number).map_or("", |f| f.module)
     }

@@ -66,6 +66,7 @@ mod trace;
 mod tracefs;
 mod tracers;
 mod unwinding;
+mod values;
 mod views;
 mod wheres;
 mod whole;

@@ -9,6 +9,7 @@
 //! `abi` describes what the two sides share, `patch` the stubs.
 
 pub mod attach;
+mod captured;
 pub mod chunks;
 pub mod explained;
 mod file;
