@@ -34,7 +34,7 @@ static void leave(const struct trapline_function *f, unsigned depth) {
     leaf((int)depth);
 }
 static unsigned long only_left;
-static void only(const struct trapline_function *f, unsigned depth) { only_left++; }
+static void only(const struct trapline_function *f, unsigned depth) { __atomic_fetch_add(&only_left, 1, __ATOMIC_RELAXED); }
 
 static struct trapline_tracer mine = {1, TRAPLINE_FLAGS, "mine", enter, leave};
 static struct trapline_tracer exits = {1, TRAPLINE_FLAGS, "exits", 0, only};

@@ -1,5 +1,5 @@
 // What C programs do to their stacks, threads and modules.
-#define COUNTED(X) X(leaf) X(middle) X(work) X(tail) X(odd) X(even) X(yields) X(goes_back) X(wanders) X(two) X(compare) X(traces)
+#define COUNTED(X) X(leaf) X(middle) X(work) X(tail) X(odd) X(even) X(yields) X(goes_back) X(wanders) X(hands) X(hands_on) X(two) X(compare) X(traces)
 #include "hazards.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <unistd.h>
 #include <ucontext.h>
+#include "hazards_handed.h"
 
 ALONE int leaf(int n) {
     COUNT(leaf);
@@ -242,6 +243,42 @@ static void coroutine_in_threads(void) {
     }
     printf("coroutine_in_threads %ld\n", yielded);
 }
+// Coroutines that all threads continue, at any depth of calls.
+ALONE int hands(struct fiber *f, int depth) {
+    COUNT(hands);
+    if (depth == 0) {
+        leave_fiber(f);
+        return leaf(f->id);
+    }
+    int inner = hands(f, depth - 1);
+    if (depth % 3 == 0) leave_fiber(f);
+    return inner + 1;
+}
+ALONE int hands_on(struct fiber *f, int depth) {
+    COUNT(hands_on);
+    return hands(f, depth + 1);
+}
+static void hander(struct fiber *f) {
+    for (int i = 0; i < 40; i++) {
+        long sum = hands(f, (f->id * 7 + i) % 13) + hands_on(f, i % 5);
+        __atomic_fetch_add(&yielded, sum, __ATOMIC_RELAXED);
+    }
+}
+static void handed_near(void) {
+    yielded = 0;
+    hand_around(hander, 0, 1);
+    printf("handed_near %ld\n", yielded);
+}
+static void handed_far(void) {
+    yielded = 0;
+    hand_around(hander, 0, 0);
+    printf("handed_far %ld\n", yielded);
+}
+static void handed_by_jump(void) {
+    yielded = 0;
+    for (int i = 0; i < 4; i++) hand_around(hander, 1, i % 2);
+    printf("handed_by_jump %ld\n", yielded);
+}
 
 // Registers: what is passed and returned in all of them, and what a call must not change.
 typedef struct {
@@ -360,7 +397,8 @@ int main(int argc, char **argv) {
         {"leaving_threads", leaving_threads}, {"asynchronous_cancel", asynchronous_cancel},
         {"sixty_four_threads", sixty_four_threads}, {"small_stacks", small_stacks},
         {"thread_destructors", thread_destructors}, {"coroutines", coroutines}, {"setcontexts", setcontexts},
-        {"Coroutine_in_threads", coroutine_in_threads}, {"registers", registers},
+        {"coroutine_in_threads", coroutine_in_threads}, {"handed_near", handed_near}, {"handed_far", handed_far},
+        {"handed_by_jump", handed_by_jump}, {"registers", registers},
 #ifndef __clang__
         {"nested_functions", nested_functions},
 #endif

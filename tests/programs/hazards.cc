@@ -1,5 +1,5 @@
 // What C++ programs do: exceptions of all kinds, coroutines, thunks, threads.
-#define COUNTED(X) X(leaf) X(middle) X(thrower) X(deep) X(step)
+#define COUNTED(X) X(leaf) X(middle) X(thrower) X(deep) X(step) X(hands)
 #include "hazards.h"
 #include <coroutine>
 #include <csignal>
@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "hazards_handed.h"
 
 extern "C" {
 ALONE int leaf(int n) {
@@ -271,6 +272,40 @@ static void thunks() {
     }
     printf("thunks %ld\n", sum);
 }
+// Exceptions that pass calls which another thread has begun.
+static std::atomic<long> handed_sum;
+extern "C" ALONE int hands(struct fiber *f, int depth, int n) {
+    Guard guard{1};
+    COUNT(hands);
+    if (depth == 0) {
+        leave_fiber(f);
+        return thrower(n);
+    }
+    int inner = hands(f, depth - 1, n);
+    if (depth % 3 == 0) leave_fiber(f);
+    return inner + 1;
+}
+static void hander(struct fiber *f) {
+    for (int i = 0; i < 60; i++) {
+        long value = 0;
+        int depth = (f->id * 7 + i) % 13;
+        try {
+            value = hands(f, depth, i) + hands(f, depth / 2, i + 1);
+        } catch (int n) {
+            value = n * 1000L;
+        } catch (const std::exception &e) {
+            value = -std::stol(e.what());
+        }
+        handed_sum += value;
+        if (i % 2) leave_fiber(f);
+    }
+}
+static void handed_exceptions() {
+    destroyed = 0;
+    handed_sum = 0;
+    for (int i = 0; i < 4; i++) hand_around(hander, i / 2, i % 2);
+    printf("handed_exceptions %ld %d\n", handed_sum.load(), destroyed);
+}
 static thread_local Guard local_guard{1000};
 static void thread_storage() {
     destroyed = 0;
@@ -313,6 +348,7 @@ int main(int argc, char **argv) {
         {"exceptions", exceptions}, {"deep_exceptions", deep_exceptions}, {"rethrown", rethrown},
         {"while_unwinding", while_unwinding}, {"across_threads", across_threads}, {"through_c", through_c},
         {"through_handlers", through_handlers}, {"across_libraries", across_libraries}, {"coroutines", coroutines},
+        {"handed_exceptions", handed_exceptions},
         {"thunks", thunks}, {"thread_storage", thread_storage}, {"statics", statics}, {"Uncaught", Uncaught},
         {"Not_allowed", Not_allowed}, {"Terminated", Terminated}, {NULL, NULL},
     };

@@ -1,6 +1,7 @@
 //! What Rust programs do: panics that are caught, cross threads or end the program, backtraces, threads, children, futures.
 //!
 //! `PROGRAM SCENARIO` prints what comes out of the scenario, and writes how often counting functions were called to `counts`.
+//! `HAZARDS_ROUNDS` and `HAZARDS_FIFO` are as in `hazards.h`.
 
 use std::backtrace::Backtrace;
 use std::cell::Cell;
@@ -242,9 +243,15 @@ fn main() {
     } else {
         quiet();
     }
-    for (scenario, run) in all {
-        if scenario == name || name == "all" && scenario.starts_with(|c: char| c.is_ascii_lowercase()) {
-            run();
+    if let Some(fifo) = std::env::var_os("HAZARDS_FIFO") {
+        assert_eq!(std::fs::read(fifo).unwrap(), []);
+    }
+    let rounds = std::env::var("HAZARDS_ROUNDS").map_or(1, |n| n.parse().unwrap());
+    for _ in 0..rounds {
+        for (scenario, run) in all {
+            if scenario == name || name == "all" && scenario.starts_with(|c: char| c.is_ascii_lowercase()) {
+                run();
+            }
         }
     }
     let counts = [("leaf", &LEAF), ("risky", &RISKY), ("deep", &DEEP)];

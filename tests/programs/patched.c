@@ -29,7 +29,6 @@ extern void traced_all(void);      /* prints results */
 extern long traced_small(long);    /* a few calls, no output */
 extern long traced_fib(long);
 
-struct shadow { uint64_t slot, address; };
 struct timed { uint64_t slot, address, tsc; uint32_t function, written; };
 struct thread { uint64_t top, top_slot, cur, end; uint32_t high, busy; uint64_t base; uint64_t rest[24]; };
 __thread struct thread thread __attribute__((aligned(16), tls_model("local-exec")));
@@ -39,7 +38,8 @@ struct record { uint32_t time, word; };
 static struct record records[RECORDS];
 static uint64_t wraps, chunk_records = RECORDS;
 static volatile int in_slow;
-static unsigned variant, stride = 16;
+static unsigned variant;
+static const unsigned stride = 32;
 static uint64_t area, area_len, stubs_len, lates;
 static const struct layout *layout;
 static char shadows[1 << 20] __attribute__((aligned(64)));
@@ -91,7 +91,7 @@ int high(uint64_t slot) {
     return 0;
 }
 
-static int enter(uint64_t slot, uint32_t function) {
+int enter(uint64_t slot, uint32_t function) {
     in_slow = 1;
     first();
     uint64_t address = *(uint64_t *)slot;
@@ -99,10 +99,8 @@ static int enter(uint64_t slot, uint32_t function) {
         thread.top -= stride;
     int full = getenv("NO_SHADOW") || thread.top + 2 * stride > (uint64_t)shadows + sizeof shadows;
     if (!full) {
-        if (stride == 32) {
-            struct timed *t = (struct timed *)thread.top;
-            t->tsc = __rdtsc(), t->function = function, t->written = 0;
-        }
+        struct timed *t = (struct timed *)thread.top;
+        t->tsc = __rdtsc(), t->function = function, t->written = variant != TIMED;
         *(uint64_t *)thread.top = slot;
         *(uint64_t *)(thread.top + 8) = address;
         thread.top += stride;
@@ -111,9 +109,6 @@ static int enter(uint64_t slot, uint32_t function) {
     in_slow = 0;
     return full;
 }
-
-int enter_plain(uint64_t slot) { return enter(slot, 0); }
-int enter_timed(uint64_t slot, uint32_t function) { return enter(slot, function); }
 
 int leave(uint64_t slot) {
     in_slow = 1;
@@ -145,10 +140,9 @@ int late(uint64_t slot) {
             "pop %r11\n pop %r10\n pop %r9\n pop %r8\n pop %rsi\n pop %rdi\n pop %rbp\n ret\n");                                   \
     extern char name[]
 SLOW(slow_chunk, chunk);
-SLOW(slow_enter, enter_plain);
+SLOW(slow_enter, enter);
 SLOW(slow_exit, leave);
 SLOW(slow_high, high);
-SLOW(slow_enter_timed, enter_timed);
 SLOW(slow_late, late);
 
 /* The plan (abi::plan). */
@@ -178,7 +172,6 @@ static void install(const char *path) {
     memcpy(at, plan + a->at, a->content);
     mprotect(at, a->len, PROT_READ | PROT_EXEC);
     area = a->address, area_len = a->len, stubs_len = a->stubs, variant = a->variant, layout = &layouts[variant];
-    stride = variant == TIMED ? 32 : 16;
     struct patch *p = (struct patch *)(plan + h->patches_at);
     for (uint32_t i = 0; i < h->patches; i++, p++) {
         if (memcmp((void *)p->address, p->old, p->len))
@@ -352,9 +345,9 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "describe")) {
         uint64_t fs;
         __asm__("mov %%fs:0, %0" : "=r"(fs));
-        char *slow[] = {slow_chunk, slow_enter, slow_exit, slow_high, slow_enter_timed, slow_exit, slow_late};
+        char *slow[] = {slow_chunk, slow_enter, slow_exit, slow_high, slow_late};
         printf("%ld", (long)((uint64_t)&thread - fs));
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < 5; i++)
             printf(" %lu", (uint64_t)slow[i]);
         putchar('\n');
         return 0;

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Order {
-    /// Fill in the answer, and nothing else.
+    /// Fill in the answer, with a [`Hello`] behind it, and nothing else. Other threads may run.
     Look = 1,
     /// Take over what a dead collector has left, ask the collector at the socket with [`Reason::Attach`], and adopt signal handlers.
     Attach = 2,
@@ -159,9 +159,13 @@ pub enum Slow {
     Call = 6,
     /// Exit of a function with tracers.
     Return = 7,
+    /// Entry of a function with captured arguments: stands in for `Call`.
+    Arguments = 8,
+    /// Exit of a function with captured arguments: stands in for `Return`.
+    Result = 9,
 }
 /// How many there are.
-pub const SLOWS: usize = 8;
+pub const SLOWS: usize = 10;
 
 /// Functions of libraries that the agent replaces by functions of its own, which call the original through its relocated beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,9 @@
 //!
 //! A **record** has 8 bytes: the lower half of the time stamp counter, then a word that is never 0: `function << 1 | exit`. Functions
 //! are numbered from 1 by the collector, for the whole session. The word 1 is [`HIGH`]: the first half is the upper half of the counter
-//! of the records that follow, until the next one; each chunk begins with one.
+//! of the records that follow, until the next one; each chunk begins with one. A word with the bit [`VALUES`] is that of a longer record:
+//! 2 bytes with a length follow, and so many bytes of values (`abi::values`); together they are a multiple of 8 bytes. The word is
+//! written when the rest is there.
 //!
 //! A thread owns the chunk that it writes to. It takes a free one, which is all zeros, by changing its state from FREE to OWNED, sets the
 //! header, and writes records in order, time before word (x86 keeps the order of stores). So the collector reads records while they are
@@ -27,7 +29,9 @@ pub const CHUNK: usize = 64 << 10;
 /// The word of a record that has the upper half of the counter.
 pub const HIGH: u32 = 1;
 /// The highest number of a function.
-pub const FUNCTIONS: u32 = (1 << 31) - 1;
+pub const FUNCTIONS: u32 = (1 << 30) - 1;
+/// Bit of a word: values follow the record.
+pub const VALUES: u32 = 1 << 31;
 
 /// Nobody owns the chunk. It is all zeros.
 pub const FREE: u32 = 0;

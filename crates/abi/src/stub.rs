@@ -7,18 +7,16 @@
 pub enum Variant {
     /// A record at the entry and one at the exit, with times.
     Paired = 0,
-    /// A record at the entry and one at the exit, without times.
-    NoTime = 1,
     /// Records of calls that take a minimum of time, or make one that does; written when that is known.
-    Timed = 2,
+    Timed = 1,
     /// A record at the entry only, and no shadow entry.
-    Entry = 3,
+    Entry = 2,
     /// Calls are counted, and nothing else.
-    Count = 4,
+    Count = 3,
     /// Calls are counted, and their time.
-    CountTimed = 5,
+    CountTimed = 4,
     /// Tracers are called at the entry and at the exit.
-    Called = 6,
+    Called = 5,
 }
 
 /// The offsets of one variant, from the beginning of a stub.
@@ -66,7 +64,6 @@ pub struct Frame {
 pub const fn layout(variant: Variant) -> &'static Layout {
     match variant {
         Variant::Paired => &PAIRED,
-        Variant::NoTime => &NO_TIME,
         Variant::Timed => &TIMED,
         Variant::Entry => &ENTRY,
         Variant::Count => &COUNT,
@@ -78,7 +75,7 @@ pub const fn layout(variant: Variant) -> &'static Layout {
 /// The function's number, from the bytes of a stub at [`Layout::number`].
 pub const fn number(variant: Variant, word: u32) -> u32 {
     match variant {
-        Variant::Paired | Variant::NoTime | Variant::Entry => word >> 1,
+        Variant::Paired | Variant::Entry => word >> 1,
         Variant::Timed => word,
         Variant::Count => word / size_of::<crate::thread::Row>() as u32,
         Variant::CountTimed | Variant::Called => word & !crate::thread::WRITTEN,
@@ -136,50 +133,6 @@ const PAIRED: Layout = Layout {
         frame(293, 8, false),
         frame(294, 32, true),
         frame(302, 32, false),
-    ],
-};
-
-const NO_TIME: Layout = Layout {
-    size: 272,
-    entry: 32,
-    returns: 149,
-    number: 122,
-    again: &[
-        again(1, 7, 35),
-        again(22, 23, 99),
-        again(35, 99, 35),
-        again(99, 126, 99),
-        again(157, 209, 157),
-        again(209, 236, 209),
-        again(250, 251, 157),
-        again(258, 259, 209),
-    ],
-    commit: &[(126, 136), (236, 246)],
-    frames: &[
-        frame(0, 32, false),
-        frame(15, 24, false),
-        frame(16, 16, false),
-        frame(17, 8, false),
-        frame(22, 32, false),
-        frame(32, 8, false),
-        frame(33, 16, false),
-        frame(34, 24, false),
-        frame(35, 32, false),
-        frame(137, 24, false),
-        frame(138, 16, false),
-        frame(139, 8, false),
-        frame(144, 0, false),
-        frame(149, 0, true),
-        frame(154, 8, true),
-        frame(155, 16, true),
-        frame(156, 24, true),
-        frame(157, 32, true),
-        frame(186, 32, false),
-        frame(247, 24, false),
-        frame(248, 16, false),
-        frame(249, 8, false),
-        frame(250, 32, true),
-        frame(258, 32, false),
     ],
 };
 

@@ -41,6 +41,8 @@ pub const COUNTS: i32 = 48;
 pub const BASE: i32 = 40;
 /// Offset of the number of the thread's chunk, 4 bytes, which a collector zeroes with `cur` and `end` while the thread is stopped.
 pub const CHUNK: i32 = 60;
+/// 8 bytes: records that the thread could not write since its last one.
+pub const DROPPED: i32 = 72;
 
 /// The address in an entry of the shadow stack that marks a signal handler, and no call.
 pub const BARRIER: u64 = 1;

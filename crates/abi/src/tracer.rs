@@ -44,11 +44,11 @@ pub enum Operation {
 pub enum Kind {
     /// Calls, and with option 0 = 1 their time, by function.
     Count = 1,
-    /// Functions that only some threads may call. Option 1: 1 stops the process at a
-    /// violation. Options 2 to 7: names of threads that may call them, two words each, all 0: the main thread only.
+    /// Functions that only some threads may call. Option 1: [`STOP`] and [`MAIN`]. Options 2 to 7: patterns of the names of threads that
+    /// may call them ([`crate::pattern`]), two words each; a pattern of zeros is none.
     ThreadChecker = 2,
     /// Callees of a function on the main thread that take too long. Option 0: the function's number; 2: the budget in ticks of the time
-    /// stamp counter; 1: as above.
+    /// stamp counter; 1: [`STOP`].
     LoopChecker = 3,
     /// A tracer of the program, or of a library that was loaded into it.
     Own = 4,
@@ -56,6 +56,11 @@ pub enum Kind {
     /// requests.
     Graph = 5,
 }
+
+/// Bit of option 1 of a checker: the process is stopped at a violation.
+pub const STOP: u64 = 1;
+/// Bit of option 1 of [`Kind::ThreadChecker`]: the main thread may call the functions.
+pub const MAIN: u64 = 2;
 
 /// The tracers that every agent has.
 pub const BUILT_IN: [(&str, Kind); 4] = [
@@ -162,11 +167,15 @@ pub struct Known {
     pub kind: u32,
     /// 0: it is disabled; else its place in the order of enabling, from 1.
     pub place: u32,
-    /// Calls that it was not told of, because the thread was in a tracer, or had no memory for them.
+    /// Calls that no tracer was told of, because there was no memory for their threads.
     pub missed: u64,
+    /// Calls that no tracer was told of, because their threads were in a tracer.
+    pub nested: u64,
     /// What it has reported: violations, or complaints of a tracer about itself. Of [`Kind::Graph`]: the collector's thread, as it
     /// numbers itself, and [`PRELOADED`].
     pub reported: u64,
+    /// Panics of it that the crate `tracer` has caught. It is told of no more calls.
+    pub panics: u64,
 }
 
 /// A site.
@@ -183,20 +192,19 @@ pub struct Site {
     pub tracers: u32,
 }
 
-/// The variants of stubs that a site may have. The last three are those of a recording, which go with it.
-pub const STUBS: [crate::stub::Variant; 6] = [
+/// The variants of stubs that a site may have. The last two are those of a recording, which go with it.
+pub const STUBS: [crate::stub::Variant; 5] = [
     crate::stub::Variant::Count,
     crate::stub::Variant::CountTimed,
     crate::stub::Variant::Called,
     crate::stub::Variant::Paired,
-    crate::stub::Variant::NoTime,
     crate::stub::Variant::Timed,
 ];
 
 /// Whether a stub of a variant writes records.
 pub const fn records(variant: crate::stub::Variant) -> bool {
-    use crate::stub::Variant::{NoTime, Paired, Timed};
-    matches!(variant, Paired | NoTime | Timed)
+    use crate::stub::Variant::{Paired, Timed};
+    matches!(variant, Paired | Timed)
 }
 
 /// Of [`Operation::Print`].
@@ -229,8 +237,8 @@ pub struct Counted {
     pub own: i64,
 }
 
-/// Bytes of stack that a violation has.
-pub const STACK: usize = 8192;
+/// Bytes of stack that a violation has at most.
+pub const STACK: usize = 32 << 10;
 
 /// A call that broke a rule.
 #[derive(Clone, Copy, Debug)]
@@ -250,7 +258,8 @@ pub struct Violation {
     pub time: u64,
     /// Ticks that the call has taken; 0 where only the call counts.
     pub took: u64,
-    /// Registers when the function was called, or has returned: rip, rsp, rbp, rbx, r12 to r15.
+    /// Registers when the function was called, rsp at its return address: rip, rsp, rbp, rbx, r12 to r15. One that has returned has restored
+    /// them.
     pub registers: [u64; 8],
     /// Bytes of `stack` that are there.
     pub len: u64,
@@ -336,7 +345,15 @@ impl Message for State {
 
 impl Message for Known {
     fn take(w: &mut Words<'_>) -> Known {
-        Known { name: w.bytes(), kind: w.u32(), place: w.u32(), missed: w.u64(), reported: w.u64() }
+        Known {
+            name: w.bytes(),
+            kind: w.u32(),
+            place: w.u32(),
+            missed: w.u64(),
+            nested: w.u64(),
+            reported: w.u64(),
+            panics: w.u64(),
+        }
     }
 }
 

@@ -62,8 +62,8 @@ pub fn free() {
 
 /// The variant that a plan names.
 pub fn variant(number: u32) -> Option<Variant> {
-    use Variant::{Called, Count, CountTimed, Entry, NoTime, Paired, Timed};
-    [Paired, NoTime, Timed, Entry, Count, CountTimed, Called].into_iter().find(|v| *v as u32 == number)
+    use Variant::{Called, Count, CountTimed, Entry, Paired, Timed};
+    [Paired, Timed, Entry, Count, CountTimed, Called].into_iter().find(|v| *v as u32 == number)
 }
 
 /// A pc in a stub: the stub's layout, and the pc's offset in it.

@@ -10,7 +10,6 @@ use crate::thread::{IN_TRACER, Local, local};
 use crate::{checks, chunks, record, shadow, sites, thread, tracers};
 use abi::thread::WRITTEN;
 use abi::tracer::Kind;
-use core::arch::global_asm;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -48,13 +47,13 @@ pub const ALL: u32 = 2;
 
 /// The parts of the processor's state that [`ALL`] saves, as bits of XCR0: upper halves of ymm, mask registers, upper halves of zmm, zmm16
 /// to zmm31. Whether they are in use (XINUSE) is no shortcut: libraries leave mask registers in use for good, and asking takes 40 ns.
-const PARTS: u32 = 0xe4;
+pub const PARTS: u32 = 0xe4;
 /// Bytes for them: 576 before the first one, 256 + 64 + 512 + 1024.
-const AREA: u32 = 2560;
+pub const AREA: u32 = 2560;
 
 macro_rules! slow {
     ($($name:literal => $function:path;)*) => {$(
-        global_asm!(
+        core::arch::global_asm!(
             ".text",
             concat!(".globl ", $name), concat!(".hidden ", $name), concat!(".type ", $name, ",@function"),
             ".balign 16",
@@ -159,13 +158,14 @@ macro_rules! slow {
             ".cfi_endproc",
             concat!(".size ", $name, ", .-", $name),
             function = sym $function,
-            wide = sym WIDE,
-            avx = const AVX,
-            parts = const PARTS,
-            area = const AREA,
+            wide = sym $crate::calls::WIDE,
+            avx = const $crate::calls::AVX,
+            parts = const $crate::calls::PARTS,
+            area = const $crate::calls::AREA,
         );
     )*};
 }
+pub(crate) use slow;
 
 slow! {
     "trapline_call" => call;
@@ -183,7 +183,7 @@ pub fn code() -> [&'static u8; 2] {
 }
 
 /// Whether the thread is in a tracer. One that was left by a jump out of a signal's handler has its frame below.
-fn in_tracer(local: &Local, place: u64) -> bool {
+pub fn in_tracer(local: &Local, place: u64) -> bool {
     if local.busy.load(Relaxed) == 0 {
         return false;
     }
@@ -197,7 +197,11 @@ fn in_tracer(local: &Local, place: u64) -> bool {
 /// A function begins.
 extern "C" fn call(frame: &Frame, number: u32) -> u8 {
     let (local, place) = (local(), frame.slot());
-    let Some(site) = sites::get(number).filter(|_| has_stack(local) && !in_tracer(local, place)) else {
+    if in_tracer(local, place) {
+        thread::nest();
+        return SET;
+    }
+    let Some(site) = sites::get(number).filter(|_| has_stack(local)) else {
         thread::miss();
         return SET;
     };

@@ -7,7 +7,7 @@ use crate::thread::{self, Local};
 use crate::tracers::{self, Slot};
 use crate::{kernel, permits, shadow};
 use abi::thread::{Row, WRITTEN};
-use abi::tracer::{Kind, STACK, Violation};
+use abi::tracer::{Kind, MAIN, STACK, STOP, Violation};
 use core::arch::asm;
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -61,20 +61,23 @@ fn is_main() -> bool {
     kernel::getpid() == kernel::gettid()
 }
 
-/// Whether a thread with a name may call what is bound to the threads that the options name.
+/// Whether a thread of this name may call what is bound to the threads that the options name.
 fn is_named(slot: &Slot) -> bool {
     let name = kernel::thread_name();
-    let words =
-        [0, 8].map(|at| name.get(at..at + 8).and_then(|w| w.first_chunk()).map_or(0, |w| u64::from_le_bytes(*w)));
-    [2, 4, 6].iter().any(|o| slot.option(*o) != 0 && [slot.option(*o), slot.option(*o + 1)] == words)
+    [2, 4, 6].iter().any(|first| {
+        let mut pattern = [0u8; 16];
+        let words = [slot.option(*first), slot.option(*first + 1)];
+        pattern.chunks_exact_mut(8).zip(words).for_each(|(to, w)| to.copy_from_slice(&w.to_le_bytes()));
+        words != [0, 0] && abi::pattern::matches(&pattern, &name)
+    })
 }
 
 /// A function that only some threads may call begins.
 pub fn thread(local: &Local, frame: &Frame, site: &Site, slot: &Slot) {
-    let names = slot.option(2) != 0;
-    let allowed = if names { is_named(slot) } else { local.tid.load(Relaxed) == main() || is_main() };
+    let main_may = slot.option(1) & MAIN != 0;
+    let allowed = main_may && (local.tid.load(Relaxed) == main() || is_main()) || is_named(slot);
     if !allowed {
-        violation(frame, site, slot, 0, site.address.load(Relaxed));
+        violation(frame, site, slot, 0);
     }
 }
 
@@ -88,8 +91,7 @@ pub fn duration(local: &Local, frame: &Frame, site: &Site, slot: &Slot, entry: u
     let caller = shadow::word_below(entry);
     let watched = caller & WRITTEN != 0 && u64::from(caller & !WRITTEN) == slot.option(0);
     if watched && ticks > slot.option(2) && (local.tid.load(Relaxed) == main() || is_main()) {
-        let address = shadow::address_of(entry);
-        violation(frame, site, slot, ticks, address);
+        violation(frame, site, slot, ticks);
     }
 }
 
@@ -121,7 +123,7 @@ pub fn begin(kind: u32) -> bool {
 }
 
 /// Writes a violation down.
-fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64, rip: u64) {
+fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64) {
     let Some(found) = found(slot.kind()).filter(|_| permits::records()) else { return };
     let table = found.table.load(Acquire);
     let mask = kernel::set_mask(kernel::ALL);
@@ -135,9 +137,8 @@ fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64, rip: u64) {
         v.kind = slot.kind();
         v.time = kernel::monotonic();
         v.took = took;
-        let place = frame.slot();
-        // A function that has returned has taken its return address off the stack.
-        let rsp = if took == 0 { place } else { place + 8 };
+        // A function that has returned has restored the registers that it was called with, and the stub's address is at its place still.
+        let (rip, rsp) = (site.address.load(Relaxed), frame.slot());
         v.registers = [rip, rsp, frame.rbp, frame.rbx, frame.r12, frame.r13, frame.r14, frame.r15];
         v.len = copy_stack(rsp, &mut v.stack) as u64;
         // SAFETY: as above.
@@ -147,7 +148,7 @@ fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64, rip: u64) {
     tracers::known().iter().filter(same).for_each(|t| {
         t.reported.fetch_add(1, Relaxed);
     });
-    if slot.option(1) == 1 {
+    if slot.option(1) & STOP != 0 {
         kernel::tgkill(kernel::getpid() as u32, kernel::gettid() as u32, SIGSTOP);
     }
     kernel::set_mask(mask);

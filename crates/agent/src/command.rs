@@ -11,7 +11,7 @@ use core::mem::size_of;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// What the program, or trapline in its name, may ask of the agent. `argument`: 1: a tracer (`trapline_tracer`), to register it; 2: the
-/// name of a socket, to serve requests; 3: a tracer that reports that it has failed. Returns 0 if that was done.
+/// name of a socket, to serve requests; 3: a tracer that reports a failure; 4: a tracer that has panicked. Returns 0 if that was done.
 #[unsafe(no_mangle)]
 pub extern "C" fn trapline_agent(operation: u32, argument: *const u8, len: u64) -> i64 {
     let done = match operation {
@@ -21,8 +21,8 @@ pub extern "C" fn trapline_agent(operation: u32, argument: *const u8, len: u64) 
             // SAFETY: the caller passes a name of so many bytes.
             serve(unsafe { core::slice::from_raw_parts(argument, len as usize) })
         }
-        3 => {
-            tracers::report(argument.cast::<Own>());
+        3 | 4 => {
+            tracers::report(argument.cast::<Own>(), operation == 4);
             true
         }
         _ => false,
@@ -182,7 +182,7 @@ fn status(socket: &Descriptor, mut reply: Reply) -> bool {
     let state = State { tracers: known.len() as u32, sites: sites::used() };
     let sizes = known.len() * size_of::<Known>() + state.sites as usize * size_of::<abi::tracer::Site>();
     reply.len = (size_of::<State>() + sizes) as u64;
-    let missed = thread::missed();
+    let [missed, nested] = thread::missed();
     let tracers = known.iter().map(|t| {
         let (mut place, mut reported) = (t.place(), t.reported.load(Relaxed));
         if t.kind() == Kind::Graph as u32 {
@@ -191,7 +191,7 @@ fn status(socket: &Descriptor, mut reply: Reply) -> bool {
             let began = if plans::are_kept() { 0 } else { PRELOADED };
             (place, reported) = collector.map_or((0, 0), |c| (place, u64::from(c) | began));
         }
-        Known { name: t.name(), kind: t.kind(), place, missed, reported }
+        Known { name: t.name(), kind: t.kind(), place, missed, nested, reported, panics: t.panics.load(Relaxed) }
     });
     talk::send_all(socket, bytes(&reply))
         && talk::send_all(socket, bytes(&state))

@@ -145,12 +145,37 @@ fn map_area(area: &Area, plan: &[u8]) -> bool {
     rest.fill(INT3);
     // SAFETY: nobody uses it yet.
     let protected = unsafe { kernel::protect(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC) } == 0;
-    if !protected || !areas::add(area) {
+    if !(protected || map_code(area, content)) || !areas::add(area) {
         // SAFETY: nobody uses it.
         unsafe { kernel::unmap(area.address, area.len) };
         return false;
     }
     true
+}
+
+/// Maps an area as code in place of the memory that may not become code (PR_SET_MDWE, a filter), and writes it through `/proc/self/mem`.
+fn map_code(area: &Area, content: &[u8]) -> bool {
+    // What is replaced is the agent's own, and nobody uses it yet.
+    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED;
+    let at = kernel::map(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC, flags, -1);
+    if at as u64 != area.address {
+        return false;
+    }
+    let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
+    if memory < 0 {
+        return false;
+    }
+    let rest = [INT3; 4096];
+    let mut written = kernel::pwrite(memory, content, area.address) == content.len() as isize;
+    let mut at = area.content;
+    while written && at < area.len {
+        let len = (area.len - at).min(4096);
+        let part = rest.get(..len as usize).unwrap_or(&[]);
+        written = kernel::pwrite(memory, part, area.address + at) == len as isize;
+        at += len;
+    }
+    kernel::close(memory);
+    written
 }
 
 /// Whether the same area is there from an earlier plan: a module was unloaded, and has come to the same address again.
@@ -254,7 +279,9 @@ impl<'a> Patcher<'a> {
     fn is_spared(&self, patch: &Patch) -> bool {
         match self.spared {
             Spared::Nothing => false,
-            Spared::Unwinder => self.hook(patch) == Some(Hook::FindFde as u32),
+            Spared::Unwinder => {
+                self.hook(patch).is_some_and(|h| [Hook::FindFde as u32, Hook::Backtrace as u32].contains(&h))
+            }
             Spared::Hooks => self.hook(patch).is_some(),
         }
     }
@@ -423,7 +450,7 @@ impl<'a> Patcher<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Spared {
     Nothing,
-    /// What finds stubs for exceptions: threads will return into stubs.
+    /// What finds stubs for exceptions, and leaves them out of backtraces: threads will return into stubs.
     Unwinder,
     /// All hooks: functions have tracers.
     Hooks,

@@ -2,8 +2,8 @@
 //! meanwhile, and all signals of this one are blocked.
 
 use crate::install::Spared;
-use crate::{areas, chunks, command, hooks, kernel, plans, record, sites, start, talk, thread, tracers};
-use abi::message::{FREE, HOOKED, Invocation, MAGIC, Order, Reason, TRACED};
+use crate::{areas, chunks, command, hooks, kernel, plans, record, sites, slots, start, talk, thread, tracers};
+use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
 use core::mem::size_of;
 
@@ -27,7 +27,11 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         return u64::from(kernel::EPROTO);
     }
     let result = match invocation.order {
-        o if o == Order::Look as u32 => Ok(()),
+        o if o == Order::Look as u32 => {
+            // SAFETY: the collector has left room for it behind the invocation, which ends at a multiple of 8.
+            unsafe { texts.cast::<Hello>().write(talk::hello(Reason::Attach, 0)) };
+            Ok(())
+        }
         o if o == Order::Attach as u32 => attach(invocation, texts),
         // A preloaded agent has not kept what it would have to restore.
         o if o == Order::Detach as u32 && !plans::are_kept() => Ok(()),
@@ -38,8 +42,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         o if o == Order::Tracers as u32 => serve(invocation, texts),
         _ => Err(kernel::EPROTO),
     };
-    // Sites keep their stubs.
-    if invocation.flags & FREE != 0 && chunks::session() == 0 && sites::used() == 0 {
+    if invocation.flags & FREE != 0 && chunks::session() == 0 && !slots::owe() && sites::release() {
         free();
     }
     answer(invocation);
@@ -63,14 +66,14 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         _ if tracers::are_enabled() && chunks::control().is_none() => {}
         _ => drop(end(invocation.flags & FREE != 0)),
     }
-    if invocation.flags & FREE != 0 && sites::used() == 0 && !plans::any() {
+    if invocation.flags & FREE != 0 && !slots::owe() && !plans::any() && sites::release() {
         free();
     }
     let (socket, path) = (invocation.socket_len as usize, invocation.path_len as usize);
     // SAFETY: the collector says that so many bytes follow.
     let texts = unsafe { core::slice::from_raw_parts(texts, socket.saturating_add(path)) };
     let (socket, path) = texts.split_at_checked(socket).ok_or(kernel::EPROTO)?;
-    if !(chunks::begin() && areas::begin() && thread::begin() && plans::begin() && start::name(socket, path)) {
+    if !(chunks::begin() && areas::begin() && slots::begin() && plans::begin() && start::name(socket, path)) {
         return Err(kernel::ENOMEM);
     }
     hooks::begin();
@@ -86,7 +89,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
 fn serve(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     // SAFETY: the collector says that so many bytes follow.
     let socket = unsafe { core::slice::from_raw_parts(texts, (invocation.socket_len as usize).min(100)) };
-    if !(chunks::begin() && areas::begin() && thread::begin()) {
+    if !(chunks::begin() && areas::begin() && slots::begin()) {
         return Err(kernel::ENOMEM);
     }
     if command::serve(socket) { Ok(()) } else { Err(kernel::ECONNREFUSED) }

@@ -26,6 +26,7 @@
 #![no_std]
 
 mod areas;
+mod args;
 mod calls;
 mod checks;
 mod chunks;
@@ -40,6 +41,7 @@ mod plans;
 mod record;
 mod shadow;
 mod sites;
+mod slots;
 mod slow;
 mod start;
 mod talk;

@@ -37,24 +37,6 @@ global_asm!(
     "mov eax, 1",
     "ret",
     ".size trapline_record, .-trapline_record",
-    ".globl trapline_untimed", ".hidden trapline_untimed", ".type trapline_untimed,@function",
-    ".globl trapline_untimed_commit", ".hidden trapline_untimed_commit",
-    ".globl trapline_untimed_end", ".hidden trapline_untimed_end",
-    ".balign 16",
-    "trapline_untimed:",
-    "mov rcx, [rdi + {cur}]",
-    "cmp rcx, [rdi + {end}]",
-    "jae 3f",
-    "mov [rcx + 4], esi",
-    "trapline_untimed_commit:",
-    "add qword ptr [rdi + {cur}], 8",
-    "trapline_untimed_end:",
-    "xor eax, eax",
-    "ret",
-    "3:",
-    "mov eax, 1",
-    "ret",
-    ".size trapline_untimed, .-trapline_untimed",
     cur = const CUR,
     end = const END,
     high = const HIGH,
@@ -64,45 +46,35 @@ unsafe extern "C" {
     safe fn trapline_record(local: &Local, word: u32) -> u32;
     safe static trapline_record_commit: u8;
     safe static trapline_record_end: u8;
-    safe fn trapline_untimed(local: &Local, word: u32) -> u32;
-    safe static trapline_untimed_commit: u8;
-    safe static trapline_untimed_end: u8;
 }
 
 /// Where a thread goes on whose signal has interrupted a record at this pc, and whether the record is complete and counts.
 pub fn interrupted(pc: u64) -> Option<(u64, bool)> {
     let at = |code: &u8| core::ptr::from_ref(code) as u64;
-    let parts = [
-        (trapline_record as *const () as u64, &trapline_record_commit, &trapline_record_end),
-        (trapline_untimed as *const () as u64, &trapline_untimed_commit, &trapline_untimed_end),
-    ];
-    parts.into_iter().find_map(|(start, commit, end)| match pc {
-        _ if pc == at(commit) => Some((at(end), true)),
-        _ if start <= pc && pc < at(commit) => Some((start, false)),
+    let (start, commit, end) =
+        (trapline_record as *const () as u64, at(&trapline_record_commit), at(&trapline_record_end));
+    match pc {
+        _ if pc == commit => Some((end, true)),
+        _ if start <= pc && pc < commit => Some((start, false)),
         _ => None,
-    })
+    }
 }
 
 /// Writes a record of now, or counts it.
 #[inline(always)]
-fn write(local: &Local, word: u32, timed: bool) {
-    let written = if timed { trapline_record(local, word) } else { trapline_untimed(local, word) };
-    if written != 0 {
-        write_slowly(local, word, timed);
+fn write(local: &Local, word: u32) {
+    if trapline_record(local, word) != 0 {
+        write_slowly(local, word);
     }
 }
 
 #[cold]
-fn write_slowly(local: &Local, word: u32, timed: bool) {
+fn write_slowly(local: &Local, word: u32) {
     if chunks::hopeless(local) {
         return chunks::drop_records(local, 1);
     }
     let mask = kernel::set_mask(kernel::ALL);
-    if timed {
-        chunks::emit(local, kernel::tsc(), word, mask);
-    } else if !chunks::make_room(local, 8, mask) || trapline_untimed(local, word) != 0 {
-        chunks::drop_records(local, 1);
-    }
+    chunks::emit(local, kernel::tsc(), word, mask);
     kernel::set_mask(mask);
 }
 
@@ -113,10 +85,6 @@ const MINIMUM: usize = 1;
 
 fn is_late(slot: &Slot) -> bool {
     slot.option(VARIANT) == Variant::Timed as u64
-}
-
-fn is_timed(slot: &Slot) -> bool {
-    slot.option(VARIANT) != Variant::NoTime as u64
 }
 
 /// The recording, if it is among the slots of these bits.
@@ -136,7 +104,7 @@ pub fn flags(slot: &Slot) -> u32 {
 #[inline(always)]
 pub fn enter(local: &Local, site: &Site, slot: &Slot) {
     if !is_late(slot) {
-        write(local, site.record.load(Relaxed) << 1, is_timed(slot));
+        write(local, site.record.load(Relaxed) << 1);
     }
 }
 
@@ -145,7 +113,7 @@ pub fn enter(local: &Local, site: &Site, slot: &Slot) {
 pub fn exit(local: &Local, site: &Site, slot: &Slot, took: u64) {
     let word = site.record.load(Relaxed) << 1 | 1;
     if !is_late(slot) {
-        write(local, word, is_timed(slot));
+        write(local, word);
     } else if took >= slot.option(MINIMUM) {
         let now = kernel::tsc();
         let mask = kernel::set_mask(kernel::ALL);

@@ -9,14 +9,15 @@
 //!                             e.slot = S       [S] is a stub's return: tail call: push. Else e was left: drop
 //!                             e.slot < S       near: bury. Far: drop if left for sure, else leave it, push
 //!  Exit at S:                 entry of S below others: those above are left (bury) or another stack's (the entry's part goes to the top)
+//!                             none: another thread's (taken), or buried
 //! ```
+//!
+//! Whatever moves or removes entries that another thread may need, those of coroutines, has the lock of the thread's memory (`slots`).
 
-use crate::areas;
-use crate::kernel;
 use crate::memory::{load, store};
-use crate::permits;
-use crate::sites;
-use crate::thread::{ABANDONED, BURIED, ENTRY, FRAMES, Local};
+use crate::slots::{self, ENTRY, End, GONE, Locked, NO_CALL, Taken};
+use crate::thread::{ABANDONED, Local};
+use crate::{areas, kernel, permits, sites};
 use abi::thread::WRITTEN;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::compiler_fence;
@@ -33,8 +34,11 @@ const GAP: u64 = 256 << 10;
 const CHAIN: u64 = 64;
 /// Entries that an Exit looks at to find out whether they are left.
 const LOOKS: u32 = 64;
-/// Function and flags of an entry that is no call: written, of no function.
-const NOBODY: u64 = u64::MAX << 31;
+/// So many entries that other threads have taken are removed at once.
+const MANY_GONE: u32 = 32;
+/// How often, and for how many ns, a thread waits for an entry that another is about to move.
+const ROUNDS: u32 = 40_000;
+const WAIT: u64 = 50_000;
 
 /// The bits of the flags of an entry of the variant Called that say what has become of its record: 0: it was written, or there is none;
 /// [`PENDING`], then [`LATE`]. Other variants have all bits there, or none.
@@ -58,6 +62,9 @@ fn address(at: u64) -> u64 {
 /// Whether the frame of an entry far away may be alive.
 fn may_live(at: u64) -> bool {
     let place = slot(at);
+    if address(at) == GONE {
+        return false;
+    }
     if !permits::records() {
         return true;
     }
@@ -78,28 +85,45 @@ fn set_top(local: &Local, top: u64) {
     local.top.store(top, Relaxed);
 }
 
-/// Where the graveyard has entries of a slot.
-fn grave(local: &Local, place: u64, probe: u64) -> u64 {
-    let hash = (place >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-    local.memory.load(Relaxed) + FRAMES + (((hash + probe) * 16) & (BURIED - 1))
+/// Keeps other threads from the thread's entries.
+fn lock(local: &Local) -> Option<Locked<'static>> {
+    slots::at(local.place.load(Relaxed))?.lock(local.tid.load(Relaxed))
+}
+
+/// Notes where entries end, for the time when the thread has ended.
+fn note(local: &Local) {
+    if let Some(slot) = slots::at(local.place.load(Relaxed)) {
+        slot.note(local.top.load(Relaxed));
+    }
 }
 
 fn bury(local: &Local, at: u64) {
     let (place, address) = (slot(at), address(at));
-    if address == BARRIER {
-        return;
-    }
-    let free = (0..8).map(|p| grave(local, place, p)).find(|g| slot(*g) == 0 || slot(*g) == place);
-    let grave = free.unwrap_or_else(|| grave(local, place, 0));
-    // SAFETY: the graveyard is the thread's.
-    unsafe {
-        store(grave, place);
-        store(grave + 8, address);
+    if let Some(slot) = slots::at(local.place.load(Relaxed)).filter(|_| address > GONE) {
+        slot.bury(place, address);
     }
 }
 
-fn buried(local: &Local, place: u64) -> Option<u64> {
-    (0..8).map(|p| grave(local, place, p)).find(|g| slot(*g) == place && address(*g) != 0)
+/// Removes entries that other threads have taken, down to the first barrier. The lock is held.
+fn remove_gone(local: &Local) {
+    if !permits::records() || !slots::at(local.place.load(Relaxed)).is_some_and(|s| s.take_gone(MANY_GONE)) {
+        return;
+    }
+    let mask = kernel::set_mask(kernel::ALL);
+    let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
+    let mut first = top;
+    while first > base && address(first - ENTRY) != BARRIER {
+        first -= ENTRY;
+    }
+    let mut to = first;
+    for from in (first..top).step_by(ENTRY as usize).filter(|from| address(*from) != GONE) {
+        if from != to {
+            copy(from, to, ENTRY);
+        }
+        to += ENTRY;
+    }
+    set_top(local, to);
+    kernel::set_mask(mask);
 }
 
 /// Entries at the top that a thread has left, if it is at `place` now: those below it, from the top downwards in ascending order
@@ -154,6 +178,12 @@ fn bury_all(local: &Local, top: u64) {
 fn clear(local: &Local, place: u64, returns: u64) -> (u64, bool) {
     let base = local.base.load(Relaxed);
     let tail = areas::is_return(returns);
+    let top = local.top.load(Relaxed);
+    if top <= base || slot(top - ENTRY) > place {
+        return (top, tail);
+    }
+    let _locked = lock(local);
+    remove_gone(local);
     loop {
         let top = local.top.load(Relaxed);
         if top <= base {
@@ -211,7 +241,9 @@ pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
         }
         let mask = kernel::set_mask(kernel::ALL);
         set_top(local, top);
+        let locked = lock(local);
         compact(local);
+        drop(locked);
         top = local.top.load(Relaxed);
         kernel::set_mask(mask);
         if top + 1024 * ENTRY > local.limit.load(Relaxed) {
@@ -227,6 +259,7 @@ pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
         store(top + 24, i64::from(word as i32) as u64);
     }
     set_top(local, top + ENTRY);
+    note(local);
     true
 }
 
@@ -275,11 +308,6 @@ pub fn word_below(entry: u64) -> u32 {
     unsafe { load(entry - ENTRY + 24) as u32 }
 }
 
-/// The return address in an entry.
-pub fn address_of(entry: u64) -> u64 {
-    address(entry)
-}
-
 /// How many calls are open below the top one.
 #[inline(always)]
 pub fn depth(local: &Local) -> u32 {
@@ -296,6 +324,7 @@ pub fn pop(local: &Local, entry: u64) {
 
 /// Puts all return addresses of a thread back, and has its calls not observed from now on. Signals are blocked.
 pub fn abandon(local: &Local) {
+    let _locked = lock(local);
     let base = local.base.load(Relaxed);
     let mut at = local.top.load(Relaxed);
     local.busy.store(ABANDONED, Relaxed);
@@ -314,23 +343,17 @@ pub fn abandon(local: &Local) {
 
 /// The newest entry of a place, if there is one.
 fn find(local: &Local, place: u64) -> Option<u64> {
-    let base = local.base.load(Relaxed);
-    let mut at = local.top.load(Relaxed);
-    while at > base {
-        at -= ENTRY;
-        if address(at) == BARRIER {
-            // The two below a barrier belong to the code that it has interrupted.
-            at -= 2 * ENTRY;
-        } else if slot(at) == place {
-            return Some(at);
-        }
-    }
-    None
+    slots::find(local.base.load(Relaxed), local.top.load(Relaxed), place)
 }
 
 /// Brings the entry of a place to the top.
 pub fn bring(local: &Local, place: u64) {
-    let Some(found) = find(local, place) else { return unbury(local, place) };
+    if find(local, place).is_none() {
+        return take(local, place);
+    }
+    let _locked = lock(local);
+    remove_gone(local);
+    let Some(found) = find(local, place) else { return };
     let mut looks = 0;
     while local.top.load(Relaxed) - ENTRY > found && looks < LOOKS {
         looks += 1;
@@ -357,23 +380,76 @@ pub fn bring(local: &Local, place: u64) {
         }
     }
     set_top(local, top);
+    note(local);
 }
 
-fn unbury(local: &Local, place: u64) {
-    let Some(grave) = buried(local, place) else { kernel::abort() };
+/// Puts an entry on top.
+fn put(local: &Local, [place, address, tsc, word]: [u64; 4]) {
     let top = local.top.load(Relaxed);
     if top + ENTRY > local.limit.load(Relaxed) {
         kernel::abort()
     }
-    // SAFETY: below the limit; the grave is the thread's. The entry has lost time and function: it counts as written, begun now.
+    // SAFETY: below the limit.
     unsafe {
         store(top, place);
-        store(top + 8, address(grave));
-        store(top + 16, kernel::tsc());
-        store(top + 24, NOBODY);
-        store(grave + 8, 0);
+        store(top + 8, address);
+        store(top + 16, tsc);
+        store(top + 24, word);
     }
     set_top(local, top + ENTRY);
+}
+
+/// Looks in all threads' memory for the entries of a place that is not among the thread's, and takes them to its top. Returns the oldest
+/// one's return address.
+///
+/// The entries of threads that run come first, because these are known for sure. Then those of threads that have ended, and what was buried.
+fn search(local: &Local, place: u64, remove: bool) -> Option<u64> {
+    if slots::all().len() < 2 {
+        return dig_out(local, place, remove);
+    }
+    from_others(local, place, End::Owner, remove)
+        .or_else(|| from_others(local, place, End::Noted, remove))
+        .or_else(|| dig_out(local, place, remove))
+        .or_else(|| from_others(local, place, End::Descending, remove))
+}
+
+fn from_others(local: &Local, place: u64, how: End, remove: bool) -> Option<u64> {
+    let mut taken = Taken::default();
+    let mask = permits::block();
+    if slots::take(local.tid.load(Relaxed), local.place.load(Relaxed), place, how, remove, &mut taken) && remove {
+        for [place, address, tsc, word] in taken.entries.iter().take(taken.len).copied() {
+            // Records of a thread are in order: of a call that began elsewhere, nothing is written late.
+            let is_late = word >> 32 == 0 && word as u32 & WRITTEN == 0;
+            put(local, [place, address, tsc, if is_late { NO_CALL } else { word }]);
+        }
+        note(local);
+    }
+    permits::unblock(mask);
+    taken.entries.first().filter(|_| taken.len > 0).map(|[_, address, ..]| *address)
+}
+
+fn dig_out(local: &Local, place: u64, remove: bool) -> Option<u64> {
+    let address = slots::buried(place, remove)?;
+    if remove {
+        // The entry has lost time and function: it counts as written, begun now.
+        put(local, [place, address, if permits::records() { kernel::tsc() } else { 0 }, NO_CALL]);
+        note(local);
+    }
+    Some(address)
+}
+
+/// Brings the entry of a place, which is not among the thread's, to the top. The owner may be about to move it: then it is looked for again.
+fn take(local: &Local, place: u64) {
+    for _ in 0..ROUNDS {
+        if search(local, place, true).is_some() {
+            return;
+        }
+        if slots::all().len() < 2 || !permits::records() {
+            break;
+        }
+        kernel::sleep(WAIT);
+    }
+    kernel::abort()
 }
 
 /// The return address of the program that belongs to a place: of a chain of tail calls, the oldest one's.
@@ -381,12 +457,17 @@ pub fn return_address(local: &Local, place: u64) -> Option<u64> {
     if local.top.load(Relaxed) == 0 {
         return None;
     }
-    let Some(mut at) = find(local, place) else { return buried(local, place).map(address) };
     let base = local.base.load(Relaxed);
-    while areas::is_return(address(at)) && at > base && slot(at - ENTRY) == place {
+    if let Some(at) = find(local, place) {
+        return Some(address(slots::chain(base, at, place)));
+    }
+    // An exception that passes another thread's call takes the entry: this thread knows when the call has been left. A handler's entries
+    // go when it returns, so what it looks at stays where it is.
+    let mut at = local.top.load(Relaxed);
+    while at > base && address(at - ENTRY) != BARRIER {
         at -= ENTRY;
     }
-    Some(address(at))
+    search(local, place, at == base && slots::all().len() > 1)
 }
 
 /// A handler begins: a barrier, whose place is in the stand-in's frame. The two entries below it belong to what it has interrupted.
@@ -399,9 +480,10 @@ pub fn raise_barrier(local: &Local, place: u64) {
     unsafe {
         store(top + 2 * ENTRY, place);
         store(top + 2 * ENTRY + 8, BARRIER);
-        store(top + 2 * ENTRY + 24, NOBODY);
+        store(top + 2 * ENTRY + 24, NO_CALL);
     }
     set_top(local, top + 3 * ENTRY);
+    note(local);
 }
 
 /// A handler has returned: what it left goes, with the barrier. `before`: top and its slot when it began.
@@ -439,6 +521,7 @@ pub fn remove_left_barrier(local: &Local, place: u64) {
         }
         at -= ENTRY;
         if address(at) == BARRIER && slot(at) == place {
+            let _locked = lock(local);
             copy(at + ENTRY, at - 2 * ENTRY, top - at - ENTRY);
             return set_top(local, top - 3 * ENTRY);
         }

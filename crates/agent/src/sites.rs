@@ -1,4 +1,5 @@
-//! Sites: functions with stubs that tracers are enabled on. A site keeps its stubs for good; its bytes change with its tracers.
+//! Sites: functions with stubs that tracers are enabled on. A site keeps its stubs as long as a thread may need any; its bytes change with its
+//! tracers.
 
 use crate::install::{Plan, read_text, write_text};
 use crate::{areas, kernel, tracers};
@@ -198,6 +199,16 @@ pub fn join(targets: &[abi::tracer::Target]) -> bool {
         site.tracers.fetch_or(graph, Relaxed);
     }
     graph != 0
+}
+
+/// Has all sites forget their stubs, before areas are unmapped. False: bytes of functions lead to stubs. All other threads are stopped.
+pub fn release() -> bool {
+    let all = || (1..=used()).filter_map(get);
+    if all().any(|s| s.now.load(Relaxed) != 0 || s.tracers.load(Relaxed) != 0) {
+        return false;
+    }
+    all().for_each(|s| s.stubs.iter().for_each(|stub| stub.store(0, Relaxed)));
+    true
 }
 
 /// Adds new stubs of sites, and new sites. `targets`: numbers, and patches of the plan. False: they are not what they should be.

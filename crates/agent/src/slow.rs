@@ -6,7 +6,7 @@
 use crate::chunks::State;
 use crate::kernel;
 use crate::thread::{self, IN_TRACER, Local, local};
-use crate::{calls, chunks, permits, shadow};
+use crate::{args, calls, chunks, permits, shadow};
 use abi::message::{SLOWS, Slow};
 use abi::shared::Control;
 use core::arch::global_asm;
@@ -147,6 +147,9 @@ pub fn addresses() -> [u64; SLOWS] {
     let [call, left] = calls::code();
     set(Slow::Call, call);
     set(Slow::Return, left);
+    let [arguments, result] = args::code();
+    set(Slow::Arguments, arguments);
+    set(Slow::Result, result);
     out
 }
 

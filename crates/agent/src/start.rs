@@ -1,7 +1,7 @@
 //! The beginning: the constructor, which the loader runs before the program. It takes what belongs to the agent out of the
 //! environment in place, so that the program sees the environment that its user gave.
 
-use crate::{areas, chunks, hooks, kernel, memory, talk, thread};
+use crate::{areas, chunks, hooks, kernel, memory, slots, talk};
 use abi::message::Reason;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -92,7 +92,7 @@ extern "C" fn constructor(count: u64, arguments: u64, environment: u64) {
 }
 
 fn begin() {
-    if chunks::begin() && areas::begin() && thread::begin() {
+    if chunks::begin() && areas::begin() && slots::begin() {
         hooks::begin();
         talk::ask(Reason::Start);
     }

@@ -158,7 +158,8 @@ pub fn send_all(socket: &Descriptor, mut bytes: &[u8]) -> bool {
     true
 }
 
-fn hello(reason: Reason, text: usize) -> Hello {
+/// What a conversation begins with.
+pub fn hello(reason: Reason, text: usize) -> Hello {
     Hello {
         magic: MAGIC,
         version: abi::VERSION,
@@ -220,6 +221,11 @@ pub fn receive_all(socket: &Descriptor, message: &mut [u8]) -> Option<[Descripto
 }
 
 fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> Installed {
+    // Descriptors that the process has no room for do not arrive.
+    let came = u32::from(first.0 >= 0) + u32::from(second.0 >= 0);
+    if came < welcome.descriptors.min(2) {
+        return install::failure(kernel::EMFILE);
+    }
     // The memory comes first, if there is any: a process that loads modules later has it already.
     let (shared, plan) = match welcome.verdict {
         v if v == Verdict::Leave as u32 => (None, None),

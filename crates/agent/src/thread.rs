@@ -4,13 +4,14 @@
 //!  memory of a thread:  FRAMES ── BURIED ── sentinel ── shadow entries ──►        reserved, not allocated: pages come as they are used
 //! ```
 //!
-//! The memory of a thread that has ended is found by its id, which the kernel no longer knows, and used again.
+//! The memory of a thread that has ended is found by its id, which the kernel no longer knows, and used again, unless a call in it has not
+//! returned (`slots`).
 
-use crate::kernel;
-use abi::thread::{ROWS, Row, Shadow, Thread};
+use crate::{kernel, slots};
+use abi::thread::{ROWS, Row, Thread};
 use core::arch::{asm, global_asm};
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 // Initial-exec storage, without a symbol that the loader would have to find. A library that is loaded late gets less than 2 KB of it.
@@ -59,7 +60,6 @@ pub struct Local {
     pub frame: AtomicU32,
     /// Its place in the table of threads' memory, plus 1; 0: it has none there.
     pub place: AtomicU32,
-    /// Calls that no tracer was told of.
     /// While it is in a tracer: the address of the frame that has called that.
     pub in_tracer: AtomicU64,
 }
@@ -73,6 +73,7 @@ const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
 const _: () = assert!(offset_of!(Local, base) == abi::thread::BASE as usize);
 const _: () = assert!(offset_of!(Local, counts) == abi::thread::COUNTS as usize);
 const _: () = assert!(offset_of!(Local, chunk) == abi::thread::CHUNK as usize);
+const _: () = assert!(offset_of!(Local, dropped) == abi::thread::DROPPED as usize);
 
 /// [`Local::busy`]: the thread is in a tracer that is not the agent's.
 pub const IN_TRACER: u32 = 1;
@@ -101,93 +102,21 @@ pub fn local() -> &'static Local {
     }
 }
 
-/// Bytes of a shadow entry.
-pub const ENTRY: u64 = size_of::<Shadow>() as u64;
+/// Offset of [`Local::memory`].
+pub const MEMORY: u64 = offset_of!(Local, memory) as u64;
 
-/// Bytes for descriptions of frames, at the beginning of a thread's memory.
-pub const FRAMES: u64 = 4096;
-/// Bytes for buried entries, behind those.
-pub const BURIED: u64 = 1 << 20;
+pub use crate::slots::ENTRY;
+use crate::slots::{BURIED, FRAMES};
+
 /// The least and the most bytes of a shadow stack. A frame takes 16 bytes of stack at least, and an entry has [`ENTRY`].
 const LEAST: u64 = 16 << 20;
 const MOST: u64 = 256 << 20;
 
-/// A thread's memory, and who has it.
-#[repr(C)]
-struct Slot {
-    tid: AtomicU32,
-    /// Bytes / 4096.
-    pages: AtomicU32,
-    memory: AtomicU64,
-    /// Its rows; 0: none. They stay when it ends: the thread that comes after it counts on.
-    counts: AtomicU64,
-}
-
-const SLOTS: usize = 1 << 16;
-static TABLE: AtomicU64 = AtomicU64::new(0);
-static USED: AtomicU32 = AtomicU32::new(0);
-static NEXT: AtomicU32 = AtomicU32::new(0);
-
-/// Makes the table of threads' memory. At the start, once.
-pub fn begin() -> bool {
-    if TABLE.load(Relaxed) != 0 {
-        return true;
-    }
-    let Some(table) = kernel::reserve((SLOTS * size_of::<Slot>()) as u64) else { return false };
-    TABLE.store(table, Release);
-    true
-}
-
-fn slots() -> &'static [Slot] {
-    let table = TABLE.load(Acquire);
-    if table == 0 {
-        return &[];
-    }
-    let used = (USED.load(Acquire) as usize).min(SLOTS);
-    // SAFETY: the table has room for SLOTS, is never unmapped, and zeros are valid.
-    unsafe { core::slice::from_raw_parts(table as *const Slot, used) }
-}
-
-/// Memory of a thread that has ended: the process's threads before fork(2) and those of the same id count as such.
-fn inherit(tid: u32) -> Option<(u64, u64, u32)> {
-    let slots = slots();
-    let pages = |s: &Slot| u64::from(s.pages.load(Relaxed)) << 12;
-    if let Some((i, own)) = slots.iter().enumerate().find(|(_, s)| s.tid.load(Relaxed) == tid) {
-        return Some((own.memory.load(Relaxed), pages(own), i as u32 + 1));
-    }
-    let pid = kernel::getpid() as u32;
-    // A few at each time: a new mapping costs less than many questions.
-    for _ in 0..slots.len().min(16) {
-        let i = NEXT.fetch_add(1, Relaxed) as usize % slots.len();
-        let slot = slots.get(i)?;
-        let owner = slot.tid.load(Acquire);
-        let memory = slot.memory.load(Relaxed);
-        if owner != 0
-            && memory != 0
-            && kernel::tgkill(pid, owner, 0) == kernel::ESRCH
-            && slot.tid.compare_exchange(owner, tid, AcqRel, Relaxed).is_ok()
-        {
-            return Some((memory, pages(slot), i as u32 + 1));
-        }
-    }
-    None
-}
-
-fn allocate(tid: u32) -> Option<(u64, u64, u32)> {
+fn allocate(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
     let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (ENTRY / 16)) & !4095;
     let len = FRAMES + BURIED + shadow;
     let memory = kernel::reserve(len)?;
-    let i = USED.fetch_add(1, AcqRel) as usize;
-    if i >= SLOTS {
-        USED.fetch_sub(1, AcqRel);
-        return Some((memory, len, 0));
-    }
-    if let Some(slot) = slots().get(i) {
-        slot.pages.store((len >> 12) as u32, Relaxed);
-        slot.memory.store(memory, Relaxed);
-        slot.tid.store(tid, Release);
-    }
-    Some((memory, len, i as u32 + 1))
+    Some((memory, len, slots::add(tid, local, memory, len)))
 }
 
 /// Gives a thread its shadow stack. Signals are blocked.
@@ -200,8 +129,9 @@ pub fn enter(local: &Local) -> bool {
     }
     identify(local);
     let tid = local.tid.load(Relaxed);
-    let inherited = inherit(tid);
-    let Some((memory, len, place)) = inherited.or_else(|| allocate(tid)) else {
+    let own = core::ptr::from_ref(local) as u64;
+    let inherited = slots::inherit(tid, own);
+    let Some((memory, len, place)) = inherited.or_else(|| allocate(tid, own)) else {
         local.without.store(1, Relaxed);
         return false;
     };
@@ -228,8 +158,7 @@ const COUNTS: u64 = ROWS as u64 * size_of::<Row>() as u64;
 
 /// Gives a thread its rows. It has its shadow stack; signals are blocked. A child of fork begins with zeros.
 pub fn give_counts(local: &Local) -> bool {
-    let place = local.place.load(Relaxed) as usize;
-    let Some(slot) = place.checked_sub(1).and_then(|i| slots().get(i)) else { return false };
+    let Some(slot) = slots::at(local.place.load(Relaxed)) else { return false };
     let mut counts = slot.counts.load(Relaxed);
     if counts == 0 {
         let Some(new) = kernel::reserve(COUNTS) else { return false };
@@ -243,21 +172,27 @@ pub fn give_counts(local: &Local) -> bool {
 }
 
 static MISSED: AtomicU64 = AtomicU64::new(0);
+static NESTED: AtomicU64 = AtomicU64::new(0);
 
-/// Counts a call that no tracer is told of.
+/// Counts a call that no tracer is told of, because there is no memory for the thread.
 pub fn miss() {
     MISSED.fetch_add(1, Relaxed);
 }
 
-/// Calls that no tracer was told of.
-pub fn missed() -> u64 {
-    MISSED.load(Relaxed)
+/// Counts a call that no tracer is told of, because the thread is in one.
+pub fn nest() {
+    NESTED.fetch_add(1, Relaxed);
+}
+
+/// Calls that no tracer was told of: without memory, and in tracers.
+pub fn missed() -> [u64; 2] {
+    [MISSED.load(Relaxed), NESTED.load(Relaxed)]
 }
 
 /// What all threads have counted of a function. Other threads are stopped.
 pub fn counted(number: u32) -> Row {
     let mut sum = Row::default();
-    for slot in slots() {
+    for slot in slots::all() {
         let counts = slot.counts.load(Acquire);
         if counts != 0 && number < ROWS {
             // SAFETY: a row of memory that is never unmapped.
@@ -272,7 +207,7 @@ pub fn counted(number: u32) -> Row {
 
 /// Sets what was counted to zero. Other threads are stopped.
 pub fn forget_counts() {
-    for counts in slots().iter().map(|s| s.counts.load(Acquire)).filter(|c| *c != 0) {
+    for counts in slots::all().iter().map(|s| s.counts.load(Acquire)).filter(|c| *c != 0) {
         // SAFETY: the memory is the agent's, and has nothing that is needed any more.
         unsafe { kernel::discard(counts, COUNTS) };
     }

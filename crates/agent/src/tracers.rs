@@ -163,6 +163,8 @@ pub struct Tracer {
     flags: AtomicU32,
     /// Violations, or what a tracer has reported about itself.
     pub reported: AtomicU64,
+    /// Panics that were caught, in all the time: after one, it is told of nothing more.
+    pub panics: AtomicU64,
 }
 
 static KNOWN: [Tracer; TRACERS] = [const {
@@ -174,6 +176,7 @@ static KNOWN: [Tracer; TRACERS] = [const {
         exit: AtomicU64::new(0),
         flags: AtomicU32::new(0),
         reported: AtomicU64::new(0),
+        panics: AtomicU64::new(0),
     }
 }; TRACERS];
 static KNOWN_USED: AtomicU32 = AtomicU32::new(0);
@@ -233,6 +236,7 @@ pub unsafe fn register(own: *const Own) -> bool {
             known.enter.store(enter, Relaxed);
             known.exit.store(exit, Relaxed);
             known.flags.store(flags, Relaxed);
+            known.panics.store(0, Relaxed);
             true
         }
         Some(_) => false,
@@ -332,13 +336,14 @@ impl Tracer {
     }
 }
 
-/// Notes what a tracer reports about itself.
-pub fn report(own: *const Own) {
+/// Notes that a tracer reports a failure, or has panicked.
+pub fn report(own: *const Own, panicked: bool) {
     // SAFETY: a tracer passes what it has registered.
     if let Some((enter, exit)) = unsafe { own.as_ref() }.map(|o| (o.enter, o.exit)) {
         let same = |t: &&Tracer| t.enter.load(Relaxed) == enter && t.exit.load(Relaxed) == exit;
         known().iter().filter(same).for_each(|t| {
-            t.reported.fetch_add(1, Relaxed);
+            let count = if panicked { &t.panics } else { &t.reported };
+            count.fetch_add(1, Relaxed);
         });
     }
 }

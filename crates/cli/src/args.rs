@@ -131,6 +131,7 @@ fn record() -> Command {
                  and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
+        .arg(long_flag("args", "With -e function:NAME: arguments and results too, of functions that debug information (-g) describes"))
         .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 127]"))
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 512]"))
         .arg(long_flag("comm", "Record the thread's name with each event"))
@@ -231,7 +232,14 @@ fn tracer() -> Command {
         .about("Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, graph, and your own")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .after_help("See docs/TRACERS.md.")
+        .after_help(
+            "count: calls and time of functions. thread_checker: calls of functions by threads that may not call them. loop_checker: callees of \
+             a loop on the main thread that take too long. What is enabled stays in the process. docs/TRACERS.md has the details.\n\n  \
+             trapline tracer enable -p 4711 count -F 'parse_*'\n  \
+             trapline tracer enable -p 4711 thread_checker --section 'ui_*'\n  \
+             trapline tracer enable -p 4711 loop_checker --loop run_events --budget 5000\n  \
+             trapline tracer print -p 4711 count -S calls --rows 20",
+        )
         .subcommand(Command::new("list").about("List the tracers of a process").arg(pid()))
         .subcommand(
             Command::new("enable")
@@ -240,10 +248,16 @@ fn tracer() -> Command {
                 .arg(name(true))
                 .arg(some("function", "NAME", "Only these functions; NAME may have * and ?").short('F'))
                 .arg(some("no-function", "NAME", "Not these functions").short('N'))
+                .arg(some("section", "NAME", "Only functions in these sections of their files; NAME may have * and ?"))
                 .arg(long_flag("lib", "Also the functions of shared libraries"))
                 .arg(long_flag("no-time", "count: calls only, which costs less"))
                 .arg(
-                    some("thread", "NAME", "thread_checker: threads of this name may call the functions (3 at most) [default: the main thread]")
+                    some(
+                        "thread",
+                        "NAME",
+                        "thread_checker: threads of this name, which may have * and ?, may call the functions; several: 3 at most, and main, \
+                         which is the main thread [default: main]",
+                    ),
                 )
                 .arg(long_flag("stop", "Checkers: stop the program (SIGSTOP) where it breaks the rule"))
                 .arg(value("loop", "FUNCTION", "loop_checker: the function whose callees are watched"))
@@ -259,8 +273,27 @@ fn tracer() -> Command {
                 ),
         )
         .subcommand(Command::new("disable").about("Disable a tracer").arg(pid()).arg(name(true)))
-        .subcommand(Command::new("status").about("Show which tracers are enabled").arg(pid()).arg(name(false)))
-        .subcommand(Command::new("print").about("Show what a tracer has so far").arg(pid()).arg(name(true)))
+        .subcommand(
+            Command::new("status")
+                .about("Show which tracers are enabled: NAME, a tab, enabled or disabled; on stderr their failures, and calls that were missed")
+                .arg(pid())
+                .arg(name(false)),
+        )
+        .subcommand(
+            Command::new("print")
+                .about("Show what a tracer has so far: counts of functions, or violations with their stacks")
+                .arg(pid())
+                .arg(name(true))
+                .arg(
+                    value("summary-sort-by", "COLUMN", "count: order of the table: total [default], self, calls, avg or name").short('S'),
+                )
+                .arg(value("rows", "N", "count: show at most N functions").value_parser(value_parser!(u32).range(1..)))
+                .arg(
+                    value("as", "VIEW", "text [default] or json: an object for each function or violation, on a line of its own")
+                        .value_parser(PossibleValuesParser::new(["text", "json"])),
+                )
+                .args(format_args().into_iter().filter(|a| matches!(a.get_id().as_str(), "symbols" | "debuginfod" | "color"))),
+        )
 }
 
 fn graph() -> Command {
@@ -290,10 +323,15 @@ fn graph() -> Command {
         .mut_arg("depth", |a| a.short('D').help("Only N levels, from the outermost that is shown"))
         .mut_arg("min-time", |a| a.short('t').help("Record no call that takes less than TIME, such as 10us, with all that it calls"))
         .mut_arg("no-time", |a| a.help("Show no durations"))
+        .mut_arg("quiet", |a| a.help("No summary line at the end, and no lines about files without functions that can be traced"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
         .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
         .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
         .mut_arg("on-full", |a| a.help("Full buffer: drop and count records [default], or block the command's threads"))
+        .arg(
+            long_flag("args", "Arguments and results too, of functions that debug information (-g) describes")
+                .conflicts_with("min-time"),
+        )
         .arg(long_flag("lib", "Also the functions of shared libraries"))
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")
@@ -370,6 +408,10 @@ fn session() -> Command {
         .subcommand(named(Command::new("destroy").about("End the session; the target continues")))
 }
 
+fn text_or_json() -> Arg {
+    value("as", "VIEW", "text [default] or json: an array").value_parser(PossibleValuesParser::new(["text", "json"]))
+}
+
 fn slab() -> Command {
     let named = |c: Command| {
         let name = Arg::new("slab").value_name("NAME").required(true);
@@ -383,7 +425,8 @@ fn slab() -> Command {
         .subcommand(
             Command::new("list")
                 .about("List the slab caches, what they are merged with, and which are traced")
-                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?")),
+                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?"))
+                .arg(text_or_json()),
         )
         .subcommand(
             named(Command::new("start").about("Record allocations from now on, or again after 'stop'")).arg(
@@ -406,10 +449,7 @@ fn slab() -> Command {
                 )
                 .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
                 .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
-                .arg(
-                    value("as", "VIEW", "text [default] or json: an array")
-                        .value_parser(PossibleValuesParser::new(["text", "json"])),
-                ),
+                .arg(text_or_json()),
         )
         .subcommand(named(Command::new("reset").about("Forget all objects")))
         .subcommand(named(Command::new("clear").about("End the tracing, and remove everything that it has in the kernel")))
@@ -769,6 +809,12 @@ pub fn man() -> Result<u8> {
         ("PACK", pack()),
         ("SLAB", slab()),
     ];
+    let tracer = tracer();
+    let named = |c: &Command| {
+        let name = c.get_name();
+        (format!("TRACER {}", name.to_uppercase()), c.clone().bin_name(format!("trapline tracer {name}")))
+    };
+    let tracers: Vec<(String, Command)> = tracer.get_subcommands().map(named).collect();
     let ok = page
         .render_title(&mut out)
         .and_then(|()| page.render_name_section(&mut out))
@@ -776,6 +822,7 @@ pub fn man() -> Result<u8> {
         .and_then(|()| page.render_description_section(&mut out))
         .and_then(|()| page.render_subcommands_section(&mut out))
         .and_then(|()| parts.into_iter().try_for_each(|(title, command)| part(title, command, &mut out)))
+        .and_then(|()| tracers.into_iter().try_for_each(|(title, command)| part(&title, command, &mut out)))
         .and_then(|()| out.write_all(include_bytes!("man_tail.roff")));
     ok.map_err(|e| engine::Error::failed("man page", e.to_string(), "see --help"))?;
     to_stdout(&out)

@@ -41,6 +41,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
 pub fn run_with(m: &ArgMatches, started: u64, chosen: Chosen) -> Result<u8> {
     let selected = call_views::selection(m)?;
     let functions = Functions {
+        values: m.get_flag("args").then_some(engine::functions::STRINGS),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
         programs: m.get_many::<String>("program").into_iter().flatten().cloned().collect(),
         ..chosen.functions()

@@ -23,7 +23,13 @@ use std::sync::Arc;
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut requests = requests(m)?;
-    let functions = functions_of(&mut requests)?;
+    let mut functions = functions_of(&mut requests)?;
+    if m.get_flag("args") {
+        let Some(functions) = &mut functions else {
+            return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
+        };
+        functions.values = Some(u16::try_from(show::string_limit(m)).unwrap_or(u16::MAX));
+    }
     let only_functions = functions.is_some() && requests.is_empty();
     let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
@@ -133,12 +139,11 @@ pub fn plan(
 /// The functions that are requested (`function:GLOB`), which are taken out of the requests.
 fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
     let enablings = enabling::function_enablings(requests, 0)?;
-    let wanted = enablings.iter().map(|e| e.pattern.clone()).collect();
-    let functions = Functions { wanted, enablings, ..Functions::default() };
+    let functions = Functions { enablings, ..Functions::default() };
     for request in requests.iter_mut() {
         request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
     }
-    if functions.wanted.is_empty() {
+    if functions.are_all() {
         return Ok(None);
     }
     requests.retain(|r| !r.names.is_empty());
@@ -161,7 +166,9 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     }
     // How processes have ended is known of the command only.
     selection.lives = false;
-    filter::apply(m, &mut selection, &[events::functions::entry(), events::functions::exit()])?;
+    let mut classes = vec![events::functions::entry(), events::functions::exit()];
+    classes.extend(functions.values.map(|_| events::functions::with_values()).into_iter().flatten());
+    filter::apply(m, &mut selection, &classes)?;
     let (mut plan, _) = target::plan(m, target, &selection)?;
     let asked = m.get_one::<String>("backend").map(String::as_str);
     if let Some(other @ ("kernel" | "ptrace")) = asked {
@@ -199,6 +206,7 @@ pub fn recorder(
     // Two enablings of a probe have one class, unless they capture different things.
     let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
     classes.extend(plan.call_captures.iter().map(|c| c.schema));
+    classes.extend(plan.functions.as_ref().and_then(|f| f.values).map(|_| events::values::class()));
     classes.sort_by_key(|s| s.id);
     classes.dedup_by_key(|s| s.id);
     // What a named session records may change, and so is not hidden.

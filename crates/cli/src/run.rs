@@ -311,6 +311,7 @@ impl Run {
             report.planned.iter().flat_map(|file| file.lines(names)).for_each(|line| complain(&line));
         }
         report.trouble.iter().for_each(|line| complain(line));
+        report.left_out.iter().filter(|_| m.get_count("quiet") == 0).for_each(|line| complain(line));
         let (names, n) = &report.let_go;
         if *n > 0 && m.get_count("quiet") == 0 {
             let others = if *n as usize > names.len() { " and others" } else { "" };

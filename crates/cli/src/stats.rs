@@ -43,8 +43,9 @@ impl Stats {
     /// Adds up what the pump counted; `lost` events never reached it.
     pub fn gather(pump: &Pump<'_>, lost: &Losses, missed: &Missed, started: u64) -> Stats {
         let first = pump.first_event().map(|t| t.saturating_sub(started));
-        // What stands where records are missing is no event of a probe.
-        let is_event = |s: &Schema| events::functions::kind(s) != Some(events::functions::Kind::Lost);
+        // What stands where records are missing is no event of a probe, nor are types of values.
+        let is_lost = |s: &Schema| events::functions::kind(s) == Some(events::functions::Kind::Lost);
+        let is_event = |s: &Schema| !is_lost(s) && s.name != events::values::CLASS;
         let mut stats = Stats::of(pump.counters().filter(|(s, _)| is_event(s)).collect(), first, lost, missed);
         stats.dropped += pump.malformed();
         stats
@@ -52,7 +53,10 @@ impl Stats {
 
     /// The figures of a trace, as its recorder counted them.
     pub fn kept(t: &Totals, lost: &Losses, missed: &Missed, started: u64) -> Stats {
-        let taken = t.taken.iter().enumerate().filter(|(_, n)| **n > 0);
+        let of_types = |id| {
+            u16::try_from(id).ok().and_then(events::registry::by_id).is_some_and(|s| s.name == events::values::CLASS)
+        };
+        let taken = t.taken.iter().enumerate().filter(|(id, n)| **n > 0 && !of_types(*id));
         let counted = taken.filter_map(|(id, &seen)| {
             let dropped = t.unwritten.get(id).copied().unwrap_or(0);
             let counters = Counters { seen, recorded: seen - dropped, dropped, filtered: 0 };

@@ -297,7 +297,7 @@ pub fn packet_context(format: Format) -> StructType {
     ];
     match format {
         Format::V1 => context.push(hex("reserved", 32)),
-        Format::V2 | Format::V3 => {
+        Format::V2 | Format::V3 | Format::V4 => {
             context.push(scope());
             context.push(unsigned("stream_enabling", 16));
             context.push(unsigned("stream_scope_id", 32));
@@ -319,7 +319,8 @@ pub const TSC: &str = "tsc";
 pub const FUNCTIONS_CLASS: u64 = 1;
 
 /// The class of streams of function records: records as [`events::functions`] has them, packets as [`crate::packet`] has them.
-pub fn functions_class() -> StreamClass {
+/// `values`: records may have values, with words as [`crate::records`] has them then.
+pub fn functions_class(values: bool) -> StreamClass {
     let tsc = |bits, align| Type::Int(IntType { align, clock: Some(TSC.into()), ..IntType::unsigned(bits) });
     // A struct is aligned as its members: these are not on bytes.
     let bits = |name, n| StructType {
@@ -327,13 +328,22 @@ pub fn functions_class() -> StreamClass {
         fields: vec![field(name, Type::Int(IntType { align: 1, ..IntType::unsigned(n) }))],
     };
     let mut header = vec![field("timestamp", tsc(32, 8))];
-    header.extend(bits("id", 1).fields);
+    let id_bits = if values { 2 } else { 1 };
+    header.extend(bits("id", id_bits).fields);
     let event = |id, schema: &Schema| EventClass {
         id,
         name: schema.name.into(),
         loglevel: None,
         context: None,
-        fields: Some(bits("function", 31)),
+        fields: Some(bits("function", 32 - id_bits)),
+    };
+    let with_values = |class: EventClass| {
+        // They lie on bytes, but a field that says so would move the ones before it there.
+        let byte = Box::new(Type::Int(IntType { align: 1, ..IntType::unsigned(8) }));
+        let mut fields = bits("function", 32 - id_bits);
+        fields.fields.extend(bits("values_length", 16).fields);
+        fields.fields.push(field("values", Type::Sequence(byte, vec!["values_length".into()])));
+        EventClass { id: class.id + 2, fields: Some(fields), ..class }
     };
     StreamClass {
         id: FUNCTIONS_CLASS,
@@ -358,13 +368,22 @@ pub fn functions_class() -> StreamClass {
         ])),
         event_header: Some(structure(header)),
         event_context: None,
-        events: vec![event(0, events::functions::entry()), event(1, events::functions::exit())],
+        events: match [event(0, events::functions::entry()), event(1, events::functions::exit())] {
+            plain if !values => plain.into(),
+            plain => plain.iter().cloned().chain(plain.clone().map(with_values)).collect(),
+        },
     }
 }
 
 /// Whether a trace has function records that [`crate::packet`] reads.
 pub fn has_functions(metadata: &Metadata) -> bool {
-    metadata.stream(FUNCTIONS_CLASS) == Some(&functions_class())
+    let of = |values| metadata.stream(FUNCTIONS_CLASS) == Some(&functions_class(values));
+    of(false) || of(true)
+}
+
+/// Whether its function records may have values.
+pub fn has_values(metadata: &Metadata) -> bool {
+    metadata.stream(FUNCTIONS_CLASS) == Some(&functions_class(true))
 }
 
 /// What each packet of trapline begins with.
@@ -382,7 +401,8 @@ pub(crate) fn has_packets(metadata: &Metadata, format: Format) -> bool {
     let stream = metadata.stream(STREAM_CLASS);
     metadata.packet_header.as_ref() == Some(&packet_header())
         && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&packet_context(format)))
-        && (format < Format::V3 || metadata.stream(FUNCTIONS_CLASS).is_none() || has_functions(metadata))
+        && (format < Format::V3
+            || metadata.stream(FUNCTIONS_CLASS).is_none_or(|s| *s == functions_class(format >= Format::V4)))
 }
 
 /// Maps the classes of a trace to those of this program: by id, `None` where the trace's class has another layout, or another name.

@@ -5,6 +5,7 @@
 //! | 1 | absent | |
 //! | 2 | 2 | packets name their stream ([`StreamId`]); capture bits for more than six arguments |
 //! | 3 | 3 | streams of function records; written where there are any, else version 2 is |
+//! | 4 | 4 | function records may have values; written where values are captured |
 
 use crate::model::Metadata;
 use events::StreamId;
@@ -18,11 +19,13 @@ pub enum Format {
     V2,
     /// There is a second class of streams, with function records.
     V3,
+    /// Function records may have values.
+    V4,
 }
 
 /// A trace of a version that this trapline does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its format has version {0}, and this trapline reads up to {last}", last = Format::NOW.version())]
+#[error("its format has version {0}, and this trapline reads up to {last}", last = Format::V4.version())]
 pub struct Unknown(pub i64);
 
 /// Where the environment of a trace has the version.
@@ -34,7 +37,7 @@ const MAPS: u64 = u32::MAX as u64 - 1;
 const TRACER: u64 = u32::MAX as u64;
 
 impl Format {
-    /// The latest version.
+    /// The version of packets without values: what else is in them is the same in later ones.
     pub const NOW: Format = Format::V3;
 
     /// Its number.
@@ -43,6 +46,7 @@ impl Format {
             Format::V1 => 1,
             Format::V2 => 2,
             Format::V3 => 3,
+            Format::V4 => 4,
         }
     }
 
@@ -55,6 +59,7 @@ impl Format {
             None | Some(1) => Ok(Format::V1),
             Some(2) => Ok(Format::V2),
             Some(3) => Ok(Format::V3),
+            Some(4) => Ok(Format::V4),
             Some(n) => Err(Unknown(n)),
         }
     }
@@ -63,7 +68,7 @@ impl Format {
     pub const fn head(self) -> usize {
         match self {
             Format::V1 => 88,
-            Format::V2 | Format::V3 => 96,
+            Format::V2 | Format::V3 | Format::V4 => 96,
         }
     }
 
@@ -74,7 +79,7 @@ impl Format {
             (Format::V1, TRACER) => Some(StreamId::TRACER),
             (Format::V1, MAPS) => Some(StreamId::MAPS),
             (Format::V1, _) => StreamId::from_parts(0, u32::try_from(number >> 16).ok()?, number as u32 & 0xffff),
-            (Format::V2 | Format::V3, _) => StreamId::from_number(number),
+            (Format::V2 | Format::V3 | Format::V4, _) => StreamId::from_number(number),
         }
     }
 }

@@ -13,7 +13,7 @@
 use crate::native::{Data, Place, Stream};
 use crate::packet::Info;
 use crate::records::records_of;
-pub use crate::records::{Gap, Record, Records};
+pub use crate::records::{Gap, Record, Records, entries_and_exits};
 use events::StreamId;
 use std::ops::RangeInclusive;
 

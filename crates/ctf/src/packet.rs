@@ -33,7 +33,7 @@
 use crate::classes::{FUNCTIONS_CLASS, STREAM_CLASS};
 use crate::format::Format;
 use events::StreamId;
-use events::functions::{Clock, Moment, RECORD, time};
+use events::functions::{self, Clock, Moment, RECORD, time};
 use events::stream::Scope;
 
 /// The magic number of every packet (CTF 1.8, 5.1).
@@ -42,6 +42,8 @@ pub const MAGIC: u32 = 0xC1FC_1FC1;
 pub const HEADER: usize = Format::NOW.head();
 /// Bytes before the first record of a packet of function records.
 pub const FUNCTIONS_HEADER: usize = 136;
+/// Bytes of the longest record with values that an agent writes, and some.
+const LONGEST: usize = 1 << 10;
 /// Where a packet is closed, bytes. A larger event has a packet for itself.
 pub const FULL: usize = 256 << 10;
 /// `cpu_id` of a stream that belongs to no processor.
@@ -96,6 +98,8 @@ pub struct Functions {
     pub first: Moment,
     /// A moment after its records.
     pub last: Moment,
+    /// Records may have values. The version of the format says so.
+    pub values: bool,
 }
 
 /// Why bytes are not a packet of a trace of trapline.
@@ -173,7 +177,9 @@ impl Info {
         }
         let stream = match format {
             Format::V1 => format.stream(u64_at(24)),
-            Format::V2 | Format::V3 => StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88)),
+            Format::V2 | Format::V3 | Format::V4 => {
+                StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88))
+            }
         };
         let mut uuid = [0; 16];
         uuid.copy_from_slice(&b[4..20]);
@@ -185,6 +191,7 @@ impl Info {
             number: u32_at(96),
             first: moment(104),
             last: moment(120),
+            values: format >= Format::V4,
         });
         let ns = |tsc| functions.map_or(tsc, |f| f.clock().ns(tsc));
         Ok(Info {
@@ -234,6 +241,11 @@ pub struct Packet {
     pub events: u64,
 }
 
+/// The word of a record as a trace with values has it ([`crate::records`]).
+fn stored(word: u32) -> u32 {
+    word & 1 | (word >> 31) << 1 | (word & !functions::VALUES) >> 1 << 2
+}
+
 /// Writes the packets of one stream.
 #[derive(Debug)]
 pub struct PacketWriter {
@@ -257,8 +269,19 @@ impl PacketWriter {
     pub fn of_functions(uuid: [u8; 16], stream: StreamId, pid: u32, first: Moment) -> PacketWriter {
         let mut writer = PacketWriter::new(uuid, stream, first.monotonic);
         let (begin, end, last) = (first.tsc, first.tsc, first);
-        writer.info.functions = Some(Functions { begin, end, pid, number: 0, first, last });
+        writer.info.functions = Some(Functions { begin, end, pid, number: 0, first, last, values: false });
         writer
+    }
+
+    /// Its records may have values.
+    pub fn with_values(mut self) -> PacketWriter {
+        self.info.functions.iter_mut().for_each(|f| f.values = true);
+        self
+    }
+
+    /// Bytes of the longest record.
+    fn longest(&self) -> usize {
+        if self.info.functions.is_some_and(|f| f.values) { LONGEST } else { RECORD }
     }
 
     /// Records of another thread or program follow, in a packet of their own.
@@ -286,20 +309,24 @@ impl PacketWriter {
     /// Whether records with this upper half of the counter can follow in the open packet, or begin a new one.
     pub fn takes_records(&self, high: u32) -> bool {
         let Some(f) = &self.info.functions else { return false };
-        self.bytes.is_empty() || (f.begin >> 32) as u32 == self.upper(high) && self.bytes.len() + RECORD <= self.full
+        self.bytes.is_empty()
+            || (f.begin >> 32) as u32 == self.upper(high) && self.bytes.len() + self.longest() <= self.full
     }
 
     /// Appends records with this upper half of the counter, made between two moments: as many as there is room for. Returns how many
     /// bytes it has taken. Times that go back are set to the time of the record before.
     pub fn push_records(&mut self, records: &[u8], high: u32, first: Moment, last: Moment) -> usize {
         let upper = self.upper(high);
-        let (begins, full) = (self.bytes.is_empty(), self.full.max(FUNCTIONS_HEADER + RECORD));
+        let (begins, full) = (self.bytes.is_empty(), self.full.max(FUNCTIONS_HEADER + self.longest()));
         let Some(f) = &mut self.info.functions else { return 0 };
         if begins {
             self.bytes.reserve(full);
             self.bytes.resize(FUNCTIONS_HEADER, 0);
             f.first = first;
             self.info.begin = first.monotonic.max(self.info.end);
+        }
+        if f.values {
+            return self.push_values(records, (high, upper), (begins, full), last);
         }
         let room = (full.saturating_sub(self.bytes.len()) / RECORD).min(records.len() / RECORD);
         let (taken, at) = (&records[..room * RECORD], self.bytes.len());
@@ -336,9 +363,42 @@ impl PacketWriter {
         taken.len()
     }
 
+    /// [`PacketWriter::push_records`], where they may have values. The header is there.
+    fn push_values(
+        &mut self,
+        records: &[u8],
+        (high, upper): (u32, u32),
+        (begins, full): (bool, usize),
+        last: Moment,
+    ) -> usize {
+        let Some(f) = &mut self.info.functions else { return 0 };
+        let (mut taken, mut is_first) = (0, begins);
+        for record in functions::each(records) {
+            let (Some(head), Some(rest)) = (record.first_chunk(), record.get(RECORD..)) else { break };
+            if self.bytes.len() + record.len() > full {
+                break;
+            }
+            let least = f.end.max(u64::from(upper) << 32);
+            let at = (u64::from(upper) << 32 | u64::from(time(head))).max(least);
+            self.clamped += u64::from(upper != high || at as u32 != time(head));
+            if std::mem::take(&mut is_first) {
+                f.begin = at;
+            }
+            f.end = at;
+            self.bytes.extend_from_slice(&(at as u32).to_le_bytes());
+            self.bytes.extend_from_slice(&stored(functions::word(head)).to_le_bytes());
+            self.bytes.extend_from_slice(rest);
+            taken += record.len();
+            self.events += 1;
+        }
+        f.last = last;
+        self.info.end = self.info.end.max(last.monotonic);
+        taken
+    }
+
     /// Whether the packet should be closed now.
     pub fn is_full(&self) -> bool {
-        self.bytes.len() + RECORD > self.full
+        self.bytes.len() + self.longest() > self.full
     }
 
     /// Closes packets at `full` bytes, at most [`FULL`], where little room is left for each.
@@ -443,13 +503,6 @@ pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl It
         at = (at + n).next_multiple_of(8);
         Some(Ok(&rest[..n]))
     })
-}
-
-/// The function records in a packet that was written here; empty where it has events.
-pub fn records(packet: &[u8]) -> &[[u8; RECORD]] {
-    let info = Info::read(packet, Format::NOW).ok().filter(|i| i.functions.is_some());
-    let content = info.map_or(0, |i| i.content as usize).min(packet.len());
-    packet.get(FUNCTIONS_HEADER..content).map_or(&[], |r| r.as_chunks::<RECORD>().0)
 }
 
 /// How many bytes the event at the front of `bytes` has, for events of the generated classes.

@@ -60,7 +60,8 @@ impl Trace {
         let known = self.known.iter().flatten().filter_map(|id| events::registry::by_id(*id));
         let functions = [functions::entry, functions::exit, functions::lost, functions::begun];
         let has = classes::has_functions(&self.metadata);
-        known.chain(functions.into_iter().filter(move |_| has).map(|class| class()))
+        let values = classes::has_values(&self.metadata).then(functions::with_values);
+        known.chain(functions.into_iter().filter(move |_| has).map(|class| class())).chain(values.into_iter().flatten())
     }
 
     /// Events that were lost before they could be stored, over all streams: the counters of the packets, or of the end record, which includes

@@ -3,12 +3,15 @@
 use crate::provider::glob;
 use abi::stub::Variant;
 
+/// Bytes of a string in an argument that are captured.
+pub const STRINGS: u16 = 32;
+
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// Patterns of names; empty: all functions.
+    /// Patterns of names, beside those of the enablings; none here and there: all functions.
     pub wanted: Vec<String>,
-    /// Patterns of names that are not wanted, whatever `wanted` says.
+    /// Patterns of names that are not wanted, whatever the others say.
     pub unwanted: Vec<String>,
     /// Functions of shared libraries too.
     pub libraries: bool,
@@ -16,10 +19,10 @@ pub struct Functions {
     pub minimum: Option<u64>,
     /// Bytes of the buffer of each process, where that is not the plan's.
     pub buffer: Option<usize>,
-    /// Without times.
-    pub no_time: bool,
     /// Programs whose functions are traced, as patterns of their paths or names; empty: all.
     pub programs: Vec<String>,
+    /// Arguments and results too: so many bytes of a string.
+    pub values: Option<u16>,
     /// What is recorded of them; empty: all.
     pub enablings: Vec<FunctionEnabling>,
 }
@@ -62,13 +65,22 @@ impl Functions {
 
     /// Whether the function with these names is wanted: that of the linker, and the demangled one.
     pub fn wants(&self, linker: &str, demangled: &str) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, linker) || matches(p, demangled));
-        (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
+        let any = |p: &String| matches(p, linker) || matches(p, demangled);
+        (self.are_all() || self.patterns().any(any)) && !self.unwanted.iter().any(any)
     }
 
     /// Whether names matter.
     pub fn is_by_name(&self) -> bool {
-        !self.wanted.is_empty() || !self.unwanted.is_empty()
+        !self.are_all() || !self.unwanted.is_empty()
+    }
+
+    /// Whether none are asked for by name.
+    pub fn are_all(&self) -> bool {
+        self.patterns().next().is_none()
+    }
+
+    fn patterns(&self) -> impl Iterator<Item = &String> {
+        self.wanted.iter().chain(self.enablings.iter().map(|e| &e.pattern))
     }
 
     /// Whether functions of the program at this path are wanted.
@@ -79,11 +91,7 @@ impl Functions {
 
     /// What their stubs do.
     pub fn variant(&self) -> Variant {
-        match (self.minimum, self.no_time) {
-            (Some(_), _) => Variant::Timed,
-            (None, true) => Variant::NoTime,
-            (None, false) => Variant::Paired,
-        }
+        if self.minimum.is_some() { Variant::Timed } else { Variant::Paired }
     }
 }
 
@@ -102,6 +110,9 @@ mod tests {
         assert!(some.wants("main", "main") && some.wants("_ZNSt", "std::vec"));
         assert!(!some.wants("other", "other") && !some.wants("_ZNSt", "std::vec::grow"));
         assert!(Functions::default().wants("x", "x"));
+        let enabled = FunctionEnabling { pattern: "main".into(), ..FunctionEnabling::default() };
+        let enabled = Functions { enablings: vec![enabled], ..Functions::default() };
+        assert!(enabled.wants("main", "main") && !enabled.wants("other", "other") && enabled.is_by_name());
         let cc1 = Functions { programs: list(&["cc1*"]), ..Functions::default() };
         assert!(cc1.wants_program("/usr/lib/gcc/cc1plus") && !cc1.wants_program("/usr/bin/gcc"));
     }

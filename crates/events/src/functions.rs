@@ -11,6 +11,9 @@
 //! an event of [`entry`] or [`exit`]. Numbers of functions begin with 1; a word of 0 is no record, and the word [`HIGH`] is a marker: the
 //! half before it is the upper half of the counter from there on. `process:function` events ([`crate::generated::P_FUNCTION`])
 //! say which function has a number.
+//!
+//! A word with the bit [`VALUES`] is that of a longer record: a length of 2 bytes follows, and so many bytes, which [`crate::values`] reads;
+//! with them the record has a multiple of 8 bytes.
 
 use crate::dynamic::{self, Field};
 use crate::encode::{self, Fixed};
@@ -18,15 +21,21 @@ use crate::generated::P_FUNCTION;
 use crate::layout::{self, Layout};
 use crate::names::FunctionName;
 use crate::schema::Schema;
-use crate::types::{Fmt, Int, StrKind, Type};
+use crate::types::{Fmt, Int, Len, LenFrom, StrKind, Type};
+use crate::values::{self, Signature};
 use crate::{Event, StreamId};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Bytes of a record.
 pub const RECORD: usize = 8;
 /// The word of a marker that has the upper half of the counter (`abi::shared::HIGH`).
 pub const HIGH: u32 = 1;
+/// Bit of a word: values follow the record (`abi::shared::VALUES`).
+pub const VALUES: u32 = 1 << 31;
+/// Bytes of a record with values before those.
+const HEAD: usize = RECORD + 2;
 
 /// One moment on two clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,12 +82,46 @@ impl<'a> Run<'a> {
                 high = time(first);
                 rest = &rest[1..];
             }
-            let n = rest.iter().position(|r| word(r) <= HIGH).unwrap_or(rest.len());
+            let mut n = 0;
+            while let Some(record) = rest.get(n).filter(|r| word(r) > HIGH) {
+                n += match word(record) & VALUES {
+                    0 => 1,
+                    _ => match split(rest[n..].as_flattened()) {
+                        Some((record, _)) => record.len() / RECORD,
+                        None => break,
+                    },
+                };
+            }
             let (part, next) = rest.split_at(n);
             rest = next;
             (n > 0).then_some((high, part.as_flattened()))
         })
     }
+}
+
+/// The first record of these, and the rest; None where there is no whole one.
+#[inline]
+pub fn split(records: &[u8]) -> Option<(&[u8], &[u8])> {
+    let n = match word(records.first_chunk()?) & VALUES {
+        0 => RECORD,
+        _ => HEAD + usize::from(u16::from_le_bytes(*records[RECORD..].first_chunk()?)),
+    };
+    records.split_at_checked(n).filter(|_| n.is_multiple_of(RECORD))
+}
+
+/// Records, one after the other; what is no whole record ends them.
+pub fn each(mut records: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (record, rest) = split(records)?;
+        records = rest;
+        Some(record)
+    })
+}
+
+/// The word and the values of a record, which is a whole one: the word without [`VALUES`].
+#[inline]
+pub fn parts_of(record: &[u8]) -> (u32, &[u8]) {
+    (record.first_chunk().map_or(0, word) & !VALUES, record.get(HEAD..).unwrap_or_default())
 }
 
 /// The word of a record.
@@ -99,6 +142,11 @@ pub fn entry() -> &'static Schema {
 pub fn exit() -> &'static Schema {
     class(&EXIT)
 }
+/// The classes of [`entry`] and [`exit`] of functions whose values were captured, which have one field more, `values`. They are made when
+/// they are first asked for.
+pub fn with_values() -> [&'static Schema; 2] {
+    WITH_VALUES.unwrap_or_else(|| [entry(), exit()])
+}
 /// The class of events that stand where records of a thread are missing: `records`, how many; 0: not known.
 pub fn lost() -> &'static Schema {
     class(&LOST)
@@ -112,6 +160,15 @@ pub fn begun() -> &'static Schema {
 
 static ENTRY: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:entry", Some("function"), "number"));
 static EXIT: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("function:exit", Some("function"), "number"));
+/// [`ENTRY`] and [`EXIT`] of functions whose values were captured.
+static WITH_VALUES: LazyLock<Option<[&'static Schema; 2]>> = LazyLock::new(|| {
+    let of = |schema: &'static Schema| {
+        let own = schema.args.iter().map(|a| Field { name: a.name.into(), ty: a.ty });
+        let ty = Type::Bytes(Len { from: LenFrom::Const(0), mul: 1, div: 1 });
+        dynamic::class(schema.name, &own.chain([Field { name: "values".into(), ty }]).collect::<Vec<_>>()).ok()
+    };
+    Some([of(entry())?, of(exit())?])
+});
 static LOST: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("functions:lost", None, "records"));
 static BEGUN: LazyLock<Option<&'static Schema>> = LazyLock::new(|| made("functions:begun", None, "number"));
 
@@ -183,6 +240,7 @@ impl Clock {
 pub struct Table {
     all: Vec<Option<Box<Known>>>,
     bytes: usize,
+    signatures: HashMap<u32, Box<Signature>>,
 }
 
 #[derive(Debug)]
@@ -208,6 +266,9 @@ const MOST_BYTES: usize = 1 << 30;
 impl Table {
     /// Learns a function, where `ev` reports one. `demangle` makes of a linker's name the one that is shown; none where that is the same.
     pub fn note(&mut self, ev: &Event<'_>, demangle: impl FnOnce(&str) -> Option<String>) {
+        if ev.schema.name == values::CLASS {
+            return self.note_signature(ev);
+        }
         if ev.schema.id != P_FUNCTION.id {
             return;
         }
@@ -226,6 +287,26 @@ impl Table {
             self.all.resize_with(at + 1, || None);
         }
         self.all[at] = Some(Box::new(known));
+    }
+
+    fn note_signature(&mut self, ev: &Event<'_>) {
+        let (number, text) = (ev.value_of("number") as u32, ev.bytes_of("signature"));
+        let known = std::str::from_utf8(text).ok().and_then(Signature::parse);
+        if let Some(signature) = known.filter(|_| self.bytes + text.len() <= MOST_BYTES) {
+            // As parsed it takes more.
+            self.bytes += 8 * text.len();
+            self.signatures.insert(number, Box::new(signature));
+        }
+    }
+
+    /// What the arguments and the result of the function with this number are, if they were captured.
+    pub fn signature(&self, number: u32) -> Option<&Signature> {
+        self.signatures.get(&number).map(|s| &**s)
+    }
+
+    /// Whether values of any function were captured.
+    pub fn has_values(&self) -> bool {
+        !self.signatures.is_empty()
     }
 
     /// The function with this number.
@@ -289,6 +370,28 @@ impl Encoder {
         out.push(0);
     }
 
+    /// As [`Encoder::record`], with the values of the record; without any it is the same.
+    #[allow(clippy::too_many_arguments)]
+    pub fn record_with(
+        &self,
+        out: &mut Vec<u8>,
+        time: u64,
+        (pid, tid): (u32, u32),
+        word: u32,
+        name: &[u8],
+        values: &[u8],
+    ) {
+        let Some(classes) = WITH_VALUES.as_ref().filter(|_| !values.is_empty()) else {
+            return self.record(out, time, (pid, tid), word, name);
+        };
+        let schema = classes[(word & 1) as usize];
+        out.clear();
+        let fixed = Fixed { time, tid, pid, cap: 0b1_0001, ..Fixed::default() };
+        encode::fixed(out, schema, &Layout::of(schema), &fixed, &[1, u64::from(word >> 1), 1]);
+        encode::str_tail(out, name);
+        encode::bytes_tail(out, values);
+    }
+
     /// Writes the event that stands where `records` records are missing into `out`, which is cleared.
     pub fn lost(&self, out: &mut Vec<u8>, time: u64, who: (u32, u32), records: u64) {
         one_number(lost(), out, time, who, records);
@@ -344,6 +447,33 @@ mod tests {
         encoder.begun(&mut out, 5, (3, 4), 1);
         let ev = Event::parse(&out).unwrap();
         assert_eq!((kind(ev.schema), ev.value_of("number")), (Some(Kind::Begun), 1));
+    }
+
+    #[test]
+    fn a_record_with_values_is_one_record() {
+        let mut all = records(&[(9, 2)]);
+        for word in [5 | VALUES, 4 | VALUES] {
+            all.extend(records(&[(10, word)]));
+            all.extend(14u16.to_le_bytes());
+            // What follows looks like markers and like nothing.
+            all.extend([0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+        }
+        all.extend(records(&[(7, HIGH), (11, 3)]));
+        let of = run(&all);
+        let parts: Vec<_> = of.parts().map(|(high, p)| (high, p.len())).collect();
+        assert_eq!(parts, [(5, 8 + 2 * 24), (7, 8)]);
+        let words: Vec<_> =
+            of.parts().flat_map(|(_, p)| each(p)).map(|r| (parts_of(r).0, parts_of(r).1.len())).collect();
+        assert_eq!(words, [(2, 0), (5, 14), (4, 14), (3, 0)]);
+        assert_eq!(each(&all[..24]).count(), 1);
+        let mut out = Vec::new();
+        Encoder::default().record_with(&mut out, 99, (3, 4), 7, b"f", &[1, 2, 3]);
+        let ev = Event::parse(&out).unwrap();
+        assert_eq!(
+            (kind(ev.schema), ev.value_of("number"), ev.bytes_of("values")),
+            (Some(Kind::Exit), 3, &[1, 2, 3][..])
+        );
+        assert_eq!(ev.bytes_of("function"), b"f");
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod sockaddr;
 pub mod stacks;
 pub mod stream;
 pub mod types;
+pub mod values;
 pub mod walk;
 
 pub use event::{Cap, Event, Tail};

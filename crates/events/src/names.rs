@@ -31,6 +31,10 @@ pub trait Names {
     fn function(&self, _number: u32) -> Option<FunctionName<'_>> {
         None
     }
+    /// What the arguments and the result of the traced function with this number are, if they were captured.
+    fn signature(&self, _number: u32) -> Option<&crate::values::Signature> {
+        None
+    }
     /// Hands over the frames of a stack that process `pid` had at `time`, innermost first, with those that the compiler has inlined.
     fn frames(&self, _pid: u32, _time: u64, stack: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
         let (kernel, mask) = (stack.kernel, if stack.kernel { 0 } else { GUESSED | EXACT });

@@ -145,7 +145,6 @@ fn area<'b>(bytes: &'b [u8], mut row: Reader<'_>) -> Result<Area<'b>, Damaged> {
     let [address, len, at, content, stubs] = [(); 5].map(|()| row.u64());
     let variant = match row.u32() {
         v if v == Variant::Paired as u32 => Variant::Paired,
-        v if v == Variant::NoTime as u32 => Variant::NoTime,
         v if v == Variant::Timed as u32 => Variant::Timed,
         v if v == Variant::Entry as u32 => Variant::Entry,
         _ => return Err(Damaged("stubs of an unknown kind")),

@@ -9,9 +9,10 @@
 use crate::plan::{Plan, Site};
 use crate::relocate::{FixKind, JUMP};
 use crate::stub::{MINIMUM, POINTERS, Template};
-use abi::message::{HOOKS, Hook, SLOWS};
+use abi::message::{HOOKS, Hook, SLOWS, Slow};
 use abi::plan::PATCH;
 use abi::stub::Variant;
+use abi::values::{Offsets, Step, TABLE};
 use std::fmt;
 use std::ops::Range;
 
@@ -190,6 +191,44 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         linked.originals.push(Original { hook: *hook, patch: patch as u32, address: map.beginning(site) });
     }
     Ok(linked)
+}
+
+/// What is copied when a function begins, and when it returns: steps ([`abi::values`]) without their end.
+pub type Programs = (Vec<Step>, Vec<Step>);
+
+/// The most bytes that programs of these numbers of steps take in an area.
+pub fn programs_len(steps: impl Iterator<Item = usize>) -> u64 {
+    steps.map(|n| (size_of::<Offsets>() + (n + 2) * size_of::<Step>()) as u64).sum::<u64>() + 8
+}
+
+/// Has the stubs of an area, which are of the variant Called, capture values: puts programs behind its contents. `program`: that of the
+/// function with this number in the session. `slow`: addresses of slow code.
+pub fn capture<'p>(linked: &mut Linked, slow: &[u64; SLOWS], program: impl Fn(u32) -> Option<&'p Programs>) {
+    let pointers = linked.stubs as usize;
+    let put = |content: &mut Vec<u8>, index: usize, value: u64| {
+        content[pointers + 8 * index..][..8].copy_from_slice(&value.to_le_bytes());
+    };
+    let content = &mut linked.content;
+    content.resize(content.len().next_multiple_of(8), 0xcc);
+    let table = content.len();
+    put(content, Slow::Call as usize, slow[Slow::Arguments as usize]);
+    put(content, Slow::Return as usize, slow[Slow::Result as usize]);
+    put(content, TABLE, table as u64);
+    content.resize((table + linked.functions.len() * size_of::<Offsets>()).next_multiple_of(8), 0);
+    for (i, number) in linked.functions.iter().enumerate() {
+        let mut write = |steps: &[Step]| {
+            let at = content.len() as u32;
+            content.extend(steps.iter().flat_map(Step::bytes));
+            content.extend(Step::default().bytes());
+            if steps.is_empty() { 0 } else { at }
+        };
+        let [entry, exit] = match program(*number) {
+            Some((entry, exit)) => [write(entry), write(exit)],
+            None => [0, 0],
+        };
+        let offsets = [entry, exit, *number].map(u32::to_le_bytes);
+        content[table + i * size_of::<Offsets>()..][..size_of::<Offsets>()].copy_from_slice(offsets.as_flattened());
+    }
 }
 
 /// From addresses of the file to those of the process.

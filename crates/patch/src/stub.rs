@@ -35,14 +35,13 @@
 //! | variant | entry record | exit record | shadow entry |
 //! |---|---|---|---|
 //! | [`Variant::Paired`] | yes | yes | slot, address; marked as written |
-//! | [`Variant::NoTime`] | word only; the time stays 0 | likewise | likewise |
 //! | [`Variant::Timed`] | late, by [`Slow::Late`] | by [`Slow::Late`] | with time and function |
 //! | [`Variant::Entry`] | yes | none | none |
 //! | [`Variant::Count`] | none; the calls in the thread's row | none | none |
 //! | [`Variant::CountTimed`] | none; the calls in the row | none; the time in the row | with time and function; marked as written |
 //! | [`Variant::Called`] | by [`Slow::Call`] | by [`Slow::Return`] | by [`Slow::Call`] |
 //!
-//! `NoTime` has no check of the upper half. `Entry` has none of the shadow stack: it records and jumps to the beginning of F; it is for
+//! `Entry` has no check of the shadow stack: it records and jumps to the beginning of F; it is for
 //! modules whose own code walks the stack. `Timed` has at its entry the time and the function in the shadow entry; at its exit, it
 //! compares the time since then with the minimum, which is in the area ([`MINIMUM`]).
 //!
@@ -80,6 +79,9 @@
 //! | [`Slow::Count`] | entry of Count and CountTimed, no rows | gives the thread its rows | goes on at `count` | not counted: goes on at `done`, CountTimed at the beginning of F |
 //! | [`Slow::Call`] | entry of Called; edx = number | pushes the entry of S, calls tracers | goes on at `done` | no entry: F runs unobserved |
 //! | [`Slow::Return`] | exit of Called | brings the entry of S to the top, calls tracers, sets `[S]` = A, removes the entry | goes on at `end`, whatever the carry flag | |
+//!
+//! In areas of functions whose values are captured ([`crate::link::capture`]) the pointers of `Call` and `Return` lead to
+//! [`Slow::Arguments`] and [`Slow::Result`], which do the same, and write records with values instead of calling tracers.
 //!
 //! In a process without chunk (cur = end = 0) each record comes to Slow::Chunk. A thread's first stub of a variant with a shadow stack
 //! comes to Slow::Enter first, which need not set cur: Chunk is called next. The first stub of the variant `Entry` comes to Chunk.
@@ -136,6 +138,7 @@ use abi::thread::{COUNTS, CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
+const _: () = assert!(MINIMUM / 8 < abi::values::TABLE && 8 * (abi::values::TABLE + 1) <= POINTERS);
 /// Offset of the minimum in the pointers.
 pub const MINIMUM: usize = SLOWS * 8;
 
@@ -258,23 +261,20 @@ fn lines(variant: Variant) -> Vec<Line> {
         Variant::Count => return count(),
         Variant::CountTimed => return count_timed(),
         Variant::Called => return called(),
-        Variant::Paired | Variant::NoTime | Variant::Timed | Variant::Entry => {}
+        Variant::Paired | Variant::Timed | Variant::Entry => {}
     }
     let mut lines = vec![];
     let timed = variant == Variant::Timed;
     let shadow = variant != Variant::Entry;
-    let clock = matches!(variant, Variant::Paired | Variant::Entry);
     if shadow {
         let word = if timed { ENTER_WORD } else { Code("mov edx, 0x80000000", &[0xba, 0, 0, 0, 0x80]) };
         let on = if timed { Done } else { Record };
         lines.extend([At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, on)]);
         lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
     }
-    if clock {
+    if !timed {
         // The distance to `done` is too long for a short jump.
         lines.extend(slow_record(CallHigh, Slow::High, Record, Over));
-    }
-    if !timed {
         let [call, slow, again, jump] = slow_record(CallChunk, Slow::Chunk, Record, Done);
         lines.extend([call, slow, again, At(Over), jump]);
     }
@@ -292,7 +292,7 @@ fn lines(variant: Variant) -> Vec<Line> {
         lines.push(PUSHED);
     }
     if !timed {
-        record(&mut lines, clock, [Record, Commit], [CallHigh, CallChunk], ENTRY_WORD);
+        record(&mut lines, [Record, Commit], [CallHigh, CallChunk], ENTRY_WORD);
     }
     lines.extend([At(Done), RESTORE]);
     if !shadow {
@@ -308,7 +308,7 @@ fn lines(variant: Variant) -> Vec<Line> {
     }
     lines.extend([LOAD_ADDRESS, PUT_BACK, At(Restored), LOAD_BELOW, STORE_SLOT, POPPED]);
     if !timed {
-        record(&mut lines, clock, [Left, LeftCommit], [CallHighLeft, CallChunkLeft], EXIT_WORD);
+        record(&mut lines, [Left, LeftCommit], [CallHighLeft, CallChunkLeft], EXIT_WORD);
     }
     lines.extend([At(End), RESTORE, RET, At(CallExit)]);
     lines.extend([Call(Slow::Exit), Jump("jmp", JMP, Exit)]);
@@ -316,8 +316,6 @@ fn lines(variant: Variant) -> Vec<Line> {
         lines.extend([At(CallLate), Call(Slow::Late), Jump("jmp", JMP, Pop)]);
     } else {
         lines.extend(slow_record(CallChunkLeft, Slow::Chunk, Left, End));
-    }
-    if clock {
         lines.extend(slow_record(CallHighLeft, Slow::High, Left, End));
     }
     lines
@@ -370,13 +368,10 @@ fn called() -> Vec<Line> {
 }
 
 /// A record: its beginning and the instruction that makes it count, its slow calls, its word.
-fn record(lines: &mut Vec<Line>, clock: bool, [start, commit]: [Label; 2], [high, chunk]: [Label; 2], word: Line) {
+fn record(lines: &mut Vec<Line>, [start, commit]: [Label; 2], [high, chunk]: [Label; 2], word: Line) {
     // The room first: a session that is stopped reads no clock.
     lines.extend([At(start), LOAD_CUR, COMPARE_END, Jump("jae", JAE, chunk)]);
-    if clock {
-        lines.extend([RDTSC, COMPARE_HIGH, Jump("jne", JNE, high), TIME]);
-    }
-    lines.extend([word, At(commit), ADVANCE]);
+    lines.extend([RDTSC, COMPARE_HIGH, Jump("jne", JNE, high), TIME, word, At(commit), ADVANCE]);
 }
 
 /// What is filled in for each stub.

@@ -46,7 +46,7 @@ const BIAS: u64 = 0x5555_0000_0000;
 fn linked(plan: &Plan) -> Linked {
     let area = (BIAS + plan.reach.end + 0x10_0000) & !0xfff;
     let variant = abi::stub::Variant::Paired;
-    let places = Places { bias: BIAS, area, tls: -0x1000, slow: [0; 8], hooks: [0; 24], variant, minimum: 0 };
+    let places = Places { bias: BIAS, area, tls: -0x1000, slow: [0; 10], hooks: [0; 24], variant, minimum: 0 };
     let linked = link(plan, &places, |n| Some(n + 1)).unwrap();
     assert_eq!(linked.len(), area_len(plan, plan.sites.len(), variant));
     linked
@@ -209,9 +209,12 @@ fn check(path: &str) {
     for (i, (site, patch)) in plan.sites.iter().zip(&linked.patches).enumerate() {
         assert_eq!(patch.old[..5], file.at(site.address)[..5]);
         assert_eq!(patch.address, BIAS + site.address);
-        let stub = linked.address + (i * 320) as u64;
-        assert_eq!(decode(&patch.new, patch.address).near_branch_target(), stub + 48, "{path}");
-        let call = decode(&linked.content[i * 320 + 166..], stub + 166);
+        let layout = abi::stub::layout(abi::stub::Variant::Paired);
+        let stub = linked.address + i as u64 * u64::from(layout.size);
+        assert_eq!(decode(&patch.new, patch.address).near_branch_target(), stub + u64::from(layout.entry), "{path}");
+        // The call is right before where the function returns to.
+        let called = layout.returns as usize - 5;
+        let call = decode(&linked.content[i * layout.size as usize + called..], stub + called as u64);
         if site.code.is_empty() {
             assert_eq!(call.near_branch_target(), BIAS + site.back);
         }

@@ -31,9 +31,11 @@ fn plan(traced: &[u64]) -> Plan {
 
 fn linked(plan: &Plan) -> Result<Linked, LinkError> {
     let variant = Variant::Paired;
-    link(plan, &Places { bias: 0, area: AREA, tls: -64, slow: [1; 8], hooks: [AGENT; 24], variant, minimum: 0 }, |_| {
-        Some(9)
-    })
+    link(
+        plan,
+        &Places { bias: 0, area: AREA, tls: -64, slow: [1; 10], hooks: [AGENT; 24], variant, minimum: 0 },
+        |_| Some(9),
+    )
 }
 
 fn at(linked: &Linked, address: u64) -> Instruction {
@@ -72,8 +74,9 @@ fn a_traced_function_is_traced_before_it_is_hooked() {
     assert_eq!((linked.functions.as_slice(), linked.patches.len()), (&[9][..], 2));
     let fork = linked.originals[0];
     assert_eq!((fork.hook, fork.patch), (Hook::Fork, 0));
-    assert_eq!(target(&linked, 0), AREA + 48);
-    let call = at(&linked, AREA + 166);
+    let layout = abi::stub::layout(Variant::Paired);
+    assert_eq!(target(&linked, 0), AREA + u64::from(layout.entry));
+    let call = at(&linked, AREA + u64::from(layout.returns) - 5);
     assert_eq!(call.code(), Code::Call_rel32_64);
     check_thunk(&linked, call.near_branch_target());
     assert_eq!(linked.inside(fork.address), Some(Inside::Beginning(CODE)));
@@ -83,7 +86,7 @@ fn a_traced_function_is_traced_before_it_is_hooked() {
 fn what_cannot_be_linked() {
     let plan = plan(&[CODE]);
     let places =
-        |area, bias| Places { bias, area, tls: 0, slow: [0; 8], hooks: [0; 24], variant: Variant::NoTime, minimum: 0 };
+        |area, bias| Places { bias, area, tls: 0, slow: [0; 10], hooks: [0; 24], variant: Variant::Paired, minimum: 0 };
     assert_eq!(link(&plan, &places(AREA, 0), |_| Some(0)).unwrap_err(), LinkError::Number(0));
     assert_eq!(link(&plan, &places(AREA, 0), |_| Some(1 << 31)).unwrap_err(), LinkError::Number(1 << 31));
     assert_eq!(link(&plan, &places(1 << 31, 0), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);

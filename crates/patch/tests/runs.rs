@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use testkit::{Scratch, has, skip};
 
-const VARIANTS: [Variant; 4] = [Variant::Paired, Variant::NoTime, Variant::Timed, Variant::Entry];
+const VARIANTS: [Variant; 3] = [Variant::Paired, Variant::Timed, Variant::Entry];
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs");
 
 /// `layouts.h`: abi::stub for C.
 fn layouts() -> String {
     let mut out = String::from(
-        "#define TIMED 2\n#define ENTRY 3\nstruct again { uint32_t start, end, at; };\nstruct commit { uint32_t at, next; };\n\
+        "#define TIMED 1\n#define ENTRY 2\nstruct again { uint32_t start, end, at; };\nstruct commit { uint32_t at, next; };\n\
          struct frame { uint32_t from, cfa, shadow; };\nstruct layout { uint32_t size, entry, returns; struct again again[16]; \
          struct commit commit[4]; struct frame frames[32]; };\nstatic const struct layout layouts[] = {\n",
     );
@@ -44,7 +44,7 @@ struct Program {
     path: PathBuf,
     file: File,
     tls: i32,
-    slow: [u64; 8],
+    slow: [u64; abi::message::SLOWS],
 }
 
 fn gcc(arguments: &[&str]) {
@@ -79,7 +79,7 @@ impl Program {
         gcc(&["-no-pie", "-z", "execstack", "-o", program, object, agent]);
         let out = text(&run(&path, &["describe"]).stdout);
         let numbers: Vec<i64> = out.split_whitespace().map(|n| n.parse().unwrap()).collect();
-        let mut slow = [0; 8];
+        let mut slow = [0; abi::message::SLOWS];
         slow.iter_mut().zip(&numbers[1..]).for_each(|(slow, n)| *slow = *n as u64);
         let mut file = File::read(program).unwrap();
         let names = &file.names;
@@ -189,7 +189,6 @@ fn without_memory() {
     let plain = text(&run(&program.path, &["plain"]).stdout);
     for (variant, lacks) in [
         (Variant::Paired, "NO_CHUNK"),
-        (Variant::NoTime, "NO_CHUNK"),
         (Variant::Entry, "NO_CHUNK"),
         (Variant::Paired, "NO_SHADOW"),
         (Variant::Timed, "NO_SHADOW"),
@@ -217,13 +216,11 @@ fn a_signal_at_each_instruction() {
 #[test]
 fn signals_at_any_time() {
     let Some(program) = Program::compile("alarm", 0, &["-O2"]) else { return };
-    for variant in [Variant::Paired, Variant::NoTime] {
-        let (path, _) = program.plan(variant, 0);
-        let out = program.run("alarm", &path);
-        assert!(out.status.success(), "{variant:?}: {:?} {}{}", out.status, text(&out.stdout), text(&out.stderr));
-        assert_eq!(text(&out.stdout), "nested 1\n", "{variant:?}");
-        println!("{variant:?}: {}", text(&out.stderr));
-    }
+    let (path, _) = program.plan(Variant::Paired, 0);
+    let out = program.run("alarm", &path);
+    assert!(out.status.success(), "{:?} {}{}", out.status, text(&out.stdout), text(&out.stderr));
+    assert_eq!(text(&out.stdout), "nested 1\n");
+    println!("{}", text(&out.stderr));
 }
 
 /// Prints what a call costs.

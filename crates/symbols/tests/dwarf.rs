@@ -170,3 +170,84 @@ fn damaged_debug_information_says_less() {
         }
     }
 }
+
+/// `NAME:TYPE@PLACE` of what is captured, as Rust shows it, without spaces.
+fn captured(path: &Path, name: &str) -> Vec<String> {
+    use symbols::dwarf::signature::Argument;
+    let file = File::open(path).unwrap();
+    let elf = Elf::read(&file).unwrap();
+    let debug = Debug::open(&elf, &file).unwrap();
+    let is = |symbol: &str| symbol == name || demangle::of(symbol).is_some_and(|d| d.plain == name);
+    let f = elf.functions().iter().find(|f| is(&f.name)).unwrap_or_else(|| panic!("no {name}"));
+    let signature = debug.signature(&f.name, f.address, true).unwrap();
+    let one = |a: &Argument| format!("{}:{:?}@{:?}", a.name, a.ty, a.held).replace(' ', "");
+    signature.arguments.iter().chain(&signature.result).map(one).collect()
+}
+
+#[test]
+fn values_are_where_the_abi_has_them() {
+    for flags in [["-O0", "-gdwarf-5"], ["-O2", "-gdwarf-5"], ["-O2", "-gdwarf-4"]] {
+        let Some(p) = compile("values", "gcc", "values.c", &[&flags[..], &["-pthread"]].concat()) else { return };
+        let int = |size, signed| format!("Int{{size:{size},signed:{signed},names:[]}}");
+        let want = [
+            format!("a:{}@Parts([(Integer(0),1)])", int(1, true)),
+            format!("b:{}@Parts([(Integer(1),1)])", int(1, false)),
+            format!("c:{}@Parts([(Integer(2),2)])", int(2, true)),
+            format!("d:{}@Parts([(Integer(3),4)])", int(4, false)),
+            format!("e:{}@Parts([(Integer(4),8)])", int(8, true)),
+            "f:Bool(1)@Parts([(Integer(5),1)])".into(),
+            "g:Char(1)@Memory(Stack(8))".into(),
+            format!("h:{}@Memory(Stack(16))", int(8, false)),
+            format!(":{}@Parts([(Returned(0),8)])", int(8, true)),
+        ];
+        assert_eq!(captured(&p, "integers"), want, "{flags:?}");
+        let want = [
+            "a:Float(4)@Parts([(Float(0),4)])",
+            "b:Float(8)@Parts([(Float(1),8)])",
+            "c:Float(16)@Memory(Stack(8))",
+            ":Float(8)@Parts([(Float(0),8)])",
+        ];
+        assert_eq!(captured(&p, "floats"), want, "{flags:?}");
+        let wide = captured(&p, "wide");
+        assert!(wide[0].ends_with("@Parts([(Integer(0),4)])") && wide[1] == ":Float(16)@Parts([(X87,10)])", "{wide:?}");
+        let by_value = captured(&p, "by_value");
+        assert!(by_value[0].ends_with("@Parts([(Float(0),8),(Integer(0),8)])"), "{by_value:?}");
+        assert!(by_value[1].ends_with("@Memory(Stack(8))"), "{by_value:?}");
+        assert!(by_value[2].ends_with("@Parts([(Float(0),8),(Returned(0),8)])"), "{by_value:?}");
+        // The address of the result takes the first register.
+        let large = captured(&p, "large");
+        assert!(large[0].ends_with("@Parts([(Integer(1),4)])"), "{large:?}");
+        assert!(large[1].ends_with("@Address(Returned(0))"), "{large:?}");
+        let pointed = captured(&p, "pointed");
+        let inside = r#"To(Struct(Struct{members:[("x",0,Int{size:4,signed:true,names:[]}),("name",8,Text),("tag",16,Chars(8))],size:24}))"#;
+        assert_eq!(pointed[0], format!("p:{inside}@Parts([(Integer(0),8)])"), "{flags:?}");
+        assert_eq!(pointed[1], "q:Pointer@Parts([(Integer(1),8)])");
+        assert_eq!(captured(&p, "huge")[0], format!("n:{}@Parts([(Integer(0),8),(Integer(1),8)])", int(16, true)));
+    }
+}
+
+#[test]
+fn types_that_lead_to_themselves_end_and_damaged_ones_say_less() {
+    let Some(p) = compile("self", "gcc", "self.c", &["-O0", "-g"]) else { return };
+    let node = captured(&p, "walk");
+    assert!(node[0].contains(r#"("next",8,Pointer)"#) && node[0].contains(r#"("many",16,Other("#), "{node:?}");
+    assert!(node[1].starts_with("deep:Pointer@"), "{node:?}");
+    let bytes = std::fs::read(&p).unwrap();
+    let headers = symbols::headers::Headers::read(&bytes[..]).unwrap();
+    let info = headers.sections.iter().find(|s| s.name == ".debug_info").unwrap();
+    let abbrev = headers.sections.iter().find(|s| s.name == ".debug_abbrev").unwrap();
+    let elf = Elf::read(File::open(&p).unwrap()).unwrap();
+    let walk = elf.functions().iter().find(|f| f.name == "walk").unwrap();
+    let mut random = testkit::Random::new(7);
+    for _ in 0..testkit::rounds(2000) {
+        let mut damaged = bytes.clone();
+        for section in [info, info, abbrev] {
+            let at = section.offset as usize + random.index(section.size as usize);
+            damaged[at] = random.next() as u8;
+        }
+        let debug = Debug::of(&headers, std::rc::Rc::new(&damaged[..]), None);
+        if let Some(signature) = debug.and_then(|d| d.signature("walk", walk.address, true)) {
+            assert!(signature.arguments.len() <= 32);
+        }
+    }
+}

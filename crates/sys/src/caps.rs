@@ -48,6 +48,9 @@ pub const AFTER_ATTACH: u64 = BPF | SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE 
 /// modules.
 pub const TO_ATTACH: u64 = PERFMON | SYS_ADMIN;
 
+/// What taking the agent out of a process takes beside [`AFTER_ATTACH`]: its filters of system calls are read before.
+pub const TO_DETACH: u64 = SYS_ADMIN;
+
 /// What helps a tracer by ptrace, if it has it: looking into processes and files of others.
 pub const FOR_PTRACE: u64 = SYS_PTRACE | DAC_READ_SEARCH | DAC_OVERRIDE | KILL;
 

@@ -36,6 +36,15 @@ pub fn read2(tid: i32, a: (u64, &mut [u8]), b: (u64, &mut [u8])) -> io::Result<(
     Ok((n.min(la), n.saturating_sub(la)))
 }
 
+/// Writes memory of a thread that the caller traces, whatever it permits.
+///
+/// # Errors
+/// Those of open(2) and pwrite(2) for `/proc/PID/mem`.
+pub fn write_code(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
+    let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{tid}/mem"))?;
+    std::os::unix::fs::FileExt::write_all_at(&memory, bytes, addr)
+}
+
 /// Writes memory at `addr` of thread `tid`, which must be writable there.
 ///
 /// # Errors

@@ -61,6 +61,21 @@ pub fn call_in_flight(pid: i32, tid: i32) -> Option<(i64, [u64; 6])> {
     parse_call(&text)
 }
 
+/// Whether a thread waits for a child that runs in its memory: of vfork(2), or of a clone(2) with CLONE_VFORK.
+pub fn is_in_vfork(pid: i32, tid: i32) -> bool {
+    let flags = |call: i64, first: u64| match call {
+        libc::SYS_vfork => Some(libc::CLONE_VFORK as u64),
+        libc::SYS_clone => Some(first),
+        libc::SYS_clone3 => {
+            let mut word = [0; 8];
+            (crate::mem::read(tid, first, &mut word).ok()? == word.len()).then(|| u64::from_le_bytes(word))
+        }
+        _ => None,
+    };
+    let flags = call_in_flight(pid, tid).and_then(|(call, arguments)| flags(call, arguments[0]));
+    flags.is_some_and(|f| f & libc::CLONE_VFORK as u64 != 0)
+}
+
 /// Where a thread goes on that is blocked in a call. None: it is running, or may not be read.
 pub fn pc_in_call(pid: i32, tid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;

@@ -236,6 +236,25 @@ pub fn set_signal_mask(tid: i32, mask: u64) -> io::Result<()> {
     unsafe { ptrace(SET_SIGNAL_MASK, tid, SINGLE_MASK, &raw const mask as u64) }.map(drop)
 }
 
+const SECCOMP_GET_FILTER: libc::c_uint = 0x420c;
+
+/// The filter of system calls with this number, as instructions of classic BPF, of a stopped thread. None: it has fewer. Filters are read
+/// with CAP_SYS_ADMIN.
+pub fn filter(tid: i32, number: usize) -> io::Result<Option<Vec<u64>>> {
+    // BPF_MAXINSNS, include/uapi/linux/bpf_common.h
+    const MOST: usize = 4096;
+    let mut code = vec![0u64; MOST];
+    // SAFETY: a filter has no more instructions, of 8 bytes each, and the kernel writes nothing else.
+    match unsafe { ptrace(SECCOMP_GET_FILTER, tid, number as u64, code.as_mut_ptr() as u64) } {
+        Ok(len) => {
+            code.truncate(len as usize);
+            Ok(Some(code))
+        }
+        Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// The registers that matter for a call that an attach interrupted: (orig_rax, rax).
 pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
     registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))

@@ -22,7 +22,7 @@
 //! They run between any two instructions of the program, on its stack, on every thread at once, also in signal handlers:
 //!
 //! - They take no lock and call nothing that may: the program may hold it. malloc, stdio, the loader and most of std are such.
-//! - They return. They neither unwind nor longjmp. A panic is caught here: the tracer is told of no more calls, and trapline says so.
+//! - They return. They neither unwind nor longjmp. A panic is caught here: the tracer is told of no more calls, and `trapline tracer status` says so.
 //! - They use little stack: a few hundred bytes.
 //! - What they call is not traced. errno stays as it is.
 //! - They use vector registers of SSE and AVX, not those of AVX-512 (unless the library is compiled for it: then all are saved, which takes
@@ -103,14 +103,15 @@ pub fn register(tracer: &'static Descriptor) -> bool {
     ask(1, std::ptr::from_ref(tracer).cast())
 }
 
-/// Runs a callback, for [`tracer!`]. After a panic there is no other one.
+/// Runs a callback, for [`tracer!`]. After a panic there is no other one, but in threads that are in one already.
 #[inline]
 pub fn run(tracer: &'static Descriptor, failed: &AtomicBool, callback: impl FnOnce()) {
     if failed.load(Relaxed) {
         return;
     }
-    if catch_unwind(AssertUnwindSafe(callback)).is_err() && !failed.swap(true, Relaxed) {
-        ask(3, std::ptr::from_ref(tracer).cast());
+    if catch_unwind(AssertUnwindSafe(callback)).is_err() {
+        failed.store(true, Relaxed);
+        ask(4, std::ptr::from_ref(tracer).cast());
     }
 }
 

@@ -8,6 +8,7 @@ use events::Event;
 use events::functions::{Kind, kind};
 use events::generated::{P_EXEC, P_EXIT, P_RESUMED, P_UNTRACED};
 use events::names::{FunctionName, Names};
+use events::values::Signature;
 use std::collections::{BTreeSet, HashMap};
 
 /// Most functions of which names are kept.
@@ -22,6 +23,7 @@ struct Named {
     shown: String,
     whole: String,
     module: String,
+    signature: Option<Signature>,
 }
 
 /// Functions that events have named.
@@ -41,6 +43,10 @@ impl Functions for Seen {
 
     fn module(&self, number: u32) -> &str {
         self.all.get(&number).map_or("", |f| f.module.as_str())
+    }
+
+    fn signature(&self, number: u32) -> Option<&Signature> {
+        self.all.get(&number)?.signature.as_ref()
     }
 }
 
@@ -82,7 +88,8 @@ impl<V: CallView> CallEvents<V> {
             let known = names.function(number);
             let shown = known.map_or_else(|| whole.clone(), |f| (self.shown)(&f));
             let module = known.map_or("", |f| f.module).to_owned();
-            self.seen.all.insert(number, Named { shown, whole, module });
+            let signature = names.signature(number).cloned();
+            self.seen.all.insert(number, Named { shown, whole, module, signature });
         }
         number
     }
@@ -140,6 +147,9 @@ impl<V: CallView> View for CallEvents<V> {
         } else {
             self.threads.insert(of)
         };
+        if matches!(what, What::Entry(_) | What::Exit(_)) {
+            self.view.values(ev.bytes_of("values"));
+        }
         self.view.step(thread(ev, names), Step { time: ev.time(), what }, &self.seen, out);
     }
 
@@ -149,6 +159,10 @@ impl<V: CallView> View for CallEvents<V> {
 }
 
 impl CallView for Box<dyn CallView> {
+    fn values(&mut self, values: &[u8]) {
+        (**self).values(values);
+    }
+
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
         (**self).step(thread, step, functions, out);
     }

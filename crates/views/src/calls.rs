@@ -17,6 +17,7 @@ pub mod brief;
 pub mod by_function;
 pub mod cat;
 pub mod contexts;
+pub mod counted;
 pub mod diff;
 pub mod edges;
 pub mod functions;
@@ -34,6 +35,7 @@ pub mod timeline;
 pub mod totals;
 pub mod totals_json;
 pub mod tree;
+mod values;
 
 pub use input::{CallView, Functions, Step, SystemCall, Thread, What};
 pub use selection::Selection;

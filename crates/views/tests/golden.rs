@@ -7,10 +7,14 @@ mod build;
 use events::Event;
 use events::names::{AT_FDCWD, FdName, Names, NoNames};
 use expect_test::expect_file;
+use views::calls::counted::Counted;
 use views::json::Json;
 use views::options::FdNames;
+use views::profile::Frame;
 use views::record::Record;
+use views::stack::Place;
 use views::summary::{Column, Sort, Summary};
+use views::violations::Violation;
 use views::{Options, View};
 
 /// Every case under its name, as `view` shows it.
@@ -91,11 +95,28 @@ fn summary_orders_and_columns_are_those_of_strace() {
     assert_eq!(Column::parse(""), None);
 }
 
+/// What tracers of functions have, as JSON.
+fn of_tracers() -> String {
+    let counted = Counted { function: "ns::parse", module: "/usr/bin/app", calls: 76, total: 2_509_622, own: 52_217 };
+    let place = |function, offset, address| Place {
+        frame: Frame { function, module: "/usr/bin/app", ..Frame::default() },
+        offset: Some(offset),
+        address: Some(address),
+    };
+    let stack = [place("draw", 0, 0x15f5), place("paint", 9, 0x161d)];
+    let (thread, function) = ("worker-1", "draw");
+    let violation = Violation { tid: 12, thread, function, time: 7_000, stack: &stack, ..Violation::default() };
+    let mut out = Vec::new();
+    views::calls::counted::json(&[counted], 1, &mut out);
+    views::violations::json(&[violation], 0, &mut out);
+    String::from_utf8(out).expect("JSON")
+}
+
 /// Every example in the documents is what a view wrote of a case.
 #[test]
 fn examples_of_the_documents_are_real() {
     let documents = [
-        (include_str!("../../../docs/JSON.md"), show(&mut Json::new(Options::default()))),
+        (include_str!("../../../docs/JSON.md"), show(&mut Json::new(Options::default())) + &of_tracers()),
         (include_str!("../../../docs/RECORD.md"), show(&mut Record::new())),
     ];
     for (document, shown) in documents {

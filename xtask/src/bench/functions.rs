@@ -42,7 +42,7 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// How many calls fib(n) makes.
-fn calls_of(n: u32) -> u64 {
+pub fn calls_of(n: u32) -> u64 {
     let (mut a, mut b) = (1u64, 1);
     (1..n).for_each(|_| (a, b) = (b, a + b + 1));
     if n == 0 { 1 } else { b }

@@ -11,6 +11,7 @@ mod slab;
 mod stacks;
 mod syscalls;
 mod trace;
+mod tracers;
 
 use anyhow::{Context, Result, bail};
 
@@ -22,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench stacks [--runs N]
        cargo xtask bench functions [--runs N]
        cargo xtask bench slab [--runs N]
+       cargo xtask bench tracers [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)";
 
@@ -35,6 +37,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "losses" => losses::run(&Options::read(rest)?),
         Some((name, rest)) if name == "stacks" => stacks::run(&Options::read(rest)?),
         Some((name, rest)) if name == "slab" => slab::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "tracers" => tracers::run(&Options::read(rest)?),
         Some((name, rest)) if name == "functions" => functions::run(&Options::read(rest)?),
         _ => bail!("{USAGE}"),
     }

@@ -33,6 +33,10 @@ impl Functions for Known {
         self.table.get(number).map(|f| f.name)
     }
 
+    fn signature(&self, number: u32) -> Option<&events::values::Signature> {
+        self.table.signature(number)
+    }
+
     fn module(&self, number: u32) -> &str {
         self.table.get(number).map_or("", |f| f.module)
     }
@@ -51,7 +55,7 @@ impl Known {
         let numbers: Vec<u32> = all
             .clone()
             .map(|n| match (known.table.get(n), known.name(n)) {
-                (Some(f), _) if !wanted.wanted.is_empty() && !wanted.wants(f.symbol, f.name) => 0,
+                (Some(f), _) if !wanted.are_all() && !wanted.wants(f.symbol, f.name) => 0,
                 (Some(f), Some(name)) => *first.entry((name, f.module, selection.verdict(n, &known))).or_insert(n),
                 _ => n,
             })

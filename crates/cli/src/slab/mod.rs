@@ -16,7 +16,10 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     let Some((what, m)) = m.subcommand() else { unreachable!("clap requires a subcommand") };
     let name = m.try_get_one::<String>("slab").ok().flatten().map_or("", String::as_str);
     match what {
-        "list" => return list::run(m.get_one::<String>("pattern").map_or("*", String::as_str)),
+        "list" => {
+            let text = |option: &str| m.get_one::<String>(option).map(String::as_str);
+            return list::run(text("pattern").unwrap_or("*"), text("as") == Some("json"));
+        }
         "start" => start(name, m.get_one::<u32>("max").copied())?,
         "stop" => Session::find(name)?.act(Command::Stop)?,
         "reset" => Session::find(name)?.act(Command::Reset)?,

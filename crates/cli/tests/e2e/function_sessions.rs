@@ -133,6 +133,52 @@ fn a_stop_is_a_hole_in_the_calls() {
     assert_eq!(json.lines().filter(|l| l.contains("\"pause\"")).count(), 1, "{json}");
 }
 
+/// System calls and functions of one session: neither has anything of the time when it was stopped, and `set` changes both.
+#[test]
+fn calls_and_functions_of_a_session_stop_and_start_together() {
+    let Some(program) = program() else { return };
+    each_user(|user| {
+        let room = Room::new(user);
+        let events = ["-e", "write /args.fd == 1/", "-e", "function:work", "-e", "function:other"];
+        let mut p = session(&room, "both", &events, &[&program]);
+        // The program says "done" before its call has ended.
+        let reach = |n: u64| lab::until("all events", || room.status("both")["events"].as_u64() >= Some(n));
+        p.make("other", 2);
+        reach(2 * 2 + 1);
+        room.does(&["set", "both", "-e", "-function:other"]);
+        p.make("work", 5);
+        p.make("other", 6);
+        reach(2 * (2 + 5) + 3);
+        room.does(&["stop", "both"]);
+        p.make("work", 70);
+        p.make("threads", 9);
+        room.does(&["start", "both"]);
+        p.make("work", 7);
+        reach(2 * (2 + 5 + 7) + 4);
+        room.does(&["set", "both", "-e", "+function:other", "-e", "-write"]);
+        p.make("other", 3);
+        p.make("work", 2);
+        room.does(&["set", "both", "-e", "-function:work"]);
+        p.make("work", 40);
+        p.make("other", 4);
+        room.does(&["stop", "both"]);
+        p.make("other", 50);
+        room.does(&["start", "both"]);
+        p.make("other", 1);
+        assert_eq!(p.end().code(), 0);
+        let names = entered(&room, "both");
+        let count = |name: &str| names.iter().filter(|n| *n == name).count();
+        assert_eq!((count("work"), count("other")), (5 + 7 + 2, 2 + 3 + 4 + 1), "{user:?}");
+        let marks = room.events("both.trace");
+        let count = |name: &str| marks.iter().filter(|m| *m == name).count();
+        assert_eq!((count("paused"), count("resumed")), (2, 2));
+        // What the program has said before the stop, and to the next request after it; not while it was stopped, nor after `set`.
+        assert_eq!(count("write"), 4, "{marks:?}");
+        let stats = stats(&room, "both");
+        assert_eq!((both(&stats, "recorded"), both(&stats, "dropped")), (2 * 24, 0), "{stats}");
+    });
+}
+
 #[test]
 fn functions_are_taken_away_and_come_back() {
     let Some(program) = program() else { return };

@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program of hazards: its name, its compiler, flags for both builds, and those that link it statically with libgcc.
-struct Program {
-    name: &'static str,
+pub struct Program {
+    pub name: &'static str,
     source: &'static str,
     compiler: &'static str,
     flags: &'static [&'static str],
 }
 
-const STACKS: Program = Program { name: "stacks", source: "hazards.c", compiler: "gcc", flags: C };
-const SIGNALS: Program = Program { name: "signals", source: "hazards_signals.c", compiler: "gcc", flags: C };
-const PROCESSES: Program = Program { name: "processes", source: "hazards_processes.c", compiler: "gcc", flags: C };
-const CPP: Program = Program { name: "cpp", source: "hazards.cc", compiler: "g++", flags: CC };
-const RUST: Program = Program {
+pub const STACKS: Program = Program { name: "stacks", source: "hazards.c", compiler: "gcc", flags: C };
+pub const SIGNALS: Program = Program { name: "signals", source: "hazards_signals.c", compiler: "gcc", flags: C };
+pub const PROCESSES: Program = Program { name: "processes", source: "hazards_processes.c", compiler: "gcc", flags: C };
+pub const CPP: Program = Program { name: "cpp", source: "hazards.cc", compiler: "g++", flags: CC };
+pub const RUST: Program = Program {
     name: "rust",
     source: "hazards.rs",
     compiler: "rustc",
@@ -34,7 +34,7 @@ const CC: &[&str] = &["-O2", "-pthread", "-std=c++20", "-fnon-call-exceptions"];
 
 impl Program {
     #[track_caller]
-    fn build(&self, build: &str, more: &[&str]) -> Option<String> {
+    pub fn build(&self, build: &str, more: &[&str]) -> Option<String> {
         let name = format!("hazards_{}_{build}", self.name);
         testkit::compile(self.compiler, &name, self.source, &[self.flags, more].concat())
     }
@@ -64,7 +64,7 @@ fn library(compiler: &str, source: &str) -> Option<String> {
 }
 
 /// What a run has left: its files but for `counts`, whose contents are the second part.
-fn files(dir: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
+pub fn files(dir: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
     let mut files: BTreeMap<_, _> = lab::contents(dir)
         .into_iter()
         .map(|(path, bytes)| (path.strip_prefix(dir).expect("a file of it").to_path_buf(), bytes))
@@ -76,6 +76,11 @@ fn files(dir: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
 }
 
 fn prepared(mut command: Command, dir: &Path) -> Outcome {
+    lab::run(prepare(&mut command, dir))
+}
+
+/// Has a command run in a directory of its own, with what the scenarios need.
+pub fn prepare<'c>(command: &'c mut Command, dir: &Path) -> &'c mut Command {
     let own = dir.join("w");
     let _ = fs::remove_dir_all(&own);
     fs::create_dir(&own).expect("a directory");
@@ -87,8 +92,7 @@ fn prepared(mut command: Command, dir: &Path) -> Outcome {
         }
     }
     // A backtrace is the program's business.
-    command.env("RUST_BACKTRACE", "0");
-    lab::run(command.current_dir(own))
+    command.env("RUST_BACKTRACE", "0").current_dir(own)
 }
 
 /// Runs a scenario bare and under `graph`, and compares. Each call of a counting function has an entry and an exit, or is counted as lost.
@@ -163,6 +167,8 @@ scenarios! { stacks, super::STACKS,
     calls "calls", longjmps "longjmps", tail_calls "tail_calls", long_tail_calls "long_tail_calls",
     leaving_threads "leaving_threads", asynchronous_cancel "asynchronous_cancel", sixty_four_threads "sixty_four_threads",
     small_stacks "small_stacks", thread_destructors "thread_destructors", coroutines "coroutines", setcontexts "setcontexts",
+    coroutine_in_threads "coroutine_in_threads", handed_near "handed_near", handed_far "handed_far",
+    handed_by_jump "handed_by_jump",
     registers "registers", nested_functions "nested_functions", other_conventions "other_conventions", callbacks "callbacks",
     backtraces "backtraces", modules "modules", next_symbol "next_symbol", exit_handlers "Exit_handlers",
 }
@@ -189,7 +195,7 @@ scenarios! { processes, super::PROCESSES,
 scenarios! { cpp, super::CPP,
     exceptions "exceptions", deep_exceptions "deep_exceptions", rethrown "rethrown", while_unwinding "while_unwinding",
     across_threads "across_threads", through_c "through_c", through_handlers "through_handlers",
-    across_libraries "across_libraries", coroutines "coroutines", thunks "thunks", thread_storage "thread_storage",
+    across_libraries "across_libraries", coroutines "coroutines", handed_exceptions "handed_exceptions", thunks "thunks", thread_storage "thread_storage",
     statics "statics", uncaught "Uncaught", not_allowed "Not_allowed", terminated "Terminated",
 }
 

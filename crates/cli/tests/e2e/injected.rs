@@ -181,3 +181,23 @@ fn what_cannot_be_attached_to_is_said_in_a_line() {
     comes_to_its_own_text(run.pid());
     is_right(run);
 }
+
+/// A library comes and goes all the time: a plan that is made before the process is stopped is often one for other mappings.
+#[test]
+fn a_process_whose_mappings_change_meanwhile_can_be_attached_to() {
+    let Some(module) = testkit::compile("gcc", "loads_module.so", "agent_module.c", &["-shared", "-fPIC"]) else {
+        return;
+    };
+    let Some(program) = testkit::compile("gcc", "loads", "loads.c", &["-O1", "-pthread"]) else { return };
+    let run = started(User::Me, &[&program, &module]);
+    let functions = |options: &[&str]| {
+        let out = graph(User::Me, run.pid(), &[&["-q", "--duration", "0.05", "--as", "functions"], options].concat());
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        out.out()
+    };
+    for _ in 0..rounds(6) {
+        functions(&["--lib"]);
+    }
+    lab::until("a call is seen", || functions(&[]).contains(" twice"));
+    is_right(run);
+}

@@ -224,6 +224,9 @@ fn stop_start_and_reset_keep_to_their_meaning() {
     maker.tell("faults 30");
     assert_eq!(count(), 20);
     assert!(place.slab(&["list", QUIET]).out().contains("stopped"));
+    let json = place.slab(&["list", QUIET, "--as", "json"]).out();
+    let json: Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
+    assert!(json[0]["slab"] == QUIET && json[0]["state"] == "stopped" && json[0].get("merged").is_some(), "{json}");
     place.slab(&["start", QUIET]);
     assert_eq!(count(), 20);
     maker.tell("faults 5");

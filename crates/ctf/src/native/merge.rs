@@ -4,7 +4,7 @@ use super::{Data, Demangle, Place, Stream, event};
 use crate::packet::Info;
 use crate::records::{Decoder, Gap, Record};
 use events::StreamId;
-use events::functions::{Encoder, RECORD, Table};
+use events::functions::{Encoder, Table};
 
 /// The position in one stream.
 pub(super) struct Cursor<'a> {
@@ -30,8 +30,8 @@ pub(super) struct Cursor<'a> {
 enum Now {
     /// Where it is in the packet.
     Event(std::ops::Range<usize>),
-    /// A function record.
-    Record(Record),
+    /// A function record, and where its values are in the packet.
+    Record(Record, std::ops::Range<usize>),
     /// So many records are missing here; 0: not known.
     Lost(u64),
     /// Another thread or program of this number begins here.
@@ -127,12 +127,13 @@ impl Merged<'_> {
         let who = || (c.packets.first().and_then(|p| p.info.functions).map_or(0, |f| f.pid), c.stream.scope_id());
         match c.now.as_ref()? {
             (_, Now::Event(range)) => return Some((&c.bytes[range.clone()], c.stream)),
-            (time, Now::Record(r)) => {
+            (time, Now::Record(r, values)) => {
                 let (data, known, demangle) = (self.data, self.known, self.demangle);
                 let make = || (data.functions(known, demangle), Encoder::default());
                 let (table, encoder) = self.functions.get_or_insert_with(make);
                 let word = r.function << 1 | u32::from(r.exit);
-                encoder.record(&mut self.made, *time, who(), word, table.name(r.function).as_bytes());
+                let (name, values) = (table.name(r.function), c.bytes.get(values.clone()).unwrap_or_default());
+                encoder.record_with(&mut self.made, *time, who(), word, name.as_bytes(), values);
             }
             (time, Now::Lost(n)) => Encoder::default().lost(&mut self.made, *time, who(), *n),
             (time, Now::Begun(n)) => Encoder::default().begun(&mut self.made, *time, who(), *n),
@@ -189,17 +190,17 @@ impl Merged<'_> {
             let at = c.at;
             let Some(place) = c.packets.first() else { return };
             if place.info.functions.is_some()
-                && let Some(bytes) = c.bytes[at..].first_chunk::<RECORD>()
+                && let Some((record, values, len)) = c.decoder.first(&c.bytes[at..])
             {
-                let record = c.decoder.record(bytes);
-                c.at += RECORD;
+                c.at += len;
+                let values = c.at - values.len()..c.at;
                 if record.time > *to {
                     c.packets = &[];
                     (c.at, c.bytes) = (0, Vec::new());
                     return;
                 }
                 if record.time >= c.from {
-                    return c.now = Some((record.time, Now::Record(record)));
+                    return c.now = Some((record.time, Now::Record(record, values)));
                 }
                 continue;
             }

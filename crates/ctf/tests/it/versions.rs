@@ -217,7 +217,8 @@ fn other_readers_find_spans_and_scopes_by_the_metadata() {
 #[test]
 fn a_later_format_is_refused_in_one_line() {
     let dir = Scratch::new("later");
-    for (version, readable) in [(1, false), (2, true), (3, true), (4, false), (0, false), (i64::MAX, false)] {
+    for (version, readable) in [(1, false), (2, true), (3, true), (4, true), (5, false), (0, false), (i64::MAX, false)]
+    {
         written(&dir);
         dir.write("metadata", metadata(&[function(), point()], version).as_bytes());
         match trace::open(&dir) {

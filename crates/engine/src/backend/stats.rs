@@ -42,6 +42,8 @@ pub struct Report {
     pub unreadable: bool,
     /// What went wrong during the session, and what was lost by it; a line each.
     pub trouble: Vec<String>,
+    /// What could not be traced from the beginning, such as a file without symbols; a line each.
+    pub left_out: Vec<String>,
     /// Files whose functions the agent was to trace.
     pub planned: Vec<PlannedFile>,
 }

@@ -9,7 +9,7 @@
 
 use crate::pipeline::world::World;
 use events::StreamId;
-use events::functions::{Clock, Encoder, RECORD, Run, time, word};
+use events::functions::{Clock, Encoder, RECORD, Run, parts_of, split, time};
 use std::collections::{BTreeMap, VecDeque};
 use symbols::demangle;
 
@@ -145,10 +145,14 @@ impl Ordered {
                     encoder.begun(&mut out, time, who, number);
                 } else if part.lost > 0 {
                     encoder.lost(&mut out, time, who, std::mem::take(&mut part.lost));
-                } else if let Some(record) = part.records[part.at..].first_chunk::<RECORD>() {
-                    let word = word(record);
-                    encoder.record(&mut out, time, who, word, world.functions().name(word >> 1).as_bytes());
-                    part.at += RECORD;
+                } else if let Some((record, _)) = split(&part.records[part.at..]) {
+                    let (word, values) = parts_of(record);
+                    let name = world.functions().name(word >> 1);
+                    encoder.record_with(&mut out, time, who, word, name.as_bytes(), values);
+                    part.at += record.len();
+                } else {
+                    // Never: a part has whole records.
+                    part.at = part.records.len();
                 }
                 each(&out, world);
                 thread.last = time;

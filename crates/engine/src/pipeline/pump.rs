@@ -323,8 +323,8 @@ impl<F: FnMut(&[u8], &mut World)> Deliver for Incoming<'_, F> {
             return (self.shown)(event, self.world);
         }
         // Names of functions are known before their order is.
-        if event.get(8..10) == Some(&P_FUNCTION.id.to_le_bytes())
-            && let Ok(ev) = Event::parse(event)
+        if let Ok(ev) = Event::parse(event)
+            && (ev.schema.id == P_FUNCTION.id || ev.schema.name == events::values::CLASS)
         {
             self.world.note_function(&ev);
         }

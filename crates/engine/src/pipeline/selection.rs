@@ -84,6 +84,10 @@ impl Selection {
                 && self.outcome(ev)
                 && self.names_path(ev, names);
         }
+        // What functions' values are, views have from the world.
+        if ev.schema.name == events::values::CLASS {
+            return self.mappings;
+        }
         if ev.schema.class == Class::Probe {
             return self.selects(ev) && self.filters.iter().all(|s| s.passes(ev, names));
         }

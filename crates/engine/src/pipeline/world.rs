@@ -85,6 +85,9 @@ impl Names for World {
     fn function(&self, number: u32) -> Option<FunctionName<'_>> {
         self.functions.get(number)
     }
+    fn signature(&self, number: u32) -> Option<&events::values::Signature> {
+        self.functions.signature(number)
+    }
     fn frames(&self, pid: u32, time: u64, stack: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
         // It is busy only where `each` asks again.
         match self.resolver.as_ref().and_then(|r| r.try_borrow_mut().ok()) {

@@ -7,15 +7,8 @@ use std::fs;
 use std::process::Command;
 use testkit::{Scratch, has, skip};
 
-const VARIANTS: [Variant; 7] = [
-    Variant::Paired,
-    Variant::NoTime,
-    Variant::Timed,
-    Variant::Entry,
-    Variant::Count,
-    Variant::CountTimed,
-    Variant::Called,
-];
+const VARIANTS: [Variant; 6] =
+    [Variant::Paired, Variant::Timed, Variant::Entry, Variant::Count, Variant::CountTimed, Variant::Called];
 
 fn at(lines: &[Line], label: Label) -> Option<u32> {
     places(lines).0.iter().find(|(l, _)| *l == label).map(|(_, at)| *at as u32)

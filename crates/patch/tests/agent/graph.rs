@@ -2,7 +2,7 @@
 
 use crate::check_nesting;
 use crate::collector::{Run, Wish};
-use crate::tracers::{ALL, Do, ROUND, Wanted, called, calls, steps_of};
+use crate::tracers::{ALL, Job, ROUND, Wanted, called, calls, steps_of};
 use abi::stub::Variant;
 
 /// count, with time, in lists.
@@ -10,7 +10,7 @@ fn count() -> Wanted {
     Wanted { options: [1, 0, 0, 0, 0, 0, 0, 0], ..called("count", ALL) }
 }
 
-fn recorded(variant: Variant, steps: Vec<Do>) -> Option<Run> {
+fn recorded(variant: Variant, steps: Vec<Job>) -> Option<Run> {
     let functions: fn(&str, &str) -> bool = |file, name| file.contains("/trapline-tests-") && ALL.contains(&name);
     steps_of("agent_tracers", &[], Wish { functions, variant, ..Wish::default() }, steps)
 }
@@ -30,7 +30,7 @@ fn is_whole(run: &Run, rounds: u64) {
 
 #[test]
 fn other_tracers_come_and_go() {
-    for variant in [Variant::Paired, Variant::NoTime, Variant::Timed] {
+    for variant in [Variant::Paired, Variant::Timed] {
         let run = recorded(
             variant,
             vec![
@@ -83,7 +83,7 @@ fn graph_cost() {
     const FIB: &[&str] = &["fib"];
     let functions: fn(&str, &str) -> bool = |file, name| file.contains("/trapline-tests-") && name == "fib";
     let with = |counted: bool| -> f64 {
-        let step: Do = Box::new(move |s| {
+        let step: Job = Box::new(move |s| {
             if counted {
                 assert_eq!(s.enable(&called("count", FIB)).patched, 1);
             }

@@ -7,6 +7,7 @@ mod collector;
 mod graph;
 mod library;
 mod tracers;
+mod tracers_order;
 
 use collector::{Run, Wish, run};
 use std::collections::BTreeMap;

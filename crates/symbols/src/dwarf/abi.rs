@@ -24,8 +24,8 @@ const DEPTH: u32 = 8;
 /// How a value is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Passed {
-    /// In so many registers of integers, and of floating-point numbers.
-    Registers(usize, usize),
+    /// In registers: whether each part of it, in order, is in one of floating-point numbers.
+    Registers([Option<bool>; 2]),
     /// Its address, in a register of integers.
     Address,
     /// On the stack: bytes, and whether it lies at a multiple of 16.
@@ -44,6 +44,71 @@ pub(super) struct Taken {
     /// Offset of what comes next from the stack pointer; none: not known.
     stack: Option<i64>,
     unknown: bool,
+}
+
+/// A register that has a value or a part of one, by its place among those for parameters, or for results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Register {
+    /// Of integers.
+    Integer(usize),
+    /// Of floating-point numbers.
+    Float(usize),
+    /// st0.
+    X87,
+}
+
+/// Where a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Put {
+    /// Its parts, in order.
+    Registers([Option<Register>; 2]),
+    /// In memory, so many bytes above the stack pointer.
+    Stack(i64),
+    /// Nowhere, or not known.
+    Nowhere,
+}
+
+/// A number or an address in a structure.
+pub(super) struct Scalar<'f> {
+    /// Where it lies.
+    pub offset: u64,
+    /// It is a floating-point number.
+    pub float: bool,
+    /// Its type, stripped.
+    pub ty: Die<'f>,
+}
+
+impl Taken {
+    /// Takes what a value needs that is passed so.
+    fn take(&mut self, passed: Passed) -> Put {
+        let (registers, bytes, aligned) = match passed {
+            Passed::Nothing => return Put::Nowhere,
+            Passed::Unknown => {
+                self.unknown = true;
+                return Put::Nowhere;
+            }
+            Passed::Address => (Some([Some(false), None]), 8, false),
+            Passed::Registers(parts) => (Some(parts), 8 * parts.iter().flatten().count() as u64, false),
+            Passed::Stack(bytes, aligned) => (None, bytes, aligned),
+        };
+        if let Some(parts) = registers {
+            let count = |float: bool| parts.iter().filter(|p| **p == Some(float)).count();
+            if count(false) <= REGISTERS.len() - self.integers && count(true) <= FLOATS - self.floats {
+                let mut next = |float: bool| {
+                    let of = if float { &mut self.floats } else { &mut self.integers };
+                    *of += 1;
+                    if float { Register::Float(*of - 1) } else { Register::Integer(*of - 1) }
+                };
+                return Put::Registers(parts.map(|p| p.map(&mut next)));
+            }
+        }
+        // What is pushed begins at a multiple of 16; how far that of 32 is, the caller knows.
+        let is_known = !aligned || bytes == 16;
+        let at = self.stack.map(|at| if aligned { (at + 7) / 16 * 16 + 8 } else { at }).filter(|_| is_known);
+        let bytes = i64::try_from(bytes.next_multiple_of(8)).ok();
+        self.stack = at.zip(bytes).and_then(|(at, n)| at.checked_add(n));
+        at.map_or(Put::Nowhere, Put::Stack)
+    }
 }
 
 /// Where a value of one register is.
@@ -65,9 +130,11 @@ impl<'f> Debug<'f> {
             match self.passed(&ty) {
                 // Rust returns what fits into a register there, whatever it is.
                 Passed::Unknown if self.size(&ty) <= 8 && ty.found.language == Some(c::DW_LANG_Rust) => {}
+                // A long double is returned in st0.
+                Passed::Stack(..) if self.kind(&ty) == Kind::Float => {}
                 Passed::Stack(..) | Passed::Address => taken.integers = 1,
                 Passed::Unknown => taken.unknown = true,
-                Passed::Registers(..) | Passed::Nothing => {}
+                Passed::Registers(_) | Passed::Nothing => {}
             }
         }
         taken
@@ -78,37 +145,50 @@ impl<'f> Debug<'f> {
         let base = self.strip(ty);
         let passed = if taken.unknown { Passed::Unknown } else { self.passed(&base) };
         let plain = matches!(self.kind(&base), Kind::Int { .. } | Kind::Pointer | Kind::Text);
-        let (registers, bytes, aligned) = match passed {
-            Passed::Nothing => return Where::Nowhere,
-            Passed::Unknown => {
-                taken.unknown = true;
-                return Where::Nowhere;
+        let one = matches!(passed, Passed::Address | Passed::Registers([Some(false), None]));
+        match taken.take(passed) {
+            Put::Registers([Some(Register::Integer(n)), None]) if plain => {
+                REGISTERS.get(n).map_or(Where::Nowhere, |name| Where::Register(name))
             }
-            Passed::Address => (Some((1, 0)), 8, false),
-            Passed::Registers(i, f) => (Some((i, f)), 8 * (i + f) as u64, false),
-            Passed::Stack(bytes, aligned) => (None, bytes, aligned),
-        };
-        let left = (REGISTERS.len() - taken.integers, FLOATS - taken.floats);
-        if let Some((integers, floats)) = registers.filter(|r| r.0 <= left.0 && r.1 <= left.1) {
-            let first = REGISTERS.get(taken.integers).copied();
-            taken.integers += integers;
-            taken.floats += floats;
-            return first.filter(|_| plain && integers == 1).map_or(Where::Nowhere, Where::Register);
+            Put::Stack(at) if plain && one => Where::Stack(at),
+            _ => Where::Nowhere,
         }
-        let at = taken.stack;
-        // How far the next multiple of 16 is, the caller knows.
-        let bytes = i64::try_from(bytes.next_multiple_of(8)).ok().filter(|_| !aligned);
-        taken.stack = at.zip(bytes).and_then(|(at, n)| at.checked_add(n));
-        at.filter(|_| plain && registers == Some((1, 0))).map_or(Where::Nowhere, Where::Stack)
+    }
+
+    /// Where all of a parameter of a type is, after those before it.
+    pub(super) fn put(&self, ty: &Die<'f>, taken: &mut Taken) -> (Put, bool) {
+        let base = self.strip(ty);
+        let passed = if taken.unknown { Passed::Unknown } else { self.passed(&base) };
+        (taken.take(passed), passed == Passed::Address)
+    }
+
+    /// Where a result of a type is; None: it is not known. The flag: its address is, because it is larger.
+    pub(super) fn put_result(&self, ty: &Die<'f>) -> Option<(Vec<Register>, bool)> {
+        let base = self.strip(ty);
+        let passed = self.passed(&base);
+        let mut counts = [0, 0];
+        let mut next = |float: &bool| {
+            let n = counts[usize::from(*float)];
+            counts[usize::from(*float)] += 1;
+            if *float { Register::Float(n) } else { Register::Integer(n) }
+        };
+        match passed {
+            Passed::Registers(parts) => Some((parts.iter().flatten().map(&mut next).collect(), false)),
+            Passed::Stack(..) if self.kind(&base) == Kind::Float => Some((vec![Register::X87], false)),
+            Passed::Stack(..) | Passed::Address => Some((vec![Register::Integer(0)], true)),
+            Passed::Nothing | Passed::Unknown => None,
+        }
     }
 
     /// How a value of a type, which is stripped, is passed.
     fn passed(&self, ty: &Die<'f>) -> Passed {
         let size = self.size(ty);
         match self.kind(ty) {
-            Kind::Int { .. } | Kind::Pointer | Kind::Text if (1..=8).contains(&size) => Passed::Registers(1, 0),
-            Kind::Int { .. } if size == 16 => Passed::Registers(2, 0),
-            Kind::Float if (1..=8).contains(&size) => Passed::Registers(0, 1),
+            Kind::Int { .. } | Kind::Pointer | Kind::Text if (1..=8).contains(&size) => {
+                Passed::Registers([Some(false), None])
+            }
+            Kind::Int { .. } if size == 16 => Passed::Registers([Some(false); 2]),
+            Kind::Float if (1..=8).contains(&size) => Passed::Registers([Some(true), None]),
             Kind::Float if self.name(ty).as_deref() == Some("long double") => Passed::Stack(16, true),
             // A number of 128 bits, or one that is made of two.
             Kind::Float => Passed::Unknown,
@@ -127,9 +207,13 @@ impl<'f> Debug<'f> {
         };
         match size {
             0 => Passed::Nothing,
-            1..=15 => Passed::Unknown,
-            16 if words() => Passed::Registers(2, 0),
-            16 => Passed::Unknown,
+            1..=16 if size == 16 && words() => Passed::Registers([Some(false); 2]),
+            // One number or two are passed as such.
+            1..=16 => match self.scalars(ty).map(|all| all.iter().map(|s| s.float).collect::<Vec<_>>()).as_deref() {
+                Some([one]) => Passed::Registers([Some(*one), None]),
+                Some([one, two]) => Passed::Registers([Some(*one), Some(*two)]),
+                _ => Passed::Unknown,
+            },
             _ => Passed::Address,
         }
     }
@@ -151,11 +235,50 @@ impl<'f> Debug<'f> {
         if !self.take_members(ty, 0, &mut parts, DEPTH) {
             return Passed::Unknown;
         }
-        let count = |float: bool| parts.floats.iter().filter(|p| **p == Some(float)).count();
-        match (count(false), count(true)) {
-            (0, 0) => Passed::Nothing,
-            (integers, floats) => Passed::Registers(integers, floats),
+        match parts.floats {
+            [None, None] => Passed::Nothing,
+            floats => Passed::Registers(floats),
         }
+    }
+
+    /// The numbers and addresses that a structure of Rust consists of, if those are one or two.
+    pub(super) fn scalars(&self, ty: &Die<'f>) -> Option<Vec<Scalar<'f>>> {
+        let mut all = Vec::new();
+        self.take_scalars(ty, 0, &mut all, DEPTH).filter(|()| !all.is_empty())?;
+        all.sort_by_key(|s| s.offset);
+        Some(all)
+    }
+
+    fn take_scalars(&self, ty: &Die<'f>, at: u64, all: &mut Vec<Scalar<'f>>, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        if self.tag(ty) != Some(c::DW_TAG_structure_type) {
+            return None;
+        }
+        for member in self.children(ty, 16) {
+            match self.tag(&member)? {
+                c::DW_TAG_member => {}
+                // An enumeration with values.
+                c::DW_TAG_variant_part => return None,
+                _ => continue,
+            }
+            let offset = at.checked_add(self.member_offset(&member)?)?;
+            let inner = self.strip(&self.referred(&member, c::DW_AT_type)?);
+            let float = match self.kind(&inner) {
+                Kind::Int { .. } | Kind::Pointer | Kind::Text if (1..=8).contains(&self.size(&inner)) => false,
+                Kind::Float if matches!(self.size(&inner), 4 | 8) => true,
+                Kind::Aggregate if self.size(&inner) == 0 => continue,
+                Kind::Aggregate => {
+                    self.take_scalars(&inner, offset, all, depth)?;
+                    continue;
+                }
+                _ => return None,
+            };
+            all.push(Scalar { offset, float, ty: inner });
+            if all.len() > 2 {
+                return None;
+            }
+        }
+        Some(())
     }
 
     pub(super) fn convention(&self, die: &Die<'f>) -> Option<gimli::DwCc> {
@@ -258,7 +381,7 @@ impl<'f> Debug<'f> {
     }
 
     /// Where a member lies in its structure. In DWARF 2 that is always an expression.
-    fn member_offset(&self, member: &Die<'f>) -> Option<u64> {
+    pub(super) fn member_offset(&self, member: &Die<'f>) -> Option<u64> {
         let (value, found) = self.attribute(member, c::DW_AT_data_member_location)?;
         let Some(expression) = value.exprloc_value() else { return value.udata_value() };
         match expression.operations(found.unit.encoding()).next() {

@@ -17,6 +17,7 @@ mod lines;
 mod prototype;
 mod scopes;
 pub mod section;
+pub mod signature;
 mod types;
 
 pub use calls::Call;

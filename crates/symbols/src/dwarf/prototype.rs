@@ -74,7 +74,7 @@ impl<'f> Debug<'f> {
     }
 
     /// The entries of parameters: the function's own, or those of what it is a further entry of.
-    fn parameters(&self, function: &Die<'f>) -> Vec<Die<'f>> {
+    pub(super) fn parameters(&self, function: &Die<'f>) -> Vec<Die<'f>> {
         let mut function = function.clone();
         for _ in 0..MAX_HOPS {
             let of_tag = |die: &Die<'f>| self.tag(die) == Some(c::DW_TAG_formal_parameter);

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a record.
 const RECORD: usize = 8;
+/// Bytes that a thread may have written behind its last record.
+const UNFINISHED: usize = abi::values::MOST + 2 * RECORD + 2;
 
 /// The state of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,24 +186,45 @@ impl Shared {
             unsafe { std::slice::from_raw_parts(self.map.base().add(at).cast::<AtomicU64>(), (end - from) / RECORD) };
         let before = into.len();
         into.reserve(end - from);
-        for record in records {
+        let mut at = 0;
+        while let Some(record) = records.get(at) {
             // Both halves of an aligned record are read at once; the process writes the second one last.
             let record = record.load(Ordering::Acquire);
             if record >> 32 == 0 {
                 break;
             }
+            let start = into.len();
             into.extend_from_slice(&record.to_le_bytes());
+            at += 1;
+            if (record >> 32) as u32 & layout::VALUES == 0 {
+                continue;
+            }
+            // Values were written before the word: the length, and what it says.
+            let Some(first) = records.get(at).map(|r| r.load(Ordering::Relaxed)) else {
+                into.truncate(start);
+                break;
+            };
+            let len = usize::from(first as u16) + 2;
+            let Some(rest) = records.get(at..at + len / RECORD).filter(|_| len.is_multiple_of(RECORD)) else {
+                into.truncate(start);
+                break;
+            };
+            // The process may change the length meanwhile: what was checked is what is handed on.
+            into.extend_from_slice(&first.to_le_bytes());
+            rest.iter().skip(1).for_each(|r| into.extend_from_slice(&r.load(Ordering::Relaxed).to_le_bytes()));
+            at += rest.len();
         }
         into.len() - before
     }
 
-    /// Empties a chunk whose thread writes to it no more, and gives it back.
+    /// Empties a chunk whose thread writes to it no more, and gives it back. `used`: bytes that were read of it; a record with values that
+    /// was never finished may follow.
     pub fn recycle(&self, chunk: usize, used: usize) {
         let header = self.header(chunk);
         let at = self.first + chunk * self.chunk_size;
         // SAFETY: within the mapping; the thread that wrote there has given the chunk up or is gone. A process that goes on writing
         // spoils its own records only.
-        unsafe { self.map.base().add(at).write_bytes(0, used.min(self.chunk_size)) };
+        unsafe { self.map.base().add(at).write_bytes(0, (used + UNFINISHED).min(self.chunk_size)) };
         header.dropped.store(0, Ordering::Relaxed);
         header.give_up.store(0, Ordering::Relaxed);
         header.state.store(layout::FREE, Ordering::Release);

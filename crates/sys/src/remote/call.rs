@@ -14,7 +14,7 @@
 use super::frame;
 use super::threads::Thread;
 use crate::mem;
-use crate::ptrace::{self, Change, Registers};
+use crate::ptrace::{self, Change, Registers, event};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,17 @@ const ALONE: u64 = 3_000_000_000;
 /// How long a thread that runs may take to stop.
 const STOP: Duration = Duration::from_millis(500);
 
+/// How long a thread may take to begin a system call, on a loaded machine too.
+const BEGIN: Duration = Duration::from_secs(5);
+
+fn pause(since: Instant) {
+    if since.elapsed() < Duration::from_micros(50) {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(Duration::from_micros(20));
+    }
+}
+
 /// Calls functions in a stopped thread. Dropped, the thread is as it was, and still stopped.
 pub struct Caller<'t> {
     thread: &'t mut Thread,
@@ -69,9 +80,16 @@ pub struct Caller<'t> {
     memory: u64,
     /// An address of `syscall` in the target.
     instruction: u64,
+    /// The memory stays when the value goes.
+    kept: bool,
     /// A call has not come back: the thread is not to be touched.
     lost: bool,
 }
+
+/// Memory for calls that stays mapped in the target between two [`Caller`]s: making and removing it takes longer than a call.
+#[derive(Debug)]
+#[must_use]
+pub struct Memory(u64);
 
 impl<'t> Caller<'t> {
     /// Prepares a thread. `instruction`: the address of a `syscall` instruction in the target, for instance in the vDSO.
@@ -79,15 +97,36 @@ impl<'t> Caller<'t> {
     /// # Errors
     /// The thread has ended, runs 32-bit code, or may not map memory.
     pub fn new(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
+        let mut caller = Caller::prepare(thread, instruction)?;
+        caller.map()?;
+        Ok(caller)
+    }
+
+    /// As [`Caller::new`], with the memory of an earlier one, which goes with the value.
+    ///
+    /// # Errors
+    /// The thread has ended, or runs 32-bit code; the memory stays in the target.
+    pub fn again(thread: &'t mut Thread, instruction: u64, memory: Memory) -> io::Result<Caller<'t>> {
+        let mut caller = Caller::prepare(thread, instruction)?;
+        caller.memory = memory.0;
+        Ok(caller)
+    }
+
+    /// Ends as if dropped, but leaves the memory, for [`Caller::again`].
+    pub fn keep(mut self) -> Memory {
+        self.kept = true;
+        Memory(self.memory)
+    }
+
+    fn prepare(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
         let tid = thread.tid();
         let own = thread.registers()?;
         if !own.is_64_bit() {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let (state, mask) = (ptrace::extended_state(tid)?, ptrace::signal_mask(tid)?);
-        let mut caller = Caller { thread, own, state, mask, memory: 0, instruction, lost: false };
+        let caller = Caller { thread, own, state, mask, memory: 0, instruction, kept: false, lost: false };
         ptrace::set_signal_mask(tid, u64::MAX)?;
-        caller.map()?;
         Ok(caller)
     }
 
@@ -96,15 +135,24 @@ impl<'t> Caller<'t> {
         let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
         let at = self.bare(libc::SYS_mmap, [0, MEMORY, rw, flags, u64::MAX, 0])?;
         if at < 0 {
-            return Err(io::Error::from_raw_os_error(-at as i32));
+            return Err(in_target("mmap", at));
         }
         self.memory = at as u64;
         let mut code = vec![0xcc; CODE as usize];
         code[..CALL.len()].copy_from_slice(CALL);
         code[SYSCALL_AT as usize..SYSCALL_AT as usize + SYSCALL.len()].copy_from_slice(SYSCALL);
         mem::write(self.thread.tid(), self.memory, &code)?;
-        let protected = self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])?;
-        if protected < 0 { Err(io::Error::from_raw_os_error(-protected as i32)) } else { Ok(()) }
+        if self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])? >= 0 {
+            return Ok(());
+        }
+        // Memory that has been written to may not become code (PR_SET_MDWE, a filter): new memory is mapped as code, and written through
+        // the process's file of its memory.
+        let fixed = flags | libc::MAP_FIXED as u64;
+        let at = self.bare(libc::SYS_mmap, [self.memory, CODE, rx, fixed, u64::MAX, 0])?;
+        if at < 0 {
+            return Err(in_target("mmap of code", at));
+        }
+        mem::write_code(self.thread.tid(), self.memory, &code)
     }
 
     /// A system call without any memory in the target: at an instruction of its own, between the two stops of the call.
@@ -115,7 +163,13 @@ impl<'t> Caller<'t> {
         [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9] = arguments;
         (r.rip, r.rax, r.orig_rax) = (self.instruction, number as u64, u64::MAX);
         ptrace::set_all_registers(tid, &to)?;
-        self.step_call()?;
+        if let Err(e) = self.step_call() {
+            if e.kind() == io::ErrorKind::TimedOut {
+                self.thread.hold(STOP)?;
+                ptrace::set_all_registers(tid, &self.own)?;
+            }
+            return Err(e);
+        }
         // From the end of a call the thread would go on without a look at the registers that it gets: only after a stop of this kind
         // does the kernel repeat the call that the thread was in before.
         self.thread.hold_on(STOP)?;
@@ -124,14 +178,20 @@ impl<'t> Caller<'t> {
         Ok(answer.0.rax as i64)
     }
 
-    /// From where the thread is through one system call.
+    /// From where the thread is through one system call. `TimedOut`: it has not begun the call, because it is frozen (cgroups(7)).
     fn step_call(&mut self) -> io::Result<()> {
         let tid = self.thread.tid();
-        for _ in 0..2 {
+        for is_in_call in [false, true] {
             ptrace::syscall(tid, 0)?;
+            let since = Instant::now();
             loop {
-                let status = match ptrace::wait_for(tid, true) {
+                let status = match ptrace::wait_for(tid, is_in_call) {
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    Ok(None) if since.elapsed() > BEGIN => return Err(io::ErrorKind::TimedOut.into()),
+                    Ok(None) => {
+                        pause(since);
+                        continue;
+                    }
                     other => other?.ok_or(io::ErrorKind::NotFound)?,
                 };
                 match status.change() {
@@ -210,7 +270,10 @@ impl<'t> Caller<'t> {
     fn finish(&mut self, limit: Duration) -> io::Result<u64> {
         let (tid, block, since) = (self.thread.tid(), self.block(), Instant::now());
         loop {
-            self.thread.look()?;
+            // SIGSTOP cannot be blocked: the call goes on, and the process stops when it is let go.
+            if self.thread.look()? == Some(event::STOP) {
+                self.thread.run()?;
+            }
             let mut answer = [0; 12];
             if mem::read(tid, block, &mut answer)? == answer.len() && answer[8] != 0 {
                 self.thread.hold(STOP)?;
@@ -221,11 +284,7 @@ impl<'t> Caller<'t> {
                 self.lost = true;
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            if since.elapsed() < Duration::from_micros(50) {
-                std::thread::yield_now();
-            } else {
-                std::thread::sleep(Duration::from_micros(20));
-            }
+            pause(since);
         }
     }
 
@@ -242,13 +301,20 @@ impl Drop for Caller<'_> {
         if self.lost {
             return;
         }
-        if self.memory != 0 {
+        if self.memory != 0 && !self.kept {
             let _ = self.bare(libc::SYS_munmap, [self.memory, MEMORY, 0, 0, 0, 0]);
         }
         let tid = self.thread.tid();
         let _ = self.restore();
         let _ = ptrace::set_signal_mask(tid, self.mask);
     }
+}
+
+/// The error of a call that was made in the target: not to be taken for one of trapline's own.
+fn in_target(call: &str, answer: i64) -> io::Error {
+    let error = io::Error::from_raw_os_error(-answer as i32);
+    let kind = if error.kind() == io::ErrorKind::OutOfMemory { error.kind() } else { io::ErrorKind::Other };
+    io::Error::new(kind, format!("{call} in the process: {error}"))
 }
 
 /// The address of a `syscall` instruction in a process: in the vDSO, or in a library.

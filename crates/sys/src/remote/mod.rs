@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Threads::stop ─► all threads stand still ──┐
-//!  Thread::stop  ─► one does                 ─┴─► Caller: memory for code and a stack ─► call ─► result ─► registers as they were
+//!  Thread::ask   ─► one does                 ─┴─► Caller: memory for code and a stack ─► call ─► result ─► registers as they were
 //! ```
 //!
 //! Every request comes from the thread of trapline that has stopped a thread of the target (ptrace(2)); values of this module stay there.
@@ -13,7 +13,7 @@ mod call;
 mod frame;
 mod threads;
 
-pub use call::{Caller, instruction};
+pub use call::{Caller, Memory, instruction};
 pub use threads::{Thread, Threads, Walk};
 
 /// Runs a job that stops threads of other processes, in a thread of its own.

@@ -41,15 +41,26 @@ fn nap(since: Instant) {
 }
 
 impl Thread {
-    /// Stops a thread.
+    /// Asks a thread to stop.
     ///
     /// # Errors
-    /// `PermissionDenied`: it may not be traced, or is already. `TimedOut`: it waits in the kernel and does not stop.
-    pub fn stop(tid: i32) -> io::Result<Thread> {
+    /// `PermissionDenied`: it may not be traced, or is already.
+    pub fn ask(tid: i32) -> io::Result<Thread> {
         ptrace::seize(tid, 0)?;
-        let mut thread = Thread { tid, held: false };
-        thread.hold(STOP)?;
+        let thread = Thread { tid, held: false };
+        ptrace::interrupt(tid)?;
         Ok(thread)
+    }
+
+    /// Waits until a thread that was asked has stopped. False: it waits in the kernel, and stops when it returns from there.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn has_stopped(&mut self) -> io::Result<bool> {
+        match self.wait_for_stop(STOP) {
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => Ok(false),
+            other => other.map(|()| true),
+        }
     }
 
     /// Its id.
@@ -114,7 +125,12 @@ impl Thread {
 
     /// What has happened to it. A signal that it was about to get, it gets.
     pub(super) fn look(&mut self) -> io::Result<Option<i32>> {
-        let Some(status) = retried(|| ptrace::wait_for(self.tid, false))? else { return Ok(None) };
+        let status = match retried(|| ptrace::wait_for(self.tid, false)) {
+            // A thread that executes a program takes the first one's id, and the others are gone.
+            Err(e) if e.raw_os_error() == Some(libc::ECHILD) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            other => other?,
+        };
+        let Some(status) = status else { return Ok(None) };
         match status.change() {
             Change::Stopped(_, event::STOP) => {
                 self.held = true;
@@ -313,11 +329,15 @@ impl Threads {
     /// Stops all threads of a process.
     ///
     /// # Errors
-    /// Those of [`Thread::stop`], for its first thread. `TimedOut`: new threads come faster than they are stopped.
+    /// Those of [`Thread::ask`], for its first thread. `TimedOut`: none stops, or new threads come faster than they are stopped.
     pub fn stop(pid: i32) -> io::Result<Threads> {
         let mut all = Threads { pid, threads: Vec::new(), deaf: Vec::new() };
         all.add_new()?;
-        if all.threads.is_empty() { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(all) }
+        match (all.threads.is_empty(), all.deaf.is_empty()) {
+            (false, _) => Ok(all),
+            (true, false) => Err(io::ErrorKind::TimedOut.into()),
+            (true, true) => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        }
     }
 
     /// Stops threads that are not stopped yet, until there are no more. Whether there were any.

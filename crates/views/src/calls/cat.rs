@@ -15,7 +15,7 @@ use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Ending, Stack};
 use super::threads::Threads;
 use super::tree::style::indent;
-use super::{CallView, Functions, Step, SystemCall, Thread};
+use super::{CallView, Functions, Step, SystemCall, Thread, values};
 use crate::profile::name;
 use crate::text::number;
 
@@ -39,12 +39,15 @@ pub struct Cat {
     labels: Labels,
     threads: Threads<State>,
     begun: bool,
+    /// Values of the step that comes next.
+    values: Vec<u8>,
 }
 
 impl Cat {
     /// A table of what is selected; the shortest duration is ignored.
     pub fn new(selection: Selection) -> Cat {
-        Cat { verdicts: Verdicts::new(selection), labels: Labels::default(), threads: Threads::new(), begun: false }
+        let verdicts = Verdicts::new(selection);
+        Cat { verdicts, labels: Labels::default(), threads: Threads::new(), begun: false, values: Vec::new() }
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) {
@@ -62,7 +65,8 @@ impl Cat {
     ) {
         let (identity, state) = self.threads.at(index);
         name_once(&mut state.name, identity.thread());
-        let writer = Writer { thread: &state.name, depth: &mut state.depth, labels: &mut self.labels, functions, out };
+        let (labels, values) = (&mut self.labels, &self.values[..]);
+        let writer = Writer { thread: &state.name, depth: &mut state.depth, labels, functions, values, out };
         let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: writer };
         work(&mut state.stack, &mut calls);
     }
@@ -83,6 +87,7 @@ struct Writer<'a> {
     depth: &'a mut usize,
     labels: &'a mut Labels,
     functions: &'a dyn Functions,
+    values: &'a [u8],
     out: &'a mut Vec<u8>,
 }
 
@@ -109,15 +114,26 @@ impl Writer<'_> {
 
 impl Calls for Writer<'_> {
     fn entered(&mut self, function: u32, _start: u64, depth: usize) {
-        let name = self.labels.call(function, self.functions);
-        self.line(None, depth, [&name, " {"]);
+        match values::arguments(function, self.values, self.functions) {
+            Some(arguments) => {
+                let name = self.labels.name(function, self.functions);
+                self.line(None, depth, [&name, &format!("({arguments}) {{")]);
+            }
+            None => {
+                let name = self.labels.call(function, self.functions);
+                self.line(None, depth, [&name, " {"]);
+            }
+        }
         *self.depth = depth + 1;
     }
 
     fn ended(&mut self, call: &Call) {
         *self.depth = call.depth;
         let why = match call.ending {
-            Ending::Returned => "",
+            Ending::Returned => match values::result(call.function, self.values, self.functions) {
+                Some(result) => &format!(" = {result}"),
+                None => "",
+            },
             Ending::Left => " /* left without a recorded return */",
             Ending::Unfinished => " /* has not returned */",
         };
@@ -142,10 +158,16 @@ impl Calls for Writer<'_> {
 }
 
 impl CallView for Cat {
+    fn values(&mut self, values: &[u8]) {
+        self.values.clear();
+        self.values.extend_from_slice(values);
+    }
+
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
         self.begin(out);
         let (index, _) = self.threads.index(thread);
         self.with(index, functions, out, |stack, mut calls| stack.step(step, &mut calls));
+        self.values.clear();
     }
 
     fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, out: &mut Vec<u8>) {
@@ -155,8 +177,14 @@ impl CallView for Cat {
         if state.place.shows(&self.verdicts) {
             name_once(&mut state.name, identity.thread());
             let depth = state.depth;
-            let mut writer =
-                Writer { thread: &state.name, depth: &mut state.depth, labels: &mut self.labels, functions, out };
+            let mut writer = Writer {
+                thread: &state.name,
+                depth: &mut state.depth,
+                labels: &mut self.labels,
+                functions,
+                values: &[],
+                out,
+            };
             writer.line(Some(call.end.saturating_sub(call.start)), depth, [call.text, ""]);
         }
     }

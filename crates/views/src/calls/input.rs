@@ -1,5 +1,7 @@
 //! What views of calls are told: steps of threads, system calls, names.
 
+use events::values::Signature;
+
 /// A record of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -73,10 +75,19 @@ pub trait Functions {
     }
     /// The path of the file that contains the function; empty where it is not known.
     fn module(&self, number: u32) -> &str;
+
+    /// What the arguments and the result of the function are, if they were captured.
+    fn signature(&self, _number: u32) -> Option<&Signature> {
+        None
+    }
 }
 
 /// Shows calls while they are made, or later: steps of all threads, in the order of their times.
 pub trait CallView {
+    /// The values of the next step, which is an entry or an exit: its arguments, or its result, as the record has them.
+    fn values(&mut self, values: &[u8]) {
+        let _ = values;
+    }
     /// Appends what a thread's step makes visible.
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>);
     /// Appends a system call; to be called in the order of the calls' ends.

@@ -3,25 +3,29 @@
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Ending, Stack};
 use super::threads::{Identity, Threads};
-use super::{CallView, Functions, Step, Thread};
+use super::{CallView, Functions, Step, Thread, values};
 use crate::json::write as w;
 
 #[derive(Debug, Default)]
 struct State {
     stack: Stack,
     place: Place,
+    /// Values of the arguments of calls that are open and shown.
+    open: Vec<Vec<u8>>,
 }
 
 /// The view.
 pub struct Json {
     verdicts: Verdicts,
     threads: Threads<State>,
+    /// Values of the step that comes next.
+    values: Vec<u8>,
 }
 
 impl Json {
     /// The calls that are selected.
     pub fn new(selection: Selection) -> Json {
-        Json { verdicts: Verdicts::new(selection), threads: Threads::new() }
+        Json { verdicts: Verdicts::new(selection), threads: Threads::new(), values: Vec::new() }
     }
 
     fn with(
@@ -33,7 +37,7 @@ impl Json {
     ) {
         let shortest = self.verdicts.selection().shortest;
         let (identity, state) = self.threads.at(index);
-        let writer = Writer { identity, shortest, functions, out };
+        let writer = Writer { identity, shortest, functions, open: &mut state.open, values: &self.values, out };
         let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: writer };
         work(&mut state.stack, &mut calls);
     }
@@ -43,6 +47,8 @@ struct Writer<'a> {
     identity: &'a Identity,
     shortest: u64,
     functions: &'a dyn Functions,
+    open: &'a mut Vec<Vec<u8>>,
+    values: &'a [u8],
     out: &'a mut Vec<u8>,
 }
 
@@ -86,7 +92,12 @@ impl Writer<'_> {
 }
 
 impl Calls for Writer<'_> {
+    fn entered(&mut self, _function: u32, _start: u64, _depth: usize) {
+        self.open.push(self.values.to_vec());
+    }
+
     fn ended(&mut self, call: &Call) {
+        let entry = self.open.pop().unwrap_or_default();
         if call.duration() < self.shortest {
             return;
         }
@@ -111,6 +122,8 @@ impl Calls for Writer<'_> {
         if call.across_gap {
             mark("across_gap");
         }
+        let exit = if call.ending == Ending::Returned { self.values } else { &[] };
+        values::json(call.function, &entry, exit, self.functions, self.out);
         self.end();
     }
 
@@ -135,9 +148,15 @@ impl Calls for Writer<'_> {
 }
 
 impl CallView for Json {
+    fn values(&mut self, values: &[u8]) {
+        self.values.clear();
+        self.values.extend_from_slice(values);
+    }
+
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
         let (index, _) = self.threads.index(thread);
         self.with(index, functions, out, |stack, mut calls| stack.step(step, &mut calls));
+        self.values.clear();
     }
 
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {

@@ -18,8 +18,9 @@ use super::label::Labels;
 use super::selection::{Place, Selected, Verdicts};
 use super::stack::{Call, Calls, Counts, Ending, Stack};
 use super::threads::Threads;
-use super::{CallView, Functions, Step, SystemCall, Thread, What};
+use super::{CallView, Functions, Step, SystemCall, Thread, What, values};
 use lines::Lines;
+use std::rc::Rc;
 use style::{Line, Style};
 
 /// A thread.
@@ -33,8 +34,8 @@ struct State {
 /// Calls that are open and selected.
 #[derive(Debug, Default)]
 struct Shown {
-    /// Function and start.
-    open: Vec<(u32, u64)>,
+    /// Function, start, and how it was called, if its arguments are known.
+    open: Vec<(u32, u64, Option<Rc<str>>)>,
     /// How many of them have lines.
     printed: usize,
 }
@@ -47,6 +48,8 @@ pub struct Tree {
     threads: Threads<State>,
     lines: Lines,
     begun: bool,
+    /// Values of the step that comes next.
+    values: Vec<u8>,
 }
 
 impl Tree {
@@ -59,6 +62,7 @@ impl Tree {
             threads: Threads::new(),
             lines: Lines::default(),
             begun: false,
+            values: Vec::new(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Tree {
             labels: &mut self.labels,
             style: &self.style,
             functions,
+            values: &self.values,
             shortest,
             out,
         };
@@ -132,6 +137,7 @@ struct Writer<'a> {
     labels: &'a mut Labels,
     style: &'a Style,
     functions: &'a dyn Functions,
+    values: &'a [u8],
     shortest: u64,
     out: &'a mut Vec<u8>,
 }
@@ -148,11 +154,11 @@ impl Writer<'_> {
         let mut text = self.lines.scratch();
         while self.shown.printed < upto {
             let depth = self.shown.printed;
-            let (function, _) = self.shown.open[depth];
-            let name = self.labels.call(function, self.functions);
+            let (function, _, called) = self.shown.open[depth].clone();
+            let name = called.unwrap_or_else(|| self.labels.call(function, self.functions));
             self.line(
                 Some(function),
-                &Line { depth, name: &name, kind: style::Kind::Entry, duration: None },
+                &Line { depth, name: &name, kind: style::Kind::Entry, duration: None, result: None },
                 &mut text,
             );
             self.shown.printed += 1;
@@ -167,7 +173,7 @@ impl Writer<'_> {
 
     fn print_open(&mut self, now: u64) {
         let lasting =
-            self.shown.open.iter().take_while(|(_, start)| now.saturating_sub(*start) >= self.shortest).count();
+            self.shown.open.iter().take_while(|(_, start, _)| now.saturating_sub(*start) >= self.shortest).count();
         if lasting > self.shown.printed {
             self.print_entries(lasting, |_, _| ());
         }
@@ -181,7 +187,7 @@ impl Writer<'_> {
         let depth = self.shown.open.len();
         self.print_entries(depth, |w, text| {
             let kind = style::Kind::SystemCall;
-            w.line(None, &Line { depth, name: call.text, kind, duration: Some(duration) }, text);
+            w.line(None, &Line { depth, name: call.text, kind, duration: Some(duration), result: None }, text);
         });
     }
 }
@@ -192,14 +198,16 @@ impl Calls for Writer<'_> {
         if self.shortest == 0 && self.shown.printed < open {
             self.print_entries(open, |_, _| ());
         }
-        self.shown.open.push((function, start));
+        let called = values::arguments(function, self.values, self.functions)
+            .map(|arguments| format!("{}({arguments})", self.labels.name(function, self.functions)).into());
+        self.shown.open.push((function, start, called));
         if self.shown.open.len() == self.shown.printed + 1 {
             self.lines.wait(self.thread, self.out);
         }
     }
 
     fn ended(&mut self, call: &Call) {
-        self.shown.open.pop();
+        let called = self.shown.open.pop().and_then(|o| o.2);
         let depth = self.shown.open.len();
         let has_entry = self.shown.printed > depth;
         let duration = call.duration();
@@ -210,6 +218,10 @@ impl Calls for Writer<'_> {
             return;
         }
         let name = self.labels.call(call.function, self.functions);
+        // A line about the end alone names the function only.
+        let name = called.filter(|_| !has_entry).unwrap_or(name);
+        let returned = call.ending == Ending::Returned;
+        let result = returned.then(|| values::result(call.function, self.values, self.functions)).flatten();
         let kind = match (has_entry, call.ending) {
             (false, Ending::Returned) => style::Kind::Leaf,
             (true, Ending::Returned) => style::Kind::Exit,
@@ -218,7 +230,8 @@ impl Calls for Writer<'_> {
         };
         self.shown.printed = self.shown.printed.min(depth);
         self.print_entries(depth, |w, text| {
-            w.line(Some(call.function), &Line { depth, name: &name, kind, duration: Some(duration) }, text);
+            let result = result.as_deref();
+            w.line(Some(call.function), &Line { depth, name: &name, kind, duration: Some(duration), result }, text);
         });
     }
 
@@ -226,7 +239,11 @@ impl Calls for Writer<'_> {
         let depth = self.shown.open.len();
         self.print_entries(depth, |w, text| {
             let name = w.labels.call(function, w.functions);
-            w.line(Some(function), &Line { depth, name: &name, kind: style::Kind::Exit, duration: None }, text);
+            w.line(
+                Some(function),
+                &Line { depth, name: &name, kind: style::Kind::Exit, duration: None, result: None },
+                text,
+            );
         });
     }
 
@@ -235,7 +252,7 @@ impl Calls for Writer<'_> {
         self.print_entries(depth, |w, text| {
             let name =
                 if dropped == 1 { "1 record is missing".to_owned() } else { format!("{dropped} records are missing") };
-            w.line(None, &Line { depth, name: &name, kind: style::Kind::Note, duration: None }, text);
+            w.line(None, &Line { depth, name: &name, kind: style::Kind::Note, duration: None, result: None }, text);
         });
     }
 
@@ -243,12 +260,17 @@ impl Calls for Writer<'_> {
         let depth = self.shown.open.len();
         self.print_entries(depth, |w, text| {
             let name = "the session was stopped here";
-            w.line(None, &Line { depth, name, kind: style::Kind::Note, duration: None }, text);
+            w.line(None, &Line { depth, name, kind: style::Kind::Note, duration: None, result: None }, text);
         });
     }
 }
 
 impl CallView for Tree {
+    fn values(&mut self, values: &[u8]) {
+        self.values.clear();
+        self.values.extend_from_slice(values);
+    }
+
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, out: &mut Vec<u8>) {
         self.begin(out);
         let (index, _) = self.threads.index(thread);
@@ -256,6 +278,7 @@ impl CallView for Tree {
             What::End => self.ended(index, step.time, functions, out),
             _ => self.with(index, functions, out, |stack, mut calls| stack.step(step, &mut calls)),
         }
+        self.values.clear();
     }
 
     fn system_call(&mut self, thread: Thread<'_>, call: &SystemCall<'_>, functions: &dyn Functions, out: &mut Vec<u8>) {

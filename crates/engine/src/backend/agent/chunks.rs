@@ -9,11 +9,11 @@
 //! of another thread, not of another process.
 
 use abi::shared::HIGH;
-use events::functions::{RECORD, time, word};
+use events::functions::{RECORD, VALUES, each as each_record, time, word};
 use sys::agent::{Shared, State};
 
 // The trace and the agent have one marker.
-const _: () = assert!(HIGH == events::functions::HIGH);
+const _: () = assert!(HIGH == events::functions::HIGH && abi::shared::VALUES == VALUES);
 
 /// Records of one thread, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +108,11 @@ impl Chunks {
                 let dropped = if reading.begun { 0 } else { chunk.dropped };
                 each(Run { tid, high: reading.high, pair, dropped, records: &self.buffer });
                 reading.begun = true;
-                let all = self.buffer.as_chunks::<RECORD>().0;
-                reading.high = all.iter().rfind(|r| word(r) == HIGH).map_or(reading.high, time);
-                records += all.len();
+                for record in each_record(&self.buffer) {
+                    let head = record.first_chunk::<RECORD>();
+                    reading.high = head.filter(|r| word(r) == HIGH).map_or(reading.high, time);
+                    records += 1;
+                }
             }
             if done {
                 // A chunk that was given up before its first record still says what was dropped.

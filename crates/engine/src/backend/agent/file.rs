@@ -3,12 +3,21 @@
 //! It lies in a directory of the user's, named after its contents, and stays there when trapline ends: a program that runs on may execute
 //! others, and ld.so would print a warning for a file that is gone. The directory can be searched by all, because a child may
 //! change its user; it can be written by its owner only.
+//!
+//! Files of other builds go when a new one is put there: those that no trapline has used for a day, and that no process has, neither among
+//! its mappings nor in its environment. A file counts as used when a session begins, so none goes between that and its first process.
 
 use crate::error::{Error, Result};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A file that was used less long ago stays.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// The most files of other builds that are looked at.
+const FILES: usize = 1000;
 
 /// The agent, built with this crate.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
@@ -63,6 +72,8 @@ fn put(dir: &Path, uid: u32, contents: &[u8]) -> io::Result<PathBuf> {
     sys::agent::open_to_all(dir, uid)?;
     let path = dir.join(format!("agent-{:016x}.so", fingerprint(contents)));
     if is_it(&path, uid, contents) {
+        // The time of its last use. Of a file that cannot be written, its owner may set it.
+        let _ = std::fs::File::open(&path).and_then(|f| f.set_modified(SystemTime::now()));
         return Ok(path);
     }
     let mut random = [0; 8];
@@ -76,7 +87,60 @@ fn put(dir: &Path, uid: u32, contents: &[u8]) -> io::Result<PathBuf> {
     if written.is_err() {
         let _ = std::fs::remove_file(&new);
     }
-    written.map(|()| path)
+    written?;
+    remove_unused(dir, uid, &path, SystemTime::now());
+    Ok(path)
+}
+
+/// Removes files of other builds that nobody needs, at `now`.
+fn remove_unused(dir: &Path, uid: u32, own: &Path, now: SystemTime) {
+    let is_old = |path: &PathBuf| {
+        let name = path.file_name().map_or(&[][..], OsStrExt::as_bytes);
+        let hex = name.strip_prefix(b"agent-").and_then(|n| n.strip_suffix(b".so"));
+        let meta = std::fs::symlink_metadata(path);
+        let idle = |m: &std::fs::Metadata| now.duration_since(m.modified().ok()?).ok();
+        hex.is_some_and(|h| h.len() == 16 && h.iter().all(u8::is_ascii_hexdigit))
+            && path != own
+            && meta.is_ok_and(|m| m.is_file() && m.uid() == uid && idle(&m).is_some_and(|t| t > DAY))
+    };
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    let mut old: Vec<PathBuf> = entries.filter(is_old).take(FILES).collect();
+    // In another pid namespace than the first one, there may be processes that cannot be seen.
+    if old.is_empty() || sys::proc::pid_namespace().is_some() {
+        return;
+    }
+    // The first process is not trapline's.
+    for pid in sys::proc::all().into_iter().filter(|pid| *pid != 1) {
+        match texts_of(pid, uid) {
+            Some(texts) => old.retain(|path| !texts.iter().any(|text| names(text, path))),
+            None => return,
+        }
+    }
+    old.iter().for_each(|path| drop(std::fs::remove_file(path)));
+}
+
+/// The mappings and the environment of a process, as text. Those of another user's process that cannot be read are empty: it has none of
+/// this user's files. None: it may have one.
+fn texts_of(pid: i32, uid: u32) -> Option<[Vec<u8>; 2]> {
+    let owner = sys::proc::ids(pid).map(|(user, _)| user);
+    let read = |what: &str| match std::fs::read(format!("/proc/{pid}/{what}")) {
+        Ok(text) => Some(text),
+        Err(_) if owner != Some(uid) && uid != 0 => Some(Vec::new()),
+        Err(_) if !sys::proc::exists(pid) => Some(Vec::new()),
+        // A process that has ended, and is not waited for, has no memory.
+        Err(e) if e.raw_os_error() == Some(NO_PROCESS) => Some(Vec::new()),
+        Err(_) => None,
+    };
+    Some([read("maps")?, read("environ")?])
+}
+
+/// ESRCH.
+const NO_PROCESS: i32 = 3;
+
+/// Whether a text has the name of a file, in whatever directory: a process may have another root.
+fn names(text: &[u8], path: &Path) -> bool {
+    let name = path.file_name().map_or(&[][..], OsStrExt::as_bytes);
+    text.windows(name.len().max(1)).any(|part| part == name)
 }
 
 /// Whether the file is there, as this process would write it.
@@ -110,6 +174,45 @@ mod tests {
         assert_ne!(put(&dir, uid, b"two").unwrap(), path);
         let others = std::fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().file_name().as_bytes()[0] == b'.');
         assert_eq!(others.count(), 0);
+    }
+
+    #[test]
+    fn files_of_other_builds_go_when_nobody_needs_them() {
+        if sys::proc::pid_namespace().is_some() {
+            return testkit::skip("pid-namespace", "not all processes can be seen");
+        }
+        let scratch = Scratch::new("agent-old-files");
+        let (dir, uid) = (scratch.join("own"), sys::process::euid());
+        let put_aged = |contents: &[u8], days: u64| {
+            let path = put(&dir, uid, contents).unwrap();
+            let then = SystemTime::now() - DAY * days as u32;
+            std::fs::File::open(&path).unwrap().set_modified(then).unwrap();
+            path
+        };
+        let [young, named, mapped] = [put_aged(b"young", 0), put_aged(b"named", 0), put_aged(b"mapped", 0)];
+        let [old, other] = [put_aged(b"old", 0), dir.join("agent-of-mine.so")];
+        std::fs::write(&other, b"").unwrap();
+        for path in [&named, &mapped, &old, &other] {
+            std::fs::File::open(path).unwrap().set_modified(SystemTime::now() - DAY * 2).unwrap();
+        }
+        // A process has the one in its environment, and the other, which it executes, among its mappings.
+        let running = dir.join("running");
+        std::fs::copy("/bin/sleep", &running).unwrap();
+        std::fs::remove_file(&mapped).unwrap();
+        std::fs::rename(&running, &mapped).unwrap();
+        std::fs::File::open(&mapped).unwrap().set_modified(SystemTime::now() - DAY * 2).unwrap();
+        let mut child = std::process::Command::new(&mapped).arg("100").env("OTHER", &named).spawn().unwrap();
+        let new = put(&dir, uid, b"new").unwrap();
+        let there = [&young, &named, &mapped, &old, &other, &new].map(|p| p.exists());
+        let _ = child.kill();
+        let _ = child.wait();
+        assert_eq!(there, [true, true, true, false, true, true]);
+        // With the process gone, they go; one that was used again stays.
+        put(&dir, uid, b"named").unwrap();
+        let gone = put_aged(b"gone", 2);
+        std::fs::remove_file(&gone).unwrap();
+        put(&dir, uid, b"newer").unwrap();
+        assert_eq!([&named, &mapped, &new].map(|p| p.exists()), [true, false, true]);
     }
 
     /// By its address the programs in the kernel and the ptracer tell the agent's calls from the program's.

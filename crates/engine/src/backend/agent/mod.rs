@@ -9,6 +9,7 @@
 //! `abi` describes what the two sides share, `patch` the stubs.
 
 pub mod attach;
+mod captured;
 pub mod chunks;
 pub mod explained;
 mod file;
@@ -17,6 +18,7 @@ mod module;
 mod moments;
 mod planner;
 mod process;
+mod ready;
 mod runtime;
 mod server;
 mod sieve;
@@ -44,6 +46,7 @@ use module::Known;
 use moments::Moments;
 use planner::Planner;
 use process::Process;
+use ready::Plans;
 use server::{Counts, Room, Said, Server};
 use sieve::Sieve;
 use std::collections::HashMap;
@@ -83,6 +86,7 @@ pub struct Agent {
     marks: Vec<Vec<u8>>,
     dropped: HashMap<StreamId, u64>,
     trouble: Vec<String>,
+    left_out: Vec<String>,
     /// Removed at the end; the server may listen a little longer.
     socket: Option<SocketFile>,
     executed: Arc<Executed>,
@@ -157,7 +161,7 @@ impl Offer {
     ) -> Result<Agent> {
         let planner = Planner::new(functions.clone(), ticks_per_ms());
         let begin = |server: &mut Server| command.into_iter().for_each(|pid| server.expect(pid, &self.program));
-        serve(self.listener, planner, self.users, room, paused, filter, functions, begin)
+        serve(self.listener, planner, self.users, room, paused, filter, functions, begin).map(|(agent, _)| agent)
     }
 }
 
@@ -172,7 +176,7 @@ fn serve(
     filter: Option<Arc<Expression>>,
     functions: &Functions,
     begin: impl FnOnce(&mut Server),
-) -> Result<Agent> {
+) -> Result<(Agent, Arc<Plans>)> {
     let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
     let (to, from) = mpsc::channel();
     let counts = Arc::new(Counts::default());
@@ -180,13 +184,20 @@ fn serve(
     let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
     let (executed, socket) = (Arc::new(Executed::default()), listener.file());
     let executed_too = Arc::clone(&executed);
-    let mut server = Server::new(listener, planner, life_of_server, room, users, to, counted, executed_too);
+    let heard = to.clone();
+    let report = move |events: Vec<Vec<u8>>, files: Vec<Arc<Known>>| {
+        let events = events.into_iter().map(|e| Said::Event(StreamId::FUNCTIONS, e));
+        events.chain(files.into_iter().map(Said::Module)).for_each(|said| drop(heard.send(said)));
+    };
+    let plans = Arc::new(Plans::new(planner, Box::new(report)));
+    let plans_too = Arc::clone(&plans);
+    let mut server = Server::new(listener, plans_too, life_of_server, room, users, to, counted, executed_too);
     begin(&mut server);
     std::thread::Builder::new()
         .name("trapline-agents".into())
         .spawn(move || server.run())
         .map_err(|e| cannot("thread", &e))?;
-    Ok(Agent {
+    let agent = Agent {
         command: Launched::default(),
         attached: Vec::new(),
         from,
@@ -200,13 +211,15 @@ fn serve(
         marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
         dropped: HashMap::new(),
         trouble: Vec::new(),
+        left_out: Vec::new(),
         socket,
         executed,
         gaps: Gaps::default(),
         stopping: false,
         finishing: false,
         left: 0,
-    })
+    };
+    Ok((agent, plans))
 }
 
 impl Agent {
@@ -253,11 +266,11 @@ impl Agent {
         let users = vec![sys::process::euid(), sys::process::ruid()];
         let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
         let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
-        let mut agent = serve(listener, planner, users, room, plan.paused, filter, functions, begin)?;
+        let (mut agent, plans) = serve(listener, planner, users, room, plan.paused, filter, functions, begin)?;
         agent.tree = Some(Tree::default());
         for process in running {
             // Dropped, the agent detaches from those that have been attached to.
-            process.attach(&name)?;
+            process.attach(&name, &plans)?;
             agent.attached.push(process.pid());
         }
         Ok(agent)
@@ -303,6 +316,7 @@ impl Agent {
                 Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came)),
                 Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
+                Said::LeftOut(line) => self.left_out.push(line),
                 Said::Gap(gap) => self.gap(&gap, each),
                 Said::Begun(begun) => {
                     // A new program: the memory of the one before is complete.
@@ -565,6 +579,7 @@ impl Backend for Agent {
         for said in self.from.try_iter() {
             match said {
                 Said::Trouble(line) => trouble.push(line),
+                Said::LeftOut(line) => self.left_out.push(line),
                 Said::Gap(gap) => self.gaps.note(&gap),
                 Said::Module(known) => self.modules.push(known),
                 _ => {}
@@ -580,6 +595,8 @@ impl Backend for Agent {
         let functions = self.sieve.counts(losses.total);
         let lines = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
         let planned = self.modules.iter().map(|known| PlannedFile::of(known)).collect();
-        Report { filtered: self.sieve.filtered(), functions, lines, losses, trouble, planned, ..Report::default() }
+        let left_out = std::mem::take(&mut self.left_out);
+        let filtered = self.sieve.filtered();
+        Report { filtered, functions, lines, losses, trouble, left_out, planned, ..Report::default() }
     }
 }

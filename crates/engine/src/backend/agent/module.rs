@@ -1,11 +1,16 @@
 //! Modules: what their files say, and the plan of their patches. Made once for each file of a session.
 
+use super::captured::Captured;
 use super::runtime::Runtime;
 use crate::functions::Functions;
 use abi::message::Hook;
 use patch::{Frame, Function, Module, Plan, Refusal, Segment};
+use std::collections::HashMap;
 use std::fs::File;
+use std::rc::Rc;
 use symbols::code_tables::CodeTables;
+use symbols::dwarf::Debug;
+use symbols::headers::Headers;
 use symbols::{ElfError, demangle};
 
 /// Hooks in libc and in the loader, by the names of their functions.
@@ -79,6 +84,8 @@ pub struct Known {
     pub others: Vec<String>,
     /// Address and offset of each executable segment.
     pub segments: Vec<(u64, u64)>,
+    /// What is captured of calls, by the numbers of functions.
+    pub captured: HashMap<u32, Captured>,
     /// The runtime that it belongs to, if its functions are left alone for that.
     pub runtime: Option<Runtime>,
 }
@@ -134,7 +141,9 @@ impl Known {
             profilers: &tables.profilers,
             hooks: &hooks,
         });
+        let captured = functions.values.map_or_else(HashMap::new, |strings| captured(file, &plan, &names, strings));
         Ok(Known {
+            captured,
             path: path.into(),
             build_id: symbols::build_id::of(file).unwrap_or_default(),
             plan,
@@ -157,6 +166,18 @@ impl Known {
         let (address, at) = self.segments.iter().filter(segment).max_by_key(|(_, at)| *at)?;
         Some(start.wrapping_sub(address.wrapping_sub(*at).wrapping_add(offset)))
     }
+}
+
+/// What is captured of the functions that are patched, and are no hooks.
+fn captured(file: &File, plan: &Plan, names: &[String], strings: u16) -> HashMap<u32, Captured> {
+    let headers = Headers::read(file);
+    let Some(debug) = headers.as_ref().and_then(|h| Debug::of(h, Rc::new(file), None)) else { return HashMap::new() };
+    let is_hook = |address: u64| plan.hooks.iter().any(|(_, site)| site.address == address);
+    let of = |number: u32, address: u64| {
+        let name = names.get(number as usize).filter(|_| !is_hook(address))?;
+        Some((number, Captured::of(&debug.signature(name, address, true)?, strings)?))
+    };
+    plan.sites.iter().filter_map(|site| of(site.number, site.address)).collect()
 }
 
 fn hook(name: &str, role: Role) -> Option<Hook> {

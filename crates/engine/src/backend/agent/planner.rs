@@ -5,6 +5,7 @@ use super::runtime::Runtime;
 use crate::functions::Functions;
 use crate::own_events;
 use abi::message::{HOOKS, Hello, Hook};
+use abi::stub::Variant;
 use events::generated::P_FUNCTION;
 use patch::hole::{self, Kind, Mapping};
 use patch::link::{self, Linked, Places};
@@ -44,6 +45,8 @@ pub struct Answer {
     pub reported: Vec<Vec<u8>>,
     /// Files that were read for the first time, and have functions to be traced.
     pub read: Vec<Arc<Known>>,
+    /// Where the plan's areas are to be.
+    pub areas: Vec<Range<u64>>,
     /// How many functions are patched.
     pub functions: usize,
     /// What cannot be patched, or read: a line each.
@@ -114,17 +117,18 @@ impl Planner {
         let is_left = !wanted || answer.left_alone.is_some();
         let (mut taken, mut linked) = (mappings(maps, &is_program), Vec::new());
         for (m, path, role, known, first) in found {
-            if role == Role::Program && known.names.is_empty() && self.functions.wanted.is_empty() && !is_left {
+            if role == Role::Program && known.names.is_empty() && self.functions.are_all() && !is_left {
                 let todo = "--lib shows functions of libraries, debug symbols show its own";
                 answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
             }
             match self.link(hello, m, &known, first, &mut taken, is_left) {
-                Ok(Some(one)) => linked.push(one),
-                Ok(None) => {}
+                Ok(some) => linked.extend(some),
                 Err(why) => answer.problems.push(format!("{path}: {why}")),
             }
         }
         answer.functions = linked.iter().map(|l| l.functions.len()).sum();
+        let end = |l: &Linked| l.address + (l.content.len() as u64).next_multiple_of(link::PAGE);
+        answer.areas = linked.iter().map(|l| l.address..end(l)).collect();
         if !linked.is_empty() {
             answer.plan = patch::file::write(&linked);
         }
@@ -205,7 +209,13 @@ impl Planner {
             let (name, address) = (known.names[n].as_bytes(), known.addresses[n]);
             let numbers = [0, 0, 0, u64::from(first + site.number), address];
             let tails = [name, known.path.as_bytes(), &known.build_id];
-            answer.reported.push(own_events::process(&P_FUNCTION, now, (pid as u32, pid as u32), &numbers, &tails));
+            let who = (pid as u32, pid as u32);
+            answer.reported.push(own_events::process(&P_FUNCTION, now, who, &numbers, &tails));
+            if let Some(captured) = known.captured.get(&site.number) {
+                let (text, number) = (captured.signature.text(), u64::from(first + site.number));
+                let class = events::values::class();
+                answer.reported.push(own_events::process(class, now, who, &[0, number], &[text.as_bytes()]));
+            }
         }
         Ok((known, first))
     }
@@ -218,10 +228,10 @@ impl Planner {
         first: u32,
         taken: &mut Vec<Mapping>,
         is_left: bool,
-    ) -> Result<Option<Linked>, String> {
+    ) -> Result<Vec<Linked>, String> {
         let follows = |(hook, _): &(Hook, _)| FOLLOWING.contains(hook);
         if known.is_empty() || is_left && !known.plan.hooks.iter().any(follows) {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let mut hooks = hello.hooks;
         if is_left {
@@ -229,22 +239,35 @@ impl Planner {
             FOLLOWING.iter().for_each(|h| hooks[*h as usize] = hello.hooks[*h as usize]);
         }
         let bias = known.bias(m.range.0, m.offset).ok_or("no segment of the file is mapped there")?;
-        let variant = self.functions.variant();
-        let len = link::area_len(&known.plan, known.plan.sites.len(), variant);
-        let reach = known.plan.reach.start.wrapping_add(bias)..known.plan.reach.end.wrapping_add(bias);
-        let area = hole::nearest(taken, &reach, len).ok_or("there is no room for stubs near it")?;
-        let at = taken.partition_point(|t| t.range.start < area);
-        taken.insert(at, Mapping { range: area..area + len, kind: Kind::Other });
-        let places = Places {
-            bias,
-            area,
-            tls: i32::try_from(hello.tls).map_err(|_| "its thread-local data is too far away")?,
-            slow: hello.slow,
-            hooks,
-            variant,
-            minimum: self.functions.minimum.map_or(0, |ns| ns.saturating_mul(self.ticks_per_ms) / 1_000_000),
+        let is_captured = |n: u32| known.captured.contains_key(&n);
+        let count = |captured| known.plan.sites.iter().filter(|s| is_captured(s.number) == captured).count();
+        let mut link = |variant, hooks, captured: bool, more: u64| {
+            let len = link::area_len(&known.plan, count(captured), variant) + more.next_multiple_of(link::PAGE);
+            let reach = known.plan.reach.start.wrapping_add(bias)..known.plan.reach.end.wrapping_add(bias);
+            let area = hole::nearest(taken, &reach, len).ok_or("there is no room for stubs near it")?;
+            let at = taken.partition_point(|t| t.range.start < area);
+            taken.insert(at, Mapping { range: area..area + len, kind: Kind::Other });
+            let places = Places {
+                bias,
+                area,
+                tls: i32::try_from(hello.tls).map_err(|_| "its thread-local data is too far away")?,
+                slow: hello.slow,
+                hooks,
+                variant,
+                minimum: self.functions.minimum.map_or(0, |ns| ns.saturating_mul(self.ticks_per_ms) / 1_000_000),
+            };
+            let number = |n| (!is_left && is_captured(n) == captured).then_some(first + n);
+            link::link(&known.plan, &places, number).map_err(|e| e.to_string())
         };
-        link::link(&known.plan, &places, |n| (!is_left).then_some(first + n)).map(Some).map_err(|e| e.to_string())
+        let mut all = vec![link(self.functions.variant(), hooks, false, 0)?];
+        if !known.captured.is_empty() && !is_left {
+            let programs = |n: u32| known.captured.get(&(n - first)).map(|c| &c.programs);
+            let steps = known.captured.values().map(|c| c.programs.0.len() + c.programs.1.len());
+            let mut captured = link(Variant::Called, [0; HOOKS], true, link::programs_len(steps))?;
+            link::capture(&mut captured, &hello.slow, programs);
+            all.push(captured);
+        }
+        Ok(all)
     }
 }
 

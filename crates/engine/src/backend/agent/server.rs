@@ -11,7 +11,8 @@
 //! may take a few seconds; a process that takes longer runs untraced, which is a gap in the trace.
 
 use super::module::Known;
-use super::planner::{Answer, Placed, Planner};
+use super::planner::{Answer, Placed};
+use super::ready::{Full, Plans};
 use super::untraced::{Executed, Gap, words};
 use crate::backend::ids::ids;
 use crate::functions::Functions;
@@ -110,6 +111,8 @@ pub enum Said {
     Gap(Gap),
     /// What went wrong.
     Trouble(String),
+    /// What of a process is not traced.
+    LeftOut(String),
 }
 
 /// What both sides count.
@@ -143,7 +146,7 @@ struct Answered {
 /// Serves until it is told to stop.
 pub struct Server {
     listener: Listener,
-    planner: Mutex<Planner>,
+    plans: Arc<Plans>,
     life: Arc<Life>,
     room: Room,
     /// Users whose processes are answered, beside descendants of those that were.
@@ -191,7 +194,7 @@ impl Server {
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         listener: Listener,
-        planner: Planner,
+        plans: Arc<Plans>,
         life: Arc<Life>,
         room: Room,
         users: Vec<u32>,
@@ -201,7 +204,7 @@ impl Server {
     ) -> Server {
         Server {
             listener,
-            planner: Mutex::new(planner),
+            plans,
             life,
             room,
             users,
@@ -282,10 +285,15 @@ impl Server {
     }
 
     fn trouble(&self, line: String) {
-        let mut said = locked(&self.said);
-        if said.len() < 100 && !said.contains(&line) {
-            said.push(line.clone());
-            let _ = self.to.send(Said::Trouble(line));
+        self.say_once(line, Said::Trouble);
+    }
+
+    /// Sends a line, unless it was sent before, or too many were.
+    fn say_once(&self, line: String, said: fn(String) -> Said) {
+        let mut all = locked(&self.said);
+        if all.len() < 100 && !all.contains(&line) {
+            all.push(line.clone());
+            let _ = self.to.send(said(line));
         }
     }
 
@@ -367,14 +375,14 @@ impl Server {
             true => Answered::default(),
             false => locked(&self.answered).get(&peer.pid).cloned().unwrap_or_default(),
         };
-        let answer = if is_fork {
+        let Full { answer, plan } = if is_fork {
             let parent = locked(&self.answered).get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
-            Answer { modules: parent.modules, ..Answer::default() }
+            Full { answer: Answer { modules: parent.modules, ..Answer::default() }, plan: None }
         } else {
             self.plan(&request, &hello, &maps, &before.modules)?
         };
         program.clone_from(&answer.program);
-        answer.problems.iter().for_each(|line| self.trouble(line.clone()));
+        answer.problems.iter().for_each(|line| self.say_once(line.clone(), Said::LeftOut));
         if let Some((path, runtime)) = &answer.left_alone {
             let path = if begins { &answer.program } else { path };
             self.gap(peer.pid, path.as_bytes(), runtime.words());
@@ -396,24 +404,19 @@ impl Server {
             let _ = self.to.send(Said::Came(came));
         }
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
-        let plan = match answer.plan.is_empty() {
-            true => None,
-            false => Some(sys::agent::sealed(c"trapline-plan", &answer.plan)?),
-        };
         let verdict = match (traced, &plan) {
             (true, _) => Verdict::Trace,
             (false, Some(_)) => Verdict::Follow,
             (false, None) => Verdict::Leave,
         };
-        let fds: Vec<BorrowedFd<'_>> =
-            shared.iter().map(|(fd, _)| fd.as_fd()).chain(plan.iter().map(AsFd::as_fd)).collect();
+        let fds: Vec<BorrowedFd<'_>> = shared.iter().chain(&plan).map(|(fd, _)| fd.as_fd()).collect();
         let welcome = Welcome {
             magic: MAGIC,
             version: abi::VERSION,
             verdict: verdict as u32,
             descriptors: fds.len() as u32,
             shared: shared.as_ref().map_or(0, |(_, size)| *size),
-            plan: answer.plan.len() as u64,
+            plan: plan.as_ref().map_or(0, |(_, size)| *size),
         };
         request.answer(&welcome.bytes(), &fds)?;
         if verdict == Verdict::Leave {
@@ -427,7 +430,8 @@ impl Server {
         }
         let refused = installed.other_bytes.saturating_add(installed.no_area).saturating_add(installed.failed);
         if refused > 0 {
-            self.trouble(format!("process {}: {refused} functions could not be patched", peer.pid));
+            let line = format!("process {}: {refused} functions could not be patched", peer.pid);
+            self.say_once(line, Said::LeftOut);
         }
         self.counts.refused.fetch_add(refused.into(), Ordering::Relaxed);
         self.counts.functions.fetch_add(installed.patched.into(), Ordering::Relaxed);
@@ -436,23 +440,12 @@ impl Server {
     }
 
     /// Plans, while the agent is told to wait.
-    fn plan(&self, request: &Request, hello: &Hello, maps: &[Map], before: &[Placed]) -> io::Result<Answer> {
+    fn plan(&self, request: &Request, hello: &Hello, maps: &[Map], before: &[Placed]) -> io::Result<Full> {
         let number = self.counts.plans.fetch_add(1, Ordering::Relaxed);
         locked(&self.waiting).insert(number, (request.second()?, Instant::now()));
-        let answer = {
-            let mut planner = locked(&self.planner);
-            let mut answer = planner.answer(request.peer.pid, hello, maps, before);
-            // Before another process gets the same numbers.
-            for event in std::mem::take(&mut answer.reported) {
-                let _ = self.to.send(Said::Event(StreamId::FUNCTIONS, event));
-            }
-            for known in std::mem::take(&mut answer.read) {
-                let _ = self.to.send(Said::Module(known));
-            }
-            answer
-        };
+        let answer = self.plans.answer(request.peer.pid, hello, maps, before);
         locked(&self.waiting).remove(&number);
-        Ok(answer)
+        answer
     }
 
     /// Memory for a process. The backend knows it before the process does.

@@ -17,7 +17,7 @@ use crate::pipeline::filter::{Expression, Filtered};
 use crate::pipeline::functions::shown_name;
 use crate::select::Calls;
 use events::Event;
-use events::functions::{Clock, Encoder, HIGH, RECORD, Run, Table, entry, exit, time, word};
+use events::functions::{Clock, Encoder, HIGH, RECORD, Run, Table, VALUES, each, entry, exit, time, word};
 use lang::{Context, Missing, Verdict};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -236,8 +236,9 @@ impl Sieve {
         let (mut at, mut phase, mut until) = (usize::MAX, Phase { from: 1, running: false, set: 0 }, 0);
         let mut last_high = None;
         for (high, part) in run.parts() {
-            for record in part.as_chunks::<RECORD>().0 {
-                let tsc = u64::from(high) << 32 | u64::from(time(record));
+            for record in each(part) {
+                let Some(head) = record.first_chunk::<RECORD>() else { break };
+                let tsc = u64::from(high) << 32 | u64::from(time(head));
                 if at == usize::MAX || tsc >= until || tsc < phase.from {
                     at = self.phase_at(tsc);
                     phase = self.phases[at];
@@ -250,7 +251,7 @@ impl Sieve {
                 if !phase.running {
                     continue;
                 }
-                let word = word(record);
+                let word = word(head) & !VALUES;
                 let n = match thread.outcomes.get(word as usize) {
                     Some(n) if *n > 0 => usize::from(*n) - 1,
                     _ => self.decide(key, &mut thread, word, clock.ns(tsc)),
@@ -388,7 +389,7 @@ impl Sieve {
             c.filtered = c.seen - c.recorded;
             // Of several enablings, nobody knows which a lost record was of.
             if alone {
-                (c.seen, c.dropped) = (c.seen + dropped, dropped);
+                (c.seen, c.dropped) = (c.seen.saturating_add(dropped), dropped);
             }
             (e.as_asked.clone(), c)
         });

@@ -81,7 +81,13 @@ pub fn run() -> std::result::Result<String, String> {
     }
     let report = agent.report();
     match counted.0 {
-        0 => Err(report.trouble.first().cloned().unwrap_or_else(|| format!("{name}: no call was recorded"))),
+        0 => Err(report
+            .trouble
+            .iter()
+            .chain(&report.left_out)
+            .next()
+            .cloned()
+            .unwrap_or_else(|| format!("{name}: no call was recorded"))),
         _ => Ok(format!("{CALLED}() of {name} was traced")),
     }
 }

@@ -21,6 +21,7 @@ use crate::plan::Plan;
 use crate::target::Target;
 use events::StreamId;
 use events::functions::Run;
+use events::generated::{P_PAUSED, P_RESUMED};
 use loading::Loading;
 use std::time::Duration;
 use sys::ptrace::Change;
@@ -91,7 +92,7 @@ impl Deliver for First<'_> {
     fn settled(&mut self, _until: u64) {}
 }
 
-/// What the agent delivers. Notes what is settled instead of passing it on.
+/// What the agent delivers, without stops and starts, which the first backend reports. Notes what is settled instead of passing it on.
 struct Second<'a> {
     settled: Option<u64>,
     each: &'a mut dyn Deliver,
@@ -99,7 +100,10 @@ struct Second<'a> {
 
 impl Deliver for Second<'_> {
     fn event(&mut self, stream: StreamId, event: &[u8]) {
-        self.each.event(stream, event);
+        let marks = [&P_PAUSED, &P_RESUMED].map(|mark| mark.id.to_le_bytes());
+        if !marks.iter().any(|id| event.get(8..10) == Some(id)) {
+            self.each.event(stream, event);
+        }
     }
 
     fn functions(&mut self, run: &Run<'_>) {
@@ -167,9 +171,14 @@ impl Backend for Joined {
             Order::Attach(_) | Order::Detach(_) => return self.agent.control(order),
             _ => (order, Order::Status),
         };
-        // What the agent refuses is not done by the other either.
-        let second = self.agent.control(second)?;
-        let mut state = self.first.control(first)?;
+        // The first one's mark of a start comes before what the agent records, that of a stop behind it. Of anything else, what the agent
+        // refuses is not done by the other either.
+        let (mut state, second) = if matches!(first, Order::Start) {
+            (self.first.control(first)?, self.agent.control(second)?)
+        } else {
+            let second = self.agent.control(second)?;
+            (self.first.control(first)?, second)
+        };
         state.streams.extend(second.streams);
         state.losses.add(&second.losses);
         state.filtered.add(&second.filtered);
@@ -220,6 +229,7 @@ impl Backend for Joined {
         report.lines.extend(second.lines);
         report.planned = second.planned;
         report.trouble.extend(second.trouble);
+        report.left_out.extend(second.left_out);
         report
     }
 }

@@ -8,11 +8,16 @@ use sys::proc;
 
 /// The text of the metadata; with two moments on the clock of function records where there are any.
 pub fn text(config: &Config, uuid: [u8; 16], clock: Option<(Moment, Moment)>) -> String {
+    let values = config.has_values();
     let mut metadata = metadata(config, uuid);
     if let Some(moments) = clock {
-        metadata.env.iter_mut().filter(|e| e.0 == format::KEY).for_each(|e| e.1 = format_version(Format::V3));
+        metadata
+            .env
+            .iter_mut()
+            .filter(|e| e.0 == format::KEY)
+            .for_each(|e| e.1 = format_version(if values { Format::V4 } else { Format::V3 }));
         metadata.clocks.push(tsc(config.realtime_offset, moments));
-        metadata.streams.push(ctf::classes::functions_class());
+        metadata.streams.push(ctf::classes::functions_class(values));
     }
     ctf::print::tsdl(&metadata)
 }

@@ -70,6 +70,13 @@ pub struct Config {
     pub string: usize,
 }
 
+impl Config {
+    /// Whether function records may have values.
+    pub fn has_values(&self) -> bool {
+        self.classes.iter().any(|c| c.name == events::values::CLASS)
+    }
+}
+
 /// A handle for threads that do not add events: requests snapshots, adds mappings, and returns the news.
 #[derive(Clone)]
 pub struct Monitor(Arc<Shared>);
@@ -151,6 +158,8 @@ pub struct Recorder {
     tsc: Option<Tsc>,
     /// Events that were lost before they came here, by class.
     dropped: Vec<(u16, u64)>,
+    /// Function records may have values.
+    values: bool,
 }
 
 fn cannot(path: &Path, e: &io::Error) -> Error {
@@ -203,6 +212,7 @@ impl Recorder {
             filter: None,
             tsc: None,
             dropped: Vec::new(),
+            values: config.has_values(),
         })
     }
 
@@ -277,6 +287,7 @@ impl Recorder {
         self.note_clock(run);
         if !self.streams.contains_key(&run.stream) {
             let packets = PacketWriter::of_functions(self.uuid, run.stream, run.pid, first_moment(run));
+            let packets = if self.values { packets.with_values() } else { packets };
             self.streams.insert(run.stream, Stream { packets: packets.full_at(self.packet), taken: 0 });
             self.close(run.stream);
         } else if run.begins
@@ -291,8 +302,16 @@ impl Recorder {
         }
         s.packets.set_discarded(s.packets.discarded().saturating_add(run.dropped).min(MOST_LOST));
         for (high, part) in run.parts() {
-            let exits = part.as_chunks::<RECORD>().0.iter().fold(0u32, |n, r| n + (word(r) & 1));
-            self.count_functions((part.len() / RECORD) as u64, exits.into());
+            let count = |part: &[u8]| match self.values {
+                false => {
+                    let all = part.as_chunks::<RECORD>().0;
+                    (all.len() as u64, all.iter().fold(0u32, |n, r| n + (word(r) & 1)).into())
+                }
+                true => functions::each(part)
+                    .fold((0u64, 0u64), |(n, exits), r| (n + 1, exits + u64::from(functions::parts_of(r).0 & 1))),
+            };
+            let (all, exits) = count(part);
+            self.count_functions(all, exits);
             let mut rest = part;
             while !rest.is_empty() {
                 let Some(s) = self.streams.get_mut(&run.stream) else { return };
@@ -301,7 +320,8 @@ impl Recorder {
                 }
                 let Some(s) = self.streams.get_mut(&run.stream) else { return };
                 let taken = s.packets.push_records(rest, high, run.from, run.to);
-                s.taken += (taken / RECORD) as u64;
+                s.taken +=
+                    if self.values { functions::each(&rest[..taken]).count() as u64 } else { (taken / RECORD) as u64 };
                 let full = s.packets.is_full();
                 rest = &rest[taken..];
                 if full {

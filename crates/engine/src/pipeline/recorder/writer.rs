@@ -8,7 +8,7 @@ use super::totals::{StreamTotals, Totals};
 use ctf::end::{End, LINE};
 use ctf::packet::{self, Packet};
 use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};
-use events::functions::{self, Moment, word};
+use events::functions::{self, Moment};
 use events::{Class, Schema};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -169,7 +169,7 @@ impl Writer {
             Target::Disk(files) => {
                 let result = files.put(&packet);
                 if files.failed() {
-                    count(&packet, &mut self.unwritten);
+                    count(&packet, self.config.has_values(), &mut self.unwritten);
                 }
                 if let Err(e) = result {
                     let path = files.store().path().to_path_buf();
@@ -216,7 +216,8 @@ impl Writer {
         let path = snapshots.path().join(snapshots.next_name());
         let metadata = self.described.as_deref().unwrap_or_default();
         let mut until = *saved;
-        let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata, &mut until));
+        let values = self.config.has_values();
+        let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata, values, &mut until));
         *saved = until.max(*saved);
         self.shared.queue().news.push(match result {
             Ok(events) => News::Snapshot(path, events),
@@ -228,7 +229,7 @@ impl Writer {
     fn count_unsaved(&mut self, totals: &mut Totals) {
         let Target::Flight(flight, _, saved) = &self.target else { return };
         for (_, packet) in flight.packets().filter(|(n, _)| n >= saved) {
-            count(packet, &mut self.unwritten);
+            count(packet, self.config.has_values(), &mut self.unwritten);
             totals.streams.entry(packet.stream).or_default().unwritten += packet.events;
         }
         totals.unwritten.clone_from(&self.unwritten);
@@ -274,14 +275,14 @@ fn end_files(files: &mut Files<Dir>, mut end: End) -> io::Result<()> {
 }
 
 /// Writes a snapshot. Returns how many events of enabled probes are in it. `saved` becomes the number of the first packet after it.
-fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, saved: &mut Saved) -> io::Result<u64> {
+fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, values: bool, saved: &mut Saved) -> io::Result<u64> {
     dir.describe(metadata, ROOM)?;
     let mut files = Files::new(dir, Limit::None);
     let (mut by_class, mut result) = (Vec::new(), Ok(()));
     for (number, packet) in flight.packets() {
         result = result.and(files.put(packet));
         if !files.failed() {
-            count(packet, &mut by_class);
+            count(packet, values, &mut by_class);
             *saved = number + 1;
         }
     }
@@ -296,13 +297,12 @@ fn is_bookkeeping(class: u16) -> bool {
     events::registry::by_id(class).is_none_or(|s| s.class == Class::Process)
 }
 
-/// Counts the events of a packet by class.
-fn count(packet: &Packet, by_class: &mut Vec<u64>) {
-    let records = packet::records(&packet.bytes);
-    if let (false, Some(most)) = (records.is_empty(), [functions::entry().id, functions::exit().id].iter().max()) {
+/// Counts the events of a packet by class. `values`: function records may have values.
+fn count(packet: &Packet, values: bool, by_class: &mut Vec<u64>) {
+    let (entries, exits) = ctf::functions::entries_and_exits(&packet.bytes, values);
+    if let (true, Some(most)) = (entries + exits > 0, [functions::entry().id, functions::exit().id].iter().max()) {
         by_class.resize(by_class.len().max(usize::from(*most) + 1), 0);
-        let exits = records.iter().filter(|r| word(r) & 1 != 0).count() as u64;
-        by_class[usize::from(functions::entry().id)] += records.len() as u64 - exits;
+        by_class[usize::from(functions::entry().id)] += entries;
         by_class[usize::from(functions::exit().id)] += exits;
     }
     for e in packet::events(&packet.bytes, packet::event_length).flatten() {

@@ -59,6 +59,8 @@ pub struct Line<'a> {
     pub kind: Kind,
     /// How long it took, ns.
     pub duration: Option<u64>,
+    /// What a call has returned, if that is known.
+    pub result: Option<&'a str>,
 }
 
 /// Names are never shortened to less.
@@ -142,9 +144,15 @@ impl Style {
         let mut put = |parts: [&str; 3]| parts.iter().for_each(|p| out.extend_from_slice(p.as_bytes()));
         match line.kind {
             Kind::Entry => put([name, " {", ""]),
-            Kind::Leaf => put([name, ";", ""]),
+            Kind::Leaf => match line.result {
+                Some(result) => put([name, " = ", &format!("{result};")]),
+                None => put([name, ";", ""]),
+            },
             Kind::Exit => {
-                put(["} ", "", ""]);
+                match line.result {
+                    Some(result) => put(["} = ", result, " "]),
+                    None => put(["} ", "", ""]),
+                }
                 self.comment(bare(name), "", out);
             }
             Kind::Left { has_entry } => self.doubtful(name, has_entry, "left without a recorded return", out),

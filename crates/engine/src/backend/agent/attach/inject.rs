@@ -1,10 +1,13 @@
 //! Injects the agent: a thread of the process loads it from a file in memory, which needs no path that the process can see.
 
+use super::image::Image;
 use super::library::{Injected, Libc};
 use super::suitable::Process;
-use super::{failed, io_failed, maps_of};
+use super::{call, failed, io_failed, maps_of, target};
 use crate::backend::agent::file;
-use crate::error::Result;
+use crate::backend::code::Files;
+use crate::error::{Error, Result};
+use abi::message::{Hello, Order};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -33,22 +36,35 @@ pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
     same.then(|| path.as_os_str().as_bytes().to_vec())
 }
 
-/// Injects the agent into a process that does not have it.
+/// The agent in a process, injected where it is not there yet, and what it says of itself. Memory for calls stays in the process.
 ///
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
-pub fn inject(pid: i32) -> Result<Injected> {
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
-    let loaded = load(pid, &mut caller, process.libc());
-    drop(caller);
-    drop(thread);
-    loaded?;
-    Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))
+pub fn ready(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
+    let Some(injected) = Injected::find(pid) else { return inject(pid, files) };
+    let mut thread = any(pid)?;
+    injected.stay();
+    let (_, hello) = call(pid, &mut thread, &injected, (Order::Look, 0), "")?;
+    Ok((injected, hello))
+}
+
+/// Injects the agent into a process that does not have it.
+fn inject(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
+    let (process, mut thread, instruction) = loader(pid, files)?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
+    load(pid, &mut caller, process.libc())?;
+    let injected = Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))?;
+    injected.stay();
+    injected.keep(caller);
+    let (_, hello) = call(pid, &mut thread, &injected, (Order::Look, 0), "")?;
+    Ok((injected, hello))
+}
+
+fn no_memory(pid: i32, e: &io::Error) -> Error {
+    if e.kind() == io::ErrorKind::TimedOut {
+        return failed(pid, "a thread that was stopped does not go on", "thaw the process, if it is frozen");
+    }
+    target::at_limit(pid, e).unwrap_or_else(|| failed(pid, format!("no memory for the agent: {e}"), target::UPROBES))
 }
 
 /// Has a process load a library, by a path that it sees.
@@ -56,27 +72,61 @@ pub fn inject(pid: i32) -> Result<Injected> {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn library(pid: i32, path: &[u8]) -> Result<()> {
-    let maps = maps_of(pid)?;
-    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
-    let process = Process::new(pid, &maps, libc);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
-    let mut thread = choose(pid, &process)?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| io_failed(pid, "memory for a call", &e))?;
+    let (process, mut thread, instruction) = loader(pid, &mut Files::default())?;
+    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
     open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
 }
 
-/// Stops a thread that can load a library.
-fn choose(pid: i32, process: &Process) -> Result<Thread> {
+/// A process, and a thread of it that can load a library, stopped; the address of a `syscall` instruction.
+fn loader(pid: i32, files: &mut Files) -> Result<(Process, Thread, u64)> {
+    let image = Image::of(pid)?;
+    let maps = maps_of(pid)?;
+    let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
+    let process = Process::new(pid, &maps, libc, files);
+    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
+    let thread = choose(pid, |t| process.is_suitable(t))?;
+    image.is_still_there(pid)?;
+    Ok((process, thread, instruction))
+}
+
+/// Removes the memory for calls, where it was left in a process that could not be attached to.
+pub fn give_up(pid: i32, injected: &Injected) {
+    if injected.has_memory()
+        && let Ok(mut thread) = any(pid)
+    {
+        injected.leave(&mut thread);
+    }
+}
+
+/// Stops a thread, whichever can be stopped.
+fn any(pid: i32) -> Result<Thread> {
+    choose(pid, |_| true)
+}
+
+/// Stops a thread that is good for what is to be done.
+fn choose(pid: i32, is_good: impl Fn(&Thread) -> bool) -> Result<Thread> {
     let since = Instant::now();
+    // Those that have been asked to stop, and wait in the kernel: they are nobody else's to ask.
+    let mut asked: Vec<Thread> = Vec::new();
     while since.elapsed() < SEARCH {
         let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
         // The first thread first.
         tids.sort_by_key(|tid| *tid != pid);
         for tid in tids {
-            match Thread::stop(tid) {
-                Ok(thread) if process.is_suitable(&thread) => return Ok(thread),
-                Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+            let before = asked.iter().position(|t| t.tid() == tid).map(|i| asked.swap_remove(i));
+            // One that waits in the kernel, for the child of a vfork(2) for instance, does not stop before it returns.
+            if before.is_none() && sys::proc::status_field(tid, "State").is_some_and(|s| s.starts_with('D')) {
+                continue;
+            }
+            let mut thread = match before.map_or_else(|| Thread::ask(tid), Ok) {
+                Ok(thread) => thread,
+                Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
+                Err(_) => continue,
+            };
+            match thread.has_stopped() {
+                Ok(true) if is_good(&thread) => return Ok(thread),
+                Ok(true) => {}
+                Ok(false) => asked.push(thread),
                 Err(e) if tid == pid => return Err(io_failed(pid, "stop", &e)),
                 Err(_) => {}
             }
@@ -95,7 +145,8 @@ fn load(pid: i32, caller: &mut Caller<'_>, libc: &Libc) -> Result<()> {
             let _ = caller.syscall(CLOSE, [fd as u64, 0, 0, 0, 0, 0], &[]);
             opened
         }
-        Err(e) => Err(io_failed(pid, "memory for the agent", &e)),
+        Err(e) if target::at_limit(pid, &e).is_some() => return Err(no_memory(pid, &e)),
+        Err(e) => Err(no_memory(pid, &e)),
     };
     match (from_memory, visible_file(pid)) {
         (Ok(()), _) => Ok(()),
@@ -140,11 +191,12 @@ fn open(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<(
     let at = caller.data();
     let called = caller.call(function, [at, flags, 0, 0, 0, 0], path, LOAD);
     match called {
-        Ok(0) => Err(failed(
-            pid,
-            format!("the library cannot be loaded: {}", why(pid, caller, libc)),
-            "start the command under trapline",
-        )),
+        Ok(0) => {
+            let why = why(pid, caller, libc);
+            let limit = why.contains("Too many open files").then(|| target::at_limit(pid, &target::too_many_files()));
+            let todo = "start the command under trapline";
+            Err(limit.flatten().unwrap_or_else(|| failed(pid, format!("the library cannot be loaded: {why}"), todo)))
+        }
         Ok(_) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::TimedOut => {
             Err(failed(pid, "the agent is not loaded yet: the loader is busy", "the process runs on: try again"))

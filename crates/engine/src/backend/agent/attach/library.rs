@@ -1,12 +1,16 @@
 //! Where libraries are in another process: glibc's functions, and the agent.
 
+use super::image::Image;
 use super::target::name_of;
 use crate::backend::agent::file;
 use abi::message::Invocation;
 use abi::plan::Area;
+use std::cell::Cell;
+use std::io;
 use std::ops::Range;
 use symbols::code_tables::CodeTables;
 use sys::maps::{self, Map, PROT_EXEC};
+use sys::remote::{self, Caller, Memory, Thread};
 
 /// glibc, as a process has it.
 pub struct Libc {
@@ -54,11 +58,29 @@ pub struct Injected {
     pub entry: u64,
     /// Its code.
     pub code: Range<u64>,
+    /// The program that has it.
+    pub image: Image,
+    /// The address of a `syscall` instruction; 0: not looked for yet.
+    instruction: Cell<u64>,
+    /// Memory for calls, which stays in the process between them.
+    memory: Cell<Kept>,
+}
+
+/// Memory for calls.
+#[derive(Default)]
+enum Kept {
+    /// Each call has its own.
+    #[default]
+    No,
+    /// It is kept for the next call.
+    Next,
+    Yes(Memory),
 }
 
 impl Injected {
     /// Finds it, injected or preloaded: by the name of its file, and by its code.
     pub fn find(pid: i32) -> Option<Injected> {
+        let image = Image::of(pid).ok()?;
         let maps = maps::of(pid).ok()?;
         let name = file::name();
         let ours: Vec<&Map> = maps.iter().filter(|m| name_of(m).contains(&name)).collect();
@@ -71,7 +93,66 @@ impl Injected {
         let expected = agent.get(code.offset as usize..)?;
         let same = there.len().min(expected.len());
         let is_it = first.offset == 0 && there[..same] == expected[..same];
-        is_it.then(|| Injected { entry: first.range.0.wrapping_add(entry), code: code.range.0..code.range.1 })
+        is_it.then(|| Injected {
+            entry: first.range.0.wrapping_add(entry),
+            code: code.range.0..code.range.1,
+            image,
+            instruction: Cell::new(0),
+            memory: Cell::default(),
+        })
+    }
+}
+
+impl Injected {
+    /// Memory for calls stays in the process from the next call on, until [`Injected::leave`].
+    pub fn stay(&self) {
+        self.memory.set(Kept::Next);
+    }
+
+    /// What calls functions in a stopped thread of its process.
+    pub fn caller<'t>(&self, pid: i32, thread: &'t mut Thread) -> io::Result<Caller<'t>> {
+        let instruction = match self.instruction.get() {
+            0 => remote::instruction(pid)?,
+            known => known,
+        };
+        self.instruction.set(instruction);
+        match self.memory.take() {
+            Kept::Yes(memory) => {
+                self.memory.set(Kept::Next);
+                Caller::again(thread, instruction, memory)
+            }
+            before => {
+                self.memory.set(before);
+                Caller::new(thread, instruction)
+            }
+        }
+    }
+
+    /// Ends calls.
+    pub fn keep(&self, caller: Caller<'_>) {
+        match self.memory.take() {
+            Kept::No => {}
+            _ => self.memory.set(Kept::Yes(caller.keep())),
+        }
+    }
+
+    /// Whether there is memory for calls.
+    pub fn has_memory(&self) -> bool {
+        let memory = self.memory.take();
+        let has = matches!(memory, Kept::Yes(_));
+        self.memory.set(memory);
+        has
+    }
+
+    /// Removes the memory for calls.
+    pub fn leave(&self, thread: &mut Thread) {
+        let memory = self.memory.take();
+        // Where the process has executed another program, the memory has gone with the first one.
+        if let Kept::Yes(memory) = memory
+            && self.image.is_still_there(thread.tid()).is_ok()
+        {
+            drop(Caller::again(thread, self.instruction.get(), memory));
+        }
     }
 }
 

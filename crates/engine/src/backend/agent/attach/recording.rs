@@ -116,7 +116,7 @@ pub(super) fn join(threads: &mut Threads, injected: &Injected, modules: &[(Arc<K
         let maps = maps_of(pid)?;
         let mut plan = Linker::new(&status, &maps, &talk.hello, Variant::Called);
         for (known, bias) in modules {
-            let module = Module { known: Arc::clone(known), bias: *bias };
+            let module = Module { known: Arc::clone(known), bias: *bias, sections: None };
             let todo = "choose fewer functions";
             plan.join(&module).map_err(|why| failed(pid, format!("{}: {why}", known.path), todo))?;
         }
@@ -125,6 +125,6 @@ pub(super) fn join(threads: &mut Threads, injected: &Injected, modules: &[(Arc<K
             return Ok(());
         }
         let reply = talk.join(&targets, &bytes).map_err(answer)?;
-        refusal(pid, "graph", &reply).map_or(Ok(()), Err)
+        refusal(pid, "graph", &reply, &mut talk).map_or(Ok(()), Err)
     })
 }

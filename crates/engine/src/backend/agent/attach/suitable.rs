@@ -50,13 +50,13 @@ pub struct Process {
 
 impl Process {
     /// Reads it.
-    pub fn new(pid: i32, maps: &[Map], libc: Libc) -> Process {
+    pub fn new(pid: i32, maps: &[Map], libc: Libc, files: &mut Files) -> Process {
         let holds = |m: &&Map| {
             let name = name_of(m);
             m.prot & PROT_EXEC != 0 && (name.starts_with("ld-") || name.starts_with("ld.so") || name.contains("alloc"))
         };
         let others = maps.iter().filter(holds).map(|m| m.range.0..m.range.1).collect();
-        Process { code: Code::of(pid, &mut Files::default()).unwrap_or_default(), libc, others }
+        Process { code: Code::of(pid, files).unwrap_or_default(), libc, others }
     }
 
     /// Its glibc.
@@ -96,8 +96,8 @@ pub struct Stacks {
 
 impl Stacks {
     /// Reads what a process has mapped.
-    pub fn of(pid: i32) -> Stacks {
-        let code = Code::of(pid, &mut Files::default()).unwrap_or_default();
+    pub fn of(pid: i32, files: &mut Files) -> Stacks {
+        let code = Code::of(pid, files).unwrap_or_default();
         Stacks { code, areas: Vec::new(), hidden: HashMap::new() }
     }
 

@@ -1,7 +1,7 @@
 //! What the agent keeps of threads, seen from outside while they are stopped (`abi::thread`).
 
 use abi::message::Invocation;
-use abi::thread::{BARRIER, BASE, CHUNK, CUR, TOP};
+use abi::thread::{BARRIER, BASE, CHUNK, CUR, DROPPED, TOP};
 use std::ops::Range;
 use sys::mem;
 use sys::remote::Threads;
@@ -23,12 +23,14 @@ fn word(tid: i32, at: u64) -> Option<u64> {
     (mem::read(tid, at, &mut bytes).ok()? == 8).then(|| u64::from_le_bytes(bytes))
 }
 
-/// Has threads forget the chunks that they write to, and with `calls` also their shadow stacks, in which nothing is alive.
+/// Has threads forget the chunks that they write to and what they have lost, and with `calls` also their shadow stacks, in which nothing is alive.
 pub fn forget(threads: &mut Threads, seen: &Invocation, calls: bool) {
     for (tid, local) in locals(threads, seen) {
         // cur and end.
         let _ = mem::write(tid, local.wrapping_add_signed(CUR.into()), &[0; 16]);
         let _ = mem::write(tid, local.wrapping_add_signed(CHUNK.into()), &[0; 4]);
+        // They were counted in the session that they belong to.
+        let _ = mem::write(tid, local.wrapping_add_signed(DROPPED.into()), &[0; 8]);
         if calls {
             // top and top_slot.
             let _ = mem::write(tid, local.wrapping_add_signed(TOP.into()), &[0; 16]);

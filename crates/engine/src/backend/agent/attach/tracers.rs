@@ -1,21 +1,29 @@
 //! Tracers in a running process: the agent is injected where it is not there yet, and serves requests (`abi::tracer`) while all threads are
 //! stopped. trapline keeps nothing between two commands: what is enabled, and where, the agent knows.
 
+use super::image::Image;
 use super::library::Injected;
 use super::recording;
+use super::sections::{self, Section};
 use super::suitable::Stacks;
-use super::{clear, failed, inject, invoke, io_failed, is_free, look, maps_of, target};
+use super::violations::{self, Violation};
+use super::{
+    clear, failed, has_vfork, inject, invoke, io_failed, is_free, leave, look, maps_of, patiently, target, threads,
+};
 use crate::backend::agent::module::{Known, Role};
 use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
+use crate::backend::code::Files;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
+use crate::near::nearest;
 use abi::message::{FREE, HOOKED, HOOKS, Hello, Installed, Order, Verdict, Welcome};
 use abi::stub::Variant;
 use abi::tracer::{self, Kind, NO_PATCH, PRELOADED, Refused, Reply, STUBS, Site, Target};
 use patch::hole::{self, Kind as MapKind, Mapping};
 use patch::link::{self, Linked, Places};
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -33,9 +41,11 @@ pub struct Wanted {
     pub name: String,
     /// The functions that it is on.
     pub functions: Functions,
+    /// Patterns of names of sections; only functions that begin in one of these. Empty: in any.
+    pub sections: Vec<String>,
     /// count: without time.
     pub no_time: bool,
-    /// thread_checker: names of the threads that may call them, 3 at most; none: the main thread.
+    /// thread_checker: patterns of the names of the threads that may call them, 3 at most beside [`MAIN_THREAD`]; none: the main thread.
     pub threads: Vec<String>,
     /// Checkers: stop the program at a violation.
     pub stop: bool,
@@ -57,13 +67,54 @@ pub struct Done {
 /// What a tracer has, with names.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// Calls, ns in all, ns of their own, name.
-    pub counted: Vec<(u64, u64, u64, String)>,
-    /// Violations: thread, its name, function, caller, ns.
-    pub violations: Vec<(u32, String, String, String, u64)>,
+    /// The tracer.
+    pub tracer: Listed,
+    /// It counts calls.
+    pub counts: bool,
+    /// Functions that were called.
+    pub counted: Vec<Counted>,
+    /// Violations, in their order.
+    pub violations: Vec<Violation>,
     /// Violations that there was no room for.
     pub lost: u64,
 }
+
+/// What was counted of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Its name.
+    pub function: String,
+    /// The file that contains it; empty where it is not known.
+    pub module: String,
+    /// Calls.
+    pub calls: u64,
+    /// Their time in all, in ns.
+    pub total: u64,
+    /// Without that of other counted functions, in ns.
+    pub own: u64,
+}
+
+/// A tracer that a process knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// It is enabled.
+    pub enabled: bool,
+    /// Failures that a tracer of the program has reported.
+    pub failures: u64,
+    /// Panics of it that were caught.
+    pub panics: u64,
+    /// Calls that no tracer was told of, because there was no memory for their threads.
+    pub missed: u64,
+    /// Calls that no tracer was told of, because their threads were in a tracer.
+    pub nested: u64,
+}
+
+/// What the main thread is called among those that may call functions.
+pub const MAIN_THREAD: &str = "main";
+/// Bytes of the name of a thread.
+const THREAD_NAME: usize = 15;
 
 /// The state of a process whose functions a recording traces (`Invocation::session`).
 pub(super) const RECORDED: u32 = 1;
@@ -74,34 +125,63 @@ pub(super) const JUMP: u64 = 5;
 pub(super) struct Module {
     pub known: Arc<Known>,
     pub bias: u64,
+    /// Its executable sections, where they matter; none where it has no section headers.
+    pub sections: Option<Vec<Section>>,
 }
 
-/// Files of a process whose functions are wanted.
-fn modules(pid: i32, maps: &[Map], functions: &Functions) -> Vec<Module> {
+/// Files with code that a process has mapped, whose functions may be wanted: mapping, path, role, file.
+fn files<'m>(pid: i32, maps: &'m [Map], functions: &Functions) -> Vec<(&'m Map, String, Role, File)> {
     let program = std::fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| maps::identity(&m));
-    let mut modules = Vec::new();
-    for m in maps.iter().filter(|m| m.prot & PROT_EXEC != 0 && m.file.2 != 0) {
+    let code = maps.iter().filter(|m| m.prot & PROT_EXEC != 0 && m.file.2 != 0);
+    let file = |m: &'_ Map| {
         let path = String::from_utf8_lossy(&m.path).into_owned();
         let role = Role::of(&path, Some(m.file) == program);
         if !role.is_traced(functions) || path.contains("trapline-agent") || path.contains("/agent-") {
-            continue;
+            return None;
         }
-        let Ok(file) = maps::open(pid, m.range, &m.path, m.file) else { continue };
-        let Ok(known) = Known::read(&file, &path, role, functions) else { continue };
-        if let Some(bias) = known.bias(m.range.0, m.offset) {
-            modules.push(Module { known: Arc::new(known), bias });
-        }
-    }
-    modules
+        let file = maps::open(pid, m.range, &m.path, m.file).ok()?;
+        Some((path, role, file))
+    };
+    code.filter_map(|m| file(m).map(|(path, role, file)| (m, path, role, file))).collect()
 }
 
+/// Those whose functions are wanted.
+fn modules(pid: i32, maps: &[Map], functions: &Functions) -> Vec<Module> {
+    let module = |(m, path, role, file): (&Map, String, Role, File)| {
+        let known = Known::read(&file, &path, role, functions).ok()?;
+        let bias = known.bias(m.range.0, m.offset)?;
+        Some(Module { known: Arc::new(known), bias, sections: sections::of(&file) })
+    };
+    files(pid, maps, functions).into_iter().filter_map(module).collect()
+}
+
+/// No tracer of the process has this name.
+pub fn no_such<'n>(pid: i32, name: &str, all: impl Iterator<Item = &'n str>) -> Error {
+    let near = nearest(name, all).first().map_or(String::new(), |near| format!("nearest: {near}; "));
+    failed(pid, format!("no such tracer {name}"), near + "see 'trapline tracer list'")
+}
+
+/// Names of functions like one that is not there, for a message.
+fn near_functions(modules: &[Module], name: &str) -> String {
+    let linker = modules.iter().flat_map(|m| m.known.names.iter().chain(&m.known.others));
+    let all: Vec<String> = linker.take(MOST_NAMES).map(|n| plain(n)).collect();
+    let near = nearest(name, all.iter().map(String::as_str));
+    if near.is_empty() { String::new() } else { format!("nearest: {}; ", near.join(", ")) }
+}
+
+/// The most names that are compared with one that is not there.
+const MOST_NAMES: usize = 20_000;
+
 /// What the agent says that it refuses.
-pub(super) fn refusal(pid: i32, name: &str, reply: &Reply) -> Option<Error> {
+pub(super) fn refusal(pid: i32, name: &str, reply: &Reply, talk: &mut Talk) -> Option<Error> {
     let said = |why: String, todo: &str| Some(failed(pid, why, todo));
     let is = |r: Refused| reply.error == r as u32;
     match reply.error {
         0 => None,
-        _ if is(Refused::NoSuch) => said(format!("no such tracer {name}"), "see 'trapline tracer list'"),
+        _ if is(Refused::NoSuch) => {
+            let all = names(pid, talk).unwrap_or_default();
+            Some(no_such(pid, name, all.iter().map(String::as_str)))
+        }
         _ if is(Refused::Already) => said(format!("{name} is already enabled"), "disable it first"),
         _ if is(Refused::NotEnabled) => said(format!("{name} is not enabled"), "see 'trapline tracer status'"),
         _ if is(Refused::TooMany) => said(format!("{} tracers are enabled", tracer::ENABLED), "disable one"),
@@ -126,37 +206,46 @@ fn with<T: Send>(
     all.extend_from_slice(splits);
     all.sort_unstable_by_key(|r| r.start);
     all.dedup();
-    let run = || -> Result<T> {
-        let injected = match Injected::find(pid) {
-            Some(injected) => injected,
-            None => inject::inject(pid)?,
-        };
-        let mut stacks = Stacks::of(pid);
+    let mut job = Some(job);
+    let mut run = |injected: &Injected, mut stacks: Stacks| -> Result<Option<T>> {
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
-        let seen = look(&mut threads, &injected, &mut stacks)?;
+        if has_vfork(&threads) {
+            return Ok(None);
+        }
+        let seen = look(&mut threads, injected, &mut stacks)?;
         clear(&mut threads, &all, &stacks)?;
         if hooks && seen.flags & HOOKED == 0 {
-            serve(pid, &mut threads, &injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
+            serve(pid, &mut threads, injected, Order::Attach, |request| follow(pid, request, &mut planner))?;
         }
-        let answer = serve(pid, &mut threads, &injected, Order::Tracers, |request| {
+        let answer = serve(pid, &mut threads, injected, Order::Tracers, |request| {
             let mut talk = Talk::begin(request).map_err(|e| io_failed(pid, "the agent", &e))?;
+            let job = job.take().ok_or_else(|| failed(pid, "the agent asks twice", "restart the program"))?;
             let answer = job(&mut talk)?;
             let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
             Ok((answer, status.tracers.iter().any(|t| t.place > 0)))
         });
         let none = answer.as_ref().map_or(true, |(_, enabled)| !enabled);
-        let seen = look(&mut threads, &injected, &mut stacks)?;
+        let seen = look(&mut threads, injected, &mut stacks)?;
         // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
         if none
             && seen.session != RECORDED
             && seen.flags & HOOKED != 0
-            && is_free(&mut threads, &injected, &seen, &stacks)
+            && is_free(&mut threads, injected, &seen, &stacks)
         {
-            invoke(&mut threads, &injected, Order::Detach, FREE, "")?;
+            invoke(&mut threads, injected, Order::Detach, FREE, "")?;
+            threads::forget(&mut threads, &seen, true);
         }
-        answer.map(|(answer, _)| answer)
+        leave(&mut threads, injected);
+        answer.map(|(answer, _)| Some(answer))
     };
-    remote::alone(run).map_err(|e| io_failed(pid, "thread", &e))?
+    let ready = || {
+        let mut files = Files::default();
+        let (injected, _) = inject::ready(pid, &mut files)?;
+        let done = run(&injected, Stacks::of(pid, &mut files));
+        inject::give_up(pid, &injected);
+        done
+    };
+    patiently(pid, ready)
 }
 
 /// Calls the agent, which connects to a socket, and answers it there.
@@ -167,7 +256,8 @@ pub(super) fn serve<T: Send>(
     order: Order,
     answer: impl FnOnce(Request) -> Result<T> + Send,
 ) -> Result<T> {
-    let listener = Listener::new().map_err(|e| io_failed(pid, "socket", &e))?;
+    let listener = Listener::near(pid)
+        .map_err(|e| failed(pid, format!("it is in another network namespace: {e}"), "run as root"))?;
     let name = listener.name().to_string();
     let stop = AtomicBool::new(false);
     let wait = || {
@@ -222,7 +312,10 @@ fn follow(pid: i32, mut request: Request, planner: &mut Planner) -> Result<()> {
     };
     match answer() {
         Ok(0) => Ok(()),
-        Ok(errno) => Err(io_failed(pid, "the agent", &io::Error::from_raw_os_error(errno as i32))),
+        Ok(errno) => {
+            let e = io::Error::from_raw_os_error(errno as i32);
+            Err(target::at_limit(pid, &e).unwrap_or_else(|| io_failed(pid, "the agent", &e)))
+        }
         Err(e) => Err(io_failed(pid, "the agent", &e)),
     }
 }
@@ -254,25 +347,41 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
         target::check(pid)?;
         return enable(pid, &Wanted { name: load(pid, &wanted.name)?, ..wanted.clone() });
     }
-    let name = tracer::name(&wanted.name)
-        .ok_or_else(|| failed(pid, format!("no such tracer {}", wanted.name), "see 'trapline tracer list'"))?;
-    if wanted.threads.len() > 3 {
-        return Err(Error::usage("--thread", "more than 3 names", "name fewer threads"));
+    let name = checked(pid, &wanted.name)?;
+    let patterns = || wanted.threads.iter().filter(|t| *t != MAIN_THREAD);
+    if patterns().count() > 3 {
+        return Err(Error::usage("--thread", "more than 3 names", "use * and ?, as in 'worker-*'"));
     }
+    if let Some(long) = patterns().find(|t| t.is_empty() || t.len() > THREAD_NAME) {
+        let why = format!("a thread's name has 1 to {THREAD_NAME} bytes");
+        return Err(Error::usage(format!("--thread {long}"), why, "use * for the rest"));
+    }
+    let image = Image::of(pid);
     let (maps, ticks) = (target::check(pid)?, ticks_per_ms());
+    let image = image?;
     let mut functions = wanted.functions.clone();
     if let Some(caller) = wanted.caller.iter().find(|_| !functions.wanted.is_empty()) {
         functions.wanted.push(caller.clone());
     }
-    let modules = modules(pid, &maps, &functions);
+    let mut modules = modules(pid, &maps, &functions);
+    if !wanted.sections.is_empty() {
+        let all = files(pid, &maps, &functions).into_iter().map(|(_, path, _, file)| (path, sections::of(&file)));
+        sections::check(&wanted.sections, all).map_err(|(why, todo)| failed(pid, why, todo))?;
+        choose(wanted, &mut modules);
+    }
     let place = |m: &Module, s: &patch::Site| s.address.wrapping_add(m.bias);
     let sites = || modules.iter().flat_map(|m| m.known.plan.sites.iter().map(move |s| (m, s)));
     if sites().next().is_none() {
-        return Err(failed(pid, "no function matches, or none can be patched", "see 'trapline list function'"));
+        let all = Functions { libraries: functions.libraries, ..Functions::default() };
+        let near = |name: &String| near_functions(&self::modules(pid, &maps, &all), name);
+        let near = wanted.functions.wanted.first().map(near).unwrap_or_default();
+        let todo = near + "see 'trapline list function'";
+        return Err(failed(pid, "no function matches, or none can be patched", todo));
     }
     let splits: Vec<Range<u64>> =
         sites().filter(|(_, s)| s.splits).map(|(m, s)| place(m, s) + 1..place(m, s) + JUMP).collect();
     with(pid, &splits, true, |talk| {
+        image.is_still_there(pid)?;
         let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
         let known = status.tracers.iter().find(|t| t.name == name);
         let kind = known.map_or(0, |t| t.kind);
@@ -288,7 +397,7 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
         let hooked = plan.hooked;
         let (targets, bytes) = plan.finish();
         let reply = talk.enable(name, options, &targets, &bytes).map_err(|e| io_failed(pid, "the agent", &e))?;
-        match refusal(pid, &wanted.name, &reply) {
+        match refusal(pid, &wanted.name, &reply, talk) {
             Some(e) => Err(e),
             None => {
                 let refused = reply.other_bytes + reply.no_area + reply.failed + hooked as u32;
@@ -296,6 +405,26 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
             }
         }
     })
+}
+
+/// Leaves the functions of the sections that are wanted, and the one whose callees are watched.
+fn choose(wanted: &Wanted, modules: &mut [Module]) {
+    let caller = wanted.caller.as_deref().map(only);
+    for m in modules {
+        // Nobody else has it yet.
+        let Some(Known { plan, names, .. }) = Arc::get_mut(&mut m.known) else { continue };
+        let sections = m.sections.as_deref().unwrap_or_default();
+        let is_caller = |number: u32| {
+            let name = names.get(number as usize);
+            caller.as_ref().zip(name).is_some_and(|(one, name)| one.wants(name, &plain(name)))
+        };
+        plan.sites.retain(|s| sections::have(sections, &wanted.sections, s.address) || is_caller(s.number));
+    }
+}
+
+/// One function, by its name.
+fn only(name: &str) -> Functions {
+    Functions { wanted: vec![name.to_string()], ..Functions::default() }
 }
 
 /// What is enough for a site that has no other tracer.
@@ -320,27 +449,32 @@ fn options(
         options[0] = (!wanted.no_time).into();
         return Ok(options);
     }
-    options[1] = wanted.stop.into();
+    options[1] = if wanted.stop { tracer::STOP } else { 0 };
     if kind == Kind::ThreadChecker as u32 {
-        for (to, name) in options[2..].chunks_exact_mut(2).zip(&wanted.threads) {
-            let mut text = [0u8; 16];
-            text.iter_mut().zip(name.bytes().take(15)).for_each(|(to, b)| *to = b);
+        if wanted.threads.is_empty() || wanted.threads.iter().any(|t| t == MAIN_THREAD) {
+            options[1] |= tracer::MAIN;
+        }
+        let patterns = wanted.threads.iter().filter(|t| *t != MAIN_THREAD);
+        for (to, name) in options[2..].chunks_exact_mut(2).zip(patterns) {
+            let mut text = [0u8; THREAD_NAME + 1];
+            text.iter_mut().zip(name.bytes().take(THREAD_NAME)).for_each(|(to, b)| *to = b);
             to.iter_mut().zip(text.chunks_exact(8)).for_each(|(to, w)| {
                 *to = w.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
             });
         }
     } else if kind == Kind::LoopChecker as u32 {
         let caller = wanted.caller.as_deref().unwrap_or_default();
-        let one = Functions { wanted: vec![caller.to_string()], ..Functions::default() };
+        let one = only(caller);
         let is_it = |n: &str| one.wants(n, &plain(n));
         let found = modules.iter().find_map(|m| {
             let site = m.known.plan.sites.iter().find(|s| is_it(&m.known.names[s.number as usize]))?;
             plan.number(site.address.wrapping_add(m.bias))
         });
-        let number = found.filter(|_| !caller.is_empty());
-        options[0] = number
-            .ok_or_else(|| failed(pid, format!("no function {caller} to watch the callees of"), "use --loop FUNCTION"))?
-            .into();
+        let missing = || {
+            let near = if caller.is_empty() { String::new() } else { near_functions(modules, caller) };
+            failed(pid, format!("no function {caller} to watch the callees of"), near + "use --loop FUNCTION")
+        };
+        options[0] = found.filter(|_| !caller.is_empty()).ok_or_else(missing)?.into();
         options[2] = wanted.budget.saturating_mul(ticks) / 1_000_000;
     }
     Ok(options)
@@ -482,27 +616,27 @@ pub fn disable(pid: i32, name: &str) -> Result<()> {
     let id = checked(pid, name)?;
     with(pid, &[], false, |talk| {
         let reply = talk.disable(id).map_err(|e| io_failed(pid, "the agent", &e))?;
-        refusal(pid, name, &reply).map_or(Ok(()), Err)
+        refusal(pid, name, &reply, talk).map_or(Ok(()), Err)
     })
 }
 
 fn checked(pid: i32, name: &str) -> Result<[u8; tracer::NAME]> {
-    tracer::name(name).ok_or_else(|| failed(pid, format!("no such tracer {name}"), "see 'trapline tracer list'"))
+    tracer::name(name).ok_or_else(|| no_such(pid, name, tracer::BUILT_IN.iter().map(|(name, _)| *name)))
 }
 
-/// The tracers of a process, with whether they are enabled.
+/// The tracers of a process.
 ///
 /// # Errors
 /// The process cannot be stopped.
-pub fn status(pid: i32) -> Result<Vec<(String, bool)>> {
+pub fn status(pid: i32) -> Result<Vec<Listed>> {
     target::check(pid)?;
     if Injected::find(pid).is_none() {
-        return Ok(tracer::BUILT_IN.iter().map(|(name, _)| ((*name).to_string(), false)).collect());
+        let listed = |(name, _): &(&str, Kind)| Listed { name: (*name).to_string(), ..Listed::default() };
+        return Ok(tracer::BUILT_IN.iter().map(listed).collect());
     }
-    let text = |n: &[u8]| String::from_utf8_lossy(n).trim_end_matches('\0').to_string();
     with(pid, &[], false, |talk| {
         let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
-        Ok(status.tracers.iter().map(|t| (text(&t.name), t.place > 0)).collect())
+        Ok(status.tracers.iter().map(listed).collect())
     })
 }
 
@@ -519,6 +653,17 @@ pub(super) fn recorder(pid: i32) -> Result<Option<(i32, bool)>> {
     })
 }
 
+fn listed(t: &tracer::Known) -> Listed {
+    Listed {
+        name: String::from_utf8_lossy(&t.name).trim_end_matches('\0').to_string(),
+        enabled: t.place > 0,
+        failures: if t.kind == Kind::Own as u32 { t.reported } else { 0 },
+        panics: t.panics,
+        missed: t.missed,
+        nested: t.nested,
+    }
+}
+
 /// What a tracer has so far.
 ///
 /// # Errors
@@ -529,46 +674,40 @@ pub fn print(pid: i32, name: &str) -> Result<Shown> {
     let everything = Functions { libraries: true, ..Functions::default() };
     let (status, print) = with(pid, &[], false, |talk| {
         let (reply, print) = talk.print(id).map_err(|e| io_failed(pid, "the agent", &e))?;
-        if let Some(e) = refusal(pid, name, &reply) {
+        if let Some(e) = refusal(pid, name, &reply, talk) {
             return Err(e);
         }
         Ok((talk.status().map_err(|e| io_failed(pid, "the agent", &e))?, print))
     })?;
-    Ok(shown(&status, &print, &modules(pid, &maps, &everything)))
+    let known = status.tracers.iter().find(|t| t.name == id);
+    let counts = known.is_some_and(|t| t.kind == Kind::Count as u32);
+    let shown = shown(pid, &status, &print, &modules(pid, &maps, &everything));
+    Ok(Shown { tracer: known.map(listed).unwrap_or_default(), counts, ..shown })
 }
 
-fn shown(status: &Status, print: &Print, modules: &[Module]) -> Shown {
-    let mut places: Vec<(u64, &str)> = modules
-        .iter()
-        .flat_map(|m| m.known.names.iter().zip(&m.known.addresses).map(|(n, a)| (a.wrapping_add(m.bias), n.as_str())))
-        .collect();
+fn shown(pid: i32, status: &Status, print: &Print, modules: &[Module]) -> Shown {
+    let mut places: Vec<(u64, &str, &str)> = Vec::new();
+    for m in modules {
+        let named = m.known.names.iter().zip(&m.known.addresses);
+        places.extend(named.map(|(n, a)| (a.wrapping_add(m.bias), n.as_str(), m.known.path.as_str())));
+    }
     places.sort_unstable();
-    let name = |address: u64| match places[..places.partition_point(|p| p.0 <= address)].last() {
-        Some((_, name)) => plain(name),
-        None => format!("{address:#x}"),
-    };
     let of = |number: u64| {
         let site = number.checked_sub(1).and_then(|i| status.sites.get(i as usize));
-        site.map_or_else(|| number.to_string(), |s| name(s.address))
+        let Some(address) = site.map(|s| s.address) else { return (number.to_string(), String::new()) };
+        match places.binary_search_by_key(&address, |p| p.0).ok().and_then(|i| places.get(i)) {
+            Some((_, name, module)) => (plain(name), (*module).to_string()),
+            None => (format!("{address:#x}"), String::new()),
+        }
     };
     let ticks_per_ms = u128::from(ticks_per_ms().max(1));
     let ns = |ticks: u64| (u128::from(ticks) * 1_000_000 / ticks_per_ms) as u64;
-    let mut counted: Vec<_> = print
-        .counted
-        .iter()
-        .map(|c| (c.calls, ns(c.total), ns(c.own.clamp(0, c.total as i64) as u64), of(c.number)))
-        .collect();
-    counted.sort_by(|a, b| (b.2, b.0, &a.3).cmp(&(a.2, a.0, &b.3)));
-    let violations = print
-        .violations
-        .iter()
-        .map(|v| {
-            let thread = String::from_utf8_lossy(&v.thread).trim_end_matches('\0').to_string();
-            let word = v.stack.first_chunk::<8>().map_or(0, |w| u64::from_le_bytes(*w));
-            // A function that has returned: rip is in its caller.
-            let caller = if v.took == 0 { word } else { v.registers[0] };
-            (v.tid, thread, of(v.number.into()), name(caller), ns(v.took))
-        })
-        .collect();
-    Shown { counted, violations, lost: print.head.lost }
+    let counted = print.counted.iter().map(|c| {
+        let (function, module) = of(c.number);
+        let own = ns(c.own.clamp(0, c.total as i64) as u64);
+        Counted { function, module, calls: c.calls, total: ns(c.total), own }
+    });
+    let counted = counted.collect();
+    let violations = violations::of(pid, &print.violations, |v| (of(v.number.into()).0, ns(v.took)));
+    Shown { counted, violations, lost: print.head.lost, ..Shown::default() }
 }

@@ -1,0 +1,107 @@
+//! What is copied when a function with captured arguments begins and returns: a program for each, which the collector makes.
+//!
+//! ```text
+//!  area of captured functions:  stubs │ pointers │ moved beginnings │ [Offsets], one for each stub, in order │ [Step] …
+//!                                        └► [`crate::values::TABLE`]: where the offsets are, from the area's beginning; 0: nowhere
+//! ```
+//!
+//! A program is a row of [`Step`]s up to [`Op::End`]. Each appends to the values of the record ([`crate::shared::VALUES`]):
+//!
+//! | step | appends |
+//! |---|---|
+//! | `Load` | `size` bytes of a place |
+//! | `Text` | a head, and the bytes of the string that the word at a place leads to, at most `size` and without its NUL |
+//! | `Slice` | likewise, as many bytes as the word at the place of the next step says |
+//! | `Pointee` | a head, and `size` bytes from where the word at a place leads to; later places in [`FIELD`] are offsets from there |
+//! | `Base` | nothing: later places in [`FIELD`] are offsets from `size` bytes before the end |
+//!
+//! A **head** has 2 bytes: how many bytes follow, and [`CUT`], [`ENDS`], [`FAULT`] or [`NULL`]. Where the record is full, the rest is missing, and so
+//! is everything behind it.
+
+/// Index, among the pointers of an area, of the word that says where [`Offsets`] are: their distance from the area's beginning.
+pub const TABLE: usize = 15;
+/// The most bytes of a record's values.
+pub const MOST: usize = 510;
+/// The most steps of a program.
+pub const STEPS: usize = 64;
+
+/// In a head: how many bytes follow.
+pub const LENGTH: u16 = 0x0fff;
+/// In a head: there is more of the string.
+pub const CUT: u16 = 0x1000;
+/// In a head: nothing could be read there; what follows is the address.
+pub const FAULT: u16 = 0x2000;
+/// In a head: the memory ends within the string.
+pub const ENDS: u16 = 0x8000;
+/// In a head: the pointer is null.
+pub const NULL: u16 = 0x4000;
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Op {
+    /// Nothing: the program is over.
+    End = 0,
+    /// Copies a place.
+    Load = 1,
+    /// Reads a string that ends with NUL.
+    Text = 2,
+    /// Reads a string whose length is known.
+    Slice = 3,
+    /// Reads memory.
+    Pointee = 4,
+    /// Sets the base of fields.
+    Base = 5,
+}
+
+/// Places: rdi, rsi, rdx, rcx, r8, r9 are 0 to 5, xmm0 to xmm7 are 6 to 13.
+pub const XMM: u8 = 6;
+/// rax, when the function has returned.
+pub const RAX: u8 = 14;
+/// rdx, when the function has returned, as when it begins.
+pub const RDX: u8 = 2;
+/// Memory above the return address: `offset` bytes from it.
+pub const STACK: u8 = 15;
+/// st0, when the function has returned: 10 bytes.
+pub const ST0: u8 = 16;
+/// What has been copied before: `offset` bytes from the base.
+pub const FIELD: u8 = 17;
+
+/// A step of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Step {
+    /// An [`Op`].
+    pub op: u8,
+    /// A place.
+    pub place: u8,
+    /// Bytes.
+    pub size: u16,
+    /// Of the place.
+    pub offset: i32,
+}
+
+impl Step {
+    /// Its bytes.
+    pub fn bytes(&self) -> [u8; 8] {
+        let ([a, b], [c, d, e, f]) = (self.size.to_le_bytes(), self.offset.to_le_bytes());
+        [self.op, self.place, a, b, c, d, e, f]
+    }
+
+    /// From bytes; anything is one.
+    pub fn parse([op, place, a, b, c, d, e, f]: [u8; 8]) -> Step {
+        Step { op, place, size: u16::from_le_bytes([a, b]), offset: i32::from_le_bytes([c, d, e, f]) }
+    }
+}
+
+/// Where the programs of a stub's function are: offsets from the area's beginning; 0: nothing is copied.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Offsets {
+    /// Of the program for its beginning.
+    pub entry: u32,
+    /// Of that for its return.
+    pub exit: u32,
+    /// The function's number.
+    pub number: u32,
+}

@@ -1,0 +1,401 @@
+//! The table of threads' memory: whose it is, and the calls in it from which another thread may return.
+//!
+//! A coroutine that was suspended in a call, and is continued by another thread, returns to a stub whose shadow entry is in the memory of
+//! the thread that made the call. The thread that returns takes the entry over ([`take`], [`take_buried`]), and leaves one that is
+//! [`GONE`]. Who moves entries, or takes them, has the memory's lock: the owner in its slow code only, since a fast path never touches an
+//! entry that another thread may need.
+//!
+//! ```text
+//!  where entries end:   Owner        the owner's top, as long as its thread-local storage is there
+//!                       Noted        else what its slow code noted last: there is slow code wherever a coroutine's calls are left behind
+//!                       Descending   or further: the fast pushes after that have descending places
+//! ```
+
+use crate::memory::{load, store};
+use crate::{areas, kernel, permits};
+use abi::thread::{BARRIER, Shadow};
+use core::mem::size_of;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Bytes of a shadow entry.
+pub const ENTRY: u64 = size_of::<Shadow>() as u64;
+/// Bytes for descriptions of frames, at the beginning of a thread's memory.
+pub const FRAMES: u64 = 4096;
+/// Bytes for buried entries, behind those: {place, address, time, 0}, found by the place.
+pub const BURIED: u64 = 1 << 20;
+/// The address in an entry that another thread has taken. Its slot is odd.
+pub const GONE: u64 = 2;
+/// Function and flags of an entry that is no call: written, of no function.
+pub const NO_CALL: u64 = u64::MAX << 31;
+/// The most entries that are taken at once: a call and the tail calls that it has made. What is left is taken by the next exit.
+pub const CHAIN: usize = 8;
+/// Entries of memory whose owner has ended that are looked at.
+const LOOKS: u32 = 64;
+/// The most memory of ended threads that is kept for the calls in it.
+const KEPT: u32 = 1024;
+/// Bytes below a thread's storage that belong to its own stack.
+const OWN: u64 = 64 << 10;
+/// How it is known where entries end; see above.
+#[derive(Clone, Copy, PartialEq)]
+pub enum End {
+    Owner,
+    Noted,
+    Descending,
+}
+
+/// The owner of memory that has none, and whose id another thread has now. Ids are smaller.
+const NOBODY: u32 = i32::MAX as u32;
+
+/// A thread's memory, and who has it.
+#[repr(C)]
+pub struct Slot {
+    pub tid: AtomicU32,
+    /// Bytes / 4096.
+    pages: AtomicU32,
+    pub memory: AtomicU64,
+    /// Its rows; 0: none. They stay when it ends: the thread that comes after it counts on.
+    pub counts: AtomicU64,
+    /// The owner's data: top, base and memory are in the first words.
+    local: AtomicU64,
+    /// Where entries ended when the owner's slow code moved one, or pushed one.
+    top: AtomicU64,
+    /// Which 64ths of the graveyard have had entries.
+    graves: AtomicU64,
+    /// The id of the thread that moves entries; 0: nobody does.
+    lock: AtomicU32,
+    /// Entries that were taken since the owner removed such.
+    gone: AtomicU32,
+    /// 1: the owner has ended, and calls in it have not.
+    kept: AtomicU32,
+}
+
+const SLOTS: usize = 1 << 16;
+static TABLE: AtomicU64 = AtomicU64::new(0);
+static USED: AtomicU32 = AtomicU32::new(0);
+static NEXT: AtomicU32 = AtomicU32::new(0);
+static ALL_KEPT: AtomicU32 = AtomicU32::new(0);
+
+/// Makes the table. At the start, once.
+pub fn begin() -> bool {
+    if TABLE.load(Relaxed) != 0 {
+        return true;
+    }
+    let Some(table) = kernel::reserve((SLOTS * size_of::<Slot>()) as u64) else { return false };
+    TABLE.store(table, Release);
+    true
+}
+
+/// All slots.
+pub fn all() -> &'static [Slot] {
+    let table = TABLE.load(Acquire);
+    if table == 0 {
+        return &[];
+    }
+    let used = (USED.load(Acquire) as usize).min(SLOTS);
+    // SAFETY: the table has room for SLOTS, is never unmapped, and zeros are valid.
+    unsafe { core::slice::from_raw_parts(table as *const Slot, used) }
+}
+
+/// The slot of a place in the table, which counts from 1.
+pub fn at(place: u32) -> Option<&'static Slot> {
+    (place as usize).checked_sub(1).and_then(|i| all().get(i))
+}
+
+/// Memory of a thread that has ended: the process's threads before fork(2) and those of the same id count as such. Its beginning, its
+/// length, and its place in the table. `local`: the data of the thread that asks.
+pub fn inherit(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
+    let slots = all();
+    let own = |i: usize, slot: &Slot| {
+        slot.renew(local);
+        Some((slot.memory.load(Relaxed), slot.len(), i as u32 + 1))
+    };
+    if let Some((i, slot)) = slots.iter().enumerate().find(|(_, s)| s.tid.load(Relaxed) == tid) {
+        if !slot.is_kept(local) {
+            return own(i, slot);
+        }
+        slot.tid.store(NOBODY, Release);
+    }
+    let pid = kernel::getpid() as u32;
+    // A few at each time: a new mapping costs less than many questions.
+    for _ in 0..slots.len().min(16) {
+        let i = NEXT.fetch_add(1, Relaxed) as usize % slots.len();
+        let slot = slots.get(i)?;
+        let owner = slot.tid.load(Acquire);
+        if owner != 0
+            && slot.memory.load(Relaxed) != 0
+            && kernel::tgkill(pid, owner, 0) == kernel::ESRCH
+            && !slot.is_kept(local)
+            && slot.tid.compare_exchange(owner, tid, AcqRel, Relaxed).is_ok()
+        {
+            return own(i, slot);
+        }
+    }
+    None
+}
+
+/// Notes new memory; 0: the table is full.
+pub fn add(tid: u32, local: u64, memory: u64, len: u64) -> u32 {
+    let i = USED.fetch_add(1, AcqRel) as usize;
+    if i >= SLOTS {
+        USED.fetch_sub(1, AcqRel);
+        return 0;
+    }
+    if let Some(slot) = all().get(i) {
+        slot.pages.store((len >> 12) as u32, Relaxed);
+        slot.memory.store(memory, Relaxed);
+        slot.renew(local);
+        slot.tid.store(tid, Release);
+    }
+    i as u32 + 1
+}
+
+/// Whether calls that have not returned are in the memory of threads that have ended.
+pub fn owe() -> bool {
+    all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0))
+}
+
+impl Slot {
+    fn len(&self) -> u64 {
+        u64::from(self.pages.load(Relaxed)) << 12
+    }
+
+    /// The lowest entry.
+    fn base(&self) -> u64 {
+        self.memory.load(Relaxed) + FRAMES + BURIED + ENTRY
+    }
+
+    /// It has a new owner, whose shadow stack is empty.
+    fn renew(&self, local: u64) {
+        if self.kept.swap(0, Relaxed) != 0 {
+            ALL_KEPT.fetch_sub(1, Relaxed);
+        }
+        self.local.store(local, Relaxed);
+        self.top.store(self.base(), Relaxed);
+        self.graves.store(0, Relaxed);
+        self.gone.store(0, Relaxed);
+        self.lock.store(0, Release);
+    }
+
+    /// Whether it is kept for calls in it, though its owner has ended.
+    fn is_kept(&self, local: u64) -> bool {
+        if !self.owes(local) {
+            return false;
+        }
+        if self.kept.load(Relaxed) == 0 {
+            if ALL_KEPT.load(Relaxed) >= KEPT {
+                return false;
+            }
+            self.kept.store(1, Relaxed);
+            ALL_KEPT.fetch_add(1, Relaxed);
+        }
+        true
+    }
+
+    /// Where entries begin and end, if that is known in this way; that of the owner is better than any other.
+    ///
+    /// The owner's storage may be unmapped between the look at it and its use, which takes a thread that ends within nanoseconds.
+    fn range(&self, how: End) -> Option<(u64, u64)> {
+        const MEMORY: u64 = crate::thread::MEMORY;
+        let (local, base) = (self.local.load(Acquire), self.base());
+        let end = self.memory.load(Relaxed) + self.len();
+        if local != 0 && permits::records() && kernel::is_readable(local) && kernel::is_readable(local + MEMORY) {
+            // SAFETY: both words are readable.
+            let (top, memory) = unsafe { (load(local + abi::thread::TOP as u64), load(local + MEMORY)) };
+            if memory == self.memory.load(Relaxed) {
+                return Some((base, if top == 0 { base } else { top.clamp(base, end) }));
+            }
+        }
+        let mut top = self.top.load(Acquire).clamp(base, end);
+        // SAFETY: between the sentinel and the end of the memory.
+        let goes_on = |top: u64| unsafe { load(top) != 0 && load(top) < load(top - ENTRY) && load(top + 8) > GONE };
+        while how == End::Descending && top < end && goes_on(top) {
+            top += ENTRY;
+        }
+        (how != End::Owner).then_some((base, top))
+    }
+
+    /// Whether a call that has not returned is in it. What lies in the stack of the thread with this data has been left.
+    fn owes(&self, local: u64) -> bool {
+        let Some((base, top)) = self.range(End::Descending).filter(|_| permits::records()) else { return false };
+        let same = local != 0 && self.local.load(Relaxed) == local;
+        let is_alive = |entry: u64| {
+            // SAFETY: an entry, or a grave, of the memory.
+            let (place, address) = unsafe { (load(entry), load(entry + 8)) };
+            place != 0
+                && address > GONE
+                && !(same && local.wrapping_sub(place) < OWN)
+                && kernel::is_readable(place)
+                // SAFETY: it was readable a moment ago.
+                && areas::is_return(unsafe { load(place) })
+        };
+        let mut at = top;
+        for _ in 0..LOOKS {
+            if at <= base {
+                break;
+            }
+            at -= ENTRY;
+            if is_alive(at) {
+                return true;
+            }
+        }
+        let (graves, first) = (self.graves.load(Relaxed), self.memory.load(Relaxed) + FRAMES);
+        let part = |i: u64| (first + i * (BURIED / 64)..first + (i + 1) * (BURIED / 64)).step_by(ENTRY as usize);
+        at > base || (0..64).filter(|i| graves >> i & 1 != 0).any(|i| part(i).any(is_alive))
+    }
+
+    /// Keeps other threads from the entries. None: this thread does so already, in what a handler has interrupted.
+    pub fn lock(&self, tid: u32) -> Option<Locked<'_>> {
+        let mut rounds = 0u32;
+        while let Err(holder) = self.lock.compare_exchange(0, tid, Acquire, Relaxed) {
+            if holder == tid {
+                return None;
+            }
+            rounds += 1;
+            core::hint::spin_loop();
+            if !rounds.is_multiple_of(256) || !permits::records() {
+                continue;
+            }
+            // A thread of the parent may have had it when the process was forked.
+            if kernel::tgkill(kernel::getpid() as u32, holder, 0) == kernel::ESRCH {
+                let _ = self.lock.compare_exchange(holder, 0, Relaxed, Relaxed);
+            } else {
+                kernel::sleep(20_000);
+            }
+        }
+        Some(Locked(self))
+    }
+
+    /// Notes where entries end now.
+    pub fn note(&self, top: u64) {
+        self.top.store(top, Release);
+    }
+
+    /// How many entries were taken since this was asked.
+    pub fn take_gone(&self, least: u32) -> bool {
+        self.gone.load(Relaxed) >= least && self.gone.swap(0, Relaxed) != 0
+    }
+
+    /// Buries an entry. The owner does, with the lock.
+    pub fn bury(&self, place: u64, address: u64) {
+        let is_free = |g: &u64| {
+            // SAFETY: a grave.
+            let (there, address) = unsafe { (load(*g), load(g + 8)) };
+            address == 0 || there == place
+        };
+        let grave = (0..8).map(|p| self.grave(place, p)).find(is_free).unwrap_or_else(|| self.grave(place, 0));
+        let offset = grave - self.memory.load(Relaxed) - FRAMES;
+        self.graves.fetch_or(1 << (offset / (BURIED / 64)), Relaxed);
+        // SAFETY: the graveyard is the memory's.
+        unsafe {
+            store(grave, place);
+            store(grave + 8, address);
+            store(grave + 16, if permits::records() { kernel::tsc() } else { 0 });
+        }
+    }
+
+    /// Where the graveyard has entries of a place.
+    fn grave(&self, place: u64, probe: u64) -> u64 {
+        let hash = (place >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        self.memory.load(Relaxed) + FRAMES + (((hash + probe) * ENTRY) & (BURIED - 1))
+    }
+
+    /// The grave of a place.
+    fn buried(&self, place: u64) -> Option<u64> {
+        if self.graves.load(Relaxed) == 0 {
+            return None;
+        }
+        // SAFETY: graves.
+        (0..8).map(|p| self.grave(place, p)).find(|g| unsafe { load(*g) == place && load(g + 8) != 0 })
+    }
+}
+
+/// [`Slot::lock`], until it is dropped.
+pub struct Locked<'a>(&'a Slot);
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.0.lock.store(0, Release);
+    }
+}
+
+/// The newest entry of a place, if there is one.
+pub fn find(base: u64, top: u64, place: u64) -> Option<u64> {
+    let mut at = top;
+    while at > base {
+        at -= ENTRY;
+        // SAFETY: an entry between the sentinel and top.
+        let (there, address) = unsafe { (load(at), load(at + 8)) };
+        if address == BARRIER {
+            // The two below a barrier belong to the code that it has interrupted.
+            at -= 2 * ENTRY;
+        } else if there == place {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The lowest entry of the chain of tail calls that ends with an entry.
+pub fn chain(base: u64, found: u64, place: u64) -> u64 {
+    let mut at = found;
+    // SAFETY: entries between the sentinel and top.
+    while at > base && unsafe { areas::is_return(load(at + 8)) && load(at - ENTRY) == place } {
+        at -= ENTRY;
+    }
+    at
+}
+
+/// The entries of a place that are taken, the oldest first.
+#[derive(Default)]
+pub struct Taken {
+    pub entries: [[u64; 4]; CHAIN],
+    pub len: usize,
+}
+
+/// Takes the entries of a place from the memory of another thread; `remove` false: they stay there. Signals are blocked.
+pub fn take(tid: u32, own: u32, place: u64, how: End, remove: bool, taken: &mut Taken) -> bool {
+    let others = all().iter().enumerate().filter(|(i, s)| *i as u32 + 1 != own && s.memory.load(Acquire) != 0);
+    for (_, slot) in others {
+        let found = || slot.range(how).and_then(|(base, top)| Some((base, find(base, top, place)?)));
+        if slot.lock.load(Acquire) == 0 && found().is_none() {
+            continue;
+        }
+        // Only a handler's own thread could have it already.
+        let Some(_locked) = slot.lock(tid) else { continue };
+        let Some((base, newest)) = found() else { continue };
+        let oldest = chain(base, newest, place).max(newest.saturating_sub((CHAIN as u64 - 1) * ENTRY));
+        taken.len = 0;
+        for (to, at) in taken.entries.iter_mut().zip((oldest..=newest).step_by(ENTRY as usize)) {
+            // SAFETY: an entry that nobody else touches: its owner is not in that call, and has not the lock.
+            unsafe {
+                *to = [load(at), load(at + 8), load(at + 16), load(at + 24)];
+                if remove {
+                    store(at, place ^ 1);
+                    store(at + 8, GONE);
+                    store(at + 24, NO_CALL);
+                }
+            }
+            taken.len += 1;
+        }
+        slot.gone.fetch_add(if remove { taken.len as u32 } else { 0 }, Relaxed);
+        return true;
+    }
+    false
+}
+
+/// The return address of a place that was buried last, by whatever thread; `remove`: it leaves its grave.
+pub fn buried(place: u64, remove: bool) -> Option<u64> {
+    // SAFETY: graves.
+    let time = |grave: &u64| unsafe { load(grave + 16) };
+    let graves = all().iter().filter(|s| s.memory.load(Acquire) != 0).filter_map(|s| s.buried(place));
+    let grave = graves.max_by_key(time)?;
+    // SAFETY: a grave, whose place is in the stack that this thread has now.
+    unsafe {
+        let address = load(grave + 8);
+        if remove {
+            store(grave + 8, 0);
+        }
+        (address != 0).then_some(address)
+    }
+}

@@ -1,0 +1,130 @@
+//! `trapline tracer print`: what a tracer has, as text or JSON, with names for the stacks of violations.
+
+use super::reports;
+use crate::output::{Output, complain, to_stdout};
+use crate::{call_views, show, stacks};
+use clap::ArgMatches;
+use engine::backend::agent::attach::tracers::{self, Shown};
+use engine::backend::agent::attach::violations::{Ended, Violation};
+use engine::pipeline::resolver::{Origin, Resolver};
+use engine::{Error, Result};
+use events::names::Stack;
+use views::calls::counted::{self, Counted};
+use views::calls::functions::Sort;
+use views::profile::Frame;
+use views::stack::Place;
+
+/// Runs the command.
+pub fn run(pid: i32, name: &str, m: &ArgMatches) -> Result<u8> {
+    let sort = sort(m)?;
+    let places = stacks::places(m)?;
+    let shown = tracers::print(pid, name)?;
+    let output = Output::view(None)?;
+    let json = m.get_one::<String>("as").is_some_and(|view| view == "json");
+    let mut out = Vec::new();
+    if shown.counts {
+        counts(&shown, sort, json, call_views::rows(m), &output, &mut out);
+    }
+    let mut resolver = Resolver::new(Origin::Live, places);
+    let frames: Vec<Vec<Named>> = shown.violations.iter().map(|v| frames(pid, v, &mut resolver)).collect();
+    let stacks: Vec<Vec<Place<'_>>> = frames.iter().map(|s| s.iter().map(Named::place).collect()).collect();
+    let of = |(v, stack): _| violation(v, stack);
+    let violations: Vec<_> = shown.violations.iter().zip(&stacks).map(of).collect();
+    if json {
+        views::violations::json(&violations, shown.lost, &mut out);
+    } else {
+        views::violations::text(&violations, shown.lost, show::colour(m, &output), &mut out);
+    }
+    let status = to_stdout(&out)?;
+    let said = reports::lines([&shown.tracer].into_iter()).into_iter().chain(reports::nested(&shown.tracer));
+    said.for_each(|line| complain(&format!("-p {pid}: {line}")));
+    Ok(status)
+}
+
+/// The order of the table of counts.
+fn sort(m: &ArgMatches) -> Result<Sort> {
+    let Some(name) = m.get_one::<String>("summary-sort-by") else { return Ok(Sort::default()) };
+    let found = counted::sorts().find(|(known, _)| known == name).map(|(_, sort)| sort);
+    let names = || counted::sorts().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| Error::usage(format!("-S {name}"), "no such order", names()))
+}
+
+fn counts(shown: &Shown, sort: Sort, json: bool, rows: Option<usize>, output: &Output, out: &mut Vec<u8>) {
+    let mut all = Vec::new();
+    for tracers::Counted { function, module, calls, total, own } in &shown.counted {
+        all.push(Counted { function, module, calls: *calls, total: *total, own: *own });
+    }
+    counted::sort(&mut all, sort);
+    let (fits, width) = show::table_size(output);
+    if json {
+        counted::json(&all, rows.unwrap_or(usize::MAX), out);
+    } else {
+        counted::table(&all, rows.unwrap_or(fits), width, out);
+    }
+}
+
+/// A frame with its names.
+#[derive(Debug, Default)]
+struct Named {
+    function: String,
+    module: String,
+    file: String,
+    line: u32,
+    offset: Option<u64>,
+    address: Option<u64>,
+    inlined: bool,
+    guessed: bool,
+}
+
+impl Named {
+    fn of(f: &events::names::Frame<'_>) -> Named {
+        Named {
+            function: f.function.into(),
+            module: f.module.into(),
+            file: f.file.into(),
+            line: f.line,
+            offset: f.offset,
+            address: f.address,
+            inlined: f.inlined,
+            guessed: f.guessed,
+        }
+    }
+
+    fn place(&self) -> Place<'_> {
+        let Named { function, module, file, line, inlined, guessed, .. } = self;
+        let (line, inlined, guessed) = (*line, *inlined, *guessed);
+        let frame = Frame { function, module, file, line, inlined, guessed, ..Frame::default() };
+        Place { frame, offset: self.offset, address: self.address }
+    }
+}
+
+/// Mappings are those of the process now: what was unloaded since has no names.
+const NOW: u64 = u64::MAX;
+
+/// The frames of a violation, with functions that the compiler has inlined. The first is the function itself, whatever is inlined at its
+/// first instruction.
+fn frames(pid: i32, v: &Violation, resolver: &mut Resolver) -> Vec<Named> {
+    let mut all = Vec::new();
+    let mut resolve = |frames: &[u64]| {
+        let mut named = Vec::new();
+        let stack = Stack { kernel: false, ended: 0, guessed: 0, frames };
+        resolver.frames(pid as u32, NOW, &stack, &mut |f| named.push(Named::of(f)));
+        named
+    };
+    let (first, rest) = v.frames.split_at(v.frames.len().min(1));
+    all.extend(resolve(first).pop());
+    all.extend(resolve(rest));
+    all
+}
+
+fn violation<'a>(v: &'a Violation, stack: &'a Vec<Place<'a>>) -> views::violations::Violation<'a> {
+    views::violations::Violation {
+        tid: v.tid,
+        thread: &v.thread,
+        function: &v.function,
+        time: v.time,
+        took: v.took,
+        stack,
+        ended: (v.ended != Ended::Outermost).then(|| v.ended.text()),
+    }
+}

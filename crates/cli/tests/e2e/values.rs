@@ -1,0 +1,142 @@
+//! `trapline graph --args`: arguments and results of programs in C, C++ and Rust, with and without optimisation.
+
+use crate::lab::{self, User};
+use serde_json::Value;
+
+const OPTIMISED: [&str; 2] = ["-O0", "-O2"];
+
+/// The lines of the tree of a program, without threads and indentation, and without a warning.
+#[track_caller]
+fn tree(program: &str, more: &[&str]) -> Vec<String> {
+    let first = ["graph", "-q", "--args", "--as", "tree", "--no-time", "--on-full", "block"];
+    let args = [&first[..], more, &["--", program]].concat();
+    let out = lab::run(&mut lab::trapline(User::Me, &args));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let lines = out.out().lines().filter_map(|l| Some(l.split_once("] | ")?.1.trim().to_string())).collect();
+    lines
+}
+
+#[track_caller]
+fn has(lines: &[String], wanted: &[&str], what: &str) {
+    for want in wanted {
+        assert!(lines.iter().any(|l| l == want), "{what}: no line {want}\n{}", lines.join("\n"));
+    }
+}
+
+#[test]
+fn values_of_c_are_exact_and_pointers_that_lead_nowhere_are_addresses() {
+    for level in OPTIMISED {
+        let Some(program) =
+            testkit::compile("gcc", &format!("values-c{level}"), "values.c", &["-g", level, "-pthread"])
+        else {
+            return;
+        };
+        let lines = tree(&program, &[]);
+        let exact = [
+            "integers(a=-1, b=200, c=-300, d=4000000000, e=-5, f=true, g='g', h=18446744073709551615) = 5;",
+            "floats(a=1.5, b=-2.25, c=3.5) = -0.75;",
+            "wide(n=3) = 0.75;",
+            r#"text(s="hello", t="a text that is longer than thirt"...) = "hello";"#,
+            r#"text(s=NULL, t="") = NULL;"#,
+            r#"text(s=0x10, t="edge"...) = 0x10;"#,
+            "text(s=0xffff800000000000, t=0xffffffffffffffff) = 0xffff800000000000;",
+            "colors(a=GREEN, b=BLUE) = GREEN;",
+            "colors(a=77, b=RED) = 77;",
+            r#"pointed(p={x=7, name="origin\n\33[0m", tag="tag"}, q=0x1234) = {x=7, name="origin\n\33[0m", tag="tag"};"#,
+            "pointed(p=0x10, q=NULL) = 0x10;",
+            "pointed(p=NULL, q=NULL) = NULL;",
+            "by_value(p={d=0.5, n=9}, l={a=1, b=2, c=3}) = {d=1.5, n=10};",
+            "large(n=4) = {a=4, b=5, c=6};",
+            "huge(n=1267650600228229401496703205376) = -1267650600228229401496703205376;",
+            "nothing();",
+            "} = 0 /* main */",
+        ];
+        has(&lines, &exact, level);
+        // A structure of which a part is not there is not shown in part.
+        let half = lines.iter().any(|l| l.starts_with("pointed(p=0x") && l.contains("ff8, q=NULL) = 0x"));
+        assert!(half, "{level}: {}", lines.join("\n"));
+        // Whatever another thread writes meanwhile: so many characters, and nothing behind them.
+        let changing: Vec<&String> = lines.iter().filter(|l| l.starts_with("changing(")).collect();
+        let is_text = |l: &&String| {
+            let text = l.strip_prefix("changing(s=\"").and_then(|l| l.strip_suffix("\") = 1;"));
+            text.is_some_and(|t| t.len() == 24 && t.bytes().all(|b| b.is_ascii_lowercase()))
+        };
+        assert!(changing.len() == 200 && changing.iter().all(is_text), "{level}: {changing:?}");
+    }
+}
+
+#[test]
+fn values_of_cpp_are_exact() {
+    for level in OPTIMISED {
+        let Some(program) = testkit::compile("g++", &format!("values-cc{level}"), "values.cc", &["-g", level]) else {
+            return;
+        };
+        let lines = tree(&program, &["-F", "shop::*"]);
+        let exact = [
+            r#"shop::Item::cost(this={price=12, name="pear"}, n=3) = 36;"#,
+            "shop::grow(n=&40, by=&2) = &42;",
+            r#"shop::length(s="short", copy="a string that does not fit into "...) = 5;"#,
+            "shop::size(s=Large, b=false) = Large;",
+            "shop::twice(n=1.25) = 2.5;",
+            "shop::twice(n=9) = 18;",
+        ];
+        has(&lines, &exact, level);
+    }
+}
+
+#[test]
+fn values_of_rust_are_exact_or_left_out() {
+    for level in ["-Copt-level=0", "-Copt-level=2"] {
+        let flags = ["--edition=2021", "-g", level];
+        let Some(program) = testkit::compile("rustc", &format!("values-rs{level}"), "values.rs", &flags) else {
+            return;
+        };
+        let lines = tree(&program, &["-F", "values::*", "-D", "2"]);
+        let starts = [
+            "values::numbers(a=-1, b=4000000000, c=-5, d=true, e='x', f=1.5, g=7)",
+            r#"values::texts(s="hello", t="world", empty="")"#,
+            "values::moods(m=Wild, n=&77)",
+            r#"values::pointed(p={x=-7, y=8, name="here"}, m={__0=2.5}, q="#,
+        ];
+        for start in starts {
+            assert!(lines.iter().any(|l| l.starts_with(start)), "{level}: no {start}\n{}", lines.join("\n"));
+        }
+        // With calls inside, results are in the line of the end.
+        for result in ["= -6", r#"= "ello""#, r#"= "own!""#, "= Wild"] {
+            let has = |l: &String| l.contains(&format!("{result};")) || l.contains(&format!("{result} /*"));
+            assert!(lines.iter().any(has), "{level}: no {result}\n{}", lines.join("\n"));
+        }
+        // An enumeration whose values have parts is not guessed at.
+        let unknown =
+            |l: &String| l.starts_with("values::unknown()") || l.starts_with("values::unknown(o=?, r=?, last=");
+        assert!(lines.iter().any(unknown), "{level}: {}", lines.join("\n"));
+    }
+}
+
+#[test]
+fn json_has_values_and_another_reader_takes_the_trace() {
+    let flags = ["-g", "-O0", "-pthread"];
+    let Some(program) = testkit::compile("gcc", "values-json", "values.c", &flags) else { return };
+    let dir = lab::scratch().join("trace");
+    let dir = dir.to_str().expect("UTF-8");
+    let out = lab::run(&mut lab::trapline(User::Me, &["graph", "-q", "--args", "-o", dir, "--", &program]));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let out = lab::run(&mut lab::trapline(User::Me, &["report", "-q", "--as", "calls-json", dir]));
+    let calls: Vec<Value> = out.out().lines().map(|l| serde_json::from_str(l).expect(l)).collect();
+    let of = |name: &str| calls.iter().find(|c| c["function"] == name).unwrap_or_else(|| panic!("no {name}"));
+    assert_eq!(of("floats")["args"], serde_json::json!({"a": 1.5, "b": -2.25, "c": 3.5}));
+    assert_eq!((&of("floats")["result"], &of("colors")["result"]), (&(-0.75).into(), &"GREEN".into()));
+    let point = serde_json::json!({"x": 7, "name": "origin\n\u{1b}[0m", "tag": "tag"});
+    assert_eq!((&of("pointed")["args"]["p"], &of("pointed")["args"]["q"]), (&point, &"0x1234".into()));
+    assert_eq!(of("text")["args"]["t"]["truncated"], true);
+    assert_eq!(of("huge")["result"], "-1267650600228229401496703205376");
+    assert!(of("nothing").get("args").is_none() && of("nothing").get("result").is_none());
+    if !testkit::has("babeltrace2") {
+        return testkit::skip("package", "no babeltrace2");
+    }
+    let read = lab::run(std::process::Command::new("babeltrace2").arg(dir));
+    assert_eq!((read.code(), read.stderr.as_str()), (0, ""));
+    let entries = read.out().lines().filter(|l| l.contains(" function:entry: ")).count();
+    assert_eq!(entries, calls.iter().filter(|c| c["type"] == "call").count());
+    assert!(read.out().contains("values_length = "));
+}
