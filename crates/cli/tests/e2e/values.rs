@@ -12,8 +12,8 @@ fn tree(program: &str, more: &[&str]) -> Vec<String> {
     let args = [&first[..], more, &["--", program]].concat();
     let out = lab::run(&mut lab::trapline(User::Me, &args));
     assert_eq!(out.code(), 0, "{}", out.stderr);
-    let lines = out.out().lines().filter_map(|l| Some(l.split_once("] | ")?.1.trim().to_string())).collect();
-    lines
+
+    out.out().lines().filter_map(|l| Some(l.split_once("] | ")?.1.trim().to_string())).collect()
 }
 
 #[track_caller]
