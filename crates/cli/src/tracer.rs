@@ -19,11 +19,9 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     match command {
         "enable" if name() == recording::NAME => {
             let Functions { wanted, unwanted, libraries, .. } = wanted(m, name()).functions;
-            return recording::enable(m, pid, Chosen { wanted, unwanted, libraries }, started);
+            recording::enable(m, pid, Chosen { wanted, unwanted, libraries }, started)
         }
-        "enable" if m.contains_id("output") => {
-            return Err(Error::usage("-o", "only graph writes a trace", "leave it out"));
-        }
+        "enable" if m.contains_id("output") => Err(Error::usage("-o", "only graph writes a trace", "leave it out")),
         "disable" if name() == recording::NAME => recording::disable(pid).map(|()| 0),
         "print" if name() == recording::NAME => recording::print(pid).map(|()| 0),
         "enable" => {

@@ -319,7 +319,7 @@ pub const TSC: &str = "tsc";
 pub const FUNCTIONS_CLASS: u64 = 1;
 
 /// The class of streams of function records: records as [`events::functions`] has them, packets as [`crate::packet`] has them.
-/// `values`: records may have values, with words as [`crate::records`] has them then.
+/// `values`: records may have values, with words as the module `records` has them then.
 pub fn functions_class(values: bool) -> StreamClass {
     let tsc = |bits, align| Type::Int(IntType { align, clock: Some(TSC.into()), ..IntType::unsigned(bits) });
     // A struct is aligned as its members: these are not on bytes.
