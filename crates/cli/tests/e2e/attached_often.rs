@@ -19,8 +19,8 @@ fn tracer(pid: u32, command: &str, more: &[&str]) -> String {
 
 /// The calls of a function in what count prints; 0 where it is not there.
 fn calls(printed: &str, function: &str) -> u64 {
-    let line = printed.lines().find(|l| l.split_whitespace().last() == Some(function));
-    line.map_or(0, |l| l.split_whitespace().rev().nth(1).expect("a number").parse().expect("a number"))
+    let rows = printed.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).expect("JSON"));
+    rows.filter(|r| r["function"] == function).map(|r| r["calls"].as_u64().expect("a number")).sum()
 }
 
 /// 16 busy threads and a timer of 10 kHz; 1000 toggles with `TRAPLINE_TEST_ROUNDS=1000`. While it is enabled, count sees the calls that
@@ -45,7 +45,7 @@ fn toggles_under_busy_threads_and_a_timer() {
         );
         tracer(pid, "disable", &["count"]);
         run.must_run();
-        let shown = tracer(pid, "print", &["count"]);
+        let shown = tracer(pid, "print", &["count", "--as", "json"]);
         let [caught, thrown, jumped, far] = ["caught", "thrown", "jumped", "far"].map(|f| calls(&shown, f));
         assert!(thrown.abs_diff(6 * caught) <= 16 * 6, "{round}: {shown}");
         assert!(far.abs_diff(5 * jumped) <= 16 * 5, "{round}: {shown}");
@@ -106,7 +106,7 @@ fn tracers_of_different_lifetimes_count_exactly() {
     let pid = program.child.id();
     for round in 0..rounds(2) {
         let expect = |times: u64| {
-            let shown = tracer(pid, "print", &["count"]);
+            let shown = tracer(pid, "print", &["count", "--as", "json"]);
             for (function, each) in [("middle", 4000), ("leaf", 12002), ("deep", 40_000), ("only_main", 1), ("slow", 2)]
             {
                 // leaf: two of each middle, one of each chain of deep, and those of only_main.
@@ -156,11 +156,15 @@ fn checkers_find_what_was_planted_and_nothing_else() {
         tracer(pid, "disable", &["thread_checker"]);
         tracer(pid, "disable", &["loop_checker"]);
         // Three of the four threads, three times; what takes long within a callee is the callee's.
-        let lines = |text: &str, what: &str| text.lines().filter(|l| l.contains(what)).count();
+        let heads = |text: &str| text.lines().filter(|l| !l.starts_with(" > ")).map(str::to_string).collect::<Vec<_>>();
         if plant {
-            assert_eq!(lines(&threads, ": only_main called from works"), 9, "{threads}");
-            assert_eq!(lines(&loops, ": slow called from loop took "), 3, "{loops}");
-            assert_eq!((threads.lines().count(), loops.lines().count()), (9, 3), "{threads}{loops}");
+            let [threads, loops] = [heads(&threads), heads(&loops)];
+            assert!(threads.len() == 1 && loops.len() == 1, "{threads:?} {loops:?}");
+            assert!(threads[0].ends_with(": only_main called from works, 9 times by 9 threads"), "{threads:?}");
+            assert!(
+                loops[0].contains(": slow called from loop took ") && loops[0].ends_with(" at most, 3 times"),
+                "{loops:?}"
+            );
         } else {
             assert_eq!((threads.as_str(), loops.as_str()), ("", ""));
         }

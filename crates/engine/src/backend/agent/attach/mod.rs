@@ -13,6 +13,7 @@
 mod image;
 mod inject;
 mod library;
+mod linker;
 mod permits;
 pub mod recording;
 mod sections;

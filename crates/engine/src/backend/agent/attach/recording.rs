@@ -1,13 +1,13 @@
 //! A recording beside other tracers: it is the tracer `graph` of the functions that its plan has patched.
 
 use super::library::Injected;
-use super::tracers::{JUMP, Linker, Module, recorder, refusal, serve};
+use super::linker::{Linker, Module};
+use super::tracers::{recorder, refusal, serve};
 use super::{failed, io_failed, maps_of};
 use crate::backend::agent::module::Known;
 use crate::error::{Error, Result};
 use abi::message::Order;
 use abi::stub::Variant;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,30 +81,6 @@ impl Recorder {
 const SIGINT: i32 = 2;
 /// How long a recorder may take to write the rest of its trace.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// The most bytes of code that are read at a time.
-const PART: u64 = 1 << 20;
-
-/// The functions that have other bytes than their files: a recording's stubs, other tracers', hooks.
-pub(super) fn functions(pid: i32, modules: &[Module]) -> HashSet<u64> {
-    let mut changed = HashSet::new();
-    for m in modules {
-        let mut sites = m.known.plan.sites.iter().map(|s| (s.address.wrapping_add(m.bias), s.old)).peekable();
-        while let Some((first, _)) = sites.peek().copied() {
-            let (mut part, mut bytes) = (Vec::new(), Vec::new());
-            while let Some(site) = sites.next_if(|(address, _)| (first..first + PART).contains(address)) {
-                part.push(site);
-            }
-            let end = part.last().map_or(first, |(address, _)| address + JUMP);
-            bytes.resize((end - first) as usize, 0);
-            let read = sys::mem::read(pid, first, &mut bytes).unwrap_or(0);
-            let there = |address: u64| bytes[..read].get((address - first) as usize..)?.get(..JUMP as usize);
-            let is_changed = |(address, old): &(u64, [u8; JUMP as usize])| there(*address).is_some_and(|t| t != old);
-            changed.extend(part.iter().filter(|site| is_changed(site)).map(|(address, _)| *address));
-        }
-    }
-    changed
-}
 
 /// Has a recording that has just begun on functions that have tracers.
 pub(super) fn join(threads: &mut Threads, injected: &Injected, modules: &[(Arc<Known>, u64)]) -> Result<()> {
