@@ -152,7 +152,12 @@ pub fn add(tid: u32, local: u64, memory: u64, len: u64) -> u32 {
 
 /// Whether calls that have not returned are in the memory of threads that have ended.
 pub fn owe() -> bool {
-    all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0))
+    let pid = kernel::getpid() as u32;
+    let has_ended = |s: &Slot| {
+        let owner = s.tid.load(Acquire);
+        owner == NOBODY || permits::records() && kernel::tgkill(pid, owner, 0) == kernel::ESRCH
+    };
+    all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0, has_ended(s)))
 }
 
 impl Slot {
@@ -179,7 +184,7 @@ impl Slot {
 
     /// Whether it is kept for calls in it, though its owner has ended.
     fn is_kept(&self, local: u64) -> bool {
-        if !self.owes(local) {
+        if !self.owes(local, true) {
             return false;
         }
         if self.kept.load(Relaxed) == 0 {
@@ -215,29 +220,30 @@ impl Slot {
         (how != End::Owner).then_some((base, top))
     }
 
-    /// Whether a call that has not returned is in it. What lies in the stack of the thread with this data has been left.
-    fn owes(&self, local: u64) -> bool {
+    /// Whether a call that has not returned is in it. What lies in the stack of the thread with this data has been left, and so has what lies in
+    /// that of an owner that has ended: their bytes may still look like calls.
+    fn owes(&self, local: u64, ended: bool) -> bool {
         let Some((base, top)) = self.range(End::Descending).filter(|_| permits::records()) else { return false };
-        let same = local != 0 && self.local.load(Relaxed) == local;
+        let own = self.local.load(Relaxed);
+        let is_left = |place: u64| own != 0 && (ended || own == local) && own.wrapping_sub(place) < OWN;
         let is_alive = |entry: u64| {
             // SAFETY: an entry, or a grave, of the memory.
             let (place, address) = unsafe { (load(entry), load(entry + 8)) };
             place != 0
                 && address > GONE
-                && !(same && local.wrapping_sub(place) < OWN)
+                && !is_left(place)
                 && kernel::is_readable(place)
                 // SAFETY: it was readable a moment ago.
                 && areas::is_return(unsafe { load(place) })
         };
-        let mut at = top;
-        for _ in 0..LOOKS {
-            if at <= base {
-                break;
-            }
+        let (mut at, mut looks) = (top, 0);
+        while at > base && looks < LOOKS {
             at -= ENTRY;
             if is_alive(at) {
                 return true;
             }
+            // SAFETY: an entry.
+            looks += u32::from(!is_left(unsafe { load(at) }));
         }
         let (graves, first) = (self.graves.load(Relaxed), self.memory.load(Relaxed) + FRAMES);
         let part = |i: u64| (first + i * (BURIED / 64)..first + (i + 1) * (BURIED / 64)).step_by(ENTRY as usize);
