@@ -295,6 +295,7 @@ static void step_through(void) {
             one = seen - each;
         if (!nested || open_calls || result != wanted || (step_at >= 0 && seen != each + one)) {
             printf("step %ld: result %ld for %ld, %lu calls for %lu, %lu open\n", step_at, result, wanted, seen, each + one, open_calls);
+            fflush(stdout);
             _exit(3);
         }
         if (thread.base && thread.top != thread.base)

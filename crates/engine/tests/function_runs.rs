@@ -458,7 +458,7 @@ fn what_no_agent_would_write_is_shown_or_counted() {
     let raw = |pairs: &[(u64, u32)]| -> Vec<u8> { bytes(pairs) };
     let at = |n: u64| zero() + n;
     // An exit without an entry, numbers nobody has named, times that go back, and what is no record.
-    let mut records = raw(&[(at(50), exit(WORK)), (at(40), entry(0x7fff_ffff)), (at(60), exit(3)), (at(60), entry(3))]);
+    let mut records = raw(&[(at(50), exit(WORK)), (at(40), entry(0x3fff_ffff)), (at(60), exit(3)), (at(60), entry(3))]);
     records.extend([0; 8]);
     records.extend(raw(&[(at(70), entry(4))]));
     records.extend([1, 2, 3]);

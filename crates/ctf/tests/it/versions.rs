@@ -226,7 +226,7 @@ fn a_later_format_is_refused_in_one_line() {
             // Packets that are not those of the first format.
             Ok(Found::Foreign) => assert_eq!(version, 1),
             Err(e) => {
-                let said = format!("its format has version {version}, and this trapline reads up to 3");
+                let said = format!("its format has version {version}, and this trapline reads up to 4");
                 assert_eq!((e.to_string(), version == 1), (said, false));
             }
         }

@@ -139,8 +139,10 @@ fn names_are_those_of_the_thread_or_of_its_process() {
 #[test]
 fn any_number_may_be_written() {
     let mut s = sieve(&[enabling(0, "work", None)], Some("pid == 40"));
-    let wild = [(0, u32::MAX), (u32::MAX, u32::MAX - 1), (5, 1 << 31)];
-    assert_eq!(words(&mut s, 41, &wild), [u32::MAX, u32::MAX - 1, 1 << 31]);
+    let wild = [(0, i32::MAX as u32), (u32::MAX, i32::MAX as u32 - 1), (5, 1 << 30)];
+    assert_eq!(words(&mut s, 41, &wild), [i32::MAX as u32, i32::MAX as u32 - 1, 1 << 30]);
+    // Values that are longer than what is there.
+    assert_eq!(words(&mut s, 41, &[(5, 1 << 31), (u32::MAX, u32::MAX)]), [0; 0]);
     assert!(s.threads.values().all(|t| t.outcomes.len() <= 8), "the room is that of the functions");
     let mut random = testkit::Random::new(1);
     for n in 0..testkit::rounds(200) as u32 {
