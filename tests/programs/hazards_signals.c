@@ -304,7 +304,8 @@ static void other_ways(void) {
     int fd = signalfd(-1, &set, SFD_CLOEXEC);
     struct signalfd_siginfo info;
     raise(SIGUSR1);
-    printf("other_ways %ld %u\n", (long)read(fd, &info, sizeof info) / (long)sizeof info, info.ssi_signo == SIGUSR1);
+    long got = read(fd, &info, sizeof info) / (long)sizeof info;
+    printf("other_ways %ld %u\n", got, info.ssi_signo == SIGUSR1);
     close(fd);
     handle(SIGUSR1, on_signal, 0);
     raise(SIGUSR1);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use testkit::Random;
 
 /// How long a program runs at least without trapline, so that trapline meets it: there is no use in attaching to what has ended.
-const LONG: Duration = Duration::from_millis(1500);
+const LONG: Duration = Duration::from_millis(400);
 /// The most rounds of a scenario.
 const MOST: u32 = 1 << 16;
 
@@ -103,7 +103,7 @@ fn same(program: &Program, scenario: &str, once: bool) {
 
 /// A session that has begun, and ends by itself or with the process.
 fn attached(pid: u32, random: &mut Random) -> Running {
-    let duration = format!("0.{:03}", random.below(500));
+    let duration = format!("0.{:03}", random.below(250));
     let text = pid.to_string();
     let session = lab::start(
         lab::trapline(User::Me, &["graph", "-q", "-p", &text, "--as", "functions", "--duration", &duration])
