@@ -152,12 +152,7 @@ pub fn add(tid: u32, local: u64, memory: u64, len: u64) -> u32 {
 
 /// Whether calls that have not returned are in the memory of threads that have ended.
 pub fn owe() -> bool {
-    let pid = kernel::getpid() as u32;
-    let has_ended = |s: &Slot| {
-        let owner = s.tid.load(Acquire);
-        owner == NOBODY || permits::records() && kernel::tgkill(pid, owner, 0) == kernel::ESRCH
-    };
-    all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0, has_ended(s)))
+    all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0, s.has_ended()))
 }
 
 impl Slot {
@@ -168,6 +163,18 @@ impl Slot {
     /// The lowest entry.
     fn base(&self) -> u64 {
         self.memory.load(Relaxed) + FRAMES + BURIED + ENTRY
+    }
+
+    /// Whether its owner has ended, as far as the kernel may be asked.
+    fn has_ended(&self) -> bool {
+        let owner = self.tid.load(Acquire);
+        owner == NOBODY || permits::records() && kernel::tgkill(kernel::getpid() as u32, owner, 0) == kernel::ESRCH
+    }
+
+    /// Whether a place is in the inner part of the owner's own stack.
+    fn is_own(&self, place: u64) -> bool {
+        let local = self.local.load(Relaxed);
+        local != 0 && local.wrapping_sub(place) < OWN
     }
 
     /// It has a new owner, whose shadow stack is empty.
@@ -224,8 +231,8 @@ impl Slot {
     /// that of an owner that has ended: their bytes may still look like calls.
     fn owes(&self, local: u64, ended: bool) -> bool {
         let Some((base, top)) = self.range(End::Descending).filter(|_| permits::records()) else { return false };
-        let own = self.local.load(Relaxed);
-        let is_left = |place: u64| own != 0 && (ended || own == local) && own.wrapping_sub(place) < OWN;
+        let ended = ended || self.local.load(Relaxed) == local;
+        let is_left = |place: u64| ended && self.is_own(place);
         let is_alive = |entry: u64| {
             // SAFETY: an entry, or a grave, of the memory.
             let (place, address) = unsafe { (load(entry), load(entry + 8)) };
@@ -364,6 +371,10 @@ pub fn take(tid: u32, own: u32, place: u64, how: End, remove: bool, taken: &mut 
     let others = all().iter().enumerate().filter(|(i, s)| *i as u32 + 1 != own && s.memory.load(Acquire) != 0);
     for (_, slot) in others {
         let found = || slot.range(how).and_then(|(base, top)| Some((base, find(base, top, place)?)));
+        // Another thread has that stack now.
+        if slot.is_own(place) && slot.has_ended() {
+            continue;
+        }
         if slot.lock.load(Acquire) == 0 && found().is_none() {
             continue;
         }
