@@ -140,10 +140,7 @@ fn check(name: &str, flags: &[&str]) {
         assert!(others * 100 <= program.file.functions.len(), "{name}: {:?}", File::refusals(&plan));
     }
     // Calls that longjmp has ended have no exit, and so no records where only an exit makes them.
-    assert!(
-        calls[0] > 1000 && calls[0] == calls[2] && calls[1] <= calls[0],
-        "{name}: {calls:?}"
-    );
+    assert!(calls[0] > 1000 && calls[0] == calls[2] && calls[1] <= calls[0], "{name}: {calls:?}");
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn stays(state: &str) {
         assert_eq!(out.code(), 0, "{state} {round}: {}", out.stderr);
         run.must_run();
         is_free(pid);
-        assert_eq!(signals(pid), before, "{state} {round}");
+        // A thread that is about to leave a stub may still block all of them there.
+        lab::until(&format!("{state} {round}: signals as before, {before:?}"), || signals(pid) == before);
     }
     // What a tracer has left in libc, because a thread was still in a call, goes with the next session.
     assert_eq!(session(pid, &mut random).code(), 0);

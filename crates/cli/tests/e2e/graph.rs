@@ -137,9 +137,11 @@ fn a_tree_is_what_uftrace_shows() {
     let table = graph(User::Me, &["-q", "--as", "functions", "--", &program, "10"]);
     assert!(table.out().lines().any(|l| l.contains(" 177 ") && l.ends_with(" fib")), "{}", table.out());
     // The temporary trace is gone.
-    let left = fs::read_dir(std::env::temp_dir()).expect("a directory").flatten();
-    let ours = left.filter(|e| e.file_name().to_string_lossy().starts_with("trapline-graph-"));
-    assert!(ours.count() < 8, "traces are left behind");
+    let temporary = lab::scratch().join("temporary");
+    fs::create_dir(&temporary).expect("a directory");
+    let mut command = lab::trapline(User::Me, &["graph", "-q", "--", &program, "3"]);
+    assert_eq!(lab::run(command.env("TMPDIR", &temporary)).code(), 0);
+    assert_eq!(fs::read_dir(&temporary).expect("a directory").count(), 0, "a trace is left behind");
 }
 
 #[test]

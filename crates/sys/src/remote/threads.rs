@@ -114,13 +114,22 @@ impl Thread {
         Ok(())
     }
 
+    /// A set of signals in its status.
+    fn signals(&self, field: &str) -> u64 {
+        let text = proc::status_field(self.tid, field).unwrap_or_default();
+        u64::from_str_radix(&text, 16).unwrap_or(0)
+    }
+
     /// Whether a signal waits for it that it does not block.
     fn gets_signal(&self) -> bool {
-        let set = |name: &str| {
-            let text = proc::status_field(self.tid, name).unwrap_or_default();
-            u64::from_str_radix(&text, 16).unwrap_or(u64::MAX)
-        };
-        (set("SigPnd") | set("ShdPnd")) & !set("SigBlk") != 0
+        (self.signals("SigPnd") | self.signals("ShdPnd")) & !self.signals("SigBlk") != 0
+    }
+
+    /// Whether it may execute a single instruction: the kernel forces SIGTRAP for that, and where the signal is blocked or ignored, it
+    /// resets the program's action to the default (`force_sig_info_to_task`, kernel/signal.c of Linux 6.18).
+    fn may_step(&self) -> bool {
+        const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
+        (self.signals("SigBlk") | self.signals("SigIgn")) & TRAP == 0
     }
 
     /// What has happened to it. A signal that it was about to get, it gets.
@@ -272,8 +281,8 @@ impl Thread {
             let moved = match within {
                 Within::Not => return Ok(true),
                 _ if since.elapsed() > CLEAR => return Ok(false),
-                Within::Now => self.step(),
-                Within::Later | Within::Unknown => {
+                Within::Now if self.may_step() => self.step(),
+                Within::Now | Within::Later | Within::Unknown => {
                     // Longer each time: the thread needs a processor, and the handler may take its time.
                     let moved = self.nudge(time);
                     time = (time * 2).min(Duration::from_millis(50));
