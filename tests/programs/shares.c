@@ -36,7 +36,7 @@ static long cpu_time(void)
 __attribute__((noinline)) void spin(long until)
 {
     while (cpu_time() < until)
-        for (int i = 0; i < 20000; i++)
+        for (int i = 0; i < 2000; i++)
             sink += i;
 }
 
