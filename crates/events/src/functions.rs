@@ -19,7 +19,7 @@ use crate::dynamic::{self, Field};
 use crate::encode::{self, Fixed};
 use crate::generated::P_FUNCTION;
 use crate::layout::{self, Layout};
-use crate::names::FunctionName;
+use crate::names::{FdName, FunctionName, Names};
 use crate::schema::Schema;
 use crate::types::{Fmt, Int, Len, LenFrom, StrKind, Type};
 use crate::values::{self, Signature};
@@ -250,6 +250,22 @@ struct Known {
     module: String,
     build_id: Vec<u8>,
     address: u64,
+}
+
+/// Knows functions, and nothing else.
+impl Names for Table {
+    fn fd(&self, _: u32, _: i32) -> Option<&FdName> {
+        None
+    }
+    fn comm(&self, _: u32) -> Option<&[u8]> {
+        None
+    }
+    fn function(&self, number: u32) -> Option<FunctionName<'_>> {
+        self.get(number)
+    }
+    fn signature(&self, number: u32) -> Option<&Signature> {
+        Table::signature(self, number)
+    }
 }
 
 impl Known {

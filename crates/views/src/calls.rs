@@ -35,7 +35,6 @@ pub mod timeline;
 pub mod totals;
 pub mod totals_json;
 pub mod tree;
-mod values;
 
 pub use input::{CallView, Functions, Step, SystemCall, Thread, What};
 pub use selection::Selection;

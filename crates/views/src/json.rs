@@ -162,7 +162,8 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     let values = ev.args();
     let n = ev.schema.args.len();
     let first = if ev.schema.name == RAW { 2 } else { 0 };
-    for i in first..n {
+    let typed = process::has_values(ev, v);
+    for i in (first..n).filter(|i| !typed || ev.schema.args[*i].name != "values") {
         let Some((ty, _)) = ev.schema.resolve(i, &values[..n]) else { continue };
         if matches!(ty, Type::Int(Int { fmt: Fmt::Stack, .. })) {
             continue;

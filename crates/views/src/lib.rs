@@ -21,6 +21,7 @@ mod table;
 pub mod text;
 pub mod trace_stats;
 pub mod units;
+mod values;
 pub mod violations;
 
 use events::Event;

@@ -27,6 +27,7 @@ use engine::backend::recorded::{Following, Recorded};
 use engine::enabling;
 use engine::functions::Functions;
 use engine::pipeline::filter::{EventFilter, Expression};
+use engine::pipeline::functions::shown_name;
 use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump};
 use engine::pipeline::resolver::{Origin, Resolver};
@@ -35,7 +36,7 @@ use engine::pipeline::source::Source;
 use engine::select::Calls;
 use engine::select::for_descriptors;
 use engine::{Error, Result};
-use events::names::NoNames;
+use events::functions::Table;
 use events::{Class, Event, Schema};
 use progress::Progress;
 use std::ffi::OsString;
@@ -213,7 +214,11 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         Some((_, output)) if !names && !follow && lines_only && !m.get_flag("relative-timestamps") => {
             let options = show::options(m, &output, raw, clocks)?;
             let kind = wanted[0].split('=').next().unwrap_or_default();
-            (in_parallel(source, &selection, || show::lines_of(kind, options.clone()), output, &progress)?, selection)
+            let make = || show::lines_of(kind, options.clone());
+            // Types of functions' values, where there are any.
+            let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
+            let functions = has_values.then(|| trace.data.functions(&trace.known, shown_name)).unwrap_or_default();
+            (in_parallel(source, &selection, &functions, make, output, &progress)?, selection)
         }
         last => {
             views.extend(last);
@@ -322,10 +327,11 @@ fn in_order(
     (outcome, pump.selection)
 }
 
-/// Shows lines that need nothing but the event.
+/// Shows lines that need nothing but the event, and types of functions.
 fn in_parallel(
     source: Source<'_>,
     selection: &Selection,
+    functions: &Table,
     make: impl Fn() -> Result<Box<dyn View + Send>>,
     mut output: Output,
     progress: &Progress,
@@ -337,9 +343,9 @@ fn in_parallel(
         Box::new(move |event, text| {
             if let (Ok(ev), Some(view)) = (Event::parse(event), &mut view)
                 && selection.covers(&ev)
-                && selection.passes(&ev, &NoNames)
+                && selection.passes(&ev, functions)
             {
-                view.event(&ev, &NoNames, text);
+                view.event(&ev, functions, text);
             }
         })
     };

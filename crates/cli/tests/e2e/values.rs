@@ -131,6 +131,17 @@ fn json_has_values_and_another_reader_takes_the_trace() {
     assert_eq!(of("text")["args"]["t"]["truncated"], true);
     assert_eq!(of("huge")["result"], "-1267650600228229401496703205376");
     assert!(of("nothing").get("args").is_none() && of("nothing").get("result").is_none());
+    // As events, too.
+    let line = |json: &str| {
+        let out = lab::run(&mut lab::trapline(User::Me, &["report", "-q", "-e", "function:floats", "--as", json, dir]));
+        out.out().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let text: Vec<String> = line("text").iter().filter_map(|l| Some(l.split_once(' ')?.1.into())).collect();
+    assert_eq!(text[..2], ["function:floats:entry(a=1.5, b=-2.25, c=3.5)", "function:floats:exit() = -0.75"]);
+    let events = line("json").into_iter().map(|l| serde_json::from_str::<Value>(&l).expect(&l));
+    let events: Vec<Value> = events.filter(|e| e["type"] == "probe").collect();
+    assert_eq!(events[0]["values"], serde_json::json!({"a": 1.5, "b": -2.25, "c": 3.5}));
+    assert_eq!((&events[0]["args"]["values"], &events[1]["result"]), (&Value::Null, &(-0.75).into()));
     if !testkit::has("babeltrace2") {
         return testkit::skip("package", "no babeltrace2");
     }
@@ -139,4 +150,24 @@ fn json_has_values_and_another_reader_takes_the_trace() {
     let entries = read.out().lines().filter(|l| l.contains(" function:entry: ")).count();
     assert_eq!(entries, calls.iter().filter(|c| c["type"] == "call").count());
     assert!(read.out().contains("values_length = "));
+}
+
+#[test]
+fn a_live_text_has_values_and_so_has_a_running_process() {
+    let Some(program) = testkit::compile("gcc", "values-live", "values.c", &["-g", "-O1", "-pthread"]) else { return };
+    let args = ["record", "-q", "-e", "function:floats", "--args", "--", &program];
+    let out = lab::run(&mut lab::trapline(User::Me, &args));
+    assert!(out.out().contains(" function:floats:entry(a=1.5, b=-2.25, c=3.5)\n"), "{}", out.out());
+    assert!(out.out().contains(" function:floats:exit() = -0.75\n"), "{}", out.out());
+    if !lab::may_attach(User::Me) {
+        return;
+    }
+    let flags = ["-g", "-O1", "-fno-inline", "-pthread"];
+    let Some(program) = testkit::compile("gcc", "values-attached", "attached_states.c", &flags) else { return };
+    let run = lab::start(&mut lab::as_user(User::Me, &[&program, "busy", "100"]));
+    let pid = run.pid().to_string();
+    let attach = ["graph", "-q", "--args", "-F", "fib", "-p", &pid, "--duration", "0.1", "--as", "cat"];
+    let out = lab::run(&mut lab::trapline(User::Me, &attach));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    assert!(out.out().contains("fib(n=2)") && out.out().contains("= 1"), "{}", out.out());
 }

@@ -15,9 +15,10 @@ use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Ending, Stack};
 use super::threads::Threads;
 use super::tree::style::indent;
-use super::{CallView, Functions, Step, SystemCall, Thread, values};
+use super::{CallView, Functions, Step, SystemCall, Thread};
 use crate::profile::name;
 use crate::text::number;
+use crate::values;
 
 /// Characters of the column of threads.
 const THREAD: usize = 18;
@@ -114,7 +115,7 @@ impl Writer<'_> {
 
 impl Calls for Writer<'_> {
     fn entered(&mut self, function: u32, _start: u64, depth: usize) {
-        match values::arguments(function, self.values, self.functions) {
+        match values::arguments(self.functions.signature(function), self.values) {
             Some(arguments) => {
                 let name = self.labels.name(function, self.functions);
                 self.line(None, depth, [&name, &format!("({arguments}) {{")]);
@@ -130,7 +131,7 @@ impl Calls for Writer<'_> {
     fn ended(&mut self, call: &Call) {
         *self.depth = call.depth;
         let why = match call.ending {
-            Ending::Returned => match values::result(call.function, self.values, self.functions) {
+            Ending::Returned => match values::result(self.functions.signature(call.function), self.values) {
                 Some(result) => &format!(" = {result}"),
                 None => "",
             },

@@ -3,8 +3,9 @@
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Ending, Stack};
 use super::threads::{Identity, Threads};
-use super::{CallView, Functions, Step, Thread, values};
+use super::{CallView, Functions, Step, Thread};
 use crate::json::write as w;
+use crate::values;
 
 #[derive(Debug, Default)]
 struct State {
@@ -123,7 +124,7 @@ impl Calls for Writer<'_> {
             mark("across_gap");
         }
         let exit = if call.ending == Ending::Returned { self.values } else { &[] };
-        values::json(call.function, &entry, exit, self.functions, self.out);
+        values::json(self.functions.signature(call.function), "args", &entry, exit, self.out);
         self.end();
     }
 

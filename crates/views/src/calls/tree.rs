@@ -18,7 +18,8 @@ use super::label::Labels;
 use super::selection::{Place, Selected, Verdicts};
 use super::stack::{Call, Calls, Counts, Ending, Stack};
 use super::threads::Threads;
-use super::{CallView, Functions, Step, SystemCall, Thread, What, values};
+use super::{CallView, Functions, Step, SystemCall, Thread, What};
+use crate::values;
 use lines::Lines;
 use std::rc::Rc;
 use style::{Line, Style};
@@ -198,7 +199,7 @@ impl Calls for Writer<'_> {
         if self.shortest == 0 && self.shown.printed < open {
             self.print_entries(open, |_, _| ());
         }
-        let called = values::arguments(function, self.values, self.functions)
+        let called = values::arguments(self.functions.signature(function), self.values)
             .map(|arguments| format!("{}({arguments})", self.labels.name(function, self.functions)).into());
         self.shown.open.push((function, start, called));
         if self.shown.open.len() == self.shown.printed + 1 {
@@ -221,7 +222,7 @@ impl Calls for Writer<'_> {
         // A line about the end alone names the function only.
         let name = called.filter(|_| !has_entry).unwrap_or(name);
         let returned = call.ending == Ending::Returned;
-        let result = returned.then(|| values::result(call.function, self.values, self.functions)).flatten();
+        let result = returned.then(|| values::result(self.functions.signature(call.function), self.values)).flatten();
         let kind = match (has_entry, call.ending) {
             (false, Ending::Returned) => style::Kind::Leaf,
             (true, Ending::Returned) => style::Kind::Exit,

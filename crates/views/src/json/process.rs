@@ -3,6 +3,8 @@
 use super::sink::Values;
 use super::{arguments, call_name, head, int, moment, result, span, stacks, start, who, write};
 use crate::names as constants;
+use crate::values;
+use events::functions::{self, Kind};
 use events::generated::flags;
 use events::walk::{Phase, Sink};
 use events::{Event, Fmt, Int};
@@ -39,11 +41,22 @@ pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
         moment(v, "time_ns", Some(ev.time()));
     }
     arguments(ev, Phase::In, v);
+    let kind = functions::kind(ev.schema);
     if ev.is_span() {
         result(ev, v);
+    } else if let (true, Some(kind)) = (has_values(ev, v), kind) {
+        let (found, none) = (ev.bytes_of("values"), &[][..]);
+        let (entry, exit) = if kind == Kind::Entry { (found, none) } else { (none, found) };
+        values::json(v.names.signature(ev.value_of("number") as u32), "values", entry, exit, v.out);
     }
     stacks(ev, v);
     v.out.push(b'}');
+}
+
+/// Whether it is an entry or exit of a function whose `values` have types.
+pub fn has_values(ev: &Event<'_>, v: &Values<'_>) -> bool {
+    let kind = functions::kind(ev.schema).filter(|k| matches!(k, Kind::Entry | Kind::Exit));
+    kind.is_some() && v.names.signature(ev.value_of("number") as u32).is_some()
 }
 
 fn number(v: &mut Values<'_>, key: &str, n: i64) {

@@ -4,6 +4,7 @@ use super::number::{hex, padded};
 use super::sink::TextSink;
 use super::{Colour, coloured, quirks, result, types};
 use crate::options::{Options, Stacks};
+use crate::values;
 use events::functions::{self, Kind};
 use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;
@@ -40,7 +41,12 @@ pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
             crate::escape::name(ev.bytes_of("function"), o);
             o.extend_from_slice(if kind == Kind::Entry { b":entry" } else { b":exit" });
         });
-        return out.extend_from_slice(b"()");
+        let (signature, found) = (names.signature(ev.value_of("number") as u32), ev.bytes_of("values"));
+        let text = match kind {
+            Kind::Entry => values::arguments(signature, found).map(|text| format!("({text})")),
+            _ => values::result(signature, found).map(|text| format!("() = {text}")),
+        };
+        return out.extend_from_slice(text.as_deref().unwrap_or("()").as_bytes());
     }
     coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
     out.push(b'(');

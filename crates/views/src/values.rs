@@ -1,16 +1,15 @@
 //! Arguments and results of calls, as text and as JSON. Bytes of the target are escaped.
 
-use super::Functions;
 use crate::escape;
 use crate::json::write as w;
-use events::values::Value;
+use events::values::{Signature, Value};
 
 /// Longer texts of a call's values are cut.
 const LONGEST: usize = 4096;
 
 /// The arguments of a call, `n=5, s="text"`, without parentheses. None: none were captured.
-pub fn arguments(function: u32, values: &[u8], functions: &dyn Functions) -> Option<String> {
-    let signature = functions.signature(function).filter(|_| !values.is_empty())?;
+pub fn arguments(signature: Option<&Signature>, values: &[u8]) -> Option<String> {
+    let signature = signature.filter(|_| !values.is_empty())?;
     let mut out = Vec::new();
     for (i, (name, value)) in signature.arguments(values).iter().enumerate() {
         if i > 0 {
@@ -22,8 +21,8 @@ pub fn arguments(function: u32, values: &[u8], functions: &dyn Functions) -> Opt
 }
 
 /// The result of a call. None: there is none, or it was not captured.
-pub fn result(function: u32, values: &[u8], functions: &dyn Functions) -> Option<String> {
-    let value = functions.signature(function).filter(|_| !values.is_empty())?.result(values)?;
+pub fn result(signature: Option<&Signature>, values: &[u8]) -> Option<String> {
+    let value = signature.filter(|_| !values.is_empty())?.result(values)?;
     if value == Value::Unknown {
         return None;
     }
@@ -103,11 +102,11 @@ fn character(c: u32, out: &mut Vec<u8>) {
     out.push(b'\'');
 }
 
-/// Appends the members `args`, an object, and `result`, of a JSON object, as far as they were captured.
-pub fn json(function: u32, entry: &[u8], exit: &[u8], functions: &dyn Functions, out: &mut Vec<u8>) {
-    let Some(signature) = functions.signature(function) else { return };
+/// Appends the members `key`, an object with the arguments, and `result`, of a JSON object, as far as they were captured.
+pub fn json(signature: Option<&Signature>, key: &str, entry: &[u8], exit: &[u8], out: &mut Vec<u8>) {
+    let Some(signature) = signature else { return };
     if !entry.is_empty() && !signature.arguments.is_empty() {
-        w::key(out, "args");
+        w::key(out, key);
         out.push(b'{');
         for (i, (name, value)) in signature.arguments(entry).iter().enumerate().filter(|(_, v)| v.1 != Value::Unknown) {
             let name = if name.is_empty() { format!("#{i}") } else { (*name).to_owned() };
