@@ -33,22 +33,38 @@ static long cpu_time(void)
     return t.tv_sec * 1000000000L + t.tv_nsec;
 }
 
-__attribute__((noinline)) void spin(long until)
+/* Steps of spin in a millisecond. */
+static long steps = 1;
+
+/* Work, not time: a part that is interrupted for long does as much of it as any other. */
+__attribute__((noinline)) void spin(long ms)
 {
-    while (cpu_time() < until)
+    for (long n = ms * steps; n > 0; n--) {
+        cpu_time();
         for (int i = 0; i < 2000; i++)
             sink += i;
+    }
+}
+
+static void calibrate(void)
+{
+    for (int i = 0; i < 20; i++) {
+        long begun = cpu_time();
+        spin(1);
+        long in_ms = 1000000 * steps / (cpu_time() - begun + 1);
+        steps = in_ms > steps ? in_ms : steps;
+    }
 }
 
 __attribute__((noinline)) void three_parts(void)
 {
-    spin(cpu_time() + 3000000);
+    spin(3);
     sink++;
 }
 
 __attribute__((noinline)) void one_part(void)
 {
-    spin(cpu_time() + 1000000);
+    spin(1);
     sink++;
 }
 
@@ -104,6 +120,8 @@ int main(int argc, char **argv)
         pthread_join(t, NULL);
         return 0;
     }
+    if (!strcmp(argv[1], "burn"))
+        calibrate();
     for (int i = 0; i < rounds; i++) {
         if (!strcmp(argv[1], "burn")) {
             three_parts();
