@@ -217,7 +217,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
             let make = || show::lines_of(kind, options.clone());
             // Types of functions' values, where there are any.
             let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
-            let functions = has_values.then(|| trace.data.functions(&trace.known, shown_name)).unwrap_or_default();
+            let functions = if has_values { trace.data.functions(&trace.known, shown_name) } else { Table::default() };
             (in_parallel(source, &selection, &functions, make, output, &progress)?, selection)
         }
         last => {
