@@ -140,6 +140,36 @@ static void sixty_four_threads(void) {
     }
     printf("sixty_four_threads %ld\n", sum);
 }
+// Stacks that are unmapped some time after their threads have ended, while others start.
+enum { STACK = 64 << 10 };
+static void *starts_threads(void *p) {
+    long sum = 0;
+    void *left[4] = {0};
+    for (long i = 0; i < 300; i++) {
+        pthread_attr_t attributes;
+        pthread_t thread;
+        void *result, *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        pthread_attr_init(&attributes);
+        pthread_attr_setstack(&attributes, stack, STACK);
+        if (pthread_create(&thread, &attributes, thread_calls, p)) abort();
+        pthread_join(thread, &result);
+        if (left[i % 4]) munmap(left[i % 4], STACK);
+        left[i % 4] = stack;
+        sum += (long)result;
+    }
+    return (void *)sum;
+}
+static void stacks_that_go(void) {
+    pthread_t threads[8];
+    long sum = 0;
+    for (long i = 0; i < 8; i++) pthread_create(&threads[i], NULL, starts_threads, (void *)i);
+    for (int i = 0; i < 8; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        sum += (long)result;
+    }
+    printf("stacks_that_go %ld\n", sum);
+}
 static void small_stacks(void) {
     long sum = 0;
     pthread_attr_t attributes;
@@ -395,7 +425,7 @@ int main(int argc, char **argv) {
     static const struct scenario all[] = {
         {"calls", calls}, {"longjmps", longjmps}, {"tail_calls", tail_calls}, {"long_tail_calls", long_tail_calls},
         {"leaving_threads", leaving_threads}, {"asynchronous_cancel", asynchronous_cancel},
-        {"sixty_four_threads", sixty_four_threads}, {"small_stacks", small_stacks},
+        {"sixty_four_threads", sixty_four_threads}, {"stacks_that_go", stacks_that_go}, {"small_stacks", small_stacks},
         {"thread_destructors", thread_destructors}, {"coroutines", coroutines}, {"setcontexts", setcontexts},
         {"coroutine_in_threads", coroutine_in_threads}, {"handed_near", handed_near}, {"handed_far", handed_far},
         {"handed_by_jump", handed_by_jump}, {"registers", registers},

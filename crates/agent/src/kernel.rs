@@ -5,6 +5,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 pub const EEXIST: isize = -17;
+pub const EFAULT: isize = -14;
 pub const EINTR: isize = -4;
 pub const EINVAL: isize = -22;
 pub const ENOSYS: isize = -38;

@@ -26,6 +26,30 @@ pub fn reads() -> bool {
     FORBIDDEN.load(Relaxed) & (RECORDS | READS) == 0
 }
 
+/// Reads two words that may not be there, or may go at any moment: another thread's stack, its storage. `records` holds.
+pub fn peek(places: [u64; 2]) -> Option<[u64; 2]> {
+    let mut words = [0; 16];
+    if reads() {
+        let tid = kernel::gettid() as i32;
+        let got = kernel::read_process(tid, &mut words, &places.map(|p| [p, 8]));
+        // The kernel reads what is there of the first range, and answers that the address is bad where that is nothing.
+        if got >= 0 || got == kernel::EFAULT {
+            let (first, second) = words.split_at(8);
+            let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
+            return (got == 16).then_some([word(first)?, word(second)?]);
+        }
+    }
+    // Without that call, a word that goes between the look at it and its use ends the program. It takes a filter of seccomp(2), and a
+    // thread that unmaps a stack at this very moment.
+    // SAFETY: it was readable a moment ago.
+    places.iter().all(|p| kernel::is_readable(*p)).then(|| places.map(|p| unsafe { load(p) }))
+}
+
+/// Reads one such word.
+pub fn peek_one(place: u64) -> Option<u64> {
+    peek([place; 2]).map(|[word, _]| word)
+}
+
 /// Whether the agent may make the calls that records need.
 #[inline(always)]
 pub fn records() -> bool {

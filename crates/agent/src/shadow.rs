@@ -36,9 +36,11 @@ const CHAIN: u64 = 64;
 const LOOKS: u32 = 64;
 /// So many entries that other threads have taken are removed at once.
 const MANY_GONE: u32 = 32;
-/// How often, and for how many ns, a thread waits for an entry that another is about to move.
-const ROUNDS: u32 = 40_000;
-const WAIT: u64 = 50_000;
+/// How often a thread waits for an entry that another is about to move, and for how many ns at first and later: a minute in all. The other
+/// may itself wait for memory for its records.
+const ROUNDS: u32 = 60_000;
+const SHORT: (u32, u64) = (2_000, 50_000);
+const LONG: u64 = 1_000_000;
 
 /// The bits of the flags of an entry of the variant Called that say what has become of its record: 0: it was written, or there is none;
 /// [`PENDING`], then [`LATE`]. Other variants have all bits there, or none.
@@ -68,8 +70,7 @@ fn may_live(at: u64) -> bool {
     if !permits::records() {
         return true;
     }
-    // SAFETY: it was readable a moment ago; only another thread that unmaps a stack under its coroutine could change that.
-    let there = if kernel::is_readable(place) { unsafe { load(place) } } else { return false };
+    let Some(there) = permits::peek_one(place) else { return false };
     if address(at) == BARRIER { there == MARK } else { areas::is_return(there) }
 }
 
@@ -440,14 +441,14 @@ fn dig_out(local: &Local, place: u64, remove: bool) -> Option<u64> {
 
 /// Brings the entry of a place, which is not among the thread's, to the top. The owner may be about to move it: then it is looked for again.
 fn take(local: &Local, place: u64) {
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         if search(local, place, true).is_some() {
             return;
         }
         if slots::all().len() < 2 || !permits::records() {
             break;
         }
-        kernel::sleep(WAIT);
+        kernel::sleep(if round < SHORT.0 { SHORT.1 } else { LONG });
     }
     kernel::abort()
 }

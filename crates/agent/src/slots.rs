@@ -205,18 +205,18 @@ impl Slot {
     }
 
     /// Where entries begin and end, if that is known in this way; that of the owner is better than any other.
-    ///
-    /// The owner's storage may be unmapped between the look at it and its use, which takes a thread that ends within nanoseconds.
     fn range(&self, how: End) -> Option<(u64, u64)> {
         const MEMORY: u64 = crate::thread::MEMORY;
         let (local, base) = (self.local.load(Acquire), self.base());
         let end = self.memory.load(Relaxed) + self.len();
-        if local != 0 && permits::records() && kernel::is_readable(local) && kernel::is_readable(local + MEMORY) {
-            // SAFETY: both words are readable.
-            let (top, memory) = unsafe { (load(local + abi::thread::TOP as u64), load(local + MEMORY)) };
-            if memory == self.memory.load(Relaxed) {
-                return Some((base, if top == 0 { base } else { top.clamp(base, end) }));
-            }
+        // The owner's storage goes when the owner ends, at any moment.
+        let words = [local + abi::thread::TOP as u64, local + MEMORY];
+        if local != 0
+            && permits::records()
+            && let Some([top, memory]) = permits::peek(words)
+            && memory == self.memory.load(Relaxed)
+        {
+            return Some((base, if top == 0 { base } else { top.clamp(base, end) }));
         }
         let mut top = self.top.load(Acquire).clamp(base, end);
         // SAFETY: between the sentinel and the end of the memory.
@@ -236,12 +236,7 @@ impl Slot {
         let is_alive = |entry: u64| {
             // SAFETY: an entry, or a grave, of the memory.
             let (place, address) = unsafe { (load(entry), load(entry + 8)) };
-            place != 0
-                && address > GONE
-                && !is_left(place)
-                && kernel::is_readable(place)
-                // SAFETY: it was readable a moment ago.
-                && areas::is_return(unsafe { load(place) })
+            place != 0 && address > GONE && !is_left(place) && permits::peek_one(place).is_some_and(areas::is_return)
         };
         let (mut at, mut looks) = (top, 0);
         while at > base && looks < LOOKS {

@@ -128,6 +128,7 @@ macro_rules! attached {
 attached! { stacks, super::STACKS,
     calls "calls", longjmps "longjmps", tail_calls "tail_calls", long_tail_calls "long_tail_calls",
     leaving_threads "leaving_threads", asynchronous_cancel "asynchronous_cancel", sixty_four_threads "sixty_four_threads",
+    stacks_that_go "stacks_that_go",
     small_stacks "small_stacks", thread_destructors "thread_destructors", coroutines "coroutines", setcontexts "setcontexts",
     registers "registers", nested_functions "nested_functions", other_conventions "other_conventions", callbacks "callbacks",
     backtraces "backtraces", modules "modules", next_symbol "next_symbol", exit_handlers "Exit_handlers",

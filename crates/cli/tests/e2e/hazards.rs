@@ -166,6 +166,7 @@ macro_rules! scenarios {
 scenarios! { stacks, super::STACKS,
     calls "calls", longjmps "longjmps", tail_calls "tail_calls", long_tail_calls "long_tail_calls",
     leaving_threads "leaving_threads", asynchronous_cancel "asynchronous_cancel", sixty_four_threads "sixty_four_threads",
+    stacks_that_go "stacks_that_go",
     small_stacks "small_stacks", thread_destructors "thread_destructors", coroutines "coroutines", setcontexts "setcontexts",
     coroutine_in_threads "coroutine_in_threads", handed_near "handed_near", handed_far "handed_far",
     handed_by_jump "handed_by_jump",

@@ -88,7 +88,9 @@ fn a_trace_draws_the_same_later() {
     let samples = stats["profile"]["samples"].as_u64().unwrap();
     let report = |args: &[&str]| {
         let out = lab::run(&mut lab::trapline(User::Me, &[&["report", trace.as_str()], args].concat()));
-        assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
+        // On a busy machine the first samples may be taken before the process has tables, which is said.
+        let cut = |l: &&str| l.starts_with("trapline: stacks that do not reach the outermost frame: ");
+        assert_eq!((out.code(), out.stderr.lines().find(|l| !cut(l))), (0, None), "{}", out.stderr);
         out.out()
     };
     let later = report(&["--as", "folded"]);

@@ -136,7 +136,8 @@ fn json_has_values_and_another_reader_takes_the_trace() {
         let out = lab::run(&mut lab::trapline(User::Me, &["report", "-q", "-e", "function:floats", "--as", json, dir]));
         out.out().lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    let text: Vec<String> = line("text").iter().filter_map(|l| Some(l.split_once(' ')?.1.into())).collect();
+    let text: Vec<String> =
+        line("text").iter().filter_map(|l| Some(l.split_once(' ')?.1.trim_start().into())).collect();
     assert_eq!(text[..2], ["function:floats:entry(a=1.5, b=-2.25, c=3.5)", "function:floats:exit() = -0.75"]);
     let events = line("json").into_iter().map(|l| serde_json::from_str::<Value>(&l).expect(&l));
     let events: Vec<Value> = events.filter(|e| e["type"] == "probe").collect();
