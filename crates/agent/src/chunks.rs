@@ -186,7 +186,7 @@ fn renew(local: &Local) {
     }
     detach();
     GONE.store(0, Relaxed);
-    local.tid.store(kernel::gettid() as u32, Relaxed);
+    thread::identify_again(local);
     for field in [&local.sequence, &local.chunk] {
         field.store(0, Relaxed);
     }
@@ -284,6 +284,10 @@ pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
 
 /// Takes a free chunk and begins it.
 fn take(control: &Control, local: &Local) -> bool {
+    // The thread that has called fork may not be the one that has asked for memory. A child of vfork runs on its parent's thread data.
+    if state().is_some_and(|s| s.pid.load(Relaxed) == kernel::getpid() as u32) {
+        thread::identify_again(local);
+    }
     thread::identify(local);
     let count = control.chunks.min(1 << 24);
     let hint = control.hint.load(Relaxed);

@@ -68,6 +68,10 @@ pub struct Slot {
     gone: AtomicU32,
     /// 1: the owner has ended, and calls in it have not.
     kept: AtomicU32,
+    /// The last owner that is known to have ended.
+    ended: AtomicU32,
+    /// The process in which the owner has called fork(2) last. In the child, that is the thread that goes on, under another id.
+    forker: AtomicU32,
 }
 
 const SLOTS: usize = 1 << 16;
@@ -116,7 +120,6 @@ pub fn inherit(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
         }
         slot.tid.store(NOBODY, Release);
     }
-    let pid = kernel::getpid() as u32;
     // A few at each time: a new mapping costs less than many questions.
     for _ in 0..slots.len().min(16) {
         let i = NEXT.fetch_add(1, Relaxed) as usize % slots.len();
@@ -124,7 +127,7 @@ pub fn inherit(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
         let owner = slot.tid.load(Acquire);
         if owner != 0
             && slot.memory.load(Relaxed) != 0
-            && kernel::tgkill(pid, owner, 0) == kernel::ESRCH
+            && slot.has_ended()
             && !slot.is_kept(local)
             && slot.tid.compare_exchange(owner, tid, AcqRel, Relaxed).is_ok()
         {
@@ -168,7 +171,19 @@ impl Slot {
     /// Whether its owner has ended, as far as the kernel may be asked.
     fn has_ended(&self) -> bool {
         let owner = self.tid.load(Acquire);
-        owner == NOBODY || permits::records() && kernel::tgkill(kernel::getpid() as u32, owner, 0) == kernel::ESRCH
+        if owner == NOBODY || owner != 0 && owner == self.ended.load(Relaxed) {
+            return true;
+        }
+        if !permits::records() {
+            return false;
+        }
+        let pid = kernel::getpid() as u32;
+        let forker = self.forker.load(Relaxed);
+        let ended = (forker == 0 || forker == pid) && kernel::tgkill(pid, owner, 0) == kernel::ESRCH;
+        if ended {
+            self.ended.store(owner, Relaxed);
+        }
+        ended
     }
 
     /// Whether a place is in the inner part of the owner's own stack.
@@ -186,7 +201,8 @@ impl Slot {
         self.top.store(self.base(), Relaxed);
         self.graves.store(0, Relaxed);
         self.gone.store(0, Relaxed);
-        self.lock.store(0, Release);
+        self.ended.store(0, Relaxed);
+        self.forker.store(0, Relaxed);
     }
 
     /// Whether it is kept for calls in it, though its owner has ended.
@@ -209,14 +225,16 @@ impl Slot {
         const MEMORY: u64 = crate::thread::MEMORY;
         let (local, base) = (self.local.load(Acquire), self.base());
         let end = self.memory.load(Relaxed) + self.len();
-        // The owner's storage goes when the owner ends, at any moment.
+        // The owner's storage goes when the owner ends, at any moment, or becomes that of another thread: then it is zero at first.
         let words = [local + abi::thread::TOP as u64, local + MEMORY];
         if local != 0
             && permits::records()
+            && self.tid.load(Relaxed) != self.ended.load(Relaxed)
             && let Some([top, memory]) = permits::peek(words)
             && memory == self.memory.load(Relaxed)
+            && top != 0
         {
-            return Some((base, if top == 0 { base } else { top.clamp(base, end) }));
+            return Some((base, top.clamp(base, end)));
         }
         let mut top = self.top.load(Acquire).clamp(base, end);
         // SAFETY: between the sentinel and the end of the memory.
@@ -271,7 +289,18 @@ impl Slot {
                 kernel::sleep(20_000);
             }
         }
-        Some(Locked(self))
+        Some(Locked(self, tid))
+    }
+
+    /// The owner is about to call fork(2).
+    pub fn forks(&self) {
+        self.forker.store(kernel::getpid() as u32, Relaxed);
+    }
+
+    /// The owner has this id, in a child of fork(2).
+    pub fn is_now(&self, tid: u32) {
+        self.tid.store(tid, Release);
+        self.forker.store(0, Relaxed);
     }
 
     /// Notes where entries end now.
@@ -319,11 +348,12 @@ impl Slot {
 }
 
 /// [`Slot::lock`], until it is dropped.
-pub struct Locked<'a>(&'a Slot);
+pub struct Locked<'a>(&'a Slot, u32);
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.0.lock.store(0, Release);
+        // It may have a new owner, which has the lock now.
+        let _ = self.0.lock.compare_exchange(self.1, 0, Release, Relaxed);
     }
 }
 

@@ -219,3 +219,13 @@ pub fn identify(local: &Local) {
         local.tid.store(kernel::gettid() as u32, Relaxed);
     }
 }
+
+/// Finds out the thread's id, which is another one in a child of fork(2).
+pub fn identify_again(local: &Local) {
+    let tid = kernel::gettid() as u32;
+    if local.tid.swap(tid, Relaxed) != tid
+        && let Some(slot) = slots::at(local.place.load(Relaxed))
+    {
+        slot.is_now(tid);
+    }
+}

@@ -10,7 +10,7 @@ pub mod signals;
 
 use crate::kernel;
 use crate::thread::local;
-use crate::{chunks, permits, talk};
+use crate::{chunks, permits, slots, talk};
 use abi::message::{HOOKS, Hook, Reason};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -145,9 +145,12 @@ before! {
     "trapline_modules", Hook::Modules => modules_changed;
 }
 
-/// A child would write to the chunk of its parent's thread: the thread gives it up before.
+/// A child would write to the chunk of its parent's thread: the thread gives it up before. And its memory must not look abandoned there.
 extern "C" fn before_fork() {
     let local = local();
+    if let Some(slot) = slots::at(local.place.load(Relaxed)).filter(|_| permits::records()) {
+        slot.forks();
+    }
     if local.chunk.load(Relaxed) != 0 {
         let mask = permits::block();
         chunks::give_up(local);
