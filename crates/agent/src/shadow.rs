@@ -403,18 +403,20 @@ fn put(local: &Local, [place, address, tsc, word]: [u64; 4]) {
 /// Looks in all threads' memory for the entries of a place that is not among the thread's, and takes them to its top. Returns the oldest
 /// one's return address.
 ///
-/// The entries of threads that run come first, because these are known for sure. Then those of threads that have ended, and what was buried.
+/// The entries of threads that run come first, because these are known for sure. Then those of threads that have ended, and what was buried,
+/// once it is certain that no thread that runs has moved the entry meanwhile: what lies further has often been left.
 fn search(local: &Local, place: u64, remove: bool) -> Option<u64> {
     if slots::all().len() < 2 {
         return dig_out(local, place, remove);
     }
-    from_others(local, place, End::Owner, remove)
-        .or_else(|| from_others(local, place, End::Noted, remove))
+    from_others(local, place, (End::Owner, false), remove)
+        .or_else(|| from_others(local, place, (End::Noted, false), remove))
+        .or_else(|| from_others(local, place, (End::Owner, true), remove))
         .or_else(|| dig_out(local, place, remove))
-        .or_else(|| from_others(local, place, End::Descending, remove))
+        .or_else(|| from_others(local, place, (End::Descending, false), remove))
 }
 
-fn from_others(local: &Local, place: u64, how: End, remove: bool) -> Option<u64> {
+fn from_others(local: &Local, place: u64, how: (End, bool), remove: bool) -> Option<u64> {
     let mut taken = Taken::default();
     let mask = permits::block();
     if slots::take(local.tid.load(Relaxed), local.place.load(Relaxed), place, how, remove, &mut taken) && remove {

@@ -392,7 +392,9 @@ pub struct Taken {
 }
 
 /// Takes the entries of a place from the memory of another thread; `remove` false: they stay there. Signals are blocked.
-pub fn take(tid: u32, own: u32, place: u64, how: End, remove: bool, taken: &mut Taken) -> bool {
+///
+/// A look without the lock may miss an entry that its owner moves meanwhile. `sure`: there is none if none is found.
+pub fn take(tid: u32, own: u32, place: u64, (how, sure): (End, bool), remove: bool, taken: &mut Taken) -> bool {
     let others = all().iter().enumerate().filter(|(i, s)| *i as u32 + 1 != own && s.memory.load(Acquire) != 0);
     for (_, slot) in others {
         let found = || slot.range(how).and_then(|(base, top)| Some((base, find(base, top, place)?)));
@@ -400,7 +402,11 @@ pub fn take(tid: u32, own: u32, place: u64, how: End, remove: bool, taken: &mut 
         if slot.is_own(place) && slot.has_ended() {
             continue;
         }
-        if slot.lock.load(Acquire) == 0 && found().is_none() {
+        let may_be_there = match sure {
+            true => slot.range(how).is_some(),
+            false => slot.lock.load(Acquire) != 0 || found().is_some(),
+        };
+        if !may_be_there {
             continue;
         }
         // Only a handler's own thread could have it already.
