@@ -229,6 +229,22 @@ fn wrappers() {
     }
 }
 
+/// In a child of fork, memory for calls belongs to the thread that goes on, also while none of its calls is open.
+#[test]
+fn threads_of_a_child_that_begin_first() {
+    let flags = ["-O2", "-fno-optimize-sibling-calls", "-pthread"];
+    let Some(program) = testkit::compile("gcc", "forked_threads", "forked_threads.c", &flags) else { return };
+    let dir = lab::scratch();
+    let trace = dir.join("trace").display().to_string();
+    let args = ["record", "-q", "--on-full", "block", "-e", "function:work", "-o", &trace, "--", &program];
+    let out = lab::run(&mut lab::trapline(User::Me, &args));
+    assert_eq!((out.code(), out.out().as_str()), (0, "20 right\n"), "{}", out.stderr);
+    let report = lab::run(&mut lab::trapline(User::Me, &["report", "-q", "--as", "functions-json", &trace]));
+    let work: Value = serde_json::from_str(report.out().lines().next_back().expect("a function")).expect("JSON");
+    // Four calls before each fork; four threads that make 50 calls, each with 100 inside.
+    assert_eq!(work["calls"].as_u64(), Some(20 * (4 + 4 * 50 * 101)), "{work}");
+}
+
 /// All scenarios of both programs, compiled in one way; the flags are behind the usual ones.
 #[track_caller]
 fn compiled_in(way: &str, clang: bool, flags: &[&str]) {
