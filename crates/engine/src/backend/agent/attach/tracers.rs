@@ -17,7 +17,7 @@ use crate::backend::code::Files;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::near::nearest;
-use abi::message::{FREE, HOOKED, Hello, Installed, Order, Verdict, Welcome};
+use abi::message::{FREE, HOOKED, Hello, Installed, Order, TRACED, Verdict, Welcome};
 use abi::stub::Variant;
 use abi::tracer::{self, Kind, PRELOADED, Refused, Reply};
 use std::fs::File;
@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sys::agent::{Listener, Print, Request, Status, Talk};
 use sys::maps::{self, Map, PROT_EXEC};
 use sys::remote::{self, Threads};
@@ -178,6 +178,9 @@ pub(super) fn refusal(pid: i32, name: &str, reply: &Reply, talk: &mut Talk) -> O
     }
 }
 
+/// How long threads may take to return from the calls that the last tracer has seen. Then the next command does what is left.
+const RETURNS: Duration = Duration::from_millis(500);
+
 /// Stops the process, and has a job done with its agent.
 fn with<T: Send>(
     pid: i32,
@@ -211,15 +214,31 @@ fn with<T: Send>(
             Ok((answer, status.tracers.iter().any(|t| t.place > 0)))
         });
         let none = answer.as_ref().map_or(true, |(_, enabled)| !enabled);
-        let seen = look(&mut threads, injected, &mut stacks)?;
-        // With the last tracer libc's functions get their own bytes too, unless exceptions may still pass through stubs.
-        if none
-            && seen.session != RECORDED
-            && seen.flags & HOOKED != 0
-            && is_free(&mut threads, injected, &seen, &stacks)
-        {
-            invoke(&mut threads, injected, Order::Detach, FREE, "")?;
-            threads::forget(&mut threads, &seen, true);
+        // With the last tracer libc's functions get their own bytes too, once no exception may pass through stubs any more.
+        let (since, mut pause) = (Instant::now(), Duration::from_millis(1));
+        let mut hooked = none;
+        while hooked {
+            let seen = look(&mut threads, injected, &mut stacks)?;
+            if seen.session == RECORDED || seen.flags & HOOKED == 0 || seen.flags & TRACED != 0 {
+                break;
+            }
+            if is_free(&mut threads, injected, &seen, &stacks) {
+                invoke(&mut threads, injected, Order::Detach, FREE, "")?;
+                threads::forget(&mut threads, &seen, true);
+                break;
+            }
+            if since.elapsed() > RETURNS {
+                break;
+            }
+            drop(threads);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(100));
+            match Threads::stop(pid) {
+                Ok(again) => threads = again,
+                // It has ended.
+                Err(_) => return answer.map(|(answer, _)| Some(answer)),
+            }
+            hooked = !threads.all().is_empty();
         }
         leave(&mut threads, injected);
         answer.map(|(answer, _)| Some(answer))
