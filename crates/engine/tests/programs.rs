@@ -135,15 +135,16 @@ fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
     let mut m = Machine::new();
     m.tick = 0;
     m.pid_tgid = 20 << 32 | 21;
-    // task_struct with pointers to a signal_struct at 32, a struct pid at 40, another task at 48. A namespace knows them as 8 and 7.
-    let mut task = |signal: u64, id: u32, leader: u64| {
+    // task_struct with its ids at 16 and 24, pointers to a signal_struct at 32, a struct pid at 40, another task at 48.
+    // A namespace knows them as 8 and 7.
+    let mut task = |[tgid, pid]: [u64; 2], signal: u64, id: u32, leader: u64| {
         let id = m.add_kernel(&id.to_le_bytes(), Access::ReadOnly);
-        let words = [0, 0, 0, 0, signal, id, leader, 0];
+        let words = [0, 0, tgid, pid, signal, id, leader, 0];
         m.add_kernel(&words.map(u64::to_le_bytes).concat(), Access::ReadOnly)
     };
-    let leader = task(0, 7, 0);
-    let signal = task(0, 0, 0);
-    m.task = task(signal, 8, leader);
+    let leader = task([20, 20], 0, 7, 0);
+    let signal = task([0, 0], 0, 0, 0);
+    m.task = task([20, 21], signal, 8, leader);
     m.add_user(BASE, memory);
     m.add_task_storage(TASKS, state::SIZE as usize);
     m.add_array(SCRATCHES, scratch::SIZE as usize, 1);

@@ -22,6 +22,8 @@ pub(crate) struct Emitter<'s> {
     pub(crate) session: &'s Session,
     /// The class of the event under construction, after [`Emitter::begin`].
     pub(super) event: Option<&'static Schema>,
+    /// The current task is in its slot ([`Emitter::know_task`]).
+    pub(super) knows_task: bool,
     callbacks: Vec<Callback>,
     unwinder: Option<UserStacks>,
 }
@@ -51,12 +53,23 @@ impl<'s> Emitter<'s> {
     /// Nothing is emitted yet.
     pub(crate) fn new(maps: &'s Maps, offsets: &'s BtfOffsets, session: &'s Session) -> Emitter<'s> {
         let assembler = Assembler::default();
-        Emitter { assembler, maps, offsets, session, event: None, callbacks: Vec::new(), unwinder: None }
+        Emitter {
+            assembler,
+            maps,
+            offsets,
+            session,
+            event: None,
+            knows_task: false,
+            callbacks: Vec::new(),
+            unwinder: None,
+        }
     }
 
     /// Emits the functions that are called back, one of which may add others, and makes the program.
     pub(crate) fn finish(mut self) -> Generated {
         let mut next = 0;
+        // Functions that are called back have a stack of their own.
+        self.knows_task = false;
         while let Some(&Callback { label, emit, .. }) = self.callbacks.get(next) {
             self.bind(label);
             emit(&mut self);

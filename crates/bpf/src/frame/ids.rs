@@ -40,10 +40,8 @@ impl Emitter<'_> {
 
     /// Stores the ids of the current task in the event.
     pub(crate) fn who(&mut self) {
-        let offsets = self.offsets;
-        if offsets.namespace.is_some() {
-            self.call(Helper::GetCurrentTaskBtf);
-            self.mov(R1, R0);
+        if self.knows_task || self.offsets.namespace.is_some() {
+            self.task(R1);
             return self.whose();
         }
         self.call(Helper::GetCurrentPidTgid);

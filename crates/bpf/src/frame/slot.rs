@@ -1,5 +1,7 @@
 //! Stack slots, from r10.
 
+/// The current task, a typed pointer, in programs that ask for it at their start.
+pub const TASK: i16 = -8;
 /// The context.
 pub const CTX: i16 = -16;
 /// Raw result.

@@ -53,7 +53,7 @@ impl Emitter<'_> {
             return self.current_state(out);
         }
         self.note("the current task's state, made where there is none; threads of the kernel have none");
-        self.call(Helper::GetCurrentTaskBtf);
+        self.know_task();
         self.load(Size::W, R1, R0, offsets.task_flags);
         self.alu(Alu::And, R1, PF_KTHREAD);
         self.jump_if(Cond::Ne, R1, 0, out);
@@ -86,8 +86,7 @@ impl Emitter<'_> {
         if source == Source::All {
             self.load_slot(R3, slot::CTX);
         } else {
-            self.call(Helper::GetCurrentTaskBtf);
-            self.mov(R1, R0);
+            self.task(R1);
             self.call(Helper::TaskPtRegs);
             self.mov(R3, R0);
         }
@@ -123,7 +122,7 @@ impl Emitter<'_> {
         self.store_state(state::LEN, 0);
         self.store_state(state::CAPS, 0);
         self.store_state(state::CPU, i32::from(NO_CPU));
-        self.call(Helper::GetCurrentTaskBtf);
+        self.task(R0);
         self.load(Size::W, R2, R0, offsets.thread_status);
         self.mov(R1, state::IN_CALL | state::ATTACHED);
         self.alu(Alu::And, R2, TS_COMPAT);

@@ -6,6 +6,25 @@ use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 
 impl Emitter<'_> {
+    /// Asks for the current task: r0 and [`slot::TASK`], where [`Emitter::task`] finds it in all of the program that follows, so
+    /// every way to there must have passed here. A helper costs as much as all that an event's fixed part takes.
+    pub(crate) fn know_task(&mut self) {
+        self.call(Helper::GetCurrentTaskBtf);
+        self.store_slot(slot::TASK, R0);
+        self.knows_task = true;
+    }
+
+    /// `r` = the current task. Where it is not known, the helper is asked, which loses r0 to r5.
+    pub(crate) fn task(&mut self, r: Reg) {
+        if self.knows_task {
+            return self.load_slot(r, slot::TASK);
+        }
+        self.call(Helper::GetCurrentTaskBtf);
+        if r != R0 {
+            self.mov(r, R0);
+        }
+    }
+
     /// r0 = the state of the task in r2; where it has none, NULL, or with `new` one of zeros.
     pub(crate) fn storage(&mut self, new: bool) {
         let maps = self.maps;
@@ -19,7 +38,7 @@ impl Emitter<'_> {
     /// `STATE` = the current task's state; `out` where it has none.
     pub(crate) fn current_state(&mut self, out: Label) {
         self.note("the current task's state; none: not traced");
-        self.call(Helper::GetCurrentTaskBtf);
+        self.know_task();
         self.mov(R2, R0);
         self.storage(false);
         self.jump_if(Cond::Eq, R0, 0, out);

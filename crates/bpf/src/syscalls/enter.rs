@@ -56,7 +56,7 @@ pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: S
         // What is not known of the call then is found at its end.
         e.every_state(out, out);
         e.leave_out(out);
-        e.call(Helper::GetCurrentTaskBtf);
+        e.task(R0);
         e.load(Size::W, R2, R0, offsets.thread_status);
         e.load_state(R1, state::FLAGS);
         e.alu(Alu::And, R1, state::STARTING);

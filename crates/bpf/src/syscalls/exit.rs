@@ -6,7 +6,6 @@ use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
 use crate::frame::registers::AX;
 use crate::frame::{Emitter, Generated, Lost, Maps, Session, Source, field, held, program, slot, state};
-use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 
 /// Leaves a call open that was interrupted only because its thread is about to die (exit_group, a fatal signal, another thread's
@@ -20,7 +19,7 @@ fn cut_off(e: &mut Emitter<'_>, out: Label) {
     // The thread that is given the signal which ends them all returns first.
     e.load_state(R1, state::HELD);
     e.jump_if(Cond::Eq, R1, held::FATAL, goes_on);
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.follow(R9, R0, offsets.task_signal);
     e.follow(R2, R9, offsets.signal_flags);
     e.alu(Alu::And, R2, SIGNAL_GROUP_EXIT);
@@ -40,7 +39,7 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         e.store_slot(slot::CTX, R1);
         e.state_or_new(out);
         if source == Source::All {
-            e.call(Helper::GetCurrentTask);
+            e.task(R0);
             e.load_slot(R2, slot::CTX);
             if offsets.end_has_two {
                 e.load(Size::D, R3, R2, 8);

@@ -210,7 +210,7 @@ pub(super) fn after_call(e: &mut Emitter<'_>, shared: Option<Shared>, out: Label
         e.jump_if(Cond::Ne, R1, 0, shared.shown);
     }
     e.bind(interrupted);
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.load(Size::D, R9, R0, offsets.task_jobctl);
     e.mov(R1, R9);
     e.alu(Alu::And, R1, JOBCTL_STOP_PENDING);
@@ -237,7 +237,7 @@ fn own_stop(e: &mut Emitter<'_>, out: Label) {
     e.load(Size::D, R2, R9, 16);
     e.follow(R2, R2, offsets.sigaction_handler);
     e.jump_if(Cond::Ne, R2, 0, out);
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.load(Size::D, R1, R0, offsets.task_jobctl);
     e.alu(Alu::And, R1, JOBCTL_STOP_DEQUEUED);
     e.jump_if(Cond::Eq, R1, 0, out);
@@ -305,7 +305,7 @@ fn missing_info(e: &mut Emitter<'_>) {
     e.bind(user);
     e.call(Helper::GetCurrentUidGid);
     e.store_event(Size::W, INFO + 20, R0);
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     let ids = &offsets.ids;
     e.follow(R1, R0, ids.group_leader as i16);
     e.follow(R8, R1, ids.thread_pid as i16);

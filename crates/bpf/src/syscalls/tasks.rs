@@ -142,7 +142,7 @@ fn begun(e: &mut Emitter<'_>) {
 /// The current task is traced no longer.
 fn let_go(e: &mut Emitter<'_>) {
     let maps = e.maps;
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.map_fd(R1, maps.tasks);
     e.mov(R2, R0);
     e.call(Helper::TaskStorageDelete);
@@ -157,7 +157,7 @@ fn other_rights(e: &mut Emitter<'_>, rights: &Rights, out: Label) {
     let own = e.offsets.credentials;
     let [same, other, event, ended, drop] = std::array::from_fn(|_| e.new_label());
     e.note("another user's rights, capabilities, or a program that its user may not read");
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.follow(R8, R0, own.task_cred);
     for off in own.uids {
         e.follow(R2, R8, off);
@@ -168,7 +168,7 @@ fn other_rights(e: &mut Emitter<'_>, rights: &Rights, out: Label) {
     e.constant(R1, !rights.capabilities);
     e.alu(Alu::And, R2, R1);
     e.jump_if(Cond::Ne, R2, 0, other);
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.follow(R2, R0, own.task_mm);
     e.follow(R2, R2, own.mm_flags);
     e.alu(Alu::And, R2, DUMPABLE_MASK);
@@ -281,7 +281,7 @@ fn old_id(e: &mut Emitter<'_>) {
         return e.load(Size::D, R1, R2, 8);
     }
     let [known, same] = [e.new_label(), e.new_label()];
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.mov(R3, R0);
     e.load_slot(R2, slot::CTX);
     e.load(Size::W, R4, R3, offsets.task_pid);
@@ -349,7 +349,7 @@ pub(super) fn end(e: &mut Emitter<'_>, shared: Option<Shared>, out: Label) {
     e.note("the end of the task");
     superseded(e, out);
     e.begin(&g::P_EXIT, 0);
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.load(Size::W, R1, R0, offsets.task_exit_code);
     e.mov(R2, R1);
     e.alu(Alu::Rsh, R2, 8);
@@ -368,7 +368,7 @@ pub(super) fn end(e: &mut Emitter<'_>, shared: Option<Shared>, out: Label) {
 fn superseded(e: &mut Emitter<'_>, out: Label) {
     let offsets = e.offsets;
     let no = e.new_label();
-    e.call(Helper::GetCurrentTaskBtf);
+    e.task(R0);
     e.load(Size::W, R2, R0, offsets.task_pid);
     e.load(Size::W, R3, R0, offsets.task_tgid);
     e.jump_if(Cond::Ne, R2, R3, no);
