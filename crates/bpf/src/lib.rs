@@ -26,6 +26,7 @@ pub mod helper;
 pub mod insn;
 pub mod interp;
 mod link;
+pub mod own_ring;
 pub mod probes;
 pub mod program;
 pub mod scratch;

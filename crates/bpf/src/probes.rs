@@ -12,7 +12,7 @@ mod filter;
 
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
-use crate::frame::{Emitter, Generated, Maps, Session, field, program, reg, slot, state};
+use crate::frame::{Emitter, Generated, Lost, Maps, Session, field, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::{self, Shape};
@@ -167,6 +167,8 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
         if !known.scratch {
             ready(e, found, out);
         }
+        let full = e.new_label();
+        e.has_room(layout.fixed as i32, full);
         e.note("fixed part");
         if !known.time {
             e.call(Helper::KtimeGetNs);
@@ -201,5 +203,10 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
             }
         }
         e.output();
+        if maps.shape.has_rings() {
+            e.jump(out);
+            e.bind(full);
+            e.count_lost(Lost::Unknown);
+        }
     })
 }

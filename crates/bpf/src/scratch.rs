@@ -17,7 +17,10 @@
 //! A program *claims* the buffer of its processor before it writes to it and *releases* it at its end. Whatever interrupts or
 //! preempts a program on its processor finds the buffer taken: its event is dropped, and counted. Counters are added to
 //! atomically and need no claim.
+//!
+//! With [`Shape::with_ring`] the buffers are rings: [`own_ring`] has what they look like then.
 
+use crate::own_ring::{self, Place};
 use std::mem::{offset_of, size_of};
 
 /// Bytes for an event of a call. The largest op takes 32 KiB, and starts within the first 16.
@@ -25,11 +28,9 @@ pub const EVENT: usize = 52 << 10;
 /// The most bytes of an event that goes into a ring.
 pub const MAX_EVENT: i32 = 0xc000;
 /// Bytes of the buffer of calls.
-pub const SIZE: u32 = Shape::CALLS.size();
+pub const SIZE: u32 = WORDS as u32 + EVENT as u32;
 /// Bytes of words before the event in the buffer of calls.
 pub const WORDS: usize = size_of::<Words>();
-/// The first word, as an offset from the event, where `frame::reg::BUFFER` points.
-pub(crate) const BASE: i32 = -(WORDS as i32);
 
 /// Parts of a filter that have a counter of their own; the last counter is for all parts from there on.
 pub const PARTS: usize = 32;
@@ -41,7 +42,7 @@ pub const CALLS: usize = 512;
 /// Descriptors that are described at once.
 pub(crate) const FDS_AT_ONCE: usize = 16;
 
-/// Declares words, one after the other: each becomes a constant, its offset from [`BASE`].
+/// Declares words, one after the other: each becomes a constant, its offset from the first.
 macro_rules! words {
     ($($(#[$doc:meta])* $vis:vis $name:ident[$n:expr];)*) => {
         #[repr(C)]
@@ -128,6 +129,24 @@ words! {
     pub STOPPED[1];
     /// 1 while a run of a program has claimed the buffer.
     pub BUSY[1];
+
+    // Of a ring that programs write themselves ([`crate::own_ring`]).
+    /// Bytes written.
+    pub TAIL[1];
+    /// Where the record that is written next begins, from the first word.
+    pub NEXT_RECORD[1];
+    /// Set by user space: where the data begin, from the first word.
+    pub DATA[1];
+    /// Set by user space: the size of the data less one.
+    pub MASK[1];
+    /// Set by user space: the most bytes that are written and not read.
+    pub LIMIT[1];
+    /// Keeps the reader's word in a cache line of its own.
+    pub BEFORE[8];
+    /// Written by user space: bytes read.
+    pub HEAD[1];
+    /// The rest of that cache line.
+    pub AFTER[7];
 }
 
 /// What a map of buffers is made for.
@@ -137,34 +156,103 @@ pub struct Shape {
     first: i16,
     /// Bytes for an event.
     event: u32,
+    /// Bytes of the rings that the buffers contain; 0: rings are maps of their own.
+    ring: u32,
 }
 
 impl Shape {
     /// For calls: all words, and the largest event.
-    pub const CALLS: Shape = Shape { first: 0, event: EVENT as u32 };
+    pub const CALLS: Shape = Shape { first: 0, event: EVENT as u32, ring: 0 };
 
     /// For other probes, whose events and filters need so many bytes.
     pub fn of_probe(event: usize) -> Shape {
-        Shape { first: SEEN, event: event.min(EVENT).next_multiple_of(8) as u32 }
+        Shape { first: SEEN, event: event.min(EVENT).next_multiple_of(8) as u32, ring: 0 }
+    }
+
+    /// With a ring in each buffer, for so many bytes of events; none where that is too large.
+    pub fn with_ring(self, bytes: usize) -> Option<Shape> {
+        let shape = Shape { ring: u32::try_from(bytes).ok().filter(|n| *n < 1 << 28)?.max(8), ..self };
+        (u64::from(shape.size()) < own_ring::LARGEST).then_some(shape)
+    }
+
+    /// The places of a processor, where they have rings.
+    pub fn levels(self) -> Option<[Place; 2]> {
+        let second = own_ring::SECOND[usize::from(!self.counts_classes())];
+        Some(own_ring::places(self.words(), self.event, [self.ring()?, second]))
+    }
+
+    /// Where a place has this word, in the buffer of a processor.
+    pub fn word_of(self, place: &Place, word: i16) -> usize {
+        place.words as usize + self.word(word) as usize
+    }
+
+    /// The first words of each place, which user space sets before a program runs: offsets in the buffer of a processor, and values.
+    pub fn first_words(self) -> impl Iterator<Item = (usize, u64)> {
+        self.levels().into_iter().flatten().flat_map(move |place| {
+            let data = u64::from(place.data - place.words);
+            let (mask, limit) = (u64::from(place.size) - 1, place.limit.into());
+            let words = [(DATA, data), (NEXT_RECORD, data), (MASK, mask), (LIMIT, limit)];
+            words.map(|(word, value)| (self.word_of(&place, word), value))
+        })
+    }
+
+    /// Bytes from the words of the first place to those of the second.
+    pub(crate) fn stride(self) -> u32 {
+        self.levels().map_or(0, |[_, second]| second.words)
+    }
+
+    /// The last byte where a record may begin, from the words of its place.
+    pub(crate) fn last_record(self) -> u32 {
+        let last = |place: &Place| place.data + place.size - place.words;
+        self.levels().map_or(0, |places| places.iter().map(last).max().unwrap_or(0))
+    }
+
+    /// Whether the buffers are rings.
+    pub const fn has_rings(self) -> bool {
+        self.ring().is_some()
+    }
+
+    /// Bytes for the events of a ring in each buffer.
+    pub(crate) const fn ring(self) -> Option<u32> {
+        if self.ring == 0 { None } else { Some(self.ring) }
     }
 
     /// Bytes of words before the event.
-    pub(crate) const fn words(self) -> u32 {
+    pub const fn words(self) -> u32 {
         WORDS as u32 - self.first as u32
     }
 
+    /// The first of its words.
+    pub const fn first_word(self) -> i16 {
+        self.first
+    }
+
+    /// The offset of a word from the first one of the shape.
+    pub(crate) const fn word(self, word: i16) -> i16 {
+        word - self.first
+    }
+
     /// Bytes of a buffer.
-    pub const fn size(self) -> u32 {
-        self.words() + self.event
+    pub fn size(self) -> u32 {
+        match self.levels() {
+            Some([_, last]) => last.end(),
+            None => self.words() + self.event,
+        }
     }
 
     /// Offset of a word of a processor's buffer in the array of buffers.
     pub fn index(self, cpu: u32, word: i16) -> usize {
-        cpu as usize * self.size() as usize + (word - self.first) as usize
+        cpu as usize * self.size() as usize + self.word(word) as usize
+    }
+
+    /// Offsets of a word of a processor, one for each place that its programs may claim.
+    pub fn indices(self, cpu: u32, word: i16) -> impl Iterator<Item = usize> {
+        let second = self.levels().map(|[_, second]| second.words as usize);
+        [Some(0), second].into_iter().flatten().map(move |at| self.index(cpu, word) + at)
     }
 
     /// Whether lost events are counted by class.
-    pub(crate) fn counts_classes(self) -> bool {
+    pub fn counts_classes(self) -> bool {
         self.first <= DROPPED_CLASSES
     }
 }
@@ -211,11 +299,52 @@ mod tests {
     #[test]
     fn every_word_has_a_place_of_its_own() {
         let singles = [
-            SEEN, DROPPED, UNKNOWN, BORN, ENDED, FREED, ENTERED, SWITCH, STOPPED, BUSY, SPARE, TOTAL, BROKEN, RESULT,
-            LEN, LEFT, DONE, FROM, TO, NEXT, OFFSET, CAPS, CUT_OFF, MORE, MSG_HEAD, MSG_COUNT, FD_COUNT, FD_FLAGS,
-            DENTRY, MOUNT, REACHED,
+            SEEN,
+            DROPPED,
+            UNKNOWN,
+            BORN,
+            ENDED,
+            FREED,
+            ENTERED,
+            SWITCH,
+            STOPPED,
+            BUSY,
+            SPARE,
+            TOTAL,
+            BROKEN,
+            RESULT,
+            LEN,
+            LEFT,
+            DONE,
+            FROM,
+            TO,
+            NEXT,
+            OFFSET,
+            CAPS,
+            CUT_OFF,
+            MORE,
+            MSG_HEAD,
+            MSG_COUNT,
+            FD_COUNT,
+            FD_FLAGS,
+            DENTRY,
+            MOUNT,
+            REACHED,
+            TAIL,
+            NEXT_RECORD,
+            DATA,
+            MASK,
+            LIMIT,
+            HEAD,
         ];
-        let rows = [(DROPPED_CLASSES, CLASSES), (FILTERED, PARTS), (FILTERED_CALLS, CALLS), (FDS, FDS_AT_ONCE)];
+        let rows = [
+            (DROPPED_CLASSES, CLASSES),
+            (FILTERED, PARTS),
+            (FILTERED_CALLS, CALLS),
+            (FDS, FDS_AT_ONCE),
+            (BEFORE, 8),
+            (AFTER, 7),
+        ];
         let mut all: Vec<(i16, usize)> = singles.iter().map(|at| (*at, 1)).chain(rows).collect();
         all.sort_unstable();
         let mut next = 0;
@@ -228,6 +357,15 @@ mod tests {
         // From SEEN on, words are those of all programs.
         let of_all = [SEEN, DROPPED, FILTERED, UNKNOWN, ENTERED, SWITCH, STOPPED, BUSY];
         assert!(of_all.iter().all(|word| *word >= SEEN) && REACHED < SEEN && DROPPED_CLASSES < SEEN);
+        for shape in [Shape::CALLS, Shape::of_probe(400)] {
+            assert_eq!(shape.levels(), None);
+            assert_eq!(shape.with_ring(1 << 29), None);
+            let shape = shape.with_ring(1 << 20).unwrap();
+            let [_, second] = shape.levels().unwrap();
+            assert_eq!(shape.size(), second.end());
+            // Behind the last record, wherever the verifier thinks that its place is, there is room for the largest event.
+            assert!(shape.stride() + shape.last_record() + own_ring::HEADER + shape.event <= shape.size());
+        }
         let probe = Shape::of_probe(100);
         assert_eq!((probe.size() as usize, probe.index(0, SEEN)), (next - SEEN as usize + 104, 0));
         assert_eq!(probe.index(1, BUSY), probe.size() as usize + (BUSY - SEEN) as usize);

@@ -35,7 +35,10 @@ pub fn readers(target: &mut Target, places: &[i32]) -> Option<String> {
 pub fn explain_attached(attached: &Attached) {
     let line =
         |name| format!("trapline: probe: {name}: the kernel refused the first way, so it is attached in the second\n");
-    let text: String = attached.fell_back.iter().map(line).collect();
+    let mut text: String = attached.fell_back.iter().map(line).collect();
+    if let Some(why) = attached.kernel_rings {
+        text.push_str(&format!("trapline: events of calls go through the kernel's ring buffers: {why}\n"));
+    }
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 

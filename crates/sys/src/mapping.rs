@@ -39,6 +39,18 @@ impl Mapping {
         Ok(Mapping { base: p.cast(), len })
     }
 
+    /// Zeros of no file.
+    #[cfg(test)]
+    pub fn anonymous(len: usize) -> io::Result<Mapping> {
+        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
+        let p = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, -1, 0) };
+        if p == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Mapping { base: p.cast(), len })
+    }
+
     pub fn base(&self) -> *mut u8 {
         self.base
     }

@@ -5,6 +5,9 @@
 //! is said so in the table; only a measurement that went wrong is an error.
 
 use super::Options;
+use super::dd::Run;
+use super::dd::{Stats, dd, installed, on_path, stats, timed};
+use super::floor;
 use super::measure::{Case, Samples, alternate};
 use super::report::{Figure, Group, figures, provenance};
 use crate::lab::{self, Scratch};
@@ -48,15 +51,6 @@ struct Bench {
     runs: usize,
 }
 
-/// One run of dd, under a tracer or not.
-pub struct Run {
-    /// The time of the copy that dd reports.
-    pub own: Duration,
-    /// From the start of the tracer to its end.
-    wall: Duration,
-    stderr: String,
-}
-
 /// Runs of one command.
 #[derive(Default)]
 struct Series {
@@ -79,12 +73,6 @@ impl Series {
     fn wall(&self, name: &str) -> Samples {
         Samples { name: name.to_string(), walls: self.wall.clone(), events: self.events }
     }
-}
-
-/// The counters of `--stats`.
-pub struct Stats {
-    pub events: u64,
-    pub dropped: u64,
 }
 
 impl Bench {
@@ -119,6 +107,7 @@ impl Bench {
             every.table() + &exact,
             text,
             some.table(),
+            floor::tables(&self.trapline, self.scratch.path(), self.runs)?,
             self.start()?,
             self.neighbour()?,
             self.others(&all, &strace)?,
@@ -361,32 +350,6 @@ impl Drop for Tracer {
     }
 }
 
-pub fn dd(count: u64) -> Vec<String> {
-    ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={count}")].map(String::from).to_vec()
-}
-
-/// Runs a command in which a dd runs, and takes both times.
-pub fn timed(argv: &[String]) -> Result<Run> {
-    sleep(Duration::from_millis(50));
-    let mut command = Command::new(&argv[0]);
-    command.args(&argv[1..]).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null());
-    let start = Instant::now();
-    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
-    let wall = start.elapsed();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !output.status.success() {
-        bail!("{command:?}: {}\n{stderr}", output.status);
-    }
-    let own = copied(&stderr).with_context(|| format!("{command:?}: dd does not say how long it took: {stderr}"))?;
-    Ok(Run { own, wall, stderr })
-}
-
-/// The time in dd's last line: `1000 bytes (1.0 kB, 1000 B) copied, 0.00123 s, 812 kB/s`.
-fn copied(stderr: &str) -> Option<Duration> {
-    let line = stderr.lines().find_map(|line| line.split_once(" copied, "))?.1;
-    Duration::try_from_secs_f64(line.split_once(" s,")?.0.trim().parse().ok()?).ok()
-}
-
 /// The number of lost events that a line reports, if any: perf's `LOST 12 events!`, bpftrace's `Lost 12 events`.
 fn lossy(line: &str) -> (bool, u64) {
     let mut words = line.split_whitespace();
@@ -394,29 +357,6 @@ fn lossy(line: &str) -> (bool, u64) {
         return (false, 0);
     }
     (true, words.next().and_then(|number| number.parse().ok()).unwrap_or(0))
-}
-
-/// Where a program is in `PATH`.
-fn found(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|file| file.is_file())
-}
-
-pub fn installed(program: &str) -> bool {
-    found(program).is_some()
-}
-
-/// The command's path as text: bpftrace refuses a command that is in several directories of `PATH`.
-pub fn on_path(program: &str) -> Result<String> {
-    let file = found(program).with_context(|| format!("there is no {program}"))?;
-    Ok(file.to_string_lossy().into_owned())
-}
-
-pub fn stats(path: &str) -> Result<Stats> {
-    let text = fs::read_to_string(path).with_context(|| format!("no statistics in {path}"))?;
-    let stats: serde_json::Value = serde_json::from_str(&text)?;
-    let number = |name: &str| stats[name].as_u64().with_context(|| format!("no {name} in the statistics: {text}"));
-    Ok(Stats { events: number("events")?, dropped: number("dropped")? })
 }
 
 /// Runs trapline once: its VmHWM and what of it are the rings, in KiB. The kernel keeps the peak and the rings are mapped from
@@ -469,7 +409,8 @@ fn rings_in(smaps: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{copied, lossy, rings_in};
+    use super::{lossy, rings_in};
+    use crate::bench::dd::copied;
     use std::time::Duration;
 
     #[test]

@@ -2,7 +2,7 @@
 //! what is dropped where many threads keep the processors busy; and what one call costs where tracefs is not mounted.
 
 use super::Options;
-use super::kernel::{dd, installed, stats, timed};
+use super::dd::{dd, installed, stats, timed};
 use super::measure::Samples;
 use super::report::{Figure, Group, figures, provenance};
 use crate::lab::{self, Scratch};

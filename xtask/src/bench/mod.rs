@@ -1,5 +1,7 @@
 //! `cargo xtask bench NAME`: measurements whose outcome goes into bench/RESULTS.md.
 
+mod dd;
+mod floor;
 mod functions;
 mod kernel;
 mod losses;

@@ -5,7 +5,8 @@
 //! tracer are in none of these times. Each run is checked: all events are there, none was dropped.
 
 use super::Options;
-use super::kernel::{installed, on_path, peak_and_rings};
+use super::dd::{installed, on_path};
+use super::kernel::peak_and_rings;
 use super::measure::{Case, Samples};
 use super::memory::peak_kib;
 use super::report::{Figure, Group, figures, nanoseconds, provenance};

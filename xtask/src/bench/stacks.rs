@@ -1,7 +1,7 @@
 //! `cargo xtask bench stacks`: how many stacks are whole, what a frame costs, and how large and how fast profiles are, next to perf.
 
 use super::Options;
-use super::kernel::installed;
+use super::dd::installed;
 use super::report::{Figure, figures, provenance};
 use crate::lab::{self, Scratch};
 use anyhow::{Context, Result, bail, ensure};

@@ -1,7 +1,7 @@
 //! `cargo xtask bench trace`: what recording costs, how large a trace is, and how fast it is read, next to babeltrace2.
 
 use super::Options;
-use super::kernel::{dd, stats, timed};
+use super::dd::{dd, stats, timed};
 use super::measure::{Case, Samples, alternate};
 use super::memory::peak_kib;
 use super::report::{Figure, Group, figures, provenance};

@@ -1,6 +1,6 @@
 //! Counters of the scratch buffer.
 
-use super::{Emitter, reg};
+use super::Emitter;
 use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 use crate::scratch::*;
 
@@ -18,22 +18,23 @@ pub(crate) enum Lost {
 impl Emitter<'_> {
     /// Adds 1 to a counter. Atomic, because an interrupt may come between. Uses r1 and r2.
     pub(crate) fn count(&mut self, which: i16) {
+        let at = self.word(which);
         self.words(R1);
         self.mov(R2, 1);
-        self.atomic(Atomic::Add, Size::D, R1, which, R2);
+        self.atomic(Atomic::Add, Size::D, R1, at, R2);
     }
 
     /// Adds 1 to counter number `nth` (a register other than r1 and r2, which are used) of the `n` that begin at `first`, if
     /// there are so many.
     pub(crate) fn count_nth(&mut self, (first, n): (i16, usize), nth: Reg) {
-        let beyond = self.new_label();
+        let (beyond, at) = (self.new_label(), self.word(first));
         self.jump_if(Cond::Ge, nth, n as i32, beyond);
-        self.mov(R1, nth);
-        self.alu(Alu::Lsh, R1, 3);
-        self.alu(Alu::Add, R1, reg::BUFFER);
-        self.alu(Alu::Add, R1, BASE);
+        self.words(R1);
+        self.mov(R2, nth);
+        self.alu(Alu::Lsh, R2, 3);
+        self.alu(Alu::Add, R1, R2);
         self.mov(R2, 1);
-        self.atomic(Atomic::Add, Size::D, R1, first, R2);
+        self.atomic(Atomic::Add, Size::D, R1, at, R2);
         self.bind(beyond);
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Emitter<'s> {
     pub(crate) session: &'s Session,
     /// The class of the event under construction, after [`Emitter::begin`].
     pub(super) event: Option<&'static Schema>,
+    /// Where the program ends without an event; in a function that is called back, where that ends.
+    pub(crate) ends_at: Label,
     /// The current task is in its slot ([`Emitter::know_task`]).
     pub(super) knows_task: bool,
     callbacks: Vec<Callback>,
@@ -52,13 +54,15 @@ impl DerefMut for Emitter<'_> {
 impl<'s> Emitter<'s> {
     /// Nothing is emitted yet.
     pub(crate) fn new(maps: &'s Maps, offsets: &'s BtfOffsets, session: &'s Session) -> Emitter<'s> {
-        let assembler = Assembler::default();
+        let mut assembler = Assembler::default();
+        let ends_at = assembler.new_label();
         Emitter {
             assembler,
             maps,
             offsets,
             session,
             event: None,
+            ends_at,
             knows_task: false,
             callbacks: Vec::new(),
             unwinder: None,

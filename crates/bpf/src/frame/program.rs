@@ -13,7 +13,7 @@ pub(crate) fn program<'s>(
     body: impl FnOnce(&mut Emitter<'s>, Label),
 ) -> Generated {
     let mut e = Emitter::new(maps, offsets, session);
-    let out = e.new_label();
+    let out = e.ends_at;
     e.unclaimed();
     if session.captures.is_some() || maps.stacks.is_some() {
         e.store_slot(slot::CONTEXT, R1);

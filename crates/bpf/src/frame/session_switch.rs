@@ -6,7 +6,7 @@
 use super::{Emitter, state};
 use crate::asm::Label;
 use crate::capture_row::AT_ENTRY;
-use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::insn::{Alu, Cond, Reg::*};
 use crate::scratch;
 
 /// Nothing is recorded.
@@ -17,8 +17,7 @@ pub const NO_UNKNOWN: u64 = 2;
 impl Emitter<'_> {
     /// r1 = those of `bits` that are set in the switch of this CPU.
     pub(crate) fn held_back(&mut self, bits: u64) {
-        self.words(R1);
-        self.load(Size::D, R1, R1, scratch::SWITCH);
+        self.reload(R1, scratch::SWITCH);
         self.alu(Alu::And, R1, bits as i32);
     }
 

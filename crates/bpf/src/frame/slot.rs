@@ -18,6 +18,8 @@ pub const WORD: i16 = -64;
 pub const WORD2: i16 = -72;
 /// Where a list started.
 pub const HEAD: i16 = -80;
+/// The words of the buffer: those of the place that is claimed, where one is.
+pub const WORDS: i16 = -96;
 /// Loop counters.
 pub const I: i16 = -88;
 /// Capture bits of the op: whether its read was complete.
@@ -32,7 +34,7 @@ pub const STATE: i16 = -152;
 pub const SCRATCH: i16 = -160;
 /// Row, for functions that are called back.
 pub const ROW: i16 = -168;
-/// The scratch buffer, where this run has claimed it; else 0.
+/// The words of the buffer, where this run has claimed it; else 0.
 pub const CLAIMED: i16 = -176;
 /// The context of the program, where captures need it.
 pub const CONTEXT: i16 = -184;

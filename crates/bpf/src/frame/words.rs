@@ -7,8 +7,9 @@ use crate::scratch::*;
 impl Emitter<'_> {
     /// `r` = a spilled word: to the verifier a new unknown each time.
     pub(crate) fn reload(&mut self, r: Reg, word: i16) {
+        let at = self.word(word);
         self.words(r);
-        self.load(Size::D, r, r, word);
+        self.load(Size::D, r, r, at);
     }
 
     /// Makes `r` a new unknown to the verifier.
@@ -19,21 +20,22 @@ impl Emitter<'_> {
 
     /// Spills `r` to a word. Uses r0.
     pub(crate) fn spill(&mut self, word: i16, r: Reg) {
+        let at = self.word(word);
         self.words(R0);
-        self.store(Size::D, R0, word, r);
+        self.store(Size::D, R0, at, r);
     }
 
     /// `r` = the raw result: to the verifier a new unknown each time, or what it learns of it in one op would multiply the ways
     /// through the next.
     pub(crate) fn result(&mut self, r: Reg) {
-        self.words(r);
-        self.load(Size::D, r, r, RESULT);
+        self.reload(r, RESULT);
     }
 
     /// Sets the raw result, which is in r1. Uses r2.
     pub(crate) fn set_result(&mut self) {
+        let at = self.word(RESULT);
         self.words(R2);
-        self.store(Size::D, R2, RESULT, R1);
+        self.store(Size::D, R2, at, R1);
     }
 
     /// Sets the capture bits to `r`. Uses r0.

@@ -16,6 +16,7 @@ mod alu;
 mod helpers;
 mod maps;
 mod memory;
+mod places;
 #[cfg(test)]
 mod properties;
 mod run;

@@ -119,13 +119,12 @@ pub struct Plan<'a> {
     pub slab: Option<slab::Place>,
 }
 
-/// `BUFFER` = the scratch buffer of this CPU, for its words; `out` where the session is over. `found`: it is set already.
+/// The scratch buffer of this CPU is found; `out` where the session is over. `found`: it is set already.
 pub(super) fn going(e: &mut Emitter<'_>, found: bool, out: Label) {
     if !found {
         e.find(out);
     }
-    e.words(R2);
-    e.load(Size::D, R1, R2, scratch::STOPPED);
+    e.reload(R1, scratch::STOPPED);
     e.jump_if(Cond::Ne, R1, 0, out);
 }
 
@@ -140,6 +139,7 @@ pub(super) fn ready(e: &mut Emitter<'_>, found: bool, out: Label) {
     e.count_lost(Lost::Unknown);
     e.jump(out);
     e.bind(ready);
+    e.place_event();
 }
 
 /// `to` = the address of the thread's name, on the stack.

@@ -180,10 +180,10 @@ fn leave(e: &mut Emitter<'_>, exits: &Exits, found: bool, claimed: bool, out: La
         going(e, found, out);
     }
     // The reader of the counters adds these to those that were seen.
+    let at = e.word(scratch::FILTERED);
     e.words(R1);
-    e.alu(Alu::Add, R1, i32::from(scratch::FILTERED));
     e.alu(Alu::Add, R1, R8);
     e.mov(R2, 1);
-    e.atomic(Atomic::Add, Size::D, R1, 0, R2);
+    e.atomic(Atomic::Add, Size::D, R1, at, R2);
     e.jump(out);
 }

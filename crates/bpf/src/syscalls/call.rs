@@ -155,6 +155,8 @@ fn tails(e: &mut Emitter<'_>, drop: Label) {
 /// because the verifier checks the ops once for each place from which they are run.
 pub fn call_event(e: &mut Emitter<'_>) {
     let [drop, done, returned] = [e.new_label(), e.new_label(), e.new_label()];
+    e.load_row(Size::B, R2, capture_row::FIXED);
+    e.has_room(R2, drop);
     fixed(e);
     stacks(e);
     tails(e, drop);
@@ -168,8 +170,10 @@ pub fn call_event(e: &mut Emitter<'_>) {
     e.output();
     e.jump(done);
     e.bind(drop);
-    e.note("too long for the scratch buffer");
-    e.load_event(Size::H, R3, field::ID);
+    e.note("too long, or no room in the ring");
+    e.mov(R1, 0);
+    attached_bit(e);
+    e.load_row(Size::H, R3, capture_row::ID);
     e.count_lost(Lost::InR3);
     e.bind(done);
 }
@@ -247,7 +251,6 @@ pub(super) fn entry_lost(e: &mut Emitter<'_>, out: Label) {
     e.note("its entry found the scratch buffer taken");
     e.load_state(R1, state::NR);
     e.row(out);
-    e.find(out);
     e.load_row(Size::H, R3, capture_row::ID);
     e.count_lost(Lost::InR3);
 }

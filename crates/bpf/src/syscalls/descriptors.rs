@@ -190,6 +190,7 @@ fn describe(e: &mut Emitter<'_>, flags: i32) {
     e.mov(R8, 0);
     let function = e.callback("a descriptor", descriptor_function);
     call_back(e, function, MAX_FDS);
+    e.place_event();
 }
 
 /// Bytes of an event before its raw part.
@@ -220,7 +221,10 @@ pub(super) fn descriptor_function(e: &mut Emitter<'_>) {
     let [end, skip, cwd, have] = std::array::from_fn(|_| e.new_label());
     e.note("a descriptor");
     enter(e);
+    e.ends_at = end;
+    e.place_event();
     e.store_slot(slot::SCRATCH, reg::BUFFER);
+    e.load_slot(R1, slot::I);
     e.reload(R2, FD_COUNT);
     e.jump_if(Cond::Ge, R1, R2, end);
     e.alu(Alu::And, R1, MAX_FDS - 1);

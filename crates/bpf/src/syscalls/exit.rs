@@ -137,6 +137,7 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         }
         e.jump(returned);
         e.bind(lost);
+        e.find(out);
         call::entry_lost(e, out);
         e.bind(returned);
         signals::after_call(e, shared, out);

@@ -30,13 +30,34 @@ const STATE: usize = 64;
 const PARENT: usize = 72;
 const FS: usize = 80;
 
+/// What the scratch buffer is made for, here ([`with_both_rings`]).
+fn shape() -> scratch::Shape {
+    match OWN.get() {
+        true => scratch::Shape::CALLS.with_ring(1 << 20).expect("a small ring"),
+        false => scratch::Shape::CALLS,
+    }
+}
+
+thread_local! {
+    static OWN: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs a test with the kernel's ring, and with the ring that programs write themselves.
+fn with_both_rings(test: fn()) {
+    for own in [false, true] {
+        OWN.set(own);
+        test();
+    }
+    OWN.set(false);
+}
+
 fn maps() -> Maps {
     let row_count = OPENAT as i32 + 1;
     Maps {
         tasks: TASKS,
         scratch: SCRATCHES,
-        shape: scratch::Shape::CALLS,
-        rings: vec![RING],
+        shape: shape(),
+        rings: if shape().has_rings() { Vec::new() } else { vec![RING] },
         rows: ROWS,
         row_count,
         switches: SWITCHES,
@@ -74,7 +95,7 @@ impl World {
         let mut m = Machine::new();
         m.pid_tgid = 20 << 32 | 21;
         m.add_task_storage(TASKS, state::SIZE as usize);
-        m.add_array(SCRATCHES, crate::scratch::SIZE as usize, 1);
+        m.add_buffer(SCRATCHES, shape());
         m.add_ring(RING, 1 << 20);
         m.add_array(ROWS, capture_row::ROW, OPENAT + 1);
         m.add_hash(SWITCHES, 16, 32, 1);
@@ -132,7 +153,11 @@ impl World {
         if let Err(fault) = self.m.run_words(&program, ctx) {
             panic!("{fault}\n{program}");
         }
-        self.m.drain(RING)
+        self.drain()
+    }
+
+    fn drain(&mut self) -> Vec<Vec<u8>> {
+        if shape().has_rings() { self.m.drain_buffer(SCRATCHES, shape()) } else { self.m.drain(RING) }
     }
 
     /// The end of a call, whose result the registers hold (ax).
@@ -158,199 +183,226 @@ fn values(event: &[u8], fields: &[&str]) -> Vec<u64> {
 
 #[test]
 fn ids_are_those_of_the_level_that_the_session_has() {
-    let level =
-        |level: i16| Namespace { thread_pid: THREAD_PID as i16, group_leader: LEADER as i16, number: 8 + 16 * level };
-    for (namespace, add) in [(None, 0), (Some(level(0)), 0), (Some(level(1)), 500)] {
-        let mut w = World::new();
-        let offsets = BtfOffsets { namespace, ..offsets() };
-        let child = w.task(33, 33, 0);
-        let parent = w.m.task;
-        let events = w.run(fork(&maps(), &offsets, &Session::default()), &[parent, child]);
-        assert_eq!(names(&events), ["fork"]);
-        let ev = Event::parse(&events[0]).expect("an event");
-        assert_eq!((ev.pid(), ev.tid()), (20 + add, 21 + add));
-        assert_eq!(values(&events[0], &["child", "tid"]), [33 + u64::from(add); 2]);
-        assert_eq!(w.state(child)[state::TID as usize..][..4], (33 + add).to_le_bytes());
-        // A thread that takes its leader's id by execve keeps its first one in its state.
-        w.trace(parent, &[(state::TID, 7)]);
-        let binprm = w.object(&[0; 4]);
-        let events = w.run(exec(&maps(), &offsets, &Session::default()), &[parent, 9, binprm]);
-        let old = if namespace.is_some() { 7 } else { 9 };
-        assert_eq!((names(&events), values(&events[0], &["old_tid"])), (vec!["exec"], vec![old]));
-    }
+    with_both_rings(|| {
+        let level = |level: i16| Namespace {
+            thread_pid: THREAD_PID as i16,
+            group_leader: LEADER as i16,
+            number: 8 + 16 * level,
+        };
+        for (namespace, add) in [(None, 0), (Some(level(0)), 0), (Some(level(1)), 500)] {
+            let mut w = World::new();
+            let offsets = BtfOffsets { namespace, ..offsets() };
+            let child = w.task(33, 33, 0);
+            let parent = w.m.task;
+            let events = w.run(fork(&maps(), &offsets, &Session::default()), &[parent, child]);
+            assert_eq!(names(&events), ["fork"]);
+            let ev = Event::parse(&events[0]).expect("an event");
+            assert_eq!((ev.pid(), ev.tid()), (20 + add, 21 + add));
+            assert_eq!(values(&events[0], &["child", "tid"]), [33 + u64::from(add); 2]);
+            assert_eq!(w.state(child)[state::TID as usize..][..4], (33 + add).to_le_bytes());
+            // A thread that takes its leader's id by execve keeps its first one in its state.
+            w.trace(parent, &[(state::TID, 7)]);
+            let binprm = w.object(&[0; 4]);
+            let events = w.run(exec(&maps(), &offsets, &Session::default()), &[parent, 9, binprm]);
+            let old = if namespace.is_some() { 7 } else { 9 };
+            assert_eq!((names(&events), values(&events[0], &["old_tid"])), (vec!["exec"], vec![old]));
+        }
+    });
 }
 
 #[test]
 fn a_fatal_signal_is_shown_when_its_receiver_is_told_to_die() {
-    let mut w = World::new();
-    let (maps, offsets, session) = (maps(), offsets(), Session::default());
-    let exiting = w.task(40, 40, 4);
-    w.trace(exiting, &[(state::FLAGS, 1)]);
-    let info = w.siginfo(15, 0, 77);
-    assert!(w.run(generated(&maps, &offsets, &session), &[15, info, exiting, 1, 0]).is_empty());
-    // What comes after it is too late.
-    assert!(w.run(generated(&maps, &offsets, &session), &[1, info, exiting, 1, 1]).is_empty());
-    w.m.task = exiting;
-    w.m.pid_tgid = 40 << 32 | 40;
-    let action = w.object(&[0]);
-    let events = w.run(delivered(&maps, &offsets, &session), &[9, 0, action]);
-    assert_eq!((names(&events), values(&events[0], &["signo", "pid"])), (vec!["signal"], vec![15, 77]));
-    assert!(w.run(delivered(&maps, &offsets, &session), &[9, 0, action]).is_empty());
-    // One that is delivered to be handled, or by SIGKILL, is none.
-    let lives = w.task(50, 50, 0);
-    w.trace(lives, &[]);
-    assert!(w.run(generated(&maps, &offsets, &session), &[15, info, lives, 1, 0]).is_empty());
-    assert!(w.run(generated(&maps, &offsets, &session), &[9, info, exiting, 1, 0]).is_empty());
+    with_both_rings(|| {
+        let mut w = World::new();
+        let (maps, offsets, session) = (maps(), offsets(), Session::default());
+        let exiting = w.task(40, 40, 4);
+        w.trace(exiting, &[(state::FLAGS, 1)]);
+        let info = w.siginfo(15, 0, 77);
+        assert!(w.run(generated(&maps, &offsets, &session), &[15, info, exiting, 1, 0]).is_empty());
+        // What comes after it is too late.
+        assert!(w.run(generated(&maps, &offsets, &session), &[1, info, exiting, 1, 1]).is_empty());
+        w.m.task = exiting;
+        w.m.pid_tgid = 40 << 32 | 40;
+        let action = w.object(&[0]);
+        let events = w.run(delivered(&maps, &offsets, &session), &[9, 0, action]);
+        assert_eq!((names(&events), values(&events[0], &["signo", "pid"])), (vec!["signal"], vec![15, 77]));
+        assert!(w.run(delivered(&maps, &offsets, &session), &[9, 0, action]).is_empty());
+        // One that is delivered to be handled, or by SIGKILL, is none.
+        let lives = w.task(50, 50, 0);
+        w.trace(lives, &[]);
+        assert!(w.run(generated(&maps, &offsets, &session), &[15, info, lives, 1, 0]).is_empty());
+        assert!(w.run(generated(&maps, &offsets, &session), &[9, info, exiting, 1, 0]).is_empty());
+    });
 }
 
 #[test]
 fn a_call_that_a_fatal_signal_ends_has_its_result() {
-    let mut w = World::new();
-    let offsets = offsets();
-    let exiting = w.task(40, 40, 4);
-    w.m.task = exiting;
-    w.m.pid_tgid = 40 << 32 | 40;
-    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
-    assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
-    let regs = w.object(&[0; 21]);
-    // Cut off by another thread's signal it has none, and the end of the task shows it.
-    w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-    assert!(w.returns(&offsets, regs, -512i64 as u64).is_empty());
-    w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into()), (state::HELD, 2), (state::HELD_NR, 15)]);
-    let events = w.returns(&offsets, regs, -512i64 as u64);
-    assert_eq!(names(&events), ["openat", "signal"]);
-    assert_eq!(values(&events[1], &["signo"]), [15]);
+    with_both_rings(|| {
+        let mut w = World::new();
+        let offsets = offsets();
+        let exiting = w.task(40, 40, 4);
+        w.m.task = exiting;
+        w.m.pid_tgid = 40 << 32 | 40;
+        let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
+        assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
+        let regs = w.object(&[0; 21]);
+        // Cut off by another thread's signal it has none, and the end of the task shows it.
+        w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
+        assert!(w.returns(&offsets, regs, -512i64 as u64).is_empty());
+        w.trace(exiting, &[(state::FLAGS, 1), (state::NR, OPENAT.into()), (state::HELD, 2), (state::HELD_NR, 15)]);
+        let events = w.returns(&offsets, regs, -512i64 as u64);
+        assert_eq!(names(&events), ["openat", "signal"]);
+        assert_eq!(values(&events[1], &["signo"]), [15]);
+    });
 }
 
 #[test]
 fn an_ignored_signal_waits_for_the_end_of_a_call_that_runs() {
-    let (maps, offsets, session) = (maps(), offsets(), Session::default());
-    // Flags, the task's state and number of the call: shown at once?
-    for (flags, sleeps, nr, signo, at_once) in
-        [(0, 0, 0, 17, true), (1, 0, 0, 17, false), (1, 1, 0, 17, true), (1, 1, 61, 17, false), (1, 1, 61, 28, true)]
-    {
-        let mut w = World::new();
-        let receiver = w.task(40, 41, 0);
-        w.put(receiver, STATE, sleeps);
-        w.trace(receiver, &[(state::FLAGS, flags), (state::NR, nr)]);
-        let info = w.siginfo(signo, 1, 99);
-        let events = w.run(generated(&maps, &offsets, &session), &[signo.into(), info, receiver, 1, 1]);
-        assert_eq!(names(&events), if at_once { vec!["signal"] } else { vec![] }, "{flags} {sleeps} {nr} {signo}");
-        let shown = if at_once {
-            let ev = Event::parse(&events[0]).expect("an event");
-            assert_eq!((ev.pid(), ev.tid()), (40, 41));
-            events
-        } else {
-            // A second one is not kept: there is one place.
-            assert_eq!(names(&w.run(generated(&maps, &offsets, &session), &[23, info, receiver, 1, 1])), ["signal"]);
-            w.m.task = receiver;
-            w.m.pid_tgid = 40 << 32 | 41;
-            let regs = w.object(&[0; 21]);
-            w.returns(&offsets, regs, 0)
-        };
-        assert_eq!((names(&shown), values(&shown[0], &["signo", "pid"])), (vec!["signal"], vec![signo.into(), 99]));
-    }
+    with_both_rings(|| {
+        let (maps, offsets, session) = (maps(), offsets(), Session::default());
+        // Flags, the task's state and number of the call: shown at once?
+        for (flags, sleeps, nr, signo, at_once) in [
+            (0, 0, 0, 17, true),
+            (1, 0, 0, 17, false),
+            (1, 1, 0, 17, true),
+            (1, 1, 61, 17, false),
+            (1, 1, 61, 28, true),
+        ] {
+            let mut w = World::new();
+            let receiver = w.task(40, 41, 0);
+            w.put(receiver, STATE, sleeps);
+            w.trace(receiver, &[(state::FLAGS, flags), (state::NR, nr)]);
+            let info = w.siginfo(signo, 1, 99);
+            let events = w.run(generated(&maps, &offsets, &session), &[signo.into(), info, receiver, 1, 1]);
+            assert_eq!(names(&events), if at_once { vec!["signal"] } else { vec![] }, "{flags} {sleeps} {nr} {signo}");
+            let shown = if at_once {
+                let ev = Event::parse(&events[0]).expect("an event");
+                assert_eq!((ev.pid(), ev.tid()), (40, 41));
+                events
+            } else {
+                // A second one is not kept: there is one place.
+                assert_eq!(
+                    names(&w.run(generated(&maps, &offsets, &session), &[23, info, receiver, 1, 1])),
+                    ["signal"]
+                );
+                w.m.task = receiver;
+                w.m.pid_tgid = 40 << 32 | 41;
+                let regs = w.object(&[0; 21]);
+                w.returns(&offsets, regs, 0)
+            };
+            assert_eq!((names(&shown), values(&shown[0], &["signo", "pid"])), (vec!["signal"], vec![signo.into(), 99]));
+        }
+    });
 }
 
 #[test]
 fn a_siginfo_that_is_none_is_that_of_the_sender() {
-    let (maps, offsets, session) = (maps(), offsets(), Session::default());
-    for (info, expected) in [(0, [0, 520, 1000]), (1, [0x80, 0, 0])] {
-        let mut w = World::new();
-        w.m.uid_gid = 7 << 32 | 1000;
-        let receiver = w.m.task;
-        let events = w.run(generated(&maps, &offsets, &session), &[23, info, receiver, 0, 1]);
-        // The process is known to the receiver by the id that its own, deepest namespace has.
-        assert_eq!(values(&events[0], &["code", "pid", "uid"]), expected);
-    }
+    with_both_rings(|| {
+        let (maps, offsets, session) = (maps(), offsets(), Session::default());
+        for (info, expected) in [(0, [0, 520, 1000]), (1, [0x80, 0, 0])] {
+            let mut w = World::new();
+            w.m.uid_gid = 7 << 32 | 1000;
+            let receiver = w.m.task;
+            let events = w.run(generated(&maps, &offsets, &session), &[23, info, receiver, 0, 1]);
+            // The process is known to the receiver by the id that its own, deepest namespace has.
+            assert_eq!(values(&events[0], &["code", "pid", "uid"]), expected);
+        }
+    });
 }
 
 #[test]
 fn stops_are_those_that_the_kernel_will_carry_out() {
-    let (maps, offsets, session) = (maps(), offsets(), Session::default());
-    let stopped = |signo: u64, handler: u64, jobctl: u64, flags: u64, (group, of): (u64, u64)| {
-        let mut w = World::new();
-        let task = w.task(40, 40, flags);
-        let parent = w.task(30, 30, 0);
-        let signal = u64::from_le_bytes(w.m.memory.read(parent + SIGNAL as u64, 8).unwrap().try_into().unwrap());
-        w.put(signal, 32, group);
-        w.put(signal, 40, of);
-        w.put(task, PARENT, parent);
-        w.put(task, JOBCTL, jobctl);
-        w.trace(task, &[]);
-        w.m.task = task;
-        w.m.pid_tgid = 40 << 32 | 40;
-        let (info, action) = (w.siginfo(signo as u32, 0, 1), w.object(&[handler]));
-        // The parent's parent: a group and a session of its own.
-        let top = w.task(1, 1, 0);
-        let signal = u64::from_le_bytes(w.m.memory.read(top + SIGNAL as u64, 8).unwrap().try_into().unwrap());
-        w.put(signal, 32, 1);
-        w.put(signal, 40, 1);
-        w.put(parent, PARENT, top);
-        let events = w.run(delivered(&maps, &offsets, &session), &[signo, info, action]);
-        if let [_, stop] = &events[..] {
-            assert_eq!(values(stop, &["signo"]), [signo]);
-        }
-        names(&events) == ["signal", "stop"]
-    };
-    const DEQUEUED: u64 = 1 << 16;
-    // The task's own group and session are 70 and 80.
-    let (orphan, shell) = ((70, 80), (60, 80));
-    assert!(stopped(19, 0, DEQUEUED, 0, orphan));
-    assert!(stopped(20, 0, DEQUEUED, 0, shell) && stopped(22, 0, DEQUEUED, 0, shell));
-    assert!(!stopped(20, 0, DEQUEUED, 0, orphan) && !stopped(20, 0, DEQUEUED, 0, (60, 90)));
-    assert!(!stopped(20, 0x1000, DEQUEUED, 0, shell), "handled");
-    assert!(!stopped(19, 0, 0, 0, orphan), "continued meanwhile");
-    assert!(!stopped(19, 0, DEQUEUED, 4, orphan), "about to end");
-    assert!(!stopped(18, 0, DEQUEUED, 0, shell) && !stopped(23, 0, DEQUEUED, 0, shell));
+    with_both_rings(|| {
+        let (maps, offsets, session) = (maps(), offsets(), Session::default());
+        let stopped = |signo: u64, handler: u64, jobctl: u64, flags: u64, (group, of): (u64, u64)| {
+            let mut w = World::new();
+            let task = w.task(40, 40, flags);
+            let parent = w.task(30, 30, 0);
+            let signal = u64::from_le_bytes(w.m.memory.read(parent + SIGNAL as u64, 8).unwrap().try_into().unwrap());
+            w.put(signal, 32, group);
+            w.put(signal, 40, of);
+            w.put(task, PARENT, parent);
+            w.put(task, JOBCTL, jobctl);
+            w.trace(task, &[]);
+            w.m.task = task;
+            w.m.pid_tgid = 40 << 32 | 40;
+            let (info, action) = (w.siginfo(signo as u32, 0, 1), w.object(&[handler]));
+            // The parent's parent: a group and a session of its own.
+            let top = w.task(1, 1, 0);
+            let signal = u64::from_le_bytes(w.m.memory.read(top + SIGNAL as u64, 8).unwrap().try_into().unwrap());
+            w.put(signal, 32, 1);
+            w.put(signal, 40, 1);
+            w.put(parent, PARENT, top);
+            let events = w.run(delivered(&maps, &offsets, &session), &[signo, info, action]);
+            if let [_, stop] = &events[..] {
+                assert_eq!(values(stop, &["signo"]), [signo]);
+            }
+            names(&events) == ["signal", "stop"]
+        };
+        const DEQUEUED: u64 = 1 << 16;
+        // The task's own group and session are 70 and 80.
+        let (orphan, shell) = ((70, 80), (60, 80));
+        assert!(stopped(19, 0, DEQUEUED, 0, orphan));
+        assert!(stopped(20, 0, DEQUEUED, 0, shell) && stopped(22, 0, DEQUEUED, 0, shell));
+        assert!(!stopped(20, 0, DEQUEUED, 0, orphan) && !stopped(20, 0, DEQUEUED, 0, (60, 90)));
+        assert!(!stopped(20, 0x1000, DEQUEUED, 0, shell), "handled");
+        assert!(!stopped(19, 0, 0, 0, orphan), "continued meanwhile");
+        assert!(!stopped(19, 0, DEQUEUED, 4, orphan), "about to end");
+        assert!(!stopped(18, 0, DEQUEUED, 0, shell) && !stopped(23, 0, DEQUEUED, 0, shell));
+    });
 }
 
 #[test]
 fn other_threads_leave_their_calls_to_stop() {
-    let offsets = offsets();
-    for (ret, jobctl, stops) in
-        [(-516i64, 1 << 17 | 19, true), (-4, 1 << 17 | 19, true), (-512, 0, false), (0, 1 << 17 | 19, false)]
-    {
-        let mut w = World::new();
-        let (task, regs) = (w.m.task, w.object(&[0; 21]));
-        w.put(task, JOBCTL, jobctl);
-        w.trace(task, &[(state::FLAGS, 1)]);
-        let events = w.returns(&offsets, regs, ret as u64);
-        assert_eq!(names(&events), if stops { vec!["stop"] } else { vec![] }, "{ret}");
-    }
+    with_both_rings(|| {
+        let offsets = offsets();
+        for (ret, jobctl, stops) in
+            [(-516i64, 1 << 17 | 19, true), (-4, 1 << 17 | 19, true), (-512, 0, false), (0, 1 << 17 | 19, false)]
+        {
+            let mut w = World::new();
+            let (task, regs) = (w.m.task, w.object(&[0; 21]));
+            w.put(task, JOBCTL, jobctl);
+            w.trace(task, &[(state::FLAGS, 1)]);
+            let events = w.returns(&offsets, regs, ret as u64);
+            assert_eq!(names(&events), if stops { vec!["stop"] } else { vec![] }, "{ret}");
+        }
+    });
 }
 
 #[test]
 fn a_path_that_faulted_at_entry_is_the_kernel_s_at_exec() {
-    let (maps, offsets, session) = (maps(), offsets(), Session::default());
-    let tails = b"\0and the others";
-    for (nr, caps, fdpath, expected) in [
-        (59u64, 3u64 | 1 << 2, 0u64, Some(1 | 1 << 2)),
-        (59, 1, 0, None),
-        (322, 3 << 2 | 1 << 4, 0, Some(1 << 2 | 1 << 4)),
-        (322, 3 << 2, 1, None),
-        (2, 3, 0, None),
-    ] {
-        let mut w = World::new();
-        let task = w.m.task;
-        let name = w.m.add_kernel(b"/bin/true\0", Access::ReadOnly);
-        let binprm = w.object(&[name, fdpath]);
-        let mut words = vec![(state::FLAGS, 1), (state::NR, nr), (state::LEN, tails.len() as u64), (state::CAPS, caps)];
-        for (i, chunk) in tails.chunks(8).enumerate() {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            words.push((state::TAILS + 8 * i as i16, u64::from_le_bytes(word)));
+    with_both_rings(|| {
+        let (maps, offsets, session) = (maps(), offsets(), Session::default());
+        let tails = b"\0and the others";
+        for (nr, caps, fdpath, expected) in [
+            (59u64, 3u64 | 1 << 2, 0u64, Some(1 | 1 << 2)),
+            (59, 1, 0, None),
+            (322, 3 << 2 | 1 << 4, 0, Some(1 << 2 | 1 << 4)),
+            (322, 3 << 2, 1, None),
+            (2, 3, 0, None),
+        ] {
+            let mut w = World::new();
+            let task = w.m.task;
+            let name = w.m.add_kernel(b"/bin/true\0", Access::ReadOnly);
+            let binprm = w.object(&[name, fdpath]);
+            let mut words =
+                vec![(state::FLAGS, 1), (state::NR, nr), (state::LEN, tails.len() as u64), (state::CAPS, caps)];
+            for (i, chunk) in tails.chunks(8).enumerate() {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                words.push((state::TAILS + 8 * i as i16, u64::from_le_bytes(word)));
+            }
+            w.trace(task, &words);
+            w.run(exec(&maps, &offsets, &session), &[task, 21, binprm]);
+            let state = w.state(task);
+            let word = |at: i16| u64::from_le_bytes(state[at as usize..][..8].try_into().unwrap());
+            let have = &state[state::TAILS as usize..][..word(state::LEN) as usize];
+            match expected {
+                Some(caps) => assert_eq!((have, word(state::CAPS)), (&b"/bin/true\0and the others"[..], caps), "{nr}"),
+                None => assert_eq!((have, word(state::CAPS)), (&tails[..], caps), "{nr}"),
+            }
         }
-        w.trace(task, &words);
-        w.run(exec(&maps, &offsets, &session), &[task, 21, binprm]);
-        let state = w.state(task);
-        let word = |at: i16| u64::from_le_bytes(state[at as usize..][..8].try_into().unwrap());
-        let have = &state[state::TAILS as usize..][..word(state::LEN) as usize];
-        match expected {
-            Some(caps) => assert_eq!((have, word(state::CAPS)), (&b"/bin/true\0and the others"[..], caps), "{nr}"),
-            None => assert_eq!((have, word(state::CAPS)), (&tails[..], caps), "{nr}"),
-        }
-    }
+    });
 }
 
 /// Our kernel's files: offsets of 8 bytes a field, in the order of [`Names`].
@@ -372,183 +424,223 @@ fn where_names_are() -> Names {
 
 #[test]
 fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
-    let offsets = BtfOffsets { names: Some(where_names_are()), ..offsets() };
-    let mut w = World::new();
-    let task = w.m.task;
-    let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
-    assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
-    let (inode, sb) = (w.object(&[4711, 5, 0o100_644]), w.object(&[0xef53]));
-    let entry = |w: &mut World, parent: u64, name: &[u8], hashed: u64| {
-        let name = w.m.add_kernel(name, Access::ReadOnly);
-        let d = w.object(&[parent, name, inode, sb, 0, hashed]);
-        if parent == 0 {
-            w.put(d, 0, d);
+    with_both_rings(|| {
+        let offsets = BtfOffsets { names: Some(where_names_are()), ..offsets() };
+        let mut w = World::new();
+        let task = w.m.task;
+        let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
+        assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
+        let (inode, sb) = (w.object(&[4711, 5, 0o100_644]), w.object(&[0xef53]));
+        let entry = |w: &mut World, parent: u64, name: &[u8], hashed: u64| {
+            let name = w.m.add_kernel(name, Access::ReadOnly);
+            let d = w.object(&[parent, name, inode, sb, 0, hashed]);
+            if parent == 0 {
+                w.put(d, 0, d);
+            }
+            d
+        };
+        // The first mount: /mnt; upon that another: sub/file.
+        let root = entry(&mut w, 0, b"/\0", 0);
+        let point = entry(&mut w, root, b"mnt\0", 1);
+        let first = w.object(&[0, root, 0, 0]);
+        w.put(first, 16, first);
+        let upper = entry(&mut w, 0, b"/\0", 0);
+        let second = w.object(&[0, upper, first, point]);
+        let sub = entry(&mut w, upper, b"sub\0", 1);
+        let file = entry(&mut w, sub, b"file\0", 1);
+        let gone = entry(&mut w, sub, b"gone\0", 0);
+        let open: Vec<u64> = [file, gone, upper].iter().map(|d| w.object(&[second, *d, 0])).collect();
+        let (cloexec, table) = (w.object(&[0b010]), w.object(&open));
+        let fdt = w.object(&[3, cloexec, table]);
+        let files = w.object(&[fdt]);
+        w.put(task, FILES, files);
+        let regs = w.object(&[0; 21]);
+        let layout = events::registry::layout(g::P_FD.id).expect("a layout");
+        for (fd, bits, cloexec, components) in [
+            (0u64, raw::WHOLE, 0, &b"file\0sub\0mnt\0"[..]),
+            (1, raw::WHOLE | raw::UNLINKED, 1, b"gone\0sub\0mnt\0"),
+            (2, raw::WHOLE, 0, b"mnt\0"),
+        ] {
+            w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
+            let events = w.returns(&offsets, regs, fd);
+            assert_eq!(events.len(), 2);
+            let (record, call) = (&events[0], Event::parse(&events[1]).expect("an event"));
+            assert_eq!((call.schema.name, call.ret()), ("openat", fd as i64));
+            assert_eq!(record[8..10], g::P_FD.id.to_le_bytes());
+            let arg = |i: usize| record[usize::from(layout.args[i].0)];
+            assert_eq!((u64::from(arg(2)), arg(3)), (fd, 2 | cloexec));
+            let tail = &record[layout.fixed..];
+            assert_eq!(u64::from_le_bytes(tail[raw::INODE..][..8].try_into().unwrap()), 4711);
+            assert_eq!(u64::from_le_bytes(tail[raw::MAGIC..][..8].try_into().unwrap()), 0xef53);
+            assert_eq!(tail[raw::BITS..][..2], bits.to_le_bytes());
+            assert_eq!(&tail[raw::COMPONENTS..], components);
         }
-        d
-    };
-    // The first mount: /mnt; upon that another: sub/file.
-    let root = entry(&mut w, 0, b"/\0", 0);
-    let point = entry(&mut w, root, b"mnt\0", 1);
-    let first = w.object(&[0, root, 0, 0]);
-    w.put(first, 16, first);
-    let upper = entry(&mut w, 0, b"/\0", 0);
-    let second = w.object(&[0, upper, first, point]);
-    let sub = entry(&mut w, upper, b"sub\0", 1);
-    let file = entry(&mut w, sub, b"file\0", 1);
-    let gone = entry(&mut w, sub, b"gone\0", 0);
-    let open: Vec<u64> = [file, gone, upper].iter().map(|d| w.object(&[second, *d, 0])).collect();
-    let (cloexec, table) = (w.object(&[0b010]), w.object(&open));
-    let fdt = w.object(&[3, cloexec, table]);
-    let files = w.object(&[fdt]);
-    w.put(task, FILES, files);
-    let regs = w.object(&[0; 21]);
-    let layout = events::registry::layout(g::P_FD.id).expect("a layout");
-    for (fd, bits, cloexec, components) in [
-        (0u64, raw::WHOLE, 0, &b"file\0sub\0mnt\0"[..]),
-        (1, raw::WHOLE | raw::UNLINKED, 1, b"gone\0sub\0mnt\0"),
-        (2, raw::WHOLE, 0, b"mnt\0"),
-    ] {
+        // What failed, and what is not open any more, has no name.
+        for (ret, events) in [(-2i64, 1), (3, 1)] {
+            w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
+            assert_eq!(w.returns(&offsets, regs, ret as u64).len(), events, "{ret}");
+        }
+        // A path that never ends is not whole.
+        w.put(file, 0, sub);
+        w.put(sub, 0, file);
         w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-        let events = w.returns(&offsets, regs, fd);
-        assert_eq!(events.len(), 2);
-        let (record, call) = (&events[0], Event::parse(&events[1]).expect("an event"));
-        assert_eq!((call.schema.name, call.ret()), ("openat", fd as i64));
-        assert_eq!(record[8..10], g::P_FD.id.to_le_bytes());
-        let arg = |i: usize| record[usize::from(layout.args[i].0)];
-        assert_eq!((u64::from(arg(2)), arg(3)), (fd, 2 | cloexec));
-        let tail = &record[layout.fixed..];
-        assert_eq!(u64::from_le_bytes(tail[raw::INODE..][..8].try_into().unwrap()), 4711);
-        assert_eq!(u64::from_le_bytes(tail[raw::MAGIC..][..8].try_into().unwrap()), 0xef53);
-        assert_eq!(tail[raw::BITS..][..2], bits.to_le_bytes());
-        assert_eq!(&tail[raw::COMPONENTS..], components);
-    }
-    // What failed, and what is not open any more, has no name.
-    for (ret, events) in [(-2i64, 1), (3, 1)] {
-        w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-        assert_eq!(w.returns(&offsets, regs, ret as u64).len(), events, "{ret}");
-    }
-    // A path that never ends is not whole.
-    w.put(file, 0, sub);
-    w.put(sub, 0, file);
-    w.trace(task, &[(state::FLAGS, 1), (state::NR, OPENAT.into())]);
-    let events = w.returns(&offsets, regs, 0);
-    assert_eq!(events[0][layout.fixed + raw::BITS] & raw::WHOLE as u8, 0);
+        let events = w.returns(&offsets, regs, 0);
+        assert_eq!(events[0][layout.fixed + raw::BITS] & raw::WHOLE as u8, 0);
+    });
 }
 
 impl World {
-    /// A word of the scratch buffer of the only processor.
+    /// A word of the scratch buffer of the only processor, of all places.
     fn word(&self, word: i16) -> u64 {
-        let at = scratch::index(0, word);
         let value = self.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
-        u64::from_le_bytes(value[at..at + 8].try_into().expect("a word"))
+        shape().indices(0, word).map(|at| u64::from_le_bytes(value[at..at + 8].try_into().expect("a word"))).sum()
     }
 
     fn set_word(&mut self, word: i16, to: u64) {
-        let at = scratch::index(0, word);
+        (0..shape().indices(0, word).count()).for_each(|place| self.set_word_of(place, word, to));
+    }
+
+    fn set_word_of(&mut self, place: usize, word: i16, to: u64) {
+        let at = shape().indices(0, word).nth(place).expect("a place");
         let mut value = self.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
         value[at..at + 8].copy_from_slice(&to.to_le_bytes());
         assert!(self.m.set_value(SCRATCHES, &[0; 4], &value));
     }
 }
 
+/// The parts of a scratch buffer that events are built in, by place.
+fn events_of(buffer: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
+    let Some([first, second]) = shape().levels() else {
+        return vec![&mut buffer[scratch::WORDS..]].into_iter();
+    };
+    let (head, tail) = buffer.split_at_mut(second.data as usize);
+    vec![&mut head[first.data as usize..], tail].into_iter()
+}
+
 #[test]
 fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
-    let (maps, offsets, session) = (maps(), offsets(), Session::default());
-    let mut w = World::new();
-    let receiver = w.task(40, 40, 0);
-    let ignored = w.siginfo(10, 0, 77);
-    let task = w.m.task;
-    let (child, binprm, action) = (w.task(60, 60, 0), w.object(&[0; 4]), w.object(&[0]));
-    w.trace(receiver, &[]);
-    assert!(w.m.set_value(
-        ROWS,
-        &3u32.to_le_bytes(),
-        &capture_row::row(
-            ::events::registry::by_name("close").expect("close"),
-            true,
-            Limits { string: 32, verbose: false, keep: Default::default() }
-        )
-    ));
-    // In close(3), at its end.
-    let in_close: &[(i16, u64)] = &[(state::FLAGS, state::IN_CALL as u64), (state::NR, 3), (state::ARGS, 3)];
-    let regs = w.object(&[0; 21]);
+    with_both_rings(|| {
+        let (maps, offsets, session) = (maps(), offsets(), Session::default());
+        let mut w = World::new();
+        let receiver = w.task(40, 40, 0);
+        let ignored = w.siginfo(10, 0, 77);
+        let task = w.m.task;
+        let (child, binprm, action) = (w.task(60, 60, 0), w.object(&[0; 4]), w.object(&[0]));
+        w.trace(receiver, &[]);
+        assert!(w.m.set_value(
+            ROWS,
+            &3u32.to_le_bytes(),
+            &capture_row::row(
+                ::events::registry::by_name("close").expect("close"),
+                true,
+                Limits { string: 32, verbose: false, keep: Default::default() }
+            )
+        ));
+        // In close(3), at its end.
+        let in_close: &[(i16, u64)] = &[(state::FLAGS, state::IN_CALL as u64), (state::NR, 3), (state::ARGS, 3)];
+        let regs = w.object(&[0; 21]);
 
-    let programs: [(&str, u16, Generated, Vec<u64>); 6] = [
-        ("signal_generate", g::P_SIGNAL.id, generated(&maps, &offsets, &session), vec![10, ignored, receiver, 1, 1]),
-        ("signal_deliver", g::P_SIGNAL.id, delivered(&maps, &offsets, &session), vec![10, ignored, action]),
-        ("fork", g::P_FORK.id, fork(&maps, &offsets, &session), vec![task, child]),
-        ("exec", g::P_EXEC.id, exec(&maps, &offsets, &session), vec![task, 9, binprm]),
-        ("exit", g::P_EXIT.id, exit(&maps, &offsets, &session), vec![task]),
-        (
-            "sys_exit",
-            ::events::registry::by_name("close").expect("close").id,
-            sys_exit(&maps, &offsets, &session, Source::All),
-            vec![regs, 0],
-        ),
-    ];
-    for (name, class, program, ctx) in programs {
-        let program = program.expect("a program");
-        let lost = scratch::DROPPED_CLASSES + 8 * class as i16;
-        w.trace(task, in_close);
-        // The program that is interrupted has an event half built.
-        let mut buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
-        buffer[scratch::WORDS..].fill(0xa5);
-        assert!(w.m.set_value(SCRATCHES, &[0; 4], &buffer));
-        w.set_word(scratch::BUSY, 1);
-        let before = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
-        w.m.run_words(&program, &ctx).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
-        assert!(w.m.drain(RING).is_empty(), "{name}");
-        let after = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
-        assert_eq!(after, before.map(|n| n + 1), "{name}: seen, dropped, dropped of its class");
-        let buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
-        assert!(buffer[scratch::WORDS..].iter().all(|b| *b == 0xa5), "{name} writes into another's event");
-        assert_eq!(w.word(scratch::BUSY), 1, "{name} releases what it has not claimed");
-        // Alone, it claims the buffer and releases it.
-        w.set_word(scratch::BUSY, 0);
-        w.trace(task, in_close);
-        w.m.run_words(&program, &ctx).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
-        assert!(!w.m.drain(RING).is_empty(), "{name}");
-        assert_eq!((w.word(scratch::BUSY), w.word(lost)), (0, before[2] + 1), "{name}");
-    }
-    // A child is traced though the event of its birth was lost, and threads are counted whatever becomes of events.
-    assert_eq!((w.word(scratch::BORN), w.word(scratch::ENDED)), (2, 2));
+        let programs: [(&str, u16, Generated, Vec<u64>); 6] = [
+            (
+                "signal_generate",
+                g::P_SIGNAL.id,
+                generated(&maps, &offsets, &session),
+                vec![10, ignored, receiver, 1, 1],
+            ),
+            ("signal_deliver", g::P_SIGNAL.id, delivered(&maps, &offsets, &session), vec![10, ignored, action]),
+            ("fork", g::P_FORK.id, fork(&maps, &offsets, &session), vec![task, child]),
+            ("exec", g::P_EXEC.id, exec(&maps, &offsets, &session), vec![task, 9, binprm]),
+            ("exit", g::P_EXIT.id, exit(&maps, &offsets, &session), vec![task]),
+            (
+                "sys_exit",
+                ::events::registry::by_name("close").expect("close").id,
+                sys_exit(&maps, &offsets, &session, Source::All),
+                vec![regs, 0],
+            ),
+        ];
+        let places = shape().indices(0, scratch::BUSY).count() as u64;
+        for (name, class, program, ctx) in programs {
+            let program = program.expect("a program");
+            let lost = scratch::DROPPED_CLASSES + 8 * class as i16;
+            w.trace(task, in_close);
+            // The programs that are interrupted have events half built.
+            let mut buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
+            events_of(&mut buffer).for_each(|part| part.fill(0xa5));
+            assert!(w.m.set_value(SCRATCHES, &[0; 4], &buffer));
+            w.set_word(scratch::BUSY, 1);
+            let before = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
+            w.m.run_words(&program, &ctx).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
+            assert!(w.drain().is_empty(), "{name}");
+            let after = [scratch::SEEN, scratch::DROPPED, lost].map(|word| w.word(word));
+            assert_eq!(after, before.map(|n| n + 1), "{name}: seen, dropped, dropped of its class");
+            let mut buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
+            let spoilt = events_of(&mut buffer).any(|part| part.iter().any(|b| *b != 0xa5));
+            assert!(!spoilt, "{name} writes into another's event");
+            assert_eq!(w.word(scratch::BUSY), places, "{name} releases what it has not claimed");
+            if places == 2 {
+                // The second place is free: the event is built there, and the first one is left alone.
+                w.set_word_of(1, scratch::BUSY, 0);
+                w.trace(task, in_close);
+                w.m.run_words(&program, &ctx).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
+                assert!(!w.drain().is_empty(), "{name}");
+                let mut buffer = w.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
+                let first = events_of(&mut buffer).next().expect("the first place");
+                assert!(first.iter().all(|b| *b == 0xa5), "{name} writes into another's event");
+                assert_eq!((w.word(scratch::BUSY), w.word(lost)), (1, before[2] + 1), "{name}");
+            }
+            // Alone, it claims the buffer and releases it.
+            w.set_word(scratch::BUSY, 0);
+            w.trace(task, in_close);
+            w.m.run_words(&program, &ctx).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
+            assert!(!w.drain().is_empty(), "{name}");
+            assert_eq!((w.word(scratch::BUSY), w.word(lost)), (0, before[2] + 1), "{name}");
+        }
+        let runs = 1 + places;
+        // A child is traced though the event of its birth was lost, and threads are counted whatever becomes of events.
+        assert_eq!((w.word(scratch::BORN), w.word(scratch::ENDED)), (runs, runs));
+    });
 }
 
 #[test]
 fn the_siginfo_of_a_held_signal_is_read_before_the_next_may_be_held() {
-    let offsets = offsets();
-    let program = delivered(&maps(), &offsets, &Session::default()).expect("a program").to_string();
-    let lines: Vec<&str> = program.lines().collect();
-    let at = |what: &str| lines.iter().position(|l| l.contains(what)).unwrap_or_else(|| panic!("{what}\n{program}"));
-    let held = at("a signal that was held");
-    let cleared = held + lines[held..].iter().position(|l| l.contains("xchg")).expect("it is cleared");
-    let read = at(&format!("r6 +{}", state::HELD_INFO + state::SIGINFO as i16 - 8));
-    assert!(held < read && read < cleared, "{held} {read} {cleared}\n{program}");
+    with_both_rings(|| {
+        let offsets = offsets();
+        let program = delivered(&maps(), &offsets, &Session::default()).expect("a program").to_string();
+        let lines: Vec<&str> = program.lines().collect();
+        let at =
+            |what: &str| lines.iter().position(|l| l.contains(what)).unwrap_or_else(|| panic!("{what}\n{program}"));
+        let held = at("a signal that was held");
+        let cleared = held + lines[held..].iter().position(|l| l.contains("xchg")).expect("it is cleared");
+        let read = at(&format!("r6 +{}", state::HELD_INFO + state::SIGINFO as i16 - 8));
+        assert!(held < read && read < cleared, "{held} {read} {cleared}\n{program}");
+    });
 }
 
 #[test]
 fn calls_of_hidden_code_are_left_out_but_for_an_execve_that_succeeds() {
-    let (maps, offsets) = (maps(), offsets());
-    let session = Session { hidden: Some(0x10ff), ..Session::default() };
-    let limits = Limits { string: 32, verbose: false, keep: Default::default() };
-    for (call, ip, ret, shown) in [
-        (&g::C_CLOSE, 0x7fff_1234_5678u64, 0u64, true),
-        (&g::C_CLOSE, 0x10ff_0000_2345, 0, false),
-        (&g::C_CLOSE, 0x1100_0000_2345, 0, true),
-        (&g::C_EXECVE, 0x10ff_0000_2345, 0, true),
-        (&g::C_EXECVE, 0x10ff_0000_2345, -2i64 as u64, false),
-        (&g::C_EXECVE, 0x7fff_1234_5678, -2i64 as u64, true),
-    ] {
-        let mut w = World::new();
-        let nr = call.x86_64.expect("a number");
-        let row = capture_row::row(call, true, limits);
-        assert!(w.m.set_value(ROWS, &nr.to_le_bytes(), &row));
-        let regs = w.object(&[0; 21]);
-        w.put(regs, 128, ip);
-        w.put(regs, 80, ret);
-        assert!(w.run(sys_enter(&maps, &offsets, &session, Source::All), &[regs, nr.into()]).is_empty());
-        let events = w.run(sys_exit(&maps, &offsets, &session, Source::All), &[regs, ret]);
-        let expected: &[&str] = if shown { &[call.name] } else { &[] };
-        assert_eq!(names(&events), expected, "{ip:x} {ret}");
-    }
+    with_both_rings(|| {
+        let (maps, offsets) = (maps(), offsets());
+        let session = Session { hidden: Some(0x10ff), ..Session::default() };
+        let limits = Limits { string: 32, verbose: false, keep: Default::default() };
+        for (call, ip, ret, shown) in [
+            (&g::C_CLOSE, 0x7fff_1234_5678u64, 0u64, true),
+            (&g::C_CLOSE, 0x10ff_0000_2345, 0, false),
+            (&g::C_CLOSE, 0x1100_0000_2345, 0, true),
+            (&g::C_EXECVE, 0x10ff_0000_2345, 0, true),
+            (&g::C_EXECVE, 0x10ff_0000_2345, -2i64 as u64, false),
+            (&g::C_EXECVE, 0x7fff_1234_5678, -2i64 as u64, true),
+        ] {
+            let mut w = World::new();
+            let nr = call.x86_64.expect("a number");
+            let row = capture_row::row(call, true, limits);
+            assert!(w.m.set_value(ROWS, &nr.to_le_bytes(), &row));
+            let regs = w.object(&[0; 21]);
+            w.put(regs, 128, ip);
+            w.put(regs, 80, ret);
+            assert!(w.run(sys_enter(&maps, &offsets, &session, Source::All), &[regs, nr.into()]).is_empty());
+            let events = w.run(sys_exit(&maps, &offsets, &session, Source::All), &[regs, ret]);
+            let expected: &[&str] = if shown { &[call.name] } else { &[] };
+            assert_eq!(names(&events), expected, "{ip:x} {ret}");
+        }
+    });
 }

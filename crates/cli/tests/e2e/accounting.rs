@@ -135,3 +135,35 @@ fn a_storm_of_signals_on_top_of_calls_adds_up() {
         assert_eq!(wrong, 0, "{about}: results of others");
     }
 }
+
+/// Clocks and a timer's signals interrupt the programs of calls and each other: every event is in the trace or in a counter.
+#[test]
+fn a_storm_of_clocks_and_signals_on_top_of_calls_adds_up() {
+    const CLOCK: &str = "profile:hz:4999";
+    let Some(program) = lab::program("alarms").filter(|_| possible()) else { return };
+    let mut lost = 0;
+    for size in ["4M", "16K"] {
+        let about = format!("--buffer {size}");
+        let r = record(User::Kernel, &["--buffer", size, "-e", "all", "-e", CLOCK], &[&program, "handled", "60000"]);
+        assert_eq!(r.outcome.code(), 0, "{about}: {}", r.outcome.stderr);
+        let found = decoded(&r);
+        adds_up(&about, &r, &found, "syscall:getppid", 60_001);
+        let clock = &r.stats["probes"][CLOCK];
+        let counter = |name: &str| clock[name].as_u64().unwrap_or_else(|| panic!("{about}: {name}: {}", r.stats));
+        let ticks = found.get(CLOCK).copied().unwrap_or(0);
+        assert_eq!(counter("recorded"), ticks, "{about}: {clock}");
+        assert_eq!(counter("seen"), ticks + counter("dropped"), "{about}: {clock}");
+        assert!(ticks > 10, "{about}: {clock}");
+        let handled: u64 = r.outcome.out().split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("signals");
+        let shown = found.iter().filter(|(name, _)| name.ends_with("signal")).map(|(_, n)| n).sum::<u64>();
+        let dropped = number(&r.stats, "bookkeeping_dropped");
+        assert!(
+            shown <= handled && handled <= shown + dropped,
+            "{about}: {handled} handled, {shown} shown: {}",
+            r.stats
+        );
+        others_agree(&about, &r);
+        lost += number(&r.stats, "dropped");
+    }
+    assert!(lost > 0, "nothing was dropped with the small buffer, the test shows nothing");
+}

@@ -174,5 +174,5 @@ fn explain_lists_the_programs_when_asked_to() {
         let first = listing.lines().next().unwrap_or_default();
         assert!(first.trim_start().starts_with("0: ("), "{place}: {first}");
     }
-    assert!(all.contains("bpf_ringbuf_output") && all.contains("bpf_seq_write"));
+    assert!(all.contains("bpf_probe_read_user") && all.contains("bpf_seq_write"));
 }

@@ -48,6 +48,8 @@ pub struct Attached {
     pub programs: Vec<(String, bpf::Program)>,
     /// Probes that are attached in the second way, because the kernel refused the first.
     pub fell_back: Vec<String>,
+    /// Why events of calls go through the kernel's rings, and not through those that programs write themselves.
+    pub kernel_rings: Option<&'static str>,
 }
 
 /// Runs a session and delivers its events.

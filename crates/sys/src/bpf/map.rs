@@ -376,6 +376,31 @@ impl Values {
         // at any time, which is what an atomic allows.
         Some(unsafe { &*self.0.base().add(offset).cast::<AtomicU64>() })
     }
+
+    /// Bytes of all values.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none: never.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+
+    /// Bytes that no program writes as long as they are used; none beyond the end.
+    pub(crate) fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
+        if at.checked_add(len)? > self.0.len() {
+            return None;
+        }
+        // SAFETY: inside the mapping, which lives as long as `self`; that nobody writes there is the caller's to know.
+        Some(unsafe { std::slice::from_raw_parts(self.0.base().add(at), len) })
+    }
+
+    /// Values of no map.
+    #[cfg(test)]
+    pub(crate) fn anonymous(len: usize) -> io::Result<Values> {
+        Ok(Values(Mapping::anonymous(len)?))
+    }
 }
 
 /// The CPUs that this machine may ever have, in order. A block has one value for each; their numbers may have gaps.

@@ -12,6 +12,7 @@ pub mod info;
 pub mod iter;
 pub mod link;
 pub mod map;
+pub mod own_ring;
 pub mod pin;
 pub mod probe;
 pub mod prog;

@@ -42,12 +42,14 @@ pub(crate) const WHOLE: i32 = 1;
 pub(crate) const CUT: i32 = 2;
 pub(crate) const FAULT: i32 = 3;
 
-/// The beginning of a function that is called back: `BUFFER` and `END` from the frame of its caller (r2), which is kept in CTX, and
-/// the number of the iteration (r1) in I.
+/// The beginning of a function that is called back: `BUFFER`, the words and `END` from the frame of its caller (r2), which is kept in CTX,
+/// and the number of the iteration (r1) in I.
 pub(crate) fn enter(e: &mut Emitter<'_>) {
     e.store_slot(slot::CTX, R2);
     e.store_slot(slot::I, R1);
     e.load(Size::D, reg::BUFFER, R2, slot::SCRATCH);
+    e.load(Size::D, R3, R2, slot::WORDS);
+    e.store_slot(slot::WORDS, R3);
     e.reload(reg::END, OFFSET);
 }
 

@@ -10,8 +10,7 @@
 
 use super::Kernel;
 use super::load::Later;
-use super::probes::{AttachedProbe, Kit};
-use super::refusal::refused;
+use super::probes::{AttachedProbe, Kit, Outlet};
 use super::ring_set::{self, RingSet};
 use crate::control::{Addition, Order, Preparer};
 use crate::error::Result;
@@ -30,6 +29,8 @@ pub struct Live {
     pub(super) buffer: usize,
     /// Ring sets so far.
     pub(super) sets: usize,
+    /// The kernel takes programs that write rings themselves.
+    pub(super) own_rings: bool,
 }
 
 /// A probe that is attached and waits to join the session.
@@ -53,12 +54,13 @@ impl Live {
     fn attach(&mut self, addition: Addition) -> Result<Addition> {
         let enabling = addition.enabling;
         let size = ring_set::share(self.buffer, self.sets + 1);
-        let rings = RingSet::new(self.cpus, size, false).map_err(|e| refused("BPF ring", &e))?;
         self.later.session.switch = Some(STOPPED);
         let Later { offsets, session, functions, tables, .. } = &self.later;
-        let kit = Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables };
-        let probe = AttachedProbe::load(&enabling, kit, rings.descriptors(), (0, true))?;
-        let Some(probe) = probe else { return Ok(Addition { enabling, prepared: None }) };
+        let (cpus, own_rings) = (self.cpus, self.own_rings);
+        let kit = Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables, cpus, own_rings };
+        let mut probe = AttachedProbe::load(&enabling, kit, Outlet::Own(size), (0, true))?;
+        let made = probe.as_mut().and_then(|p| p.made.take());
+        let Some((probe, rings)) = probe.zip(made) else { return Ok(Addition { enabling, prepared: None }) };
         self.sets += 1;
         Ok(Addition { enabling, prepared: Some(Box::new(Prepared { probe, rings })) })
     }

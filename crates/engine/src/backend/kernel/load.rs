@@ -3,10 +3,12 @@
 //! Nothing is pinned: when the process ends, however it ends, the kernel drops its links, programs and maps.
 
 use super::areas::Areas;
+use super::buffers::Buffers;
 use super::functions::Functions;
 use super::parallel::{self, Job};
-use super::probes::{AttachedProbe, Kit};
+use super::probes::{AttachedProbe, Kit, Outlet};
 use super::refusal::{refused, rejected};
+use super::ring::Ring;
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
 use super::unwinder::{self, Unwinder};
@@ -19,7 +21,7 @@ use crate::plan::Plan;
 use crate::provider::kernel_name;
 use crate::target::Target as PlanTarget;
 use bpf::capture_row::Frames;
-use bpf::scratch;
+use bpf::scratch::{self, Shape};
 use bpf::syscalls::{self, Maps, Session, Source, state};
 use bpf::unwind::Tables;
 use bpf::{BtfOffsets, frame::Generated};
@@ -31,9 +33,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use sys::bpf::map::{MMAPABLE, Map, Values, possible_cpus};
+use sys::bpf::map::{Map, Values, possible_cpus};
 use sys::bpf::prog::{Program, ProgramKind, ProgramSpec, btf_load};
-use sys::bpf::{link::Link, ring::Ring};
+use sys::bpf::{link::Link, ring::Ring as KernelRing};
 use sys::btf::{KernelBtf, Kind};
 
 /// The kernel's side of a session. Dropping it detaches everything.
@@ -52,10 +54,11 @@ pub struct Loaded {
     pub iterator: Option<task_iterator::TaskIterator>,
     /// The rows of calls, where they may change.
     pub rows_of_calls: Option<Values>,
-    counters: Values,
+    counters: Buffers,
+    /// Why events of calls go through the kernel's rings; none: the programs write their rings themselves.
+    pub kernel_rings: Option<&'static str>,
     /// A program counts the threads that are gone.
     pub sees_threads_go: bool,
-    cpus: u32,
     links: Vec<Link>,
     /// Links that take a grace period of RCU each to close.
     slow_links: Vec<Link>,
@@ -101,9 +104,37 @@ pub struct Later {
 /// `command`: the command of the session, which waits.
 pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32>) -> Result<(Loaded, Later)> {
     let _ = sys::bpf::raise_memory_limit();
+    let why = if plan.frames_of_calls() != Frames::default() {
+        // A stack is reported while the event that has it is being built.
+        "calls have stacks"
+    } else if with_own_rings(plan.buffer).is_none() {
+        "--buffer is too large for others"
+    } else {
+        // What is wrong with something else is wrong with the kernel's rings too.
+        match begin_with(plan, filters.clone(), command, None) {
+            Ok(begun) => return Ok(begun),
+            Err(_) => "this kernel refuses programs that write rings themselves",
+        }
+    };
+    begin_with(plan, filters, command, Some(why))
+}
+
+/// The scratch buffers of calls as rings.
+fn with_own_rings(buffer: usize) -> Option<Shape> {
+    Shape::CALLS.with_ring(buffer)
+}
+
+/// `kernel_rings`: why the kernel's rings are used; none: the programs write their rings themselves.
+fn begin_with(
+    plan: &Plan,
+    filters: Vec<(u32, lang::Filter)>,
+    command: Option<i32>,
+    kernel_rings: Option<&'static str>,
+) -> Result<(Loaded, Later)> {
+    let own = kernel_rings.is_none();
     let (btf, made) = std::thread::scope(|s| {
         let btf = s.spawn(|| types(plan));
-        let made = MapSet::make(plan);
+        let made = MapSet::make(plan, own);
         (btf.join().unwrap_or_else(|p| std::panic::resume_unwind(p)), made)
     });
     let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
@@ -174,16 +205,22 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32
     if plan.probes.len() > 16 {
         let _ = sys::process::raise_file_limit();
     }
-    let sets = ring_set::make(&plan.probes, made.cpus, plan.buffer).map_err(|e| refused("BPF ring", &e))?;
-    let own = !ring_set::are_shared(&plan.probes);
+    let mut sets = ring_set::make_shared(&plan.probes, made.cpus, plan.buffer).map_err(|e| refused("BPF ring", &e))?;
+    let alone = !ring_set::are_shared(&plan.probes);
+    let (_, size) = ring_set::sizes(&plan.probes, plan.buffer);
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
-    let probe_kit = Kit { tasks: &made.tasks, offsets: &offsets, session: &session, functions: &functions, tables };
+    let (tasks, cpus) = (&made.tasks, made.cpus);
+    let probe_kit =
+        Kit { tasks, offsets: &offsets, session: &session, functions: &functions, tables, cpus, own_rings: own };
     let failed = &AtomicBool::new(false);
     let job = |(e, set): (_, usize)| {
-        let rings = sets.get(set).map(RingSet::descriptors).unwrap_or_default();
+        let outlet = match sets.get(set).filter(|_| !alone) {
+            Some(shared) => Outlet::Rings(shared.descriptors()),
+            None => Outlet::Own(size),
+        };
         let load = move || match failed.load(Ordering::Relaxed) {
             true => Ok(None),
-            false => AttachedProbe::load(e, probe_kit, rings, (set, own))
+            false => AttachedProbe::load(e, probe_kit, outlet, (set, alone))
                 .inspect_err(|_| failed.store(true, Ordering::Relaxed)),
         };
         Box::new(load) as Job<Result<Option<AttachedProbe>>>
@@ -201,7 +238,8 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32
         return Err(e);
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
-    let MapSet { tasks, counters, cpus, others, ring_maps } = made;
+    sets.extend(probes.iter_mut().filter_map(|p| p.made.take()));
+    let MapSet { tasks, buffers: counters, others, ring_maps, .. } = made;
     let loaded = Loaded {
         tasks: Arc::new(tasks),
         passed: vec![Passed::default(); rings.len()],
@@ -211,8 +249,8 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32
         iterator: None,
         rows_of_calls,
         counters,
+        kernel_rings,
         sees_threads_go: sees_threads_go(plan),
-        cpus,
         links,
         slow_links,
         sources,
@@ -346,7 +384,11 @@ impl CallKit<'_> {
             ProgramKind::Tracing => ProgramSpec::typed_tracepoint(name, &bytes, btf_id),
             _ => ProgramSpec::new(kind, name, &bytes),
         };
-        self.functions.load(spec, program).map_err(|e| rejected(&e, program))
+        self.functions.load(spec, program).map_err(|e| match self.maps.shape.has_rings() {
+            // It is made anew for the kernel's rings.
+            true => refused(name, &e.error),
+            false => rejected(&e, program),
+        })
     }
 
     /// The type of a tracepoint's arguments.
@@ -484,10 +526,7 @@ impl Loaded {
 
     /// A counter, of all processors.
     fn sum(&self, which: i16) -> u64 {
-        (0..self.cpus)
-            .filter_map(|cpu| self.counters.word(scratch::index(cpu, which)))
-            .map(|w| w.load(Ordering::Relaxed))
-            .sum()
+        self.counters.sum(which)
     }
 
     /// The streams that rings feed: the processors for calls, and for each set of rings of probes processors of its own.
@@ -505,7 +544,7 @@ impl Loaded {
         if let Some(nth) = stream.enabling().checked_sub(1) {
             return self.probes.iter().filter(|p| p.rings.0 == usize::from(nth)).map(|p| p.dropped_on(cpu)).sum();
         }
-        self.counters.word(scratch::index(cpu, scratch::DROPPED)).map_or(0, |w| w.load(Ordering::Relaxed))
+        self.counters.of_cpu(cpu, scratch::DROPPED)
     }
 
     /// The ring of a stream.
@@ -520,7 +559,7 @@ impl Loaded {
 
     /// Sets which events are skipped, of calls and of all other probes.
     pub fn switch(&self, to: u64) {
-        switch::set(&self.counters, scratch::Shape::CALLS, self.cpus, to);
+        self.counters.set(scratch::SWITCH, to);
         self.probes.iter().for_each(|p| p.switch(to));
     }
 
@@ -585,7 +624,10 @@ impl Loaded {
 
 struct MapSet {
     tasks: Map,
-    counters: Values,
+    buffers: Buffers,
+    shape: Shape,
+    /// Bytes of a ring.
+    ring_size: usize,
     cpus: u32,
     /// scratch, rows, switches.
     others: Vec<Map>,
@@ -593,23 +635,24 @@ struct MapSet {
 }
 
 impl MapSet {
-    fn make(plan: &Plan) -> io::Result<MapSet> {
+    fn make(plan: &Plan, own: bool) -> io::Result<MapSet> {
         let cpus = possible_cpus()?.into_iter().max().unwrap_or(0) + 1;
         let (blob, key, value) = sys::btf::build::value_types("trapline_state", state::SIZE);
         let types = btf_load(&blob).map_err(|e| e.error)?;
         let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
-        let ring_size = plan.buffer.max(4096) as u32;
-        let ring_maps = (0..cpus).map(|_| Map::ring("trapline_ring", ring_size)).collect::<io::Result<Vec<_>>>()?;
-        let scratch = Map::array("trapline_scrat", scratch::SIZE, cpus, MMAPABLE)?;
+        let ring_size = plan.buffer.max(4096);
+        let shape = with_own_rings(ring_size).filter(|_| own).unwrap_or(Shape::CALLS);
+        let kernels = if shape.has_rings() { 0 } else { cpus };
+        let ring_maps =
+            (0..kernels).map(|_| Map::ring("trapline_ring", ring_size as u32)).collect::<io::Result<_>>()?;
+        let (scratch, buffers) = Buffers::new("trapline_scrat", shape, cpus, switch::first(plan))?;
         let (rows, switches) = tables::make(plan)?;
-        let counters = scratch.mmap()?;
-        Ok(MapSet { tasks, counters, cpus, others: vec![scratch, rows, switches], ring_maps })
+        Ok(MapSet { tasks, buffers, shape, ring_size, cpus, others: vec![scratch, rows, switches], ring_maps })
     }
 
-    /// Sets the switch of a session that takes orders; the rows that it may change.
+    /// The rows that a session which takes orders may change.
     fn open_to_orders(&self, plan: &Plan) -> io::Result<Option<Values>> {
-        let [buffers, rows, _] = &self.others[..] else { unreachable!("made with three") };
-        switch::begin(buffers, scratch::Shape::CALLS, switch::first(plan))?;
+        let [_, rows, _] = &self.others[..] else { unreachable!("made with three") };
         plan.named.then(|| rows.mmap()).transpose()
     }
 
@@ -620,7 +663,10 @@ impl MapSet {
     }
 
     fn rings(&self) -> io::Result<Vec<Ring>> {
-        self.ring_maps.iter().map(Ring::new).collect()
+        match self.shape.has_rings() {
+            true => self.buffers.rings(self.ring_size),
+            false => self.ring_maps.iter().map(|map| KernelRing::new(map).map(Ring::Kernel)).collect(),
+        }
     }
 
     fn descriptors(&self) -> Maps {
@@ -629,7 +675,7 @@ impl MapSet {
         Maps {
             tasks: fd(&self.tasks),
             scratch: fd(buffers),
-            shape: scratch::Shape::CALLS,
+            shape: self.shape,
             rings: self.ring_maps.iter().map(fd).collect(),
             rows: fd(rows),
             row_count: rows.entries() as i32,

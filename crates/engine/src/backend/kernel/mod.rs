@@ -11,6 +11,7 @@
 mod areas;
 pub mod attach;
 mod attach_pids;
+mod buffers;
 mod command_start;
 mod cost;
 mod descriptors;
@@ -26,6 +27,7 @@ mod orders;
 mod parallel;
 pub mod probes;
 pub(crate) mod refusal;
+mod ring;
 pub mod ring_set;
 mod stack_tables;
 mod switch;
@@ -133,10 +135,15 @@ impl Kernel {
             cpus: loaded.rings.len() as u32,
             buffer: plan.buffer,
             sets: loaded.sets.len(),
+            own_rings: loaded.kernel_rings.is_none(),
         });
         let fell_back = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
         Ok(Kernel {
-            attached_now: Attached { programs: std::mem::take(&mut loaded.sources), fell_back },
+            attached_now: Attached {
+                programs: std::mem::take(&mut loaded.sources),
+                fell_back,
+                kernel_rings: loaded.kernel_rings,
+            },
             end: own("end"),
             loaded,
             measuring,

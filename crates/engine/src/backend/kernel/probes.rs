@@ -3,6 +3,7 @@
 use super::areas::Areas;
 use super::attach::attempt::{Refused, attach_somehow, mistake};
 use super::attach::{self, Way};
+use super::buffers::Buffers;
 use super::functions::Functions;
 use super::refusal::refused;
 use super::ring_set::RingSet;
@@ -12,15 +13,14 @@ use crate::error::{Error, Result};
 use crate::provider::{ArgLocation, AttachPoint};
 use bpf::BtfOffsets;
 use bpf::probes::{self, Field, Tail, Value, Whose};
-use bpf::scratch::{self, Shape};
+use bpf::scratch;
 use bpf::syscalls::{Maps, Session};
 use bpf::unwind::Tables;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use sys::bpf::link::Link;
-use sys::bpf::map::{MMAPABLE, Map, Values};
+use sys::bpf::map::Map;
 use sys::bpf::prog::Program;
 
 /// An enabling's side in the kernel. Dropping it detaches its program.
@@ -39,14 +39,13 @@ pub struct AttachedProbe {
     pub fell_back: bool,
     /// Of several places: those where the kernel puts no breakpoint.
     refused: Vec<String>,
-    counters: Values,
+    buffers: Buffers,
     /// Runs of its program that the kernel had skipped when the session began: trapline's own calls of bpf(2) keep programs from running.
     missed_before: u64,
     /// Of its filter.
     parts: usize,
-    /// Of its scratch buffers.
-    shape: Shape,
-    cpus: u32,
+    /// Rings that were made for it alone, until they are taken.
+    pub made: Option<RingSet>,
     links: Vec<Link>,
     slow: bool,
     /// None once it is unloaded.
@@ -62,6 +61,15 @@ pub struct AttachedProbe {
     areas: Option<Areas>,
 }
 
+/// Where the events of a probe go.
+#[derive(Clone, Debug)]
+pub enum Outlet {
+    /// The kernel's rings with these descriptors.
+    Rings(Vec<i32>),
+    /// Rings of its own, of so many bytes.
+    Own(usize),
+}
+
 /// What programs of probes are made with.
 #[derive(Clone, Copy)]
 pub struct Kit<'a> {
@@ -75,15 +83,18 @@ pub struct Kit<'a> {
     pub functions: &'a Functions,
     /// For user stacks; none: by frame pointers.
     pub tables: Option<Tables>,
+    /// Processors that there may be.
+    pub cpus: u32,
+    /// The kernel takes programs that write rings themselves.
+    pub own_rings: bool,
 }
 
 impl AttachedProbe {
-    /// Loads the enabling's program and attaches it. `rings` are the descriptors of its rings, `set` the number of their set and
-    /// whether that is its own.
+    /// Loads the enabling's program and attaches it. `set`: the number of its ring set, and whether that is its own.
     pub fn load(
         enabling: &Enabling,
-        Kit { tasks, offsets, session, functions, tables }: Kit<'_>,
-        rings: Vec<i32>,
+        Kit { tasks, offsets, session, functions, tables, cpus, own_rings }: Kit<'_>,
+        outlet: Outlet,
         set: (usize, bool),
     ) -> Result<Option<AttachedProbe>> {
         let Some(point) = &enabling.point else { return Ok(None) };
@@ -113,14 +124,27 @@ impl AttachedProbe {
         // All ways have fields of the same sizes.
         let sized = ways.iter().find_map(|way| fields(way.as_ref()).ok()).unwrap_or_default();
         let shape = plan(sized).shape(offsets);
-        let cpus = rings.len() as u32;
-        let buffers = Map::array("trapline_scratch", shape.size(), cpus, MMAPABLE).map_err(cannot)?;
-        super::switch::begin(&buffers, shape, session.switch).map_err(cannot)?;
         let has_stack = enabling.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
+        // A stack is reported while the event that has it is being built.
+        let with_ring = match outlet {
+            Outlet::Own(bytes) if own_rings && !has_stack => shape.with_ring(bytes),
+            _ => None,
+        };
+        let shape = with_ring.unwrap_or(shape);
+        let (map, buffers) = Buffers::new("trapline_scratch", shape, cpus, session.switch).map_err(cannot)?;
+        let made = match outlet {
+            Outlet::Rings(_) => None,
+            Outlet::Own(bytes) if shape.has_rings() => Some(RingSet::of(buffers.rings(bytes).map_err(cannot)?)),
+            Outlet::Own(bytes) => Some(RingSet::new(cpus, bytes, false).map_err(cannot)?),
+        };
+        let rings = match (&outlet, &made) {
+            (Outlet::Rings(rings), _) => rings.clone(),
+            (_, made) => made.as_ref().map(RingSet::descriptors).unwrap_or_default(),
+        };
         let areas = if has_stack { Some(Areas::new(cpus).map_err(cannot)?) } else { None };
         let maps = Maps {
             tasks: tasks.as_fd().as_raw_fd(),
-            scratch: buffers.as_fd().as_raw_fd(),
+            scratch: map.as_fd().as_raw_fd(),
             shape,
             rings,
             rows: -1,
@@ -148,8 +172,6 @@ impl AttachedProbe {
         };
         let found = attach_somehow(&ways, &enabling.name, functions, make)?;
         links.extend(found.attached.links);
-        // The program keeps the map, and the mapping what is counted.
-        let counters = buffers.mmap().map_err(cannot)?;
         Ok(Some(AttachedProbe {
             name: enabling.name.clone(),
             label: enabling.label(),
@@ -158,11 +180,10 @@ impl AttachedProbe {
             classes: enabling.classes().iter().map(|s| s.id).collect(),
             fell_back: found.fell_back,
             refused: found.attached.refused.iter().map(|nth| name_of_site(enabling, point, *nth)).collect(),
-            counters,
+            buffers,
             missed_before: 0,
             parts: enabling.filter.as_ref().map_or(0, |f| f.parts().len()),
-            shape,
-            cpus,
+            made,
             links,
             slow: found.slow,
             program: Some(found.program),
@@ -176,11 +197,7 @@ impl AttachedProbe {
 
     /// Tells the program that the session is over; one that runs meanwhile may still write an event.
     pub fn stop(&self) {
-        for cpu in 0..self.cpus {
-            if let Some(word) = self.counters.word(self.shape.index(cpu, scratch::STOPPED)) {
-                word.store(1, Ordering::Relaxed);
-            }
-        }
+        self.buffers.set(scratch::STOPPED, 1);
     }
 
     /// Detaches the program; the links that take long to close are returned.
@@ -215,6 +232,7 @@ impl AttachedProbe {
     pub fn unload(&mut self) {
         self.last = self.info();
         self.program = None;
+        self.buffers.free();
     }
 
     fn info(&self) -> sys::bpf::info::ProgramInfo {
@@ -223,7 +241,7 @@ impl AttachedProbe {
 
     /// Sets which events are skipped.
     pub fn switch(&self, to: u64) {
-        super::switch::set(&self.counters, self.shape, self.cpus, to);
+        self.buffers.set(scratch::SWITCH, to);
     }
 
     /// The counters so far; `set` is its ring set.
@@ -267,16 +285,12 @@ impl AttachedProbe {
     }
 
     fn sum(&self, which: i16) -> u64 {
-        (0..self.cpus).map(|cpu| self.word(cpu, which)).sum()
+        self.buffers.sum(which)
     }
 
     /// Events that found the ring of a processor full.
     pub fn dropped_on(&self, cpu: u32) -> u64 {
-        self.word(cpu, scratch::DROPPED)
-    }
-
-    fn word(&self, cpu: u32, which: i16) -> u64 {
-        self.counters.word(self.shape.index(cpu, which)).map_or(0, |w| w.load(Ordering::Relaxed))
+        self.buffers.of_cpu(cpu, scratch::DROPPED)
     }
 }
 

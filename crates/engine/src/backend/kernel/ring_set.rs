@@ -3,6 +3,7 @@
 //!
 //! Enablings whose events are of one class never share rings, so that what comes out of them is counted for each.
 
+use super::ring::Ring;
 use crate::backend::stats::Passed;
 use crate::enabling::Enabling;
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use sys::bpf::map::Map;
-use sys::bpf::ring::Ring;
+use sys::bpf::ring::Ring as KernelRing;
 
 /// The most enablings that have rings of their own.
 pub const OWN: usize = 256;
@@ -46,12 +47,17 @@ impl RingSet {
     pub fn new(cpus: u32, size: usize, shared: bool) -> io::Result<RingSet> {
         let size = size.max(4096) as u32;
         let maps: Vec<Map> = (0..cpus).map(|_| Map::ring("trapline_probe", size)).collect::<io::Result<_>>()?;
-        let rings = maps.iter().map(Ring::new).collect::<io::Result<_>>()?;
+        let rings = maps.iter().map(|map| KernelRing::new(map).map(Ring::Kernel)).collect::<io::Result<_>>()?;
         let by_class = shared.then(HashMap::new);
         Ok(RingSet { maps, rings, passed: vec![Passed::default(); cpus as usize], by_class, stacks: 0 })
     }
 
-    /// The descriptors of the rings, by CPU.
+    /// Of rings that the programs of one enabling write themselves.
+    pub fn of(rings: Vec<Ring>) -> RingSet {
+        RingSet { maps: Vec::new(), passed: vec![Passed::default(); rings.len()], rings, by_class: None, stacks: 0 }
+    }
+
+    /// The descriptors of the kernel's rings, by CPU.
     pub fn descriptors(&self) -> Vec<i32> {
         self.maps.iter().map(|m| m.as_fd().as_raw_fd()).collect()
     }
@@ -125,10 +131,11 @@ pub fn sizes(probes: &[Arc<Enabling>], buffer: usize) -> (usize, usize) {
     (n, share(buffer, n))
 }
 
-/// The sets of these enablings.
-pub fn make(probes: &[Arc<Enabling>], cpus: u32, buffer: usize) -> io::Result<Vec<RingSet>> {
+/// The sets that these enablings share; none where each makes its own.
+pub fn make_shared(probes: &[Arc<Enabling>], cpus: u32, buffer: usize) -> io::Result<Vec<RingSet>> {
     let (n, size) = sizes(probes, buffer);
-    (0..n).map(|_| RingSet::new(cpus, size, are_shared(probes))).collect()
+    let n = if are_shared(probes) { n } else { 0 };
+    (0..n).map(|_| RingSet::new(cpus, size, true)).collect()
 }
 
 #[cfg(test)]

@@ -4,12 +4,10 @@ use crate::capture::Limits;
 use crate::plan::Plan;
 use crate::select::Calls;
 use bpf::capture_row::{FLAGS, ROW, WANTED};
-use bpf::scratch::{self, Shape};
 use bpf::syscalls::session_switch::{NO_UNKNOWN, STOPPED};
 use events::generated::X86_64;
-use std::io;
 use std::sync::atomic::Ordering;
-use sys::bpf::map::{Map, Values};
+use sys::bpf::map::Values;
 
 /// What the switch of a session says at first; none where it has no switch.
 pub fn first(plan: &Plan) -> Option<u64> {
@@ -18,23 +16,6 @@ pub fn first(plan: &Plan) -> Option<u64> {
 
 pub fn word(stopped: bool, calls: &Calls) -> u64 {
     (if stopped { STOPPED } else { 0 }) | if calls.has_unknown() { 0 } else { NO_UNKNOWN }
-}
-
-/// Sets the switch in the scratch buffers of all processors, before a program reads it.
-pub fn begin(buffers: &Map, shape: Shape, switch: Option<u64>) -> io::Result<()> {
-    if let Some(switch) = switch {
-        set(&buffers.mmap()?, shape, buffers.entries(), switch);
-    }
-    Ok(())
-}
-
-/// Sets the switch in the scratch buffers of `cpus` processors.
-pub fn set(buffers: &Values, shape: Shape, cpus: u32, switch: u64) {
-    for cpu in 0..cpus {
-        if let Some(word) = buffers.word(shape.index(cpu, scratch::SWITCH)) {
-            word.store(switch, Ordering::Release);
-        }
-    }
 }
 
 /// Sets in the rows which calls are wanted.
