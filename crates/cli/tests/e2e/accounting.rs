@@ -155,13 +155,9 @@ fn a_storm_of_clocks_and_signals_on_top_of_calls_adds_up() {
         assert_eq!(counter("seen"), ticks + counter("dropped"), "{about}: {clock}");
         assert!(ticks > 10, "{about}: {clock}");
         let handled: u64 = r.outcome.out().split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("signals");
-        let shown = found.iter().filter(|(name, _)| name.ends_with("signal")).map(|(_, n)| n).sum::<u64>();
-        let dropped = number(&r.stats, "bookkeeping_dropped");
-        assert!(
-            shown <= handled && handled <= shown + dropped,
-            "{about}: {handled} handled, {shown} shown: {}",
-            r.stats
-        );
+        let signals = |name: &str| r.stats["probes"]["process:signal"][name].as_u64().unwrap_or_default();
+        let all = [signals("seen"), signals("recorded") + signals("dropped")];
+        assert_eq!(all, [handled; 2], "{about}: {}", r.stats);
         others_agree(&about, &r);
         lost += number(&r.stats, "dropped");
     }
