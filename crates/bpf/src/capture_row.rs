@@ -66,6 +66,10 @@ pub const CHANGES_CWD: u16 = 64;
 /// The first argument, a socket, may have new ends.
 pub const CHANGES_FD: u16 = 128;
 
+/// The only op reads bytes after the call, in the simplest way: the programs have straight code for it. Above the number of
+/// [`MAKES_PAIR`]'s argument.
+pub const STRAIGHT: u16 = 1 << 11;
+
 /// The filter of the call is not evaluated by the programs any more. Above the number of [`MAKES_PAIR`]'s argument.
 pub const UNFILTERED: u16 = 1 << 15;
 
@@ -350,7 +354,8 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
     let mut put = |at: i16, v: u16| r[at as usize..at as usize + 2].copy_from_slice(&v.to_le_bytes());
     put(ID, schema.id);
     let at_entry = u16::from(reads_at_entry(schema)) * AT_ENTRY;
-    put(FLAGS, (u16::from(wanted) * WANTED) | at_entry | descriptors(schema));
+    let flags = (u16::from(wanted) * WANTED) | at_entry | descriptors(schema);
+    put(FLAGS, flags);
     for i in 0..6 {
         put(
             ARGS + 2 * i as i16,
@@ -395,8 +400,17 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
         r[at..at + OP as usize].copy_from_slice(&op.bytes());
         r[N as usize] += 1;
         r[N_IN as usize] += u8::from(!t.out);
+        if layout.tails.len() == 1 && at_entry == 0 && is_straight(&op) {
+            r[FLAGS as usize..][..2].copy_from_slice(&(flags | STRAIGHT).to_le_bytes());
+        }
     }
     r
+}
+
+/// Whether an op reads bytes in the simplest way.
+fn is_straight(op: &Op) -> bool {
+    let simple = op.guard == 255 && (op.mul, op.div) == (1, 1) && op.when == when::SUCCESS && op.arg < 6;
+    simple && op.kind == kind::BYTES && matches!(op.length, length::RET | length::ARG64)
 }
 
 /// The kinds of a row's ops, a bit each; all of them where a switch decides.

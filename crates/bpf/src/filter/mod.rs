@@ -37,6 +37,8 @@ pub enum Place {
     /// 32 bits of the current task's credentials: the offset of `cred` in `struct task_struct`, and one in `struct cred`. The
     /// helper for users and groups maps both through a user namespace, which takes 15 ns.
     Credential(i16, i16),
+    /// 32 bits of the current task, a pointer to which is in a stack slot: the slot, and the offset in `struct task_struct`.
+    OfTask(i16, i16),
 }
 
 /// Where the bytes of a string argument are.

@@ -250,6 +250,10 @@ impl<E> Generator<'_, E> {
     pub(super) fn fetch(&mut self, place: Place, to: Reg) {
         let helper = match place {
             Place::Memory(base, off, size) => return self.a.load(size, to, base, off),
+            Place::OfTask(slot, at) => {
+                self.a.load(Size::D, to, Reg::R10, slot);
+                return self.a.load(Size::W, to, to, at);
+            }
             Place::Low(h) | Place::High(h) | Place::Whole(h) => h,
             Place::Credential(cred, at) => {
                 self.a.call(Helper::GetCurrentTaskBtf);

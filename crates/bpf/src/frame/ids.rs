@@ -1,6 +1,6 @@
 //! The ids of tasks in the session's pid namespace.
 
-use super::{Emitter, field};
+use super::{Emitter, field, slot};
 use crate::filter::{Place, Places};
 use crate::helper::Helper;
 use crate::insn::{Alu, Reg, Reg::*, Size};
@@ -50,9 +50,13 @@ impl Emitter<'_> {
         self.store_event(Size::W, field::PID, R0);
     }
 
-    /// Sets where a filter finds users and groups, where the offsets are known.
+    /// Sets where a filter finds ids: users and groups, where the offsets are known, threads and processes where the task is.
     pub(crate) fn find_ids(&self, places: &mut Places) {
-        use Place::Credential;
+        use Place::{Credential, OfTask};
+        if self.knows_task && self.offsets.namespace.is_none() {
+            places.pid = OfTask(slot::TASK, self.offsets.task_tgid);
+            places.tid = OfTask(slot::TASK, self.offsets.task_pid);
+        }
         if let Some([cred, uid, gid]) = self.offsets.users {
             (places.uid, places.gid) = (Credential(cred, uid), Credential(cred, gid));
         }

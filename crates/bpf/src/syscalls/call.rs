@@ -159,7 +159,17 @@ pub fn call_event(e: &mut Emitter<'_>) {
     e.has_room(R2, drop);
     fixed(e);
     stacks(e);
+    let [general, complete] = [e.new_label(), e.new_label()];
+    if e.session.kinds.is_none_or(|mask| mask >> capture_row::kind::BYTES & 1 == 1) {
+        e.load_row(Size::H, R1, capture_row::FLAGS);
+        e.alu(Alu::And, R1, i32::from(capture_row::STRAIGHT));
+        e.jump_if(Cond::Eq, R1, 0, general);
+        ops::straight(e);
+        e.jump(complete);
+    }
+    e.bind(general);
     tails(e, drop);
+    e.bind(complete);
     e.get_ended(R2);
     e.get_caps(R1);
     e.jump_if(Cond::Eq, R2, 0, returned);

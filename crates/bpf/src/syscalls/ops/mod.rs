@@ -9,6 +9,7 @@ mod lists;
 mod message;
 pub(super) mod op;
 mod simple;
+mod straight;
 
 use crate::capture_row::{self, MAX_OPS, OP, length, when};
 use crate::scratch::*;
@@ -17,6 +18,7 @@ use lists::{counted, strv};
 use message::{MAX_MESSAGE_COUNT, message, sigpack};
 use op::*;
 use simple::{bytes, element, elements, string, string_bytes};
+pub use straight::straight;
 
 /// Which nested kinds a phase can meet.
 #[derive(Clone, Copy, PartialEq, Eq)]
