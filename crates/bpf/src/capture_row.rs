@@ -464,6 +464,18 @@ mod tests {
     }
 
     #[test]
+    fn calls_with_one_buffer_have_straight_code() {
+        let straight = |name: &str| {
+            let schema = events::registry::by_name(name).expect("a call");
+            let r = row(schema, true, Limits { string: 32, verbose: false, keep: Keep::All });
+            u16::from_le_bytes([r[FLAGS as usize], r[FLAGS as usize + 1]]) & STRAIGHT != 0
+        };
+        assert!(["read", "write", "pread64", "pwrite64", "getrandom"].into_iter().all(straight));
+        // No tail, a string, several, one that is read at entry.
+        assert!(!["close", "openat", "getsockopt", "recvmsg", "execve", "ioctl"].into_iter().any(straight));
+    }
+
+    #[test]
     fn every_tail_has_an_op() {
         for s in events::registry::syscalls().filter(|s| s.name != "raw") {
             let r = row(s, true, Limits { string: 32, verbose: false, keep: Keep::All });

@@ -176,3 +176,20 @@ fn explain_lists_the_programs_when_asked_to() {
     }
     assert!(all.contains("bpf_probe_read_user") && all.contains("bpf_seq_write"));
 }
+
+#[test]
+fn explain_says_where_the_kernel_s_rings_are_used() {
+    if !crate::kernel::possible() {
+        return;
+    }
+    const LINE: &str = "trapline: events of calls go through the kernel's ring buffers: ";
+    let explained = |options: &[&str]| {
+        let r = crate::record::record(lab::User::Kernel, &[&["--explain"], options].concat(), &["true"]);
+        let line = r.outcome.stderr.lines().find_map(|l| l.strip_prefix(LINE)).map(String::from);
+        (line, r.events() > 0)
+    };
+    assert_eq!(explained(&["-e", "all kstack"]), (Some("calls have stacks".into()), true));
+    let (line, recorded) = explained(&["-e", "all"]);
+    let refused = "this kernel refuses programs that write rings themselves";
+    assert!(recorded && line.is_none_or(|why| why == refused));
+}
