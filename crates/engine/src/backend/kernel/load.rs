@@ -5,6 +5,7 @@
 use super::areas::Areas;
 use super::buffers::Buffers;
 use super::functions::Functions;
+use super::map_set::{MapSet, with_own_rings};
 use super::parallel::{self, Job};
 use super::probes::{AttachedProbe, Kit, Outlet};
 use super::refusal::{refused, rejected};
@@ -12,7 +13,7 @@ use super::ring::Ring;
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
 use super::unwinder::{self, Unwinder};
-use super::{stack_tables, switch, tables, task_iterator};
+use super::{stack_tables, task_iterator};
 use crate::backend::stats::{Counts, Losses, Passed, Spent, StackCounts, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ use crate::plan::Plan;
 use crate::provider::kernel_name;
 use crate::target::Target as PlanTarget;
 use bpf::capture_row::Frames;
-use bpf::scratch::{self, Shape};
+use bpf::scratch;
 use bpf::syscalls::{self, Maps, Session, Source, state};
 use bpf::unwind::Tables;
 use bpf::{BtfOffsets, frame::Generated};
@@ -33,9 +34,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use sys::bpf::map::{Map, Values, possible_cpus};
-use sys::bpf::prog::{Program, ProgramKind, ProgramSpec, btf_load};
-use sys::bpf::{link::Link, ring::Ring as KernelRing};
+use sys::bpf::link::Link;
+use sys::bpf::map::{Map, Values};
+use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
 use sys::btf::{KernelBtf, Kind};
 
 /// The kernel's side of a session. Dropping it detaches everything.
@@ -119,11 +120,6 @@ pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32
     begin_with(plan, filters, command, Some(why))
 }
 
-/// The scratch buffers of calls as rings.
-fn with_own_rings(buffer: usize) -> Option<Shape> {
-    Shape::CALLS.with_ring(buffer)
-}
-
 /// `kernel_rings`: why the kernel's rings are used; none: the programs write their rings themselves.
 fn begin_with(
     plan: &Plan,
@@ -162,7 +158,10 @@ fn begin_with(
     for program in programs(plan, single.as_deref()) {
         jobs.push(Box::new(move || kit.load(program)));
     }
-    jobs.insert(jobs.len().min(2), Box::new(|| made.fill(plan).map_err(|e| refused("BPF maps", &e))));
+    jobs.insert(
+        jobs.len().min(2),
+        Box::new(|| made.fill(plan).map(|()| Part::Filled).map_err(|e| refused("BPF maps", &e))),
+    );
     jobs.push(Box::new(|| made.rings().map(Part::Rings).map_err(|e| refused("BPF ring", &e))));
     let (mut loaded, mut sources, mut rings) = (Vec::new(), Vec::new(), Vec::new());
     for part in parallel::run(jobs, made.cpus as usize) {
@@ -619,68 +618,5 @@ impl Loaded {
     /// Traces the task of a pidfd, starting in this state.
     pub fn trace(&self, pidfd: &impl AsRawFd, value: &[u8; state::SIZE as usize]) -> io::Result<()> {
         self.tasks.update(&pidfd.as_raw_fd().to_le_bytes(), value, 0)
-    }
-}
-
-struct MapSet {
-    tasks: Map,
-    buffers: Buffers,
-    shape: Shape,
-    /// Bytes of a ring.
-    ring_size: usize,
-    cpus: u32,
-    /// scratch, rows, switches.
-    others: Vec<Map>,
-    ring_maps: Vec<Map>,
-}
-
-impl MapSet {
-    fn make(plan: &Plan, own: bool) -> io::Result<MapSet> {
-        let cpus = possible_cpus()?.into_iter().max().unwrap_or(0) + 1;
-        let (blob, key, value) = sys::btf::build::value_types("trapline_state", state::SIZE);
-        let types = btf_load(&blob).map_err(|e| e.error)?;
-        let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
-        let ring_size = plan.buffer.max(4096);
-        let shape = with_own_rings(ring_size).filter(|_| own).unwrap_or(Shape::CALLS);
-        let kernels = if shape.has_rings() { 0 } else { cpus };
-        let ring_maps =
-            (0..kernels).map(|_| Map::ring("trapline_ring", ring_size as u32)).collect::<io::Result<_>>()?;
-        let (scratch, buffers) = Buffers::new("trapline_scrat", shape, cpus, switch::first(plan))?;
-        let (rows, switches) = tables::make(plan)?;
-        Ok(MapSet { tasks, buffers, shape, ring_size, cpus, others: vec![scratch, rows, switches], ring_maps })
-    }
-
-    /// The rows that a session which takes orders may change.
-    fn open_to_orders(&self, plan: &Plan) -> io::Result<Option<Values>> {
-        let [_, rows, _] = &self.others[..] else { unreachable!("made with three") };
-        plan.named.then(|| rows.mmap()).transpose()
-    }
-
-    /// Writes the rows and switches of the plan's calls.
-    fn fill(&self, plan: &Plan) -> io::Result<Part> {
-        let [_, rows, switches] = &self.others[..] else { unreachable!("made with three") };
-        tables::fill(plan, rows, switches).map(|()| Part::Filled)
-    }
-
-    fn rings(&self) -> io::Result<Vec<Ring>> {
-        match self.shape.has_rings() {
-            true => self.buffers.rings(self.ring_size),
-            false => self.ring_maps.iter().map(|map| KernelRing::new(map).map(Ring::Kernel)).collect(),
-        }
-    }
-
-    fn descriptors(&self) -> Maps {
-        let fd = |m: &Map| m.as_fd().as_raw_fd();
-        let [buffers, rows, switches] = &self.others[..] else { unreachable!("made with three") };
-        Maps {
-            tasks: fd(&self.tasks),
-            scratch: fd(buffers),
-            shape: self.shape,
-            rings: self.ring_maps.iter().map(fd).collect(),
-            rows: fd(rows),
-            row_count: rows.entries() as i32,
-            switches: fd(switches),
-            stacks: None,
-        }
     }
 }

@@ -22,6 +22,7 @@ mod in_flight;
 mod left_out;
 mod live;
 pub mod load;
+mod map_set;
 mod missed;
 mod orders;
 mod parallel;

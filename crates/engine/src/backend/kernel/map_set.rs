@@ -1,0 +1,82 @@
+//! The maps of the programs of calls and tasks: task storage, scratch buffers, rows, rings.
+
+use super::buffers::Buffers;
+use super::ring::Ring;
+use super::{switch, tables};
+use crate::plan::Plan;
+use bpf::scratch::Shape;
+use bpf::syscalls::{Maps, state};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use sys::bpf::map::{Map, Values, possible_cpus};
+use sys::bpf::prog::btf_load;
+use sys::bpf::ring::Ring as KernelRing;
+
+/// The scratch buffers of calls as rings.
+pub fn with_own_rings(buffer: usize) -> Option<Shape> {
+    Shape::CALLS.with_ring(buffer)
+}
+
+/// The maps of the programs of calls and tasks.
+pub struct MapSet {
+    pub tasks: Map,
+    pub buffers: Buffers,
+    shape: Shape,
+    /// Bytes of a ring.
+    ring_size: usize,
+    pub cpus: u32,
+    /// scratch, rows, switches.
+    pub others: Vec<Map>,
+    pub ring_maps: Vec<Map>,
+}
+
+impl MapSet {
+    pub fn make(plan: &Plan, own: bool) -> io::Result<MapSet> {
+        let cpus = possible_cpus()?.into_iter().max().unwrap_or(0) + 1;
+        let (blob, key, value) = sys::btf::build::value_types("trapline_state", state::SIZE);
+        let types = btf_load(&blob).map_err(|e| e.error)?;
+        let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
+        let ring_size = plan.buffer.max(4096);
+        let shape = with_own_rings(ring_size).filter(|_| own).unwrap_or(Shape::CALLS);
+        let kernels = if shape.has_rings() { 0 } else { cpus };
+        let ring_maps =
+            (0..kernels).map(|_| Map::ring("trapline_ring", ring_size as u32)).collect::<io::Result<_>>()?;
+        let (scratch, buffers) = Buffers::new("trapline_scrat", shape, cpus, switch::first(plan))?;
+        let (rows, switches) = tables::make(plan)?;
+        Ok(MapSet { tasks, buffers, shape, ring_size, cpus, others: vec![scratch, rows, switches], ring_maps })
+    }
+
+    /// The rows that a session which takes orders may change.
+    pub fn open_to_orders(&self, plan: &Plan) -> io::Result<Option<Values>> {
+        let [_, rows, _] = &self.others[..] else { unreachable!("made with three") };
+        plan.named.then(|| rows.mmap()).transpose()
+    }
+
+    /// Writes the rows and switches of the plan's calls.
+    pub fn fill(&self, plan: &Plan) -> io::Result<()> {
+        let [_, rows, switches] = &self.others[..] else { unreachable!("made with three") };
+        tables::fill(plan, rows, switches)
+    }
+
+    pub fn rings(&self) -> io::Result<Vec<Ring>> {
+        match self.shape.has_rings() {
+            true => self.buffers.rings(self.ring_size),
+            false => self.ring_maps.iter().map(|map| KernelRing::new(map).map(Ring::Kernel)).collect(),
+        }
+    }
+
+    pub fn descriptors(&self) -> Maps {
+        let fd = |m: &Map| m.as_fd().as_raw_fd();
+        let [buffers, rows, switches] = &self.others[..] else { unreachable!("made with three") };
+        Maps {
+            tasks: fd(&self.tasks),
+            scratch: fd(buffers),
+            shape: self.shape,
+            rings: self.ring_maps.iter().map(fd).collect(),
+            rows: fd(rows),
+            row_count: rows.entries() as i32,
+            switches: fd(switches),
+            stacks: None,
+        }
+    }
+}
