@@ -158,6 +158,11 @@ pub fn room(filter: &Filter) -> usize {
     room
 }
 
+/// How many words of [`Places::temps`] a condition takes at most.
+pub fn words(cond: &Cond) -> usize {
+    number::words(cond)
+}
+
 /// Emits the filter. Control falls through where the event passes.
 pub fn emit<E>(a: &mut Assembler<E>, filter: &Filter, places: &Places, exits: &Exits) -> Result<(), Unfit> {
     if missing(filter, places).is_some() {

@@ -54,6 +54,33 @@ fn alu(op: Op) -> Option<Alu> {
     })
 }
 
+/// How many words of [`super::Places::temps`] the code of a condition takes at most, wherever its values are.
+pub(super) fn words(cond: &Cond) -> usize {
+    match cond {
+        Cond::Const(_) | Cond::Text(_) => 0,
+        Cond::Compare(_, x, y) => words_of_two(x, y),
+        Cond::Not(c) => words(c),
+        Cond::All(list) | Cond::Any(list) => list.iter().map(words).max().unwrap_or(0),
+    }
+}
+
+fn words_of(i: &Int) -> usize {
+    match i {
+        Int::Const(_) | Int::Value(_) => 0,
+        Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => words_of(x),
+        Int::Binary(_, x, y) => words_of_two(x, y),
+        Int::Choice(c, x, y) => words(c).max(words_of(x)).max(words_of(y)),
+        Int::Truth(c) => words(c),
+    }
+}
+
+fn words_of_two(x: &Int, y: &Int) -> usize {
+    match (x, y) {
+        (one, Int::Const(_)) | (Int::Const(_), one) => words_of(one),
+        (x, y) => words_of(x).max(1 + words_of(y)),
+    }
+}
+
 impl<E> Generator<'_, E> {
     /// Goes to `to` if the comparison holds.
     pub(super) fn compare(&mut self, cmp: Cmp, x: &Int, y: &Int, to: Label) -> Result<(), Unfit> {

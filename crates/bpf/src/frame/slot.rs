@@ -16,6 +16,10 @@ pub const LEN: i16 = -56;
 pub const WORD: i16 = -64;
 /// The second half of a pair read from the target. WORD2 lies right above WORD.
 pub const WORD2: i16 = -72;
+/// The lowest of [`FREE_COUNT`] slots, from WORD2 to OP, that are free until an op runs.
+pub const FREE: i16 = WORD2;
+/// How many they are.
+pub const FREE_COUNT: usize = ((RET - FREE) / 8) as usize;
 /// Where a list started.
 pub const HEAD: i16 = -80;
 /// The words of the buffer: those of the place that is claimed, where one is.

@@ -9,7 +9,8 @@
 //! have the same time. Parts that are known at entry, and that are evaluated before all others, are evaluated there too: a call that
 //! they reject is counted, nothing of it is read, and its end finds it marked.
 //!
-//! Strings and intermediate numbers are in the scratch buffer, after the fixed part.
+//! Strings and intermediate numbers are in the scratch buffer, after the fixed part; at entry, where no buffer is claimed, on the stack.
+//! A part that has more of them than fit there is evaluated at the end of the call.
 
 use crate::asm::Label;
 use crate::capture_row;
@@ -61,8 +62,8 @@ pub fn at_entry(e: &mut Emitter<'_>, out: Label) {
     e.load_row(Size::H, R1, capture_row::FLAGS);
     e.alu(Alu::And, R1, i32::from(capture_row::WANTED));
     e.jump_if(Cond::Eq, R1, 0, undecided);
-    // Where the buffer is taken, the end of the call decides.
-    e.claimed_or(undecided, |e| e.jump(undecided));
+    // Only counted: nothing is written to the buffer, so nobody has to have it.
+    e.find(undecided);
     e.stopped(undecided);
     emit(e, Outcome::Entered, out);
     e.bind(undecided);
@@ -90,8 +91,9 @@ fn early(filter: &Filter) -> usize {
         Leaf::Value(Value::Nsecs | Value::Retval | Value::Dur) => false,
     };
     let decided = |part: &&usize| {
-        let mut all = true;
-        filter.parts()[**part].cond.values(&mut |leaf| all &= known(&leaf));
+        let cond = &filter.parts()[**part].cond;
+        let mut all = filter::words(cond) <= slot::FREE_COUNT;
+        cond.values(&mut |leaf| all &= known(&leaf));
         all
     };
     filter.order().iter().take_while(decided).count()
@@ -242,7 +244,11 @@ fn elsewhere(places: &Places, args: &[u8], bytes: Bytes) -> Places {
 
 fn places(e: &Emitter<'_>, outcome: Outcome) -> Places {
     let memory = |base, off| Place::Memory(base, off, Size::D);
-    let mut p = filter::helpers((reg::BUFFER, front::STRINGS), (reg::BUFFER, front::TEMPS, front::TEMP_COUNT));
+    // At entry there is no buffer. The only strings there are names of threads.
+    let mut p = match outcome {
+        Outcome::Entered => filter::helpers((R10, slot::KEY), (R10, slot::FREE, slot::FREE_COUNT)),
+        _ => filter::helpers((reg::BUFFER, front::STRINGS), (reg::BUFFER, front::TEMPS, front::TEMP_COUNT)),
+    };
     p.args = (0..6).map(|i| Argument { value: memory(reg::STATE, state::ARGS + 8 * i), bytes: Bytes::User }).collect();
     if outcome != Outcome::Entered {
         p.cpu = memory(reg::STATE, state::CPU);

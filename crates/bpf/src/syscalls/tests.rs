@@ -644,3 +644,36 @@ fn calls_of_hidden_code_are_left_out_but_for_an_execve_that_succeeds() {
         }
     });
 }
+
+#[test]
+fn a_call_that_is_rejected_at_its_entry_needs_no_buffer() {
+    with_both_rings(|| {
+        let (maps, offsets) = (maps(), offsets());
+        let limits = Limits { string: 32, verbose: false, keep: Default::default() };
+        let nr = g::C_CLOSE.x86_64.expect("a number");
+        let most = "args.fd * args.fd - (args.fd * 3 - (args.fd - 5) * (args.fd + 1)) == pid * (tid + (args.fd | pid))";
+        // Sums of so many products that they do not fit on the stack are for the end of the call.
+        let too_much = (0..9).fold("pid * tid".to_string(), |rest, _| format!("pid * tid - ({rest})")) + " == 1";
+        for (text, at_entry) in
+            [("pid == 1", true), ("tid == 1", true), ("comm == \"other\"", true), (most, true), (&too_much, false)]
+        {
+            let parsed = lang::filter::parse(text, &[]).unwrap_or_else(|e| panic!("{}", e.block("", text)));
+            let filter = parsed.check(&g::C_CLOSE).unwrap_or_else(|e| panic!("{}", e.block("", text)));
+            let session = Session { filters: vec![(nr, filter)], ..Session::default() };
+            let mut w = World::new();
+            let (task, regs) = (w.m.task, w.object(&[0; 21]));
+            assert!(w.m.set_value(ROWS, &nr.to_le_bytes(), &capture_row::row(&g::C_CLOSE, true, limits)));
+            w.set_word(scratch::BUSY, 1);
+            assert!(w.run(sys_enter(&maps, &offsets, &session, Source::All), &[regs, nr.into()]).is_empty());
+            let flags = u64::from_le_bytes(w.state(task)[..8].try_into().unwrap());
+            assert_eq!(flags & state::REJECTED as u64 != 0, at_entry, "{text}");
+            let counted = [scratch::SEEN, scratch::FILTERED, scratch::DROPPED].map(|word| w.word(word));
+            assert_eq!(counted, [at_entry.into(), at_entry.into(), 0], "{text}");
+            // Its end finds it counted; another's end is decided there.
+            w.set_word(scratch::BUSY, 0);
+            assert!(w.run(sys_exit(&maps, &offsets, &session, Source::All), &[regs, 0]).is_empty(), "{text}");
+            let counted = [scratch::SEEN, scratch::FILTERED, scratch::DROPPED].map(|word| w.word(word));
+            assert_eq!(counted, [1, 1, 0], "{text}");
+        }
+    });
+}
