@@ -16,7 +16,7 @@ const HEAD: usize = 96;
 const MISSING: &str = "the end is missing";
 
 /// Bytes of the streams of a trace, as far as they can be seen.
-fn bytes_in(trace: &Path) -> u64 {
+pub fn bytes_in(trace: &Path) -> u64 {
     let files = fs::read_dir(trace).into_iter().flatten().flatten();
     let streams = files.filter(|e| e.file_name() != "metadata" && e.file_name() != ".trapline");
     streams.filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
