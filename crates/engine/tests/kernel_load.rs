@@ -1,12 +1,18 @@
 //! The programs are taken by this kernel's verifier. Needs bpf(2).
 
-use engine::backend::kernel::load::{load, load_filtered};
+use engine::backend::kernel::load::{begin_with, load, load_filtered};
+use engine::backend::kernel::rings_of_calls;
 use engine::capture::Limits;
 use engine::captures::Captures;
 use engine::enabling::call_captures;
+use engine::error::Error;
 use engine::plan::{Backend, OnFull, Plan};
 use engine::select::Calls;
 use engine::target::Target;
+use events::layout::ID;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
 use testkit::skip;
 
 fn plan(calls: Calls, string: usize) -> Plan {
@@ -104,6 +110,7 @@ fn the_verifier_takes_filters() {
     for (text, calls) in [
         ("pid == 1 && uid == 0 && dur > 1ms", "openat,close"),
         ("retval < 0 && comm == \"cat\"", "all"),
+        ("startswith(comm, \"a-long-name\") && pid * tid - (tid * 3 - pid * tid) != cpu * (pid + tid)", "all"),
         ("nsecs % 7 == (cpu ? -tid : dur / pid)", "all"),
         (
             "startswith(args.filename, \"/etc/\") || args.filename == \"/usr/lib/locale/locale-archive\"",
@@ -119,5 +126,41 @@ fn the_verifier_takes_filters() {
         assert!(!list.is_empty(), "{text}");
         let loaded = load_filtered(&plan(calls, 32), list).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(loaded.kernel_rings, own, "{text}");
+    }
+}
+
+/// A kernel that refuses programs which write rings themselves, after it has taken everything else.
+#[test]
+fn where_rings_of_programs_are_refused_the_kernel_s_have_all_events() {
+    if sys::process::euid() != 0 {
+        return skip("root", "bpf(2) needs privilege");
+    }
+    const CALLS: usize = 300;
+    for calls in ["kill", "all"] {
+        let plan = plan(Calls::parse(calls).unwrap(), 32);
+        let mut tried = Vec::new();
+        let begun = rings_of_calls::begin(&plan, |why| {
+            tried.push(why);
+            let begun = begin_with(&plan, Vec::new(), None, why)?;
+            match why {
+                None => Err(Error::failed("a program", "refused", "nothing")),
+                Some(_) => Ok(begun),
+            }
+        });
+        let (mut loaded, _) = begun.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(tried, [None, Some(rings_of_calls::REFUSED)]);
+        assert_eq!(loaded.kernel_rings, Some(rings_of_calls::REFUSED));
+        let script = format!("read go; i=0; while [ $i -lt {CALLS} ]; do i=$((i+1)); kill -0 $$; done");
+        let mut shell = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().expect("sh");
+        let pid = sys::process::pidfd(shell.id() as i32, false).expect("a pidfd");
+        loaded.tasks.update(&pid.as_raw_fd().to_le_bytes(), &[0; bpf::syscalls::state::SIZE as usize], 0).unwrap();
+        shell.stdin.take().expect("stdin").write_all(b"go\n").expect("sh reads");
+        assert!(shell.wait().expect("sh").success());
+        let kill = events::registry::by_name("kill").expect("kill").id;
+        let (mut kills, mut all) = (0, 0);
+        for ring in &mut loaded.rings {
+            all += ring.drain(|event| kills += usize::from(event[ID..ID + 2] == kill.to_le_bytes()));
+        }
+        assert_eq!((kills, loaded.counts()), (CALLS, (all as u64, 0)), "{calls}");
     }
 }

@@ -5,7 +5,7 @@
 use super::areas::Areas;
 use super::buffers::Buffers;
 use super::functions::Functions;
-use super::map_set::{MapSet, with_own_rings};
+use super::map_set::MapSet;
 use super::parallel::{self, Job};
 use super::probes::{AttachedProbe, Kit, Outlet};
 use super::refusal::{refused, rejected};
@@ -13,7 +13,7 @@ use super::ring::Ring;
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
 use super::unwinder::{self, Unwinder};
-use super::{stack_tables, task_iterator};
+use super::{rings_of_calls, stack_tables, task_iterator};
 use crate::backend::stats::{Counts, Losses, Passed, Spent, StackCounts, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
@@ -105,23 +105,11 @@ pub struct Later {
 /// `command`: the command of the session, which waits.
 pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32>) -> Result<(Loaded, Later)> {
     let _ = sys::bpf::raise_memory_limit();
-    let why = if plan.frames_of_calls() != Frames::default() {
-        // A stack is reported while the event that has it is being built.
-        "calls have stacks"
-    } else if with_own_rings(plan.buffer).is_none() {
-        "--buffer is too large for others"
-    } else {
-        // What is wrong with something else is wrong with the kernel's rings too.
-        match begin_with(plan, filters.clone(), command, None) {
-            Ok(begun) => return Ok(begun),
-            Err(_) => "this kernel refuses programs that write rings themselves",
-        }
-    };
-    begin_with(plan, filters, command, Some(why))
+    rings_of_calls::begin(plan, |why| begin_with(plan, filters.clone(), command, why))
 }
 
-/// `kernel_rings`: why the kernel's rings are used; none: the programs write their rings themselves.
-fn begin_with(
+/// As [`begin`], with the rings that are asked for. `kernel_rings`: why the kernel's are used; none: the programs write theirs themselves.
+pub fn begin_with(
     plan: &Plan,
     filters: Vec<(u32, lang::Filter)>,
     command: Option<i32>,

@@ -30,6 +30,7 @@ pub mod probes;
 pub(crate) mod refusal;
 mod ring;
 pub mod ring_set;
+pub mod rings_of_calls;
 mod stack_tables;
 mod switch;
 mod system_wide;
