@@ -17,6 +17,9 @@
 //!     a stack::Record                           (no_std, allocates nothing)
 //! ```
 //!
+//! A thread that walks its own stack, at each allocation, has [`replay::Replay`]: it takes the steps of [`walk`], and remembers what it
+//! has found. The tables come to it as a file ([`shared`]).
+//!
 //! Layouts are described once: rules in [`rule`], rows, pages and mappings in [`table`], frames and records in [`stack`]. Both walkers
 //! take the same steps; `bpf::unwind`'s tests compare them. The maps of the kernel are described in `bpf::unwind`.
 //!
@@ -40,7 +43,9 @@ extern crate std;
 
 #[cfg(feature = "build")]
 pub mod build;
+pub mod replay;
 pub mod rule;
+pub mod shared;
 pub mod stack;
 pub mod table;
 pub mod walk;

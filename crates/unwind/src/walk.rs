@@ -55,12 +55,45 @@ pub struct Caller {
     pub interrupted: bool,
     /// It was guessed.
     pub guessed: bool,
+    /// Where its rbp was read, apart from a signal's; none where it is that of the frame before.
+    pub bp_at: Option<u64>,
+}
+
+impl Caller {
+    /// One that a call has left with these registers: its pc is a return address.
+    pub fn returning(registers: Registers) -> Caller {
+        Caller { registers, interrupted: false, guessed: false, bp_at: None }
+    }
+
+    /// Where its rule is found: within the call instruction, for a return address.
+    #[inline]
+    pub fn lookup(&self) -> u64 {
+        self.registers.pc.wrapping_sub(u64::from(!self.interrupted))
+    }
+
+    /// It, if it is one: a return address of 0 is the end of a stack.
+    ///
+    /// # Errors
+    /// [`Ended::Outermost`].
+    #[inline]
+    pub fn or_end(self) -> Result<Caller, Ended> {
+        if self.registers.pc == 0 { Err(Ended::Outermost) } else { Ok(self) }
+    }
+
+    /// As it is kept.
+    #[inline]
+    pub fn frame(&self) -> Frame {
+        let exact = u64::from(self.interrupted) * Frame::EXACT;
+        let guessed = u64::from(self.guessed) * Frame::GUESSED;
+        Frame(Frame(self.registers.pc).address() | exact | guessed)
+    }
 }
 
 /// The caller of a frame by the frame's rule.
 ///
 /// # Errors
 /// Why there is none. `read` reads the stack; `register` knows the registers that are not in `frame`, by their numbers in the ABI.
+#[inline]
 pub fn caller(
     frame: Registers,
     rule: Rule,
@@ -85,20 +118,38 @@ pub fn caller(
             let context = sp.wrapping_add(offset);
             let [bp, sp, pc] = UCONTEXT.map(|at| read(context.wrapping_add(at)));
             let registers = Registers { pc: pc?, sp: sp?, bp: bp? };
-            return Ok(Caller { registers, interrupted: true, guessed: false });
+            return Ok(Caller { registers, interrupted: true, guessed: false, bp_at: None });
         }
     };
-    if cfa <= sp {
+    let bp_at = match rule.bp() {
+        SavedBp::Same => None,
+        SavedBp::Cfa(at) => Some(cfa.wrapping_add(at as u64)),
+        SavedBp::Bp(at) => Some(bp.wrapping_add(at as u64)),
+        SavedBp::Sp(at) => Some(sp.wrapping_add(at as u64)),
+    };
+    above(frame, cfa, bp_at, read)
+}
+
+/// The caller of a frame whose CFA is known, and where its rbp is saved, if it is.
+///
+/// # Errors
+/// Why there is none.
+#[inline]
+pub fn above(
+    frame: Registers,
+    cfa: u64,
+    bp_at: Option<u64>,
+    mut read: impl FnMut(u64) -> Result<u64, Ended>,
+) -> Result<Caller, Ended> {
+    if cfa <= frame.sp {
         return Err(Ended::NotGrowing);
     }
     let pc = read(cfa.wrapping_sub(8))?;
-    let bp = match rule.bp() {
-        SavedBp::Same => bp,
-        SavedBp::Cfa(at) => read(cfa.wrapping_add(at as u64))?,
-        SavedBp::Bp(at) => read(bp.wrapping_add(at as u64))?,
-        SavedBp::Sp(at) => read(sp.wrapping_add(at as u64))?,
+    let bp = match bp_at {
+        None => frame.bp,
+        Some(at) => read(at)?,
     };
-    Ok(Caller { registers: Registers { pc, sp: cfa, bp }, interrupted: false, guessed: false })
+    Ok(Caller { bp_at, ..Caller::returning(Registers { pc, sp: cfa, bp }) })
 }
 
 /// The caller where there are no rows: rbp is taken as a frame pointer. rbp 0 is the end of such a chain.
@@ -112,7 +163,34 @@ fn guess(frame: Registers, mut read: impl FnMut(u64) -> Result<u64, Ended>) -> R
     }
     let (outer, pc) = (read(bp)?, read(bp.wrapping_add(8))?);
     let registers = Registers { pc, sp: bp.wrapping_add(16), bp: outer };
-    Ok(Caller { registers, interrupted: false, guessed: true })
+    Ok(Caller { registers, interrupted: false, guessed: true, bp_at: Some(bp) })
+}
+
+/// The caller of a frame, whose rule is `rule`, in a walk. `context` is where the registers are that a signal has interrupted, if the walk
+/// has come through one: a `struct ucontext`. `register` knows those of the frame that a walk begins with.
+///
+/// # Errors
+/// Why there is none.
+#[inline]
+pub fn step(
+    frame: &Caller,
+    rule: Option<Rule>,
+    context: &mut Option<u64>,
+    read: impl Fn(u64) -> Option<u64>,
+    register: impl FnOnce(u8) -> Option<u64>,
+) -> Result<Caller, Ended> {
+    let rule = rule.ok_or(Ended::NoMapping)?;
+    let registers = Registers { pc: frame.lookup(), ..frame.registers };
+    let register = |number: u8| match *context {
+        _ if !frame.interrupted => None,
+        Some(context) => read(context.wrapping_add(u64::from(*IN_UCONTEXT.get(usize::from(number))?))),
+        None => register(number),
+    };
+    let caller = caller(registers, rule, &read, register)?;
+    if rule.kind() == Kind::Signal {
+        *context = Some(registers.sp.wrapping_add(rule.offset() as u64));
+    }
+    caller.or_end()
 }
 
 /// A walk under way: an iterator over frames, innermost first, and then [`Walk::ended`].
@@ -132,7 +210,11 @@ pub struct Walk<T> {
 impl<T: Target> Walk<T> {
     /// Begins at these registers; at most `most` frames come.
     pub fn new(target: T, registers: Registers, most: usize) -> Walk<T> {
-        let frame = Caller { registers, interrupted: true, guessed: false };
+        Walk::from(target, Caller { interrupted: true, ..Caller::returning(registers) }, most)
+    }
+
+    /// Begins at this frame; at most `most` frames come.
+    pub fn from(target: T, frame: Caller, most: usize) -> Walk<T> {
         Walk { target, frame, rule: None, left: most, ended: Ended::Running, first: true, context: None }
     }
 
@@ -146,42 +228,23 @@ impl<T: Target> Walk<T> {
         self.frame.registers
     }
 
-    /// Where the rule of the current frame is found: within the call instruction, for a return address.
-    fn lookup(&self) -> u64 {
-        self.frame.registers.pc.wrapping_sub(u64::from(!self.frame.interrupted))
-    }
-
     /// Goes on to the caller.
     fn step(&mut self) -> Result<(), Ended> {
-        let rule = self.rule.ok_or(Ended::NoMapping)?;
-        let frame = Registers { pc: self.lookup(), ..self.frame.registers };
-        let (interrupted, context) = (self.frame.interrupted, self.context);
         let target = core::cell::RefCell::new(&mut self.target);
         let read = |address| target.borrow_mut().read(address);
-        let register = |number: u8| match context {
-            _ if !interrupted => None,
-            Some(context) => read(context.wrapping_add(u64::from(*IN_UCONTEXT.get(usize::from(number))?))),
-            None => target.borrow_mut().register(number),
-        };
-        let caller = caller(frame, rule, read, register)?;
-        if rule.kind() == Kind::Signal {
-            self.context = Some(frame.sp.wrapping_add(rule.offset() as u64));
-        }
-        if caller.registers.pc == 0 {
-            return Err(Ended::Outermost);
-        }
-        self.frame = caller;
+        let register = |number| target.borrow_mut().register(number);
+        self.frame = step(&self.frame, self.rule, &mut self.context, read, register)?;
         Ok(())
     }
 
     /// Looks up the rule of the frame, and the return address that a return probe hides there.
     fn look_up(&mut self) {
-        self.rule = self.target.rule(self.lookup());
+        self.rule = self.target.rule(self.frame.lookup());
         if self.rule.is_none()
             && let Some(pc) = self.target.hidden(self.frame.registers.sp.wrapping_sub(8))
         {
             self.frame.registers.pc = pc;
-            self.rule = self.target.rule(self.lookup());
+            self.rule = self.target.rule(self.frame.lookup());
         }
         if self.rule.is_none() {
             self.rule = self.target.unmapped();
@@ -208,9 +271,7 @@ impl<T: Target> Iterator for Walk<T> {
         };
         self.left = left;
         self.look_up();
-        let bits = [(self.frame.guessed, Frame::GUESSED), (self.frame.interrupted, Frame::EXACT)];
-        let address = Frame(self.frame.registers.pc).address();
-        Some(Frame(bits.iter().filter(|b| b.0).fold(address, |pc, b| pc | b.1)))
+        Some(self.frame.frame())
     }
 }
 

@@ -11,8 +11,9 @@ use std::process::{Child, Command, Stdio};
 use symbols::Elf;
 use testkit::{compile, skip};
 use unwind::build::{Module, Placed, Space};
+use unwind::replay::{self, MAX, Replay};
 use unwind::table::{CHUNK, Mapping, Row, Tables, find};
-use unwind::walk::{Registers, Target, Walk};
+use unwind::walk::{Caller, Registers, Target, Walk};
 use unwind::{Ended, Frame, Rule};
 
 /// A child that is killed.
@@ -26,17 +27,32 @@ impl Drop for Running {
 }
 
 /// The program in one of its modes, waiting.
-fn start(program: &str, mode: &str) -> Running {
-    let child = Command::new(program).arg(mode).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+fn start(program: &str, mode: &[&str]) -> Running {
+    let child = Command::new(program).args(mode).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut child = Running(child);
     let mut said = [0; 5];
     child.0.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
-    let state = format!("/proc/{}/stat", child.0.id());
     // It says that it is there just before it waits.
-    while !std::fs::read_to_string(&state).unwrap().contains(") S ") {
+    until(child.0.id(), ") S ");
+    child
+}
+
+/// Waits for a state of the process.
+fn until(pid: u32, state: &str) {
+    while !std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(state) {
         std::thread::yield_now();
     }
-    child
+}
+
+/// The pc and the stack pointer of a process that waits or was stopped.
+fn registers(pid: u32) -> Option<Registers> {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/syscall")) else {
+        skip("kernel:proc-syscall", "no /proc/PID/syscall");
+        return None;
+    };
+    let number = |n: &str| u64::from_str_radix(n.trim_start_matches("0x"), 16).unwrap();
+    let numbers: Vec<u64> = text.split_whitespace().rev().take(2).map(number).collect();
+    Some(Registers { pc: numbers[0], sp: numbers[1], bp: 0 })
 }
 
 struct Process {
@@ -90,6 +106,28 @@ impl Process {
         placed.unwrap()
     }
 
+    /// A walk that remembers is as one that does not, from each frame of the stack that is at a return address. How many frames there are.
+    fn compare(&self, replay: &mut Replay, registers: Registers) -> usize {
+        let tables = Tables { pages: self.space.pages(), rows: &self.rows, rules: self.space.rules().all() };
+        let space = replay::Space { tables, mappings: &self.mappings, unmapped: None, generation: 1 };
+        let mut walk = Walk::new(self, registers, MAX);
+        let mut starts = Vec::new();
+        while let Some(frame) = walk.next() {
+            starts.extend((!frame.is_exact()).then(|| walk.registers()));
+        }
+        // Outward, inward, the innermost one.
+        for start in starts.iter().chain(starts.iter().rev()).chain(starts.first()) {
+            let mut walk = Walk::from(self, Caller::returning(*start), MAX);
+            let frames: Vec<u64> = walk.by_ref().map(|f| f.0).collect();
+            for again in [false, true] {
+                let walked = replay.walk(&space, *start, |address| (&mut &*self).read(address));
+                assert_eq!((replay.frames(), walked.ended), (&frames[..], walk.ended()));
+                assert!(walked.same || !again);
+            }
+        }
+        starts.len()
+    }
+
     fn name(&self, frame: Frame) -> String {
         let at = frame.lookup();
         let found = self.functions.iter().find(|f| (f.0..f.0 + f.1).contains(&at));
@@ -111,16 +149,10 @@ impl Target for &Process {
 
 /// Names of the frames from `leaf` outward, and how the walk ended.
 fn names(program: &str, mode: &str) -> Option<(Vec<String>, Ended)> {
-    let mut child = start(program, mode);
+    let mut child = start(program, &[mode]);
     let pid = child.0.id();
-    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/syscall")) else {
-        skip("kernel:proc-syscall", "no /proc/PID/syscall");
-        return None;
-    };
-    let numbers: Vec<u64> =
-        text.split_whitespace().rev().take(2).map(|n| u64::from_str_radix(&n[2..], 16).unwrap()).collect();
+    let registers = registers(pid)?;
     let process = Process::of(pid);
-    let registers = Registers { pc: numbers[0], sp: numbers[1], bp: 0 };
     let mut walk = Walk::new(&process, registers, 512);
     let frames: Vec<Frame> = walk.by_ref().collect();
     assert!(frames.iter().all(|f| !f.is_guessed()) && frames[0].is_exact());
@@ -156,4 +188,31 @@ fn each_frame_of_a_waiting_process_is_found() {
         assert_eq!(rest, ["aligned", "outer", "main", "_start"], "{names:?}");
         assert_eq!(names[..leaf].contains(&"handler".to_string()), mode == "signal", "{names:?}");
     }
+}
+
+#[test]
+fn walks_that_remember_find_the_frames_of_a_process() {
+    let flags = ["-O2", "-fomit-frame-pointer"];
+    let Some(program) = compile("gcc", "deep", "deep.c", &flags) else { return };
+    for mode in ["block", "signal"] {
+        let child = start(&program, &[mode]);
+        let Some(registers) = registers(child.0.id()) else { return };
+        let frames = Process::of(child.0.id()).compare(&mut Replay::default(), registers);
+        assert!(frames > 35, "{frames}");
+    }
+    // One that runs and is stopped anywhere.
+    let mut child = start(&program, &["loop", "1000000000"]);
+    let pid = child.0.id();
+    let (process, mut replay) = (Process::of(pid), Box::new(Replay::EMPTY));
+    let signal = |name: &str| assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+    child.0.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+    let mut deepest = 0;
+    for _ in 0..100 {
+        signal("-STOP");
+        until(pid, ") T ");
+        let Some(registers) = registers(pid) else { return };
+        deepest = deepest.max(process.compare(&mut replay, registers));
+        signal("-CONT");
+    }
+    assert!(deepest > 30, "{deepest}");
 }

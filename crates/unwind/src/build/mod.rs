@@ -17,6 +17,7 @@ mod instructions;
 mod pages;
 mod plt;
 mod rules;
+pub mod shared;
 mod space;
 
 pub use rules::Rules;
@@ -98,6 +99,14 @@ impl Module {
         let (pages, rows) = pages.finish();
         let (rules, segments) = (rules.into(), image.segments);
         Ok(Module { first_page, pages, rows, rules, segments, counts: runs.counts })
+    }
+
+    /// Tables of code that is in no file: from each address on, counted from the first page, a rule; below `span`.
+    pub fn of_rules(of: &[(u32, Rule)], span: u32) -> Module {
+        let (mut rules, mut pages) = (Rules::default(), Pages::new(span));
+        of.iter().for_each(|(address, rule)| pages.push(*address, rules.number(*rule)));
+        let (pages, rows) = pages.finish();
+        Module { pages, rows, rules: rules.into(), ..Module::default() }
     }
 
     /// It has no unwind information at all.
