@@ -6,6 +6,7 @@
 pub mod call_events;
 pub mod calls;
 pub mod escape;
+pub mod heap;
 pub mod json;
 pub mod latency;
 pub mod names;

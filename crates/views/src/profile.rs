@@ -22,7 +22,7 @@ mod strings;
 pub mod table;
 pub mod tree;
 
-pub use stacks::{FrameId, LabelsId, Limits, StackId, Stacks, Tally};
+pub use stacks::{Blocks, FrameId, LabelsId, Limits, StackId, Stacks, Tally};
 
 /// A frame of a stack: a function, and where in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

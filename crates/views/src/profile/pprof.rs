@@ -71,7 +71,7 @@ use field::profile as f;
 pub fn write(stacks: &Stacks, realtime_offset: i64, out: &mut Vec<u8>) {
     let mut p = Profile::default();
     p.string("");
-    p.types(stacks.unit());
+    p.types(stacks);
     let mut samples = Message::default();
     for e in stacks.entries() {
         let locations = p.locations(stacks, stacks.frames_of(e.stack));
@@ -142,7 +142,8 @@ impl<'a> Profile<'a> {
     }
 
     /// The types of both values, and the period.
-    fn types(&mut self, unit: Unit) {
+    fn types(&mut self, stacks: &Stacks) {
+        let unit = stacks.unit();
         let (first, second, of) = match unit {
             Unit::Samples { period: 0 } => ("events", "samples", "count"),
             Unit::Samples { .. } => ("samples", "cpu", "nanoseconds"),
@@ -150,6 +151,7 @@ impl<'a> Profile<'a> {
             Unit::Bytes => ("events", "space", "bytes"),
             Unit::Events => ("samples", "events", "count"),
         };
+        let (first, second) = stacks.blocks().map_or((first, second), |b| (b.objects, b.space));
         let types = [self.value_type(first, "count"), self.value_type(second, of)];
         types.iter().for_each(|t| self.head.message(f::SAMPLE_TYPE, t));
         if let Unit::Samples { period } = unit

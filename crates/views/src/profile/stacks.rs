@@ -134,9 +134,19 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     }
 }
 
+/// What pprof calls blocks of memory and their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// How many.
+    pub objects: &'static str,
+    /// Their bytes.
+    pub space: &'static str,
+}
+
 /// A profile.
 pub struct Stacks {
     unit: Unit,
+    blocks: Option<Blocks>,
     limits: Limits,
     strings: Strings,
     /// Module and file of the last frame.
@@ -165,6 +175,7 @@ impl Stacks {
     pub fn with_limits(unit: Unit, limits: Limits) -> Stacks {
         Stacks {
             unit,
+            blocks: None,
             limits,
             strings: Strings::new(),
             last: (0, 0),
@@ -260,6 +271,16 @@ impl Stacks {
             }
         };
         self.entries.get_mut(id as usize)
+    }
+
+    /// An empty profile of memory: samples are blocks, weights are bytes.
+    pub fn of_memory(blocks: Blocks) -> Stacks {
+        Stacks { blocks: Some(blocks), ..Stacks::new(Unit::Bytes) }
+    }
+
+    /// What blocks are called, where samples are blocks.
+    pub fn blocks(&self) -> Option<Blocks> {
+        self.blocks
     }
 
     /// What weights measure.

@@ -128,6 +128,9 @@ pub(crate) fn in_all(stacks: &Stacks) -> String {
             let time = duration(total.weight.saturating_mul(period));
             text += &format!(", one every {} ({time} in all)", duration(period));
         }
+        Unit::Bytes if stacks.blocks().is_some() => {
+            text += &format!(" in {} block{}", total.samples, if total.samples == 1 { "" } else { "s" });
+        }
         Unit::Nanoseconds | Unit::Bytes => text += &format!(" in {}", Unit::Events.text(total.samples)),
         _ => {}
     }

@@ -1,0 +1,93 @@
+//! The heap of programs: events of allocations in, what is outstanding, peaks, growth and totals by stack out.
+//!
+//! ```text
+//! (process, hash) ─► Intern ─► stack ─┐
+//! events ─────────────────────────────┴► Model ─┐
+//! stack ─► Frames: its functions ───────────────┴► Rows ─► leaks · peak · totals · temporary · growth · profile · json · diff
+//! ```
+//!
+//! The model knows stacks by number; a row of a view is all stacks with the same functions and lines ([`rows`]).
+
+mod blocks;
+pub mod diff;
+mod ended;
+pub mod growth;
+mod held;
+pub mod intern;
+pub mod json;
+pub mod leaks;
+mod mappings;
+pub mod model;
+pub mod numbers;
+pub mod peak;
+mod process;
+pub mod profile;
+pub mod rows;
+pub mod series;
+pub mod temporary;
+mod threads;
+pub mod totals;
+pub mod verdict;
+mod view;
+mod words;
+
+pub use diff::Diff;
+pub use intern::Intern;
+pub use model::{Model, Summary};
+pub use numbers::{Kind, Numbers, Sum};
+pub use rows::{Frames, Rows};
+pub use view::View;
+
+/// Who has allocated or freed a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Who {
+    /// A program in a process: a number that counts up from 0.
+    pub process: u32,
+    /// The thread.
+    pub tid: u32,
+}
+
+/// What flame graphs, pprof, folded stacks and differences are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Of {
+    /// What is outstanding, and old enough.
+    #[default]
+    Outstanding,
+    /// What was outstanding at the peak.
+    Peak,
+    /// All that was allocated.
+    Total,
+}
+
+impl Of {
+    /// The one that is called `name`.
+    pub fn parse(name: &str) -> Option<Of> {
+        [Of::Outstanding, Of::Peak, Of::Total].into_iter().find(|of| of.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Of::Outstanding => "outstanding",
+            Of::Peak => "peak",
+            Of::Total => "total",
+        }
+    }
+}
+
+/// How views are written.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the heap is called, for instance the command.
+    pub name: String,
+    /// The most stacks of a text view.
+    pub top: usize,
+    /// What is selected where the view does not say that.
+    pub of: Of,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { name: String::new(), top: 20, of: Of::default() }
+    }
+}
