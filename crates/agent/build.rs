@@ -9,6 +9,8 @@ fn main() {
         "-Wl,-z,relro",
         "-Wl,-z,noexecstack",
         "-Wl,-z,nodelete",
+        // Before the constructors of libraries: what they allocate is seen, and what they call.
+        "-Wl,-z,initfirst",
         // What a collector calls in a running process.
         "-Wl,-e,trapline_invoke",
     ] {

@@ -4,7 +4,7 @@
 //! standard library, optimised, for the machine's ordinary loader even if trapline is linked statically.
 //!
 //! ```text
-//!  agent/ (links to ../agent and ../abi; files in a packaged crate) ─► OUT_DIR/agent-sources/{agent,abi} ─► cargo ─► OUT_DIR/agent.so
+//!  agent/ (links to ../agent, ../abi, ../unwind; files in a packaged crate) ─► OUT_DIR/agent-sources/… ─► cargo ─► OUT_DIR/agent.so
 //! ```
 //!
 //! The sources are copied, because a crate that is packaged has only what lies below its own directory, and no second package.
@@ -16,12 +16,14 @@ use std::process::Command;
 /// The platform that the agent is built for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// What is copied, and where to.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
     ("agent/agent.toml", "agent/Cargo.toml"),
     ("agent/agent.lock", "agent/Cargo.lock"),
     ("agent/agent-build.rs", "agent/build.rs"),
     ("agent/src", "agent/src"),
+    ("agent/unwind.toml", "agent/unwind/Cargo.toml"),
     ("agent/abi", "abi/src"),
+    ("agent/unwind", "unwind/src"),
 ];
 /// The manifest of `abi` outside of the workspace.
 const ABI: &str = "[package]\nname = \"abi\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";

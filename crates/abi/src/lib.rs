@@ -5,7 +5,7 @@
 //!  agent (in the process)                                collector (trapline)
 //!  at its start, after fork, dlopen: [`message::Hello`] ──► reads the files of the modules, plans, links stubs
 //!        + text of /proc/self/maps
-//!        ◄── [`message::Welcome`] + 2 descriptors: shared memory (sealed), [`plan`] (sealed, read only)
+//!        ◄── [`message::Welcome`] + descriptors: shared memory (sealed), [`plan`] (sealed, read only), unwind tables
 //!  maps areas, checks bytes, patches
 //!        [`message::Installed`] ──►                       closes the socket
 //!  before exec, and where that fails:
@@ -22,6 +22,7 @@
 
 #![no_std]
 
+pub mod heap;
 pub mod message;
 pub mod pattern;
 pub mod permits;
@@ -33,7 +34,7 @@ pub mod tracer;
 pub mod values;
 
 /// Version of everything in this crate. It changes with any of it.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Where the agent's file is mapped: it is linked at the beginning of this range, and loaders map a library where it is linked, if there
 /// is room. So a system call whose instruction lies here is the agent's own, not the program's. The agent's other mappings are above.

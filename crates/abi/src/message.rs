@@ -197,9 +197,37 @@ pub enum Hook {
     Prctl = 11,
     /// `fexecve` of libc, which does not call its `execveat`.
     Fexecve = 12,
+    /// `malloc`, and what else gets the size first: `operator new`, `valloc`.
+    Malloc = 13,
+    /// `aligned_alloc`, `memalign`: alignment, size.
+    Aligned = 14,
+    /// `posix_memalign`.
+    PosixMemalign = 15,
+    /// `calloc`.
+    Calloc = 16,
+    /// `realloc`: block, size.
+    Realloc = 17,
+    /// `reallocarray`.
+    Reallocarray = 18,
+    /// `free`, and what else gets the block first: `operator delete`.
+    Free = 19,
+    /// `mmap` of libc.
+    Mmap = 20,
+    /// `munmap` of libc.
+    Munmap = 21,
+    /// `mremap` of libc.
+    Mremap = 22,
 }
 /// How many there are, with room for more.
-pub const HOOKS: usize = 24;
+pub const HOOKS: usize = 32;
+
+impl Hook {
+    /// Whether it is a function that allocates or frees memory. A process may have several of each: such a hook gets the address of its
+    /// own original in r11.
+    pub fn is_of_heap(self) -> bool {
+        (Hook::Malloc as usize..=Hook::Mremap as usize).contains(&(self as usize))
+    }
+}
 
 impl Untraced {
     /// The reason with this number.
@@ -251,7 +279,7 @@ pub enum Verdict {
     Wait = 4,
 }
 
-/// What the collector answers, with the descriptors of the shared memory and of the plan (SCM_RIGHTS, in this order).
+/// What the collector answers, with the descriptors of the shared memory, of the plan, and of the unwind tables (SCM_RIGHTS, in this order).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Welcome {
@@ -267,6 +295,8 @@ pub struct Welcome {
     pub shared: u64,
     /// Bytes of the plan; 0 without one.
     pub plan: u64,
+    /// Bytes of the unwind tables (`unwind::replay`), by which allocations get their stacks; 0 without any.
+    pub tables: u64,
 }
 
 /// What the agent says at the end.
@@ -351,7 +381,7 @@ impl Welcome {
         let (words, sizes) = bytes.split_at_mut(16);
         let words = words.chunks_exact_mut(4).zip([self.magic, self.version, self.verdict, self.descriptors]);
         words.for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
-        let sizes = sizes.chunks_exact_mut(8).zip([self.shared, self.plan]);
+        let sizes = sizes.chunks_exact_mut(8).zip([self.shared, self.plan, self.tables]);
         sizes.for_each(|(to, size)| to.copy_from_slice(&size.to_le_bytes()));
         bytes
     }

@@ -1,7 +1,7 @@
 //! The plan of patches of a process: what to map, and which bytes to replace by which. A file in memory, read only.
 //!
 //! ```text
-//!  Header ── areas: [Area] ── patches: [Patch] ── originals: [Original] ── bytes of the areas
+//!  Header ── areas: [Area] ── patches: [Patch] ── originals: [Original] ── mappings ── bytes of the areas
 //! ```
 //!
 //! The agent copies areas into private anonymous memory at their addresses (MAP_FIXED_NOREPLACE), makes that executable and no longer
@@ -27,14 +27,16 @@ pub struct Header {
     pub patches: u32,
     /// How many originals.
     pub originals: u32,
-    /// 0.
-    pub reserved: u32,
+    /// How many mappings: all that the process has with code, in order, for its unwinder (`unwind::Mapping`, 32 bytes each).
+    pub mappings: u32,
     /// Offset of the first area from the beginning of the plan; the others follow it.
     pub areas_at: u64,
     /// Offset of the first patch.
     pub patches_at: u64,
     /// Offset of the first original.
     pub originals_at: u64,
+    /// Offset of the first mapping.
+    pub mappings_at: u64,
 }
 
 /// Memory with stubs, near the module that they belong to.

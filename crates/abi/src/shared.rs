@@ -28,8 +28,8 @@ pub const HEADERS: usize = 4096;
 pub const CHUNK: usize = 64 << 10;
 /// The word of a record that has the upper half of the counter.
 pub const HIGH: u32 = 1;
-/// The highest number of a function.
-pub const FUNCTIONS: u32 = (1 << 30) - 1;
+/// The highest number of a function. Higher ones are of records of allocations ([`crate::heap`]).
+pub const FUNCTIONS: u32 = (1 << 30) - 65;
 /// Bit of a word: values follow the record.
 pub const VALUES: u32 = 1 << 31;
 
@@ -84,8 +84,12 @@ pub struct Control {
     pub left: AtomicU64,
     /// Where the chunk that is tried first is: a hint.
     pub hint: AtomicU32,
-    /// 0.
-    pub reserved: u32,
+    /// Bits of [`crate::heap`]: what is recorded of allocations.
+    pub heap: AtomicU32,
+    /// The time stamp counter, as the collector has last seen it: each of its rounds, about every millisecond.
+    pub now: AtomicU64,
+    /// Of allocations, one is recorded for so many bytes, on average; 0: all are.
+    pub sample: AtomicU64,
 }
 
 /// The header of a chunk.

@@ -11,6 +11,9 @@ pub const MOST: usize = 1 << 15;
 
 static TABLE: AtomicU64 = AtomicU64::new(0);
 static USED: AtomicU32 = AtomicU32::new(0);
+/// Stubs of traced functions lie between these.
+static LOW: AtomicU64 = AtomicU64::new(u64::MAX);
+static HIGH: AtomicU64 = AtomicU64::new(0);
 
 /// Makes the table. At the start, once.
 pub fn begin() -> bool {
@@ -43,7 +46,17 @@ pub fn add(area: &Area) -> bool {
     // SAFETY: the table has room for MOST, and nobody reads this entry before USED says so.
     unsafe { (table as *mut Area).add(used).write(*area) };
     USED.store(used as u32 + 1, Release);
+    if area.stubs > 0 {
+        LOW.fetch_min(area.address, Relaxed);
+        HIGH.fetch_max(area.address + area.stubs, Relaxed);
+    }
     true
+}
+
+/// Whether an address may be in a stub: false, nearly always, at once.
+#[inline(always)]
+pub fn may_be_stub(address: u64) -> bool {
+    LOW.load(Relaxed) <= address && address < HIGH.load(Relaxed)
 }
 
 /// Where the table is, and how many areas it has.

@@ -3,6 +3,7 @@
 //! A process that fork(2) has made finds zeros in the page of [`State`], and asks for memory of its own when its first record needs
 //! a chunk. A child of vfork(2) finds its parent's page, as it runs on its parent's thread data and writes to its parent's chunk.
 
+use crate::heap;
 use crate::kernel;
 use crate::permits;
 use crate::plans;
@@ -103,6 +104,11 @@ fn is_in(control: &Control, cur: u64) -> bool {
     shared <= cur && cur <= shared + LEN.load(Relaxed)
 }
 
+/// Whether an address is in the memory of the session.
+pub fn is_of_session(cur: u64) -> bool {
+    cur != 0 && control().is_some_and(|c| is_in(c, cur))
+}
+
 /// Takes over shared memory that the collector has sent. False: it is not what it should be.
 pub fn attach(at: u64, len: u64) -> bool {
     if len < HEADERS as u64 {
@@ -166,10 +172,11 @@ pub fn collector() -> u32 {
     control().filter(|_| session() == 1).map_or(0, |c| c.collector.load(Relaxed) & OWNER)
 }
 
-/// Leaves the shared memory: in a child, whose parent's it is. No other thread exists.
-fn detach() {
+/// Leaves the shared memory: in a child, whose parent's it is. No other thread exists. It stays mapped where a handler has forked that has
+/// interrupted the writing of a record.
+fn detach(local: &Local) {
     let (shared, len) = (SHARED.swap(0, AcqRel), LEN.load(Relaxed));
-    if shared != 0 {
+    if shared != 0 && local.heap_level.load(Relaxed) == 0 {
         // SAFETY: this is the only thread, and it has no chunk.
         unsafe { kernel::unmap(shared, len) };
     }
@@ -184,7 +191,7 @@ fn renew(local: &Local) {
         }
         return;
     }
-    detach();
+    detach(local);
     GONE.store(0, Relaxed);
     thread::identify_again(local);
     for field in [&local.sequence, &local.chunk] {
@@ -233,15 +240,19 @@ fn is_gone(control: &Control) -> bool {
     let gone = word == 0 || word & OWNER_DIED != 0;
     if gone {
         GONE.store(1, Relaxed);
+        // Nobody reads it any more: allocations cost no more than the way through their stand-ins.
+        control.heap.store(0, Relaxed);
     }
     gone
 }
 
 /// Makes room for so many bytes of records. `mask`: the thread's mask of signals, for the time in which it sleeps.
 pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
+    let mut renewed = false;
     loop {
         if is_new() {
             renew(local);
+            renewed = true;
         }
         let Some(control) = control() else {
             give_up(local);
@@ -258,6 +269,10 @@ pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
         if number != 0 {
             let asked = header(control, number - 1).is_some_and(|h| h.give_up.load(Relaxed) != 0);
             if !asked && local.cur.load(Relaxed) + bytes <= local.end.load(Relaxed) {
+                // The chunk has just begun.
+                if renewed {
+                    heap::child(local);
+                }
                 return true;
             }
             give_up(local);
@@ -323,6 +338,7 @@ fn begin_chunk(control: &Control, local: &Local, header: &ChunkHeader, number: u
     local.cur.store(at, Relaxed);
     local.end.store(at + u64::from(control.chunk_size), Relaxed);
     write_high(local, (now >> 32) as u32);
+    heap::forget(local);
 }
 
 /// Writes a record. There is room.

@@ -48,7 +48,7 @@ const TARGETS: u32 = abi::thread::ROWS;
 /// Serves one request. False: there is none, or it is not what it should be.
 fn one(socket: &Descriptor) -> bool {
     let mut message = [0u8; size_of::<Request>()];
-    let Some([plan, _]) = talk::receive_all(socket, &mut message) else { return false };
+    let Some([plan, ..]) = talk::receive_all(socket, &mut message) else { return false };
     // SAFETY: any bytes are a Request.
     let request: Request = unsafe { message.as_ptr().cast::<Request>().read_unaligned() };
     if request.magic != MAGIC || request.version != abi::VERSION || request.count > TARGETS {

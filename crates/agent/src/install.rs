@@ -7,7 +7,7 @@
 //! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
 
 use crate::kernel::{self, KernelAction};
-use crate::{areas, chunks, hooks, record, sites, start};
+use crate::{areas, chunks, heap, hooks, record, sites, start};
 use abi::message::{Hook, Installed, MAGIC, Reason};
 use abi::plan::{self, Area, Header, Original, PATCH, Patch};
 use core::mem::size_of;
@@ -63,6 +63,16 @@ impl Plan<'_> {
     pub fn areas(&self) -> u32 {
         self.areas.len() as u32
     }
+}
+
+/// Has the unwinder use the mappings of a plan. False: there are none; else the plan is to stay mapped.
+pub fn use_mappings(bytes: &'static [u8]) -> bool {
+    let header = table::<Header>(bytes, 0, 1).and_then(<[Header]>::first);
+    let mappings = header.and_then(|h| table(bytes, h.mappings_at, h.mappings)).unwrap_or_default();
+    if !mappings.is_empty() {
+        heap::map_of_process(mappings);
+    }
+    !mappings.is_empty()
 }
 
 /// A table of a plan: any bytes are valid entries.
@@ -282,7 +292,7 @@ impl<'a> Patcher<'a> {
             Spared::Unwinder => {
                 self.hook(patch).is_some_and(|h| [Hook::FindFde as u32, Hook::Backtrace as u32].contains(&h))
             }
-            Spared::Hooks => self.hook(patch).is_some(),
+            Spared::Hooks => self.hook(patch).is_some_and(|h| h < Hook::Malloc as u32),
         }
     }
 
@@ -452,7 +462,7 @@ pub enum Spared {
     Nothing,
     /// What finds stubs for exceptions, and leaves them out of backtraces: threads will return into stubs.
     Unwinder,
-    /// All hooks: functions have tracers.
+    /// All hooks but those of allocators: functions have tracers.
     Hooks,
 }
 

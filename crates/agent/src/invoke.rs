@@ -2,7 +2,7 @@
 //! meanwhile, and all signals of this one are blocked.
 
 use crate::install::Spared;
-use crate::{areas, chunks, command, hooks, kernel, plans, record, sites, slots, start, talk, thread, tracers};
+use crate::{areas, chunks, command, heap, hooks, kernel, plans, record, sites, slots, start, talk, thread, tracers};
 use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
 use core::mem::size_of;
@@ -69,6 +69,8 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     if invocation.flags & FREE != 0 && !slots::owe() && !plans::any() && sites::release() {
         free();
     }
+    // Where plans have stayed, a thread may still be where they have led it.
+    let whole = !plans::any();
     let (socket, path) = (invocation.socket_len as usize, invocation.path_len as usize);
     // SAFETY: the collector says that so many bytes follow.
     let texts = unsafe { core::slice::from_raw_parts(texts, socket.saturating_add(path)) };
@@ -80,7 +82,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     let done = talk::attempt(Reason::Attach);
     match done {
         Ok(true) => hooks::adopt(),
-        _ => drop(end(true)),
+        _ => drop(end(whole)),
     }
     done.map(drop)
 }
@@ -108,6 +110,7 @@ fn end(free: bool) -> u64 {
         hooks::end();
     }
     chunks::leave();
+    heap::leave(free);
     left
 }
 

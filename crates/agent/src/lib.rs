@@ -31,6 +31,7 @@ mod calls;
 mod checks;
 mod chunks;
 mod command;
+mod heap;
 mod hooks;
 mod install;
 mod invoke;

@@ -56,6 +56,8 @@ pub struct Slot {
     pub memory: AtomicU64,
     /// Its rows; 0: none. They stay when it ends: the thread that comes after it counts on.
     pub counts: AtomicU64,
+    /// What it has for its allocations; 0: nothing. It stays for the thread that comes after it.
+    pub heap: AtomicU64,
     /// The owner's data: top, base and memory are in the first words.
     local: AtomicU64,
     /// Where entries ended when the owner's slow code moved one, or pushed one.

@@ -1,7 +1,7 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
-use crate::{chunks, hooks, install, plans, slow, start, thread};
+use crate::{chunks, heap, hooks, install, plans, slow, start, thread};
 use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -180,7 +180,7 @@ pub fn greet(socket: &Descriptor, reason: Reason, maps: &[u8]) -> bool {
 }
 
 /// The answer, and its descriptors.
-fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 2])> {
+fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 3])> {
     let mut welcome = [0u8; size_of::<Welcome>()];
     let descriptors = receive_all(socket, &mut welcome)?;
     // SAFETY: any bytes are a Welcome.
@@ -188,9 +188,9 @@ fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 2])> {
     (welcome.magic == MAGIC && welcome.version == abi::VERSION).then_some((welcome, descriptors))
 }
 
-/// Fills a message, and takes up to two descriptors; those that were not sent are -1.
-pub fn receive_all(socket: &Descriptor, message: &mut [u8]) -> Option<[Descriptor; 2]> {
-    let mut descriptors = [Descriptor(-1), Descriptor(-1)];
+/// Fills a message, and takes up to three descriptors; those that were not sent are -1.
+pub fn receive_all(socket: &Descriptor, message: &mut [u8]) -> Option<[Descriptor; 3]> {
+    let mut descriptors = [Descriptor(-1), Descriptor(-1), Descriptor(-1)];
     let mut have = 0;
     while have < message.len() {
         let mut control = [0u64; 4];
@@ -211,27 +211,34 @@ pub fn receive_all(socket: &Descriptor, message: &mut [u8]) -> Option<[Descripto
         }
         // struct cmsghdr: length, then level (SOL_SOCKET) and type (SCM_RIGHTS), then descriptors.
         if header.control_len >= 20 && control[1] == 1 << 32 | 1 {
-            let count = ((control[0].saturating_sub(16)) / 4).min(2) as usize;
-            for (i, descriptor) in descriptors.iter_mut().enumerate().take(count) {
-                *descriptor = Descriptor((control[2] >> (32 * i)) as i32);
+            let count = ((control[0].saturating_sub(16)) / 4) as usize;
+            let sent = [control[2], control[2] >> 32, control[3]];
+            for (descriptor, number) in descriptors.iter_mut().zip(sent).take(count) {
+                *descriptor = Descriptor(number as i32);
             }
         }
     }
     Some(descriptors)
 }
 
-fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> Installed {
+fn obey(welcome: &Welcome, descriptors: [Descriptor; 3], reason: Reason) -> Installed {
     // Descriptors that the process has no room for do not arrive.
-    let came = u32::from(first.0 >= 0) + u32::from(second.0 >= 0);
-    if came < welcome.descriptors.min(2) {
+    let came = descriptors.iter().filter(|d| d.0 >= 0).count() as u32;
+    if came < welcome.descriptors.min(3) {
         return install::failure(kernel::EMFILE);
     }
-    // The memory comes first, if there is any: a process that loads modules later has it already.
-    let (shared, plan) = match welcome.verdict {
-        v if v == Verdict::Leave as u32 => (None, None),
-        _ if welcome.shared > 0 => (Some(first), Some(second)),
-        _ => (None, Some(first)),
-    };
+    // Those that are not sent are left out: a process that loads modules later has its memory already.
+    let mut rest = descriptors.into_iter();
+    let mut take = |bytes: u64| if bytes > 0 && welcome.verdict != Verdict::Leave as u32 { rest.next() } else { None };
+    let (shared, plan, tables) = (take(welcome.shared), take(welcome.plan), take(welcome.tables));
+    let has_tables = reason == Reason::Fork && heap::has_tables();
+    if let Some(tables) = tables.filter(|t| t.0 >= 0 && !has_tables)
+        && let Some(at) = map_file(&tables, welcome.tables, kernel::PROT_READ, kernel::MAP_SHARED)
+        && !heap::use_tables(at, welcome.tables)
+    {
+        // SAFETY: it was refused, so nobody uses it.
+        unsafe { kernel::unmap(at, welcome.tables) };
+    }
     if let Some(shared) = shared.filter(|s| s.0 >= 0)
         && chunks::control().is_none()
     {
@@ -255,7 +262,8 @@ fn obey(welcome: &Welcome, [first, second]: [Descriptor; 2], reason: Reason) -> 
     // SAFETY: the whole file is mapped, and sealed; it is unmapped only below.
     let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, welcome.plan as usize) };
     let installed = install::install(bytes, reason);
-    if !plans::keep(at, welcome.plan) {
+    let (kept, used) = (plans::keep(at, welcome.plan), install::use_mappings(bytes));
+    if !kept && !used {
         // SAFETY: `bytes` is not used any more.
         unsafe { kernel::unmap(at, welcome.plan) };
     }

@@ -62,6 +62,14 @@ pub struct Local {
     pub place: AtomicU32,
     /// While it is in a tracer: the address of the frame that has called that.
     pub in_tracer: AtomicU64,
+    /// What it has for its allocations; 0: nothing yet.
+    pub heap: AtomicU64,
+    /// While it is in an allocator: the frame of the outermost function of that.
+    pub allocator: AtomicU64,
+    /// 1: it writes a record of an allocation.
+    pub heap_busy: AtomicU32,
+    /// How many handlers have interrupted that and not returned.
+    pub heap_level: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Local>() <= size_of::<Thread>());
@@ -168,6 +176,19 @@ pub fn give_counts(local: &Local) -> bool {
         counts = new;
     }
     local.counts.store(counts, Relaxed);
+    true
+}
+
+/// Gives a thread memory for its allocations: so many bytes. It has its shadow stack; signals are blocked.
+pub fn give_heap(local: &Local, len: u64) -> bool {
+    let Some(slot) = slots::at(local.place.load(Relaxed)) else { return false };
+    let mut heap = slot.heap.load(Relaxed);
+    if heap == 0 {
+        let Some(new) = kernel::reserve(len) else { return false };
+        slot.heap.store(new, Release);
+        heap = new;
+    }
+    local.heap.store(heap, Relaxed);
     true
 }
 

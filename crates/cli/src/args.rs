@@ -1,5 +1,7 @@
 //! The command line, as one table: help, man page, completions and parsing come from it.
 
+mod heap;
+
 use crate::output::{print, to_stdout};
 use crate::{complain, strace_flags};
 use clap::builder::{EnumValueParser, PossibleValuesParser};
@@ -55,6 +57,7 @@ pub fn command() -> Command {
         .subcommand(pack())
         .subcommand(session())
         .subcommand(slab())
+        .subcommand(heap::heap())
         .subcommand(
             Command::new("snapshot")
                 .about("Write the flight buffer of a 'record --flight' to DIR/snapshot-N; the recording continues")
@@ -195,14 +198,16 @@ fn diff() -> Command {
         format_args().into_iter().chain(call_args()).filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
     Command::new("diff")
-        .about("Show what has changed from one recording to another: function calls, or stacks of profiles")
+        .about("Show what has changed from one recording to another: function calls, heaps, or stacks of profiles")
         .override_usage("trapline diff [OPTIONS] A B")
-        .after_help("Calls are compared by their times and numbers, stacks by their shares of the whole.")
+        .after_help("Calls are compared by their times and numbers, heaps by the bytes of each stack, other stacks by their shares of the whole.")
         .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks"))
         .arg(dir_or_file("B", "The recording after"))
         .arg(as_views(
-            "Of function calls: functions [default] or functions-json; of stacks: table [default], folded or flame (SVG); on stdout or in FILE",
+            "Of function calls: functions [default] or functions-json; of heaps: text [default]; of stacks: table [default], folded or flame (SVG); \
+             on stdout or in FILE",
         ))
+        .args(heap::heap_view_args())
         .args(shared(&["symbols", "debuginfod", "color", "function", "no-function", "depth", "demangle"]))
         .mut_arg("function", |a| a.short('F'))
         .mut_arg("no-function", |a| a.short('N'))
@@ -476,10 +481,12 @@ fn report() -> Command {
             as_views(
                 "text [default], json, record, stats or stats-json (what is in the trace); of a trace with stacks also table, folded, \
                  flame, pprof or profile-json, as 'trapline profile' draws them; of one with function calls tree, cat, functions, stat, \
-                 callgraph, mermaid, flame, folded, timeline, calls-json or functions-json (docs/GRAPH.md); on stdout or in FILE",
+                 callgraph, mermaid, flame, folded, timeline, calls-json or functions-json (docs/GRAPH.md); of one with allocations leaks, \
+                 peak, totals, temporary, growth, heap-json, flame, pprof or folded (docs/HEAP.md); on stdout or in FILE",
             )
         })
         .args(profile_args())
+        .args(heap::heap_view_args())
         .args(call_args())
         .mut_arg("function", |a| a.short('F'))
         .mut_arg("no-function", |a| a.short('N'))
@@ -808,6 +815,7 @@ pub fn man() -> Result<u8> {
         ("REPAIR", repair()),
         ("PACK", pack()),
         ("SLAB", slab()),
+        ("HEAP", heap::heap()),
     ];
     let tracer = tracer();
     let named = |c: &Command| {

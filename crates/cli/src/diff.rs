@@ -1,6 +1,8 @@
-//! `trapline diff A B`: what has changed from one recording to another: the functions that were called, or the stacks of a profile.
+//! `trapline diff A B`: what has changed from one recording to another: the functions that were called, the heap, or the
+//! stacks of a profile.
 
 use crate::call_views::{self, Demangle};
+use crate::heap::past as heap;
 use crate::output::Output;
 use crate::profile;
 use crate::report::calls::{Asked, Calls};
@@ -44,6 +46,13 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
         })
         .collect();
     let _ = sys::process::raise_file_limit();
+    let is_of_heap = wanted.iter().all(|text| text.split('=').next() == Some("text"));
+    if is_of_heap && heap::is_of_heap(m, a) && heap::is_of_heap(m, b) {
+        let (before, after) = (trace(a)?, trace(b)?);
+        heap::diff(m, &before, &after)?;
+        let status = whole::tell(m, &before, None).max(whole::tell(m, &after, None));
+        return crate::report::damage(&before, status).and(crate::report::damage(&after, status));
+    }
     let of_calls = match views.iter().filter(|v| v.0.is_some()).count() {
         0 if views.is_empty() => has_calls_only(a) && has_calls_only(b),
         0 => false,

@@ -8,6 +8,7 @@ mod diff;
 mod doctor;
 mod filter;
 mod graph;
+mod heap;
 mod list;
 mod output;
 mod pack;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Some(("snapshot", m)) => snapshot::run(m),
         Some(("session", m)) => session::run(m),
         Some(("slab", m)) => slab::run(m),
+        Some(("heap", m)) => heap::run(m, started),
         Some(("list", m)) => list::run(m),
         Some(("doctor", _)) => doctor::run(),
         Some(("man", _)) => args::man(),

@@ -9,6 +9,7 @@ use engine::call_enabling::CallEnabling;
 use engine::captures::Captures;
 use engine::enabling::{self, Request};
 use engine::functions::Functions;
+use engine::heap::Wanted;
 use engine::pipeline::filter::Expression;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::pipeline::selection::Selection;
@@ -23,9 +24,10 @@ use std::sync::Arc;
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut requests = requests(m)?;
-    let mut functions = functions_of(&mut requests)?;
+    let more = captures::captures(m)?;
+    let mut functions = functions_of(m, &mut requests, stacks::with_calls(m, more))?;
     if m.get_flag("args") {
-        let Some(functions) = &mut functions else {
+        let Some(functions) = functions.as_mut().filter(|f| !f.none) else {
             return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
         };
         functions.values = Some(u16::try_from(show::string_limit(m)).unwrap_or(u16::MAX));
@@ -34,7 +36,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
     calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
     let (selection, raw) = show::filter_of(m, calls)?;
-    let captures = stacks::with_calls(m, captures::captures(m)?);
+    let captures = stacks::with_calls(m, more);
     let planned = match functions {
         Some(functions) if only_functions => plan_functions(m, functions, selection)?,
         functions => plan(m, &requests, captures, functions, selection)?,
@@ -96,9 +98,9 @@ pub fn plan(
     let mut probes = enabling::enable(requests, more, &target)?;
     let in_place = probes.iter().filter(|e| e.point.is_some());
     let mut classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
-    if functions.is_some() {
-        only_command(&target)?;
-        classes.extend([events::functions::entry(), events::functions::exit()]);
+    if let Some(functions) = &functions {
+        only_command(&target, functions)?;
+        classes.extend(functions.classes());
     }
     filter::apply(m, &mut selection, &classes)?;
     if let Some(expression) = &selection.expression {
@@ -136,24 +138,37 @@ pub fn plan(
     Ok(Planned { plan, why, selection })
 }
 
-/// The functions that are requested (`function:GLOB`), which are taken out of the requests.
-fn functions_of(requests: &mut Vec<Request>) -> Result<Option<Functions>> {
+/// The functions and the probes of the heap that are requested (`function:GLOB`, `heap:NAME`), which are taken out of the requests. `more` is
+/// captured by all probes.
+fn functions_of(m: &ArgMatches, requests: &mut Vec<Request>, more: Captures) -> Result<Option<Functions>> {
     let enablings = enabling::function_enablings(requests, 0)?;
-    let functions = Functions { enablings, ..Functions::default() };
-    for request in requests.iter_mut() {
-        request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
-    }
-    if functions.are_all() {
+    let heap = enabling::heap_enablings(requests, more)?;
+    if enablings.is_empty() && heap.is_empty() {
         return Ok(None);
     }
+    let of_agent = [Functions::PROVIDER, engine::heap::classes::PROVIDER];
+    for request in requests.iter_mut() {
+        request.names.retain(|n| !of_agent.iter().any(|provider| n.starts_with(provider)));
+    }
     requests.retain(|r| !r.names.is_empty());
-    Ok(Some(functions))
+    if !heap.is_empty() && requests.is_empty() && (more.kstack > 0 || more.comm) {
+        let option = if more.comm { "--comm" } else { "--kstack" };
+        let why = "an allocation captures only its stack in the program";
+        return Err(Error::usage(option, why, "--ustack, or no capture"));
+    }
+    let none = enablings.is_empty();
+    let heap = (!heap.is_empty()).then(|| Wanted::events(heap, m.contains_id("where")));
+    Ok(Some(Functions { enablings, none, heap, ..Functions::default() }))
 }
 
-/// Refuses what cannot be traced with functions: processes that run already.
-fn only_command(target: &Target) -> Result<()> {
+/// Refuses what cannot be traced with functions and other probes: processes that run already.
+fn only_command(target: &Target, functions: &Functions) -> Result<()> {
     if !matches!(target, Target::Command(_)) {
-        return Err(Error::usage("-p", "a running process has no agent", "start the command under trapline"));
+        let todo = match functions.none {
+            true => "record its heap alone, or start the command under trapline",
+            false => "start the command under trapline",
+        };
+        return Err(Error::usage("-p", "a running process has no agent", todo));
     }
     Ok(())
 }
@@ -162,19 +177,24 @@ fn only_command(target: &Target) -> Result<()> {
 pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selection) -> Result<Planned> {
     let target = target::target(m)?;
     if matches!(target, Target::All { .. }) {
-        return Err(Error::usage("-a", "functions are traced in one program", "use -p PID, or start the command"));
+        let why = format!("{} are traced in one program", functions.what());
+        return Err(Error::usage("-a", why, "use -p PID, or start the command"));
     }
     // How processes have ended is known of the command only.
     selection.lives = false;
-    let mut classes = vec![events::functions::entry(), events::functions::exit()];
-    classes.extend(functions.values.map(|_| events::functions::with_values()).into_iter().flatten());
-    filter::apply(m, &mut selection, &classes)?;
+    filter::apply(m, &mut selection, &functions.classes())?;
     let (mut plan, _) = target::plan(m, target, &selection)?;
     let asked = m.get_one::<String>("backend").map(String::as_str);
     if let Some(other @ ("kernel" | "ptrace")) = asked {
         let todo = "leave it out; uprobe:PROGRAM:FUNCTION is for the kernel backend";
-        return Err(Error::usage(format!("--backend {other}"), "functions are traced by the agent", todo));
+        let why = format!("{} are traced by the agent", functions.what());
+        return Err(Error::usage(
+            format!("--backend {other}"),
+            why,
+            if functions.none { "leave it out" } else { todo },
+        ));
     }
+    let why = format!("only an agent traces {}", functions.what());
     plan.backend = Backend::Agent;
     plan.functions = Some(functions);
     if !m.contains_id("on-full") {
@@ -183,7 +203,7 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     if !m.contains_id("buffer") {
         plan.buffer = Backend::Agent.buffer();
     }
-    Ok(Planned { plan, why: "only an agent traces functions".into(), selection })
+    Ok(Planned { plan, why, selection })
 }
 
 /// Whether other probes than calls are requested, and no call.
@@ -207,6 +227,8 @@ pub fn recorder(
     let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
     classes.extend(plan.call_captures.iter().map(|c| c.schema));
     classes.extend(plan.functions.as_ref().and_then(|f| f.values).map(|_| events::values::class()));
+    let heap = plan.functions.as_ref().and_then(|f| f.heap.as_ref());
+    classes.extend(heap.into_iter().flat_map(Wanted::classes));
     classes.sort_by_key(|s| s.id);
     classes.dedup_by_key(|s| s.id);
     // What a named session records may change, and so is not hidden.

@@ -90,7 +90,7 @@ impl Run {
         let classes = plan.probes.iter().flat_map(|e| e.classes()).copied();
         let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
         // Probes with stacks may join a session that has a name.
-        let may_have = has_stacks || plan.named;
+        let may_have = has_stacks || plan.named || plan.has_heap();
         let shown = may_have && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
         // While there are all rights.
         let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(m)?)) } else { None };
@@ -248,7 +248,10 @@ impl Run {
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
         stats.add_calls(&self.plan, &report.calls);
         stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
-        stats.add_functions(&report.functions);
+        stats.add_of_agent(&report.functions, &report.heap);
+        if self.plan.has_consumer() {
+            stats.add_consumed(&report.heap);
+        }
         stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
         stats.add_cost(report.cost.as_ref());
         if let Some(told) = &self.told {

@@ -4,6 +4,7 @@
 
 use engine::backend::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, Spent, StackCounts};
 use engine::functions::FunctionEnabling;
+use engine::heap::Enabled;
 use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::pump::{Counters, Pump};
 use engine::pipeline::recorder::Totals;
@@ -222,21 +223,34 @@ impl Stats {
         }
     }
 
-    /// Adds what was counted of enablings of functions. Of several, nobody knows which a lost record was of.
-    pub fn add_functions(&mut self, counts: &[(FunctionEnabling, Counts)]) {
-        for (e, n) in counts {
-            let filter = e.filter.as_ref().map(|text| json!({ "part": text, "rejected": n.parts.iter().sum::<u64>() }));
+    /// Adds what was counted of enablings of functions, and of probes of the heap. Of several, nobody knows which a lost record was of; nor,
+    /// of the heap, whether it was of one that is enabled.
+    pub fn add_of_agent(&mut self, functions: &[(FunctionEnabling, Counts)], heap: &[(Enabled, Counts)]) {
+        let known = functions.len() == 1 && heap.is_empty();
+        let functions = functions.iter().map(|(e, n)| (e.probe(), &e.filter, n));
+        let heap = heap.iter().map(|(e, n)| (e.probe.name().to_string(), &e.text, n));
+        for (probe, filter, n) in functions.chain(heap) {
+            let filter = filter.as_ref().map(|text| json!({ "part": text, "rejected": n.parts.iter().sum::<u64>() }));
             self.enablings.push(json!({
-                "probe": e.probe(),
+                "probe": probe,
                 "seen": n.seen,
                 "recorded": n.recorded,
-                "dropped": if counts.len() == 1 { json!(n.dropped) } else { Value::Null },
+                "dropped": if known { json!(n.dropped) } else { Value::Null },
                 "filtered": n.filtered,
                 "missed": 0,
                 "entered": null,
                 "enabled": !n.disabled,
                 "filter": filter.into_iter().collect::<Vec<_>>(),
             }));
+        }
+    }
+
+    /// Adds events of the heap that were not shown one by one.
+    pub fn add_consumed(&mut self, heap: &[(Enabled, Counts)]) {
+        for (e, n) in heap.iter().filter(|(_, n)| n.seen > 0) {
+            self.events += n.recorded;
+            let probe = self.probe(e.probe.name());
+            (probe["seen"], probe["recorded"]) = (json!(n.seen), json!(n.recorded));
         }
     }
 

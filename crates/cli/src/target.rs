@@ -208,7 +208,7 @@ pub fn duration(option: &str, s: &str) -> Result<u64> {
 }
 
 /// A size such as `65536`, `64K`, `4M`, rounded up to a power of two.
-fn size(option: &str, s: &str) -> Result<usize> {
+pub fn size(option: &str, s: &str) -> Result<usize> {
     let n = bytes(option, s)?;
     if n > 1 << 30 {
         return Err(Error::usage(format!("{option} {s}"), "too large", "at most 1G"));

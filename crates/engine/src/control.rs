@@ -16,6 +16,7 @@ use crate::call_enabling::CallEnabling;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::functions::FunctionEnabling;
+use crate::heap;
 use crate::pipeline::filter::Filtered;
 use crate::pipeline::recorder::Totals;
 use crate::select::Calls;
@@ -104,6 +105,8 @@ pub struct State {
     pub enablings: Vec<(String, Counts)>,
     /// What was counted of each enabling of functions, those that were removed included.
     pub functions: Vec<(FunctionEnabling, Counts)>,
+    /// What was counted of each enabling of a probe of the heap.
+    pub heap: Vec<(heap::Enabled, Counts)>,
     /// What agents have done, where there are any.
     pub agents: Option<Agents>,
 }

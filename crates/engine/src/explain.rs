@@ -1,6 +1,7 @@
 //! What a plan does and what it loses, in words: `--explain`.
 
 use crate::backend::kernel::{attach, load, ring_set};
+use crate::functions::Functions;
 use crate::plan::{Backend, OnFull, Plan, Unwind};
 use crate::select::Calls;
 use crate::target::Target;
@@ -22,12 +23,14 @@ impl Plan {
         match self.backend {
             Backend::Kernel => explain_kernel(self, &mut out),
             Backend::Perf => self.explain_perf(&mut out),
-            Backend::Agent => out.push("functions: by an agent that the programs load (LD_PRELOAD)".into()),
+            Backend::Agent => out.push(format!("{}: by an agent that the programs load (LD_PRELOAD)", self.of_agent())),
             Backend::Auto | Backend::Ptrace => self.explain_ptrace(&seen, &mut out),
         }
         if self.is_joined() {
-            out.push("functions: by an agent that the programs load (LD_PRELOAD); its own calls are left out".into());
+            let what = self.of_agent();
+            out.push(format!("{what}: by an agent that the programs load (LD_PRELOAD); its own calls are left out"));
         }
+        self.explain_heap(&mut out);
         self.explain_probes(&mut out);
         let per_cpu = match self.backend {
             Backend::Kernel => " per CPU",
@@ -44,6 +47,24 @@ impl Plan {
         let of_agent = if self.is_joined() { Backend::Agent.lost() } else { &[] };
         out.extend(self.backend.lost().iter().chain(of_agent).map(|(what, detail)| format!("lost: {what}: {detail}")));
         out
+    }
+
+    /// What the agent records, in words.
+    fn of_agent(&self) -> &'static str {
+        self.functions.as_ref().map_or("functions", Functions::what)
+    }
+
+    /// The probes of the heap that are enabled.
+    fn explain_heap(&self, out: &mut Vec<String>) {
+        let Some(heap) = self.functions.as_ref().and_then(|f| f.heap.as_ref()) else { return };
+        for e in &heap.probes {
+            out.push(format!("probe: {}: in front of the allocators of each program", e.probe.name()));
+            let fields = e.probe.fields(heap.has_stack(e.probe)).into_iter().map(|f| f.0).collect::<Vec<_>>();
+            out.push(format!("  fields: {}", fields.join(", ")));
+            if let Some(filter) = &e.filter {
+                out.push(format!("  filter, by trapline: {}", filter.parts().join(" && ")));
+            }
+        }
     }
 
     /// Each probe other than a call: how it is attached, the fields of its events, its filter, what is lost.

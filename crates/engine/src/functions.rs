@@ -1,7 +1,9 @@
 //! Which functions are traced: those of `function:GLOB` and `trapline graph`.
 
+use crate::heap;
 use crate::provider::glob;
 use abi::stub::Variant;
+use events::Schema;
 
 /// Bytes of a string in an argument that are captured.
 pub const STRINGS: u16 = 32;
@@ -25,6 +27,10 @@ pub struct Functions {
     pub values: Option<u16>,
     /// What is recorded of them; empty: all.
     pub enablings: Vec<FunctionEnabling>,
+    /// None at all: the agent is there for something else.
+    pub none: bool,
+    /// Allocations too.
+    pub heap: Option<heap::Wanted>,
 }
 
 /// Functions that are recorded, as one `-e` enables them.
@@ -72,6 +78,26 @@ impl Functions {
     /// Whether names matter.
     pub fn is_by_name(&self) -> bool {
         !self.are_all() || !self.unwanted.is_empty()
+    }
+
+    /// What the agent records, in words.
+    pub fn what(&self) -> &'static str {
+        match (self.none, &self.heap) {
+            (true, _) => "allocations",
+            (false, Some(_)) => "functions and allocations",
+            (false, None) => "functions",
+        }
+    }
+
+    /// The classes of their events that filters can be about.
+    pub fn classes(&self) -> Vec<&'static Schema> {
+        let mut all = Vec::new();
+        if !self.none {
+            all.extend([events::functions::entry(), events::functions::exit()]);
+            all.extend(self.values.map(|_| events::functions::with_values()).into_iter().flatten());
+        }
+        all.extend(self.heap.iter().flat_map(heap::Wanted::asked));
+        all
     }
 
     /// Whether none are asked for by name.

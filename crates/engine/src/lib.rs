@@ -16,6 +16,7 @@ pub mod enabling;
 pub mod error;
 mod explain;
 pub mod functions;
+pub mod heap;
 pub mod modules;
 pub mod near;
 pub mod output_readers;

@@ -206,7 +206,21 @@ impl Plan {
     /// Whether events may have addresses of code, which only mean something beside what was mapped where. A selection of calls has
     /// none, and to watch mappings makes the start wait for a grace period of RCU.
     pub fn has_addresses(&self) -> bool {
-        self.named || self.calls.is_all() || !self.probes.is_empty() || !self.call_captures.is_empty()
+        self.named
+            || self.calls.is_all()
+            || !self.probes.is_empty()
+            || !self.call_captures.is_empty()
+            || self.is_joined() && self.has_heap()
+    }
+
+    /// Whether allocations go to a model, and are no events.
+    pub fn has_consumer(&self) -> bool {
+        self.functions.as_ref().and_then(|f| f.heap.as_ref()).is_some_and(|h| h.consumer.is_some())
+    }
+
+    /// Whether allocations are recorded with stacks.
+    pub fn has_heap(&self) -> bool {
+        self.functions.as_ref().and_then(|f| f.heap.as_ref()).is_some_and(|h| h.stacks)
     }
 
     /// Whether a seccomp filter is put on the command: only if trapline starts it, and only if some calls are not traced.

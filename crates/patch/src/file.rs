@@ -12,23 +12,26 @@ const HEADER: usize = size_of::<plan::Header>();
 const AREA: usize = size_of::<plan::Area>();
 const PATCH_LEN: usize = size_of::<plan::Patch>();
 const ORIGINAL: usize = size_of::<plan::Original>();
+const MAPPING: usize = 32;
 /// The most entries of a kind that a reader takes.
 const MOST: u32 = 1 << 24;
 
-/// The bytes of a plan for these modules. Each area's contents begin at a page, so that it could be mapped.
-pub fn write(modules: &[Linked]) -> Vec<u8> {
+/// The bytes of a plan for these modules. Each area's contents begin at a page, so that it could be mapped. `mappings`: those of the
+/// process, for its unwinder.
+pub fn write(modules: &[Linked], mappings: &[[u64; 4]]) -> Vec<u8> {
     let patches: usize = modules.iter().map(|m| m.patches.len()).sum();
     let originals: usize = modules.iter().map(|m| m.originals.len()).sum();
     let areas_at = HEADER;
     let patches_at = areas_at + modules.len() * AREA;
     let originals_at = patches_at + patches * PATCH_LEN;
-    let mut at = page(originals_at + originals * ORIGINAL);
+    let mappings_at = originals_at + originals * ORIGINAL;
+    let mut at = page(mappings_at + size_of_val(mappings));
     let total = at + modules.iter().map(|m| page(m.content.len())).sum::<usize>();
     let mut out = Vec::with_capacity(total);
-    for word in [MAGIC, VERSION, modules.len() as u32, patches as u32, originals as u32, 0] {
+    for word in [MAGIC, VERSION, modules.len() as u32, patches as u32, originals as u32, mappings.len() as u32] {
         out.extend(word.to_le_bytes());
     }
-    for offset in [areas_at, patches_at, originals_at] {
+    for offset in [areas_at, patches_at, originals_at, mappings_at] {
         out.extend((offset as u64).to_le_bytes());
     }
     for module in modules {
@@ -51,6 +54,7 @@ pub fn write(modules: &[Linked]) -> Vec<u8> {
         }
         first += module.patches.len() as u32;
     }
+    mappings.as_flattened().iter().for_each(|word| out.extend(word.to_le_bytes()));
     for module in modules {
         out.resize(page(out.len()), 0);
         out.extend(&module.content);
@@ -93,6 +97,8 @@ pub struct Contents<'b> {
     pub patches: Vec<(u32, Patch)>,
     /// Numbers of hooks, with their patches, by numbers in the plan, and the addresses of the originals.
     pub originals: Vec<(u32, u32, u64)>,
+    /// Mappings for the process's unwinder, as words.
+    pub mappings: Vec<[u64; 4]>,
 }
 
 /// What is wrong with a plan.
@@ -114,8 +120,8 @@ pub fn parse(bytes: &[u8]) -> Result<Contents<'_>, Damaged> {
     if header.u32() != MAGIC || header.u32() != VERSION {
         return Err(Damaged("it is none of this version"));
     }
-    let [areas, patches, originals, _] = [(); 4].map(|()| header.u32());
-    let [areas_at, patches_at, originals_at] = [(); 3].map(|()| header.u64());
+    let [areas, patches, originals, mappings] = [(); 4].map(|()| header.u32());
+    let [areas_at, patches_at, originals_at, mappings_at] = [(); 4].map(|()| header.u64());
     let areas = table(bytes, areas_at, areas, AREA)?.map(|r| area(bytes, r)).collect::<Result<Vec<_>, _>>()?;
     let mut ranges: Vec<&Range<u64>> = areas.iter().map(|a| &a.range).collect();
     ranges.sort_by_key(|r| r.start);
@@ -126,7 +132,8 @@ pub fn parse(bytes: &[u8]) -> Result<Contents<'_>, Damaged> {
         table(bytes, patches_at, patches, PATCH_LEN)?.map(|r| patch(r, areas.len())).collect::<Result<Vec<_>, _>>()?;
     let originals = table(bytes, originals_at, originals, ORIGINAL)?.map(|r| original(r, patches.len()));
     let originals = originals.collect::<Result<_, _>>()?;
-    Ok(Contents { areas, patches, originals })
+    let mappings = table(bytes, mappings_at, mappings, MAPPING)?.map(|mut r| [(); 4].map(|()| r.u64())).collect();
+    Ok(Contents { areas, patches, originals, mappings })
 }
 
 fn part(bytes: &[u8], at: u64, len: usize) -> Result<&[u8], Damaged> {

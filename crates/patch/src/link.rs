@@ -18,8 +18,8 @@ use std::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// `jmp [rip+0]`, and the address behind it.
-const FAR_JUMP: usize = 14;
+/// `jmp [rip+0]`, and the address behind it. Before it, for a function of the heap: `lea r11, [rip + original]`.
+const FAR_JUMP: usize = 7 + 14;
 /// As far as 32 bits of distance reach, with room for an instruction.
 pub const REACH: u64 = (1 << 31) - 64;
 
@@ -96,6 +96,8 @@ pub struct Linked {
     pub originals: Vec<Original>,
     /// Moved beginnings in order of addresses.
     pub beginnings: Vec<Beginning>,
+    /// Where jumps to hooks are: code that leaves the stack as it was when the function was called.
+    pub jumps: Range<u64>,
 }
 
 /// Why a plan cannot be linked.
@@ -154,7 +156,9 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         patches: Vec::with_capacity(wanted.len() + plan.hooks.len()),
         originals: vec![],
         beginnings: map.beginnings(plan),
+        jumps: 0..0,
     };
+    let jumps = linked.end();
     for (i, (site, number)) in wanted.iter().enumerate() {
         let offset = i * template.size();
         let at = places.area.wrapping_add(offset as u64);
@@ -173,6 +177,11 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
             continue;
         }
         let thunk = places.area.wrapping_add(linked.content.len() as u64);
+        if hook.is_of_heap() {
+            let distance = map.beginning(site).wrapping_sub(thunk.wrapping_add(7));
+            linked.content.extend([0x4c, 0x8d, 0x1d]);
+            linked.content.extend((distance as u32).to_le_bytes());
+        }
         linked.content.extend([0xff, 0x25, 0, 0, 0, 0]);
         linked.content.extend(function.to_le_bytes());
         let patch = match wanted.binary_search_by_key(&site.address, |(s, _)| s.address) {
@@ -190,6 +199,7 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         };
         linked.originals.push(Original { hook: *hook, patch: patch as u32, address: map.beginning(site) });
     }
+    linked.jumps = jumps..linked.end();
     Ok(linked)
 }
 
@@ -318,6 +328,11 @@ impl Linked {
     /// Bytes of the area: whole pages.
     pub fn len(&self) -> u64 {
         (self.content.len() as u64).next_multiple_of(PAGE)
+    }
+
+    /// Where its contents end.
+    fn end(&self) -> u64 {
+        self.address.wrapping_add(self.content.len() as u64)
     }
 
     /// Whether there is nothing in it: never, because it has pointers.

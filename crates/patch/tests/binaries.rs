@@ -46,7 +46,7 @@ const BIAS: u64 = 0x5555_0000_0000;
 fn linked(plan: &Plan) -> Linked {
     let area = (BIAS + plan.reach.end + 0x10_0000) & !0xfff;
     let variant = abi::stub::Variant::Paired;
-    let places = Places { bias: BIAS, area, tls: -0x1000, slow: [0; 10], hooks: [0; 24], variant, minimum: 0 };
+    let places = Places { bias: BIAS, area, tls: -0x1000, slow: [0; 10], hooks: [0; 32], variant, minimum: 0 };
     let linked = link(plan, &places, |n| Some(n + 1)).unwrap();
     assert_eq!(linked.len(), area_len(plan, plan.sites.len(), variant));
     linked

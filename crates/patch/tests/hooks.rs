@@ -33,7 +33,7 @@ fn linked(plan: &Plan) -> Result<Linked, LinkError> {
     let variant = Variant::Paired;
     link(
         plan,
-        &Places { bias: 0, area: AREA, tls: -64, slow: [1; 10], hooks: [AGENT; 24], variant, minimum: 0 },
+        &Places { bias: 0, area: AREA, tls: -64, slow: [1; 10], hooks: [AGENT; 32], variant, minimum: 0 },
         |_| Some(9),
     )
 }
@@ -86,7 +86,7 @@ fn a_traced_function_is_traced_before_it_is_hooked() {
 fn what_cannot_be_linked() {
     let plan = plan(&[CODE]);
     let places =
-        |area, bias| Places { bias, area, tls: 0, slow: [0; 10], hooks: [0; 24], variant: Variant::Paired, minimum: 0 };
+        |area, bias| Places { bias, area, tls: 0, slow: [0; 10], hooks: [0; 32], variant: Variant::Paired, minimum: 0 };
     assert_eq!(link(&plan, &places(AREA, 0), |_| Some(0)).unwrap_err(), LinkError::Number(0));
     assert_eq!(link(&plan, &places(AREA, 0), |_| Some(1 << 31)).unwrap_err(), LinkError::Number(1 << 31));
     assert_eq!(link(&plan, &places(1 << 31, 0), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);

@@ -93,9 +93,9 @@ proptest! {
         prop_assert_eq!(plan.hooks.len() + plan.refused_hooks.len(), 2);
         prop_assert!(plan.sites.windows(2).all(|s| s[1].address.checked_sub(s[0].address).is_some_and(|d| d >= 5)));
         let places =
-            Places { bias, area, tls: -64, slow: [1; 10], hooks: [7; 24], variant: Variant::Paired, minimum: 0 };
+            Places { bias, area, tls: -64, slow: [1; 10], hooks: [7; 32], variant: Variant::Paired, minimum: 0 };
         if let Ok(linked) = link(&plan, &places, |n| (n % 3 != 0).then_some(n + 1)) {
-            let bytes = write(std::slice::from_ref(&linked));
+            let bytes = write(std::slice::from_ref(&linked), &[]);
             let read = parse(&bytes).unwrap();
             prop_assert_eq!(read.areas[0].content, &linked.content[..]);
             prop_assert_eq!(read.patches.len(), linked.patches.len());
@@ -111,9 +111,9 @@ proptest! {
         let hooks = [(Hook::Fork, 0x1010)];
         let module = Module { segments: &segments, functions: &functions, frames: &frames, hooks: &hooks, ..Module::default() };
         let places =
-            Places { bias: 0, area: 0x10000, tls: -64, slow: [1; 10], hooks: [7; 24], variant: Variant::Paired, minimum: 0 };
+            Places { bias: 0, area: 0x10000, tls: -64, slow: [1; 10], hooks: [7; 32], variant: Variant::Paired, minimum: 0 };
         let linked = link(&Plan::new(&module), &places, |_| Some(1)).unwrap();
-        let whole = write(&[linked]);
+        let whole = write(&[linked], &[[1, 2, 3, 4]]);
         let mut damaged = whole.clone();
         for (at, byte) in changes {
             // In the tables, mostly.

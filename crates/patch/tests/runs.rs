@@ -98,9 +98,9 @@ impl Program {
         // The heap begins behind the program, the stack is far away.
         let area = nearest(&[program], &plan.reach, len).unwrap() + 0x1000_0000;
         let (tls, slow) = (self.tls, self.slow);
-        let places = Places { bias: 0, area, tls, slow, hooks: [0; 24], variant, minimum };
+        let places = Places { bias: 0, area, tls, slow, hooks: [0; 32], variant, minimum };
         let linked = link(&plan, &places, |number| Some(number + 1)).unwrap();
-        let bytes = file::write(std::slice::from_ref(&linked));
+        let bytes = file::write(std::slice::from_ref(&linked), &[]);
         let read = file::parse(&bytes).unwrap();
         assert_eq!(read.areas[0].content, linked.content);
         assert_eq!(read.patches.iter().map(|(_, p)| *p).collect::<Vec<_>>(), linked.patches);

@@ -64,6 +64,16 @@ pub fn new_session() -> io::Result<()> {
     check(unsafe { libc::setsid() }.into()).map(drop)
 }
 
+/// Has the three standard descriptors lead to /dev/null.
+pub fn leave_terminal() -> io::Result<()> {
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    for fd in 0..3 {
+        // SAFETY: both are descriptors; the old ones are closed, and nothing here owns them.
+        check(unsafe { libc::dup2(null.as_raw_fd(), fd) }.into())?;
+    }
+    Ok(())
+}
+
 /// A pipe, close-on-exec: read end, write end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];

@@ -3,6 +3,7 @@
 mod dd;
 mod floor;
 mod functions;
+mod heap;
 mod kernel;
 mod losses;
 mod measure;
@@ -25,6 +26,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench stacks [--runs N]
        cargo xtask bench functions [--runs N]
        cargo xtask bench slab [--runs N]
+       cargo xtask bench heap [--runs N]
        cargo xtask bench tracers [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)";
@@ -38,6 +40,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "probes" => probes::run(&Options::read(rest)?),
         Some((name, rest)) if name == "losses" => losses::run(&Options::read(rest)?),
         Some((name, rest)) if name == "stacks" => stacks::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "heap" => heap::run(&Options::read(rest)?),
         Some((name, rest)) if name == "slab" => slab::run(&Options::read(rest)?),
         Some((name, rest)) if name == "tracers" => tracers::run(&Options::read(rest)?),
         Some((name, rest)) if name == "functions" => functions::run(&Options::read(rest)?),

@@ -10,7 +10,7 @@ pub mod signals;
 
 use crate::kernel;
 use crate::thread::local;
-use crate::{chunks, permits, slots, talk};
+use crate::{chunks, heap, permits, slots, talk};
 use abi::message::{HOOKS, Hook, Reason};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -81,6 +81,7 @@ pub fn addresses() -> [u64; HOOKS] {
     set(Hook::Syscall, &raw const trapline_syscall as u64);
     set(Hook::Prctl, &raw const trapline_prctl as u64);
     set(Hook::Modules, &raw const trapline_modules as u64);
+    heap::addresses(&mut out);
     out
 }
 
@@ -103,8 +104,9 @@ macro_rules! before {
             ".cfi_startproc",
             // The original's address goes where a ret takes it from, so that no register is needed.
             "push rax",
+            ".cfi_adjust_cfa_offset 8",
             "push rbp",
-            ".cfi_adjust_cfa_offset 16",
+            ".cfi_adjust_cfa_offset 8",
             ".cfi_rel_offset rbp, 0",
             "mov rbp, rsp",
             ".cfi_def_cfa_register rbp",
@@ -126,6 +128,7 @@ macro_rules! before {
             "pop r11", "pop r10", "pop r9", "pop r8", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop rax",
             "pop rbp",
             ".cfi_def_cfa rsp, 16",
+            ".cfi_restore rbp",
             "ret",
             ".cfi_endproc",
             concat!(".size ", $name, ", .-", $name),
@@ -151,6 +154,7 @@ extern "C" fn before_fork() {
     if let Some(slot) = slots::at(local.place.load(Relaxed)).filter(|_| permits::records()) {
         slot.forks();
     }
+    heap::before_fork(local);
     if local.chunk.load(Relaxed) != 0 {
         let mask = permits::block();
         chunks::give_up(local);

@@ -9,7 +9,7 @@ use super::original;
 use crate::kernel::KernelAction;
 use crate::memory::store;
 use crate::thread::{ENTRY, Local, local};
-use crate::{areas, chunks, kernel, permits, record, shadow};
+use crate::{areas, chunks, heap, kernel, permits, record, shadow};
 use abi::message::Hook;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -212,9 +212,11 @@ extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
     shadow::remove_left_barrier(local, place);
     let before = (local.top.load(Relaxed), local.top_slot.load(Relaxed));
     shadow::raise_barrier(local, place);
+    let suspended = heap::suspend(local);
     if let Some(handler) = HANDLERS.get(signal as usize) {
         call(handler, signal, info, context);
     }
+    heap::resume(local, &suspended);
     shadow::lower_barrier(local, place, before);
     // SAFETY: the barrier's mark, which must not be found here any more.
     unsafe { store(place, 0) };

@@ -12,6 +12,7 @@ mod window;
 use crate::call_views::{self, Demangle};
 use crate::complain;
 use crate::filter;
+use crate::heap::past as heap;
 use crate::output::Output;
 use crate::profile::{self, Drawing, Style};
 use crate::run::interrupts::Interrupts;
@@ -129,6 +130,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let mut views = Views::new();
     let mut drawings = Vec::new();
     let mut by_thread = Vec::new();
+    let mut of_heap = Vec::new();
     for view in &wanted {
         let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
         let is_brief = || {
@@ -142,12 +144,20 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
             by_thread.push((calls::Kind::Brief, Output::view(file)?.of_the_past()));
             continue;
         }
-        if let Some(kind) = calls::Kind::parse(kind, trace) {
+        if let Some(kind) = calls::Kind::parse(kind, trace).filter(|_| !m.contains_id("of")) {
             if follow {
                 let todo = "leave out --follow, to see what is written so far";
                 return Err(Error::usage(format!("--as {view}"), "does not follow a recording", todo));
             }
             by_thread.push((kind, Output::view(file)?.of_the_past()));
+            continue;
+        }
+        if let Some(kind) = heap::view(m, kind, trace) {
+            if follow {
+                let todo = "leave out --follow, to see what is written so far";
+                return Err(Error::usage(format!("--as {view}"), "does not follow a recording", todo));
+            }
+            of_heap.push((kind, file));
             continue;
         }
         if let Some(kind) = profile::Kind::parse(kind) {
@@ -185,13 +195,15 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
             let demangle = Demangle::of(m, kind.demangle());
             FunctionCalls::new(trace, asked.clone(), demangle)?.write(m, *kind, output, clocks)?;
         }
-        if views.is_empty() && drawings.is_empty() {
+        if views.is_empty() && drawings.is_empty() && of_heap.is_empty() {
             return damage(trace, whole::tell(m, trace, None));
         }
     }
     let profile = profile_of(m, trace, &selection, drawings, clocks)?;
+    let heap = heap::sinks(m, trace, of_heap, clocks)?;
     let resolver = resolver(m, trace, &selection, &wanted)?;
-    let names = needs_names(m, &selection) || resolver.is_some();
+    let has_heap = heap.is_some();
+    let names = needs_names(m, &selection) || resolver.is_some() || has_heap;
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
@@ -225,8 +237,12 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
             let has_views = !views.is_empty();
             let interrupts = follow.then(|| Interrupts::watch(false));
             let mut sinks = Sinks::from(views);
+            if let Some(heap) = heap {
+                sinks.lines = true;
+                sinks.all.extend(heap.all);
+            }
             if let Some(profile) = profile {
-                sinks.lines = has_views || profile.lines;
+                sinks.lines = has_views || has_heap || profile.lines;
                 sinks.all.extend(profile.all);
                 sinks.told = profile.told;
             }
@@ -236,6 +252,9 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     progress.done();
     stacks::tell(m, &shown.unresolved);
     let read = shown.all.then(|| progress.events());
+    if has_heap {
+        heap::tell(m, trace, heap::selects(m));
+    }
     // Names need what was before the window.
     let all = window.to == u64::MAX && (names || window.from == 0);
     // What is missing is known of a recording that was followed to its end.

@@ -154,6 +154,9 @@ impl Run {
                 self.pump.source.control(if stop { Order::Stop } else { Order::Start })?;
                 self.named.iter_mut().for_each(|n| n.stopped = stop);
             }
+            Request::Print(_) | Request::Reset => {
+                return Err(Error::failed("session", "it records no heap", "see 'trapline heap --help'"));
+            }
             Request::Snapshot if !named.flight => {
                 return Err(Error::failed("snapshot", "not a flight recorder", "record with --flight SIZE"));
             }
@@ -221,7 +224,7 @@ impl Run {
         stats.add_filtered(&state.filtered, None);
         stats.add_calls(&self.plan, &state.calls);
         stats.add_enablings(&self.plan, state.enablings.iter().map(|(_, n)| n), state.kept.as_ref());
-        stats.add_functions(&state.functions);
+        stats.add_of_agent(&state.functions, &state.heap);
         serde_json::from_str(&stats.to_json(self.pump.source.name())).unwrap_or_default()
     }
 

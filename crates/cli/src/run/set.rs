@@ -11,6 +11,7 @@ use engine::call_enabling::CallEnabling;
 use engine::control::{Addition, Order};
 use engine::enabling::{self, Enabling, Request};
 use engine::functions::{FunctionEnabling, Functions};
+use engine::heap::classes::PROVIDER;
 use engine::near::nearest;
 use engine::plan::Backend;
 use engine::provider::glob;
@@ -50,6 +51,10 @@ impl Run {
         for text in texts {
             let (change, rest) = change(text);
             let mut request = Request::parse(rest)?;
+            if let Some(name) = request.names.iter().find(|n| n.starts_with(PROVIDER)) {
+                let todo = "name it when the recording starts";
+                return Err(Error::failed(format!("-e {name}"), "probes of the heap stay as they are", todo));
+            }
             if change != Change::Replace && self.plan.functions.is_some() {
                 self.change_functions(change, &request, &mut functions)?;
                 request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
@@ -62,7 +67,8 @@ impl Run {
             let others = !names.is_empty() || change != Change::Replace && !probes.is_empty();
             if self.plan.backend == Backend::Agent && others {
                 let todo = "record another session beside this one";
-                return Err(Error::failed(format!("-e {text}"), "the session records functions", todo));
+                let what = self.plan.functions.as_ref().map_or("functions", Functions::what);
+                return Err(Error::failed(format!("-e {text}"), format!("the session records {what}"), todo));
             }
             if !names.is_empty() {
                 self.change_calls(change, &request, &names.join(","), &mut calls)?;
@@ -84,7 +90,8 @@ impl Run {
         let left = self.enabled_probes().filter(|(nth, _)| !removed.contains(nth)).count() + added.len();
         let wanted = calls.as_ref().map_or_else(|| self.plan.calls.clone(), |all| union(all));
         let had = || self.plan.functions.as_ref().map_or(&[][..], |f| &f.enablings);
-        let no_functions = functions.as_deref().unwrap_or_else(had).is_empty();
+        let heap = self.plan.functions.as_ref().is_some_and(|f| f.heap.is_some());
+        let no_functions = !heap && functions.as_deref().unwrap_or_else(had).is_empty();
         if left == 0 && wanted.is_empty() && no_functions {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }

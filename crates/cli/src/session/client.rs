@@ -13,8 +13,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer to `snapshot` and `destroy` may take, which write to disk.
 const LONG: Duration = Duration::from_secs(120);
+/// How long the end of a session that was killed may take.
+const DYING: Duration = Duration::from_millis(300);
 /// The most bytes of an answer.
-const MOST: u64 = 16 << 20;
+const MOST: u64 = 256 << 20;
 
 /// Runs the command.
 pub fn run(m: &ArgMatches) -> Result<u8> {
@@ -101,8 +103,33 @@ fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
     Error::failed(what, "no such session", todo)
 }
 
+/// Asks a session that is not the user's to name: one of another user's too, where that may be seen. None: there is no such session, or it
+/// was killed, and its socket is gone now.
+pub fn reach(name: &str, request: &Value, patience: Duration) -> Result<Option<Reply>> {
+    for path in Place::visible()?.iter().map(|p| p.socket(name)).filter(|p| p.symlink_metadata().is_ok()) {
+        let is_gone =
+            || place::connect(&path, patience).is_err_and(|e| is_stale(&e) || e.kind() == io::ErrorKind::NotFound);
+        if !is_gone() {
+            let reply = ask(&path, name, request, patience);
+            // It may be ending just now.
+            if reply.is_ok() || !(0..DYING.as_millis() / 10).any(|_| is_gone() || pause()) {
+                return reply.map(Some);
+            }
+        }
+        forget(name);
+    }
+    Ok(None)
+}
+
+/// False, 10 ms later.
+fn pause() -> bool {
+    std::thread::sleep(Duration::from_millis(10));
+    false
+}
+
 /// A session's reply to a request.
-enum Reply {
+pub enum Reply {
+    /// The answer.
     Yes(Value),
     /// Its error line and exit status.
     No(String, u8),

@@ -13,11 +13,11 @@ mod place;
 mod server;
 mod table;
 
-pub use client::{process_of, run};
+pub use client::{Reply, process_of, reach, run};
 pub use server::{Request, Server};
 
 /// The version of the lines.
-const VERSION: u64 = 1;
+pub const VERSION: u64 = 1;
 /// The most bytes of a request.
 const MOST: usize = 64 << 10;
 

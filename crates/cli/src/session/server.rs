@@ -38,6 +38,10 @@ pub enum Request {
     Snapshot,
     /// `destroy`
     Destroy,
+    /// `trapline heap print`: which views, and how.
+    Print(Value),
+    /// `trapline heap reset`
+    Reset,
 }
 
 impl Request {
@@ -53,6 +57,8 @@ impl Request {
             "status" => Request::Status,
             "snapshot" => Request::Snapshot,
             "destroy" => Request::Destroy,
+            "print" => Request::Print(v),
+            "reset" => Request::Reset,
             "set" => {
                 let list = |key: &str| -> Option<Vec<String>> {
                     let list = v.get(key).map_or(Some(&[][..]), |l| l.as_array().map(Vec::as_slice))?;
@@ -161,6 +167,12 @@ impl Server {
         requests
     }
 
+    /// Whether an answer is not taken yet.
+    pub fn is_writing(&self) -> bool {
+        let now = Instant::now();
+        self.connections.iter().any(|c| c.stage == Stage::Writing && now < c.until)
+    }
+
     fn accept(&mut self) {
         while self.connections.len() < CONNECTIONS {
             let Ok((stream, _)) = self.listener.accept() else { return };
@@ -254,7 +266,10 @@ impl Connection {
     fn write(&mut self) {
         while !self.output.is_empty() {
             match self.stream.write(&self.output) {
-                Ok(n) if n > 0 => drop(self.output.drain(..n)),
+                Ok(n) if n > 0 => {
+                    self.output.drain(..n);
+                    self.until = Instant::now() + PATIENCE;
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 _ => break,

@@ -444,6 +444,24 @@ fn probes_of_slabs_are_recorded_like_any_other() {
     let address = |e: &&Value| e["args"]["address"].to_string();
     let addresses = |name: &str| r.of(name).iter().map(address).collect::<BTreeSet<_>>();
     assert_eq!(addresses(&alloc), addresses(&free));
+    // GFP_KERNEL: it may wait, and use disks and file systems.
+    let kernel = |e: &Value| e["args"]["gfp_flags"].as_u64().is_some_and(|flags| flags & 0xcc0 == 0xcc0);
+    assert!(r.of(&alloc).iter().all(|e| kernel(e)), "{:?}", r.of(&alloc)[0]);
     let (code, said) = crate::probes::refused(User::Me, &["-e", "slab:flip:alloc"]);
     assert!(code == 2 && said.contains("slab:filp"), "{said}");
+}
+
+/// Each file that is opened is an event.
+#[test]
+fn opened_files_are_allocations() {
+    use crate::probes::record;
+    let types = sys::btf::KernelBtf::kernel().ok();
+    if !possible() || types.is_none_or(|t| t.find(sys::btf::Kind::Func, "bpf_iter_kmem_cache").is_none()) {
+        return lab::skip("kernel:6.13", "the kernel does not list its caches with their addresses");
+    }
+    let args = ["-e", "slab:filp:alloc /comm == \"bash\"/ ustack", "-e", "slab:filp:free", "--buffer", "8M"];
+    let r = record(&args, &["bash", "-c", "for ((n = 0; n < 10000; n++)); do : </dev/null; done"]);
+    let opened = r.count("slab:filp:alloc", "recorded");
+    assert!((10_000..10_100).contains(&opened), "{opened}");
+    assert!(r.count("slab:filp:free", "recorded") >= 10_000);
 }

@@ -3,6 +3,7 @@
 use super::agent::explained::PlannedFile;
 use crate::enabling::Enabling;
 use crate::functions::FunctionEnabling;
+use crate::heap;
 use crate::pipeline::filter::Filtered;
 use events::Class;
 pub use unwind::Ended;
@@ -24,6 +25,8 @@ pub struct Report {
     pub enablings: Vec<(String, Counts)>,
     /// What was counted of each enabling of functions, those that were removed included.
     pub functions: Vec<(FunctionEnabling, Counts)>,
+    /// What was counted of each enabling of a probe of the heap.
+    pub heap: Vec<(heap::Enabled, Counts)>,
     /// What was counted of stacks.
     pub stacks: StackCounts,
     /// These counts as lines that are kept with a trace.

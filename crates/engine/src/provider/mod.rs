@@ -15,6 +15,7 @@ pub mod elf_file;
 pub mod file_point;
 mod function;
 mod hardware;
+mod heap;
 mod in_file;
 mod kernel_types;
 pub mod location;
@@ -215,6 +216,7 @@ static ALL: &[&dyn Provider] = &[
     &timer::INTERVAL,
     &software::Software,
     &hardware::Hardware,
+    &heap::Heap,
     &uprobe::UPROBE,
     &uprobe::URETPROBE,
     &usdt::Usdt,

@@ -8,8 +8,10 @@ use super::{
 };
 use crate::error::Error;
 use crate::slab::caches::{self, Caches};
+use crate::slab::offsets;
 use crate::slab::points::{self, Slab as Kind};
 use bpf::slab::{Place, Which};
+use sys::btf::KernelBtf;
 
 /// The provider.
 pub struct Slab;
@@ -36,10 +38,12 @@ impl Provider for Slab {
             names.push(name.into());
         }
         let probes = names.iter().flat_map(|name| ENDS.map(|end| (name, end)));
+        let types = if details { kernel_types::kernel_types().ok() } else { None };
         let (name, end) = split(pattern);
         let matches =
             |(n, e): &(&String, &str)| glob(name.as_bytes(), n.as_bytes()) && glob(end.as_bytes(), e.as_bytes());
-        let found: Vec<Probe> = probes.filter(matches).map(|(name, end)| probe(name, end, details)).collect();
+        let found: Vec<Probe> =
+            probes.filter(matches).map(|(name, end)| probe(name, end, details, types.as_ref())).collect();
         match found.is_empty() {
             true => Err(Refusal::nothing("slab", &format!("{name}:*"), names.iter().map(String::as_str))),
             false => Ok(found),
@@ -80,27 +84,47 @@ fn split(pattern: &str) -> (&str, &str) {
     }
 }
 
-fn probe(name: &str, end: &str, details: bool) -> Probe {
-    let args = if details { arguments(name, end, 0) } else { Vec::new() };
+fn probe(name: &str, end: &str, details: bool, types: Option<&KernelBtf>) -> Probe {
+    let flags = |btf| gfp(btf, tracepoint(name));
+    let args = if details { arguments(name, end, 0, types.and_then(flags)) } else { Vec::new() };
     Probe { name: format!("slab:{name}:{end}"), args, ..Probe::default() }
 }
 
-/// The arguments. `size`: bytes of an object.
-fn arguments(name: &str, end: &str, size: u64) -> Vec<ArgInfo> {
+/// The tracepoint of most allocations of a slab.
+fn tracepoint(name: &str) -> &'static str {
+    match points::pages(name) {
+        Some(_) => "mm_page_alloc",
+        None if name.starts_with("kmalloc-") => "kmalloc",
+        None => "kmem_cache_alloc",
+    }
+}
+
+/// Which argument of a tracepoint has the flags of an allocation.
+fn gfp(btf: &KernelBtf, tracepoint: &str) -> Option<u8> {
+    let arguments = offsets::arguments(btf, tracepoint)?;
+    arguments.iter().position(|c| c == "gfp_t").map(|n| n as u8)
+}
+
+/// The arguments. `size`: bytes of an object; `gfp`: which argument of the tracepoint has the flags of an allocation.
+fn arguments(name: &str, end: &str, size: u64, gfp: Option<u8>) -> Vec<ArgInfo> {
     let at = |name: &str, ty: ArgType, location| ArgInfo { name: name.into(), ty, location };
     let pointer = || ArgType { encoding: Encoding::Pointer, ..word("void *", 8, false) };
     let argument = ArgLocation::Argument;
     if points::pages(name).is_some() {
-        return vec![at("address", pointer(), argument(0)), at("order", word("unsigned int", 4, false), argument(1))];
+        let mut all =
+            vec![at("address", pointer(), argument(0)), at("order", word("unsigned int", 4, false), argument(1))];
+        all.extend(gfp.filter(|_| end == "alloc").map(|n| at("gfp_flags", word("gfp_t", 4, false), argument(n))));
+        return all;
     }
     let mut all = vec![at("address", pointer(), argument(1)), at("call_site", pointer(), argument(0))];
     if end == "alloc" {
         all.insert(1, at("size", word("size_t", 8, false), ArgLocation::Constant(size as i64)));
+        all.extend(gfp.map(|n| at("gfp_flags", word("gfp_t", 4, false), argument(n))));
     }
     all
 }
 
-fn enabled(full: String, name: &str, end: &str, slab: &Kind, btf: &sys::btf::KernelBtf) -> Result<Ready, Error> {
+fn enabled(full: String, name: &str, end: &str, slab: &Kind, btf: &KernelBtf) -> Result<Ready, Error> {
     let points = points::of(name, slab, btf)?;
     let is_kmalloc = matches!(slab, Kind::Cache(found) if found.cache.is_kmalloc());
     let all = if end == "alloc" { points.allocated } else { points.released };
@@ -119,7 +143,7 @@ fn enabled(full: String, name: &str, end: &str, slab: &Kind, btf: &sys::btf::Ker
             return Err(Error::failed(name, why, "use tracepoint:kmem:*, or 'trapline slab'"));
         }
     };
-    let args = arguments(name, end, slab.object_size());
+    let args = arguments(name, end, slab.object_size(), gfp(btf, tracepoint));
     let probe = Probe { name: full, args, ..Probe::default() };
     Ok(Ready::new(probe, AttachPoint::Slab { tracepoint, place }))
 }
@@ -141,9 +165,9 @@ mod tests {
         assert_eq!(names("pages:free").unwrap(), ["slab:pages:free"]);
         assert!(names("pages-77:alloc").is_err() && names("no such cache:alloc").is_err());
         let page = &Slab.list("pages:alloc", true).unwrap()[0];
-        assert_eq!(
-            page.args.iter().map(|a| a.to_string()).collect::<Vec<_>>(),
-            ["void *address", "unsigned int order"]
-        );
+        let args: Vec<String> = page.args.iter().map(|a| a.to_string()).collect();
+        assert_eq!(args[..2], ["void *address", "unsigned int order"]);
+        // Where the kernel's types can be read.
+        assert!(args.get(2).is_none_or(|flags| flags == "gfp_t gfp_flags"), "{args:?}");
     }
 }

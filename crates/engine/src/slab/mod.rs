@@ -11,7 +11,7 @@
 
 pub mod caches;
 mod name;
-mod offsets;
+pub mod offsets;
 mod place;
 pub mod points;
 mod programs;

@@ -270,6 +270,7 @@ fn answer(mut request: Request, session: &Session) {
         descriptors: 2,
         shared: shared.size(),
         plan: plan.len() as u64,
+        tables: 0,
     };
     request.answer(&welcome.bytes(), &[shared.fd(), file.as_fd()]).expect("it takes the answer");
     let mut bytes = [0; Installed::SIZE];
@@ -347,5 +348,5 @@ fn plan(hello: &Hello, maps: &[Map], session: &Session) -> Vec<u8> {
         mappings.sort_by_key(|m| m.range.start);
         linked.push(module);
     }
-    file::write(&linked)
+    file::write(&linked, &[])
 }

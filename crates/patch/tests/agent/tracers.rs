@@ -132,7 +132,7 @@ impl Step {
             }
         }
         targets.sort_by_key(|t| t.number);
-        let plan = if linked.is_empty() { vec![] } else { file::write(&linked) };
+        let plan = if linked.is_empty() { vec![] } else { file::write(&linked, &[]) };
         self.talk.enable(name(wanted.name).expect("a name"), wanted.options, &targets, &plan).expect("an answer")
     }
 

@@ -5,10 +5,12 @@ mod life;
 mod place;
 mod shared;
 mod socket;
+mod tables;
 mod tracers;
 
 pub use life::{Held, Life};
 pub use place::open_to_all;
 pub use shared::{Chunk, Shared, State};
 pub use socket::{Listener, Request, SocketFile, sealed};
+pub use tables::Tables;
 pub use tracers::{Print, Status, Talk};

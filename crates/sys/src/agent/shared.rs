@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Bytes of a record.
 const RECORD: usize = 8;
 /// Bytes that a thread may have written behind its last record.
-const UNFINISHED: usize = abi::values::MOST + 2 * RECORD + 2;
+const UNFINISHED: usize = abi::heap::LONGEST + 2 * RECORD;
+const _: () = assert!(abi::values::MOST + 2 < abi::heap::LONGEST);
 
 /// The state of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +83,9 @@ impl Shared {
             orphaned: AtomicU64::new(0),
             left: AtomicU64::new(0),
             hint: AtomicU32::new(0),
-            reserved: 0,
+            heap: AtomicU32::new(0),
+            now: AtomicU64::new(0),
+            sample: AtomicU64::new(0),
         };
         // SAFETY: the mapping is larger than the page in front, aligned, and nobody else has it yet.
         unsafe { map.base().cast::<Control>().write(control) };
@@ -137,6 +140,19 @@ impl Shared {
             }
         }
         self.wake();
+    }
+
+    /// Has allocations recorded: bits of [`abi::heap`], and one allocation for so many bytes; 0: all. Before the process has the memory.
+    pub fn record_heap(&self, bits: u32, sample: u64) {
+        let control = self.control();
+        control.sample.store(sample, Ordering::Relaxed);
+        control.now.store(crate::time::stamp().0, Ordering::Relaxed);
+        control.heap.store(bits, Ordering::Release);
+    }
+
+    /// Tells threads what time it is, for records whose times are cheap.
+    pub fn tell_time(&self, tsc: u64) {
+        self.control().now.store(tsc, Ordering::Relaxed);
     }
 
     /// What the process has counted: records dropped without a chunk to say so, calls while no collector was there, execs that the agent

@@ -8,8 +8,10 @@
 //!
 //! `abi` describes what the two sides share, `patch` the stubs.
 
+mod allocations;
 pub mod attach;
 mod captured;
+mod chosen;
 pub mod chunks;
 pub mod explained;
 mod file;
@@ -22,22 +24,25 @@ mod ready;
 mod runtime;
 mod server;
 mod sieve;
+mod tables;
 mod ticks;
 mod tree;
 pub mod trial;
 pub mod untraced;
+mod who;
 
 use super::launch::{Launched, Waiting};
-use crate::backend::stats::{Losses, Report};
+use crate::backend::stats::{Counts as Tally, Losses, Report};
 use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Agents, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::functions::{FunctionEnabling, Functions};
 use crate::own_events;
-use crate::pipeline::filter::Expression;
+use crate::pipeline::filter::{Expression, Filtered};
 use crate::pipeline::functions::shown_name;
 use crate::plan::Plan;
 use crate::target::{Command, Target};
+use allocations::Heap;
 use attach::{Left, Running};
 use events::generated::{P_FUNCTION, P_PAUSED, P_RESUMED};
 use events::{Schema, StreamId, functions};
@@ -61,10 +66,13 @@ use sys::ptrace::Change;
 use ticks::ticks_per_ms;
 use tree::Tree;
 use untraced::{Executed, Gap, Gaps};
+use who::Known as Who;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
 const LATE: u64 = 2_000_000;
+/// The same for allocations, whose order over all threads counts: on a busy machine a thread may wait long for a processor, ns.
+const HEAP_LATE: u64 = 50_000_000;
 
 /// A session of functions.
 pub struct Agent {
@@ -80,6 +88,10 @@ pub struct Agent {
     /// Reports processes and threads, unless another backend does.
     tree: Option<Tree>,
     sieve: Sieve,
+    /// Where allocations are recorded.
+    heap: Option<Heap>,
+    /// No functions are.
+    no_functions: bool,
     /// Files with functions to be traced.
     modules: Vec<Arc<Known>>,
     /// Stops and starts that are to be delivered.
@@ -189,6 +201,7 @@ fn serve(
         let events = events.into_iter().map(|e| Said::Event(StreamId::FUNCTIONS, e));
         events.chain(files.into_iter().map(Said::Module)).for_each(|said| drop(heard.send(said)));
     };
+    let heap = functions.heap.clone().map(|wanted| Heap::new(wanted, filter.clone(), !paused));
     let plans = Arc::new(Plans::new(planner, Box::new(report)));
     let plans_too = Arc::clone(&plans);
     let mut server = Server::new(listener, plans_too, life_of_server, room, users, to, counted, executed_too);
@@ -207,6 +220,8 @@ fn serve(
         moments: Moments::new(),
         tree: None,
         sieve: Sieve::new(&functions.enablings, filter, !paused),
+        heap,
+        no_functions: functions.none,
         modules: Vec::new(),
         marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
         dropped: HashMap::new(),
@@ -314,6 +329,11 @@ impl Agent {
                     each.event(stream, &event);
                 }
                 Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came)),
+                Said::Maps(events) if self.tree.is_some() => {
+                    events.iter().for_each(|event| each.event(StreamId::MAPS, event));
+                }
+                // The other backend reports them.
+                Said::Maps(_) => {}
                 Said::Module(known) => self.modules.push(known),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::LeftOut(line) => self.left_out.push(line),
@@ -326,7 +346,10 @@ impl Agent {
                     self.sieve.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
                     // It began as the session was when it asked.
                     begun.shared.set_running(!self.counts.paused.load(Ordering::Acquire));
-                    self.processes.push(Process::new(*begun));
+                    let (pid, own) = (begun.pid, begun.own_pid);
+                    let who = Who { comm: begun.comm.clone(), ids: begun.ids };
+                    let allocations = self.heap.as_mut().map(|h| h.begin(pid, own, who));
+                    self.processes.push(Process::new(*begun, allocations));
                 }
             }
         }
@@ -351,11 +374,12 @@ impl Agent {
         let streams = streams.collect();
         // What threads have dropped since their last chunk is in no header yet.
         let pending = self.processes.iter().fold(0u64, |n, p| n.saturating_add(p.chunks().shared().counts()[0]));
-        let losses = losses(self.lost().saturating_add(pending));
+        let losses = self.losses(self.lost().saturating_add(pending));
         State {
             streams,
-            filtered: self.sieve.filtered(),
-            functions: self.sieve.counts(losses.total),
+            filtered: self.filtered(),
+            functions: self.functions(losses.total),
+            heap: self.heap.iter().flat_map(|h| h.counts()).collect(),
             agents: Some(Agents {
                 processes: self.processes.len() as u64,
                 threads: self.processes.iter().map(|p| p.threads() as u64).sum(),
@@ -371,6 +395,32 @@ impl Agent {
     /// Records that were dropped.
     fn lost(&self) -> u64 {
         self.dropped.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// Losses of records: which functions they were of, and whether entries or exits, nobody knows; nor whether of functions or of the
+    /// heap, where both are recorded.
+    fn losses(&self, total: u64) -> Losses {
+        let of_functions = total > 0 && self.heap.is_none();
+        Losses { total, classes: if of_functions { vec![(functions::lost().id, total)] } else { Vec::new() } }
+    }
+
+    /// What was counted of functions. `lost` records are of functions, unless there is a heap too.
+    fn functions(&self, lost: u64) -> Vec<(FunctionEnabling, Tally)> {
+        if self.no_functions { Vec::new() } else { self.sieve.counts(if self.heap.is_some() { 0 } else { lost }) }
+    }
+
+    /// Events that filters have rejected.
+    fn filtered(&self) -> Filtered {
+        let mut all = self.sieve.filtered();
+        self.heap.iter().for_each(|h| all.add(h.chosen.filtered()));
+        all
+    }
+
+    /// From this moment on records are events, or not.
+    fn phase(&mut self, running: bool) {
+        let now = sys::time::stamp().0;
+        self.sieve.switch(now, running);
+        self.heap.iter_mut().for_each(|h| h.chosen.switch(now, running));
     }
 
     /// From now on other functions are recorded, all of which have stubs.
@@ -408,9 +458,9 @@ impl Agent {
         if running {
             self.marks.push(mark(&P_RESUMED));
             self.set_running(true);
-            self.sieve.switch(sys::time::stamp().0, true);
+            self.phase(true);
         } else {
-            self.sieve.switch(sys::time::stamp().0, false);
+            self.phase(false);
             self.set_running(false);
             self.marks.push(mark(&P_PAUSED));
         }
@@ -431,12 +481,6 @@ fn network_of(pid: i32) -> Option<PathBuf> {
 pub fn no_command() -> Error {
     let todo = "trace its functions alone, or start the command under trapline";
     Error::usage("-p", "functions of a running process share a trace with nothing else", todo)
-}
-
-/// Losses of records: which functions they were of, and whether entries or exits, nobody knows.
-fn losses(total: u64) -> Losses {
-    let classes = if total > 0 { vec![(functions::lost().id, total)] } else { Vec::new() };
-    Losses { total, classes }
 }
 
 /// The event of a stop or a start, now.
@@ -472,7 +516,8 @@ impl Backend for Agent {
     }
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
-        let until = sys::time::monotonic().saturating_sub(LATE);
+        let late = if self.heap.is_some() { HEAP_LATE } else { LATE };
+        let until = sys::time::monotonic().saturating_sub(late);
         if self.finishing && self.counts.busy.load(Ordering::Acquire) == 0 {
             self.stop();
         }
@@ -490,17 +535,24 @@ impl Backend for Agent {
             return Polled::default();
         }
         let (mut events, mut ended) = (0, Vec::new());
+        // A record is written before anything that follows from what it says can happen: what is read from now on, and is older, is
+        // complete as far as one address is concerned. Events have an order among those of others, too.
+        let complete = self.moments.now().tsc;
         for (n, process) in self.processes.iter_mut().enumerate() {
             let tree = self.tree.as_mut();
+            let heap = self.heap.as_ref();
             let (records, is_over) =
-                process.read(self.stopping, &mut self.moments, &mut self.sieve, &mut self.dropped, tree, each);
+                process.read(self.stopping, &mut self.moments, &mut self.sieve, heap, &mut self.dropped, tree, each);
             events += records;
             if is_over {
                 ended.push(n);
             }
         }
         for n in ended.into_iter().rev() {
-            let process = self.processes.remove(n);
+            let mut process = self.processes.remove(n);
+            if let (Some(heap), Some(allocations)) = (&mut self.heap, process.allocations.take()) {
+                heap.end(allocations, process.is_replaced(), self.moments.now().tsc);
+            }
             // Another program may run in it now.
             if !self.processes.iter().any(|p| p.pid == process.pid) {
                 self.sieve.end(process.pid as u32);
@@ -510,6 +562,14 @@ impl Backend for Agent {
         }
         let ended = over && self.processes.is_empty() && (self.stopping || !self.executed.is_waiting());
         let ended = ended || self.command.has_failed();
+        if let Some(heap) = &mut self.heap {
+            let until = match (ended, heap.has_consumer()) {
+                (true, _) => u64::MAX,
+                (_, true) => complete,
+                _ => self.moments.ago(HEAP_LATE),
+            };
+            heap.deliver(until, &self.moments, self.processes.iter_mut().filter_map(|p| p.allocations.as_mut()), each);
+        }
         if !self.command.has_failed() {
             self.executed.missing(ended).iter().for_each(|gap| self.gap(gap, each));
         }
@@ -548,7 +608,7 @@ impl Backend for Agent {
 
     fn stop(&mut self) {
         if !std::mem::replace(&mut self.stopping, true) {
-            self.sieve.switch(sys::time::stamp().0, false);
+            self.phase(false);
             self.set_running(false);
             self.detach();
         }
@@ -591,12 +651,14 @@ impl Backend for Agent {
                 "trapline cannot be reached from where it is executed (another network namespace, a seccomp filter)";
             trouble.push(format!("not traced: {}: {why}", untraced::programs(self.left)));
         }
-        let losses = losses(self.lost());
-        let functions = self.sieve.counts(losses.total);
-        let lines = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
+        let losses = self.losses(self.lost());
+        let functions = self.functions(losses.total);
+        let heap: Vec<_> = self.heap.iter().flat_map(|h| h.counts()).collect();
+        let mut lines: Vec<String> = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
+        lines.extend(heap.iter().map(|(e, n)| n.line(&e.label())));
         let planned = self.modules.iter().map(|known| PlannedFile::of(known)).collect();
         let left_out = std::mem::take(&mut self.left_out);
-        let filtered = self.sieve.filtered();
-        Report { filtered, functions, lines, losses, trouble, left_out, planned, ..Report::default() }
+        let filtered = self.filtered();
+        Report { filtered, functions, heap, lines, losses, trouble, left_out, planned, ..Report::default() }
     }
 }

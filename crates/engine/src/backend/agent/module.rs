@@ -28,6 +28,56 @@ const IN_LIBC: [(&str, Hook); 10] = [
 ];
 /// Hooks in the unwinder, wherever libgcc was linked to.
 const IN_UNWINDERS: [(&str, Hook); 2] = [("_Unwind_Find_FDE", Hook::FindFde), ("_Unwind_Backtrace", Hook::Backtrace)];
+/// Functions of allocators, by the names that they have behind a prefix.
+const OF_HEAP: [(&str, Hook); 21] = [
+    ("malloc", Hook::Malloc),
+    ("valloc", Hook::Malloc),
+    ("pvalloc", Hook::Malloc),
+    ("mallocx", Hook::Malloc),
+    ("zalloc", Hook::Malloc),
+    ("malloc_aligned", Hook::Malloc),
+    ("zalloc_aligned", Hook::Malloc),
+    ("calloc", Hook::Calloc),
+    ("realloc", Hook::Realloc),
+    ("rallocx", Hook::Realloc),
+    ("realloc_aligned", Hook::Realloc),
+    ("reallocarray", Hook::Reallocarray),
+    ("posix_memalign", Hook::PosixMemalign),
+    ("aligned_alloc", Hook::Aligned),
+    ("memalign", Hook::Aligned),
+    ("free", Hook::Free),
+    ("cfree", Hook::Free),
+    ("dallocx", Hook::Free),
+    ("sdallocx", Hook::Free),
+    ("free_size", Hook::Free),
+    ("free_aligned", Hook::Free),
+];
+/// What allocators put before those names: none, jemalloc, jemalloc in Rust programs, mimalloc, tcmalloc.
+const PREFIXES: [&str; 5] = ["", "je_", "_rjem_", "mi_", "tc_"];
+/// Mappings, in libc alone.
+const MAPPING: [(&str, Hook); 4] =
+    [("mmap", Hook::Mmap), ("mmap64", Hook::Mmap), ("munmap", Hook::Munmap), ("mremap", Hook::Mremap)];
+/// What operators of C++ begin with: new, new[], delete, delete[].
+const OPERATORS: [(&str, Hook); 4] =
+    [("_Znwm", Hook::Malloc), ("_Znam", Hook::Malloc), ("_ZdlPv", Hook::Free), ("_ZdaPv", Hook::Free)];
+
+/// The hook of a function that allocates or frees memory. Operators of C++ are some only in a module with an allocator: else they call
+/// `malloc`.
+fn of_heap(name: &str, role: Role) -> Option<Hook> {
+    let exactly = |all: &[(&str, Hook)], name: &str| all.iter().find(|(n, _)| *n == name).map(|(_, hook)| *hook);
+    let operator = || OPERATORS.iter().find(|(start, _)| name.starts_with(start)).map(|(_, hook)| *hook);
+    match role {
+        Role::Libc => exactly(&MAPPING, name).or_else(|| exactly(&OF_HEAP, name)),
+        Role::Support => None,
+        _ => PREFIXES.iter().find_map(|p| exactly(&OF_HEAP, name.strip_prefix(p)?)).or_else(operator),
+    }
+}
+
+/// Whether a name is that of an allocator's first function.
+fn is_allocator(name: &str) -> bool {
+    PREFIXES.iter().any(|p| name.strip_prefix(p) == Some("malloc")) || name == "_rjem_mallocx"
+}
+
 /// The hook of the loader.
 const DEBUG_STATE: &str = "_dl_debug_state";
 
@@ -61,6 +111,7 @@ impl Role {
     /// Whether its functions are traced.
     pub fn is_traced(self, functions: &Functions) -> bool {
         match self {
+            _ if functions.none => false,
             Role::Program => true,
             Role::Libc | Role::Library => functions.libraries,
             Role::Support => false,
@@ -97,16 +148,25 @@ impl Known {
     /// It is no ELF file for x86-64, or a damaged one.
     pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
         let is_traced = role.is_traced(functions);
-        let matters = |name: &str| is_traced || hook(name, role).is_some() || Runtime::has(name);
+        let heap = functions.heap.is_some();
+        let of_heap = |name: &str| of_heap(name, role).filter(|_| heap);
+        let matters =
+            |name: &str| is_traced || hook(name, role).is_some() || of_heap(name).is_some() || Runtime::has(name);
         let mut tables = CodeTables::symbols(file, matters)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut others = Vec::new();
         let runtime = Runtime::of(path, &tables);
         let traced = is_traced && runtime.is_none();
+        let allocates = heap && tables.functions.iter().any(|f| is_allocator(&f.name));
         for f in std::mem::take(&mut tables.functions) {
             if let Some(hook) = hook(&f.name, role)
                 && runtime.is_none()
                 && !hooks.iter().any(|(h, _)| *h == hook)
+            {
+                hooks.push((hook, f.address));
+            }
+            if let Some(hook) = of_heap(&f.name).filter(|_| allocates && !f.indirect)
+                && !hooks.iter().any(|(_, address)| *address == f.address)
             {
                 hooks.push((hook, f.address));
             }

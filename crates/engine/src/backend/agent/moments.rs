@@ -43,6 +43,19 @@ impl Moments {
         now
     }
 
+    /// What the counter was so many ns before the last moment, or earlier.
+    pub fn ago(&self, ns: u64) -> u64 {
+        let first = self.kept.front().copied().unwrap_or_default();
+        let (ticks, of) =
+            (self.last.tsc.saturating_sub(first.tsc), self.last.monotonic.saturating_sub(first.monotonic));
+        // A short time says little about the counter's rate.
+        if of <= 2 * ns {
+            return first.tsc;
+        }
+        let back = u128::from(ticks) * u128::from(ns) / u128::from(of);
+        self.last.tsc.saturating_sub(back.try_into().unwrap_or(u64::MAX))
+    }
+
     /// The moment at which the counter had this value: between the two that are next to it. A value from before the first moment, or after
     /// the last one, is not one of this session: that moment is returned.
     pub fn at(&self, tsc: u64) -> Moment {

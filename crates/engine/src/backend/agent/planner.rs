@@ -2,6 +2,7 @@
 
 use super::module::{Known, Role};
 use super::runtime::Runtime;
+use super::tables::Tables;
 use crate::functions::Functions;
 use crate::own_events;
 use abi::message::{HOOKS, Hello, Hook};
@@ -12,6 +13,7 @@ use patch::link::{self, Linked, Places};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use sys::maps::{self, Map, PROT_EXEC};
@@ -51,6 +53,10 @@ pub struct Answer {
     pub functions: usize,
     /// What cannot be patched, or read: a line each.
     pub problems: Vec<String>,
+    /// How many functions of allocators are stood in for.
+    pub allocators: usize,
+    /// Unwind tables, and their bytes, where allocations get stacks.
+    pub tables: Option<(OwnedFd, u64)>,
     /// The modules that the process has now.
     pub modules: Vec<Placed>,
     /// The path of the program.
@@ -68,12 +74,14 @@ pub struct Planner {
     /// The number of the first function of a file; that of its function n is n higher.
     numbers: HashMap<Key, u32>,
     next: u32,
+    /// Made when they are first needed.
+    tables: Option<Tables>,
 }
 
 impl Planner {
     /// For the functions that are wanted.
     pub fn new(functions: Functions, ticks_per_ms: u64) -> Planner {
-        Planner { functions, ticks_per_ms, known: HashMap::new(), numbers: HashMap::new(), next: 1 }
+        Planner { functions, ticks_per_ms, known: HashMap::new(), numbers: HashMap::new(), next: 1, tables: None }
     }
 
     /// The patches of a process that says this, and has these mappings. `before`: the modules that are patched already.
@@ -117,7 +125,8 @@ impl Planner {
         let is_left = !wanted || answer.left_alone.is_some();
         let (mut taken, mut linked) = (mappings(maps, &is_program), Vec::new());
         for (m, path, role, known, first) in found {
-            if role == Role::Program && known.names.is_empty() && self.functions.are_all() && !is_left {
+            let none = known.names.is_empty() && !self.functions.none;
+            if role == Role::Program && none && self.functions.are_all() && !is_left {
                 let todo = "--lib shows functions of libraries, debug symbols show its own";
                 answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
             }
@@ -129,10 +138,42 @@ impl Planner {
         answer.functions = linked.iter().map(|l| l.functions.len()).sum();
         let end = |l: &Linked| l.address + (l.content.len() as u64).next_multiple_of(link::PAGE);
         answer.areas = linked.iter().map(|l| l.address..end(l)).collect();
-        if !linked.is_empty() {
-            answer.plan = patch::file::write(&linked);
+        let heap = |l: &Linked| l.originals.iter().filter(|o| o.hook.is_of_heap()).count();
+        answer.allocators = linked.iter().map(heap).sum();
+        let mappings = self.mappings(pid, maps, (&linked, before.is_empty()), &mut answer);
+        if !linked.is_empty() || !mappings.is_empty() {
+            answer.plan = patch::file::write(&linked, &mappings);
         }
         answer
+    }
+
+    /// The mappings of a process for its unwinder; none where no stacks are wanted.
+    fn mappings(
+        &mut self,
+        pid: i32,
+        maps: &[Map],
+        (linked, begins): (&[Linked], bool),
+        answer: &mut Answer,
+    ) -> Vec<[u64; 4]> {
+        if answer.left_alone.is_some() || !self.functions.heap.as_ref().is_some_and(|h| h.stacks) {
+            return Vec::new();
+        }
+        let made = match self.tables.take() {
+            Some(tables) => Ok(tables),
+            None => Tables::new(),
+        };
+        let mut tables = match made {
+            Ok(tables) => tables,
+            Err(e) => {
+                answer.problems.push(format!("allocations have no stacks: {e}"));
+                return Vec::new();
+            }
+        };
+        let mappings = tables.mappings(pid, maps, linked, begins);
+        let (fd, len) = tables.file();
+        answer.tables = fd.try_clone_to_owned().ok().map(|fd| (fd, len));
+        self.tables = Some(tables);
+        mappings
     }
 
     /// The files of a process that have functions to be traced, as far as they were read, and what is added to their addresses.

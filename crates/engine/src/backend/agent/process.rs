@@ -1,5 +1,6 @@
 //! A traced process, as the backend sees it.
 
+use super::allocations::{Allocations, Heap};
 use super::chunks::Chunks;
 use super::moments::Moments;
 use super::server::Begun;
@@ -37,13 +38,17 @@ pub struct Process {
     seen: HashMap<u32, Instant>,
     /// Threads of which records were delivered, as trapline numbers them.
     begun: HashSet<u32>,
+    /// Where allocations are recorded.
+    pub allocations: Option<Allocations>,
+    /// Records of functions among those of allocations.
+    others: Vec<u8>,
     /// Records of its threads that were dropped.
     pub dropped: u64,
 }
 
 impl Process {
     /// One that has begun.
-    pub fn new(begun: Begun) -> Process {
+    pub fn new(begun: Begun, allocations: Option<Allocations>) -> Process {
         Process {
             pid: begun.pid,
             own_pid: begun.own_pid,
@@ -56,6 +61,8 @@ impl Process {
             looked: None,
             seen: HashMap::new(),
             begun: HashSet::new(),
+            allocations,
+            others: Vec::new(),
             dropped: 0,
         }
     }
@@ -63,6 +70,11 @@ impl Process {
     /// Another program runs in it now.
     pub fn replace(&mut self) {
         self.replaced = true;
+    }
+
+    /// Whether another program has taken its place.
+    pub fn is_replaced(&self) -> bool {
+        self.replaced
     }
 
     /// Its chunks.
@@ -77,7 +89,8 @@ impl Process {
 
     /// How many threads have written records, of those that were there when it was last looked.
     pub fn threads(&self) -> usize {
-        self.threads.values().filter(|tid| self.begun.contains(tid)).count()
+        let allocates = |tid: &u32| self.allocations.as_ref().is_some_and(|a| a.has(*tid));
+        self.threads.values().filter(|tid| self.begun.contains(tid) || allocates(tid)).count()
     }
 
     /// The stream of a thread of its, by the thread's number in trapline's namespace. Enabling 0 is for calls.
@@ -110,12 +123,15 @@ impl Process {
     }
 
     /// Delivers what is new and passes `sieve`; tells `tree` which threads begin and end. Returns how many records were read, and
-    /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream.
+    /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream. `heap` knows the processes of the
+    /// session, where allocations are recorded.
+    #[allow(clippy::too_many_arguments)]
     pub fn read(
         &mut self,
         last: bool,
         moments: &mut Moments,
         sieve: &mut Sieve,
+        heap: Option<&Heap>,
         dropped: &mut HashMap<StreamId, u64>,
         mut tree: Option<&mut Tree>,
         each: &mut dyn Deliver,
@@ -133,7 +149,20 @@ impl Process {
             seen.entry(tid).or_insert(now);
         });
         self.seen = seen;
-        let Process { pid, own_pid, comm, chunks, threads, looked, seen, begun, dropped: lost, .. } = self;
+        let Process {
+            pid,
+            own_pid,
+            comm,
+            chunks,
+            threads,
+            looked,
+            seen,
+            begun,
+            dropped: lost,
+            allocations,
+            others,
+            ..
+        } = self;
         let same = *own_pid == *pid as u32;
         // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
         let gone = |tid: u32| {
@@ -142,6 +171,9 @@ impl Process {
                 && !(same && proc::exists(tid as i32))
         };
         let to = moments.now();
+        if allocations.is_some() {
+            chunks.shared().tell_time(to.tsc);
+        }
         let records = chunks.read(over, gone, |run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
@@ -162,6 +194,16 @@ impl Process {
                 from,
                 to,
                 dropped: run.dropped,
+            };
+            let run = match (allocations.as_mut(), heap) {
+                (Some(allocations), Some(heap)) => {
+                    let taken = allocations.take(&run, others, |own| heap.parent(own));
+                    if others.is_empty() && (taken > 0 || run.dropped == 0) {
+                        return;
+                    }
+                    Run { records: others, ..run }
+                }
+                _ => run,
             };
             if let Some(run) = sieve.take(&run) {
                 if begun.insert(tid)

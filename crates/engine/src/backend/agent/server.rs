@@ -16,7 +16,10 @@ use super::ready::{Full, Plans};
 use super::untraced::{Executed, Gap, words};
 use crate::backend::ids::ids;
 use crate::functions::Functions;
+use crate::heap::Wanted;
+use crate::pipeline::maps;
 use crate::plan::{OnFull, Plan};
+use abi::heap::{COARSE, RECORDED};
 use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use events::StreamId;
 use std::collections::HashMap;
@@ -48,6 +51,10 @@ pub struct Room {
     pub chunk_size: u32,
     /// Wait for room, and do not drop.
     pub block: bool,
+    /// Bits of [`abi::heap`]: what is recorded of allocations.
+    pub heap: u32,
+    /// One allocation for so many bytes; 0: all.
+    pub sample: u64,
 }
 
 impl Room {
@@ -56,7 +63,10 @@ impl Room {
         let chunk_size = abi::shared::CHUNK as u32;
         let buffer = functions.buffer.unwrap_or(plan.buffer);
         let chunks = (buffer / chunk_size as usize).clamp(2, 1 << 20) as u32;
-        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block }
+        let coarse = |h: &Wanted| if h.consumer.is_some() { COARSE } else { 0 };
+        let heap = functions.heap.as_ref().map_or(0, |h| RECORDED | coarse(h));
+        let sample = functions.heap.as_ref().map_or(0, |h| h.sample);
+        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block, heap, sample }
     }
 }
 
@@ -104,6 +114,8 @@ pub enum Said {
     Event(StreamId, Vec<u8>),
     /// A process runs a program, or is a child that runs on in its parent's.
     Came(Came),
+    /// What a process has mapped, executable: `process:map` events.
+    Maps(Vec<Vec<u8>>),
     /// A file was read: which functions it has.
     Module(Arc<Known>),
     Begun(Box<Begun>),
@@ -158,6 +170,8 @@ pub struct Server {
     counts: Arc<Counts>,
     /// Lines that were said already.
     said: Mutex<Vec<String>>,
+    /// Makes events of what processes have mapped.
+    mapped: Mutex<maps::Encoder>,
     /// Agents that wait for a plan, and since when nothing was said to them.
     waiting: Mutex<HashMap<u64, (Request, Instant)>>,
 }
@@ -213,6 +227,7 @@ impl Server {
             to,
             counts,
             said: Mutex::default(),
+            mapped: Mutex::default(),
             waiting: Mutex::default(),
         }
     }
@@ -277,6 +292,7 @@ impl Server {
                 descriptors: 0,
                 shared: 0,
                 plan: 0,
+                tables: 0,
             };
             // One that is gone is noticed when it is answered.
             let _ = request.answer(&welcome.bytes(), &[]);
@@ -388,7 +404,7 @@ impl Server {
             self.gap(peer.pid, path.as_bytes(), runtime.words());
         }
         // A module that is loaded late may be the first with functions that are wanted.
-        let traced = !before.has_memory && (is_fork || answer.functions > 0);
+        let traced = !before.has_memory && (is_fork || answer.functions + answer.allocators > 0);
         let has_memory = before.has_memory || traced;
         locked(&self.answered).insert(peer.pid, Answered { modules: answer.modules, has_memory });
         if begins {
@@ -403,13 +419,20 @@ impl Server {
             };
             let _ = self.to.send(Said::Came(came));
         }
+        if self.room.heap != 0 {
+            // Of a child too: its parent may be gone, and nobody knows what that had mapped.
+            let events = locked(&self.mapped).events(peer.pid, &maps, sys::time::monotonic());
+            let _ = self.to.send(Said::Maps(events));
+        }
         let shared = if traced { Some(self.begin(&hello, peer.pid, is_fork)?) } else { None };
         let verdict = match (traced, &plan) {
             (true, _) => Verdict::Trace,
             (false, Some(_)) => Verdict::Follow,
             (false, None) => Verdict::Leave,
         };
-        let fds: Vec<BorrowedFd<'_>> = shared.iter().chain(&plan).map(|(fd, _)| fd.as_fd()).collect();
+        // A process that loads modules has them.
+        let tables = answer.tables.as_ref().filter(|_| begins);
+        let fds: Vec<BorrowedFd<'_>> = shared.iter().chain(&plan).chain(tables).map(|(fd, _)| fd.as_fd()).collect();
         let welcome = Welcome {
             magic: MAGIC,
             version: abi::VERSION,
@@ -417,6 +440,7 @@ impl Server {
             descriptors: fds.len() as u32,
             shared: shared.as_ref().map_or(0, |(_, size)| *size),
             plan: plan.as_ref().map_or(0, |(_, size)| *size),
+            tables: tables.map_or(0, |(_, size)| *size),
         };
         request.answer(&welcome.bytes(), &fds)?;
         if verdict == Verdict::Leave {
@@ -452,6 +476,9 @@ impl Server {
     fn begin(&self, hello: &Hello, pid: i32, is_fork: bool) -> io::Result<(OwnedFd, u64)> {
         let running = !self.counts.paused.load(Ordering::Acquire);
         let shared = Shared::new(self.room.chunks, self.room.chunk_size, self.room.block, running)?;
+        if self.room.heap != 0 {
+            shared.record_heap(self.room.heap, self.room.sample);
+        }
         let held = self.life.hold(&shared)?;
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());
         let ended = process::pidfd(pid, false)?;

@@ -11,6 +11,7 @@
 //!
 //! Invariant: each record is delivered, is counted as filtered, or is no event of the session.
 
+use super::who::{self, Known, LOOK, MOST_THREADS};
 use crate::backend::stats::Counts;
 use crate::functions::FunctionEnabling;
 use crate::pipeline::filter::{Expression, Filtered};
@@ -18,17 +19,12 @@ use crate::pipeline::functions::shown_name;
 use crate::select::Calls;
 use events::Event;
 use events::functions::{Clock, Encoder, HIGH, RECORD, Run, Table, VALUES, each, entry, exit, time, word};
-use lang::{Context, Missing, Verdict};
+use lang::{Missing, Verdict};
 use std::collections::HashMap;
 use std::sync::Arc;
-use sys::proc;
 
-/// How old the name and the ids of a thread may be, ns.
-const LOOK: u64 = 100_000_000;
 /// The most bytes of remembered outcomes of all threads.
 const MOST_BYTES: usize = 64 << 20;
-/// The most threads that are remembered.
-const MOST_THREADS: usize = 1 << 14;
 
 /// A time in which the session records the same.
 #[derive(Clone, Copy, Debug)]
@@ -68,20 +64,6 @@ impl Outcome {
     }
 }
 
-/// What filters may ask of whoever has made a record.
-#[derive(Clone, Default, PartialEq, Eq)]
-struct Known {
-    comm: Option<Vec<u8>>,
-    ids: Option<(u32, u32)>,
-}
-
-impl Known {
-    /// What is known, completed by what is known elsewhere.
-    fn or(self, other: &Known) -> Known {
-        Known { comm: self.comm.or_else(|| other.comm.clone()), ids: self.ids.or(other.ids) }
-    }
-}
-
 /// A thread: what filters may ask of it, and the outcomes that are known of its records.
 #[derive(Default)]
 struct Thread {
@@ -96,8 +78,7 @@ struct Thread {
 /// What the filters of a session ask for.
 #[derive(Clone, Copy, Default)]
 struct Asks {
-    comm: bool,
-    ids: bool,
+    of_threads: who::Asks,
     time: bool,
     /// There is a filter.
     any: bool,
@@ -196,10 +177,12 @@ impl Sieve {
         }
         let own = self.enabled.iter().filter_map(|e| e.filter.as_ref());
         let filters = own.chain(self.whole.as_deref());
-        self.asks = filters.fold(Asks::default(), |a, f| {
-            let time = [entry(), exit()].iter().filter_map(|s| f.of(s)).any(|f| f.needs().nsecs);
-            Asks { comm: a.comm | f.asks_comm(), ids: a.ids | f.asks_ids(), time: a.time | time, any: true }
-        });
+        let time = |f: &Expression| [entry(), exit()].iter().filter_map(|s| f.of(s)).any(|f| f.needs().nsecs);
+        self.asks = Asks {
+            of_threads: who::Asks::of(filters.clone()),
+            time: filters.clone().any(time),
+            any: filters.count() > 0,
+        };
         self.sets.push(set);
         self.sets.len() - 1
     }
@@ -280,7 +263,7 @@ impl Sieve {
 
     /// A thread, with its name and ids as they are now, as far as filters ask for them.
     fn thread(&mut self, key: (u32, u32), run: &Run<'_>) -> &mut Thread {
-        let Asks { comm, ids, any: asked, .. } = self.asks;
+        let Asks { of_threads: asks, any: asked, .. } = self.asks;
         if self.threads.len() > MOST_THREADS || self.bytes > MOST_BYTES {
             self.threads.clear();
             self.bytes = 0;
@@ -291,11 +274,9 @@ impl Sieve {
             *thread = Thread { set: thread.set, ..Thread::default() };
         }
         let now = run.to.monotonic;
-        if (comm || ids) && thread.looked.is_none_or(|at| now.saturating_sub(at) > LOOK) {
+        if asks.any() && thread.looked.is_none_or(|at| now.saturating_sub(at) > LOOK) {
             thread.looked = Some(now);
-            let tid = key.1 as i32;
-            let found = Known { comm: proc::comm(tid).filter(|_| comm), ids: proc::ids(tid).filter(|_| ids) };
-            let now = found.or(&thread.known).or(&process);
+            let now = Known::look(key.1, asks).or(&thread.known).or(&process);
             if now != thread.known {
                 thread.known = now;
                 thread.outcomes.fill(0);
@@ -329,12 +310,7 @@ impl Sieve {
         let mut event = std::mem::take(&mut self.event);
         let name = self.names.name(word >> 1);
         self.encoder.record(&mut event, ns, who, word, name.as_bytes());
-        let context = Context {
-            comm: thread.known.comm.as_deref(),
-            uid: thread.known.ids.map(|ids| ids.0),
-            gid: thread.known.ids.map(|ids| ids.1),
-            cpu: None,
-        };
+        let context = thread.known.context();
         let ev = Event::parse(&event).ok();
         let verdict = |filter: Option<&Expression>| {
             let Some(filter) = filter else { return Verdict::Pass };

@@ -182,7 +182,7 @@ impl Backend for Joined {
         state.streams.extend(second.streams);
         state.losses.add(&second.losses);
         state.filtered.add(&second.filtered);
-        (state.functions, state.agents) = (second.functions, second.agents);
+        (state.functions, state.heap, state.agents) = (second.functions, second.heap, second.agents);
         Ok(state)
     }
 
@@ -225,7 +225,7 @@ impl Backend for Joined {
         let (mut report, second) = (self.first.report(), self.agent.report());
         report.losses.add(&second.losses);
         report.filtered.add(&second.filtered);
-        report.functions = second.functions;
+        (report.functions, report.heap) = (second.functions, second.heap);
         report.lines.extend(second.lines);
         report.planned = second.planned;
         report.trouble.extend(second.trouble);

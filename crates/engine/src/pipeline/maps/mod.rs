@@ -129,18 +129,7 @@ impl Maps {
             if self.refused && !self.told.insert((pid, m.range.0, len, m.offset, m.file.2)) {
                 continue;
             }
-            let path = if m.path.is_empty() { b"//anon" } else { m.path.as_slice() };
-            let found = Mapping {
-                who: (pid as u32, pid as u32),
-                addr: m.range.0,
-                len,
-                offset: m.offset,
-                file: FileId::Inode(m.file.0, m.file.1, m.file.2),
-                prot: m.prot,
-                flags: m.flags,
-                path,
-            };
-            let bytes = encode(&found, time, &mut self.ids);
+            let bytes = encode(&of_process(pid, &m), time, &mut self.ids);
             self.waiting.push((time, bytes));
         }
         Ok(())
@@ -270,6 +259,32 @@ impl Maps {
     pub fn without_perf(mut self) -> Maps {
         (self.watch, self.refused) = (None, true);
         self
+    }
+}
+
+/// What a process has mapped, executable, as `process:map` events.
+#[derive(Default)]
+pub struct Encoder(BuildIds);
+
+impl Encoder {
+    /// The events of these mappings of a process.
+    pub fn events(&mut self, pid: i32, maps: &[sys::maps::Map], time: u64) -> Vec<Vec<u8>> {
+        let executable = maps.iter().filter(|m| m.prot & EXEC != 0);
+        executable.map(|m| encode(&of_process(pid, m), time, &mut self.0)).collect()
+    }
+}
+
+/// A mapping as `/proc/PID/maps` has it.
+fn of_process(pid: i32, m: &sys::maps::Map) -> Mapping<'_> {
+    Mapping {
+        who: (pid as u32, pid as u32),
+        addr: m.range.0,
+        len: m.range.1.saturating_sub(m.range.0),
+        offset: m.offset,
+        file: FileId::Inode(m.file.0, m.file.1, m.file.2),
+        prot: m.prot,
+        flags: m.flags,
+        path: if m.path.is_empty() { b"//anon" } else { m.path.as_slice() },
     }
 }
 

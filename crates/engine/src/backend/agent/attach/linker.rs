@@ -166,7 +166,7 @@ impl<'a> Linker<'a> {
 
     pub(super) fn finish(mut self) -> (Vec<Target>, Vec<u8>) {
         self.targets.sort_by_key(|t| t.number);
-        let plan = if self.linked.is_empty() { Vec::new() } else { patch::file::write(&self.linked) };
+        let plan = if self.linked.is_empty() { Vec::new() } else { patch::file::write(&self.linked, &[]) };
         (self.targets, plan)
     }
 }

@@ -203,6 +203,24 @@ pub fn detach(pid: i32) -> Result<Left> {
     remote::alone(|| detach_here(pid)).map_err(|e| io_failed(pid, "thread", &e))?
 }
 
+/// Takes out of a process what a session has left there whose collector is gone. Whether there was any.
+///
+/// # Errors
+/// A session is under way; or as for [`detach`].
+pub fn sweep(pid: i32) -> Result<bool> {
+    target::check(pid)?;
+    let state = remote::alone(|| {
+        let Some(injected) = Injected::find(pid) else { return Ok(0) };
+        let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
+        invoke(&mut threads, &injected, Order::Look, 0, "").map(|seen| seen.session)
+    });
+    match state.map_err(|e| io_failed(pid, "thread", &e))?? {
+        0 => Ok(false),
+        1 => Err(failed(pid, "another trapline traces it", "end that one")),
+        _ => detach(pid).map(|_| true),
+    }
+}
+
 fn detach_here(pid: i32) -> Result<Left> {
     let Some(injected) = Injected::find(pid) else { return Ok(Left::Nothing) };
     // It may have got a filter since.

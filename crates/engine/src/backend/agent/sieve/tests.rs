@@ -4,6 +4,7 @@ use events::StreamId;
 use events::functions::Moment;
 use events::generated::P_FUNCTION;
 use events::stream::Scope;
+use sys::proc;
 
 /// Upper half of the counter in these tests.
 const HALF: u32 = 7;

@@ -1,0 +1,194 @@
+//! Heaps out of recorded traces.
+
+use super::sink::{HeapSink, Kept, Style};
+use super::{Feed, style};
+use crate::output::Output;
+use crate::show::{Clocks, Sinks};
+use crate::{complain, stacks};
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use ctf::trace::{Found, Trace};
+use engine::backend::recorded::Recorded;
+use engine::heap::classes::{PROVIDER, Probe};
+use engine::pipeline::pump::Pump;
+use engine::pipeline::resolver::{Origin, Resolver};
+use engine::pipeline::selection::Selection;
+use engine::pipeline::source::Source;
+use engine::{Error, Result};
+use events::{Class, Schema};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use views::heap::{Diff, Rows, View};
+
+/// The probe of the heap whose events have this class.
+fn probe(class: &Schema) -> Option<Probe> {
+    Probe::named(&class.probe())
+}
+
+/// Whether a trace has events of the heap.
+pub fn has_heap(trace: &Trace) -> bool {
+    trace.classes().any(|class| probe(class).is_some())
+}
+
+/// Whether it has them and no other events with stacks.
+fn has_only_heap(trace: &Trace) -> bool {
+    let other = |class: &'static Schema| probe(class).is_none() && stacks::have_any([class].into_iter());
+    has_heap(trace) && !trace.classes().any(other)
+}
+
+/// The view of the heap that a view of a report is. `flame`, `pprof` and `folded` are those of the heap where nothing else has stacks, or
+/// where `--of` is given; `json` are the events.
+pub fn view(m: &ArgMatches, name: &str, trace: &Trace) -> Option<View> {
+    match name {
+        "json" => None,
+        "heap-json" => Some(View::Json),
+        "flame" | "pprof" | "folded" => {
+            let given = |id: &str| m.value_source(id) == Some(ValueSource::CommandLine);
+            let of_heap = given("of") || !given("by") && has_only_heap(trace);
+            View::parse(name).filter(|_| of_heap)
+        }
+        _ => View::parse(name),
+    }
+}
+
+/// Refuses a trace without events of the heap.
+fn check(trace: &Trace) -> Result<()> {
+    if has_heap(trace) {
+        return Ok(());
+    }
+    let todo = "record with 'trapline heap -o DIR', or with -e heap:malloc -e heap:free";
+    Err(Error::failed(trace.dir.display().to_string(), "it has no allocations", todo))
+}
+
+/// How the heap of a trace is shown.
+fn style_of(m: &ArgMatches, trace: &Trace, clocks: Clocks) -> Result<Style> {
+    let mut style = style(m)?;
+    let program = trace.metadata.env_str("command").unwrap_or_default().split(' ').next().unwrap_or_default();
+    style.options.name = program.rsplit('/').next().unwrap_or_default().to_string();
+    style.realtime_offset = clocks.realtime_offset;
+    Ok(style)
+}
+
+/// What draws views of the heap of a trace.
+pub fn sinks(m: &ArgMatches, trace: &Trace, views: Vec<(View, Option<&str>)>, clocks: Clocks) -> Result<Option<Sinks>> {
+    if views.is_empty() {
+        let given = |id: &&&str| m.value_source(id) == Some(ValueSource::CommandLine);
+        return match ["of", "top", "min-age"].iter().find(given) {
+            Some(id) => Err(Error::usage(format!("--{id}"), "it is for views of the heap", "add --as leaks")),
+            None => Ok(None),
+        };
+    }
+    check(trace)?;
+    let open = |(view, file)| Ok(super::Drawing { view, output: Output::view(file)?.of_the_past() });
+    let drawings = views.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+    let feed = Arc::new(Mutex::new(Feed::lacking(lost(trace))));
+    Ok(Some(HeapSink::new(feed, drawings, style_of(m, trace, clocks)?).sinks()))
+}
+
+/// Events of the heap that are missing, where it is known that they are of the heap.
+fn lost(trace: &Trace) -> u64 {
+    // Records that are missing are in the streams of function records.
+    let of_agent = |s: &'static Schema| s.probe().starts_with(PROVIDER) || events::functions::kind(s).is_some();
+    let other = |s: &'static Schema| s.class == Class::Probe && !of_agent(s);
+    let has_functions = || trace.data.function_threads().iter().any(|thread| thread.records() > 0);
+    let no_calls = trace.metadata.env_str("select") == Some("none");
+    if !no_calls || trace.classes().any(other) || has_functions() { 0 } else { trace.discarded() }
+}
+
+/// Says why it is not known what is outstanding, if so. `selected`: not all events of the trace are looked at.
+pub fn tell(m: &ArgMatches, trace: &Trace, selected: bool) {
+    if m.get_count("quiet") == 0 {
+        doubts(trace, selected).iter().for_each(|line| complain(&format!("{}: {line}", trace.dir.display())));
+    }
+}
+
+/// Why it is not known what is outstanding.
+fn doubts(trace: &Trace, selected: bool) -> Vec<String> {
+    const SO: &str = "what is outstanding cannot be known";
+    let has = |of: Probe| trace.classes().any(|class| probe(class) == Some(of));
+    let mut lines = Vec::new();
+    for (alloc, free) in [(Probe::Malloc, Probe::Free), (Probe::Mmap, Probe::Munmap)] {
+        match (has(alloc), has(free)) {
+            (true, false) => lines.push(format!("{} was not recorded: {SO}", free.name())),
+            (false, true) => lines.push(format!("{} was not recorded: {SO}", alloc.name())),
+            _ => {}
+        }
+    }
+    let more = trace.end.iter().flat_map(|end| &end.more);
+    // `enabling SEEN DROPPED FILTERED MISSED LABEL`
+    let labels: Vec<&str> = more.filter_map(|l| l.strip_prefix("enabling ")?.splitn(5, ' ').nth(4)).collect();
+    let is_filtered = |label: &&&str| {
+        let name = label.split(' ').next().unwrap_or_default();
+        name.starts_with(PROVIDER) && name.len() < label.len() && !labels.contains(&name)
+    };
+    if trace.metadata.env_str("where").is_some() || labels.iter().any(|label| is_filtered(&label)) {
+        lines.push(format!("only events that pass a filter were recorded: {SO}"));
+    }
+    if trace.end.as_ref().is_some_and(|end| end.overwritten.is_some_and(|n| n > 0)) {
+        lines.push(format!("the first events were overwritten: {SO}"));
+    }
+    if selected {
+        lines.push(format!("only some events are selected: {SO}"));
+    }
+    lines
+}
+
+/// The heap of a trace.
+fn rows(m: &ArgMatches, trace: &Trace) -> Result<Rows> {
+    check(trace)?;
+    let feed = Arc::new(Mutex::new(Feed::lacking(lost(trace))));
+    let style = style_of(m, trace, Clocks::now())?;
+    let kept = Kept::default();
+    let sink = HeapSink::new(feed, Vec::new(), style).keeps(Rc::clone(&kept));
+    let source = Source::new(Box::new(Recorded::new(trace, 0, u64::MAX)), None);
+    let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);
+    pump.keep_descriptors();
+    pump.resolve_stacks(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?));
+    while !pump.turn().ended {}
+    pump.end_sinks();
+    stacks::tell(m, &pump.stack_troubles());
+    tell(m, trace, false);
+    let failed = || Error::failed(trace.dir.display().to_string(), "it could not be read to its end", "try again");
+    kept.borrow_mut().take().ok_or_else(failed)
+}
+
+/// Whether this is a trace with allocations and no other stacks. What cannot be opened is reported by whoever needs it.
+pub fn is_of_heap(m: &ArgMatches, dir: &Path) -> bool {
+    let of = m.value_source("of") == Some(ValueSource::CommandLine);
+    matches!(ctf::trace::open(dir), Ok(Found::Native(t)) if has_only_heap(&t) || of && has_heap(&t))
+}
+
+/// `trapline diff A B` of heaps: what has grown, by stack.
+pub fn diff(m: &ArgMatches, before: &Trace, after: &Trace) -> Result<()> {
+    let wanted: Vec<&String> = m.get_many::<String>("as").into_iter().flatten().collect();
+    let mut outputs = Vec::new();
+    for text in &wanted {
+        let (name, file) = text.split_once('=').map_or((text.as_str(), None), |(name, file)| (name, Some(file)));
+        if name != "text" {
+            return Err(Error::usage(format!("--as {name}"), "no such view of a difference of heaps", "text"));
+        }
+        outputs.push(Output::view(file)?);
+    }
+    if outputs.is_empty() {
+        outputs.push(Output::view(None)?);
+    }
+    let (from, to) = (rows(m, before)?, rows(m, after)?);
+    let options = style(m)?.options;
+    for output in outputs {
+        let mut output = output.of_the_past();
+        Diff { before: &from, after: &to }.write(&options, output.buffer());
+        output.flush();
+        output.close();
+        output.take_trouble().map_or(Ok(()), Err)?;
+    }
+    Ok(())
+}
+
+/// Whether options select some of the events of a trace.
+pub fn selects(m: &ArgMatches) -> bool {
+    let given = |id: &&str| m.value_source(id) == Some(ValueSource::CommandLine);
+    let heap = format!("{PROVIDER}*");
+    let all = m.get_many::<String>("expr").into_iter().flatten().all(|e| *e == heap);
+    !all || ["where", "from", "to"].iter().any(given)
+}
