@@ -124,7 +124,7 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
 fn record(local: &Local, saved: &Saved, exit: u32) {
     let tsc = kernel::tsc();
     let Some((area, offsets)) = saved.programs() else { return chunks::drop_records(local, 1) };
-    if !has_room(local, ROOM) {
+    if !chunks::has_room(local, ROOM) {
         return chunks::drop_records(local, 1);
     }
     let program = if exit == 0 { offsets.entry } else { offsets.exit };
@@ -137,7 +137,7 @@ fn record(local: &Local, saved: &Saved, exit: u32) {
     let word = offsets.number << 1 | exit;
     let len = if values.len == 0 { 8 } else { (HEAD + values.len as u64).next_multiple_of(8) };
     // A handler may have taken the room.
-    if !has_room(local, len + 8) {
+    if !chunks::has_room(local, len + 8) {
         return chunks::drop_records(local, 1);
     }
     local.in_tracer.store(core::ptr::from_ref(saved) as u64, Relaxed);
@@ -189,24 +189,6 @@ unsafe fn put(at: u64, time: u32, word: u32) {
         (at as *mut u32).write_volatile(time);
         (at as *mut u32).add(1).write_volatile(word);
     }
-}
-
-/// Whether there is room for so many bytes, in another chunk if need be.
-#[inline(always)]
-fn has_room(local: &Local, bytes: u64) -> bool {
-    let end = local.end.load(Relaxed);
-    end != 0 && local.cur.load(Relaxed) + bytes <= end || make_room(local, bytes)
-}
-
-#[cold]
-fn make_room(local: &Local, bytes: u64) -> bool {
-    if chunks::hopeless(local) {
-        return false;
-    }
-    let mask = kernel::set_mask(kernel::ALL);
-    let room = chunks::make_room(local, bytes, mask);
-    kernel::set_mask(mask);
-    room
 }
 
 /// Bytes of [`Values::bytes`]: stores may go beyond the last value.

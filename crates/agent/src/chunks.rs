@@ -246,6 +246,24 @@ fn is_gone(control: &Control) -> bool {
     gone
 }
 
+/// Whether there is room for so many bytes of records, in another chunk if need be. For code that does not block signals.
+#[inline(always)]
+pub fn has_room(local: &Local, bytes: u64) -> bool {
+    let end = local.end.load(Relaxed);
+    end != 0 && local.cur.load(Relaxed) + bytes <= end || finds_room(local, bytes)
+}
+
+#[cold]
+fn finds_room(local: &Local, bytes: u64) -> bool {
+    if hopeless(local) {
+        return false;
+    }
+    let mask = kernel::set_mask(kernel::ALL);
+    let room = make_room(local, bytes, mask);
+    kernel::set_mask(mask);
+    room
+}
+
 /// Makes room for so many bytes of records. `mask`: the thread's mask of signals, for the time in which it sleeps.
 pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
     let mut renewed = false;

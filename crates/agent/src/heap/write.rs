@@ -83,19 +83,7 @@ fn busy(local: &Local, body: impl FnOnce()) {
 /// Whether there is room for so many bytes and a marker, in another chunk if need be.
 #[inline(always)]
 fn has_room(local: &Local, bytes: u64) -> bool {
-    let end = local.end.load(Relaxed);
-    end != 0 && local.cur.load(Relaxed) + bytes + MARKER <= end || make_room(local, bytes + MARKER)
-}
-
-#[cold]
-fn make_room(local: &Local, bytes: u64) -> bool {
-    if chunks::hopeless(local) {
-        return false;
-    }
-    let mask = kernel::set_mask(kernel::ALL);
-    let room = chunks::make_room(local, bytes, mask);
-    kernel::set_mask(mask);
-    room
+    chunks::has_room(local, bytes + MARKER)
 }
 
 /// Writes a record, for which there is room: `rest` and `more` follow its address. The thread is busy. False: a handler has forked
