@@ -117,6 +117,9 @@ pub mod when {
     pub const INTERRUPTED: u8 = 1;
     /// Always.
     pub const ALWAYS: u8 = 2;
+    /// Never, and counted where there is an address: of an op of entry, what the call has changed meanwhile
+    /// ([`crate::rows_at_exit`]).
+    pub const TOO_LATE: u8 = 3;
 }
 
 /// Where an op's length comes from.
@@ -308,11 +311,17 @@ fn empty(shape: Shape) -> u8 {
 
 /// Whether a call's memory is gone, or has changed, when the call ends.
 fn reads_at_entry(schema: &Schema) -> bool {
-    let never =
-        matches!(schema.name, "execve" | "execveat" | "exit" | "exit_group" | "rt_sigreturn" | "kexec_load" | "reboot");
-    // Of an array of messages the call changes nothing but their lengths.
-    let changed = |a: &Arg| a.dir == Dir::InOut && !matches!(a.ty, Type::Mmsghdr(_));
-    never || schema.args.iter().any(|a| changed(a) || matches!(a.ty, Type::Switch { .. }))
+    is_gone(schema) || schema.args.iter().any(|a| is_changed(a) || matches!(a.ty, Type::Switch { .. }))
+}
+
+/// Whether a call that succeeds leaves nothing of its memory, or does not return.
+pub(crate) fn is_gone(schema: &Schema) -> bool {
+    matches!(schema.name, "execve" | "execveat" | "exit" | "exit_group" | "rt_sigreturn" | "kexec_load" | "reboot")
+}
+
+/// Whether the call changes what it reads of an argument. Of an array of messages it changes nothing but their lengths.
+pub(crate) fn is_changed(a: &Arg) -> bool {
+    a.dir == Dir::InOut && !matches!(a.ty, Type::Mmsghdr(_))
 }
 
 /// What a call does to the table of descriptors, as far as its schema shows. Descriptors that fcntl copies follow from the event

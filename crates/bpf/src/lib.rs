@@ -29,6 +29,7 @@ mod link;
 pub mod own_ring;
 pub mod probes;
 pub mod program;
+pub mod rows_at_exit;
 pub mod scratch;
 pub mod slab;
 pub mod stacks;

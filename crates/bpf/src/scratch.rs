@@ -63,6 +63,10 @@ words! {
     pub ENDED[1];
     /// Traced threads that are gone: they have switched for the last time, and were reaped.
     pub FREED[1];
+    /// Of sessions without programs at entry: arguments whose memory had to be read there.
+    pub TOO_LATE[1];
+    /// Of those: wanted calls in which tasks have ended.
+    pub UNRETURNED[1];
 
     // Of the ops: a number that is spilled there is unknown to the verifier when it is reloaded.
     /// For a number that is reloaded at once.
@@ -305,6 +309,8 @@ mod tests {
             BORN,
             ENDED,
             FREED,
+            TOO_LATE,
+            UNRETURNED,
             ENTERED,
             SWITCH,
             STOPPED,

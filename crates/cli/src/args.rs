@@ -716,6 +716,11 @@ fn session_args() -> Vec<Arg> {
              SIZE bytes of each stack are copied and walked by tables; needs no privilege) [default: 32K], or auto: tables \
              where the kernel can (Linux 5.17), copy for samples where it may not be used [default: auto]",
         ),
+        long_flag(
+            "no-duration",
+            "Trace the ends of calls alone (kernel backend): no times spent in them, and what is only known at their entry is counted \
+             instead (docs/TRACE.md)",
+        ),
         value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); the target continues"),
         value(
             "backend",

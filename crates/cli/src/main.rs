@@ -6,6 +6,7 @@ mod captures;
 mod combinations;
 mod diff;
 mod doctor;
+mod durations;
 mod filter;
 mod graph;
 mod heap;

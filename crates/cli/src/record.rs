@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::run::{Named, Run};
-use crate::{args, captures, combinations, filter, show, stacks, target};
+use crate::{args, captures, combinations, durations, filter, show, stacks, target};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
 use engine::call_enabling::CallEnabling;
@@ -132,6 +132,7 @@ pub fn plan(
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
     }
     target::only_in_kernel(m, &mut plan, &mut why)?;
+    durations::apply(m, &mut plan, &selection)?;
     plan.limits.text =
         plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
     plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
@@ -197,6 +198,7 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     let why = format!("only an agent traces {}", functions.what());
     plan.backend = Backend::Agent;
     plan.functions = Some(functions);
+    durations::apply(m, &mut plan, &selection)?;
     if !m.contains_id("on-full") {
         plan.on_full = Backend::Agent.on_full();
     }
@@ -236,6 +238,7 @@ pub fn recorder(
     let select = (no_calls || plan.seen_calls() != selection.calls) && !named;
     let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
     let config = config(m, dir, plan.backend_name(), clocks, classes, select, selection.expression.as_deref())?;
+    let config = Config { no_duration: plan.no_duration, ..config };
     if m.get_flag("force") {
         replace(&config.dir)?;
     }
@@ -294,6 +297,7 @@ fn config(
         utc_offset: clocks.utc_offset,
         classes,
         select,
+        no_duration: false,
         filter: filter.map(|f| (f.text.clone(), f.params.clone())),
         string: show::string_limit(m),
     };

@@ -253,6 +253,7 @@ impl Run {
             stats.add_consumed(&report.heap);
         }
         stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
+        stats.add_not_captured(report.not_captured);
         stats.add_cost(report.cost.as_ref());
         if let Some(told) = &self.told {
             stats.add_told(told());

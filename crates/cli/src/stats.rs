@@ -2,7 +2,7 @@
 //!
 //! `missed` of a probe comes from its program; where one program serves many calls, only the total has it.
 
-use engine::backend::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, Spent, StackCounts};
+use engine::backend::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, NotCaptured, Spent, StackCounts};
 use engine::functions::FunctionEnabling;
 use engine::heap::Enabled;
 use engine::pipeline::filter::{Expression, Filtered};
@@ -36,6 +36,8 @@ pub struct Stats {
     enablings: Vec<Value>,
     cost: Value,
     stacks: Value,
+    /// What a session without durations has not captured.
+    not_captured: Option<NotCaptured>,
     /// What a view has to say: for the last line, and its counters.
     told: Option<(Vec<String>, Value)>,
 }
@@ -101,6 +103,7 @@ impl Stats {
             enablings: Vec::new(),
             cost: Value::Null,
             stacks: Value::Null,
+            not_captured: None,
             told: None,
         };
         for (schema, n) in counted {
@@ -268,6 +271,11 @@ impl Stats {
         });
     }
 
+    /// Adds what a session without durations has not captured.
+    pub fn add_not_captured(&mut self, lost: Option<NotCaptured>) {
+        self.not_captured = lost;
+    }
+
     /// Adds what the session has cost.
     pub fn add_cost(&mut self, cost: Option<&Cost>) {
         let program = |s: &Spent| json!({ "name": s.name, "runs": s.runs, "ns": s.ns });
@@ -319,6 +327,9 @@ impl Stats {
         if self.missed > 0 {
             more += &format!(", {} missed", self.missed);
         }
+        if let Some(lost) = &self.not_captured {
+            more += &format!(", {}", lost.words());
+        }
         if self.overwritten > 0 {
             more += &format!(", {} overwritten by newer ones", self.overwritten);
         }
@@ -341,6 +352,9 @@ impl Stats {
             "cost": self.cost,
             "stacks": self.stacks,
         });
+        if let Some(lost) = &self.not_captured {
+            all["not_captured"] = json!({ "arguments": lost.arguments, "calls": lost.calls });
+        }
         if let Some((parts, unknown)) = &self.filter {
             all["where"] = parts.clone();
             all["unknown"] = json!(unknown);

@@ -59,6 +59,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         unwind,
         copied_stack,
         measure: false,
+        no_duration: false,
         calls: selection.calls.clone(),
         follow: !m.get_flag("no-follow"),
         limits: Limits {

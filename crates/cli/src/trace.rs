@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::run::Run;
-use crate::{combinations, filter, show, stacks, target};
+use crate::{combinations, durations, filter, show, stacks, target};
 use clap::ArgMatches;
 use engine::captures::Captures;
 use engine::{Result, enabling};
@@ -16,6 +16,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let captures = stacks::with_calls(m, Captures::default());
     plan.call_captures = enabling::call_captures(&[], captures, &selection.calls)?;
     target::only_in_kernel(m, &mut plan, &mut why)?;
+    durations::apply(m, &mut plan, &selection)?;
     combinations::say_without_effect(m, true);
     combinations::say_without_file(m);
     let output = m.get_one::<OsString>("output");

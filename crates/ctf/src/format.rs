@@ -28,6 +28,8 @@ pub enum Format {
 #[error("its format has version {0}, and this trapline reads up to {last}", last = Format::V4.version())]
 pub struct Unknown(pub i64);
 
+/// 1 in the environment of a trace whose calls have no start: what is in its place is the time of their end.
+pub const NO_DURATION: &str = "no_duration";
 /// Where the environment of a trace has the version.
 pub const KEY: &str = "trace_format";
 

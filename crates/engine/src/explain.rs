@@ -6,6 +6,27 @@ use crate::plan::{Backend, OnFull, Plan, Unwind};
 use crate::select::Calls;
 use crate::target::Target;
 
+/// What is lost where nothing runs at the entry of calls: each as a name and a description.
+const WITHOUT_ENTRY: &[(&str, &str)] = &[
+    (
+        "durations",
+        "--no-duration: the time of a call is that of its end; neither its start nor its processor then is known",
+    ),
+    (
+        "calls without return",
+        "exit_group, and every other call that a thread ends in, or is in at the end of the trace: they are counted; nothing is shown of \
+         calls that run for long",
+    ),
+    (
+        "arguments that a call changes",
+        "what poll, select, getsockopt, some ioctl and others find in memory is counted; what they leave there is shown",
+    ),
+    (
+        "arguments of an execve that succeeds",
+        "they are counted, as is rt_sigreturn's; an execveat that succeeds is shown as execve",
+    ),
+];
+
 impl Plan {
     /// What will be done and what is lost, one line each. `why`: the reason for this backend.
     pub fn explain(&self, why: &str) -> Vec<String> {
@@ -45,7 +66,15 @@ impl Plan {
             OnFull::Drop => "full buffer: events are dropped and counted".into(),
         });
         let of_agent = if self.is_joined() { Backend::Agent.lost() } else { &[] };
-        out.extend(self.backend.lost().iter().chain(of_agent).map(|(what, detail)| format!("lost: {what}: {detail}")));
+        let of_entry = if self.no_duration { WITHOUT_ENTRY } else { &[] };
+        out.extend(
+            self.backend
+                .lost()
+                .iter()
+                .chain(of_agent)
+                .chain(of_entry)
+                .map(|(what, detail)| format!("lost: {what}: {detail}")),
+        );
         out
     }
 
@@ -183,10 +212,19 @@ fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
 
 /// At which tracepoints the kernel backend sees calls.
 fn how_calls_are_seen(plan: &Plan) -> String {
+    if plan.named && plan.no_duration {
+        return "the ends of all calls pass a typed tracepoint, because the calls of a named session may change".into();
+    }
     if plan.named {
         return "all calls pass typed tracepoints, because those of a named session may change".into();
     }
     match sys::tracefs::place() {
+        Ok(place) if load::has_single_calls(plan) && plan.no_duration => {
+            format!(
+                "each call through its own tracepoint at its end, so that other calls run no program (tracefs: {place})"
+            )
+        }
+        _ if plan.no_duration => "the ends of all calls pass a typed tracepoint, their entries none".into(),
         Ok(place) if load::has_single_calls(plan) => {
             format!("each call through its own tracepoints, so that other calls run no program (tracefs: {place})")
         }

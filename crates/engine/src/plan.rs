@@ -89,6 +89,9 @@ pub struct Plan {
     pub copied_stack: u32,
     /// The kernel is to measure what programs cost, which costs them some more.
     pub measure: bool,
+    /// Nothing runs at the entry of calls (`--no-duration`): events have no start, and what was to be read there is counted. For the kernel
+    /// backend.
+    pub no_duration: bool,
     /// Children and new threads are traced too.
     pub follow: bool,
     /// How much memory is read per argument.

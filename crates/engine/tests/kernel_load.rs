@@ -27,6 +27,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         unwind: Default::default(),
         copied_stack: 0,
         measure: false,
+        no_duration: false,
         target: Target::Pids(vec![]),
         calls,
         follow: true,

@@ -18,5 +18,16 @@ pub(crate) mod reg {
 pub(crate) const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
 /// Offset of ax, which holds the result.
 pub(crate) const AX: i16 = 80;
+/// Offset of orig_ax: the number of the call that the task is in or has just made, -1 where it came to the kernel another way.
+pub(crate) const ORIG_AX: i16 = 120;
+/// Bytes of the struct.
+pub(crate) const SIZE: i32 = 168;
 /// Offset of ip, which is behind the instruction that made the call.
 pub(crate) const IP: i16 = 128;
+
+/// The bit of `thread_info.status` that marks 32-bit calls (arch/x86/include/asm/thread_info.h).
+pub(crate) const TS_COMPAT: i32 = 2;
+/// rt_sigreturn. At its end the registers are those of the interrupted program, with -1 in place of a number.
+pub(crate) const RT_SIGRETURN: i32 = 15;
+/// The calls that return in a child too: clone, fork, vfork, clone3.
+pub(crate) const FORKS: [i32; 4] = [56, 57, 58, 435];

@@ -59,6 +59,10 @@ pub struct Session {
     /// The upper half of the addresses of code whose calls are not the program's, but those of a tracer in its process. They are not
     /// shown, except for an execve that succeeds, which such code makes on the program's behalf. Only with [`Source::All`].
     pub hidden: Option<u32>,
+    /// No program runs at the entry of a call: what is known of the call is what its end finds in the registers. Events have no start
+    /// and no processor of entry, calls that do not return have none, and memory that is read at entry is not captured. Rows are those of
+    /// [`crate::rows_at_exit`]. Not with [`Session::hidden`].
+    pub no_entry: bool,
     /// Every process is traced but those whose task storage says [`state::LEFT_OUT`] or [`state::OWN`]; else only those with task
     /// storage are.
     pub system_wide: bool,

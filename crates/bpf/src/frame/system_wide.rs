@@ -11,8 +11,8 @@
 //! Marks live in task storage, not in a list of ids, so that they hold in every pid namespace and are inherited without a gap.
 
 use super::counters::Lost;
-use super::registers::{ARG_REGISTERS, AX};
-use super::{Emitter, Source, reg, slot, state};
+use super::registers::{ARG_REGISTERS, AX, FORKS, ORIG_AX, RT_SIGRETURN, TS_COMPAT};
+use super::{Emitter, Source, reg, registers, slot, state};
 use crate::asm::Label;
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
@@ -67,12 +67,7 @@ impl Emitter<'_> {
     /// the programs were attached. Number and arguments are those that the registers still have; start, processor and tails of
     /// entry are unknown. From [`Source::All`] the address of the registers is in CTX.
     pub(crate) fn began_before(&mut self, source: Source, out: Label) {
-        const ORIG_AX: i16 = 120;
-        const REGISTERS: i32 = 168;
         const REGISTERS_AT: i16 = front::REGISTERS;
-        const TS_COMPAT: i32 = 2;
-        const RT_SIGRETURN: i32 = 15;
-        const FORKS: [i32; 4] = [56, 57, 58, 435];
         let offsets = self.offsets;
         let [known, numbered, goes_on, framed] = std::array::from_fn(|_| self.new_label());
         self.load_state(R1, state::FLAGS);
@@ -92,7 +87,7 @@ impl Emitter<'_> {
         }
         self.mov(R1, reg::BUFFER);
         self.alu(Alu::Add, R1, i32::from(REGISTERS_AT));
-        self.mov(R2, REGISTERS);
+        self.mov(R2, registers::SIZE);
         self.call(Helper::ProbeReadKernel);
         if source == Source::All {
             self.load_event(Size::D, R1, REGISTERS_AT + ORIG_AX);
@@ -101,7 +96,6 @@ impl Emitter<'_> {
             self.load(Size::W, R1, R2, 8);
         }
         self.jump_if(Cond::Sge, R1, 0, numbered);
-        // Its registers are those of the interrupted program, with -1 in place of a number.
         self.mov(R1, RT_SIGRETURN);
         self.bind(numbered);
         self.store_state(state::NR, R1);

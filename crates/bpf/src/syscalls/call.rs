@@ -1,6 +1,6 @@
 //! The event of a call: fixed part and tails; of a call without a row, its registers.
 
-use super::{filters, ops};
+use super::{filters, no_entry, ops};
 use crate::asm::Label;
 use crate::capture_row;
 use crate::frame::{Emitter, Lost, field, reg, slot, state};
@@ -40,8 +40,7 @@ fn fixed(e: &mut Emitter<'_>) {
             e.store(Size::D, R2, 0, R1);
         }
     }
-    e.load_state(R1, state::START);
-    e.store_event(Size::D, 24, R1);
+    start(e, 24);
     e.result(R1);
     e.store_event(Size::D, 32, R1);
     // Processors at entry and exit.
@@ -61,6 +60,15 @@ fn fixed(e: &mut Emitter<'_>) {
     e.store(Size::H, R2, 2, R0);
     e.load_row(Size::B, reg::END, capture_row::FIXED);
     e.alu(Alu::And, reg::END, 0x7f);
+}
+
+/// Stores the start of the call at this offset of the event; where it is not known, the time of its end. Uses r1.
+fn start(e: &mut Emitter<'_>, at: i16) {
+    match e.session.no_entry {
+        true => e.load_event(Size::D, R1, field::TIME),
+        false => e.load_state(R1, state::START),
+    }
+    e.store_event(Size::D, at, R1);
 }
 
 /// The ids of the call's stacks.
@@ -117,6 +125,7 @@ pub(super) fn stacks_at_entry(e: &mut Emitter<'_>) {
 /// The tails of the event: those of entry, which were read then or are read now, and those of exit.
 fn tails(e: &mut Emitter<'_>, drop: Label) {
     let run = e.new_label();
+    no_entry::count_replaced(e);
     e.load_state(R1, state::CAPS);
     e.set_caps(R1);
     e.mov(R1, 0);
@@ -204,10 +213,9 @@ pub(super) fn raw_event(e: &mut Emitter<'_>) {
     e.store_event(Size::D, field::TIME, R0);
     e.store_event(Size::H, field::ID, i32::from(schema.id));
     e.who();
-    for (from, to) in [(state::START, layout.start as i16), (state::NR, at(0))] {
-        e.load(Size::D, R1, reg::STATE, from);
-        e.store_event(if from == state::NR { Size::W } else { Size::D }, to, R1);
-    }
+    start(e, layout.start as i16);
+    e.load_state(R1, state::NR);
+    e.store_event(Size::W, at(0), R1);
     e.load_slot(R1, slot::RET);
     e.store_event(Size::D, layout.ret as i16, R1);
     e.load_state(R1, state::CPU);
@@ -243,8 +251,11 @@ pub(super) fn raw_event(e: &mut Emitter<'_>) {
     e.mov(reg::END, layout.fixed as i32);
 }
 
-/// Adds to r1 the mark of a call that was in flight at attach.
+/// Adds to r1 the mark of a call whose start is not known: it was in flight at attach.
 pub(super) fn attached_bit(e: &mut Emitter<'_>) {
+    if e.session.no_entry {
+        return e.alu(Alu::Or, R1, i32::from(CAP_START_UNKNOWN));
+    }
     let known = e.new_label();
     e.load_state(R2, state::FLAGS);
     e.alu(Alu::And, R2, state::ATTACHED);

@@ -4,7 +4,7 @@ use super::{call, filters, ops};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
-use crate::frame::registers::{ARG_REGISTERS, IP};
+use crate::frame::registers::{ARG_REGISTERS, IP, TS_COMPAT};
 use crate::frame::{Emitter, Generated, Maps, Session, Source, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
@@ -49,7 +49,6 @@ fn hide(e: &mut Emitter<'_>, source: Source, out: Label) {
 
 /// The program for `sys_enter` (tp_btf; context: pt_regs, number).
 pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
-    const TS_COMPAT: i32 = 2; // arch/x86/include/asm/thread_info.h
     program(maps, offsets, session, |e, out| {
         let native = e.new_label();
         e.store_slot(slot::CTX, R1);

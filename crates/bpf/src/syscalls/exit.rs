@@ -1,6 +1,6 @@
 //! `sys_exit`: the end of a call.
 
-use super::{call, descriptors, filters, signals, tasks};
+use super::{call, descriptors, filters, no_entry, signals, tasks};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
@@ -29,16 +29,37 @@ fn cut_off(e: &mut Emitter<'_>, out: Label) {
     e.bind(goes_on);
 }
 
-/// The program for `sys_exit`. From [`Source::All`] (raw tracepoint; context: pt_regs) it is also that of
+/// What the entry of the call has stored; r2 = its result, which is stored too. `out` where it is none.
+fn with_entry(e: &mut Emitter<'_>, source: Source, out: Label) {
+    if e.session.system_wide {
+        e.began_before(source, out);
+    }
+    e.load_state(R1, state::FLAGS);
+    e.mov(R2, R1);
+    e.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
+    // A child's first return has no entry.
+    e.jump_if(Cond::Ne, R2, state::IN_CALL, out);
+    e.load_slot(R2, slot::CTX);
+    match source {
+        Source::All if e.offsets.end_has_two => e.load_slot(R2, slot::RET),
+        Source::All => e.follow(R2, R2, AX),
+        Source::Single(_) => e.load(Size::D, R2, R2, 16),
+    }
+    e.store_state(state::RET, R2);
+}
+
+/// The program for `sys_exit`, of sessions without programs at entry alone (tp_btf, or the tracepoints of single calls). Else, from
+/// [`Source::All`] (raw tracepoint; context: pt_regs) it is also that of
 /// [`tasks::exit`] (context: task), because it is the longest: the verifier then reads it once. Its context is the current
 /// task at the end of that.
 pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
     program(maps, offsets, session, |e, out| {
-        let [event, told, raw_call, task_ends, ended, returned, lost] = std::array::from_fn(|_| e.new_label());
-        let shared = (source == Source::All).then(|| signals::Shared { show: e.new_label(), shown: e.new_label() });
+        let [event, told, raw_call, task_ends, ended, returned, lost, cut] = std::array::from_fn(|_| e.new_label());
+        let alone = source != Source::All || session.no_entry;
+        let shared = (!alone).then(|| signals::Shared { show: e.new_label(), shown: e.new_label() });
         e.store_slot(slot::CTX, R1);
         e.state_or_new(out);
-        if source == Source::All {
+        if !alone {
             e.task(R0);
             e.load_slot(R2, slot::CTX);
             if offsets.end_has_two {
@@ -49,27 +70,19 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
             e.store_slot(slot::CTX, R2);
             e.jump_if(Cond::Eq, R0, R2, task_ends);
         }
-        if session.system_wide {
-            e.began_before(source, out);
+        if session.no_entry {
+            no_entry::returns(e, source, out);
+        } else {
+            with_entry(e, source, out);
         }
-        e.load_state(R1, state::FLAGS);
-        e.mov(R2, R1);
-        e.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
-        // A child's first return has no entry.
-        e.jump_if(Cond::Ne, R2, state::IN_CALL, out);
-        e.load_slot(R2, slot::CTX);
-        match source {
-            Source::All if offsets.end_has_two => e.load_slot(R2, slot::RET),
-            Source::All => e.follow(R2, R2, AX),
-            Source::Single(_) => e.load(Size::D, R2, R2, 16),
-        }
-        e.store_state(state::RET, R2);
         e.store_slot(slot::RET, R2);
-        cut_off(e, out);
+        cut_off(e, if session.no_entry { cut } else { out });
         e.load_state(R1, state::FLAGS);
-        e.mov(R3, R1);
-        e.alu(Alu::And, R3, !(state::IN_CALL | state::REJECTED));
-        e.store_state(state::FLAGS, R3);
+        if !session.no_entry {
+            e.mov(R3, R1);
+            e.alu(Alu::And, R3, !(state::IN_CALL | state::REJECTED));
+            e.store_state(state::FLAGS, R3);
+        }
         if session.hidden.is_some() && source == Source::All {
             let shown = e.new_label();
             e.mov(R3, R1);
@@ -82,7 +95,9 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         if filters::decide_at_entry(e) {
             e.jump_if(Cond::Set, R1, state::REJECTED, returned);
         }
-        e.jump_if(Cond::Set, R1, state::ENTRY_LOST, lost);
+        if !session.no_entry {
+            e.jump_if(Cond::Set, R1, state::ENTRY_LOST, lost);
+        }
         e.alu(Alu::And, R1, state::COMPAT);
         e.jump_if(Cond::Ne, R1, 0, raw_call);
         e.load_state(R1, state::NR);
@@ -108,7 +123,7 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         e.set_result();
         e.bind(event);
         call::call_event(e);
-        if source == Source::All {
+        if !alone {
             e.get_ended(R1);
             e.jump_if(Cond::Ne, R1, 0, ended);
         }
@@ -117,7 +132,7 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
             descriptors::changed(e);
         }
         e.jump(returned);
-        if source == Source::All {
+        if !alone {
             e.bind(task_ends);
             tasks::reached_its_end(e, out);
             call::unfinished(e, event, ended, out);
@@ -136,6 +151,11 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
             e.output();
         }
         e.jump(returned);
+        if session.no_entry {
+            e.bind(cut);
+            e.find(out);
+            no_entry::count_unreturned(e, out);
+        }
         e.bind(lost);
         e.find(out);
         call::entry_lost(e, out);

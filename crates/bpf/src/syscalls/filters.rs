@@ -73,6 +73,9 @@ pub fn at_entry(e: &mut Emitter<'_>, out: Label) {
 /// pid namespace ids need the scratch buffer.
 pub fn decide_at_entry(e: &Emitter<'_>) -> bool {
     let (offsets, session) = (e.offsets, e.session);
+    if session.no_entry {
+        return false;
+    }
     let far = offsets.names.is_some() || offsets.namespace.is_some() && asks_who(e.session);
     !far && session.filters.iter().any(|(_, f)| early(f) > 0)
 }

@@ -5,7 +5,9 @@
 //! sys_exit   task storage? ─► row ─► fixed part ─► tails of entry ─► tails of exit ─► ring of this CPU
 //! fork, exec, exit, signals: task storage for the child, process: events (exit also: the call that the task ends in)
 //!
-//! frame ◄─ ops, filters ◄─ call ◄─ signals, descriptors, tasks ◄─ enter, exit          each uses what is left of it
+//! without durations: no sys_enter; sys_exit finds nr and arguments in the registers (no_entry)
+//!
+//! frame ◄─ ops, filters, no_entry ◄─ call ◄─ signals, descriptors, tasks ◄─ enter, exit          each uses what is left of it
 //! ```
 //!
 //! Pure: maps come in as descriptors, offsets of kernel structs as numbers. Every path that has counted an event as seen
@@ -17,6 +19,7 @@ mod enter;
 mod exit;
 mod filters;
 pub mod iterator;
+mod no_entry;
 mod ops;
 pub mod raw;
 mod signals;

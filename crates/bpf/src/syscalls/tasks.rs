@@ -4,6 +4,7 @@
 //! are laid out as their schemas define; the offsets come from [`events::layout`].
 
 use super::call::{call_event, unfinished};
+use super::no_entry;
 use super::signals::{Shared, show_held};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
@@ -177,6 +178,11 @@ fn other_rights(e: &mut Emitter<'_>, rights: &Rights, out: Label) {
     e.bind(other);
     e.load_state(R1, state::FLAGS);
     e.alu(Alu::And, R1, state::IN_CALL);
+    if e.session.no_entry {
+        // The execve, of which nothing else is known.
+        e.count(scratch::UNRETURNED);
+        e.jump(ended);
+    }
     e.jump_if(Cond::Eq, R1, 0, ended);
     // What was not read at entry may not be read now: this is the new program's memory.
     e.load_state(R1, state::LEN);
@@ -302,10 +308,18 @@ pub fn exit(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
         e.state_or_new(out);
         let [event, ended] = [e.new_label(), e.new_label()];
         reached_its_end(e, out);
-        unfinished(e, event, ended, out);
-        e.bind(event);
-        call_event(e);
-        e.bind(ended);
+        if session.no_entry {
+            e.find(out);
+            no_entry::ends_in(e, ended);
+            no_entry::count_unreturned(e, ended);
+            e.bind(ended);
+            e.claimed(Lost::Class(g::P_EXIT.id), out);
+        } else {
+            unfinished(e, event, ended, out);
+            e.bind(event);
+            call_event(e);
+            e.bind(ended);
+        }
         end(e, None, out);
     })
 }

@@ -11,6 +11,7 @@ mod window;
 
 use crate::call_views::{self, Demangle};
 use crate::complain;
+use crate::durations;
 use crate::filter;
 use crate::heap::past as heap;
 use crate::output::Output;
@@ -120,6 +121,7 @@ fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
 
 fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     let (mut selection, raw) = filter_of(m, trace)?;
+    durations::of_trace(m, trace, &selection)?;
     selection.pids = pids(m)?;
     let clocks = clocks_of(trace);
     let window = Window::parse(m, trace.data.span().map_or(0, |s| s.0), clocks)?;

@@ -6,6 +6,7 @@ use crate::complain;
 use clap::ArgMatches;
 use ctf::end::End;
 use ctf::trace::{Missing, Trace};
+use engine::backend::stats::NotCaptured;
 
 /// The exit status of a report that is not of a whole trace.
 pub const INCOMPLETE: u8 = 125;
@@ -118,6 +119,8 @@ fn lines_of_recording(trace: &Trace) -> Vec<String> {
         let own = trace.end.as_ref().map_or(0, |e| processes(&e.unwritten));
         lines.extend(counted(unwritten, own).map(|n| format!("{n} could not be written: {why}")));
     }
+    let lost = trace.end.iter().flat_map(|e| &e.more).find_map(|line| NotCaptured::parse(line));
+    lines.extend(lost.map(|lost| lost.words()));
     let old = trace.end.as_ref().and_then(|e| e.overwritten).unwrap_or(0);
     if old > 0 {
         lines.push(format!("{old} older events were overwritten by newer ones"));

@@ -7,6 +7,7 @@
 //! ```
 
 use super::Run;
+use crate::durations;
 use engine::call_enabling::CallEnabling;
 use engine::control::{Addition, Order};
 use engine::enabling::{self, Enabling, Request};
@@ -224,6 +225,11 @@ impl Run {
         named.next_enabling += 1;
         if fresh.filter.is_some() && self.plan.filter.is_some() {
             return Err(Error::usage(format!("-e {names}"), "the session has a --where", "leave the filter out"));
+        }
+        let of_entry = || fresh.typed.values().find_map(|f| durations::of_entry(f.needs()));
+        if let Some(what) = self.plan.no_duration.then(of_entry).flatten() {
+            let why = format!("its filter names {what}, and the session has --no-duration");
+            return Err(Error::failed(format!("-e {names}"), why, "record another session beside this one"));
         }
         let (wants, has) = (fresh.text_bytes(), self.plan.limits.string.max(self.plan.limits.text));
         if wants > has {

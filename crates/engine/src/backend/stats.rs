@@ -33,6 +33,8 @@ pub struct Report {
     pub lines: Vec<String>,
     /// What the session has cost in the kernel.
     pub cost: Option<Cost>,
+    /// What a session without durations has not captured.
+    pub not_captured: Option<NotCaptured>,
     /// Programs that are not shown to the session's user.
     pub let_go: LetGo,
     /// Threads that had not finished exiting when the session ended: their last events are missing.
@@ -49,6 +51,41 @@ pub struct Report {
     pub left_out: Vec<String>,
     /// Files whose functions the agent was to trace.
     pub planned: Vec<PlannedFile>,
+}
+
+/// What is not captured where nothing runs at the entry of calls (`--no-duration`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotCaptured {
+    /// Arguments whose memory had to be read at entry.
+    pub arguments: u64,
+    /// Calls that did not return: a thread has ended in them, or was in them at the end of the session.
+    pub calls: u64,
+}
+
+impl NotCaptured {
+    /// The word that the line in a trace begins with.
+    const WORD: &str = "not_captured ";
+
+    /// As it is kept with a trace: `not_captured ARGUMENTS CALLS`.
+    pub fn line(&self) -> String {
+        format!("{}{} {}", NotCaptured::WORD, self.arguments, self.calls)
+    }
+
+    /// From a line of a trace.
+    pub fn parse(line: &str) -> Option<NotCaptured> {
+        let (arguments, calls) = line.strip_prefix(NotCaptured::WORD)?.split_once(' ')?;
+        Some(NotCaptured { arguments: arguments.parse().ok()?, calls: calls.parse().ok()? })
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        let some = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        let arguments = some(self.arguments, "argument", "arguments");
+        format!(
+            "{arguments} and {} not captured (--no-duration)",
+            some(self.calls, "call without return", "calls without return")
+        )
+    }
 }
 
 /// What an enabling of calls has counted.
@@ -236,6 +273,16 @@ pub struct Cost {
 mod tests {
     use super::*;
     use events::generated as g;
+
+    #[test]
+    fn what_is_not_captured_is_read_as_it_was_written() {
+        let lost = NotCaptured { arguments: 1, calls: 20 };
+        assert_eq!(NotCaptured::parse(&lost.line()), Some(lost));
+        assert_eq!(lost.words(), "1 argument and 20 calls without return not captured (--no-duration)");
+        for bad in ["not_captured 1", "not_captured x 1", "enabling 9 0 0 0 x", ""] {
+            assert_eq!(NotCaptured::parse(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn bookkeeping_is_told_from_events() {

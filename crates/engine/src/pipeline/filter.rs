@@ -16,7 +16,7 @@ use events::generated as g;
 use events::names::Names;
 use events::schema::Ret;
 use events::{Class, Event, Schema, registry};
-use lang::{Code, Context, Diagnostic, Filter, Missing, Verdict};
+use lang::{Code, Context, Diagnostic, Filter, Missing, Needs, Verdict};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -158,6 +158,12 @@ impl Expression {
     /// Whether the filter names users or groups.
     pub fn asks_ids(&self) -> bool {
         self.any(|f| f.needs().uid || f.needs().gid)
+    }
+
+    /// What the filter of each class needs; not of probes other than calls.
+    pub fn needs(&self) -> impl Iterator<Item = &Needs> {
+        let is_call = |f: &&Filter| registry::by_id(f.schema()).is_some_and(|s| s.class == Class::Syscall);
+        self.filters.iter().flatten().filter(is_call).map(Filter::needs)
     }
 
     /// Whether the filter names CPUs.

@@ -156,7 +156,13 @@ fn one(e: &mut Emitter<'_>, nested: Nested) {
 fn wanted(e: &mut Emitter<'_>, empty: Label) {
     let [interrupted, always] = [e.new_label(), e.new_label()];
     e.load(Size::B, R1, R10, EXIT);
-    e.jump_if(Cond::Eq, R1, 0, always);
+    let of_exit = e.new_label();
+    e.jump_if(Cond::Ne, R1, 0, of_exit);
+    if e.session.no_entry {
+        too_late(e, empty);
+    }
+    e.jump(always);
+    e.bind(of_exit);
     e.get_ended(R1);
     e.jump_if(Cond::Ne, R1, 0, empty);
     e.load(Size::B, R1, R10, WHEN);
@@ -172,6 +178,19 @@ fn wanted(e: &mut Emitter<'_>, empty: Label) {
     e.jump_if(Cond::Sgt, R2, -512, empty); // ERESTARTSYS … ERESTART_RESTARTBLOCK
     e.jump_if(Cond::Slt, R2, -516, empty);
     e.bind(always);
+}
+
+/// Jumps to `empty` where the op is one of entry that comes too late; what is there is counted.
+fn too_late(e: &mut Emitter<'_>, empty: Label) {
+    let in_time = e.new_label();
+    e.load(Size::B, R1, R10, WHEN);
+    e.jump_if(Cond::Ne, R1, i32::from(when::TOO_LATE), in_time);
+    argument(e, R1, ARG);
+    e.jump_if(Cond::Eq, R1, 0, empty);
+    set_cap(e, FAULT);
+    e.count(TOO_LATE);
+    e.jump(empty);
+    e.bind(in_time);
 }
 
 /// Replaces a switch op by the op that the selector's value chooses.

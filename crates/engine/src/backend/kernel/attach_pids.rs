@@ -34,9 +34,15 @@ pub struct Attacher<'a> {
     pub limits: Limits,
     /// For threads that have no pidfd.
     pub adopter: Option<&'a Adopter>,
+    /// The states of threads do not say which calls they are in.
+    pub no_entry: bool,
 }
 
 impl Attacher<'_> {
+    fn state(&self, tid: i32, call: Option<&in_flight::InFlight>) -> [u8; state::SIZE as usize] {
+        in_call(tid, call.filter(|_| !self.no_entry))
+    }
+
     /// Traces every thread of a process: says so of all of them, and then which call each is blocked in.
     pub fn attach(&self, pid: i32, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
         const EEXIST: i32 = 17;
@@ -82,7 +88,7 @@ impl Attacher<'_> {
                     }
                     Err(_) => continue,
                 };
-                match self.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, call.as_ref()), NO_EXIST) {
+                match self.tasks.update(&fd.as_raw_fd().to_le_bytes(), &self.state(tid, call.as_ref()), NO_EXIST) {
                     Ok(()) => say(tid, at, &comm, call),
                     // A thread that began after its creator was attached to; or one that is gone.
                     Err(e) if matches!(e.raw_os_error(), Some(EEXIST | ENOENT)) => continue,
@@ -91,7 +97,7 @@ impl Attacher<'_> {
             }
             if let Some(adopter) = self.adopter.filter(|_| !unnamed.is_empty() && proc::pid_namespace().is_none()) {
                 let states: Vec<_> =
-                    unnamed.iter().map(|(tid, _, _, call)| (*tid, in_call(*tid, call.as_ref()))).collect();
+                    unnamed.iter().map(|(tid, _, _, call)| (*tid, self.state(*tid, call.as_ref()))).collect();
                 let fates = adopter.adopt(&states).map_err(mistake)?;
                 for ((tid, at, comm, call), fate) in unnamed.into_iter().zip(fates) {
                     match fate {

@@ -14,7 +14,7 @@ use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
 use super::unwinder::{self, Unwinder};
 use super::{rings_of_calls, stack_tables, task_iterator};
-use crate::backend::stats::{Counts, Losses, Passed, Spent, StackCounts, large_enough};
+use crate::backend::stats::{Counts, Losses, NotCaptured, Passed, Spent, StackCounts, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::own_events;
@@ -306,13 +306,17 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
         None if !plan.named && plan.seen_calls().is_empty() && !plan.seen_calls().has_unknown() => {
             vec![plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", syscalls::exit)]
         }
+        None if plan.no_duration => vec![
+            calls(Attach::Typed("sys_exit"), exit, syscalls::sys_exit, Source::All),
+            plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", syscalls::exit),
+        ],
         None => vec![
             calls(Attach::Raw(&["sys_exit", "sched_process_exit"]), exit, syscalls::sys_exit, Source::All),
             calls(Attach::Typed("sys_enter"), enter, syscalls::sys_enter, Source::All),
         ],
         Some(of) => {
             let ids = of.iter().map(|c| c.exit).collect();
-            let enters = of.iter().map(|c| {
+            let enters = of.iter().filter(|_| !plan.no_duration).map(|c| {
                 let name = format!("syscalls:sys_enter_{}", c.name);
                 (Attach::Single(name, vec![c.enter]), Source::Single(c.args))
             });
@@ -445,6 +449,10 @@ fn take_down(probes: &mut [AttachedProbe], slow_links: &[Link]) {
 impl Loaded {
     /// Loads the iterator, where this kernel has one.
     pub fn add_iterator(&mut self, later: &Later) {
+        // Without programs at entry nobody knows of them.
+        if later.session.no_entry {
+            return;
+        }
         self.iterator = task_iterator::load(&later.btf, &later.maps, later.session.unknown).ok();
         self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
     }
@@ -461,6 +469,11 @@ impl Loaded {
         // trapline's own from its birth.
         take_down(&mut self.probes, &self.slow_links);
         self.links.clear();
+    }
+
+    /// Without programs at entry: arguments whose memory had to be read there, and wanted calls in which threads have ended.
+    pub fn not_captured(&self) -> NotCaptured {
+        NotCaptured { arguments: self.sum(scratch::TOO_LATE), calls: self.sum(scratch::UNRETURNED) }
     }
 
     /// Events seen by the programs, and events that found a ring full.

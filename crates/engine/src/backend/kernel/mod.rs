@@ -41,7 +41,7 @@ mod task_iterator;
 pub mod unwinder;
 
 use crate::backend::launch::{Launched, Waiting};
-use crate::backend::stats::{LetGo, Report};
+use crate::backend::stats::{LetGo, NotCaptured, Report};
 use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::control::{self, Order, Preparer, State};
 use crate::error::{Error, Result};
@@ -103,7 +103,13 @@ impl Kernel {
             Target::Pids(pids) => {
                 let seen = &plan.calls_at_attach();
                 let adopter = Adopter::where_needed(&later)?;
-                let attacher = Attacher { tasks: &loaded.tasks, seen, limits: plan.limits, adopter: adopter.as_ref() };
+                let attacher = Attacher {
+                    tasks: &loaded.tasks,
+                    seen,
+                    limits: plan.limits,
+                    adopter: adopter.as_ref(),
+                    no_entry: plan.no_duration,
+                };
                 for &pid in pids {
                     let pid = proc::process_of(pid).unwrap_or(pid);
                     seed_fds(pid, plan, &mut merge);
@@ -162,6 +168,7 @@ impl Kernel {
             ended,
             watch: Watch::new(plan.notice_ms, plan.limits),
             whole: proc_scan.is_some(),
+            no_entry: plan.no_duration,
             proc_scan,
             attribution: missed::Attribution::of(plan),
             details: plan.fd_details,
@@ -257,6 +264,8 @@ pub struct Kernel {
     end: Vec<&'static events::Schema>,
     /// Every thread is traced, until somebody says stop.
     whole: bool,
+    /// No program runs at the entry of calls.
+    no_entry: bool,
     proc_scan: Option<ProcScan>,
     attribution: missed::Attribution,
     /// Descriptors get details.
@@ -403,11 +412,14 @@ impl Kernel {
         let n = self.round(u64::MAX, true, each);
         self.phase = Phase::Detached;
         let enablings = self.loaded.probe_counts();
+        let not_captured = self.no_entry.then(|| self.not_captured());
+        let lines = self.loaded.probes.iter().zip(&enablings).map(|(p, (_, n))| n.line(&p.label));
         self.report = Report {
             losses: self.loaded.losses(),
             large_enough_buffer: self.loaded.large_enough_buffer(),
             filtered: filtered::count(&self.loaded),
-            lines: self.loaded.probes.iter().zip(&enablings).map(|(p, (_, n))| n.line(&p.label)).collect(),
+            lines: lines.chain(not_captured.iter().map(NotCaptured::line)).collect(),
+            not_captured,
             stacks: self.loaded.stack_counts(),
             cost: Some(cost::of(&self.loaded, &enablings, self.measuring.take().is_some())),
             enablings,
@@ -417,6 +429,20 @@ impl Kernel {
             ..Report::default()
         };
         n
+    }
+
+    /// What a session without durations has not captured: of the threads that are traced to the end, the calls that they are in too.
+    fn not_captured(&self) -> NotCaptured {
+        let mut lost = self.loaded.not_captured();
+        let is_in_call = |tid: &&u32| {
+            let tid = **tid as i32;
+            let call = proc::process_of(tid).and_then(|pid| in_flight::at_attach(pid, tid, self.held.limits));
+            call.is_some_and(|call| call.wanted(&self.held.calls))
+        };
+        if self.stopping && !self.held.stopped {
+            lost.calls += self.alive.iter().filter(is_in_call).count() as u64;
+        }
+        lost
     }
 
     /// Empties the rings once, where there is room, and hands over what is older than `began`; returns how many events came.

@@ -62,6 +62,7 @@ impl Kernel {
             seen: if self.held.stopped { &none } else { &self.held.calls },
             limits: self.held.limits,
             adopter: self.adopter.as_ref(),
+            no_entry: self.no_entry,
         };
         let mut alive = HashSet::new();
         let attached = attacher.attach(pid, &mut alive, &mut self.merge);

@@ -30,6 +30,8 @@ pub struct ProcScan {
     told: HashSet<u32>,
     calls: Calls,
     limits: Limits,
+    /// The states of threads do not say which calls they are in.
+    no_entry: bool,
 }
 
 fn tell(pid: i32, tid: i32, merge: &mut Merge) {
@@ -43,8 +45,13 @@ fn tell(pid: i32, tid: i32, merge: &mut Merge) {
 impl ProcScan {
     /// Reports every existing thread, before any program is attached.
     pub fn begin(plan: &Plan, left_out: &[i32], merge: &mut Merge) -> ProcScan {
-        let mut s =
-            ProcScan { left: Vec::new(), told: HashSet::new(), calls: plan.calls_at_attach(), limits: plan.limits };
+        let mut s = ProcScan {
+            left: Vec::new(),
+            told: HashSet::new(),
+            calls: plan.calls_at_attach(),
+            limits: plan.limits,
+            no_entry: plan.no_duration,
+        };
         for pid in proc::processes() {
             if left_out.contains(&pid) || pid == process::own_pid() || proc::is_kernel_thread(pid) {
                 continue;
@@ -83,7 +90,10 @@ impl ProcScan {
     fn look(&self, pid: i32, tid: i32, loaded: &Loaded, merge: &mut Merge) {
         let Some(call) = in_flight::at_attach(pid, tid, self.limits) else { return };
         let Ok(fd) = process::pidfd(tid, tid != pid) else { return };
-        if loaded.tasks.update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, Some(&call)), NO_EXIST).is_ok()
+        if loaded
+            .tasks
+            .update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, Some(&call).filter(|_| !self.no_entry)), NO_EXIST)
+            .is_ok()
             && call.wanted(&self.calls)
         {
             merge.push(&call.notice(1));

@@ -3,6 +3,7 @@
 use crate::plan::Plan;
 use crate::select::Calls;
 use bpf::capture_row::{self as rows, Limits, NO_ROW, OP, ROW};
+use bpf::rows_at_exit;
 use events::generated::X86_64;
 use events::registry::by_number;
 use events::schema::{Dir, Schema};
@@ -37,11 +38,17 @@ fn limits(plan: &Plan, call: &Schema) -> Limits {
     Limits { string, verbose: plan.limits.verbose, keep: plan.limits.keep.of(call) }
 }
 
+/// The row of a call.
+fn row(plan: &Plan, call: &'static Schema, wanted: bool) -> [u8; ROW] {
+    let make = if plan.no_duration { rows_at_exit::row } else { rows::row };
+    make(plan.class_of(call), wanted, limits(plan, call))
+}
+
 /// The kinds of ops that the wanted calls have; none where any call may become wanted.
 pub fn kinds(plan: &Plan) -> Option<u32> {
     let seen = plan.seen_calls();
     let wanted = (0..X86_64.len() as u64).filter_map(by_number).filter(|s| seen.contains(s));
-    let row = |s| rows::row(plan.class_of(s), true, limits(plan, s));
+    let row = |s| row(plan, s, true);
     (!plan.named).then(|| wanted.fold(0, |mask, s| mask | rows::kinds(&row(s))))
 }
 
@@ -55,11 +62,9 @@ pub fn fill(plan: &Plan, rows: &Map, switches: &Map) -> io::Result<()> {
         let mut row = [0u8; ROW];
         match by_number(nr as u64) {
             Some(s) => {
-                let wanted = seen.contains(s);
-                let limits = limits(plan, s);
-                row = rows::row(plan.class_of(s), wanted, limits);
+                row = self::row(plan, s, seen.contains(s));
                 if switched.contains(s) {
-                    switch_ops(s, nr as u32, limits, &mut keys, &mut values);
+                    switch_ops(plan, s, nr as u32, &mut keys, &mut values);
                 }
             }
             None => row[rows::FLAGS as usize..][..2].copy_from_slice(&NO_ROW.to_le_bytes()),
@@ -82,12 +87,16 @@ fn switches(s: &'static Schema) -> impl Iterator<Item = (u8, u8, &'static Switch
 }
 
 /// Keys and ops of every argument of `s` that a switch decides.
-fn switch_ops(s: &'static Schema, nr: u32, limits: Limits, keys: &mut Vec<u8>, values: &mut Vec<u8>) {
+fn switch_ops(plan: &Plan, s: &'static Schema, nr: u32, keys: &mut Vec<u8>, values: &mut Vec<u8>) {
+    let limits = limits(plan, s);
     for (i, nth, table) in switches(s) {
         let mut add = |selector: u64, types: &'static [Option<(Type, Dir)>]| {
             let Some((ty, dir)) = types.get(usize::from(nth)).copied().flatten() else { return };
             for out in [false, true] {
-                values.extend(rows::switch_op(s, i, &ty, dir, out, limits).bytes());
+                values.extend(match plan.no_duration {
+                    true => rows_at_exit::switch_op(s, i, &ty, dir, out, limits),
+                    false => rows::switch_op(s, i, &ty, dir, out, limits).bytes(),
+                });
             }
             keys.extend(rows::switch_key(nr, i, selector));
         };

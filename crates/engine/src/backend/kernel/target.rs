@@ -75,6 +75,7 @@ pub(super) fn session(plan: &Plan, filters: Vec<(u32, lang::Filter)>, captures: 
         switch: switch::first(plan),
         only: rights(),
         hidden: plan.hidden_code(),
+        no_entry: plan.no_duration,
         system_wide: matches!(plan.target, PlanTarget::All { .. }),
     }
 }

@@ -192,6 +192,7 @@ mod tests {
             realtime_offset: 0,
             utc_offset: 0,
             select: None,
+            no_duration: false,
             filter: None,
             string: 32,
         };

@@ -79,6 +79,7 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
         env.push(("string_limit".into(), EnvValue::Int(config.string.try_into().unwrap_or(i64::MAX))));
         env.extend(params.iter().enumerate().map(|(i, p)| (format!("where_{}", i + 1), text(p))));
     }
+    env.extend(config.no_duration.then(|| (ctf::format::NO_DURATION.to_string(), EnvValue::Int(1))));
     env.extend(config.select.iter().map(|s| ("select".to_string(), text(s))));
     let mut stream = ctf::classes::stream_class();
     stream.events.extend(config.classes.iter().map(|s| ctf::classes::event_class(s)));

@@ -64,6 +64,8 @@ pub struct Config {
     pub utc_offset: i64,
     /// The calls that were asked for (`-e`), where others were recorded too because names of descriptors need them.
     pub select: Option<String>,
+    /// Calls have no start (`--no-duration`).
+    pub no_duration: bool,
     /// The filter that calls had to pass (`--where`), and its parameters.
     pub filter: Option<(String, Vec<String>)>,
     /// Bytes shown of a string, of which the filter may have wanted more.

@@ -18,6 +18,7 @@ fn config(dir: &Scratch) -> Config {
         realtime_offset: 0,
         utc_offset: 0,
         select: None,
+        no_duration: false,
         filter: None,
         string: 32,
     }
