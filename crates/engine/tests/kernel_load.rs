@@ -63,13 +63,29 @@ fn the_verifier_takes_the_programs() {
             assert!(loaded.rows_of_calls.is_some());
         }
     }
+    // Without programs at entry, and so without an iterator.
+    for calls in ["all", "openat,close", "ioctl,poll,execve,read,write"] {
+        let calls = Calls::parse(calls).unwrap();
+        for (target, named) in
+            [(Target::Pids(vec![]), false), (Target::All { left_out: vec![] }, false), (Target::Pids(vec![]), true)]
+        {
+            let fd_names = calls.is_all() && !named;
+            let plan = Plan { target, named, no_duration: true, fd_names, ..plan(calls.clone(), 32) };
+            let loaded = load(&plan).unwrap_or_else(|e| panic!("{e}"));
+            assert!(loaded.iterator.is_none() && !loaded.sources.iter().any(|(at, _)| at.contains("sys_enter")));
+        }
+    }
     // With captures: of all calls, of few, in sessions that take orders.
     let captures = Captures { kstack: 127, ustack: 127, comm: true };
     for (calls, named) in [("all", false), ("all", true), ("openat,close", false), ("mmap", true)] {
         let calls = Calls::parse(calls).unwrap();
         let call_captures = call_captures(&[], captures, &calls).unwrap();
-        if let Err(e) = load(&Plan { call_captures, named, fd_names: !named, ..plan(calls, 4000) }) {
-            panic!("{e}");
+        for no_duration in [false, true] {
+            let call_captures = call_captures.clone();
+            let plan = Plan { call_captures, named, no_duration, fd_names: !named, ..plan(calls.clone(), 4000) };
+            if let Err(e) = load(&plan) {
+                panic!("{e}");
+            }
         }
     }
     // With names of descriptors, and with what they lead to.

@@ -25,8 +25,14 @@ struct Asked {
     bar: f64,
 }
 
-const ASKED: [Asked; 3] = [
+const ASKED: [Asked; 4] = [
     Asked { name: "trapline record", options: &["record", "-o", "DIR"], records: true, bar: 1.5 },
+    Asked {
+        name: "trapline record --no-duration",
+        options: &["record", "--no-duration", "-o", "DIR"],
+        records: true,
+        bar: 1.3,
+    },
     Asked { name: "trapline trace", options: &["trace", "-o", "FILE"], records: true, bar: 1.65 },
     Asked {
         name: "trapline record --where 'pid == 1'",

@@ -9,7 +9,7 @@ use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::front;
 use crate::stacks::Stacks;
 use events::generated as g;
-use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout};
+use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
 
 /// Writes the fixed part of the call's event into the scratch buffer, and sets `END` to its length.
 fn fixed(e: &mut Emitter<'_>) {
@@ -48,7 +48,7 @@ fn fixed(e: &mut Emitter<'_>) {
     e.load_row(Size::B, R2, capture_row::CPU);
     e.alu(Alu::And, R2, 0x7f);
     e.alu(Alu::Add, R2, reg::BUFFER);
-    e.load_state(R1, state::CPU);
+    cpu_of_entry(e);
     e.store(Size::H, R2, 0, R1);
     e.store_slot(slot::TEMP, R2);
     e.mov(R0, -1);
@@ -69,6 +69,14 @@ fn start(e: &mut Emitter<'_>, at: i16) {
         false => e.load_state(R1, state::START),
     }
     e.store_event(Size::D, at, R1);
+}
+
+/// r1 = the processor at the entry of the call.
+fn cpu_of_entry(e: &mut Emitter<'_>) {
+    match e.session.no_entry {
+        true => e.mov(R1, i32::from(NO_CPU)),
+        false => e.load_state(R1, state::CPU),
+    }
 }
 
 /// The ids of the call's stacks.
@@ -218,7 +226,7 @@ pub(super) fn raw_event(e: &mut Emitter<'_>) {
     e.store_event(Size::W, at(0), R1);
     e.load_slot(R1, slot::RET);
     e.store_event(Size::D, layout.ret as i16, R1);
-    e.load_state(R1, state::CPU);
+    cpu_of_entry(e);
     e.store_event(Size::H, layout.cpu.0 as i16, R1);
     e.call(Helper::GetSmpProcessorId);
     e.store_event(Size::H, layout.cpu.1 as i16, R0);

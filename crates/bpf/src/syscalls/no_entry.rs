@@ -6,7 +6,7 @@
 //! ax      ─► -ENOSYS while a call runs; its result afterwards
 //! ```
 //!
-//! The state of a task has no [`state::IN_CALL`] then, and so nothing waits for the end of a call.
+//! The state of a task has no [`state::IN_CALL`] and no tails of entry then, and so nothing waits for the end of a call.
 
 use crate::asm::Label;
 use crate::capture_row;
@@ -15,7 +15,6 @@ use crate::frame::{Emitter, Source, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
 use crate::scratch;
-use events::layout::NO_CPU;
 
 const ENOSYS: i32 = 38;
 const EXECVE: i32 = 59;
@@ -83,9 +82,6 @@ pub(super) fn returns(e: &mut Emitter<'_>, source: Source, out: Label) {
     e.bind(known);
     e.store_state(state::FLAGS, R1);
     e.store_state(state::NR, R4);
-    e.store_state(state::LEN, 0);
-    e.store_state(state::CAPS, 0);
-    e.store_state(state::CPU, i32::from(NO_CPU));
     // What the verifier has learnt of it must not split its ways.
     e.store_state(state::RET, R2);
     e.load_state(R2, state::RET);

@@ -1,5 +1,7 @@
 //! The programs, interpreted over the memory of a small made-up kernel: ids, signals, stops, late paths, names.
 
+mod no_entry;
+
 use super::*;
 use crate::btf_offsets::{BtfOffsets, Ids, Names, Namespace};
 use crate::capture_row::{self, Limits};

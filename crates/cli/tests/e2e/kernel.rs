@@ -21,7 +21,7 @@ pub fn ptrace(options: &[&str], command: &[&str]) -> Trace {
 }
 
 /// The shown calls and ends, by thread, without what differs between two runs of the same program.
-fn threads_of(t: &Trace, rules: &Rules) -> Vec<Vec<String>> {
+pub fn threads_of(t: &Trace, rules: &Rules) -> Vec<Vec<String>> {
     let mut pids: BTreeSet<String> = t.lines.iter().map(|l| l.tid.to_string()).collect();
     let asked = t.lines.iter().filter(|l| ["getpid", "getppid", "gettid", "setsid"].iter().any(|c| l.is(c)));
     pids.extend(asked.map(|l| l.result().to_string()));
@@ -102,7 +102,7 @@ fn plain(line: &str, pids: &BTreeSet<String>) -> String {
 }
 
 /// The first thread that is different, and its first different line.
-fn difference(a: &[Vec<String>], b: &[Vec<String>]) -> Option<String> {
+pub fn difference(a: &[Vec<String>], b: &[Vec<String>]) -> Option<String> {
     if a == b {
         return None;
     }
@@ -142,7 +142,8 @@ pub fn same(options: &[&str], command: &[&str], rules: &Rules) {
 }
 
 /// What polling for another thread's state takes.
-const POLLING: &[&str] = &["openat", "read", "close", "nanosleep", "clock_nanosleep", "newfstatat", "fstat", "lseek"];
+pub const POLLING: &[&str] =
+    &["openat", "read", "close", "nanosleep", "clock_nanosleep", "newfstatat", "fstat", "lseek"];
 
 #[test]
 fn numbers_are_compared_only_where_they_can_be_equal() {

@@ -47,6 +47,7 @@ mod kernel_shows;
 mod lab;
 mod limits;
 mod list;
+mod no_duration;
 mod odd_files;
 mod old_traces;
 mod options;
