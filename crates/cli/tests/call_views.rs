@@ -122,6 +122,7 @@ fn record_with(dir: &Path, names: Vec<Vec<u8>>) {
         realtime_offset: 0,
         utc_offset: 0,
         select: None,
+        no_duration: false,
         filter: None,
         string: 32,
     };

@@ -182,6 +182,7 @@ fn config(dir: &Path) -> Config {
         realtime_offset: 1_700_000_000_000_000_000,
         utc_offset: 0,
         select: None,
+        no_duration: false,
         filter: None,
         string: 32,
     }

@@ -118,6 +118,7 @@ fn recorder(dir: &Path) -> Recorder {
         realtime_offset: 0,
         utc_offset: 0,
         select: None,
+        no_duration: false,
         filter: None,
         string: 32,
     };
