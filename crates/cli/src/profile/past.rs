@@ -2,6 +2,7 @@
 
 use super::sink::{Profile, ProfileSink};
 use super::{Style, has_selected_stacks};
+use crate::durations;
 use crate::show::Clocks;
 use crate::stacks;
 use clap::ArgMatches;
@@ -28,6 +29,7 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
         }
         Err(e) => return Err(failed(e.to_string(), "name a trace, or a file of folded stacks")),
     };
+    durations::of_trace(m, &trace, &Selection::all())?;
     let classes = classes(&trace);
     has_selected_stacks(dir, &classes)?;
     let profile = super::profile(m, &classes)?;

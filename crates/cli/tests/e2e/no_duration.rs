@@ -179,6 +179,9 @@ fn what_needs_the_start_is_refused_of_such_a_trace() {
             out.stderr
         );
     }
+    let dir = r.trace.to_str().expect("UTF-8");
+    let out = lab::run(&mut lab::trapline(User::Me, &["diff", "--as", "folded", "--by", "dur", dir, dir]));
+    assert_eq!((out.code(), out.stderr.contains("was recorded with --no-duration")), (2, true), "{}", out.stderr);
     for options in [
         &["--as", "folded"][..],
         &["--as", "record"],
