@@ -116,9 +116,12 @@ pub fn begin_with(
     kernel_rings: Option<&'static str>,
 ) -> Result<(Loaded, Later)> {
     let own = kernel_rings.is_none();
+    let single = single_calls(plan);
+    // The tracepoints of single calls do not show whose registers they are. A kernel that refuses rings gets what is asked least of it.
+    let slots = single.is_none() && kernel_rings != Some(rings_of_calls::REFUSED);
     let (btf, made) = std::thread::scope(|s| {
         let btf = s.spawn(|| types(plan));
-        let made = MapSet::make(plan, own);
+        let made = MapSet::make(plan, own, slots);
         (btf.join().unwrap_or_else(|p| std::panic::resume_unwind(p)), made)
     });
     let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
@@ -129,7 +132,6 @@ pub fn begin_with(
     let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
     let asks_user = all.any(|f| f.needs().uid || f.needs().gid);
     let users = if asks_user || plan.named { users(&btf) } else { None };
-    let single = single_calls(plan);
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
     let session = session(plan, filters, captures);
     let offsets = offsets(&btf, plan, &session, users)?;
@@ -226,7 +228,7 @@ pub fn begin_with(
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     sets.extend(probes.iter_mut().filter_map(|p| p.made.take()));
-    let MapSet { tasks, buffers: counters, others, ring_maps, .. } = made;
+    let MapSet { tasks, slots, buffers: counters, others, ring_maps, .. } = made;
     let loaded = Loaded {
         tasks: Arc::new(tasks),
         passed: vec![Passed::default(); rings.len()],
@@ -245,7 +247,7 @@ pub fn begin_with(
         areas,
         unwinder,
         programs: loaded.into_iter().map(|(_, p)| p).collect(),
-        maps: Arc::new(others.into_iter().chain(ring_maps).collect()),
+        maps: Arc::new(others.into_iter().chain(ring_maps).chain(slots.map(|(map, _)| map)).collect()),
     };
     Ok((loaded, Later { btf, maps, offsets, session, functions, tables }))
 }
