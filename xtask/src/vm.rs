@@ -61,7 +61,7 @@ const SHORT: &[&str] = &[
 ];
 
 /// Test programs of the engine that can run there.
-const OF_ENGINE: &[&str] = &["user_stacks", "live_stacks", "kernel_load"];
+const OF_ENGINE: &[&str] = &["user_stacks", "live_stacks", "kernel_load", "slots"];
 
 /// How long CI waits for them, with the start of the machine.
 const BUDGET: Duration = Duration::from_secs(480);

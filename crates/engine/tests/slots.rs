@@ -1,7 +1,7 @@
 //! The words of a call are found by its thread's kernel stack: whose call it is stays right, however few slots there are for them.
 
-use engine::backend::kernel::Kernel;
 use engine::backend::Backend;
+use engine::backend::kernel::Kernel;
 use engine::capture::Limits;
 use engine::plan::{self, OnFull, Plan};
 use engine::select::Calls;
@@ -76,7 +76,8 @@ fn watch(program: &str, words: [&str; 3], whole: bool, slots: Option<u32>) -> Le
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", SCRIPT, "sh", program]).args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut shell = shell.spawn().expect("a shell");
-    let (mut go, mut said) = (shell.stdin.take().expect("a pipe"), BufReader::new(shell.stdout.take().expect("a pipe")));
+    let (mut go, mut said) =
+        (shell.stdin.take().expect("a pipe"), BufReader::new(shell.stdout.take().expect("a pipe")));
     let mut pid = String::new();
     said.read_line(&mut pid).expect("its pid");
     assert!(shell.wait().expect("it ends").success());
@@ -119,7 +120,11 @@ fn all_are_there(words: [&str; 3], threads: usize, each: u64) {
         let found: u64 = left.by_thread.values().sum();
         let made = threads as u64 * each;
         assert_eq!(left.wrong, 0, "{words:?} {slots:?} {whole}: of {found}");
-        assert!(found <= made && found + left.lost >= made, "{words:?} {slots:?} {whole}: {found} and {} of {made}", left.lost);
+        assert!(
+            found <= made && found + left.lost >= made,
+            "{words:?} {slots:?} {whole}: {found} and {} of {made}",
+            left.lost
+        );
         if left.lost == 0 {
             assert_eq!(left.by_thread.len(), threads, "{words:?} {slots:?} {whole}");
             assert!(left.by_thread.values().all(|n| *n == each), "{words:?} {slots:?} {whole}: {:?}", left.by_thread);
@@ -142,7 +147,11 @@ fn a_second_thread_that_executes_a_program_is_the_process() {
     const TIMES: u64 = 20;
     for slots in SLOTS {
         let Some(left) = run(["exec", "20", "10"], false, slots) else { return };
-        assert_eq!((left.wrong, left.by_thread.values().sum::<u64>(), left.lost), (0, (TIMES + 1) * 10, 0), "{slots:?}");
+        assert_eq!(
+            (left.wrong, left.by_thread.values().sum::<u64>(), left.lost),
+            (0, (TIMES + 1) * 10, 0),
+            "{slots:?}"
+        );
         // Each image has a second thread of its own, but for the last one.
         assert_eq!(left.by_thread.len() as u64, TIMES + 1, "{slots:?}");
     }

@@ -32,15 +32,20 @@ impl Emitter<'_> {
     /// `STATE` = the current task's state; the program ends where it is not traced. In a system-wide session every task gets one; without
     /// memory for it an event is lost, and counted.
     pub(crate) fn state_or_new(&mut self, out: Label) {
-        let [lost, made] = [self.new_label(), self.new_label()];
-        self.every_state(lost, lost, None);
-        self.jump(made);
-        self.lost_without_state(lost);
-        self.bind(made);
+        self.every_state();
         self.leave_out(out);
     }
 
-    /// At the start (`Enter`) or the end of a call, with the context in r1: as [`Emitter::state_or_new`], but at the start nothing is lost
+    /// As [`Emitter::state_or_new`], also for tasks that are not traced in a system-wide session.
+    pub(crate) fn every_state(&mut self) {
+        let [lost, made] = [self.new_label(), self.new_label()];
+        self.find_state(lost, lost, None);
+        self.jump(made);
+        self.lost_without_state(lost);
+        self.bind(made);
+    }
+
+    /// At the start or the end of a call, with the context in r1: as [`Emitter::every_state`], but at the start nothing is lost
     /// where there is no memory: what is not known of the call then is found at its end. Goes to `found` where that is a call for sure.
     pub(crate) fn state_of_call(&mut self, at: At, source: Source, found: Label) {
         let [lost, look, made] = [self.new_label(), self.new_label(), self.new_label()];
@@ -53,7 +58,7 @@ impl Emitter<'_> {
             self.hit(slots, found, look);
         }
         let no_memory = if at == At::Enter { self.untraced } else { lost };
-        self.every_state(no_memory, lost, slots.map(|_| look));
+        self.find_state(no_memory, lost, slots.map(|_| look));
         self.jump(made);
         self.lost_without_state(lost);
         self.bind(made);
@@ -80,7 +85,7 @@ impl Emitter<'_> {
 
     /// `STATE` = the current task's state, also where the task is not traced; the program ends where it has none. `no_memory`: a new one
     /// cannot be made; `busy`: it has no slot, and no spare one is free. `look`: the label where its own slot is looked after.
-    fn every_state(&mut self, no_memory: Label, busy: Label, look: Option<Label>) {
+    fn find_state(&mut self, no_memory: Label, busy: Label, look: Option<Label>) {
         self.every_home(no_memory);
         let Some(slots) = self.maps.slots else { return };
         let look = look.unwrap_or_else(|| self.new_label());

@@ -129,8 +129,8 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         e.jump(returned);
         if source == Source::All {
             e.bind(ending);
-            e.leave_out(out);
             e.gives_slot_back();
+            e.leave_out(out);
             tasks::reached_its_end(e, out);
             call::unfinished(e, event, ended, out);
             e.bind(ended);

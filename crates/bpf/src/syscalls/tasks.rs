@@ -314,8 +314,9 @@ fn old_id(e: &mut Emitter<'_>) {
 /// `sched_process_exit` (context: task): the call that the task ends in, and its end.
 pub fn exit(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     program(maps, offsets, session, |e, out| {
-        e.state_or_new(out);
+        e.every_state();
         e.gives_slot_back();
+        e.leave_out(out);
         let [event, ended] = [e.new_label(), e.new_label()];
         reached_its_end(e, out);
         unfinished(e, event, ended, out);

@@ -117,8 +117,8 @@ pub fn begin_with(
 ) -> Result<(Loaded, Later)> {
     let own = kernel_rings.is_none();
     let single = single_calls(plan);
-    // The tracepoints of single calls do not show whose registers they are. A kernel that refuses rings gets what is asked least of it.
-    let slots = single.is_none() && kernel_rings != Some(rings_of_calls::REFUSED);
+    // The tracepoints of single calls do not show whose registers they are. A kernel that refuses rings may refuse slots too.
+    let slots = single.is_none() && sees_calls(plan) && kernel_rings != Some(rings_of_calls::REFUSED);
     let (btf, made) = std::thread::scope(|s| {
         let btf = s.spawn(|| types(plan));
         let made = MapSet::make(plan, own, slots);
@@ -294,6 +294,11 @@ struct Wanted {
     make: Box<Generator>,
 }
 
+/// Whether some calls are seen, or may be later.
+fn sees_calls(plan: &Plan) -> bool {
+    plan.named || !plan.seen_calls().is_empty() || plan.seen_calls().has_unknown()
+}
+
 /// The programs, those first that the verifier takes longest for.
 fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
     let plain =
@@ -305,7 +310,7 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
     };
     let (exit, enter) = ("trapline_exit", "trapline_enter");
     let mut all = match single {
-        None if !plan.named && plan.seen_calls().is_empty() && !plan.seen_calls().has_unknown() => {
+        None if !sees_calls(plan) => {
             vec![plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", syscalls::exit)]
         }
         None => vec![
