@@ -9,6 +9,8 @@ use crate::scratch;
 use ::events::Event;
 use ::events::generated as g;
 
+mod slots;
+
 const TASKS: i32 = 3;
 const SCRATCHES: i32 = 4;
 const RING: i32 = 5;

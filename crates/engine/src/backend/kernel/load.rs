@@ -32,7 +32,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 use sys::bpf::link::Link;
 use sys::bpf::map::{Map, Values};
@@ -502,7 +502,14 @@ impl Loaded {
 
     /// Threads that traced ones have made; traced threads that have reached their end; those of them that are gone.
     pub fn threads(&self) -> (u64, u64, u64) {
-        (self.sum(scratch::BORN), self.sum(scratch::ENDED), self.sum(scratch::FREED))
+        // A thread is counted as born before it is counted as ended, and the counters are of several processors: those that are read later
+        // know of every thread that those read earlier have counted.
+        let [gone, ended, born] = [scratch::FREED, scratch::ENDED, scratch::BORN].map(|which| {
+            let n = self.sum(which);
+            fence(Ordering::Acquire);
+            n
+        });
+        (born, ended, gone)
     }
 
     /// Events that filters rejected: by part, where the last number is for that part and all after it; and those that lack
