@@ -58,10 +58,12 @@ const SHORT: &[&str] = &[
     "unwinding::return_probes_in_the_way",
     "user_stacks/a_function_s_callers_are_those_of_the_source",
     "live_stacks/a_storm_of_forks_is_followed",
+    "slots/a_second_thread_that_executes_a_program_is_the_process",
+    "slots/stacks_that_pass_to_other_threads_pass_without_their_calls",
 ];
 
 /// Test programs of the engine that can run there.
-const OF_ENGINE: &[&str] = &["user_stacks", "live_stacks", "kernel_load"];
+const OF_ENGINE: &[&str] = &["user_stacks", "live_stacks", "kernel_load", "slots"];
 
 /// How long CI waits for them, with the start of the machine.
 const BUDGET: Duration = Duration::from_secs(480);

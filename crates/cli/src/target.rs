@@ -77,6 +77,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         named: false,
         paused: false,
         notice_ms: 200,
+        slots: None,
         filter: selection.expression.clone(),
     };
     Ok((plan, why))

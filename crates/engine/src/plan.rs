@@ -106,6 +106,8 @@ pub struct Plan {
     pub on_full: OnFull,
     /// Bytes of the ring.
     pub buffer: usize,
+    /// The kernel's programs find the words of a call in 2 to this power slots; none: in as many as suit.
+    pub slots: Option<u32>,
     /// Backend asked for.
     pub backend: Backend,
     /// The session takes orders while it runs ([`crate::control`]): everything is traced that an order may ask for.

@@ -41,6 +41,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         named: false,
         paused: false,
         notice_ms: 200,
+        slots: None,
         filter: None,
     }
 }

@@ -6,7 +6,7 @@ use bpf::btf_offsets::{BtfOffsets, Namespace};
 use bpf::capture_row::{self as rows, Limits as RowLimits};
 use bpf::interp::{Access, Machine};
 use bpf::scratch::{self, FILTERED, SEEN, UNKNOWN};
-use bpf::syscalls::{self, Maps, Session, Source, state};
+use bpf::syscalls::{self, Maps, Session, Slots, Source, state};
 use engine::capture::{Call, Limits, Memory, tails};
 use events::Event;
 use events::encode::{self, Fixed};
@@ -27,6 +27,7 @@ const SCRATCHES: i32 = 4;
 const RING: i32 = 5;
 const ROWS: i32 = 6;
 const SWITCHES: i32 = 7;
+const SLOTS: Slots = Slots { map: 8, bits: 3 };
 
 /// Calls whose events the programs make otherwise, by design.
 const OTHERWISE: &[(&str, &str)] = &[
@@ -147,6 +148,7 @@ fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
     m.task = task([20, 21], signal, 8, leader);
     m.add_user(BASE, memory);
     m.add_task_storage(TASKS, state::SIZE as usize);
+    m.add_array(SLOTS.map, state::SLOT as usize, SLOTS.entries(1));
     m.add_array(SCRATCHES, scratch::SIZE as usize, 1);
     m.add_ring(RING, 1 << 20);
     m.add_array(ROWS, rows::ROW, nr + 1);
@@ -200,6 +202,7 @@ fn maps(nr: u32) -> Maps {
         row_count: nr as i32 + 1,
         switches: SWITCHES,
         stacks: None,
+        slots: None,
     }
 }
 
@@ -231,7 +234,10 @@ fn filtered(
 ) -> (Machine, Vec<Vec<u8>>) {
     let (offsets, session) = (offsets(namespace), session(filters));
     let program = |own: bool| {
-        let maps = Maps { shape: if own { own_rings() } else { scratch::Shape::CALLS }, ..maps(nr) };
+        let maps = match own {
+            true => Maps { shape: own_rings(), slots: Some(SLOTS), ..maps(nr) },
+            false => maps(nr),
+        };
         let enter = syscalls::sys_enter(&maps, &offsets, &session, Source::All).expect("a program");
         let exit = syscalls::sys_exit(&maps, &offsets, &session, Source::All).expect("a program");
         (enter, exit)
@@ -261,6 +267,7 @@ fn run(
     (enter, exit): (Program, Program),
 ) -> (Machine, Vec<Vec<u8>>) {
     let regs = m.add_kernel(&registers(args, ret), Access::ReadOnly);
+    m.user_registers = regs;
     let run = |m: &mut Machine, p: Program, ctx: [u64; 2]| {
         if let Err(fault) = m.run_words(&p, &ctx) {
             panic!("{} {args:x?} = {ret}: {fault}\n{p}", schema.name);
@@ -563,6 +570,7 @@ fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
         row_count: nr as i32 + 1,
         switches: SWITCHES,
         stacks: None,
+        slots: None,
     };
     let mut m = machine(schema, nr, &[]);
     // A start of 0 means that nothing is known.

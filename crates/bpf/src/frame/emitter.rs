@@ -24,6 +24,10 @@ pub(crate) struct Emitter<'s> {
     pub(super) event: Option<&'static Schema>,
     /// Where the program ends without an event; in a function that is called back, where that ends.
     pub(crate) ends_at: Label,
+    /// Where the program ends before it has found a state.
+    pub(crate) untraced: Label,
+    /// The program has found a state, and leaves it at [`Emitter::ends_at`].
+    pub(super) has_state: bool,
     /// The current task is in its slot ([`Emitter::know_task`]).
     pub(super) knows_task: bool,
     callbacks: Vec<Callback>,
@@ -55,7 +59,7 @@ impl<'s> Emitter<'s> {
     /// Nothing is emitted yet.
     pub(crate) fn new(maps: &'s Maps, offsets: &'s BtfOffsets, session: &'s Session) -> Emitter<'s> {
         let mut assembler = Assembler::default();
-        let ends_at = assembler.new_label();
+        let [ends_at, untraced] = [assembler.new_label(), assembler.new_label()];
         Emitter {
             assembler,
             maps,
@@ -63,6 +67,8 @@ impl<'s> Emitter<'s> {
             session,
             event: None,
             ends_at,
+            untraced,
+            has_state: false,
             knows_task: false,
             callbacks: Vec::new(),
             unwinder: None,
@@ -72,8 +78,8 @@ impl<'s> Emitter<'s> {
     /// Emits the functions that are called back, one of which may add others, and makes the program.
     pub(crate) fn finish(mut self) -> Generated {
         let mut next = 0;
-        // Functions that are called back have a stack of their own.
-        self.knows_task = false;
+        // Functions that are called back have a stack and registers of their own.
+        (self.knows_task, self.has_state) = (false, false);
         while let Some(&Callback { label, emit, .. }) = self.callbacks.get(next) {
             self.bind(label);
             emit(&mut self);

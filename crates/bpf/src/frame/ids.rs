@@ -1,6 +1,6 @@
 //! The ids of tasks in the session's pid namespace.
 
-use super::{Emitter, field, slot};
+use super::{Emitter, field, reg, slot, state};
 use crate::filter::{Place, Places};
 use crate::helper::Helper;
 use crate::insn::{Alu, Reg, Reg::*, Size};
@@ -40,6 +40,12 @@ impl Emitter<'_> {
 
     /// Stores the ids of the current task in the event.
     pub(crate) fn who(&mut self) {
+        if self.has_state {
+            self.load(Size::W, R1, reg::STATE, state::TID);
+            self.store_event(Size::W, field::TID, R1);
+            self.load(Size::W, R1, reg::STATE, state::PID);
+            return self.store_event(Size::W, field::PID, R1);
+        }
         if self.knows_task || self.offsets.namespace.is_some() {
             self.task(R1);
             return self.whose();
@@ -52,8 +58,11 @@ impl Emitter<'_> {
 
     /// Sets where a filter finds ids: users and groups, where the offsets are known, threads and processes where the task is.
     pub(crate) fn find_ids(&self, places: &mut Places) {
-        use Place::{Credential, OfTask};
-        if self.knows_task && self.offsets.namespace.is_none() {
+        use Place::{Credential, Memory, OfTask};
+        if self.has_state {
+            places.pid = Memory(reg::STATE, state::PID, Size::W);
+            places.tid = Memory(reg::STATE, state::TID, Size::W);
+        } else if self.knows_task && self.offsets.namespace.is_none() {
             places.pid = OfTask(slot::TASK, self.offsets.task_tgid);
             places.tid = OfTask(slot::TASK, self.offsets.task_pid);
         }

@@ -22,6 +22,7 @@ pub(crate) mod registers;
 mod session;
 pub mod session_switch;
 pub(crate) mod slot;
+mod slots;
 pub mod state;
 mod system_wide;
 mod task;
@@ -32,8 +33,9 @@ pub(crate) use emitter::Emitter;
 pub use emitter::Generated;
 pub(crate) use program::program;
 pub(crate) use registers::reg;
-pub use session::{Maps, Rights, Session, Source, Stacks};
+pub use session::{Maps, Rights, Session, Slots, Source, Stacks};
 pub use state::held;
+pub(crate) use system_wide::At;
 
 /// The most frames of a stack that a program captures.
 pub const FRAMES: i32 = 127;

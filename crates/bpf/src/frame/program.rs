@@ -20,6 +20,11 @@ pub(crate) fn program<'s>(
     }
     body(&mut e, out);
     e.bind(out);
+    if e.has_state {
+        e.leave_slot();
+    }
+    let untraced = e.untraced;
+    e.bind(untraced);
     e.release();
     e.mov(R0, 0);
     e.exit();

@@ -27,6 +27,32 @@ pub struct Maps {
     pub switches: i32,
     /// Where stacks are captured; none where no event has any.
     pub stacks: Option<Stacks>,
+    /// Slots for the words of calls; none: they are in the task storage.
+    pub slots: Option<Slots>,
+}
+
+/// The map of slots ([`super::slots`]): an array of [`state::SLOT`] bytes, with spare ones for each CPU at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Its descriptor.
+    pub map: i32,
+    /// There are 2 to this power, 1 to 31, and the spare ones.
+    pub bits: u32,
+}
+
+impl Slots {
+    /// Spare slots of a CPU.
+    pub const SPARE: u32 = 2;
+
+    /// How many there are, without the spare ones.
+    pub const fn count(self) -> u32 {
+        1 << self.bits
+    }
+
+    /// Entries of the map on a machine with so many CPUs.
+    pub const fn entries(self, cpus: u32) -> u32 {
+        self.count() + Slots::SPARE * cpus
+    }
 }
 
 /// What stacks are captured with.

@@ -19,19 +19,59 @@ use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::front;
 use events::layout::NO_CPU;
 
+/// The ends of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// `sys_enter`.
+    Enter,
+    /// `sys_exit`.
+    Exit,
+}
+
 impl Emitter<'_> {
-    /// `STATE` = the current task's state; `out` where it is not traced. In a system-wide session every task gets one; without
+    /// `STATE` = the current task's state; the program ends where it is not traced. In a system-wide session every task gets one; without
     /// memory for it an event is lost, and counted.
     pub(crate) fn state_or_new(&mut self, out: Label) {
+        self.every_state();
+        self.leave_out(out);
+    }
+
+    /// As [`Emitter::state_or_new`], also for tasks that are not traced in a system-wide session.
+    pub(crate) fn every_state(&mut self) {
         let [lost, made] = [self.new_label(), self.new_label()];
-        self.every_state(out, lost);
+        self.find_state(lost, lost, None);
         self.jump(made);
+        self.lost_without_state(lost);
+        self.bind(made);
+    }
+
+    /// At the start or the end of a call, with the context in r1: as [`Emitter::every_state`], but at the start nothing is lost
+    /// where there is no memory: what is not known of the call then is found at its end. Goes to `found` where that is a call for sure.
+    pub(crate) fn state_of_call(&mut self, at: At, source: Source, found: Label) {
+        let [lost, look, made] = [self.new_label(), self.new_label(), self.new_label()];
+        let slots = self.maps.slots.filter(|_| source == Source::All);
+        if let Some(slots) = slots {
+            self.load(Size::D, R9, R1, 0);
+            // Both must know whether the call is a 32-bit one.
+            if at == At::Enter || self.session.no_entry {
+                self.know_task();
+            }
+            self.hit(slots, found, look);
+        }
+        let no_memory = if at == At::Enter { self.untraced } else { lost };
+        self.find_state(no_memory, lost, slots.map(|_| look));
+        self.jump(made);
+        self.lost_without_state(lost);
+        self.bind(made);
+    }
+
+    /// The event of a task whose state is not to be had.
+    fn lost_without_state(&mut self, lost: Label) {
+        let out = self.untraced;
         self.bind(lost);
         self.find(out);
         self.count_lost(Lost::Unknown);
         self.jump(out);
-        self.bind(made);
-        self.leave_out(out);
     }
 
     /// Jumps to `out` for tasks that are not traced.
@@ -44,13 +84,24 @@ impl Emitter<'_> {
         }
     }
 
-    /// `STATE` = the current task's state, also where the task is not traced; `out` where it has none, `lost` where a new one cannot be
-    /// made.
-    pub(crate) fn every_state(&mut self, out: Label, lost: Label) {
+    /// `STATE` = the current task's state, also where the task is not traced; the program ends where it has none. `no_memory`: a new one
+    /// cannot be made; `busy`: it has no slot, and no spare one is free. `look`: the label where its own slot is looked after.
+    fn find_state(&mut self, no_memory: Label, busy: Label, look: Option<Label>) {
+        self.every_home(no_memory);
+        let Some(slots) = self.maps.slots else { return };
+        let look = look.unwrap_or_else(|| self.new_label());
+        self.has_state = true;
+        self.mov(R8, reg::STATE);
+        self.slot(slots, look, busy);
+    }
+
+    /// `STATE` = the home of the current task, also where the task is not traced; the program ends where it has none. `no_memory`: a new
+    /// one cannot be made.
+    pub(crate) fn every_home(&mut self, no_memory: Label) {
         const PF_KTHREAD: i32 = 0x0020_0000; // include/linux/sched.h
-        let (offsets, session) = (self.offsets, self.session);
+        let (offsets, session, out) = (self.offsets, self.session, self.untraced);
         if !session.system_wide {
-            return self.current_state(out);
+            return self.current_home(out);
         }
         self.note("the current task's state, made where there is none; threads of the kernel have none");
         self.know_task();
@@ -59,7 +110,7 @@ impl Emitter<'_> {
         self.jump_if(Cond::Ne, R1, 0, out);
         self.mov(R2, R0);
         self.storage(true);
-        self.jump_if(Cond::Eq, R0, 0, lost);
+        self.jump_if(Cond::Eq, R0, 0, no_memory);
         self.mov(reg::STATE, R0);
     }
 

@@ -35,8 +35,13 @@ impl Emitter<'_> {
         self.call(Helper::TaskStorageGet);
     }
 
-    /// `STATE` = the current task's state; `out` where it has none.
-    pub(crate) fn current_state(&mut self, out: Label) {
+    /// From here on the current task may be unknown again: a way to here has not passed [`Emitter::know_task`].
+    pub(crate) fn forget_task(&mut self) {
+        self.knows_task = false;
+    }
+
+    /// `STATE` = the home of the current task, which has all that is not of a call; `out` where it has none.
+    pub(crate) fn current_home(&mut self, out: Label) {
         self.note("the current task's state; none: not traced");
         self.know_task();
         self.mov(R2, R0);

@@ -117,6 +117,10 @@ impl Machine {
         let right = self.maps.get(&fd).is_some_and(|m| (m.key_size, m.value_size) == (key.len(), value.len()));
         right && self.update(fd, key, value, 0) == 0
     }
+    /// Removes a value from outside; `false` if there is none.
+    pub fn remove_value(&mut self, fd: i32, key: &[u8]) -> bool {
+        self.delete(fd, key) == 0
+    }
     /// Every key of a map that has a value.
     pub fn keys(&self, fd: i32) -> Vec<Vec<u8>> {
         self.maps.get(&fd).map(|m| m.values.keys().cloned().collect()).unwrap_or_default()

@@ -155,9 +155,11 @@ fn tails(e: &mut Emitter<'_>, drop: Label) {
     e.jump_if(Cond::Eq, R2, 0, run);
     e.jump_if(Cond::Gt, R2, state::ROOM, run);
     e.store_slot(slot::LEN, R2);
-    e.place(R1, 0);
-    e.mov(R3, reg::STATE);
+    e.home(drop);
+    e.mov(R3, R0);
     e.alu(Alu::Add, R3, i32::from(state::TAILS));
+    e.place(R1, 0);
+    e.load_slot(R2, slot::LEN);
     e.call(Helper::ProbeReadKernel);
     e.load_slot(R2, slot::LEN);
     e.alu(Alu::Add, reg::END, R2);

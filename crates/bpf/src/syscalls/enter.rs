@@ -5,7 +5,7 @@ use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
 use crate::frame::registers::{ARG_REGISTERS, IP, TS_COMPAT};
-use crate::frame::{Emitter, Generated, Maps, Session, Source, program, reg, slot, state};
+use crate::frame::{At, Emitter, Generated, Maps, Session, Source, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 
@@ -51,9 +51,10 @@ fn hide(e: &mut Emitter<'_>, source: Source, out: Label) {
 pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
     program(maps, offsets, session, |e, out| {
         let native = e.new_label();
+        let traced = e.new_label();
         e.store_slot(slot::CTX, R1);
-        // What is not known of the call then is found at its end.
-        e.every_state(out, out);
+        e.state_of_call(At::Enter, source, traced);
+        e.bind(traced);
         e.leave_out(out);
         e.task(R0);
         e.load(Size::W, R2, R0, offsets.thread_status);
@@ -115,7 +116,8 @@ pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: S
         ops::run(e, ops::Nested::Strings, out);
         e.jump_if(Cond::Gt, reg::END, state::ROOM, out);
         e.jump_if(Cond::Eq, reg::END, 0, out);
-        e.mov(R1, reg::STATE);
+        e.home(out);
+        e.mov(R1, R0);
         e.alu(Alu::Add, R1, i32::from(state::TAILS));
         e.mov(R2, reg::END);
         e.mov(R3, reg::BUFFER);

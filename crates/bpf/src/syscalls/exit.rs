@@ -5,7 +5,7 @@ use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
 use crate::frame::registers::AX;
-use crate::frame::{Emitter, Generated, Lost, Maps, Session, Source, field, held, program, slot, state};
+use crate::frame::{At, Emitter, Generated, Lost, Maps, Session, Source, field, held, program, slot, state};
 use crate::insn::{Alu, Cond, Reg::*, Size};
 
 /// Leaves a call open that was interrupted only because its thread is about to die (exit_group, a fatal signal, another thread's
@@ -54,22 +54,31 @@ fn with_entry(e: &mut Emitter<'_>, source: Source, out: Label) {
 /// task at the end of that.
 pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: Source) -> Generated {
     program(maps, offsets, session, |e, out| {
-        let [event, told, raw_call, task_ends, ended, returned, lost, cut] = std::array::from_fn(|_| e.new_label());
+        let [event, told, raw_call, ending, ended, returned, lost, cut] = std::array::from_fn(|_| e.new_label());
         let alone = source != Source::All || session.no_entry;
         let shared = (!alone).then(|| signals::Shared { show: e.new_label(), shown: e.new_label() });
-        e.store_slot(slot::CTX, R1);
-        e.state_or_new(out);
+        let call_ends = e.new_label();
+        if alone {
+            e.store_slot(slot::CTX, R1);
+        } else {
+            if offsets.end_has_two {
+                e.load(Size::D, R3, R1, 8);
+                e.store_slot(slot::RET, R3);
+            }
+            e.load(Size::D, R2, R1, 0);
+            e.store_slot(slot::CTX, R2);
+        }
+        e.state_of_call(At::Exit, source, call_ends);
         if !alone {
             e.task(R0);
             e.load_slot(R2, slot::CTX);
-            if offsets.end_has_two {
-                e.load(Size::D, R3, R2, 8);
-                e.store_slot(slot::RET, R3);
+            e.jump_if(Cond::Eq, R0, R2, ending);
+            if maps.slots.is_some() {
+                e.forget_task();
             }
-            e.load(Size::D, R2, R2, 0);
-            e.store_slot(slot::CTX, R2);
-            e.jump_if(Cond::Eq, R0, R2, task_ends);
         }
+        e.bind(call_ends);
+        e.leave_out(out);
         if session.no_entry {
             no_entry::returns(e, source, out);
         } else {
@@ -133,7 +142,9 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         }
         e.jump(returned);
         if !alone {
-            e.bind(task_ends);
+            e.bind(ending);
+            e.gives_slot_back();
+            e.leave_out(out);
             tasks::reached_its_end(e, out);
             call::unfinished(e, event, ended, out);
             e.bind(ended);

@@ -229,7 +229,10 @@ fn code(
         }
         e.load_state(R0, state::LEN);
         e.jump_if(Cond::Eq, R0, 0, done);
-        filter::emit(e, group.filter, &elsewhere(&places, &arg, Bytes::Copy(reg::STATE, state::TAILS)), exits)?;
+        e.home(done);
+        // Nothing of the event is there yet.
+        e.mov(reg::END, R0);
+        filter::emit(e, group.filter, &elsewhere(&places, &arg, Bytes::Copy(reg::END, state::TAILS)), exits)?;
         e.jump(pass);
     }
     e.bind(done);

@@ -12,9 +12,10 @@
 use crate::asm::{Label, Operand};
 use crate::btf_offsets::{BtfOffsets, Ids};
 use crate::capture_row::{self, NO_ROW, WANTED};
+use crate::frame::state::look;
 use crate::frame::{Emitter, Generated, Maps, Session, reg, state};
 use crate::helper::Helper;
-use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
+use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 
 /// Bytes of a record before the state.
 pub const HEAD: usize = 24;
@@ -37,6 +38,8 @@ mod slot {
     pub const HEAD: i16 = -48;
     pub const POINTER: i16 = -56;
     pub const LEVEL: i16 = -64;
+    /// The task's home.
+    pub const HOME: i16 = -72;
 }
 
 /// `*(slot) =` the id of the task in r8, in the namespace at LEVEL.
@@ -47,6 +50,37 @@ fn id(e: &mut Emitter<'_>, slot: i16, at: &Ids) {
     e.load_slot(R2, slot::POINTER);
     e.alu(Alu::Add, R2, R1);
     e.peek(slot, 4, R2, at.numbers);
+}
+
+/// `STATE` = the words of the task, whose home is there and in [`slot::HOME`]: in its slot, where it has one. A task without a home, and one
+/// that is not traced, goes to `out`; where it has a slot from before, its next program looks at the home.
+fn slot_of_task(e: &mut Emitter<'_>, out: Label) {
+    let [traced, at_home, look] = std::array::from_fn(|_| e.new_label());
+    let Some(slots) = e.maps.slots else {
+        e.jump_if(Cond::Eq, reg::STATE, 0, out);
+        return e.store_slot(slot::HOME, reg::STATE);
+    };
+    e.mov(R1, TASK);
+    e.call(Helper::TaskPtRegs);
+    e.mov(R8, R0);
+    e.jump_if(Cond::Eq, reg::STATE, 0, look);
+    e.load_state(R1, state::FLAGS);
+    e.jump_if(Cond::Set, R1, state::LEFT_OUT | state::OWN, look);
+    e.jump(traced);
+    e.bind(look);
+    e.slot_of(slots, R8, out);
+    e.load(Size::D, R1, R0, state::KEY);
+    e.jump_if(Cond::Ne, R1, R8, out);
+    e.mov(R1, look::ANEW);
+    e.atomic(Atomic::Or, Size::D, R0, state::LOOK, R1);
+    e.jump(out);
+    e.bind(traced);
+    e.store_slot(slot::HOME, reg::STATE);
+    e.slot_of(slots, R8, at_home);
+    e.load(Size::D, R1, R0, state::KEY);
+    e.jump_if(Cond::Ne, R1, R8, at_home);
+    e.mov(reg::STATE, R0);
+    e.bind(at_home);
 }
 
 /// Writes `len` bytes at `base + off` to the sequence.
@@ -74,8 +108,8 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated
     e.jump_if(Cond::Eq, TASK, 0, out);
     e.mov(R2, TASK);
     e.storage(false);
-    e.jump_if(Cond::Eq, R0, 0, out);
     e.mov(reg::STATE, R0);
+    slot_of_task(&mut e, out);
     e.load_state(R1, state::FLAGS);
     e.mov(R2, R1);
     e.alu(Alu::And, R2, state::IN_CALL | state::STARTING | state::REJECTED);
@@ -125,7 +159,8 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated
     write(&mut e, reg::STATE, 0, STATE as i32, out);
     e.jump_if(Cond::Eq, R9, 0, ended);
     e.jump_if(Cond::Gt, R9, state::ROOM, out);
-    write(&mut e, reg::STATE, state::TAILS, R9, out);
+    e.load_slot(R8, slot::HOME);
+    write(&mut e, R8, state::TAILS, R9, out);
     e.bind(ended);
     e.load_state(R1, state::FLAGS);
     e.store_slot(slot::END, R1);

@@ -30,7 +30,7 @@ mod tests;
 #[cfg(doc)]
 use crate::capture_row;
 
-pub use crate::frame::{Maps, Rights, Session, Source, held, session_switch, state};
+pub use crate::frame::{Maps, Rights, Session, Slots, Source, held, session_switch, state};
 pub use enter::sys_enter;
 pub use exit::sys_exit;
 pub use signals::{delivered, generated};

@@ -11,9 +11,10 @@
 
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
+use crate::frame::state::look;
 use crate::frame::{Emitter, Generated, Lost, Maps, Session, held, program, reg, slot, state};
 use crate::helper::Helper;
-use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
+use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 use crate::scratch::front;
 use events::generated as g;
 
@@ -88,10 +89,9 @@ pub fn generated(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
         e.mov(R6, R0);
         e.jump_if(Cond::Eq, R6, 0, if session.system_wide { stranger } else { out });
         e.load_state(R1, state::FLAGS);
-        e.mov(R2, R1);
         e.alu(Alu::And, R1, state::STARTING | state::LEFT_OUT | state::OWN);
         e.jump_if(Cond::Ne, R1, 0, out);
-        e.store_slot(slot::TEMP, R2);
+        receivers_call(e);
         e.bind(stranger);
         e.claimed(LOST, out);
         e.stopped(out);
@@ -115,7 +115,8 @@ pub fn generated(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
             e.store_state(state::HELD_INFO + word, R1);
         }
         e.load_slot(R1, slot::WORD);
-        set_held(e);
+        set_held(e, R6);
+        receiver_looks(e, out);
         e.jump(out);
         e.bind(now);
         e.begin(&g::P_SIGNAL, 0);
@@ -127,7 +128,7 @@ pub fn generated(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
 }
 
 /// Jumps to `now` unless the receiver is in a call that is about to end: it runs, or waits for the child that this signal is
-/// from. A receiver that sleeps may sleep for long. The receiver's flags are in TEMP.
+/// from. A receiver that sleeps may sleep for long. What [`receivers_call`] has found is used.
 fn until_the_call_ends(e: &mut Emitter<'_>, now: Label) {
     const WAITS: [i32; 2] = [61, 247]; // wait4, waitid
     let offsets = e.offsets;
@@ -140,7 +141,7 @@ fn until_the_call_ends(e: &mut Emitter<'_>, now: Label) {
     e.jump_if(Cond::Eq, R1, 0, held);
     e.load(Size::D, R1, R9, 0);
     e.jump_if(Cond::Ne, R1, SIGCHLD, now);
-    e.load_state(R1, state::NR);
+    e.load_slot(R1, slot::ADDR);
     for nr in WAITS {
         e.jump_if(Cond::Eq, R1, nr, held);
     }
@@ -148,27 +149,64 @@ fn until_the_call_ends(e: &mut Emitter<'_>, now: Label) {
     e.bind(held);
 }
 
-/// Sets the state's [`state::HELD`] to r1. A full barrier: the sender writes the siginfo before it, the receiver reads it before
-/// it.
-fn set_held(e: &mut Emitter<'_>) {
-    e.atomic(Atomic::Xchg, Size::D, R6, state::HELD, R1);
+/// Of the receiver, whose home is in r6, with the context in r9: flags to TEMP, the number of its call to ADDR.
+fn receivers_call(e: &mut Emitter<'_>) {
+    let [at_home, known] = [e.new_label(), e.new_label()];
+    receivers_slot(e, at_home);
+    for (slot, word) in [(slot::TEMP, state::FLAGS), (slot::ADDR, state::NR)] {
+        e.load(Size::D, R1, R0, word);
+        e.store_slot(slot, R1);
+    }
+    e.jump(known);
+    e.bind(at_home);
+    for (slot, word) in [(slot::TEMP, state::FLAGS), (slot::ADDR, state::NR)] {
+        e.load_state(R1, word);
+        e.store_slot(slot, R1);
+    }
+    e.bind(known);
 }
 
-/// Shows the signal that the current task's state holds, if any. The scratch buffer is claimed; r9 is kept.
+/// r0 = the receiver's slot, with the context in r9; `none` where it has none. Uses r8.
+fn receivers_slot(e: &mut Emitter<'_>, none: Label) {
+    let Some(slots) = e.maps.slots else { return e.jump(none) };
+    e.load(Size::D, R1, R9, 16);
+    e.call(Helper::TaskPtRegs);
+    e.mov(R8, R0);
+    e.slot_of(slots, R8, none);
+    e.load(Size::D, R1, R0, state::KEY);
+    e.jump_if(Cond::Ne, R1, R8, none);
+}
+
+/// Has the receiver find the signal that its home holds.
+fn receiver_looks(e: &mut Emitter<'_>, none: Label) {
+    receivers_slot(e, none);
+    e.mov(R1, look::SIGNAL);
+    e.atomic(Atomic::Or, Size::D, R0, state::LOOK, R1);
+}
+
+/// Sets the [`state::HELD`] of the home in `home` to r1. A full barrier: the sender writes the siginfo before it, the receiver reads it
+/// before it.
+fn set_held(e: &mut Emitter<'_>, home: Reg) {
+    e.atomic(Atomic::Xchg, Size::D, home, state::HELD, R1);
+}
+
+/// Shows the signal that the current task's home holds, if any. The scratch buffer is claimed; r9 is kept.
 pub(super) fn show_held(e: &mut Emitter<'_>) {
     let none = e.new_label();
     e.load_state(R1, state::HELD);
     e.jump_if(Cond::Eq, R1, held::NONE, none);
     e.note("a signal that was held");
+    e.home(none);
     for word in (0..state::SIGINFO as i16).step_by(8) {
-        e.load_state(R1, state::HELD_INFO + word);
+        e.load(Size::D, R1, R0, state::HELD_INFO + word);
         e.store_event(Size::D, INFO + word, R1);
     }
-    e.load_state(R1, state::HELD_NR);
+    e.load(Size::D, R1, R0, state::HELD_NR);
     e.store_event(Size::W, INFO, R1);
     // From here on the next signal may be put there.
+    e.store_state(state::HELD, held::NONE);
     e.mov(R1, held::NONE);
-    set_held(e);
+    set_held(e, R0);
     e.stopped(none);
     e.begin(&g::P_SIGNAL, 0);
     event(e);
@@ -271,6 +309,7 @@ fn own_stop(e: &mut Emitter<'_>, out: Label) {
     }
     e.jump(out);
     e.bind(stops);
+    e.state_again();
     e.begin(&g::P_STOP, 0);
     e.load(Size::D, R1, R9, 0);
     e.put("signo", R1);

@@ -43,7 +43,8 @@ pub fn fork(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     const CLONE_THREAD: i32 = 0x10000;
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
-        e.every_state(out, out);
+        let untraced = e.untraced;
+        e.every_home(untraced);
         e.note("the child is traced because its creator is");
         e.load_slot(R9, slot::CTX);
         e.load(Size::D, R2, R9, 8);
@@ -104,6 +105,7 @@ pub fn exec(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
         e.state_or_new(out);
+        e.name_slot();
         e.claimed_or(out, |e| {
             e.count_lost(Lost::Class(g::P_EXEC.id));
             let go = if session.only.is_some() { let_go } else { begun };
@@ -138,11 +140,21 @@ fn begun(e: &mut Emitter<'_>) {
     e.load_state(R1, state::FLAGS);
     e.alu(Alu::And, R1, !state::STARTING);
     e.store_state(state::FLAGS, R1);
+    if e.maps.slots.is_some() {
+        // Probes find it there.
+        let none = e.new_label();
+        e.home(none);
+        e.load(Size::D, R1, R0, state::FLAGS);
+        e.alu(Alu::And, R1, !state::STARTING);
+        e.store(Size::D, R0, state::FLAGS, R1);
+        e.bind(none);
+    }
 }
 
 /// The current task is traced no longer.
 fn let_go(e: &mut Emitter<'_>) {
     let maps = e.maps;
+    e.gives_slot_back();
     e.task(R0);
     e.map_fd(R1, maps.tasks);
     e.mov(R2, R0);
@@ -250,18 +262,20 @@ fn late_name(e: &mut Emitter<'_>) {
     e.mov(R0, ROOM);
     e.bind(bounded);
     e.mov(R9, R0);
+    e.home(known);
+    e.store_slot(slot::ADDR, R0);
     e.note("in front of the other tails");
     e.mov(R1, reg::BUFFER);
     e.alu(Alu::Add, R1, R9);
     e.mov(R2, R8);
     e.alu(Alu::Sub, R2, 1);
-    e.mov(R3, R6);
+    e.load_slot(R3, slot::ADDR);
     e.alu(Alu::Add, R3, i32::from(state::TAILS) + 1);
     e.call(Helper::ProbeReadKernel);
     e.alu(Alu::Sub, R8, 1);
     e.alu(Alu::Add, R8, R9);
     e.jump_if(Cond::Gt, R8, state::ROOM, known);
-    e.mov(R1, R6);
+    e.load_slot(R1, slot::ADDR);
     e.alu(Alu::Add, R1, i32::from(state::TAILS));
     e.mov(R2, R8);
     e.mov(R3, reg::BUFFER);
@@ -287,25 +301,28 @@ fn old_id(e: &mut Emitter<'_>) {
         return e.load(Size::D, R1, R2, 8);
     }
     let [known, same] = [e.new_label(), e.new_label()];
-    e.task(R0);
-    e.mov(R3, R0);
+    e.home(same);
+    e.load(Size::D, R1, R0, state::TID);
+    e.task(R3);
+    e.thread_id(R4, R3);
+    e.store(Size::D, R0, state::TID, R4);
     e.load_slot(R2, slot::CTX);
     e.load(Size::W, R4, R3, offsets.task_pid);
     e.load(Size::W, R5, R2, 8);
-    e.load_state(R1, state::TID);
-    e.thread_id(R3, R3);
-    e.store_state(state::TID, R3);
     e.jump_if(Cond::Eq, R4, R5, same);
     e.jump_if(Cond::Ne, R1, 0, known);
     e.bind(same);
-    e.mov(R1, R3);
+    e.task(R3);
+    e.thread_id(R1, R3);
     e.bind(known);
 }
 
 /// `sched_process_exit` (context: task): the call that the task ends in, and its end.
 pub fn exit(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Generated {
     program(maps, offsets, session, |e, out| {
-        e.state_or_new(out);
+        e.every_state();
+        e.gives_slot_back();
+        e.leave_out(out);
         let [event, ended] = [e.new_label(), e.new_label()];
         reached_its_end(e, out);
         if session.no_entry {

@@ -11,6 +11,8 @@ use crate::scratch;
 use ::events::Event;
 use ::events::generated as g;
 
+mod slots;
+
 const TASKS: i32 = 3;
 const SCRATCHES: i32 = 4;
 const RING: i32 = 5;
@@ -64,6 +66,7 @@ fn maps() -> Maps {
         row_count,
         switches: SWITCHES,
         stacks: None,
+        slots: None,
     }
 }
 
@@ -613,7 +616,7 @@ fn the_siginfo_of_a_held_signal_is_read_before_the_next_may_be_held() {
             |what: &str| lines.iter().position(|l| l.contains(what)).unwrap_or_else(|| panic!("{what}\n{program}"));
         let held = at("a signal that was held");
         let cleared = held + lines[held..].iter().position(|l| l.contains("xchg")).expect("it is cleared");
-        let read = at(&format!("r6 +{}", state::HELD_INFO + state::SIGINFO as i16 - 8));
+        let read = at(&format!("r0 +{}", state::HELD_INFO + state::SIGINFO as i16 - 8));
         assert!(held < read && read < cleared, "{held} {read} {cleared}\n{program}");
     });
 }

@@ -32,7 +32,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 use sys::bpf::link::Link;
 use sys::bpf::map::{Map, Values};
@@ -116,9 +116,12 @@ pub fn begin_with(
     kernel_rings: Option<&'static str>,
 ) -> Result<(Loaded, Later)> {
     let own = kernel_rings.is_none();
+    let single = single_calls(plan);
+    // The tracepoints of single calls do not show whose registers they are. A kernel that refuses rings may refuse slots too.
+    let slots = single.is_none() && sees_calls(plan) && kernel_rings != Some(rings_of_calls::REFUSED);
     let (btf, made) = std::thread::scope(|s| {
         let btf = s.spawn(|| types(plan));
-        let made = MapSet::make(plan, own);
+        let made = MapSet::make(plan, own, slots);
         (btf.join().unwrap_or_else(|p| std::panic::resume_unwind(p)), made)
     });
     let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
@@ -129,7 +132,6 @@ pub fn begin_with(
     let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
     let asks_user = all.any(|f| f.needs().uid || f.needs().gid);
     let users = if asks_user || plan.named { users(&btf) } else { None };
-    let single = single_calls(plan);
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
     let session = session(plan, filters, captures);
     let offsets = offsets(&btf, plan, &session, users)?;
@@ -226,7 +228,7 @@ pub fn begin_with(
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     sets.extend(probes.iter_mut().filter_map(|p| p.made.take()));
-    let MapSet { tasks, buffers: counters, others, ring_maps, .. } = made;
+    let MapSet { tasks, slots, buffers: counters, others, ring_maps, .. } = made;
     let loaded = Loaded {
         tasks: Arc::new(tasks),
         passed: vec![Passed::default(); rings.len()],
@@ -245,7 +247,7 @@ pub fn begin_with(
         areas,
         unwinder,
         programs: loaded.into_iter().map(|(_, p)| p).collect(),
-        maps: Arc::new(others.into_iter().chain(ring_maps).collect()),
+        maps: Arc::new(others.into_iter().chain(ring_maps).chain(slots.map(|(map, _)| map)).collect()),
     };
     Ok((loaded, Later { btf, maps, offsets, session, functions, tables }))
 }
@@ -292,6 +294,11 @@ struct Wanted {
     make: Box<Generator>,
 }
 
+/// Whether some calls are seen, or may be later.
+fn sees_calls(plan: &Plan) -> bool {
+    plan.named || !plan.seen_calls().is_empty() || plan.seen_calls().has_unknown()
+}
+
 /// The programs, those first that the verifier takes longest for.
 fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
     let plain =
@@ -303,7 +310,7 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
     };
     let (exit, enter) = ("trapline_exit", "trapline_enter");
     let mut all = match single {
-        None if !plan.named && plan.seen_calls().is_empty() && !plan.seen_calls().has_unknown() => {
+        None if !sees_calls(plan) => {
             vec![plain(Attach::Raw(&["sched_process_exit"]), "trapline_end", syscalls::exit)]
         }
         None if plan.no_duration => vec![
@@ -508,7 +515,14 @@ impl Loaded {
 
     /// Threads that traced ones have made; traced threads that have reached their end; those of them that are gone.
     pub fn threads(&self) -> (u64, u64, u64) {
-        (self.sum(scratch::BORN), self.sum(scratch::ENDED), self.sum(scratch::FREED))
+        // A thread is counted as born before it is counted as ended, and the counters are of several processors: those that are read later
+        // know of every thread that those read earlier have counted.
+        let [gone, ended, born] = [scratch::FREED, scratch::ENDED, scratch::BORN].map(|which| {
+            let n = self.sum(which);
+            fence(Ordering::Acquire);
+            n
+        });
+        (born, ended, gone)
     }
 
     /// Events that filters rejected: by part, where the last number is for that part and all after it; and those that lack

@@ -5,7 +5,7 @@ use super::ring::Ring;
 use super::{switch, tables};
 use crate::plan::Plan;
 use bpf::scratch::Shape;
-use bpf::syscalls::{Maps, state};
+use bpf::syscalls::{Maps, Slots, state};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use sys::bpf::map::{Map, Values, possible_cpus};
@@ -20,6 +20,8 @@ pub fn with_own_rings(buffer: usize) -> Option<Shape> {
 /// The maps of the programs of calls and tasks.
 pub struct MapSet {
     pub tasks: Map,
+    /// Slots for the words of calls: 2 to this power.
+    pub slots: Option<(Map, u32)>,
     pub buffers: Buffers,
     shape: Shape,
     /// Bytes of a ring.
@@ -30,12 +32,22 @@ pub struct MapSet {
     pub ring_maps: Vec<Map>,
 }
 
+/// There are so many slots, 2 to this power: 256 threads share few of them, and all take 900 KB.
+const SLOTS: u32 = 12;
+
 impl MapSet {
-    pub fn make(plan: &Plan, own: bool) -> io::Result<MapSet> {
+    /// `own`: programs write their rings themselves. `slots`: calls pass where the registers' address says whose they are.
+    pub fn make(plan: &Plan, own: bool, slots: bool) -> io::Result<MapSet> {
         let cpus = possible_cpus()?.into_iter().max().unwrap_or(0) + 1;
         let (blob, key, value) = sys::btf::build::value_types("trapline_state", state::SIZE);
         let types = btf_load(&blob).map_err(|e| e.error)?;
         let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;
+        let slots = slots.then(|| {
+            let bits = plan.slots.unwrap_or(SLOTS);
+            let entries = Slots { map: 0, bits }.entries(cpus);
+            Ok::<_, io::Error>((Map::array("trapline_slots", state::SLOT, entries, 0)?, bits))
+        });
+        let slots = slots.transpose()?;
         let ring_size = plan.buffer.max(4096);
         let shape = with_own_rings(ring_size).filter(|_| own).unwrap_or(Shape::CALLS);
         let kernels = if shape.has_rings() { 0 } else { cpus };
@@ -43,7 +55,7 @@ impl MapSet {
             (0..kernels).map(|_| Map::ring("trapline_ring", ring_size as u32)).collect::<io::Result<_>>()?;
         let (scratch, buffers) = Buffers::new("trapline_scrat", shape, cpus, switch::first(plan))?;
         let (rows, switches) = tables::make(plan)?;
-        Ok(MapSet { tasks, buffers, shape, ring_size, cpus, others: vec![scratch, rows, switches], ring_maps })
+        Ok(MapSet { tasks, slots, buffers, shape, ring_size, cpus, others: vec![scratch, rows, switches], ring_maps })
     }
 
     /// The rows that a session which takes orders may change.
@@ -77,6 +89,7 @@ impl MapSet {
             row_count: rows.entries() as i32,
             switches: fd(switches),
             stacks: None,
+            slots: self.slots.as_ref().map(|(map, bits)| Slots { map: fd(map), bits: *bits }),
         }
     }
 }

@@ -131,6 +131,10 @@ impl Kernel {
         if loaded.iterator.is_none() {
             loaded.add_iterator(&later);
         }
+        if let (Target::All { .. }, Some(iterator)) = (&plan.target, &loaded.iterator) {
+            // Those that were marked just now, and have made calls before, find their marks.
+            let _ = iterator.read(0, 0);
+        }
         // Before the drain thread starts, because capabilities belong to threads. It needs one more for a moment.
         let keep = sys::caps::AFTER_ATTACH | sys::caps::SYS_NICE;
         let _ = sys::caps::drop_to(if plan.named { keep | sys::caps::TO_ATTACH } else { keep });

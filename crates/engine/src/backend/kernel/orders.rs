@@ -113,6 +113,10 @@ impl Kernel {
                 return if some { Ok(()) } else { Err(none()) };
             }
             some = true;
+            // Has those that were let go find that out, before it is said of them.
+            if let Some(iterator) = &self.loaded.iterator {
+                let _ = iterator.read(0, 0);
+            }
             in_flight::leave(&calls, &gone, &mut self.merge);
             self.attached -= gone.len() as i64;
             self.alive.retain(|tid| !gone.contains(tid));

@@ -151,6 +151,7 @@ impl AttachedProbe {
             row_count: 0,
             switches: -1,
             stacks: areas.as_ref().map(|a| a.stacks(tables)),
+            slots: None,
         };
         // Entries first, so that no return comes without its entry.
         let mut links = Vec::new();
