@@ -3,7 +3,8 @@
 pub use crate::cap::{Cap, Malformed};
 use crate::layout::{self, Layout, Shape};
 use crate::message::Cursor;
-use crate::schema::{Class, FIRST_CAPS, MAX_ARGS, Schema};
+use crate::schema::{Class, Dir, FIRST_CAPS, MAX_ARGS, Ret, Schema};
+use crate::types::Type;
 
 /// A tail's bytes, without its length prefix for all but the nested shapes.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,8 @@ pub struct Event<'a> {
     pub layout: &'static Layout,
     /// The whole event.
     pub bytes: &'a [u8],
-    tails: [(u32, u32); MAX_ARGS],
+    /// Where each tail ends; the first begins after the fixed fields.
+    ends: [u32; MAX_ARGS],
 }
 
 impl<'a> Event<'a> {
@@ -56,15 +58,14 @@ impl<'a> Event<'a> {
 
     /// Reads an event of a known class.
     pub fn with(bytes: &'a [u8], schema: &'static Schema, layout: &'static Layout) -> Result<Event<'a>, Malformed> {
-        let mut tails = [(0, 0); MAX_ARGS];
+        let mut ends = [0; MAX_ARGS];
         let mut c = Cursor::new(bytes);
         c.take(layout.fixed)?;
         for (i, t) in layout.tails.iter().enumerate() {
-            let from = c.position();
             skip_tail(&mut c, t.shape)?;
-            *tails.get_mut(i).ok_or(Malformed)? = (from as u32, c.position() as u32);
+            *ends.get_mut(i).ok_or(Malformed)? = c.position() as u32;
         }
-        Ok(Event { schema, layout, bytes: &bytes[..c.position()], tails })
+        Ok(Event { schema, layout, bytes: &bytes[..c.position()], ends })
     }
 
     fn u64_at(&self, at: usize) -> u64 {
@@ -145,6 +146,23 @@ impl<'a> Event<'a> {
         }
         v
     }
+    /// The type and direction of argument `i`: [`Schema::resolve`] with the event's values.
+    pub fn resolve(&self, i: usize) -> Option<(&'static Type, Dir)> {
+        let arg = &self.schema.args[i];
+        // The values of all arguments take longer than all the rest.
+        match &arg.ty {
+            Type::Switch { .. } => self.schema.resolve(i, &self.args()[..self.schema.args.len()]),
+            _ if arg.cond.is_some() => self.schema.resolve(i, &self.args()[..self.schema.args.len()]),
+            ty => Some((ty, arg.dir)),
+        }
+    }
+    /// The result's type: [`Schema::ret_type`] with the event's values.
+    pub fn ret_type(&self) -> Ret {
+        match self.schema.args.iter().any(|a| matches!(a.ty, Type::Switch { .. })) {
+            true => self.schema.ret_type(&self.args()[..self.schema.args.len()]),
+            false => self.schema.ret,
+        }
+    }
     /// The outcome of the read of argument `i`.
     pub fn cap(&self, i: usize) -> Cap {
         match (i.checked_sub(FIRST_CAPS), self.layout.more_caps) {
@@ -156,9 +174,9 @@ impl<'a> Event<'a> {
     /// The tail of argument `i` from entry or exit.
     pub fn tail(&self, i: usize, out: bool) -> Option<Tail<'a>> {
         let at = self.layout.tails.iter().position(|t| usize::from(t.arg) == i && t.out == out)?;
-        let (from, to) = self.tails[at];
+        let from = at.checked_sub(1).map_or(self.layout.fixed, |before| self.ends[before] as usize);
         let shape = self.layout.tails[at].shape;
-        let raw = &self.bytes[from as usize..to as usize];
+        let raw = &self.bytes[from..self.ends[at] as usize];
         Some(match shape {
             Shape::Str => Tail { shape, n: 0, bytes: &raw[..raw.len() - 1] },
             Shape::Bytes => Tail { shape, n: 0, bytes: &raw[2..] },

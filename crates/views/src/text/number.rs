@@ -2,19 +2,51 @@
 
 /// Decimal.
 pub fn dec(n: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+    // Most numbers are descriptors and small counts.
+    if n < 10 {
+        return out.push(b'0' + n as u8);
+    }
+    let (len, mut rest) = (n.ilog10() as usize + 1, n);
+    let mut digits = [0; 20];
+    for d in digits[..len].iter_mut().rev() {
+        *d = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    first(&digits, len, out);
 }
 
 /// Signed decimal.
 pub fn signed(n: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+    if n < 0 {
+        out.push(b'-');
+    }
+    dec(n.unsigned_abs(), out);
+}
+
+/// Appends the first `len` bytes: all are copied and the rest is cut off, because a copy of a fixed length is a few instructions, and one
+/// of any length a call.
+#[inline]
+fn first<const N: usize>(bytes: &[u8; N], len: usize, out: &mut Vec<u8>) {
+    let end = out.len() + len.min(N);
+    out.extend_from_slice(bytes);
+    out.truncate(end);
+}
+
+/// `n` spaces.
+pub fn spaces(n: usize, out: &mut Vec<u8>) {
+    const SOME: [u8; 48] = [b' '; 48];
+    match n {
+        0 => {}
+        ..=48 => first(&SOME, n, out),
+        _ => out.resize(out.len() + n, b' '),
+    }
 }
 
 /// Decimal, right-aligned in `width`.
 pub fn padded(n: u64, width: usize, out: &mut Vec<u8>) {
     let mut b = itoa::Buffer::new();
     let s = b.format(n);
-    out.resize(out.len() + width.saturating_sub(s.len()), b' ');
+    spaces(width.saturating_sub(s.len()), out);
     out.extend_from_slice(s.as_bytes());
 }
 
@@ -40,11 +72,14 @@ pub fn octal(n: u64, out: &mut Vec<u8>) {
 }
 
 fn digits(n: u64, bits: u32, out: &mut Vec<u8>) {
-    let len = (64 - n.leading_zeros()).div_ceil(bits).max(1);
-    for i in (0..len).rev() {
-        let d = (n >> (i * bits)) as u8 & ((1 << bits) - 1);
-        out.push(if d < 10 { b'0' + d } else { b'a' + d - 10 });
+    let len = (64 - n.leading_zeros()).div_ceil(bits).max(1) as usize;
+    let (mut digits, mut rest) = ([0; 22], n);
+    for digit in digits[..len].iter_mut().rev() {
+        let d = rest as u8 & ((1 << bits) - 1);
+        *digit = if d < 10 { b'0' + d } else { b'a' + d - 10 };
+        rest >>= bits;
     }
+    first(&digits, len, out);
 }
 
 /// ` /* 0.02 s */` after a number of clock ticks (100 a second, USER_HZ), nothing after 0.
