@@ -24,13 +24,19 @@ pub enum Phase {
 }
 
 /// Shows argument `i` and returns true, if it exists.
-pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool {
+#[inline]
+pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut impl Sink) -> bool {
     let Some((ty, dir)) = ev.resolve(i) else { return false };
-    let addr = ev.arg(i);
-    if let Type::Int(int) = ty {
-        sink.int(int.fit(addr), int);
-        return true;
+    match ty {
+        Type::Int(int) => sink.int(int.fit(ev.arg(i)), int),
+        _ => memory(ev, i, (ty, dir), phase, sink),
     }
+    true
+}
+
+/// Shows what argument `i` of a resolved type points to.
+fn memory(ev: &Event<'_>, i: usize, (ty, dir): (&Type, Dir), phase: Phase, sink: &mut dyn Sink) {
+    let addr = ev.arg(i);
     let cap = ev.cap(i);
     let tail = |out: bool| {
         let t = ev.tail(i, out)?;
@@ -42,8 +48,7 @@ pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool 
     };
     let before = if dir.reads_in() && phase != Phase::Out { tail(false) } else { None };
     let after = if dir.reads_out() && phase != Phase::In { tail(true) } else { None };
-    let mut cx =
-        Context { addr, cut: cap == Cap::Cut, ev, entry: after.is_none() && dir == Dir::InOut };
+    let mut cx = Context { addr, cut: cap == Cap::Cut, ev, entry: after.is_none() && dir == Dir::InOut };
     match (before, after) {
         _ if addr == 0 => sink.addr(0),
         (None, None) if cap == Cap::Fault => sink.fault(addr),
@@ -54,7 +59,6 @@ pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool 
             cx.pair(ty, &a, &b, sink);
         }
     }
-    true
 }
 
 fn is_empty(t: &Tail<'_>) -> bool {

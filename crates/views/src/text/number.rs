@@ -1,11 +1,13 @@
 //! Numbers into a byte buffer.
 
 /// Decimal.
+#[inline]
 pub fn dec(n: u64, out: &mut Vec<u8>) {
     // Most numbers are descriptors and small counts.
-    if n < 10 {
-        return out.push(b'0' + n as u8);
-    }
+    if n < 10 { out.push(b'0' + n as u8) } else { longer(n, out) }
+}
+
+fn longer(n: u64, out: &mut Vec<u8>) {
     let (len, mut rest) = (n.ilog10() as usize + 1, n);
     let mut digits = [0; 20];
     for d in digits[..len].iter_mut().rev() {
@@ -16,6 +18,7 @@ pub fn dec(n: u64, out: &mut Vec<u8>) {
 }
 
 /// Signed decimal.
+#[inline]
 pub fn signed(n: i64, out: &mut Vec<u8>) {
     if n < 0 {
         out.push(b'-');
@@ -33,6 +36,7 @@ fn first<const N: usize>(bytes: &[u8; N], len: usize, out: &mut Vec<u8>) {
 }
 
 /// `n` spaces.
+#[inline]
 pub fn spaces(n: usize, out: &mut Vec<u8>) {
     const SOME: [u8; 48] = [b' '; 48];
     match n {
@@ -124,6 +128,30 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
+    fn shown(write: impl Fn(&mut Vec<u8>)) -> String {
+        let mut out = b"x".to_vec();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_standard_library() {
+        let edges = (0..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit]);
+        let tens = (0..20).flat_map(|n| [10u64.pow(n) - 1, 10u64.pow(n)]);
+        for n in edges.chain(tens).chain([u64::MAX]) {
+            assert_eq!(shown(|o| super::dec(n, o)), format!("x{n}"));
+            assert_eq!(shown(|o| super::hex(n, o)), if n == 0 { "x0".into() } else { format!("x{n:#x}") });
+            let octal = if n == 0 { String::new() } else { format!("{n:o}") };
+            assert_eq!(shown(|o| super::octal(n, o)), format!("x{:0>3}", format!("0{octal}")));
+            for n in [n as i64, (n as i64).wrapping_neg()] {
+                assert_eq!(shown(|o| super::signed(n, o)), format!("x{n}"));
+            }
+        }
+        for n in 0..100 {
+            assert_eq!(shown(|o| super::spaces(n, o)), format!("x{}", " ".repeat(n)));
+        }
+    }
+
     #[test]
     fn dates_are_local_and_iso() {
         let show = |s, n, off| {
