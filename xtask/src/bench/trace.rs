@@ -182,11 +182,11 @@ impl Bench {
 
     /// Peak memory of views of the large trace that [`Bench::window`] has recorded.
     fn peaks(&self) -> Result<Vec<Figure>> {
-        let trace = self.path("large").to_string_lossy().into_owned();
-        let gigabytes = packets(Path::new(&trace))? as f64 / 1e9;
+        let (trapline, trace) = (self.trapline.to_string_lossy(), self.path("large"));
+        let (gigabytes, trace) = (packets(&trace)? as f64 / 1e9, trace.to_string_lossy());
         let of = |options: &[&str]| {
             let words = [&["report"], options].concat().join(" ");
-            let argv = [&[&*self.trapline.to_string_lossy(), "report"], options, &[&*trace]].concat();
+            let argv = [&[&*trapline, "report"], options, &[&*trace]].concat();
             let argv = argv.into_iter().map(String::from).collect();
             let case = Case { name: words.clone(), argv, env: Vec::new(), check: Box::new(|| Ok(0)) };
             let value = peak_kib(&case)? as f64 * 1024.0 / MB;

@@ -41,7 +41,7 @@ pub fn spaces(n: usize, out: &mut Vec<u8>) {
     const SOME: [u8; 48] = [b' '; 48];
     match n {
         0 => {}
-        ..=48 => first(&SOME, n, out),
+        1..=48 => first(&SOME, n, out),
         _ => out.resize(out.len() + n, b' '),
     }
 }
