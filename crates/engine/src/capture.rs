@@ -79,8 +79,8 @@ pub fn tails(call: &Call<'_>, mem: &mut impl Memory, limits: Limits, mut caps: u
         let addr = call.args.get(i).copied().unwrap_or(0);
         let at = out.len();
         let cap = match wanted {
-            Some((ty, _)) if addr != 0 && at - start < BUDGET && keep.has(&ty) => {
-                r.tail(call, &ty, addr, spec.shape, out)
+            Some((ty, _)) if addr != 0 && at - start < BUDGET && keep.has(ty) => {
+                r.tail(call, ty, addr, spec.shape, out)
             }
             _ => Cap::None,
         };

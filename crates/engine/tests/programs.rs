@@ -296,7 +296,7 @@ fn message_agrees(at: u64, memory: &[u8]) -> bool {
 /// Whether programs and [`engine::capture`] read as much of argument `i`: of address lengths, sets and the like that no
 /// kernel takes, they do not.
 fn limits_agree(schema: &'static Schema, i: usize, args: &[u64; 6], ret: i64, memory: &[u8]) -> bool {
-    let Some((ty, _)) = schema.resolve(i, &args[..schema.args.len().min(6)]) else { return true };
+    let Some((&ty, _)) = schema.resolve(i, &args[..schema.args.len().min(6)]) else { return true };
     let len = match ty {
         Type::SigsetPack => return false,
         // Read one by one there, all at once here: both are right where all are mapped.

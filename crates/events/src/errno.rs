@@ -9,6 +9,7 @@ pub fn lookup(n: i64) -> Option<(&'static str, &'static str)> {
 }
 
 /// The error in a raw result: -4095…-1 (`include/linux/err.h`, MAX_ERRNO).
+#[inline]
 pub fn of_result(ret: i64) -> Option<i64> {
     (-4095..0).contains(&ret).then(|| -ret)
 }

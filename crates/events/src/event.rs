@@ -3,7 +3,8 @@
 pub use crate::cap::{Cap, Malformed};
 use crate::layout::{self, Layout, Shape};
 use crate::message::Cursor;
-use crate::schema::{Class, FIRST_CAPS, MAX_ARGS, Schema};
+use crate::schema::{Class, Dir, FIRST_CAPS, MAX_ARGS, Ret, Schema};
+use crate::types::Type;
 
 /// A tail's bytes, without its length prefix for all but the nested shapes.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,6 @@ pub struct Event<'a> {
     pub layout: &'static Layout,
     /// The whole event.
     pub bytes: &'a [u8],
-    tails: [(u32, u32); MAX_ARGS],
 }
 
 impl<'a> Event<'a> {
@@ -42,83 +42,80 @@ impl<'a> Event<'a> {
     pub fn length(bytes: &[u8]) -> Result<usize, Malformed> {
         let id = bytes.get(layout::ID..layout::ID + 2).ok_or(Malformed)?;
         let layout = crate::registry::layout(u16::from_le_bytes([id[0], id[1]])).ok_or(Malformed)?;
-        let mut c = Cursor::new(bytes);
-        c.take(layout.fixed)?;
-        // As many as an event has room for.
-        for (i, t) in layout.tails.iter().enumerate() {
-            skip_tail(&mut c, t.shape)?;
-            if i >= MAX_ARGS {
-                return Err(Malformed);
-            }
-        }
-        Ok(c.position())
+        layout_length(bytes, layout)
     }
 
     /// Reads an event of a known class.
+    #[inline]
     pub fn with(bytes: &'a [u8], schema: &'static Schema, layout: &'static Layout) -> Result<Event<'a>, Malformed> {
-        let mut tails = [(0, 0); MAX_ARGS];
-        let mut c = Cursor::new(bytes);
-        c.take(layout.fixed)?;
-        for (i, t) in layout.tails.iter().enumerate() {
-            let from = c.position();
-            skip_tail(&mut c, t.shape)?;
-            *tails.get_mut(i).ok_or(Malformed)? = (from as u32, c.position() as u32);
-        }
-        Ok(Event { schema, layout, bytes: &bytes[..c.position()], tails })
+        Ok(Event { schema, layout, bytes: &bytes[..layout_length(bytes, layout)?] })
     }
 
+    #[inline]
     fn u64_at(&self, at: usize) -> u64 {
         let mut le = [0; 8];
         le.copy_from_slice(&self.bytes[at..at + 8]);
         u64::from_le_bytes(le)
     }
+    #[inline]
     fn u32_at(&self, at: usize) -> u32 {
         let mut le = [0; 4];
         le.copy_from_slice(&self.bytes[at..at + 4]);
         u32::from_le_bytes(le)
     }
+    #[inline]
     fn u16_at(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]])
     }
 
     /// Moment of emission, ns of the monotonic clock.
+    #[inline]
     pub fn time(&self) -> u64 {
         self.u64_at(0)
     }
     /// Capture bits.
+    #[inline]
     pub fn caps(&self) -> u16 {
         self.u16_at(layout::CAP)
     }
     /// Thread.
+    #[inline]
     pub fn tid(&self) -> u32 {
         self.u32_at(layout::TID)
     }
     /// Process.
+    #[inline]
     pub fn pid(&self) -> u32 {
         self.u32_at(layout::PID)
     }
     /// Whether it is a system call.
+    #[inline]
     pub fn is_syscall(&self) -> bool {
         self.schema.class == Class::Syscall
     }
     /// Whether it has a start, a result and processors.
+    #[inline]
     pub fn is_span(&self) -> bool {
         self.schema.is_span()
     }
     /// Start of the span, ns of the monotonic clock; of a point its time.
+    #[inline]
     pub fn start(&self) -> u64 {
         if self.is_span() { self.u64_at(self.layout.start) } else { self.time() }
     }
     /// How long the span took, ns; none for points, and where the start is not known.
+    #[inline]
     pub fn duration(&self) -> Option<u64> {
         let known = self.is_span() && self.caps() & layout::CAP_START_UNKNOWN == 0;
         known.then(|| self.time().saturating_sub(self.start()))
     }
     /// Raw result; 0 for points.
+    #[inline]
     pub fn ret(&self) -> i64 {
         if self.is_span() { self.u64_at(self.layout.ret) as i64 } else { 0 }
     }
     /// The call's error number, where it failed. The results of other spans are no error numbers.
+    #[inline]
     pub fn errno(&self) -> Option<i64> {
         let has_result = self.is_syscall() && self.caps() & layout::CAP_NO_RESULT == 0;
         if has_result { crate::errno::of_result(self.ret()) } else { None }
@@ -129,6 +126,7 @@ impl<'a> Event<'a> {
         if self.is_span() { (known(self.layout.cpu.0), known(self.layout.cpu.1)) } else { (None, None) }
     }
     /// The value of argument `i`: narrow ones are sign-extended where their type is signed.
+    #[inline]
     pub fn arg(&self, i: usize) -> u64 {
         let (off, width) = self.layout.args[i];
         let raw = if width == 8 { self.u64_at(usize::from(off)) } else { u64::from(self.u32_at(usize::from(off))) };
@@ -145,7 +143,27 @@ impl<'a> Event<'a> {
         }
         v
     }
+    /// The type and direction of argument `i`: [`Schema::resolve`] with the event's values.
+    #[inline]
+    pub fn resolve(&self, i: usize) -> Option<(&'static Type, Dir)> {
+        let arg = &self.schema.args[i];
+        // The values of all arguments take longer than all the rest.
+        match &arg.ty {
+            Type::Switch { .. } => self.schema.resolve(i, &self.args()[..self.schema.args.len()]),
+            _ if arg.cond.is_some() => self.schema.resolve(i, &self.args()[..self.schema.args.len()]),
+            ty => Some((ty, arg.dir)),
+        }
+    }
+    /// The result's type: [`Schema::ret_type`] with the event's values.
+    #[inline]
+    pub fn ret_type(&self) -> Ret {
+        match self.schema.args.iter().any(|a| matches!(a.ty, Type::Switch { .. })) {
+            true => self.schema.ret_type(&self.args()[..self.schema.args.len()]),
+            false => self.schema.ret,
+        }
+    }
     /// The outcome of the read of argument `i`.
+    #[inline]
     pub fn cap(&self, i: usize) -> Cap {
         match (i.checked_sub(FIRST_CAPS), self.layout.more_caps) {
             (None, _) => Cap::from_bits((self.caps() >> (2 * i)) as u8),
@@ -156,9 +174,14 @@ impl<'a> Event<'a> {
     /// The tail of argument `i` from entry or exit.
     pub fn tail(&self, i: usize, out: bool) -> Option<Tail<'a>> {
         let at = self.layout.tails.iter().position(|t| usize::from(t.arg) == i && t.out == out)?;
-        let (from, to) = self.tails[at];
-        let shape = self.layout.tails[at].shape;
-        let raw = &self.bytes[from as usize..to as usize];
+        // Where each tail is depends on the lengths of those before it, of which there are few.
+        let (before, shape) = (&self.layout.tails[..at], self.layout.tails[at].shape);
+        let mut c = Cursor::new(self.bytes);
+        c.take(self.layout.fixed).ok()?;
+        before.iter().try_for_each(|t| skip_tail(&mut c, t.shape)).ok()?;
+        let from = c.position();
+        skip_tail(&mut c, shape).ok()?;
+        let raw = &self.bytes[from..c.position()];
         Some(match shape {
             Shape::Str => Tail { shape, n: 0, bytes: &raw[..raw.len() - 1] },
             Shape::Bytes => Tail { shape, n: 0, bytes: &raw[2..] },
@@ -178,6 +201,19 @@ impl<'a> Event<'a> {
     }
 }
 
+/// Bytes of the event of a layout at the front of `bytes`.
+fn layout_length(bytes: &[u8], layout: &Layout) -> Result<usize, Malformed> {
+    // As many as an event has arguments.
+    if layout.tails.len() > MAX_ARGS {
+        return Err(Malformed);
+    }
+    let mut c = Cursor::new(bytes);
+    c.take(layout.fixed)?;
+    layout.tails.iter().try_for_each(|t| skip_tail(&mut c, t.shape))?;
+    Ok(c.position())
+}
+
+#[inline]
 fn skip_tail(c: &mut Cursor<'_>, shape: Shape) -> Result<(), Malformed> {
     match shape {
         Shape::Str => c.cstr().map(drop),

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::cap::{Cap, Malformed};
+use std::ffi::CStr;
 
 /// Bytes of `struct msghdr` on 64-bit Linux (`include/linux/socket.h`, struct user_msghdr).
 pub const MSGHDR: usize = 56;
@@ -25,10 +26,12 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at: 0 }
     }
     /// Bytes read so far.
+    #[inline]
     pub fn position(&self) -> usize {
         self.at
     }
     /// The next `n` bytes.
+    #[inline]
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], Malformed> {
         let end = self.at.checked_add(n).filter(|&e| e <= self.bytes.len()).ok_or(Malformed)?;
         let s = &self.bytes[self.at..end];
@@ -36,10 +39,12 @@ impl<'a> Cursor<'a> {
         Ok(s)
     }
     /// A byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, Malformed> {
         Ok(self.take(1)?[0])
     }
     /// Two bytes, little-endian.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16, Malformed> {
         Ok(u16::from_le_bytes(self.take(2)?.try_into().map_err(|_| Malformed)?))
     }
@@ -52,10 +57,10 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.take(8)?.try_into().map_err(|_| Malformed)?))
     }
     /// Bytes up to a NUL, which is consumed.
+    #[inline]
     pub fn cstr(&mut self) -> Result<&'a [u8], Malformed> {
-        let n = self.bytes[self.at..].iter().position(|&b| b == 0).ok_or(Malformed)?;
-        let s = self.take(n)?;
-        self.at += 1;
+        let s = CStr::from_bytes_until_nul(&self.bytes[self.at..]).map_err(|_| Malformed)?.to_bytes();
+        self.at += s.len() + 1;
         Ok(s)
     }
     /// A string array.

@@ -5,6 +5,7 @@ use crate::schema::{Class, Schema};
 use std::sync::LazyLock;
 
 /// The schema of an event's header id.
+#[inline]
 pub fn by_id(id: u16) -> Option<&'static Schema> {
     match crate::generated::SCHEMAS.get(usize::from(id)) {
         Some(s) => Some(s),
@@ -13,6 +14,7 @@ pub fn by_id(id: u16) -> Option<&'static Schema> {
 }
 
 /// The layout of the class `id`, computed once.
+#[inline]
 pub fn layout(id: u16) -> Option<&'static Layout> {
     static ALL: LazyLock<Vec<Layout>> =
         LazyLock::new(|| crate::generated::SCHEMAS.iter().map(|s| Layout::of(s)).collect());
@@ -39,6 +41,7 @@ pub fn syscalls() -> impl Iterator<Item = &'static Schema> {
 }
 
 /// How many of its arguments are of the call or probe itself; captures come after them.
+#[inline]
 pub fn own_args(schema: &Schema) -> usize {
     if schema.base == schema.id { schema.args.len() } else { by_id(schema.base).map_or(0, |s| s.args.len()) }
 }

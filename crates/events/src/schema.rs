@@ -114,16 +114,17 @@ impl Schema {
 
     /// The type and direction of argument `i` when the arguments have these values: switches resolved, none where the
     /// argument does not exist.
-    pub fn resolve(&self, i: usize, values: &[u64]) -> Option<(Type, Dir)> {
+    pub fn resolve(&self, i: usize, values: &[u64]) -> Option<(&'static Type, Dir)> {
         let arg = &self.args[i];
         if let Some(c) = arg.cond
             && !c.test.holds(self.value_of(usize::from(c.on), values))
         {
             return None;
         }
-        match arg.ty {
+        match &arg.ty {
             Type::Switch { table, on, on2, nth } => {
-                table.find(self.key(on, on2, values)).args.get(usize::from(nth)).copied().flatten()
+                let row = table.find(self.key(*on, *on2, values));
+                row.args.get(usize::from(*nth))?.as_ref().map(|(ty, dir)| (ty, *dir))
             }
             ty => Some((ty, arg.dir)),
         }

@@ -3,8 +3,9 @@
 
 use crate::Event;
 use crate::dynamic::{ADDRESS, READ};
+use crate::generated::SCHEMAS;
 use crate::names::{EXACT, Names, Stack};
-use crate::schema::{Arg, Class};
+use crate::schema::{Arg, Class, Schema};
 use crate::types::{Fmt, Int, Type};
 use std::borrow::Cow;
 
@@ -45,11 +46,17 @@ pub fn is_stack(arg: &Arg) -> bool {
         }
 }
 
+/// Whether events of a class may have stacks: those of the tables' classes have none.
+#[inline]
+pub fn may_have(schema: &Schema) -> bool {
+    schema.class != Class::Process && usize::from(schema.id) >= SCHEMAS.len()
+}
+
 /// The stacks of an event, in the order of its fields.
 pub fn of<'a>(ev: &Event<'a>, names: &'a dyn Names) -> impl Iterator<Item = EventStack<'a>> {
     let ev = *ev;
-    let fields =
-        ev.schema.args.iter().enumerate().filter(move |(_, a)| ev.schema.class != Class::Process && is_stack(a));
+    let args = if may_have(ev.schema) { ev.schema.args } else { &[] };
+    let fields = args.iter().enumerate().filter(|(_, a)| is_stack(a));
     fields.map(move |(i, arg)| match arg.ty {
         Type::Int(_) => by_id(arg.name, ev.arg(i), names),
         _ => in_line(arg.name, ev.tail(i, false).map(|t| t.bytes).unwrap_or_default()),

@@ -142,6 +142,7 @@ pub struct Int {
 
 impl Int {
     /// `v` as this integer: cut to its width and widened again by its sign.
+    #[inline]
     pub fn fit(&self, v: u64) -> u64 {
         let shift = 64 - 8 * u32::from(self.size);
         if self.signed { ((v << shift) as i64 >> shift) as u64 } else { v << shift >> shift }

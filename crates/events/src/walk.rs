@@ -24,15 +24,19 @@ pub enum Phase {
 }
 
 /// Shows argument `i` and returns true, if it exists.
-pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool {
-    let values = ev.args();
-    let n = ev.schema.args.len();
-    let Some((ty, dir)) = ev.schema.resolve(i, &values[..n]) else { return false };
-    if let Type::Int(int) = ty {
-        sink.int(int.fit(values[i]), &int);
-        return true;
+#[inline]
+pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut impl Sink) -> bool {
+    let Some((ty, dir)) = ev.resolve(i) else { return false };
+    match ty {
+        Type::Int(int) => sink.int(int.fit(ev.arg(i)), int),
+        _ => memory(ev, i, (ty, dir), phase, sink),
     }
-    let addr = values[i];
+    true
+}
+
+/// Shows what argument `i` of a resolved type points to.
+fn memory(ev: &Event<'_>, i: usize, (ty, dir): (&Type, Dir), phase: Phase, sink: &mut dyn Sink) {
+    let addr = ev.arg(i);
     let cap = ev.cap(i);
     let tail = |out: bool| {
         let t = ev.tail(i, out)?;
@@ -44,19 +48,17 @@ pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut dyn Sink) -> bool 
     };
     let before = if dir.reads_in() && phase != Phase::Out { tail(false) } else { None };
     let after = if dir.reads_out() && phase != Phase::In { tail(true) } else { None };
-    let mut cx =
-        Context { addr, cut: cap == Cap::Cut, ev, values: &values, entry: after.is_none() && dir == Dir::InOut };
+    let mut cx = Context { addr, cut: cap == Cap::Cut, ev, entry: after.is_none() && dir == Dir::InOut };
     match (before, after) {
         _ if addr == 0 => sink.addr(0),
         (None, None) if cap == Cap::Fault => sink.fault(addr),
         (None, None) => sink.addr(addr),
-        (Some(t), None) | (None, Some(t)) => cx.value(&ty, &t, sink),
+        (Some(t), None) | (None, Some(t)) => cx.value(ty, &t, sink),
         (Some(a), Some(b)) => {
             cx.entry = false;
-            cx.pair(&ty, &a, &b, sink);
+            cx.pair(ty, &a, &b, sink);
         }
     }
-    true
 }
 
 fn is_empty(t: &Tail<'_>) -> bool {
@@ -71,7 +73,6 @@ struct Context<'e> {
     addr: u64,
     cut: bool,
     ev: &'e Event<'e>,
-    values: &'e [u64],
     /// The value is what an in+out argument held before the call.
     entry: bool,
 }
@@ -150,7 +151,7 @@ impl Context<'_> {
             Type::SigsetPack => sigset_pack(t.bytes, sink),
             Type::Fdset(_) => {
                 let max = self.ev.schema.args.iter().position(|a| a.name == "n" || a.name == "nfds");
-                bitmap(t.bytes, max.map_or(usize::MAX, |i| self.values[i] as usize), sink);
+                bitmap(t.bytes, max.map_or(usize::MAX, |i| self.ev.arg(i) as usize), sink);
             }
             Type::Cpuset(_) => bitmap(t.bytes, usize::MAX, sink),
             Type::Dirents { wide, .. } => self.dirents(t.bytes, *wide, sink),

@@ -159,18 +159,17 @@ pub(crate) fn i386_name(ev: &Event<'_>) -> Option<&'static str> {
 fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     write::key(v.out, "args");
     v.out.push(b'{');
-    let values = ev.args();
     let n = ev.schema.args.len();
     let first = if ev.schema.name == RAW { 2 } else { 0 };
     let typed = process::has_values(ev, v);
     for i in (first..n).filter(|i| !typed || ev.schema.args[*i].name != "values") {
-        let Some((ty, _)) = ev.schema.resolve(i, &values[..n]) else { continue };
+        let Some((ty, _)) = ev.resolve(i) else { continue };
         if matches!(ty, Type::Int(Int { fmt: Fmt::Stack, .. })) {
             continue;
         }
         write::key(v.out, ev.schema.args[i].name);
         if v.opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
-            write::hex(v.out, values[i]);
+            write::hex(v.out, ev.arg(i));
             continue;
         }
         v.value(matches!(ty, Type::Ptr { elem: Mem::Int(_), len: None }));
@@ -188,8 +187,7 @@ fn result(ev: &Event<'_>, v: &mut Values<'_>) {
         _ if unfinished => write::null(v.out),
         Some(_) => v.out.extend_from_slice(b"-1"),
         None => {
-            let values = ev.args();
-            let int = match ev.schema.ret_type(&values[..ev.schema.args.len()]) {
+            let int = match ev.ret_type() {
                 Ret::Int(int) => int,
                 Ret::Never => walk::DEC,
             };

@@ -71,11 +71,10 @@ impl Record {
 
     /// What was read from memory at entry, or at exit.
     fn tails(&mut self, ev: &Event<'_>, at_exit: bool, out: &mut Vec<u8>) {
-        let values = ev.args();
         for (i, arg) in ev.schema.args.iter().enumerate() {
-            let Some((ty, dir)) = ev.schema.resolve(i, &values[..ev.schema.args.len()]) else { continue };
+            let Some((ty, dir)) = ev.resolve(i) else { continue };
             let read = if at_exit { dir.reads_out() } else { dir.reads_in() };
-            if !read || matches!(ty, Type::Int(_)) || values[i] == 0 {
+            if !read || matches!(ty, Type::Int(_)) || ev.arg(i) == 0 {
                 continue;
             }
             let Some(tail) = ev.tail(i, at_exit) else { continue };
@@ -83,7 +82,7 @@ impl Record {
             let second = at_exit && dir.reads_in();
             self.label.clear();
             self.label.extend_from_slice(arg.name.as_bytes());
-            dump_tail(&mut self.label, &ty, &tail, ev.cap(i), second, out);
+            dump_tail(&mut self.label, ty, &tail, ev.cap(i), second, out);
         }
     }
 }

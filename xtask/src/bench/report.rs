@@ -15,6 +15,7 @@ pub struct Group {
 }
 
 /// A single number and its bar.
+#[derive(Clone)]
 pub struct Figure {
     pub name: String,
     pub value: f64,

@@ -181,8 +181,7 @@ impl FdTable {
             "eventfd" | "eventfd2" => b"anon_inode:[eventfd]",
             _ => b"anon_inode:[?]",
         };
-        let n = ev.schema.args.len();
-        if matches!(ev.schema.ret_type(&ev.args()[..n]), Ret::Int(i) if i.fmt == Fmt::Fd) {
+        if matches!(ev.ret_type(), Ret::Int(i) if i.fmt == Fmt::Fd) {
             self.learn(pid, ret, kind.to_vec());
         }
         for (i, a) in ev.schema.args.iter().enumerate() {

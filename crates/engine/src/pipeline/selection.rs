@@ -57,6 +57,7 @@ impl Selection {
     }
 
     /// Whether the event is in the window and of the selected processes; views learn nothing from any other.
+    #[inline]
     pub fn covers(&self, ev: &Event<'_>) -> bool {
         ev.time() >= self.from
             && (self.pids.is_empty() || self.pids.contains(&ev.pid()) || self.pids.contains(&ev.tid()))
@@ -135,6 +136,7 @@ impl Selection {
             && self.names_path(&inner, names)
     }
 
+    #[inline]
     fn outcome(&self, ev: &Event<'_>) -> bool {
         if ev.caps() & CAP_NO_RESULT != 0 {
             self.outcomes.unfinished

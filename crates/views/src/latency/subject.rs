@@ -123,22 +123,20 @@ fn path(ev: &Event<'_>, names: &dyn Names) -> Subject {
 
 /// The first path where paths are wanted; else the first descriptor; else one that the call has made; else a directory's.
 fn about<'a>(ev: &Event<'a>, paths: bool) -> About<'a> {
-    let values = ev.args();
-    let values = &values[..ev.schema.args.len()];
     let (mut fd, mut dir) = (None, None);
     for (i, arg) in ev.schema.args.iter().enumerate() {
-        match ev.schema.resolve(i, values) {
+        match ev.resolve(i) {
             Some((Type::Int(int), _)) if int.fmt == Fmt::Fd => {
-                fd = fd.or(Some(values[i] as i32).filter(|&fd| fd >= 0));
+                fd = fd.or(Some(ev.arg(i) as i32).filter(|&fd| fd >= 0));
             }
-            Some((Type::Int(int), _)) if int.fmt == Fmt::Dirfd => dir = Some(values[i] as i32),
+            Some((Type::Int(int), _)) if int.fmt == Fmt::Dirfd => dir = Some(ev.arg(i) as i32),
             Some((Type::Str(StrKind::Path), _)) if paths && !NOT_WORKED_ON.contains(&(ev.schema.name, arg.name)) => {
                 let read = matches!(ev.cap(i), Cap::Whole | Cap::Cut);
                 let bytes = ev.tail(i, false).or_else(|| ev.tail(i, true)).map(|t| t.bytes).filter(|_| read);
                 match (bytes, dir) {
                     (Some([]), Some(dir)) => return About::Fd(dir),
                     // Without a path, the directory itself.
-                    (None, Some(dir)) if values[i] == 0 => return About::Fd(dir),
+                    (None, Some(dir)) if ev.arg(i) == 0 => return About::Fd(dir),
                     (None | Some([]), _) => return About::Unread,
                     (Some(path), _) => {
                         let file = !NO_FILES.contains(&ev.schema.name);
@@ -149,14 +147,14 @@ fn about<'a>(ev: &Event<'a>, paths: bool) -> About<'a> {
             _ => {}
         }
     }
-    match (fd, made(ev, values), dir) {
+    match (fd, made(ev), dir) {
         (Some(fd), _, _) | (None, None, Some(fd)) => About::Fd(fd),
         (None, Some(fd), _) => About::Made(fd),
         (None, None, None) => About::None,
     }
 }
 
-fn made(ev: &Event<'_>, values: &[u64]) -> Option<i32> {
-    let is_fd = matches!(ev.schema.ret_type(values), Ret::Int(int) if int.fmt == Fmt::Fd);
+fn made(ev: &Event<'_>) -> Option<i32> {
+    let is_fd = matches!(ev.ret_type(), Ret::Int(int) if int.fmt == Fmt::Fd);
     (is_fd && ev.errno().is_none()).then(|| ev.ret() as i32).filter(|&fd| fd >= 0)
 }

@@ -24,10 +24,14 @@ pub(crate) fn frames(ev: &Event<'_>, stack: &EventStack<'_>, names: &dyn Names, 
 }
 
 /// Appends the stacks of an event as lines below it.
+#[inline]
 pub fn below(ev: &Event<'_>, names: &dyn Names, form: Stacks, out: &mut Vec<u8>) {
-    if form == Stacks::Fields {
-        return;
+    if form != Stacks::Fields && stacks::may_have(ev.schema) {
+        lines(ev, names, form, out);
     }
+}
+
+fn lines(ev: &Event<'_>, names: &dyn Names, form: Stacks, out: &mut Vec<u8>) {
     for stack in stacks::of(ev, names) {
         match form {
             _ if stack.frames.is_empty() => out.extend_from_slice(LOST),

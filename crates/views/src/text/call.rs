@@ -1,6 +1,6 @@
 //! One call on one line: name, arguments, result.
 
-use super::number::{hex, padded};
+use super::number::{hex, padded, spaces};
 use super::sink::TextSink;
 use super::{Colour, coloured, quirks, result, types};
 use crate::options::{Options, Stacks};
@@ -24,7 +24,7 @@ pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, 
     // strace counts what is seen: the escape sequences of a colour take no column.
     let hidden = if opts.colour { visible } else { 0 };
     let width = out.len() - line - hidden;
-    out.resize(out.len() + opts.column.saturating_sub(width + 1), b' ');
+    spaces(opts.column.saturating_sub(width + 1), out);
     if ev.caps() & CAP_NO_RESULT != 0 {
         out.extend_from_slice(b" = ?");
         return;
@@ -126,8 +126,9 @@ fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     let own = events::registry::own_args(ev.schema);
     let mut any = quirks::arguments(ev, sink);
     if !any {
+        let phase = quirks::phase(ev);
         for i in 0..own {
-            argument(ev, i, quirks::phase(ev), &mut any, sink, opts);
+            argument(ev, i, phase, &mut any, sink, opts);
         }
     }
     for i in (own..ev.schema.args.len()).filter(|i| is_field(ev, *i, opts)) {
@@ -162,7 +163,7 @@ fn named(ev: &Event<'_>, i: usize, sink: &mut TextSink<'_>) {
 fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut TextSink<'_>, opts: &Options) {
     let before = sink.out.len();
     if *any {
-        sink.raw(", ");
+        sink.out.extend_from_slice(b", ");
     }
     if opts.types {
         types::declare(&ev.schema.args[i], sink.out);
@@ -178,12 +179,11 @@ fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut T
 /// The arguments up to the first that only the end of the call makes known.
 fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
     let mut any = false;
-    let values = ev.args();
     for i in 0..events::registry::own_args(ev.schema) {
-        match ev.schema.resolve(i, &values[..ev.schema.args.len()]) {
+        match ev.resolve(i) {
             Some((events::Type::Int(_), _)) | None | Some((_, Dir::In | Dir::InOut)) => {}
             // An argument that points to no memory is known already.
-            Some(_) if values[i] == 0 => {}
+            Some(_) if ev.arg(i) == 0 => {}
             Some(_) => {
                 if any {
                     sink.raw(", ");

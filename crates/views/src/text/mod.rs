@@ -21,7 +21,7 @@ use crate::options::{Options, Prefix, Stamp};
 use crate::{View, escape, stack};
 use events::Event;
 use events::names::Names;
-use number::{dec, padded};
+use number::{dec, padded, spaces};
 
 pub use types::c_type;
 
@@ -87,10 +87,7 @@ impl Text {
                 let from = out.len();
                 dec(ev.tid().into(), out);
                 self.comm(ev, names, out);
-                while out.len() < from + 5 {
-                    out.push(b' ');
-                }
-                out.push(b' ');
+                spaces((from + 5).saturating_sub(out.len()) + 1, out);
             }
         }
         self.stamp(ev.start(), out);
@@ -108,10 +105,13 @@ impl Text {
 
     fn stamp(&mut self, start: u64, out: &mut Vec<u8>) {
         const S: i64 = 1_000_000_000;
+        if self.opts.stamp == Stamp::None {
+            return;
+        }
         let real = i128::from(start) + i128::from(self.opts.realtime_offset);
         let (secs, micros) = (real.div_euclid(S.into()), real.rem_euclid(S.into()) as i64 / 1000);
         match self.opts.stamp {
-            Stamp::None => return,
+            Stamp::None => {}
             Stamp::Clock | Stamp::ClockMicros => {
                 let day = (secs + i128::from(self.opts.utc_offset)).rem_euclid(86400) as i64;
                 two(day / 3600, out);

@@ -1,20 +1,56 @@
 //! Numbers into a byte buffer.
 
 /// Decimal.
+#[inline]
 pub fn dec(n: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+    // Most numbers are descriptors and small counts.
+    if n < 10 { out.push(b'0' + n as u8) } else { longer(n, out) }
+}
+
+fn longer(n: u64, out: &mut Vec<u8>) {
+    let (len, mut rest) = (n.ilog10() as usize + 1, n);
+    let mut digits = [0; 20];
+    for d in digits[..len].iter_mut().rev() {
+        *d = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    first(&digits, len, out);
 }
 
 /// Signed decimal.
+#[inline]
 pub fn signed(n: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+    if n < 0 {
+        out.push(b'-');
+    }
+    dec(n.unsigned_abs(), out);
+}
+
+/// Appends the first `len` bytes: all are copied and the rest is cut off, because a copy of a fixed length is a few instructions, and one
+/// of any length a call.
+#[inline]
+fn first<const N: usize>(bytes: &[u8; N], len: usize, out: &mut Vec<u8>) {
+    let end = out.len() + len.min(N);
+    out.extend_from_slice(bytes);
+    out.truncate(end);
+}
+
+/// `n` spaces.
+#[inline]
+pub fn spaces(n: usize, out: &mut Vec<u8>) {
+    const SOME: [u8; 48] = [b' '; 48];
+    match n {
+        0 => {}
+        1..=48 => first(&SOME, n, out),
+        _ => out.resize(out.len() + n, b' '),
+    }
 }
 
 /// Decimal, right-aligned in `width`.
 pub fn padded(n: u64, width: usize, out: &mut Vec<u8>) {
     let mut b = itoa::Buffer::new();
     let s = b.format(n);
-    out.resize(out.len() + width.saturating_sub(s.len()), b' ');
+    spaces(width.saturating_sub(s.len()), out);
     out.extend_from_slice(s.as_bytes());
 }
 
@@ -40,11 +76,14 @@ pub fn octal(n: u64, out: &mut Vec<u8>) {
 }
 
 fn digits(n: u64, bits: u32, out: &mut Vec<u8>) {
-    let len = (64 - n.leading_zeros()).div_ceil(bits).max(1);
-    for i in (0..len).rev() {
-        let d = (n >> (i * bits)) as u8 & ((1 << bits) - 1);
-        out.push(if d < 10 { b'0' + d } else { b'a' + d - 10 });
+    let len = (64 - n.leading_zeros()).div_ceil(bits).max(1) as usize;
+    let (mut digits, mut rest) = ([0; 22], n);
+    for digit in digits[..len].iter_mut().rev() {
+        let d = rest as u8 & ((1 << bits) - 1);
+        *digit = if d < 10 { b'0' + d } else { b'a' + d - 10 };
+        rest >>= bits;
     }
+    first(&digits, len, out);
 }
 
 /// ` /* 0.02 s */` after a number of clock ticks (100 a second, USER_HZ), nothing after 0.
@@ -89,6 +128,30 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
+    fn shown(write: impl Fn(&mut Vec<u8>)) -> String {
+        let mut out = b"x".to_vec();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_standard_library() {
+        let edges = (0..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit]);
+        let tens = (0..20).flat_map(|n| [10u64.pow(n) - 1, 10u64.pow(n)]);
+        for n in edges.chain(tens).chain([u64::MAX]) {
+            assert_eq!(shown(|o| super::dec(n, o)), format!("x{n}"));
+            assert_eq!(shown(|o| super::hex(n, o)), if n == 0 { "x0".into() } else { format!("x{n:#x}") });
+            let octal = if n == 0 { String::new() } else { format!("{n:o}") };
+            assert_eq!(shown(|o| super::octal(n, o)), format!("x{:0>3}", format!("0{octal}")));
+            for n in [n as i64, (n as i64).wrapping_neg()] {
+                assert_eq!(shown(|o| super::signed(n, o)), format!("x{n}"));
+            }
+        }
+        for n in 0..100 {
+            assert_eq!(shown(|o| super::spaces(n, o)), format!("x{}", " ".repeat(n)));
+        }
+    }
+
     #[test]
     fn dates_are_local_and_iso() {
         let show = |s, n, off| {

@@ -11,6 +11,7 @@ fn splits(name: &str) -> bool {
 }
 
 /// Which captures the arguments of this call are shown from.
+#[inline]
 pub fn phase(ev: &Event<'_>) -> Phase {
     if splits(ev.schema.name) { Phase::In } else { Phase::Both }
 }

@@ -15,14 +15,13 @@ pub fn write(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
     if let Some(e) = ev.errno() {
         return coloured(opts, Colour::Error, out, |o| error(e, o));
     }
-    let n = ev.schema.args.len();
     let ret = ev.ret() as u64;
     let mut sink = TextSink::new(out, opts, names, ev.pid());
-    let ty = ev.schema.ret_type(&ev.args()[..n]);
+    let ty = ev.ret_type();
     match ty {
         Ret::Never => signed(ev.ret(), sink.out),
         // What a switch returns is explained, as strace does for F_GETFL: `0x8002 (flags O_RDWR|O_LARGEFILE)`.
-        Ret::Int(int) => value(ret, &int, ty != ev.schema.ret, &mut sink),
+        Ret::Int(int) => value(ret, &int, || ty != ev.schema.ret, &mut sink),
     }
     quirks::after_result(ev, &mut sink);
 }
@@ -47,7 +46,7 @@ fn error(e: i64, out: &mut Vec<u8>) {
     }
 }
 
-fn value(ret: u64, int: &Int, switched: bool, sink: &mut TextSink<'_>) {
+fn value(ret: u64, int: &Int, switched: impl Fn() -> bool, sink: &mut TextSink<'_>) {
     let v = int.fit(ret);
     match int.fmt {
         Fmt::Addr | Fmt::Hex | Fmt::Stack => hex(ret, sink.out),
@@ -57,7 +56,7 @@ fn value(ret: u64, int: &Int, switched: bool, sink: &mut TextSink<'_>) {
             hex(v, sink.out);
             let zero_named = t.entries.iter().any(|e| e.value == 0);
             if v != 0 || zero_named {
-                sink.raw(match switched {
+                sink.raw(match switched() {
                     true if t.name.contains("seal") => " (seals ",
                     true => " (flags ",
                     false => " (",

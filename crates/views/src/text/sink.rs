@@ -35,6 +35,7 @@ impl<'a> TextSink<'a> {
     }
 
     /// Writes literally.
+    #[inline]
     pub fn raw(&mut self, s: &str) {
         self.out.extend_from_slice(s.as_bytes());
     }
