@@ -18,6 +18,7 @@ pub mod priority;
 pub mod probe;
 pub mod proc;
 pub mod process;
+pub mod processors;
 pub mod ptrace;
 pub mod remote;
 pub mod ring;

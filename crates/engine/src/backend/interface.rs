@@ -3,6 +3,7 @@
 use super::stats::Report;
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
+use crate::pipeline::aside::Origin;
 use crate::pipeline::recorder::Recorder;
 use crate::plan::Plan;
 use events::StreamId;
@@ -108,6 +109,11 @@ pub trait Backend: Send {
 
     /// The streams that events come from.
     fn streams(&self) -> Vec<StreamId>;
+
+    /// Which processor most of the events of the last round come from.
+    fn origin(&self) -> Origin {
+        Origin::Unknown
+    }
 
     /// Events of a stream that were dropped so far. Function records: with those of the last runs.
     fn dropped_on(&self, stream: StreamId) -> u64;

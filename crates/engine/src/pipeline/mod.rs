@@ -4,6 +4,7 @@
 //! backend ─► source: recorder, [thread, backlog] ─► pump: world (threads, descriptors) ─► selection, filter ─► sinks
 //! ```
 
+pub mod aside;
 pub mod backlog;
 pub mod call_enablings;
 pub mod chunk;

@@ -1,5 +1,6 @@
 //! Where events come from: a backend, and the recorder that its events pass.
 
+use super::aside::Origin;
 use super::call_enablings::CallEnablings;
 use super::filter::Filtered;
 use super::recorder::{Recorder, Totals};
@@ -123,6 +124,16 @@ impl<'b> Source<'b> {
     /// What was attached; once.
     pub fn take_attached(&mut self) -> Attached {
         self.backend.take_attached()
+    }
+
+    /// Which processor most of the events of the last round come from.
+    pub fn origin(&self) -> Origin {
+        self.backend.origin()
+    }
+
+    /// Has the writer thread stay off this processor, or run anywhere.
+    pub fn keep_writer_off(&mut self, cpu: Option<u32>) {
+        self.recorder.iter_mut().for_each(|r| r.keep_writer_off(cpu));
     }
 
     /// Starts the writer thread now, with the priority that the calling thread may give it.

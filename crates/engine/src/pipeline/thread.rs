@@ -4,6 +4,7 @@
 //! source ─► (recorder) ─► chunks ─► backlog ─► front end        front end ── orders ──► control channel ──► source
 //! ```
 
+use super::aside::{Aside, Choice};
 use super::backlog::Backlog;
 use super::chunk::{self, Chunk};
 use super::recorder::Recorder;
@@ -173,6 +174,7 @@ impl Reader {
         let aside = if self.source.name() == "agent" { sys::caps::TO_DETACH } else { 0 };
         let _ = sys::caps::set_aside(sys::caps::AFTER_ATTACH, aside);
         let mut idle = 0u32;
+        let (aside, mut choice) = (Aside::here(), Choice::default());
         loop {
             if let Some(order) = self.shared.control.take() {
                 let answer = self.source.control(order);
@@ -184,6 +186,10 @@ impl Reader {
             let polled = self.round();
             if polled.ended {
                 break;
+            }
+            if let Some(off) = choice.after(self.source.origin()) {
+                aside.keep_off(off);
+                self.source.keep_writer_off(off);
             }
             idle = if polled.events > 0 { 0 } else { idle + 1 };
             self.source.wait(Duration::from_micros(if idle > 8 { 4000 } else { 1000 }));

@@ -46,6 +46,7 @@ use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::control::{self, Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::own_events;
+use crate::pipeline::aside::Origin;
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
 use crate::target::Target;
@@ -168,6 +169,7 @@ impl Kernel {
             restricted: !crate::rights::is_root(),
             executed: Vec::new(),
             let_go: LetGo::default(),
+            origin: Origin::Unknown,
             command,
             ended,
             watch: Watch::new(plan.notice_ms, plan.limits),
@@ -266,6 +268,8 @@ pub struct Kernel {
     watch: Watch,
     /// Classes of the event of the session's own end, where it is enabled.
     end: Vec<&'static events::Schema>,
+    /// Where most events of the last round came from.
+    origin: Origin,
     /// Every thread is traced, until somebody says stop.
     whole: bool,
     /// No program runs at the entry of calls.
@@ -316,6 +320,10 @@ impl Backend for Kernel {
     }
 
     /// Sleeps, but not beyond the command's end, after which there often is nothing more to wait for.
+    fn origin(&self) -> Origin {
+        self.origin
+    }
+
     fn wait(&mut self, time: Duration) {
         let over = match &self.ended {
             Some(fd) => process::wait_readable(fd, time).unwrap_or(true),
@@ -466,9 +474,11 @@ impl Kernel {
     fn fill(&mut self) -> usize {
         let Kernel { loaded, merge, alive, leaving, whole, details, let_go, restricted, executed, .. } = self;
         let mut leaving = loaded.sees_threads_go.then_some(leaving);
-        let mut n = 0;
-        for ((cpu, ring), passed) in (0..).map(StreamId::cpu).zip(&mut loaded.rings).zip(&mut loaded.passed) {
-            n += ring.drain(|event| {
+        let mut counts = vec![0; loaded.rings.len()];
+        for (((cpu, ring), passed), n) in
+            (0..).map(StreamId::cpu).zip(&mut loaded.rings).zip(&mut loaded.passed).zip(&mut counts)
+        {
+            *n = ring.drain(|event| {
                 passed.add(event);
                 if descriptors::is_raw(event) {
                     descriptors::event(event, *details).iter().for_each(|e| merge.push_from(cpu, e));
@@ -488,9 +498,13 @@ impl Kernel {
             });
         }
         for (nth, set) in (1..).zip(&mut loaded.sets) {
-            n += set.drain(|cpu, event| merge.push_from(StreamId::new(Scope::Cpu(cpu), nth), event));
+            set.drain(|cpu, event| {
+                counts.get_mut(cpu as usize).into_iter().for_each(|n| *n += 1);
+                merge.push_from(StreamId::new(Scope::Cpu(cpu), nth), event)
+            });
         }
-        n
+        self.origin = Origin::of((0..).zip(counts.iter().copied()));
+        counts.iter().sum()
     }
 }
 

@@ -409,6 +409,12 @@ impl Recorder {
         self.shared.ready.notify_one();
     }
 
+    /// Has the writer thread stay off this processor, or run anywhere.
+    pub fn keep_writer_off(&mut self, cpu: Option<u32>) {
+        self.shared.queue().jobs.push_back(Job::KeepOff(cpu));
+        self.shared.ready.notify_one();
+    }
+
     /// Starts the writer now, with the highest priority that the calling thread may give: it shares a lock with the thread that adds
     /// events, which would otherwise wait while the writer waits for a busy CPU.
     pub fn start_writer(&mut self) {

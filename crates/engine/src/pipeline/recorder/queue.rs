@@ -19,6 +19,8 @@ pub enum Job {
     Clock((Moment, Moment)),
     /// Write what is in memory to a directory.
     Snapshot,
+    /// Stay off this processor, or run anywhere.
+    KeepOff(Option<u32>),
 }
 
 /// Something that the user should know during the recording.

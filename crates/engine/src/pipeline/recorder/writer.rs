@@ -5,6 +5,7 @@ use super::Config;
 use super::metadata;
 use super::queue::{Done, Job, News, Shared};
 use super::totals::{StreamTotals, Totals};
+use crate::pipeline::aside::Aside;
 use ctf::end::{End, LINE};
 use ctf::packet::{self, Packet};
 use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};
@@ -79,6 +80,7 @@ impl Writer {
             let _ = sys::caps::drop_to(sys::caps::AFTER_ATTACH);
         }
         self.describe();
+        let aside = Aside::here();
         while let Some(job) = self.shared.next() {
             match job {
                 Job::Packet(packet) => {
@@ -94,6 +96,7 @@ impl Writer {
                 Job::Classes(classes) => self.add_classes(&classes),
                 Job::Clock(moments) => self.set_clock(moments),
                 Job::Snapshot => self.snapshot(),
+                Job::KeepOff(cpu) => aside.keep_off(cpu),
             }
         }
         self
