@@ -103,6 +103,8 @@ pub struct Plan {
     pub on_full: OnFull,
     /// Bytes of the ring.
     pub buffer: usize,
+    /// They were asked for (`--buffer`); else the kernel backend's ring of calls fits what is selected.
+    pub buffer_is_asked: bool,
     /// Backend asked for.
     pub backend: Backend,
     /// The session takes orders while it runs ([`crate::control`]): everything is traced that an order may ask for.

@@ -150,18 +150,19 @@ pub fn begin_with(
         jobs.len().min(2),
         Box::new(|| made.fill(plan).map(|()| Part::Filled).map_err(|e| refused("BPF maps", &e))),
     );
-    jobs.push(Box::new(|| made.rings().map(Part::Rings).map_err(|e| refused("BPF ring", &e))));
-    let (mut loaded, mut sources, mut rings) = (Vec::new(), Vec::new(), Vec::new());
+    jobs.push(Box::new(|| made.rings(plan).map(Part::Rings).map_err(|e| refused("BPF ring", &e))));
+    let (mut loaded, mut sources, mut mapped) = (Vec::new(), Vec::new(), None);
     for part in parallel::run(jobs, made.cpus as usize) {
         match part? {
             Part::Program(attach, program, source) => {
                 sources.push((attach.to_string(), source));
                 loaded.push((attach, program));
             }
-            Part::Rings(all) => rings = all,
+            Part::Rings(all) => mapped = Some(all),
             Part::Filled => {}
         }
     }
+    let Some((counters, rings)) = mapped else { unreachable!("one of the jobs") };
     if let PlanTarget::All { left_out } = &plan.target {
         // The threads that have loaded the programs may still be on their way out.
         super::left_out::leave_out(&made.tasks, left_out);
@@ -226,7 +227,7 @@ pub fn begin_with(
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     sets.extend(probes.iter_mut().filter_map(|p| p.made.take()));
-    let MapSet { tasks, buffers: counters, others, ring_maps, .. } = made;
+    let MapSet { tasks, others, ring_maps, .. } = made;
     let loaded = Loaded {
         tasks: Arc::new(tasks),
         passed: vec![Passed::default(); rings.len()],
@@ -257,7 +258,8 @@ const RAW_FRAMES: u8 = 3;
 /// What a job of [`load`] has made.
 enum Part {
     Program(Attach, Program, bpf::Program),
-    Rings(Vec<Ring>),
+    /// Of calls, with the counters beside them.
+    Rings((Buffers, Vec<Ring>)),
     /// The contents of the maps.
     Filled,
 }
