@@ -85,8 +85,11 @@ pub fn command() -> Command {
 
 const DIFF: &str = "Show what has changed from one recording to another: function calls, heaps, or stacks of profiles";
 
+/// Completes a command that has a name.
+type Rest = fn(Command) -> Command;
+
 /// A subcommand whose options are made only if it is used: all of them together take half a millisecond.
-fn later(name: &'static str, about: &'static str, rest: fn(Command) -> Command) -> Command {
+fn later(name: &'static str, about: &'static str, rest: Rest) -> Command {
     Command::new(name).about(about).defer(rest)
 }
 
@@ -810,17 +813,17 @@ fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()>
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
-    let whole: [(&'static str, fn(Command) -> Command); 8] = [
-        ("trace", trace),
-        ("record", record),
-        ("profile", profile),
-        ("report", report),
-        ("repair", repair),
-        ("pack", pack),
-        ("slab", slab),
-        ("heap", heap::heap),
+    let whole = |name: &'static str, rest: Rest| (name.to_uppercase(), rest(Command::new(name)));
+    let parts = [
+        whole("trace", trace),
+        whole("record", record),
+        whole("profile", profile),
+        whole("report", report),
+        whole("repair", repair),
+        whole("pack", pack),
+        whole("slab", slab),
+        whole("heap", heap::heap),
     ];
-    let parts = whole.map(|(name, rest)| (name.to_uppercase(), rest(Command::new(name))));
     let tracer = tracer(Command::new("tracer"));
     let named = |c: &Command| {
         let name = c.get_name();
