@@ -736,7 +736,7 @@ fn session_args() -> Vec<Arg> {
             "Full buffer: block the command (ptrace's default), or drop and count events (kernel's and perf's)",
         )
         .value_parser(PossibleValuesParser::new(["block", "drop"])),
-        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; per CPU, kernel: 4M, or 1M for up to 4 calls; perf: 2M]"),
+        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; per CPU, kernel: 4M, or 2M for up to 4 calls; perf: 2M]"),
         long_flag("no-seccomp", "Use no seccomp filter: slower, but the command survives if the tracer is killed"),
         Arg::new("seccomp-bpf").long("seccomp-bpf").action(ArgAction::SetTrue).hide(true),
     ]
