@@ -46,18 +46,18 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)
-        .subcommand(trace())
-        .subcommand(record())
-        .subcommand(profile())
-        .subcommand(graph())
-        .subcommand(tracer())
-        .subcommand(report())
-        .subcommand(diff())
-        .subcommand(repair())
-        .subcommand(pack())
-        .subcommand(session())
-        .subcommand(slab())
-        .subcommand(heap::heap())
+        .subcommand(later("trace", "Show the system calls of a command or of running processes, as they happen", trace))
+        .subcommand(later("record", "Record the events of a command or of running processes to a trace", record))
+        .subcommand(later("profile", "Show where the time goes, or events and their weights, by stacks of functions", profile))
+        .subcommand(later("graph", "Show which functions a command or a process calls, and how long they take: any dynamically linked program, without root", graph))
+        .subcommand(later("tracer", "Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, graph, and your own", tracer))
+        .subcommand(later("report", "Show a recorded trace, of this machine or another", report))
+        .subcommand(later("diff", DIFF, diff))
+        .subcommand(later("repair", "Remove incomplete packets from the ends of your trace's streams, for readers that refuse them", repair))
+        .subcommand(later("pack", "Put the names of the functions in your trace's stacks into the trace, for other machines and later times", pack))
+        .subcommand(later("session", "Stop, start, change and end running recordings that have a name", session))
+        .subcommand(later("slab", "Show which objects of the kernel are allocated and not released, by whom and where (root)", slab))
+        .subcommand(later("heap", "Show who holds a program's memory: what was allocated and not freed, peaks, growth, by stacks, without root", heap::heap))
         .subcommand(
             Command::new("snapshot")
                 .about("Write the flight buffer of a 'record --flight' to DIR/snapshot-N; the recording continues")
@@ -83,15 +83,24 @@ pub fn command() -> Command {
         )
 }
 
+const DIFF: &str = "Show what has changed from one recording to another: function calls, heaps, or stacks of profiles";
+
+/// Completes a command that has a name.
+type Rest = fn(Command) -> Command;
+
+/// A subcommand whose options are made only if it is used: all of them together take half a millisecond.
+fn later(name: &'static str, about: &'static str, rest: Rest) -> Command {
+    Command::new(name).about(about).defer(rest)
+}
+
 /// The providers, a line each.
 fn list_help() -> String {
     let lines = engine::provider::all().iter().map(|p| format!("\n  {}", p.describe()));
     format!("Probes:{}", lines.collect::<String>())
 }
 
-fn trace() -> Command {
-    Command::new("trace")
-        .about("Show the system calls of a command or of running processes, as they happen")
+fn trace(c: Command) -> Command {
+    c
         .override_usage("trapline trace [OPTIONS] [--] COMMAND [ARG]...\n       trapline trace [OPTIONS] -p PID...\n       trapline trace [OPTIONS] -a")
         .after_help(
             "Options and output follow strace; children are traced too. -a is the whole machine, \
@@ -113,9 +122,8 @@ fn traced_command() -> Arg {
         .value_parser(value_parser!(OsString))
 }
 
-fn record() -> Command {
-    Command::new("record")
-        .about("Record the events of a command or of running processes to a trace")
+fn record(c: Command) -> Command {
+    c
         .override_usage("trapline record [OPTIONS] [-o DIR] [--] COMMAND [ARG]...\n       trapline record [OPTIONS] [-o DIR] -p PID...")
         .after_help(
             "The trace is a directory in the Common Trace Format, which babeltrace2 and Trace Compass read too. \
@@ -155,13 +163,12 @@ fn record() -> Command {
         .arg(traced_command())
 }
 
-fn profile() -> Command {
+fn profile(c: Command) -> Command {
     let shared = |wanted: &'static [&'static str]| {
         let all = selection_args().into_iter().chain(format_args()).chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
-    Command::new("profile")
-        .about("Show where the time goes, or events and their weights, by stacks of functions")
+    c
         .override_usage(
             "trapline profile [OPTIONS] [--] COMMAND [ARG]...\n       trapline profile [OPTIONS] -p PID...\n       \
              trapline profile [OPTIONS] -a",
@@ -188,17 +195,16 @@ fn profile() -> Command {
         .arg(as_views("table [default], folded, flame (SVG), pprof or json (speedscope), on stdout or in FILE"))
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(traced_command())
-        .subcommand(diff().hide(true))
+        .subcommand(later("diff", DIFF, diff).hide(true))
 }
 
-fn diff() -> Command {
+fn diff(c: Command) -> Command {
     let dir_or_file =
         |name, help| Arg::new(name).value_name(name).required(true).value_parser(value_parser!(OsString)).help(help);
     let shared = |wanted: &'static [&'static str]| {
         format_args().into_iter().chain(call_args()).filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
-    Command::new("diff")
-        .about("Show what has changed from one recording to another: function calls, heaps, or stacks of profiles")
+    c
         .override_usage("trapline diff [OPTIONS] A B")
         .after_help("Calls are compared by their times and numbers, heaps by the bytes of each stack, other stacks by their shares of the whole.")
         .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks"))
@@ -221,7 +227,7 @@ fn diff() -> Command {
 }
 
 /// What a tracer of functions is asked to do in a process.
-fn tracer() -> Command {
+fn tracer(c: Command) -> Command {
     let pid = || {
         Arg::new("attach")
             .short('p')
@@ -233,8 +239,7 @@ fn tracer() -> Command {
     };
     let name = |required| Arg::new("name").value_name("NAME").required(required).help("The tracer");
     let some = |id, of, help| value(id, of, help).action(ArgAction::Append);
-    Command::new("tracer")
-        .about("Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, graph, and your own")
+    c
         .subcommand_required(true)
         .arg_required_else_help(true)
         .after_help(
@@ -301,13 +306,12 @@ fn tracer() -> Command {
         )
 }
 
-fn graph() -> Command {
+fn graph(c: Command) -> Command {
     let shared = |wanted: &'static [&'static str]| {
         let all = target_args().into_iter().chain(selection_args()).chain(format_args()).chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
-    Command::new("graph")
-        .about("Show which functions a command or a process calls, and how long they take: any dynamically linked program, without root")
+    c
         .override_usage("trapline graph [OPTIONS] [--] COMMAND [ARG]...\n       trapline graph [OPTIONS] -p PID...")
         .after_help(
             "Without -o, the view goes to stdout. With -o DIR, a trace is written, which 'trapline report DIR --as tree' shows. \
@@ -373,14 +377,13 @@ fn profile_args() -> Vec<Arg> {
     ]
 }
 
-fn session() -> Command {
+fn session(c: Command) -> Command {
     let named = |c: Command| {
         let name = Arg::new("session").value_name("NAME").required(true);
         c.arg(name.help("Name given to 'record --name'; root can also give the path of a socket"))
     };
     let json = || long_flag("json", "Print JSON");
-    Command::new("session")
-        .about("Stop, start, change and end running recordings that have a name")
+    c
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(Command::new("list").about("List your sessions").arg(json()))
@@ -417,52 +420,59 @@ fn text_or_json() -> Arg {
     value("as", "VIEW", "text [default] or json: an array").value_parser(PossibleValuesParser::new(["text", "json"]))
 }
 
-fn slab() -> Command {
+fn slab(c: Command) -> Command {
     let named = |c: Command| {
         let name = Arg::new("slab").value_name("NAME").required(true);
         c.arg(name.help("A slab cache (see 'trapline slab list'), pages, or pages-ORDER: pages-1 is 8 KiB"))
     };
-    Command::new("slab")
-        .about("Show which objects of the kernel are allocated and not released, by whom and where (root)")
-        .after_help("What is recorded stays in the kernel until 'clear': no process runs meanwhile. docs/SLAB.md has the details.")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(
-            Command::new("list")
-                .about("List the slab caches, what they are merged with, and which are traced")
-                .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?"))
-                .arg(text_or_json()),
-        )
-        .subcommand(
-            named(Command::new("start").about("Record allocations from now on, or again after 'stop'")).arg(
-                value("max", "N", "Room for N objects, of 330 bytes each; the allocations that do not fit are counted [default: 100000]")
-                    .value_parser(value_parser!(u32).range(1..=i64::from(engine::slab::Settings::MOST_ROOM))),
-            ),
-        )
-        .subcommand(named(Command::new("stop").about("Record no more allocations; objects that are released still go")))
-        .subcommand(
-            named(Command::new("print").about("Show the objects that were allocated and not released"))
-                .arg(
-                    value("by", "WHAT", "object: each of them, oldest first [default]; stack: how many of each kernel stack")
-                        .value_parser(PossibleValuesParser::new(["object", "stack"])),
+    c.after_help(
+        "What is recorded stays in the kernel until 'clear': no process runs meanwhile. docs/SLAB.md has the details.",
+    )
+    .subcommand_required(true)
+    .arg_required_else_help(true)
+    .subcommand(
+        Command::new("list")
+            .about("List the slab caches, what they are merged with, and which are traced")
+            .arg(Arg::new("pattern").value_name("PATTERN").help("Names with * and ?"))
+            .arg(text_or_json()),
+    )
+    .subcommand(
+        named(Command::new("start").about("Record allocations from now on, or again after 'stop'")).arg(
+            value(
+                "max",
+                "N",
+                "Room for N objects, of 330 bytes each; the allocations that do not fit are counted [default: 100000]",
+            )
+            .value_parser(value_parser!(u32).range(1..=i64::from(engine::slab::Settings::MOST_ROOM))),
+        ),
+    )
+    .subcommand(named(Command::new("stop").about("Record no more allocations; objects that are released still go")))
+    .subcommand(
+        named(Command::new("print").about("Show the objects that were allocated and not released"))
+            .arg(
+                value(
+                    "by",
+                    "WHAT",
+                    "object: each of them, oldest first [default]; stack: how many of each kernel stack",
                 )
-                .arg(
-                    value("pid", "PID", "Only objects of this process; several: -p 1 -p 2")
-                        .short('p')
-                        .action(ArgAction::Append)
-                        .value_parser(value_parser!(u32)),
-                )
-                .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
-                .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
-                .arg(text_or_json()),
-        )
-        .subcommand(named(Command::new("reset").about("Forget all objects")))
-        .subcommand(named(Command::new("clear").about("End the tracing, and remove everything that it has in the kernel")))
+                .value_parser(PossibleValuesParser::new(["object", "stack"])),
+            )
+            .arg(
+                value("pid", "PID", "Only objects of this process; several: -p 1 -p 2")
+                    .short('p')
+                    .action(ArgAction::Append)
+                    .value_parser(value_parser!(u32)),
+            )
+            .arg(value("top", "N", "Only the first N").value_parser(value_parser!(u64).range(1..)))
+            .arg(value("min-age", "TIME", "Only objects that are at least so old (10, 1.5s, 200ms, 2m)"))
+            .arg(text_or_json()),
+    )
+    .subcommand(named(Command::new("reset").about("Forget all objects")))
+    .subcommand(named(Command::new("clear").about("End the tracing, and remove everything that it has in the kernel")))
 }
 
-fn report() -> Command {
-    Command::new("report")
-        .about("Show a recorded trace, of this machine or another")
+fn report(c: Command) -> Command {
+    c
         .override_usage("trapline report [OPTIONS] DIR")
         .after_help(
             "It prints what 'trapline trace -o FILE' would have written with the same options. It shows any trace in the \
@@ -519,23 +529,19 @@ fn report() -> Command {
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and show no progress bar"))
 }
 
-fn repair() -> Command {
-    Command::new("repair")
-        .about("Remove incomplete packets from the ends of your trace's streams, for readers that refuse them")
-        .after_help("'trapline report' needs no repair. Lost events stay lost, and reports still say so.")
-        .arg(
-            Arg::new("dir")
-                .value_name("DIR")
-                .required(true)
-                .value_hint(ValueHint::DirPath)
-                .value_parser(value_parser!(OsString))
-                .help("The trace"),
-        )
+fn repair(c: Command) -> Command {
+    c.after_help("'trapline report' needs no repair. Lost events stay lost, and reports still say so.").arg(
+        Arg::new("dir")
+            .value_name("DIR")
+            .required(true)
+            .value_hint(ValueHint::DirPath)
+            .value_parser(value_parser!(OsString))
+            .help("The trace"),
+    )
 }
 
-fn pack() -> Command {
-    Command::new("pack")
-        .about("Put the names of the functions in your trace's stacks into the trace, for other machines and later times")
+fn pack(c: Command) -> Command {
+    c
         .after_help("It is written into DIR/.trapline/symbols: about 20 bytes for each distinct address. 'trapline report' reads it.")
         .arg(
             Arg::new("dir")
@@ -735,7 +741,7 @@ fn session_args() -> Vec<Arg> {
             "Full buffer: block the command (ptrace's default), or drop and count events (kernel's and perf's)",
         )
         .value_parser(PossibleValuesParser::new(["block", "drop"])),
-        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; per CPU, kernel: 4M, perf: 2M]"),
+        value("buffer", "SIZE", "Size of the event buffer, for instance 4M [default: 1M; per CPU, kernel: 4M, or 2M for up to 4 calls; perf: 2M]"),
         long_flag("no-seccomp", "Use no seccomp filter: slower, but the command survives if the tracer is killed"),
         Arg::new("seccomp-bpf").long("seccomp-bpf").action(ArgAction::SetTrue).hide(true),
     ]
@@ -812,17 +818,18 @@ fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()>
 pub fn man() -> Result<u8> {
     let mut out = Vec::new();
     let page = clap_mangen::Man::new(command());
+    let whole = |name: &'static str, rest: Rest| (name.to_uppercase(), rest(Command::new(name)));
     let parts = [
-        ("TRACE", trace()),
-        ("RECORD", record()),
-        ("PROFILE", profile()),
-        ("REPORT", report()),
-        ("REPAIR", repair()),
-        ("PACK", pack()),
-        ("SLAB", slab()),
-        ("HEAP", heap::heap()),
+        whole("trace", trace),
+        whole("record", record),
+        whole("profile", profile),
+        whole("report", report),
+        whole("repair", repair),
+        whole("pack", pack),
+        whole("slab", slab),
+        whole("heap", heap::heap),
     ];
-    let tracer = tracer();
+    let tracer = tracer(Command::new("tracer"));
     let named = |c: &Command| {
         let name = c.get_name();
         (format!("TRACER {}", name.to_uppercase()), c.clone().bin_name(format!("trapline tracer {name}")))
@@ -834,7 +841,7 @@ pub fn man() -> Result<u8> {
         .and_then(|()| page.render_synopsis_section(&mut out))
         .and_then(|()| page.render_description_section(&mut out))
         .and_then(|()| page.render_subcommands_section(&mut out))
-        .and_then(|()| parts.into_iter().try_for_each(|(title, command)| part(title, command, &mut out)))
+        .and_then(|()| parts.into_iter().try_for_each(|(title, command)| part(&title, command, &mut out)))
         .and_then(|()| tracers.into_iter().try_for_each(|(title, command)| part(&title, command, &mut out)))
         .and_then(|()| out.write_all(include_bytes!("man_tail.roff")));
     ok.map_err(|e| engine::Error::failed("man page", e.to_string(), "see --help"))?;

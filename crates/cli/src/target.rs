@@ -73,6 +73,7 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         seccomp: !args::is_set(m, "no-seccomp"),
         on_full: on_full.unwrap_or(backend.on_full()),
         buffer: m.get_one::<String>("buffer").map_or(Ok(backend.buffer()), |s| size("--buffer", s))?,
+        buffer_is_asked: m.contains_id("buffer"),
         backend,
         named: false,
         paused: false,

@@ -1,6 +1,6 @@
 //! What a plan does and what it loses, in words: `--explain`.
 
-use crate::backend::kernel::{attach, load, ring_set};
+use crate::backend::kernel::{attach, load, ring_set, rings_of_calls};
 use crate::functions::Functions;
 use crate::plan::{Backend, OnFull, Plan, Unwind};
 use crate::select::Calls;
@@ -59,8 +59,8 @@ impl Plan {
             Backend::Perf => " per CPU, or as much as the limits on locked memory allow",
             Backend::Auto | Backend::Ptrace => "",
         };
-        let buffer = format!("buffer: {} KiB{per_cpu}", self.buffer >> 10);
-        out.push(buffer);
+        let bytes = if self.backend == Backend::Kernel { rings_of_calls::size(self) } else { self.buffer };
+        out.push(format!("buffer: {} KiB{per_cpu}", bytes >> 10));
         out.push(match self.on_full {
             OnFull::Block => "full buffer: the target waits".into(),
             OnFull::Drop => "full buffer: events are dropped and counted".into(),

@@ -108,6 +108,8 @@ pub struct Plan {
     pub buffer: usize,
     /// The kernel's programs find the words of a call in 2 to this power slots; none: in as many as suit.
     pub slots: Option<u32>,
+    /// They were asked for (`--buffer`); else the kernel backend's ring of calls fits what is selected.
+    pub buffer_is_asked: bool,
     /// Backend asked for.
     pub backend: Backend,
     /// The session takes orders while it runs ([`crate::control`]): everything is traced that an order may ask for.

@@ -37,6 +37,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         seccomp: true,
         on_full: OnFull::Drop,
         buffer: 1 << 16,
+        buffer_is_asked: true,
         backend: Backend::Auto,
         named: false,
         paused: false,

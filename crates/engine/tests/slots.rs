@@ -47,6 +47,7 @@ fn plan(target: Target, (slots, no_duration): Session) -> Plan {
         paused: false,
         notice_ms: 200,
         slots,
+        buffer_is_asked: true,
         no_duration,
         filter: None,
     }

@@ -209,9 +209,37 @@ impl Bench {
         };
         let all = [case("untraced", &["true"]), case("strace", &strace), case("kernel", &kernel)];
         let samples = alternate(&all, self.runs)?;
-        let all = Group { title: "Start and end: true".to_string(), samples, bar: Some((1, 3.0)) }.table();
+        let all = Group { title: "Start and end: true".to_string(), samples, bar: Some((1, 1.2)) }.table();
         let samples = alternate(&[case("untraced", &["true"]), case("kernel, -e openat", &openat)], self.runs)?;
-        Ok(all + "\n" + &Group { title: "Start and end with one call: true".to_string(), samples, bar: None }.table())
+        let one = Group { title: "Start and end with one call: true".to_string(), samples, bar: None }.table();
+        Ok([all, one, self.first_event()?].join("\n"))
+    }
+
+    /// From trapline's main to the first event of the command, as `--stats` has it.
+    fn first_event(&self) -> Result<String> {
+        let selections: [(&str, &[&str]); 2] = [("all calls", &[]), ("`-e openat`", &["-e", "openat"])];
+        let mut all = selections.map(|(name, _)| Samples { name: name.to_string(), walls: Vec::new(), events: 0 });
+        for round in 0..=self.runs {
+            for ((_, options), samples) in selections.iter().zip(&mut all) {
+                // The links of single calls are closed by a process that outlives trapline.
+                sleep(Duration::from_millis(200));
+                let argv = self.traced("kernel", options, &["true".to_string()]);
+                lab::run(Command::new(&argv[0]).args(&argv[1..]).stderr(Stdio::null()))?;
+                let text = fs::read_to_string(self.path("stats.json"))?;
+                let stats: serde_json::Value = serde_json::from_str(&text)?;
+                let first = stats["first_event_ns"].as_u64().with_context(|| format!("no first event: {text}"))?;
+                if round > 0 {
+                    samples.walls.push(Duration::from_nanos(first));
+                }
+            }
+        }
+        let rows = all.map(|samples| Figure {
+            name: format!("from main to the first event of `true`, {}", samples.name),
+            value: samples.median().as_secs_f64() * 1e3,
+            unit: "ms",
+            bar: Some(8.0),
+        });
+        Ok(format!("### First event\n\n{}", figures(&rows)))
     }
 
     /// An untraced dd, while a sleep is traced.

@@ -1,6 +1,7 @@
 //! `cargo xtask bench NAME`: measurements whose outcome goes into bench/RESULTS.md.
 
 mod dd;
+mod flat;
 mod floor;
 mod functions;
 mod heap;
@@ -17,11 +18,13 @@ mod trace;
 mod tracers;
 
 use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
 
 const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench kernel [--runs N]
        cargo xtask bench trace [--runs N]
-       cargo xtask bench probes [--runs N]
+       cargo xtask bench flat [--runs N]
+       cargo xtask bench probes [--runs N] [--before BINARY]
        cargo xtask bench losses [--runs N]
        cargo xtask bench stacks [--runs N]
        cargo xtask bench functions [--runs N]
@@ -29,13 +32,15 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench heap [--runs N]
        cargo xtask bench tracers [--runs N]
   --runs N   runs of each command, at least 9 (9)
-  --count N  blocks that dd copies where every call is traced (100000)";
+  --count N  blocks that dd copies where every call is traced (100000)
+  --before BINARY  another trapline, whose probes are measured in the same run";
 
 /// Runs the chore.
 pub fn run(args: &[String]) -> Result<()> {
     match args.split_first() {
         Some((name, rest)) if name == "syscalls" => syscalls::run(&Options::read(rest)?),
         Some((name, rest)) if name == "kernel" => kernel::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "flat" => flat::run(&Options::read(rest)?),
         Some((name, rest)) if name == "trace" => trace::run(&Options::read(rest)?),
         Some((name, rest)) if name == "probes" => probes::run(&Options::read(rest)?),
         Some((name, rest)) if name == "losses" => losses::run(&Options::read(rest)?),
@@ -52,17 +57,20 @@ pub fn run(args: &[String]) -> Result<()> {
 struct Options {
     runs: usize,
     count: u64,
+    before: Option<PathBuf>,
 }
 
 impl Options {
     fn read(args: &[String]) -> Result<Self> {
-        let mut options = Self { runs: 9, count: 100_000 };
+        let mut options = Self { runs: 9, count: 100_000, before: None };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut number = || args.next().and_then(|value| value.parse::<u64>().ok()).context(USAGE);
+            let value = args.next().context(USAGE)?;
+            let number = || value.parse::<u64>().ok().context(USAGE);
             match arg.as_str() {
                 "--runs" => options.runs = number()?.try_into()?,
                 "--count" => options.count = number()?,
+                "--before" => options.before = Some(PathBuf::from(value).canonicalize().context("--before")?),
                 _ => bail!("{USAGE}"),
             }
         }

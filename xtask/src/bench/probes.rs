@@ -14,7 +14,7 @@ use crate::lab::{self, Scratch};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -35,6 +35,7 @@ pub fn run(options: &Options) -> Result<()> {
     let scratch = Scratch::new("bench-probes")?;
     let bench = Bench {
         trapline: lab::build_trapline()?,
+        before: options.before.clone(),
         empty: lab::build_example("engine", "empty_programs")?,
         site: lab::build_program("site", scratch.path())?,
         bpftrace: installed("bpftrace"),
@@ -54,6 +55,8 @@ pub fn run(options: &Options) -> Result<()> {
 
 struct Bench {
     trapline: PathBuf,
+    /// Another trapline, that events are recorded with too.
+    before: Option<PathBuf>,
     empty: PathBuf,
     site: PathBuf,
     bpftrace: bool,
@@ -101,7 +104,7 @@ impl Bench {
         Ok(sections)
     }
 
-    fn word(&self, path: &std::path::Path) -> String {
+    fn word(&self, path: &Path) -> String {
         path.to_string_lossy().into_owned()
     }
 
@@ -111,9 +114,12 @@ impl Bench {
 
     /// `trapline record --backend kernel --force -o DIR --stats FILE OPTIONS -- COMMAND`
     fn record(&self, options: &[&str], command: &[String]) -> Vec<String> {
+        self.record_with(&self.trapline, options, command)
+    }
+
+    fn record_with(&self, trapline: &Path, options: &[&str], command: &[String]) -> Vec<String> {
         let (dir, stats) = (self.path("trace"), self.path("stats.json"));
-        let head =
-            [&*self.word(&self.trapline), "record", "--backend", "kernel", "--force", "-o", &dir, "--stats", &stats];
+        let head = [&*self.word(trapline), "record", "--backend", "kernel", "--force", "-o", &dir, "--stats", &stats];
         head.iter().chain(options).chain(&["--"]).map(ToString::to_string).chain(command.to_vec()).collect()
     }
 
@@ -268,12 +274,16 @@ impl Bench {
         Ok(format!("{}\n{per_hit}\n{verdicts}", group.table()))
     }
 
-    /// A probe whose events are all recorded, next to a count of bpftrace at the same place.
+    /// A probe whose events are all recorded, next to an empty program and a count of bpftrace at the same place. `bar`: how many times
+    /// bpftrace's time it may take.
     fn recorded(&self, title: &str, probe: &str, (mode, n): (&str, u64), bar: Option<f64>) -> Result<String> {
         let site = self.site(mode, n);
-        let stats = self.path("stats.json");
-        let recorded = move |_: &str| all_recorded(&stats, n);
-        let mut cases = vec![Timed { name: "untraced".to_string(), argv: site.clone(), check: Box::new(|_| Ok(0)) }];
+        let none: fn(&str) -> Result<u64> = |_| Ok(0);
+        let empty = [vec![self.word(&self.empty), probe.to_string(), "--".to_string()], site.clone()].concat();
+        let mut cases = vec![
+            Timed { name: "untraced".to_string(), argv: site.clone(), check: Box::new(none) },
+            Timed { name: "empty".to_string(), argv: empty, check: Box::new(none) },
+        ];
         if self.bpftrace {
             // A place of the whole machine may be reached by others meanwhile; the function is nobody else's.
             let shared = probe.starts_with("tracepoint:");
@@ -288,16 +298,24 @@ impl Bench {
                 check: Box::new(counted),
             });
         }
-        cases.push(Timed {
-            name: "trapline, recorded".to_string(),
-            argv: self.record(&["-e", probe], &site),
-            check: Box::new(recorded),
-        });
+        let before = self.before.iter().map(|b| ("before, recorded", b));
+        for (name, trapline) in before.chain([("trapline, recorded", &self.trapline)]) {
+            let stats = self.path("stats.json");
+            cases.push(Timed {
+                name: name.to_string(),
+                argv: self.record_with(trapline, &["-e", probe], &site),
+                check: Box::new(move |_: &str| all_recorded(&stats, n)),
+            });
+        }
         let samples = in_turn(&cases, self.runs)?;
         let per_hit = nanoseconds(&samples, n);
-        let bar = bar.filter(|_| self.bpftrace).map(|bar| (1, bar));
+        let above = match (&self.before, &samples[..]) {
+            (Some(_), [_, empty, .., before, after]) => above_empty(empty, before, after, n),
+            _ => String::new(),
+        };
+        let bar = bar.filter(|_| self.bpftrace).map(|bar| (2, bar));
         let group = Group { title: format!("Recorded: {title}, {n} times, site.c's own time"), samples, bar };
-        Ok(format!("{}\n{per_hit}\nAll {n} recorded in each run, 0 dropped.\n", group.table()))
+        Ok(format!("{}\n{per_hit}{above}\nAll {n} recorded in each run, 0 dropped.\n", group.table()))
     }
 
     fn memory(&self) -> Result<Vec<Figure>> {
@@ -339,6 +357,20 @@ fn filtered(stats: &str, n: u64) -> Result<u64> {
     let (filtered, lost) = (sum("filtered"), sum("dropped") + stats["missed"].as_u64().unwrap_or(0));
     ensure!(filtered >= n && lost == 0, "{filtered} of {n} filtered out, {lost} lost: {text}");
     Ok(n)
+}
+
+/// What recording `n` events costs above an empty program, before and after a change: by the best run of each, because a uprobe's exception
+/// takes many times what its program does, and other work on the machine more than that.
+fn above_empty(empty: &Samples, before: &Samples, after: &Samples, n: u64) -> String {
+    const BAR: f64 = 0.8;
+    let above = |s: &Samples| (s.min().as_secs_f64() - empty.min().as_secs_f64()) * 1e9 / n as f64;
+    let (before, after) = (above(before), above(after));
+    let head = format!("\nBest runs, above empty: before {before:.0} ns, now {after:.0} ns each time.");
+    if before <= 0.0 {
+        return format!("{head} The run was too noisy to compare them.\n");
+    }
+    let met = if after / before <= BAR { "met" } else { "**missed**" };
+    format!("{head}\n\nBar: above empty at most {BAR:.2} x what it was before: {:.2}, {met}.\n", after / before)
 }
 
 /// Checks that `n` events were recorded, and none was lost.
@@ -393,9 +425,25 @@ fn in_turn(cases: &[Timed], runs: usize) -> Result<Vec<Samples>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{all_recorded, filtered, number_after};
+    use super::{above_empty, all_recorded, filtered, number_after};
+    use crate::bench::measure::Samples;
     use crate::lab::Scratch;
     use std::fs;
+    use std::time::Duration;
+
+    #[test]
+    fn costs_are_compared_above_an_empty_program() {
+        let of = |ms: &[u64]| Samples {
+            name: String::new(),
+            walls: ms.iter().copied().map(Duration::from_millis).collect(),
+            events: 0,
+        };
+        let (empty, before) = (of(&[100, 900]), of(&[200, 300]));
+        let with = |after| above_empty(&empty, &before, &of(&[after, 400]), 1_000_000);
+        assert!(with(180).ends_with("before: 0.80, met.\n"));
+        assert!(with(190).contains("before 100 ns, now 90 ns each") && with(190).ends_with("0.90, **missed**.\n"));
+        assert!(above_empty(&before, &empty, &before, 1).ends_with("too noisy to compare them.\n"));
+    }
 
     #[test]
     fn numbers_behind_words() {

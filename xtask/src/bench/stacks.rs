@@ -334,6 +334,7 @@ impl Bench {
                 0.5,
             ),
             of(format!("bytes of a sample: {bytes:.0} of {perf_bytes:.0}"), bytes / perf_bytes, 0.02),
+            Figure { name: "CPU, of that with the empty program".into(), value: own / empty, unit: "x", bar: None },
         ];
         Ok(format!("### The cost of a profile, next to perf with copies of 16 KiB ({HZ} Hz)\n\n{}", figures(&rows)))
     }

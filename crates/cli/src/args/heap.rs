@@ -23,14 +23,13 @@ fn process() -> Arg {
 const VIEWS: &str =
     "leaks [default], peak, totals, temporary, growth, flame (SVG), pprof, folded or json, on stdout or in FILE";
 
-pub(super) fn heap() -> Command {
+pub(super) fn heap(c: Command) -> Command {
     let shared = |wanted: &'static [&'static str]| {
         let all = selection_args().into_iter().chain(format_args()).chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
     let command = |name: &'static str, about: &'static str| Command::new(name).about(about).arg(process());
-    Command::new("heap")
-        .about("Show who holds a program's memory: what was allocated and not freed, peaks, growth, by stacks, without root")
+    c
         .override_usage(
             "trapline heap [OPTIONS] [--] COMMAND [ARG]...\n       trapline heap [OPTIONS] -p PID...\n       \
              trapline heap start|stop|print|reset|clear -p PID",

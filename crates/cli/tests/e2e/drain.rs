@@ -6,6 +6,8 @@ use crate::crash::bytes_in;
 use crate::kernel::possible;
 use crate::lab::{self, Running, User};
 use crate::record::{finished, number, record, report};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -132,4 +134,78 @@ fn a_reader_that_is_killed_leaves_what_it_has_read_and_its_command() {
     assert!(later.stderr.contains("the end is missing"), "{}", later.stderr);
     let (decoded, wrong) = shown(&later.out());
     assert!(decoded > 0 && decoded < s.made && wrong == 0, "{decoded} of {}, {wrong} wrong", s.made);
+}
+
+/// How many calls threads have made, by their ids.
+type ByThread = BTreeMap<u32, u64>;
+
+/// What eight threads on two processors have made and what `record -a` has of it, with rings of 64 KiB: calls made, calls decoded, and how
+/// many were dropped. `every`: after so many calls a thread sleeps for 1 ms; 0 for never.
+fn eight_threads(program: &str, calls: &str, every: &str) -> (ByThread, ByThread, u64) {
+    let dir = lab::scratch();
+    let mut threads = lab::as_user(User::Me, &[program, "8", calls, every])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("own_counts");
+    let (mut stdin, mut stdout) =
+        (threads.stdin.take().expect("stdin"), BufReader::new(threads.stdout.take().expect("stdout")));
+    let threads = lab::start_with(threads);
+    // What it prints first: it is about to wait.
+    stdout.read_line(&mut String::new()).expect("its pid");
+    let args = ["record", "-q", "-a", "--buffer", "64K", "-e", "sched_get_priority_max,read"];
+    let into = ["-o", "trace", "--stats", "stats", "--as", "text=live"];
+    let args = [&args[..], &into].concat();
+    let running = lab::start(lab::trapline(User::Me, &args).current_dir(&dir).stderr(Stdio::piped()));
+    // Its programs see calls, of whomever: all of them are attached.
+    let live = || std::fs::read_to_string(dir.join("live")).unwrap_or_default();
+    lab::until("a read of some process", || live().contains(" read("));
+    stdin.write_all(b"x").expect("its stdin");
+    let mut text = String::new();
+    stdout.read_to_string(&mut text).expect("its counts");
+    assert_eq!(threads.end().code(), 0);
+    lab::kill("INT", running.pid().into());
+    let outcome = running.end();
+    assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
+    let r = finished(User::Me, dir, outcome);
+    let pair = |l: &str| l.split_once(' ').and_then(|(tid, n)| Some((tid.parse().ok()?, n.parse().ok()?)));
+    let made: ByThread = text.lines().map(|l| pair(l).expect("a thread and its calls")).collect();
+    let later = report(User::Me, &r.trace, &["-q", "-e", "sched_get_priority_max"]).out();
+    let mut decoded = ByThread::new();
+    for line in later.lines().filter(|l| l.contains("sched_get_priority_max(")) {
+        let (tid, call) = line.split_once(' ').expect("a thread id");
+        let tid = tid.parse().expect("a thread id");
+        if made.contains_key(&tid) {
+            assert!(call.ends_with(" = 0"), "{line}");
+            *decoded.entry(tid).or_default() += 1;
+        }
+    }
+    (made, decoded, r.stats["probes"]["syscall:sched_get_priority_max"]["dropped"].as_u64().expect("a counter"))
+}
+
+#[test]
+fn calls_of_threads_on_a_whole_machine_add_up_by_thread() {
+    if !possible() {
+        return;
+    }
+    let Some(program) = lab::program("own_counts") else { return };
+    let _alone = alone();
+    let whole = |(made, decoded, dropped): &(ByThread, ByThread, u64)| {
+        assert_eq!(made.len(), 8, "{made:?}");
+        assert_eq!(
+            decoded.values().sum::<u64>() + dropped,
+            made.values().sum::<u64>(),
+            "{dropped} dropped: {decoded:?}"
+        );
+        // Nobody is credited with a call of another thread.
+        assert!(decoded.iter().all(|(tid, n)| n <= &made[tid]), "{decoded:?} of {made:?}");
+    };
+    // What else runs may keep the reader from its processor for longer than a ring of this size lasts.
+    let slow =
+        (0..5).map(|_| eight_threads(&program, "2000", "10")).inspect(whole).find(|(_, _, dropped)| *dropped == 0);
+    let (made, decoded, _) = slow.expect("calls of slow threads were dropped each time");
+    assert_eq!(decoded, made);
+    let flood = eight_threads(&program, "100000", "0");
+    whole(&flood);
+    assert!(flood.2 > 0 && !flood.1.is_empty(), "{} dropped, the test shows nothing: {:?}", flood.2, flood.1);
 }

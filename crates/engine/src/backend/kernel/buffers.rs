@@ -22,13 +22,19 @@ enum Memory {
 }
 
 impl Buffers {
-    /// Makes the buffers of `cpus` processors. `switch`: what the switch of a session that takes orders says at first. Programs keep the
-    /// map.
+    /// Makes the map of the buffers of `cpus` processors, which programs keep. They may run once [`Buffers::of`] has set its first words.
     ///
     /// # Errors
     /// The kernel has no memory, or makes no map of this size.
-    pub fn new(name: &str, shape: Shape, cpus: u32, switch: Option<u64>) -> io::Result<(Map, Buffers)> {
-        let map = Map::array(name, shape.size(), cpus, MMAPABLE)?;
+    pub fn map(name: &str, shape: Shape, cpus: u32) -> io::Result<Map> {
+        Map::array(name, shape.size(), cpus, MMAPABLE)
+    }
+
+    /// The buffers in their map. `switch`: what the switch of a session that takes orders says at first.
+    ///
+    /// # Errors
+    /// The kernel has no memory.
+    pub fn of(map: &Map, shape: Shape, cpus: u32, switch: Option<u64>) -> io::Result<Buffers> {
         let values = Arc::new(map.mmap()?);
         for cpu in 0..cpus {
             for (at, first) in shape.first_words() {
@@ -41,7 +47,7 @@ impl Buffers {
         if let Some(switch) = switch {
             buffers.set(SWITCH, switch);
         }
-        Ok((map, buffers))
+        Ok(buffers)
     }
 
     /// The rings in the buffers, by CPU, for events of `size` bytes; there may be only one reader.

@@ -142,7 +142,9 @@ pub fn begin_with(
     let maps = Maps { stacks: areas.as_ref().map(|a| a.stacks(tables)), ..made.descriptors() };
     let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
     let functions = Functions::new().map_err(|e| refused("BTF of the programs", &e.error))?;
-    let kit = CallKit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions };
+    // Until the session begins no task is marked, and programs that are attached do nothing: but on a whole machine.
+    let at_once = !matches!(plan.target, PlanTarget::All { .. });
+    let kit = CallKit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions, at_once };
     let kit = &kit;
     let mut jobs: Vec<Job<Result<Part>>> = Vec::new();
     for program in programs(plan, single.as_deref()) {
@@ -152,37 +154,28 @@ pub fn begin_with(
         jobs.len().min(2),
         Box::new(|| made.fill(plan).map(|()| Part::Filled).map_err(|e| refused("BPF maps", &e))),
     );
-    jobs.push(Box::new(|| made.rings().map(Part::Rings).map_err(|e| refused("BPF ring", &e))));
-    let (mut loaded, mut sources, mut rings) = (Vec::new(), Vec::new(), Vec::new());
+    jobs.push(Box::new(|| made.rings(plan).map(Part::Rings).map_err(|e| refused("BPF ring", &e))));
+    let (mut loaded, mut sources, mut mapped) = (Vec::new(), Vec::new(), None);
     for part in parallel::run(jobs, made.cpus as usize) {
         match part? {
-            Part::Program(attach, program, source) => {
+            Part::Program(attach, program, source, links) => {
                 sources.push((attach.to_string(), source));
-                loaded.push((attach, program));
+                loaded.push((attach, program, links));
             }
-            Part::Rings(all) => rings = all,
+            Part::Rings(all) => mapped = Some(all),
             Part::Filled => {}
         }
     }
+    let Some((counters, rings)) = mapped else { unreachable!("one of the jobs") };
     if let PlanTarget::All { left_out } = &plan.target {
         // The threads that have loaded the programs may still be on their way out.
         super::left_out::leave_out(&made.tasks, left_out);
     }
     let (mut links, mut slow_links) = (Vec::new(), Vec::new());
-    for (attach, program) in &loaded {
-        match attach {
-            Attach::Typed(name) => links.push(Link::tracing(program).map_err(|e| refused(name, &e))?),
-            Attach::Raw(names) => {
-                for name in *names {
-                    links.push(Link::raw_tracepoint(program, name).map_err(|e| refused(name, &e))?);
-                }
-            }
-            Attach::Single(_, ids) => {
-                for id in ids {
-                    slow_links.push(Link::tracepoint(program, *id).map_err(|e| refused("tracepoint", &e))?);
-                }
-            }
-        }
+    for (attach, program, attached) in &mut loaded {
+        let attached = if at_once { std::mem::take(attached) } else { attach.links(program)? };
+        let to = if matches!(attach, Attach::Single(..)) { &mut slow_links } else { &mut links };
+        to.extend(attached);
     }
     // After the others: at the same tracepoint those run first, and mark that the command has begun.
     // The tables are kept from here on, before any program asks for them.
@@ -228,7 +221,7 @@ pub fn begin_with(
     }
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));
     sets.extend(probes.iter_mut().filter_map(|p| p.made.take()));
-    let MapSet { tasks, slots, buffers: counters, others, ring_maps, .. } = made;
+    let MapSet { tasks, slots, others, ring_maps, .. } = made;
     let loaded = Loaded {
         tasks: Arc::new(tasks),
         passed: vec![Passed::default(); rings.len()],
@@ -246,7 +239,7 @@ pub fn begin_with(
         missed_before: Vec::new(),
         areas,
         unwinder,
-        programs: loaded.into_iter().map(|(_, p)| p).collect(),
+        programs: loaded.into_iter().map(|(_, p, _)| p).collect(),
         maps: Arc::new(others.into_iter().chain(ring_maps).chain(slots.map(|(map, _)| map)).collect()),
     };
     Ok((loaded, Later { btf, maps, offsets, session, functions, tables }))
@@ -258,8 +251,10 @@ const RAW_FRAMES: u8 = 3;
 
 /// What a job of [`load`] has made.
 enum Part {
-    Program(Attach, Program, bpf::Program),
-    Rings(Vec<Ring>),
+    /// With its links, where it is attached at once.
+    Program(Attach, Program, bpf::Program, Vec<Link>),
+    /// Of calls, with the counters beside them.
+    Rings((Buffers, Vec<Ring>)),
     /// The contents of the maps.
     Filled,
 }
@@ -273,6 +268,21 @@ enum Attach {
     Raw(&'static [&'static str]),
     /// Classic tracepoints with these numbers; what they are called together.
     Single(String, Vec<u64>),
+}
+
+impl Attach {
+    /// Attaches a program there.
+    fn links(&self, program: &Program) -> Result<Vec<Link>> {
+        match self {
+            Attach::Typed(name) => Ok(vec![Link::tracing(program).map_err(|e| refused(name, &e))?]),
+            Attach::Raw(names) => {
+                names.iter().map(|name| Link::raw_tracepoint(program, name).map_err(|e| refused(name, &e))).collect()
+            }
+            Attach::Single(_, ids) => {
+                ids.iter().map(|id| Link::tracepoint(program, *id).map_err(|e| refused("tracepoint", &e))).collect()
+            }
+        }
+    }
 }
 
 impl fmt::Display for Attach {
@@ -361,6 +371,8 @@ struct CallKit<'a> {
     offsets: &'a BtfOffsets,
     session: &'a Session,
     functions: &'a Functions,
+    /// Each program is attached as soon as it is loaded.
+    at_once: bool,
 }
 
 impl CallKit<'_> {
@@ -373,7 +385,8 @@ impl CallKit<'_> {
             Attach::Single(..) => (ProgramKind::Tracepoint, 0),
         };
         let program = self.load_one(kind, wanted.name, &source, id)?;
-        Ok(Part::Program(wanted.attach, program, source))
+        let links = if self.at_once { wanted.attach.links(&program)? } else { Vec::new() };
+        Ok(Part::Program(wanted.attach, program, source, links))
     }
 
     fn load_one(&self, kind: ProgramKind, name: &str, program: &bpf::Program, btf_id: u32) -> Result<Program> {

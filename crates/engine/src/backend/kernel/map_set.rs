@@ -2,7 +2,7 @@
 
 use super::buffers::Buffers;
 use super::ring::Ring;
-use super::{switch, tables};
+use super::{rings_of_calls, switch, tables};
 use crate::plan::Plan;
 use bpf::scratch::Shape;
 use bpf::syscalls::{Maps, Slots, state};
@@ -12,17 +12,11 @@ use sys::bpf::map::{Map, Values, possible_cpus};
 use sys::bpf::prog::btf_load;
 use sys::bpf::ring::Ring as KernelRing;
 
-/// The scratch buffers of calls as rings.
-pub fn with_own_rings(buffer: usize) -> Option<Shape> {
-    Shape::CALLS.with_ring(buffer)
-}
-
 /// The maps of the programs of calls and tasks.
 pub struct MapSet {
     pub tasks: Map,
     /// Slots for the words of calls: 2 to this power.
     pub slots: Option<(Map, u32)>,
-    pub buffers: Buffers,
     shape: Shape,
     /// Bytes of a ring.
     ring_size: usize,
@@ -48,14 +42,14 @@ impl MapSet {
             Ok::<_, io::Error>((Map::array("trapline_slots", state::SLOT, entries, 0)?, bits))
         });
         let slots = slots.transpose()?;
-        let ring_size = plan.buffer.max(4096);
-        let shape = with_own_rings(ring_size).filter(|_| own).unwrap_or(Shape::CALLS);
+        let ring_size = rings_of_calls::size(plan);
+        let shape = rings_of_calls::shape(ring_size).filter(|_| own).unwrap_or(Shape::CALLS);
         let kernels = if shape.has_rings() { 0 } else { cpus };
         let ring_maps =
             (0..kernels).map(|_| Map::ring("trapline_ring", ring_size as u32)).collect::<io::Result<_>>()?;
-        let (scratch, buffers) = Buffers::new("trapline_scrat", shape, cpus, switch::first(plan))?;
+        let scratch = Buffers::map("trapline_scrat", shape, cpus)?;
         let (rows, switches) = tables::make(plan)?;
-        Ok(MapSet { tasks, slots, buffers, shape, ring_size, cpus, others: vec![scratch, rows, switches], ring_maps })
+        Ok(MapSet { tasks, slots, shape, ring_size, cpus, others: vec![scratch, rows, switches], ring_maps })
     }
 
     /// The rows that a session which takes orders may change.
@@ -70,11 +64,17 @@ impl MapSet {
         tables::fill(plan, rows, switches)
     }
 
-    pub fn rings(&self) -> io::Result<Vec<Ring>> {
-        match self.shape.has_rings() {
-            true => self.buffers.rings(self.ring_size),
-            false => self.ring_maps.iter().map(|map| KernelRing::new(map).map(Ring::Kernel)).collect(),
-        }
+    /// Maps the scratch buffers and the rings, which takes a while for every page: programs can be loaded before.
+    pub fn rings(&self, plan: &Plan) -> io::Result<(Buffers, Vec<Ring>)> {
+        let [scratch, _, _] = &self.others[..] else { unreachable!("made with three") };
+        let buffers = Buffers::of(scratch, self.shape, self.cpus, switch::first(plan))?;
+        let rings = match self.shape.has_rings() {
+            true => buffers.rings(self.ring_size)?,
+            false => {
+                self.ring_maps.iter().map(|map| KernelRing::new(map).map(Ring::Kernel)).collect::<io::Result<_>>()?
+            }
+        };
+        Ok((buffers, rings))
     }
 
     pub fn descriptors(&self) -> Maps {

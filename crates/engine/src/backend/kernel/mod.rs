@@ -325,6 +325,10 @@ impl Backend for Kernel {
     }
 
     fn wait(&mut self, time: Duration) {
+        // Nothing comes any more: the programs are detached while the views show the last events.
+        if self.phase == Phase::Over {
+            return;
+        }
         let over = match &self.ended {
             Some(fd) => process::wait_readable(fd, time).unwrap_or(true),
             None => {

@@ -131,7 +131,8 @@ impl AttachedProbe {
             _ => None,
         };
         let shape = with_ring.unwrap_or(shape);
-        let (map, buffers) = Buffers::new("trapline_scratch", shape, cpus, session.switch).map_err(cannot)?;
+        let map = Buffers::map("trapline_scratch", shape, cpus).map_err(cannot)?;
+        let buffers = Buffers::of(&map, shape, cpus, session.switch).map_err(cannot)?;
         let made = match outlet {
             Outlet::Rings(_) => None,
             Outlet::Own(bytes) if shape.has_rings() => Some(RingSet::of(buffers.rings(bytes).map_err(cannot)?)),

@@ -24,8 +24,11 @@ pub(super) fn types(plan: &Plan) -> io::Result<KernelBtf> {
         (Kind::Struct, "k_sigaction"),
         (Kind::Struct, "linux_binprm"),
         (Kind::Struct, "mm_struct"),
-        (Kind::Func, "bpf_iter_task"),
     ];
+    // Else it is looked for when the command runs: the names of functions are most of all names.
+    if sys::proc::pid_namespace().is_some() {
+        wanted.push((Kind::Func, "bpf_iter_task"));
+    }
     if plan.has_user_stacks() {
         wanted.extend([(Kind::Func, "bpf_loop"), (Kind::Struct, "uprobe_task"), (Kind::Struct, "return_instance")]);
     }
