@@ -70,6 +70,11 @@ pub const CHANGES_FD: u16 = 128;
 /// [`MAKES_PAIR`]'s argument.
 pub const STRAIGHT: u16 = 1 << 11;
 
+/// The call has [`SHORT_CALL`] arguments at most: the programs need not look at more. Above the number of [`MAKES_PAIR`]'s argument.
+pub const SHORT: u16 = 1 << 12;
+/// Arguments of most calls, at most.
+pub const SHORT_CALL: usize = 3;
+
 /// The filter of the call is not evaluated by the programs any more. Above the number of [`MAKES_PAIR`]'s argument.
 pub const UNFILTERED: u16 = 1 << 15;
 
@@ -363,7 +368,8 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
     let mut put = |at: i16, v: u16| r[at as usize..at as usize + 2].copy_from_slice(&v.to_le_bytes());
     put(ID, schema.id);
     let at_entry = u16::from(reads_at_entry(schema)) * AT_ENTRY;
-    let flags = (u16::from(wanted) * WANTED) | at_entry | descriptors(schema);
+    let short = u16::from(events::registry::own_args(schema) <= SHORT_CALL) * SHORT;
+    let flags = (u16::from(wanted) * WANTED) | at_entry | descriptors(schema) | short;
     put(FLAGS, flags);
     for i in 0..6 {
         put(

@@ -119,6 +119,8 @@ words! {
     // Of all programs.
     /// Events that happened, but those that the filter of a probe rejected.
     pub SEEN[1];
+    /// Events that were put into the ring of this place, which has one writer at a time: they are not among those in `SEEN`.
+    pub PUBLISHED[1];
     /// Events that were lost: they found the ring full, the buffer taken, or no memory for their task's state.
     pub DROPPED[1];
     /// Events that a part of a filter rejected.
@@ -305,6 +307,7 @@ mod tests {
         let singles = [
             SEEN,
             DROPPED,
+            PUBLISHED,
             UNKNOWN,
             BORN,
             ENDED,

@@ -6,7 +6,7 @@ use crate::asm::{Label, Operand};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::own_ring::HEADER;
-use crate::scratch::{self, DATA, HEAD, LIMIT, MASK, NEXT_RECORD, TAIL};
+use crate::scratch::{self, DATA, HEAD, LIMIT, MASK, NEXT_RECORD, PUBLISHED, TAIL};
 
 impl Emitter<'_> {
     /// Puts the event, `END` bytes at `BUFFER`, into the ring of this CPU. Where the ring is full, the event is counted as dropped, for
@@ -15,7 +15,9 @@ impl Emitter<'_> {
         let maps = self.maps;
         let (dropped, done) = (self.new_label(), self.new_label());
         self.note("into the ring of this CPU");
-        self.count(scratch::SEEN);
+        if maps.shape.ring().is_none() {
+            self.count(scratch::SEEN);
+        }
         self.jump_if(Cond::Gt, reg::END, scratch::MAX_EVENT, dropped);
         match maps.shape.ring() {
             Some(_) => {
@@ -42,13 +44,17 @@ impl Emitter<'_> {
             }
             false => Lost::Unknown,
         };
-        self.count_dropped(lost);
+        match maps.shape.ring() {
+            Some(_) => self.count_lost(lost),
+            None => self.count_dropped(lost),
+        }
         self.bind(done);
     }
 
     /// Publishes the record that `BUFFER` is in ([`crate::own_ring`]), or goes to `full`. Uses r1 to r4.
     fn publish(&mut self, full: Label) {
         let [tail, mask, head, limit, data, next] = [TAIL, MASK, HEAD, LIMIT, DATA, NEXT_RECORD].map(|w| self.word(w));
+        let published = self.word(PUBLISHED);
         let header = HEADER as i32;
         let inside = self.new_label();
         self.store(Size::D, reg::BUFFER, -(HEADER as i16), reg::END);
@@ -77,6 +83,9 @@ impl Emitter<'_> {
         self.load(Size::D, R4, R1, data);
         self.alu(Alu::Add, R2, R4);
         self.store(Size::D, R1, next, R2);
+        self.load(Size::D, R2, R1, published);
+        self.alu(Alu::Add, R2, 1);
+        self.store(Size::D, R1, published, R2);
         self.place_event();
     }
 

@@ -2,7 +2,7 @@
 
 use super::{filters, no_entry, ops};
 use crate::asm::Label;
-use crate::capture_row;
+use crate::capture_row::{self, SHORT_CALL};
 use crate::frame::{Emitter, Lost, field, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
@@ -24,13 +24,19 @@ fn fixed(e: &mut Emitter<'_>) {
     e.who();
     // All are stored as 8 bytes, without a branch for the verifier to follow: what follows a narrow one is stored later. An
     // argument that does not exist goes where the tails will be.
+    let short = e.new_label();
     for i in 0..6i16 {
+        if i == SHORT_CALL as i16 {
+            e.load_row(Size::H, R2, capture_row::FLAGS);
+            e.jump_if(Cond::Set, R2, i32::from(capture_row::SHORT), short);
+        }
         e.load_row(Size::H, R2, capture_row::ARGS + 2 * i);
         e.alu(Alu::And, R2, 0x7f);
         e.alu(Alu::Add, R2, reg::BUFFER);
         e.load_state(R1, state::ARGS + 8 * i);
         e.store(Size::D, R2, 0, R1);
     }
+    e.bind(short);
     if session.captures.is_some() {
         e.mov(R1, 1);
         for i in 0..capture_row::CAPTURES as i16 {

@@ -3,21 +3,37 @@
 use super::{call, filters, ops};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
-use crate::capture_row;
+use crate::capture_row::{self, SHORT_CALL};
 use crate::frame::registers::{ARG_REGISTERS, IP, TS_COMPAT};
 use crate::frame::{At, Emitter, Generated, Maps, Session, Source, program, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
+use std::ops::Range;
 
-/// Number and arguments from the registers, with the context in r2.
+/// Stores arguments from the registers, with their address in r3. Each load checks the address: 2 ns.
+fn store(e: &mut Emitter<'_>, which: Range<usize>) {
+    for i in which {
+        e.load(Size::D, R4, R3, ARG_REGISTERS[i]);
+        e.store_state(state::ARGS + 8 * i as i16, R4);
+    }
+}
+
+/// Stores the arguments that a call has which is not short.
+fn others(e: &mut Emitter<'_>) {
+    e.load_slot(R3, slot::CTX);
+    e.load(Size::D, R3, R3, 0);
+    store(e, SHORT_CALL..ARG_REGISTERS.len());
+}
+
+/// Number and first arguments from the registers, with the context in r2; where a filter is evaluated, all arguments.
 fn arguments(e: &mut Emitter<'_>) {
     let no_frame = e.new_label();
     e.load(Size::D, R1, R2, 8);
     e.store_state(state::NR, R1);
     e.load(Size::D, R3, R2, 0);
-    for (i, reg) in ARG_REGISTERS.iter().enumerate() {
-        e.load(Size::D, R4, R3, *reg);
-        e.store_state(state::ARGS + 8 * i as i16, R4);
+    store(e, 0..SHORT_CALL);
+    if filters::decide_at_entry(e) {
+        store(e, SHORT_CALL..ARG_REGISTERS.len());
     }
     // rt_sigreturn's mask is in the signal frame: see the ptrace backend's SIGFRAME_MASK.
     e.jump_if(Cond::Ne, R1, 15, no_frame);
@@ -90,8 +106,16 @@ pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: S
         e.load_state(R1, state::FLAGS);
         e.alu(Alu::And, R1, state::COMPAT);
         e.jump_if(Cond::Ne, R1, 0, out);
+        let no_row = e.new_label();
         e.load_state(R1, state::NR);
-        e.row(out);
+        e.row(no_row);
+        if source == Source::All && !filters::decide_at_entry(e) {
+            let short = e.new_label();
+            e.load_row(Size::H, R1, capture_row::FLAGS);
+            e.jump_if(Cond::Set, R1, i32::from(capture_row::SHORT), short);
+            others(e);
+            e.bind(short);
+        }
         e.load_row(Size::H, R1, capture_row::FLAGS);
         e.alu(Alu::And, R1, i32::from(capture_row::AT_ENTRY | capture_row::WANTED));
         e.not_read();
@@ -125,5 +149,10 @@ pub fn sys_enter(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: S
         e.store_state(state::LEN, reg::END);
         e.get_caps(R1);
         e.store_state(state::CAPS, R1);
+        e.jump(out);
+        e.bind(no_row);
+        if source == Source::All {
+            others(e);
+        }
     })
 }

@@ -497,8 +497,14 @@ fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
 impl World {
     /// A word of the scratch buffer of the only processor, of all places.
     fn word(&self, word: i16) -> u64 {
+        // What is seen is counted where it is published, too.
+        let published = if word == scratch::SEEN { self.word(scratch::PUBLISHED) } else { 0 };
         let value = self.m.value(SCRATCHES, &[0; 4]).expect("a scratch buffer");
-        shape().indices(0, word).map(|at| u64::from_le_bytes(value[at..at + 8].try_into().expect("a word"))).sum()
+        shape()
+            .indices(0, word)
+            .map(|at| u64::from_le_bytes(value[at..at + 8].try_into().expect("a word")))
+            .sum::<u64>()
+            + published
     }
 
     fn set_word(&mut self, word: i16, to: u64) {

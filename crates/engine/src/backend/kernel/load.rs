@@ -499,7 +499,7 @@ impl Loaded {
     /// Events seen by the programs, and events that found a ring full.
     pub fn counts(&self) -> (u64, u64) {
         let (seen, dropped) = self.probes.iter().fold((0, 0), |n, p| (n.0 + p.seen(), n.1 + p.dropped()));
-        (seen + self.sum(scratch::SEEN), dropped + self.sum(scratch::DROPPED))
+        (seen + self.sum(scratch::SEEN) + self.sum(scratch::PUBLISHED), dropped + self.sum(scratch::DROPPED))
     }
 
     /// Events that were lost before they were in a ring.

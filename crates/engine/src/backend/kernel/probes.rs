@@ -278,7 +278,7 @@ impl AttachedProbe {
     /// Events that happened. The program counts an event that its filter rejects only once.
     pub fn seen(&self) -> u64 {
         let parts = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).sum::<u64>();
-        self.sum(scratch::SEEN) + parts + self.sum(scratch::UNKNOWN)
+        self.sum(scratch::SEEN) + self.sum(scratch::PUBLISHED) + parts + self.sum(scratch::UNKNOWN)
     }
 
     /// Events that found a ring full.
