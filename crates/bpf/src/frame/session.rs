@@ -31,7 +31,7 @@ pub struct Maps {
     pub slots: Option<Slots>,
 }
 
-/// The map of slots ([`super::slots`]): an array of [`state::SLOT`] bytes, with spare ones for each CPU at its end.
+/// The map of slots (`frame::slots`): an array of [`state::SLOT`] bytes, with spare ones for each CPU at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
     /// Its descriptor.

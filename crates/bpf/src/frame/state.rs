@@ -1,4 +1,4 @@
-//! The state of a task: the value of the task storage, the task's home. While the task has a slot ([`super::slots`]), its words are there,
+//! The state of a task: the value of the task storage, the task's home. While the task has a slot (`frame::slots`), its words are there,
 //! at the same offsets.
 //!
 //! ```text
