@@ -90,9 +90,18 @@ impl Emitter<'_> {
         self.every_home(no_memory);
         let Some(slots) = self.maps.slots else { return };
         let look = look.unwrap_or_else(|| self.new_label());
+        let [none, found] = [self.new_label(), self.new_label()];
         self.has_state = true;
         self.mov(R8, reg::STATE);
-        self.slot(slots, look, busy);
+        self.slot(slots, look, none);
+        self.jump(found);
+        self.bind(none);
+        // What the home says of an earlier call must not be taken for this one.
+        self.load(Size::D, R1, R8, state::FLAGS);
+        self.alu(Alu::And, R1, !state::IN_CALL);
+        self.store(Size::D, R8, state::FLAGS, R1);
+        self.jump(busy);
+        self.bind(found);
     }
 
     /// `STATE` = the home of the current task, also where the task is not traced; the program ends where it has none. `no_memory`: a new

@@ -133,7 +133,12 @@ fn where_another_task_has_the_slot_the_words_are_at_home() {
         let mut s = Stage::new(Session::default());
         s.take_all();
         spare.for_each(|nth| s.put(nth, state::FATE, fate::COPIED as u64));
+        let task = s.w.m.task;
+        s.w.trace(task, &[(state::FLAGS, state::IN_CALL as u64), (state::NR, CLOSE.into())]);
         assert_eq!((s.enters().len(), [scratch::SEEN, scratch::DROPPED].map(|w| s.w.word(w))), (0, [1, 1]));
+        // The call that was in the home before is not the one that returns.
+        (0..SLOTS.count()).for_each(|nth| s.put(nth, state::KEY, 0));
+        assert_eq!(s.returns().len(), 0);
     });
 }
 
