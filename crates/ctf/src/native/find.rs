@@ -8,8 +8,8 @@ use crate::folder::Folder;
 use crate::format::Format;
 use crate::packet::{BadPacket, FUNCTIONS_HEADER, Info, SIGN, sign};
 use events::StreamId;
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -19,11 +19,12 @@ use std::sync::Mutex;
 
 /// A packet larger than this is not taken for one, bytes.
 const MAX_PACKET: u64 = 64 << 20;
+/// A recording with a limit may replace all that a listing of its directory names before that is opened: so many listings are tried.
+const LISTINGS: usize = 16;
 
 impl Data {
     /// Finds the packets of every stream of the trace `uuid`, in a version of the format, in a directory.
     pub fn open(folder: &Folder, uuid: &[u8; 16], format: Format) -> Result<Data, Error> {
-        let names = folder.names().map_err(|error| Error::Io { path: folder.path().into(), error })?;
         let mut data = Data {
             files: Vec::new(),
             format,
@@ -36,8 +37,16 @@ impl Data {
             damage: Mutex::default(),
         };
         let mut found = HashMap::new();
-        for name in names.iter().filter(|n| *n != "metadata" && !n.as_bytes().starts_with(b".")) {
-            data.look_at(folder, name, &mut found);
+        let mut known = HashSet::new();
+        for _ in 0..LISTINGS {
+            let names = folder.names().map_err(|error| Error::Io { path: folder.path().into(), error })?;
+            let streams = names.into_iter().filter(|n| *n != "metadata" && !n.as_bytes().starts_with(b"."));
+            let fresh: Vec<OsString> = streams.filter(|name| known.insert(name.clone())).collect();
+            let there = fresh.iter().filter(|name| data.look_at(folder, name, &mut found)).count();
+            // What has gone meanwhile has made room for newer parts.
+            if there == fresh.len() {
+                break;
+            }
         }
         for s in &mut data.streams {
             s.packets.sort_by_key(|p| (p.info.seq, p.file, p.at));
@@ -59,8 +68,8 @@ impl Data {
         }
     }
 
-    /// Finds the packets of a file, if it is a stream of the trace. `found` has the place of each stream.
-    fn look_at(&mut self, folder: &Folder, name: &OsStr, found: &mut HashMap<StreamId, usize>) {
+    /// Finds the packets of a file, if it is a stream of the trace; returns whether the file is there. `found` has the place of each stream.
+    fn look_at(&mut self, folder: &Folder, name: &OsStr, found: &mut HashMap<StreamId, usize>) -> bool {
         let path = folder.path().join(name);
         let scanned = folder.read(name).and_then(|file| match self.is_stream(&file)? {
             true => self.scan(path, file, found).map(|()| true),
@@ -71,10 +80,11 @@ impl Data {
             Ok(true) => {}
             Ok(false) => self.others.add(name, None),
             // It was deleted just now to make room for newer packets.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return false,
             Err(e) if folder.metadata(name).is_ok_and(|m| !m.is_file()) => self.others.add(name, Some(&e)),
             Err(e) => self.unreadable.add(name, Some(&e)),
         }
+        true
     }
 
     /// Whether a file begins with the sign of the trace, or with as much of it as there is; or has it nearby, because its first
