@@ -16,9 +16,10 @@ mod skips;
 mod test;
 mod vm;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
     check-tables | static [--smoke] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
@@ -50,11 +51,25 @@ fn chore(args: &[String]) -> Result<()> {
         "edges" => edges::run(rest),
         "check-tables" => check_tables::run(rest),
         "compare-strace" => compare::run(rest),
-        "bench" => bench::run(rest),
+        "bench" => {
+            without_library_path()?;
+            bench::run(rest)
+        }
         "vm" => vm::run(rest),
         "browser" => browser::run(rest),
         "static" => release::run(rest),
         "package" => package::run(rest),
         _ => bail!("no such chore '{name}': {USAGE}"),
     }
+}
+
+/// Begins anew without `LD_LIBRARY_PATH`, which `cargo run` sets: the loader of each program would look for its libraries in three directories
+/// more, which are a hundred calls of `true` instead of thirty. A tracer that is slow for each call would look worse than it is.
+fn without_library_path() -> Result<()> {
+    const NAME: &str = "LD_LIBRARY_PATH";
+    if std::env::var_os(NAME).is_none() {
+        return Ok(());
+    }
+    let again = Command::new(std::env::current_exe()?).args(std::env::args_os().skip(1)).env_remove(NAME).exec();
+    Err(again).context("cannot begin anew without LD_LIBRARY_PATH")
 }

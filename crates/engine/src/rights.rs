@@ -19,6 +19,7 @@ use crate::target::Target;
 use lang::Filter;
 use lang::filter::ir::{Leaf, Value};
 use std::io;
+use std::sync::OnceLock;
 use sys::perf::{self, Attr};
 use sys::{caps, proc, process};
 
@@ -168,11 +169,15 @@ fn shut_out(root: bool, paranoid: Option<i32>) -> std::result::Result<(), String
     }
 }
 
-/// Whether this machine and the user who started trapline can use the kernel backend. An error gives the reason and what would
-/// change it.
+/// Whether this machine and the user who started trapline can use the kernel backend, as it was when this was first asked. An error gives
+/// the reason and what would change it.
 pub fn kernel_backend_is_usable() -> std::result::Result<(), String> {
-    kernel_backend()?;
-    sys::bpf::probe::usable().map_err(|e: io::Error| refusal(&e))
+    static ANSWER: OnceLock<std::result::Result<(), String>> = OnceLock::new();
+    let ask = || {
+        kernel_backend()?;
+        sys::bpf::probe::usable().map_err(|e: io::Error| refusal(&e))
+    };
+    ANSWER.get_or_init(ask).clone()
 }
 
 /// Whether the user who started trapline may take samples with copied stacks (perf_event_open(2)). An error gives the reason and
