@@ -12,7 +12,7 @@
 //! layout's tails. Invariant: an op exists for each tail, so that every event has every tail.
 
 use events::keep::Keep;
-use events::layout::{Layout, Shape};
+use events::layout::Shape;
 use events::schema::{Arg, Dir, Ret, Schema};
 use events::types::{Fmt, Int, Len, LenFrom, Mem, StrKind, Type};
 
@@ -363,7 +363,9 @@ pub struct Frames {
 /// The row of a call, with captures ([`events::dynamic::with_captures`]) where its class has them.
 pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
     let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
-    let layout = Layout::of(schema);
+    let Some(layout) = events::registry::layout(schema.id) else {
+        unreachable!("{}: not a registered class", schema.name)
+    };
     let mut r = [0u8; ROW];
     let mut put = |at: i16, v: u16| r[at as usize..at as usize + 2].copy_from_slice(&v.to_le_bytes());
     put(ID, schema.id);
@@ -464,6 +466,7 @@ pub fn switch_key(nr: u32, arg: u8, selector: u64) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use events::layout::Layout;
 
     /// The program stores every argument as 8 bytes, in the order of the arguments, and then times, result and processors.
     #[test]
