@@ -604,8 +604,8 @@ fn the_first_return_of_a_thread_tells_of_a_call_from_before() {
         events.iter().map(parse).collect()
     };
     assert_eq!(known(returns(0, &[(GETPPID, 7, false), (GETPPID, 8, true)])), [(7, false), (8, true)]);
-    // Once a thread is known, a return without an entry is none of ours.
-    assert_eq!(known(returns(0, &[(GETPPID, 7, true), (GETPPID, 8, false)])), [(7, true)]);
+    // Later too: a call that was refused before it began has no entry.
+    assert_eq!(known(returns(0, &[(GETPPID, 7, true), (GETPPID, 8, false)])), [(7, true), (8, false)]);
     // A child's first return, and then a call.
     assert_eq!(known(returns(0, &[(CLONE, 0, false), (GETPPID, 8, true)])), [(8, true)]);
     for mark in [state::LEFT_OUT, state::OWN] {

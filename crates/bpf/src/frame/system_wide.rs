@@ -3,7 +3,7 @@
 //! ```text
 //! state of a task   none       nothing is known of it: what its first return to user space ends began before the start
 //!                   start 0    nothing is known of it, but that a program has met it
-//!                   else       known: a return without an entry is a child's first, and no call
+//!                   else       known
 //!                   LEFT_OUT   it reads what trapline writes: no events, nor for its threads
 //!                   OWN        trapline's own: no events, nor for its children
 //! ```
@@ -11,13 +11,10 @@
 //! Marks live in task storage, not in a list of ids, so that they hold in every pid namespace and are inherited without a gap.
 
 use super::counters::Lost;
-use super::registers::{ARG_REGISTERS, AX, FORKS, ORIG_AX, RT_SIGRETURN, TS_COMPAT};
-use super::{Emitter, Source, reg, registers, slot, state};
+use super::{Emitter, Source, reg, state};
 use crate::asm::Label;
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
-use crate::scratch::front;
-use events::layout::NO_CPU;
 
 /// The ends of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +43,7 @@ impl Emitter<'_> {
     }
 
     /// At the start or the end of a call, with the context in r1: as [`Emitter::every_state`], but at the start nothing is lost
-    /// where there is no memory: what is not known of the call then is found at its end. Goes to `found` where that is a call for sure.
+    /// where there is no memory or no slot: what is not known of the call then is found at its end. Goes to `found` where that is a call for sure.
     pub(crate) fn state_of_call(&mut self, at: At, source: Source, found: Label) {
         let [lost, look, made] = [self.new_label(), self.new_label(), self.new_label()];
         let slots = self.maps.slots.filter(|_| source == Source::All);
@@ -58,11 +55,15 @@ impl Emitter<'_> {
             }
             self.hit(slots, found, look);
         }
-        let no_memory = if at == At::Enter { self.untraced } else { lost };
-        self.find_state(no_memory, lost, slots.map(|_| look));
-        self.jump(made);
-        self.lost_without_state(lost);
-        self.bind(made);
+        match at {
+            At::Enter => self.find_state(self.untraced, self.untraced, slots.map(|_| look)),
+            At::Exit => {
+                self.find_state(lost, lost, slots.map(|_| look));
+                self.jump(made);
+                self.lost_without_state(lost);
+                self.bind(made);
+            }
+        }
     }
 
     /// The event of a task whose state is not to be had.
@@ -121,71 +122,6 @@ impl Emitter<'_> {
         self.storage(true);
         self.jump_if(Cond::Eq, R0, 0, no_memory);
         self.mov(reg::STATE, R0);
-    }
-
-    /// In a system-wide session: a thread of which nothing is known (no flags, no start) returns from a call that began before
-    /// the programs were attached. Number and arguments are those that the registers still have; start, processor and tails of
-    /// entry are unknown. From [`Source::All`] the address of the registers is in CTX.
-    pub(crate) fn began_before(&mut self, source: Source, out: Label) {
-        const REGISTERS_AT: i16 = front::REGISTERS;
-        let offsets = self.offsets;
-        let [known, numbered, goes_on, framed] = std::array::from_fn(|_| self.new_label());
-        self.load_state(R1, state::FLAGS);
-        self.jump_if(Cond::Ne, R1, 0, known);
-        self.load_state(R1, state::START);
-        self.jump_if(Cond::Ne, R1, 0, known);
-        self.note("a call from before the start");
-        self.call(Helper::KtimeGetNs);
-        self.store_state(state::START, R0);
-        self.claimed(Lost::Unknown, out);
-        if source == Source::All {
-            self.load_slot(R3, slot::CTX);
-        } else {
-            self.task(R1);
-            self.call(Helper::TaskPtRegs);
-            self.mov(R3, R0);
-        }
-        self.mov(R1, reg::BUFFER);
-        self.alu(Alu::Add, R1, i32::from(REGISTERS_AT));
-        self.mov(R2, registers::SIZE);
-        self.call(Helper::ProbeReadKernel);
-        if source == Source::All {
-            self.load_event(Size::D, R1, REGISTERS_AT + ORIG_AX);
-        } else {
-            self.load_slot(R2, slot::CTX);
-            self.load(Size::W, R1, R2, 8);
-        }
-        self.jump_if(Cond::Sge, R1, 0, numbered);
-        self.mov(R1, RT_SIGRETURN);
-        self.bind(numbered);
-        self.store_state(state::NR, R1);
-        for (i, reg) in ARG_REGISTERS.iter().enumerate() {
-            self.load_event(Size::D, R4, REGISTERS_AT + *reg);
-            self.store_state(state::ARGS + 8 * i as i16, R4);
-        }
-        self.jump_if(Cond::Ne, R1, RT_SIGRETURN, framed);
-        self.store_state(state::ARGS, 0);
-        self.bind(framed);
-        self.note("a child's first return is no call");
-        self.load_event(Size::D, R2, REGISTERS_AT + AX);
-        self.jump_if(Cond::Ne, R2, 0, goes_on);
-        for nr in FORKS {
-            self.jump_if(Cond::Eq, R1, nr, out);
-        }
-        self.bind(goes_on);
-        self.store_state(state::LEN, 0);
-        self.store_state(state::CAPS, 0);
-        self.store_state(state::CPU, i32::from(NO_CPU));
-        self.task(R0);
-        self.load(Size::W, R2, R0, offsets.thread_status);
-        self.mov(R1, state::IN_CALL | state::ATTACHED);
-        self.alu(Alu::And, R2, TS_COMPAT);
-        let wide = self.new_label();
-        self.jump_if(Cond::Eq, R2, 0, wide);
-        self.alu(Alu::Or, R1, state::COMPAT);
-        self.bind(wide);
-        self.store_state(state::FLAGS, R1);
-        self.bind(known);
     }
 
     /// In a system-wide session, with the child's state in r0 and the context in r9: sets the child's start, so that it is known,

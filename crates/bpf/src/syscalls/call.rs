@@ -1,6 +1,6 @@
 //! The event of a call: fixed part and tails; of a call without a row, its registers.
 
-use super::{filters, no_entry, ops};
+use super::{filters, no_entry, ops, unseen};
 use crate::asm::Label;
 use crate::capture_row::{self, SHORT_CALL};
 use crate::frame::{Emitter, Lost, field, reg, slot, state};
@@ -297,12 +297,12 @@ pub(super) fn unfinished(e: &mut Emitter<'_>, event: Label, ended: Label, out: L
     e.note("the call that it ends in");
     e.claimed(Lost::Class(g::P_EXIT.id), out);
     e.set_ended(true);
-    let read = e.new_label();
+    let [read, seen] = std::array::from_fn(|_| e.new_label());
     e.load_state(R1, state::FLAGS);
     e.jump_if(Cond::Set, R1, state::STARTING | state::REJECTED, ended);
-    e.mov(R2, R1);
-    e.alu(Alu::And, R2, state::IN_CALL);
-    e.jump_if(Cond::Eq, R2, 0, ended);
+    e.jump_if(Cond::Set, R1, state::IN_CALL, seen);
+    unseen::ends_in(e, ended);
+    e.bind(seen);
     e.mov(R2, R1);
     e.alu(Alu::And, R2, state::ENTRY_LOST);
     e.jump_if(Cond::Eq, R2, 0, read);

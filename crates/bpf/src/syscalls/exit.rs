@@ -1,6 +1,6 @@
 //! `sys_exit`: the end of a call.
 
-use super::{call, descriptors, filters, no_entry, signals, tasks};
+use super::{call, descriptors, filters, no_entry, signals, tasks, unseen};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
@@ -29,16 +29,15 @@ fn cut_off(e: &mut Emitter<'_>, out: Label) {
     e.bind(goes_on);
 }
 
-/// What the entry of the call has stored; r2 = its result, which is stored too. `out` where it is none.
+/// What the entry of the call has stored, or what the registers say; r2 = its result, which is stored too. `out` where it is none.
 fn with_entry(e: &mut Emitter<'_>, source: Source, out: Label) {
-    if e.session.system_wide {
-        e.began_before(source, out);
-    }
+    let seen = e.new_label();
     e.load_state(R1, state::FLAGS);
     e.mov(R2, R1);
     e.alu(Alu::And, R2, state::IN_CALL | state::STARTING);
-    // A child's first return has no entry.
-    e.jump_if(Cond::Ne, R2, state::IN_CALL, out);
+    e.jump_if(Cond::Eq, R2, state::IN_CALL, seen);
+    unseen::returns(e, source, out);
+    e.bind(seen);
     e.load_slot(R2, slot::CTX);
     match source {
         Source::All if e.offsets.end_has_two => e.load_slot(R2, slot::RET),

@@ -7,7 +7,9 @@
 //!
 //! without durations: no sys_enter; sys_exit finds nr and arguments in the registers (no_entry)
 //!
-//! frame ◄─ ops, filters, no_entry ◄─ call ◄─ signals, descriptors, tasks ◄─ enter, exit          each uses what is left of it
+//! a call whose entry no program has seen is in the registers too (unseen)
+//!
+//! frame ◄─ ops, filters, no_entry ◄─ unseen ◄─ call ◄─ signals, descriptors, tasks ◄─ enter, exit          each uses what is left of it
 //! ```
 //!
 //! Pure: maps come in as descriptors, offsets of kernel structs as numbers. Every path that has counted an event as seen
@@ -26,6 +28,7 @@ mod signals;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod unseen;
 
 #[cfg(doc)]
 use crate::capture_row;

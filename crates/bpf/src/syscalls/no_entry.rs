@@ -20,7 +20,7 @@ const ENOSYS: i32 = 38;
 const EXECVE: i32 = 59;
 const EXECVEAT: i32 = 322;
 /// The numbers that 32-bit programs have for [`FORKS`], rt_sigreturn and execve (arch/x86/entry/syscalls/syscall_32.tbl).
-const FORKS_32: [i32; 4] = [120, 2, 190, 435];
+pub(super) const FORKS_32: [i32; 4] = [120, 2, 190, 435];
 const RT_SIGRETURN_32: i32 = 173;
 const EXECVE_32: i32 = 11;
 

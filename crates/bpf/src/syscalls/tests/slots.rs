@@ -3,6 +3,7 @@
 use super::*;
 use crate::frame::Slots;
 use crate::frame::state::{fate, look};
+use ::events::layout::CAP_START_UNKNOWN;
 
 const SLOTS: Slots = Slots { map: 9, bits: 1 };
 const CLOSE: u32 = 3;
@@ -63,6 +64,12 @@ impl Stage {
         assert!(self.w.m.set_value(SLOTS.map, &nth.to_le_bytes(), &slot));
     }
 
+    /// What the registers have of a call: its number, and its result.
+    fn in_registers(&mut self, nr: u32, result: i64) {
+        self.w.put(self.regs, 120, nr.into());
+        self.w.put(self.regs, 80, result as u64);
+    }
+
     /// The number of the slot that the task has.
     fn own(&self) -> Option<u32> {
         (0..SLOTS.count()).find(|nth| self.of_slot(*nth, state::KEY) == self.regs)
@@ -77,6 +84,39 @@ impl Stage {
 fn who(events: &[Vec<u8>]) -> Vec<(&'static str, u32, u32)> {
     let of = |e: &Vec<u8>| Event::parse(e).map(|e| (e.schema.name, e.pid(), e.tid())).expect("an event");
     events.iter().map(of).collect()
+}
+
+fn known_starts(events: &[Vec<u8>]) -> Vec<bool> {
+    let of = |e: &Vec<u8>| Event::parse(e).map(|e| e.caps() & CAP_START_UNKNOWN == 0).expect("an event");
+    events.iter().map(of).collect()
+}
+
+#[test]
+fn a_call_that_was_refused_before_its_entry_is_in_the_registers() {
+    with_both_rings(|| {
+        let mut s = Stage::new(Session::default());
+        s.enters();
+        s.in_registers(CLOSE, 0);
+        assert_eq!(known_starts(&s.returns()), [true]);
+        s.in_registers(CLOSE, -1);
+        let events = s.returns();
+        let event = Event::parse(&events[0]).expect("an event");
+        assert_eq!((who(&events), known_starts(&events), event.ret()), (vec![("close", 20, 21)], vec![false], -1));
+        // The next one has an entry again.
+        s.enters();
+        assert_eq!(known_starts(&s.returns()), [true]);
+        // What a child returns from first is no call.
+        s.in_registers(56, 0);
+        assert_eq!(s.returns().len(), 0);
+        // The task ends in a call that has not returned, once; in one that has returned the same, not.
+        s.in_registers(CLOSE, -38);
+        let events = s.ends();
+        assert_eq!((names(&events), known_starts(&events[..1])), (vec!["close", "exit"], vec![false]));
+        let mut s = Stage::new(Session::default());
+        s.in_registers(CLOSE, -38);
+        assert_eq!(names(&s.returns()), ["close"]);
+        assert_eq!(names(&s.ends()), ["exit"]);
+    });
 }
 
 #[test]
@@ -129,16 +169,23 @@ fn where_another_task_has_the_slot_the_words_are_at_home() {
         s.enters();
         (0..SLOTS.count()).for_each(|nth| s.put(nth, state::KEY, 0));
         assert_eq!((who(&s.returns()), s.own().is_some()), (vec![("close", 20, 21)], true));
-        // Both spare ones are in use: what is lost is counted.
+        // Both spare ones are in use: what is not known of the call at its end is in the registers.
         let mut s = Stage::new(Session::default());
         s.take_all();
-        spare.for_each(|nth| s.put(nth, state::FATE, fate::COPIED as u64));
+        spare.clone().for_each(|nth| s.put(nth, state::FATE, fate::COPIED as u64));
         let task = s.w.m.task;
-        s.w.trace(task, &[(state::FLAGS, state::IN_CALL as u64), (state::NR, CLOSE.into())]);
-        assert_eq!((s.enters().len(), [scratch::SEEN, scratch::DROPPED].map(|w| s.w.word(w))), (0, [1, 1]));
         // The call that was in the home before is not the one that returns.
+        s.w.trace(task, &[(state::FLAGS, state::IN_CALL as u64), (state::NR, 1), (state::START, 5)]);
+        let counts = |s: &Stage| [scratch::SEEN, scratch::DROPPED].map(|w| s.w.word(w));
+        assert_eq!((s.enters().len(), counts(&s)), (0, [0, 0]));
         (0..SLOTS.count()).for_each(|nth| s.put(nth, state::KEY, 0));
-        assert_eq!(s.returns().len(), 0);
+        s.in_registers(CLOSE, 0);
+        let events = s.returns();
+        assert_eq!((who(&events), known_starts(&events)), (vec![("close", 20, 21)], vec![false]));
+        // At the end too: what is lost is counted.
+        let before = counts(&s);
+        s.take_all();
+        assert_eq!((s.returns().len(), counts(&s)), (0, before.map(|n| n + 1)));
     });
 }
 
