@@ -376,8 +376,10 @@ impl Tracer {
     /// Resumes a thread so that its next interesting stop is seen.
     fn resume(&mut self, tid: i32, sig: i32) {
         let inside = self.threads.get(&tid).is_some_and(|t| t.pending.is_some());
+        let refuses = self.threads.get(&tid).is_some_and(|t| t.refuses);
         // With a filter, only the exits of calls that it stopped are wanted; entries come as seccomp events.
-        let res = if self.job.filtered && !inside { ptrace::cont(tid, sig) } else { ptrace::syscall(tid, sig) };
+        let unseen = self.job.filtered && !inside && !refuses;
+        let res = if unseen { ptrace::cont(tid, sig) } else { ptrace::syscall(tid, sig) };
         // ESRCH: killed meanwhile; its end will be reported.
         let _ = res;
     }
@@ -427,6 +429,10 @@ impl Tracer {
     /// A stop at a call that the kernel does not describe. A call whose entry was seen is shown without its end; any other is lost,
     /// and counted once.
     fn unread_stop(&mut self, t: &mut Thread, by_filter: bool) {
+        if by_filter && t.refuses {
+            // It was told at the entry stop of the call.
+            return;
+        }
         self.control().count_unread();
         if t.pending.is_some() {
             // With a filter on, an entry stop precedes the filter's stop of one call.
@@ -575,6 +581,9 @@ impl Tracer {
         if stacks::changes_mappings(p.schema.name) {
             self.stacks.forget(t.pid);
         }
+        if self.job.filtered && ret >= 0 {
+            self.note_refusals(t, &p);
+        }
         if p.wanted && !(p.on_behalf && ret < 0) {
             // Before the command's execve there is no stack of its own.
             if !stacks::is_at_entry(p.schema.name) || p.stack.is_some_and(|at| p.args[at] == 0) {
@@ -603,6 +612,16 @@ impl Tracer {
             }
         }
         t.spare = p.tails;
+    }
+
+    /// After a call that has succeeded: whether the thread has got a seccomp filter beside trapline's. Where that refuses a call, trapline's says
+    /// nothing of it; but the thread stops at the entry of a call before any filter is asked.
+    fn note_refusals(&mut self, t: &mut Thread, p: &Pending) {
+        let Some(everywhere) = makes_refusals(p) else { return };
+        t.refuses = true;
+        if everywhere {
+            self.threads.values_mut().filter(|other| other.pid == t.pid).for_each(|other| other.refuses = true);
+        }
     }
 
     /// The stop that an attach asked for, and the first stop of a new thread.
@@ -659,8 +678,12 @@ impl Tracer {
             return self.tell_end((pid, child), end);
         }
         let leaving = self.job.takes_orders && self.threads.values().any(|t| t.pid == pid && t.leaving);
+        let refuses = match self.threads.get(&by.1).filter(|_| by.1 != child) {
+            Some(maker) => maker.refuses,
+            None => self.threads.values().any(|t| t.refuses),
+        };
         let t = self.threads.entry(child).or_insert_with(|| Thread::new(child, pid));
-        (t.pid, t.known, t.rseq, t.leaving) = (pid, true, rseq, leaving);
+        (t.pid, t.known, t.rseq, t.leaving, t.refuses) = (pid, true, rseq, leaving, refuses);
         match t.held.take() {
             Some((sig, ev)) if self.mode == Mode::Tracing => self.stopped(child, sig, ev),
             Some((sig, ev)) => resume_blindly(child, sig, ev),
@@ -802,10 +825,36 @@ pub fn become_tracer() -> io::Result<()> {
     signal::interval_timer(100)
 }
 
-/// The numbers that the filter must trace: those wanted, the start of the command, and the restart of any of them.
+/// prctl and seccomp.
+const FILTER_CALLS: [u64; 2] = [157, 317];
+/// The same of 32-bit programs (arch/x86/entry/syscalls/syscall_32.tbl).
+const FILTER_CALLS_32: [u64; 2] = [172, 354];
+
+/// Whether a call that has succeeded has given its thread a seccomp filter, and then whether the other threads of its process have it too.
+fn makes_refusals(p: &Pending) -> Option<bool> {
+    const PR_SET_SECCOMP: u64 = 22;
+    const SECCOMP_SET_MODE_FILTER: u64 = 1; // 0: SECCOMP_SET_MODE_STRICT
+    const SECCOMP_FILTER_FLAG_TSYNC: u64 = 1;
+    let raw = p.schema.id == RAW.0.id;
+    let (calls, args) = if raw { (FILTER_CALLS_32, &p.args[2..]) } else { (FILTER_CALLS, &p.args[..]) };
+    let [prctl, seccomp] = calls;
+    match (p.nr, args) {
+        (nr, &[PR_SET_SECCOMP, ..]) if nr == prctl => Some(false),
+        (nr, &[operation, flags, ..]) if nr == seccomp && operation <= SECCOMP_SET_MODE_FILTER => {
+            Some(flags & SECCOMP_FILTER_FLAG_TSYNC != 0)
+        }
+        _ => None,
+    }
+}
+
+/// The numbers that the filter must trace: those wanted, the start of the command, the restart of any of them, and those that give a thread
+/// another filter.
 pub fn filter_numbers(job: &Job) -> Vec<bool> {
     const RESTART_SYSCALL: usize = 219;
     let mut numbers = job.calls.clone();
+    for nr in FILTER_CALLS {
+        numbers.get_mut(nr as usize).into_iter().for_each(|n| *n = true);
+    }
     if let Some(n) = numbers.get_mut(RESTART_SYSCALL)
         && !*n
     {
