@@ -287,3 +287,34 @@ const READS: Rules = Rules {
     restarts: false,
     signals: false,
 };
+
+#[test]
+fn calls_that_seccomp_answers_before_they_begin_are_equal() {
+    if !possible() {
+        return;
+    }
+    let Some(program) = lab::program("refused") else { return };
+    // Which thread waits for which, and how often, differs.
+    let rules = Rules { left_out: &["futex"], only_names: &["ioctl"], any_order: true, ..Rules::default() };
+    for (how, getppid) in [
+        ("errno", "-1 ENOMSG"),
+        ("fork", "-1 ENOMSG"),
+        ("exec", "-1 ENOMSG"),
+        ("trap", "110"),
+        ("kill", "110"),
+        ("kill-thread", "?"),
+        ("notify", "4242"),
+    ] {
+        for options in [&[][..], &["-e", "getppid,open"]] {
+            same(options, &[&program, how], &rules);
+            let t = kernel(options, &[&program, how]);
+            let [line] = t.calls("getppid")[..] else { panic!("{how}: {}", t.text()) };
+            assert!(line.result().starts_with(getppid), "{how}: {}", t.text());
+        }
+    }
+    // Filters are asked at the end of such a call, and its duration is unknown.
+    let t = kernel(&["-T", "--where", "retval < 0 && args.flags == 0", "-e", "open"], &[&program, "errno"]);
+    t.has("open(\"/refused\", O_RDONLY) ");
+    t.has("= -1 ENOMSG (No message of desired type)");
+    t.lacks("ENOMSG (No message of desired type) <");
+}

@@ -177,7 +177,7 @@ fn the_first_program_is_whole_too() {
     let samples = sample(&mut sampler, &mut child, Duration::from_secs(5));
     handle.stop();
     let share = whole("one python", &samples, &handle.counts());
-    assert!(samples.len() > 20);
+    assert!(samples.len() > 10);
     assert!(share >= 90.0, "{share}");
 }
 
