@@ -321,7 +321,8 @@ impl Bench {
     fn memory(&self) -> Result<Vec<Figure>> {
         let uprobe = format!("uprobe:{}:three", self.word(&self.site));
         let workloads = [
-            ("openat of true", vec!["-e", "syscall:openat"], vec![on_path("true")?], Some(20.0)),
+            // Not so short that its rings are gone before they are looked at.
+            ("openat of sleep", vec!["-e", "syscall:openat"], vec![on_path("sleep")?, "0.05".into()], Some(20.0)),
             ("the uprobe recorded", vec!["-e", &uprobe], self.site("function", CALLS), None),
         ];
         let bytes = |kib: u64| kib as f64 * 1024.0 / MB;
