@@ -142,9 +142,7 @@ pub fn begin_with(
     let maps = Maps { stacks: areas.as_ref().map(|a| a.stacks(tables)), ..made.descriptors() };
     let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
     let functions = Functions::new().map_err(|e| refused("BTF of the programs", &e.error))?;
-    // Until the session begins no task is marked, and programs that are attached do nothing: but on a whole machine.
-    let at_once = !matches!(plan.target, PlanTarget::All { .. });
-    let kit = CallKit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions, at_once };
+    let kit = CallKit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions };
     let kit = &kit;
     let mut jobs: Vec<Job<Result<Part>>> = Vec::new();
     for program in programs(plan, single.as_deref()) {
@@ -158,9 +156,9 @@ pub fn begin_with(
     let (mut loaded, mut sources, mut mapped) = (Vec::new(), Vec::new(), None);
     for part in parallel::run(jobs, made.cpus as usize) {
         match part? {
-            Part::Program(attach, program, source, links) => {
+            Part::Program(attach, program, source) => {
                 sources.push((attach.to_string(), source));
-                loaded.push((attach, program, links));
+                loaded.push((attach, program));
             }
             Part::Rings(all) => mapped = Some(all),
             Part::Filled => {}
@@ -172,10 +170,11 @@ pub fn begin_with(
         super::left_out::leave_out(&made.tasks, left_out);
     }
     let (mut links, mut slow_links) = (Vec::new(), Vec::new());
-    for (attach, program, attached) in &mut loaded {
-        let attached = if at_once { std::mem::take(attached) } else { attach.links(program)? };
+    // Not while others load: a tracepoint that was let go a moment ago, by the session before this one, waits for a grace period of
+    // RCU, which the verifier keeps from ending.
+    for (attach, program) in &loaded {
         let to = if matches!(attach, Attach::Single(..)) { &mut slow_links } else { &mut links };
-        to.extend(attached);
+        to.extend(attach.links(program)?);
     }
     // After the others: at the same tracepoint those run first, and mark that the command has begun.
     // The tables are kept from here on, before any program asks for them.
@@ -239,7 +238,7 @@ pub fn begin_with(
         missed_before: Vec::new(),
         areas,
         unwinder,
-        programs: loaded.into_iter().map(|(_, p, _)| p).collect(),
+        programs: loaded.into_iter().map(|(_, p)| p).collect(),
         maps: Arc::new(others.into_iter().chain(ring_maps).chain(slots.map(|(map, _)| map)).collect()),
     };
     Ok((loaded, Later { btf, maps, offsets, session, functions, tables }))
@@ -251,8 +250,8 @@ const RAW_FRAMES: u8 = 3;
 
 /// What a job of [`load`] has made.
 enum Part {
-    /// With its links, where it is attached at once.
-    Program(Attach, Program, bpf::Program, Vec<Link>),
+    /// And where it is to be attached.
+    Program(Attach, Program, bpf::Program),
     /// Of calls, with the counters beside them.
     Rings((Buffers, Vec<Ring>)),
     /// The contents of the maps.
@@ -371,8 +370,6 @@ struct CallKit<'a> {
     offsets: &'a BtfOffsets,
     session: &'a Session,
     functions: &'a Functions,
-    /// Each program is attached as soon as it is loaded.
-    at_once: bool,
 }
 
 impl CallKit<'_> {
@@ -385,8 +382,7 @@ impl CallKit<'_> {
             Attach::Single(..) => (ProgramKind::Tracepoint, 0),
         };
         let program = self.load_one(kind, wanted.name, &source, id)?;
-        let links = if self.at_once { wanted.attach.links(&program)? } else { Vec::new() };
-        Ok(Part::Program(wanted.attach, program, source, links))
+        Ok(Part::Program(wanted.attach, program, source))
     }
 
     fn load_one(&self, kind: ProgramKind, name: &str, program: &bpf::Program, btf_id: u32) -> Result<Program> {
