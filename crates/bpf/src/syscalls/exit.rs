@@ -8,25 +8,43 @@ use crate::frame::registers::AX;
 use crate::frame::{At, Emitter, Generated, Lost, Maps, Session, Source, field, held, program, slot, state};
 use crate::insn::{Alu, Cond, Reg::*, Size};
 
-/// Leaves a call open that was interrupted only because its thread is about to die (exit_group, a fatal signal, another thread's
-/// execve): it has no result, and the end of the task shows it.
-fn cut_off(e: &mut Emitter<'_>, out: Label) {
-    const SIGNAL_GROUP_EXIT: i32 = 4; // include/linux/sched/signal.h
-    let offsets = e.offsets;
-    let goes_on = e.new_label();
+/// The result of a call that has none yet.
+const ENOSYS: i32 = 38;
+
+/// With the result of a call in r2: leaves the call open that has none, only because its thread is about to die (exit_group, a fatal signal, another
+/// thread's execve). It was interrupted, and goes to `cut`; or it was not carried out at all, and goes to `out`, as no program has
+/// seen its entry. The end of the task shows it.
+fn cut_off(e: &mut Emitter<'_>, cut: Label, out: Label) {
+    let [refused, goes_on] = std::array::from_fn(|_| e.new_label());
+    e.jump_if(Cond::Eq, R2, -ENOSYS, refused);
     e.jump_if(Cond::Sgt, R2, -512, goes_on);
     e.jump_if(Cond::Slt, R2, -516, goes_on);
     // The thread that is given the signal which ends them all returns first.
     e.load_state(R1, state::HELD);
     e.jump_if(Cond::Eq, R1, held::FATAL, goes_on);
+    about_to_die(e, cut);
+    e.jump(goes_on);
+    e.bind(refused);
+    if !e.session.no_entry {
+        e.load_state(R1, state::FLAGS);
+        e.alu(Alu::And, R1, state::ATTACHED);
+        e.jump_if(Cond::Eq, R1, 0, goes_on);
+    }
+    about_to_die(e, out);
+    e.bind(goes_on);
+}
+
+/// Goes to `dies` where all threads of the process are to end, or all others.
+fn about_to_die(e: &mut Emitter<'_>, dies: Label) {
+    const SIGNAL_GROUP_EXIT: i32 = 4; // include/linux/sched/signal.h
+    let offsets = e.offsets;
     e.task(R0);
     e.follow(R9, R0, offsets.task_signal);
     e.follow(R2, R9, offsets.signal_flags);
     e.alu(Alu::And, R2, SIGNAL_GROUP_EXIT);
-    e.jump_if(Cond::Ne, R2, 0, out);
+    e.jump_if(Cond::Ne, R2, 0, dies);
     e.follow(R2, R9, offsets.signal_exec);
-    e.jump_if(Cond::Ne, R2, 0, out);
-    e.bind(goes_on);
+    e.jump_if(Cond::Ne, R2, 0, dies);
 }
 
 /// What the entry of the call has stored, or what the registers say; r2 = its result, which is stored too. `out` where it is none.
@@ -84,7 +102,7 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
             with_entry(e, source, out);
         }
         e.store_slot(slot::RET, R2);
-        cut_off(e, if session.no_entry { cut } else { out });
+        cut_off(e, if session.no_entry { cut } else { out }, out);
         e.load_state(R1, state::FLAGS);
         if !session.no_entry {
             e.mov(R3, R1);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::frame::Slots;
 use crate::frame::state::{fate, look};
-use ::events::layout::CAP_START_UNKNOWN;
+use ::events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
 
 const SLOTS: Slots = Slots { map: 9, bits: 1 };
 const CLOSE: u32 = 3;
@@ -116,6 +116,17 @@ fn a_call_that_was_refused_before_its_entry_is_in_the_registers() {
         s.in_registers(CLOSE, -38);
         assert_eq!(names(&s.returns()), ["close"]);
         assert_eq!(names(&s.ends()), ["exit"]);
+        // A fatal signal in the stop of a tracer keeps the call from being carried out: it has no result.
+        let mut s = Stage::new(Session::default());
+        s.w.m.task = s.w.task(40, 40, 4);
+        s.w.m.pid_tgid = 40 << 32 | 40;
+        s.w.trace(s.w.m.task, &[]);
+        s.in_registers(CLOSE, -38);
+        assert_eq!(names(&s.returns()), [""; 0]);
+        let events = s.ends();
+        let close = Event::parse(&events[0]).expect("an event");
+        assert_eq!((names(&events), known_starts(&events[..1])), (vec!["close", "exit"], vec![false]));
+        assert_ne!(close.caps() & CAP_NO_RESULT, 0);
     });
 }
 
