@@ -125,6 +125,8 @@ pub mod when {
     /// Never, and counted where there is an address: of an op of entry, what the call has changed meanwhile
     /// ([`crate::rows_at_exit`]).
     pub const TOO_LATE: u8 = 3;
+    /// The call returned more than 0.
+    pub const POSITIVE: u8 = 4;
 }
 
 /// Where an op's length comes from.
@@ -403,9 +405,7 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
             false => capture_op(t.arg, arg.name),
         };
         op.exit = t.out;
-        if arg.dir == Dir::OutIntr {
-            op.when = when::INTERRUPTED;
-        }
+        op.when = when(arg.dir).unwrap_or(op.when);
         // Of several iovec arrays (process_vm_readv) the first is captured, the others are shown as addresses.
         if matches!(t.shape, Shape::Iov | Shape::Msg) {
             nested[usize::from(t.out)] += 1;
@@ -422,6 +422,15 @@ pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
         }
     }
     r
+}
+
+/// The results that an argument's memory waits for, other than [`when::SUCCESS`].
+fn when(dir: Dir) -> Option<u8> {
+    match dir {
+        Dir::OutIntr => Some(when::INTERRUPTED),
+        Dir::OutPositive => Some(when::POSITIVE),
+        Dir::In | Dir::Out | Dir::InOut => None,
+    }
 }
 
 /// Whether an op reads bytes in the simplest way.
@@ -447,8 +456,8 @@ pub fn switch_op(schema: &Schema, arg: u8, ty: &Type, dir: Dir, exit: bool, limi
     let mut op = op_for(schema, arg, ty, Shape::Bytes, limits);
     if !now {
         op = Op::new(kind::EMPTY2, arg);
-    } else if dir == Dir::OutIntr {
-        op.when = when::INTERRUPTED;
+    } else {
+        op.when = when(dir).unwrap_or(op.when);
     }
     op.exit = exit;
     op

@@ -102,6 +102,7 @@ fn wants(dir: Dir, result: Option<i64>) -> bool {
     match dir {
         Dir::In => false,
         Dir::Out | Dir::InOut => failed.is_none(),
+        Dir::OutPositive => failed.is_none() && ret != 0,
         Dir::OutIntr => failed.is_some_and(|e| e == 4 || events::errno::is_restart(e)),
     }
 }

@@ -353,6 +353,8 @@ pub enum Dir {
     InOut,
     /// At exit, and only when the call was interrupted (the remaining time of a sleep).
     OutIntr,
+    /// At exit, and only when the call returned more than 0 (the status of a child that was there to wait for).
+    OutPositive,
 }
 
 impl Dir {

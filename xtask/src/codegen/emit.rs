@@ -384,8 +384,9 @@ fn dir(s: &str, ty: &str) -> Result<&'static str> {
         "out" => "Dir::Out",
         "inout" => "Dir::InOut",
         "intr" => "Dir::OutIntr",
+        "positive" => "Dir::OutPositive",
         "" if ty.starts_with("Type::Int(") || ty.starts_with("Type::Switch") => "Dir::In",
-        _ => bail!("a type that leads to memory wants in, out, inout or intr"),
+        _ => bail!("a type that leads to memory wants in, out, inout, intr or positive"),
     })
 }
 

@@ -251,10 +251,12 @@ fn struct_file(path: &Path, out: &mut Vec<Struct>) -> Result<()> {
     Ok(())
 }
 
-/// `TYPE [in|out|inout|intr]`
+/// `TYPE [in|out|inout|intr|positive]`
 fn typed(s: &str) -> (String, String) {
     match s.rsplit_once(' ') {
-        Some((t, d)) if matches!(d, "in" | "out" | "inout" | "intr") => (t.trim().to_string(), d.to_string()),
+        Some((t, d)) if matches!(d, "in" | "out" | "inout" | "intr" | "positive") => {
+            (t.trim().to_string(), d.to_string())
+        }
         _ => (s.trim().to_string(), String::new()),
     }
 }

@@ -466,9 +466,9 @@ pub static C_EXIT: Schema = Schema { id: 76, base: 76, name: "exit", class: Clas
 /// `wait4`
 pub static C_WAIT4: Schema = Schema { id: 77, base: 77, name: "wait4", class: Class::Syscall, extent: Extent::Span, more_caps: false, x86_64: Some(61), aarch64: Some(260), args: &[
     Arg{name:"upid",ty:Type::Int(Int{size:4,signed:true,fmt:Fmt::Pid}),dir:Dir::In,cond:None},
-    Arg{name:"stat_addr",ty:Type::Ptr{elem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::WaitStatus}),len:None},dir:Dir::Out,cond:None},
+    Arg{name:"stat_addr",ty:Type::Ptr{elem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::WaitStatus}),len:None},dir:Dir::OutPositive,cond:None},
     Arg{name:"options",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_WAIT)}),dir:Dir::In,cond:None},
-    Arg{name:"ru",ty:Type::Ptr{elem:Mem::Struct(&structs::S_RUSAGE),len:None},dir:Dir::Out,cond:None},
+    Arg{name:"ru",ty:Type::Ptr{elem:Mem::Struct(&structs::S_RUSAGE),len:None},dir:Dir::OutPositive,cond:None},
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Pid}), sets: Sets(0x400), from: "include/linux/syscalls.h 6.18" };
 /// `kill`
 pub static C_KILL: Schema = Schema { id: 78, base: 78, name: "kill", class: Class::Syscall, extent: Extent::Span, more_caps: false, x86_64: Some(62), aarch64: Some(129), args: &[

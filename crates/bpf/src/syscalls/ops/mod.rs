@@ -154,7 +154,7 @@ fn one(e: &mut Emitter<'_>, nested: Nested) {
 /// Jumps to `empty` unless the result is one that this op waits for: there is none where the task ends. Ops of entry wait for
 /// none.
 fn wanted(e: &mut Emitter<'_>, empty: Label) {
-    let [interrupted, always] = [e.new_label(), e.new_label()];
+    let [interrupted, positive, always] = std::array::from_fn(|_| e.new_label());
     e.load(Size::B, R1, R10, EXIT);
     let of_exit = e.new_label();
     e.jump_if(Cond::Ne, R1, 0, of_exit);
@@ -169,10 +169,14 @@ fn wanted(e: &mut Emitter<'_>, empty: Label) {
     e.result(R2);
     e.jump_if(Cond::Eq, R1, i32::from(when::ALWAYS), always);
     e.jump_if(Cond::Eq, R1, i32::from(when::INTERRUPTED), interrupted);
+    e.jump_if(Cond::Eq, R1, i32::from(when::POSITIVE), positive);
     e.jump_if(Cond::Sge, R2, 0, always);
     // Only -4095…-1 are errors (include/linux/err.h).
     e.jump_if(Cond::Sge, R2, -4095, empty);
     e.jump(always);
+    e.bind(positive);
+    e.jump_if(Cond::Sgt, R2, 0, always);
+    e.jump(empty);
     e.bind(interrupted);
     e.jump_if(Cond::Eq, R2, -4, always); // EINTR
     e.jump_if(Cond::Sgt, R2, -512, empty); // ERESTARTSYS … ERESTART_RESTARTBLOCK
