@@ -119,21 +119,21 @@ pub fn begin_with(
     let single = single_calls(plan);
     // The tracepoints of single calls do not show whose registers they are. A kernel that refuses rings may refuse slots too.
     let slots = single.is_none() && sees_calls(plan) && kernel_rings != Some(rings_of_calls::REFUSED);
-    let (btf, made) = std::thread::scope(|s| {
-        let btf = s.spawn(|| types(plan));
+    let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
+    let asks_user = all.any(|f| f.needs().uid || f.needs().gid);
+    let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
+    let ((btf, session), made) = std::thread::scope(|s| {
+        // The kernel makes the maps meanwhile.
+        let read = s.spawn(|| (types(plan), session(plan, filters, captures)));
         let made = MapSet::make(plan, own, slots);
-        (btf.join().unwrap_or_else(|p| std::panic::resume_unwind(p)), made)
+        (read.join().unwrap_or_else(|p| std::panic::resume_unwind(p)), made)
     });
     let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
     let made = made.map_err(|e| refused("BPF maps", &e))?;
     if let PlanTarget::All { left_out } = &plan.target {
         super::left_out::leave_out(&made.tasks, left_out);
     }
-    let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
-    let asks_user = all.any(|f| f.needs().uid || f.needs().gid);
     let users = if asks_user || plan.named { users(&btf) } else { None };
-    let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
-    let session = session(plan, filters, captures);
     let offsets = offsets(&btf, plan, &session, users)?;
     let unwinder = if plan.has_user_stacks() { stack_tables::make(plan, &btf, command)? } else { None };
     let tables = unwinder.as_ref().map(Unwinder::tables);
