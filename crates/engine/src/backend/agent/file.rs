@@ -131,8 +131,19 @@ fn texts_of(pid: i32, uid: u32) -> Option<[Vec<u8>; 2]> {
         Err(e) if e.raw_os_error() == Some(NO_PROCESS) => Some(Vec::new()),
         Err(_) => None,
     };
-    Some([read("maps")?, read("environ")?])
+    // One that executes a program just now has no environment yet, nor arguments, but memory.
+    for _ in 0..LOOKS {
+        let [environment, arguments, maps] = [read("environ")?, read("cmdline")?, read("maps")?];
+        if maps.is_empty() || !environment.is_empty() || !arguments.is_empty() {
+            return Some([maps, environment]);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
 }
+
+/// How often a process that executes a program is looked at.
+const LOOKS: usize = 20;
 
 /// ESRCH.
 const NO_PROCESS: i32 = 3;
