@@ -16,8 +16,10 @@ pub(crate) mod reg {
 
 /// Offsets of the arguments' registers in `struct pt_regs` (arch/x86/include/asm/ptrace.h): di, si, dx, r10, r8, r9.
 pub(crate) const ARG_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
-/// Offset of ax, which holds the result.
+/// Offset of ax, which holds the result; minus [`ENOSYS`] while there is none.
 pub(crate) const AX: i16 = 80;
+/// The error of a call that does not exist.
+pub(crate) const ENOSYS: i32 = 38;
 /// Offset of orig_ax: the number of the call that the task is in or has just made, -1 where it came to the kernel another way.
 pub(crate) const ORIG_AX: i16 = 120;
 /// Bytes of the struct.
@@ -31,3 +33,5 @@ pub(crate) const TS_COMPAT: i32 = 2;
 pub(crate) const RT_SIGRETURN: i32 = 15;
 /// The calls that return in a child too: clone, fork, vfork, clone3.
 pub(crate) const FORKS: [i32; 4] = [56, 57, 58, 435];
+/// The numbers of [`FORKS`] in 32-bit programs (arch/x86/entry/syscalls/syscall_32.tbl).
+pub(crate) const FORKS_32: [i32; 4] = [120, 2, 190, 435];

@@ -43,7 +43,8 @@ impl Emitter<'_> {
     }
 
     /// At the start or the end of a call, with the context in r1: as [`Emitter::every_state`], but at the start nothing is lost
-    /// where there is no memory or no slot: what is not known of the call then is found at its end. Goes to `found` where that is a call for sure.
+    /// where there is no memory or no slot: what is not known of the call then is found at its end. Goes to `found` where that is
+    /// a call for sure.
     pub(crate) fn state_of_call(&mut self, at: At, source: Source, found: Label) {
         let [lost, look, made] = [self.new_label(), self.new_label(), self.new_label()];
         let slots = self.maps.slots.filter(|_| source == Source::All);

@@ -4,16 +4,13 @@ use super::{call, descriptors, filters, no_entry, signals, tasks, unseen};
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::capture_row;
-use crate::frame::registers::AX;
+use crate::frame::registers::{AX, ENOSYS};
 use crate::frame::{At, Emitter, Generated, Lost, Maps, Session, Source, field, held, program, slot, state};
 use crate::insn::{Alu, Cond, Reg::*, Size};
 
-/// The result of a call that has none yet.
-const ENOSYS: i32 = 38;
-
-/// With the result of a call in r2: leaves the call open that has none, only because its thread is about to die (exit_group, a fatal signal, another
-/// thread's execve). It was interrupted, and goes to `cut`; or it was not carried out at all, and goes to `out`, as no program has
-/// seen its entry. The end of the task shows it.
+/// With the result of a call in r2: leaves a call open that has none because its thread is about to die (exit_group, a fatal signal,
+/// another thread's execve); the end of the task shows it. Goes to `cut` where the call was interrupted, to `out` where it was not
+/// carried out at all, so that no program has seen its entry.
 fn cut_off(e: &mut Emitter<'_>, cut: Label, out: Label) {
     let [refused, goes_on] = std::array::from_fn(|_| e.new_label());
     e.jump_if(Cond::Eq, R2, -ENOSYS, refused);

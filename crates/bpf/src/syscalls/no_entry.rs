@@ -10,17 +10,15 @@
 
 use crate::asm::Label;
 use crate::capture_row;
-use crate::frame::registers::{ARG_REGISTERS, AX, FORKS, ORIG_AX, RT_SIGRETURN, TS_COMPAT};
+use crate::frame::registers::{ARG_REGISTERS, AX, ENOSYS, FORKS, FORKS_32, ORIG_AX, RT_SIGRETURN, TS_COMPAT};
 use crate::frame::{Emitter, Source, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
 use crate::scratch;
 
-const ENOSYS: i32 = 38;
 const EXECVE: i32 = 59;
 const EXECVEAT: i32 = 322;
-/// The numbers that 32-bit programs have for [`FORKS`], rt_sigreturn and execve (arch/x86/entry/syscalls/syscall_32.tbl).
-pub(super) const FORKS_32: [i32; 4] = [120, 2, 190, 435];
+/// The numbers of rt_sigreturn and execve in 32-bit programs (arch/x86/entry/syscalls/syscall_32.tbl).
 const RT_SIGRETURN_32: i32 = 173;
 const EXECVE_32: i32 = 11;
 

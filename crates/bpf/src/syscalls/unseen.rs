@@ -7,40 +7,33 @@
 //! no place for it     at the entry there was no memory, or no slot, for its words
 //! ```
 //!
-//! Such a call is found in the registers when it returns, or when its task ends. Its start and the processor of its entry are unknown.
+//! The registers of the thread have number, arguments and result of such a call, when it returns or its task ends. When it was
+//! entered, and on which processor, is unknown.
 
-use super::no_entry::FORKS_32;
 use crate::asm::Label;
-use crate::frame::registers::{self, ARG_REGISTERS, AX, FORKS, IP, ORIG_AX, RT_SIGRETURN, TS_COMPAT};
+use crate::frame::registers::{self, ARG_REGISTERS, AX, ENOSYS, FORKS, FORKS_32, IP, ORIG_AX, RT_SIGRETURN, TS_COMPAT};
 use crate::frame::{Emitter, Lost, Source, reg, slot, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use crate::scratch::front;
 use events::layout::NO_CPU;
 
-/// The result of a call that has none yet.
-const ENOSYS: i32 = 38;
+/// Where the registers are in the scratch buffer.
 const REGISTERS_AT: i16 = front::REGISTERS;
 
-/// At the end of a call without an entry, with the flags of its thread in r1: stores what the registers say of it. `out` where it is no call: the
-/// first return of a child, what the command does before it is itself, and calls of hidden code. From [`Source::All`] the address
-/// of the registers is in CTX.
+/// At the end of a call without an entry, with the flags of its thread in r1: stores what the registers say of it. `out` where it is
+/// no call: the first return of a child, what the command does before it is itself, and calls of hidden code. From
+/// [`Source::All`] the address of the registers is in CTX.
 pub(super) fn returns(e: &mut Emitter<'_>, source: Source, out: Label) {
     let [numbered, goes_on, narrow] = std::array::from_fn(|_| e.new_label());
     e.note("a call without an entry");
     e.jump_if(Cond::Set, R1, state::STARTING, out);
     e.claimed(Lost::Unknown, out);
-    if source == Source::All {
-        e.load_slot(R3, slot::CTX);
-    } else {
-        e.task(R1);
-        e.call(Helper::TaskPtRegs);
-        e.mov(R3, R0);
+    match source {
+        Source::All => e.load_slot(R3, slot::CTX),
+        Source::Single(_) => registers_of_task(e),
     }
-    e.mov(R1, reg::BUFFER);
-    e.alu(Alu::Add, R1, i32::from(REGISTERS_AT));
-    e.mov(R2, registers::SIZE);
-    e.call(Helper::ProbeReadKernel);
+    read_registers(e);
     begin(e, source, out);
     e.jump_if(Cond::Sge, R1, 0, numbered);
     // One of which nothing was known returns from a signal handler; else a tracer has taken the number away.
@@ -66,20 +59,13 @@ pub(super) fn returns(e: &mut Emitter<'_>, source: Source, out: Label) {
     e.bind(goes_on);
 }
 
-/// At the end of a task that is in no call, as far as the programs know: stores the call that its registers show, which has no result yet, or goes to
-/// `none`. The scratch buffer is claimed. r1 = its flags.
+/// At the end of a task that is in no call, as far as the programs know: stores the call that its registers show, which has no result
+/// yet, or goes to `none`. The scratch buffer is claimed. r1 = the flags of the call.
 pub(super) fn ends_in(e: &mut Emitter<'_>, none: Label) {
     e.note("a call whose entry nobody has seen");
-    e.task(R1);
-    e.call(Helper::TaskPtRegs);
-    e.mov(R3, R0);
-    e.mov(R1, reg::BUFFER);
-    e.alu(Alu::Add, R1, i32::from(REGISTERS_AT));
-    e.mov(R2, registers::SIZE);
-    e.call(Helper::ProbeReadKernel);
-    e.load_event(Size::W, R1, REGISTERS_AT + ORIG_AX);
-    e.alu(Alu::Lsh, R1, 32);
-    e.alu(Alu::Arsh, R1, 32);
+    registers_of_task(e);
+    read_registers(e);
+    number(e);
     e.jump_if(Cond::Slt, R1, 0, none);
     e.load_event(Size::D, R2, REGISTERS_AT + AX);
     e.jump_if(Cond::Ne, R2, -ENOSYS, none);
@@ -94,7 +80,29 @@ pub(super) fn ends_in(e: &mut Emitter<'_>, none: Label) {
     e.load_state(R1, state::FLAGS);
 }
 
-/// Stores the call that is in the registers in the scratch buffer as one that is in flight; r1 = its number, r0 = the start that was in the state.
+/// r3 = the address of the current task's registers.
+fn registers_of_task(e: &mut Emitter<'_>) {
+    e.task(R1);
+    e.call(Helper::TaskPtRegs);
+    e.mov(R3, R0);
+}
+
+/// Reads the registers at r3 into the scratch buffer.
+fn read_registers(e: &mut Emitter<'_>) {
+    e.mov(R1, reg::BUFFER);
+    e.alu(Alu::Add, R1, i32::from(REGISTERS_AT));
+    e.mov(R2, registers::SIZE);
+    e.call(Helper::ProbeReadKernel);
+}
+
+/// r1 = the number of the call, from the scratch buffer. The kernel takes 32 bits of it.
+fn number(e: &mut Emitter<'_>) {
+    e.load_event(Size::W, R1, REGISTERS_AT + ORIG_AX);
+    e.alu(Alu::Lsh, R1, 32);
+    e.alu(Alu::Arsh, R1, 32);
+}
+
+/// Stores the call whose registers are in the scratch buffer as one in flight; r1 = its number, r0 = the start that was in the state.
 /// `hidden`: where it is one of hidden code.
 fn begin(e: &mut Emitter<'_>, source: Source, hidden: Label) {
     let offsets = e.offsets;
@@ -123,10 +131,7 @@ fn begin(e: &mut Emitter<'_>, source: Source, hidden: Label) {
     e.alu(Alu::Or, R1, state::COMPAT);
     e.bind(wide);
     e.store_state(state::FLAGS, R1);
-    // The kernel takes 32 bits of it.
-    e.load_event(Size::W, R1, REGISTERS_AT + ORIG_AX);
-    e.alu(Alu::Lsh, R1, 32);
-    e.alu(Alu::Arsh, R1, 32);
+    number(e);
     e.store_state(state::NR, R1);
     e.load_state(R0, state::START);
     e.store_slot(slot::TEMP, R0);

@@ -14,6 +14,7 @@
 
 mod emit;
 pub(crate) mod fds;
+mod filter;
 mod stacks;
 mod thread;
 mod tracer;
@@ -366,7 +367,7 @@ fn start_command(
     control: Ptracer<'_>,
     (wait, open): (OwnedFd, OwnedFd),
 ) -> io::Result<(Option<i32>, OwnedFd)> {
-    let filter = job.filtered.then(|| seccomp::program(&tracer::filter_numbers(job)));
+    let filter = job.filtered.then(|| seccomp::program(&filter::numbers(&job.calls)));
     let held = signal::hold_counted();
     let (pid, open) = process::fork(open, move || match process::read_byte(&wait) {
         Ok(Some(_)) => command_main(cmd, filter.as_deref(), control, held),

@@ -54,7 +54,8 @@ pub struct Thread {
     pub leaving: bool,
     /// The state at the previous stop could not be read, and its call is counted as lost.
     pub unread: bool,
-    /// It has a seccomp filter of its own program's, which may refuse calls that trapline's filter would have it stop at: it stops at all calls.
+    /// Its program has a seccomp filter of its own, which may refuse calls at which trapline's filter would have it stop: it stops at
+    /// all calls.
     pub refuses: bool,
     /// Its process and parent are known.
     pub known: bool,

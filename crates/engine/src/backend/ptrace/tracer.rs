@@ -12,6 +12,7 @@
 //! signal that was to be delivered, whatever becomes of the front end; a call that was entered leaves exactly one event.
 
 use super::emit::{Emitter, End};
+use super::filter;
 use super::stacks::{self, Stacks};
 use super::thread::{Pending, Thread};
 use crate::backend::ids::ids;
@@ -614,10 +615,10 @@ impl Tracer {
         t.spare = p.tails;
     }
 
-    /// After a call that has succeeded: whether the thread has got a seccomp filter beside trapline's. Where that refuses a call, trapline's says
-    /// nothing of it; but the thread stops at the entry of a call before any filter is asked.
+    /// After a call that has succeeded: whether the thread has got a seccomp filter beside trapline's. Where that refuses a call,
+    /// trapline's says nothing of it; but the thread stops at the entry of a call before any filter is asked.
     fn note_refusals(&mut self, t: &mut Thread, p: &Pending) {
-        let Some(everywhere) = makes_refusals(p) else { return };
+        let Some(everywhere) = filter::added(p) else { return };
         t.refuses = true;
         if everywhere {
             self.threads.values_mut().filter(|other| other.pid == t.pid).for_each(|other| other.refuses = true);
@@ -823,43 +824,4 @@ pub fn become_tracer() -> io::Result<()> {
     signal::count_signal(ALRM)?;
     signal::on_parent_death(USR1)?;
     signal::interval_timer(100)
-}
-
-/// prctl and seccomp.
-const FILTER_CALLS: [u64; 2] = [157, 317];
-/// The same of 32-bit programs (arch/x86/entry/syscalls/syscall_32.tbl).
-const FILTER_CALLS_32: [u64; 2] = [172, 354];
-
-/// Whether a call that has succeeded has given its thread a seccomp filter, and then whether the other threads of its process have it too.
-fn makes_refusals(p: &Pending) -> Option<bool> {
-    const PR_SET_SECCOMP: u64 = 22;
-    const SECCOMP_SET_MODE_FILTER: u64 = 1; // 0: SECCOMP_SET_MODE_STRICT
-    const SECCOMP_FILTER_FLAG_TSYNC: u64 = 1;
-    let raw = p.schema.id == RAW.0.id;
-    let (calls, args) = if raw { (FILTER_CALLS_32, &p.args[2..]) } else { (FILTER_CALLS, &p.args[..]) };
-    let [prctl, seccomp] = calls;
-    match (p.nr, args) {
-        (nr, &[PR_SET_SECCOMP, ..]) if nr == prctl => Some(false),
-        (nr, &[operation, flags, ..]) if nr == seccomp && operation <= SECCOMP_SET_MODE_FILTER => {
-            Some(flags & SECCOMP_FILTER_FLAG_TSYNC != 0)
-        }
-        _ => None,
-    }
-}
-
-/// The numbers that the filter must trace: those wanted, the start of the command, the restart of any of them, and those that give a thread
-/// another filter.
-pub fn filter_numbers(job: &Job) -> Vec<bool> {
-    const RESTART_SYSCALL: usize = 219;
-    let mut numbers = job.calls.clone();
-    for nr in FILTER_CALLS {
-        numbers.get_mut(nr as usize).into_iter().for_each(|n| *n = true);
-    }
-    if let Some(n) = numbers.get_mut(RESTART_SYSCALL)
-        && !*n
-    {
-        // A wanted call that is restarted through restart_syscall ends there.
-        *n = job.calls.iter().any(|&c| c);
-    }
-    numbers
 }

@@ -1,0 +1,42 @@
+//! Seccomp filters: which calls trapline's traces, and which calls add one of the program's own.
+
+use super::thread::Pending;
+use events::generated::C_RAW;
+
+/// prctl and seccomp.
+const FILTER_CALLS: [u64; 2] = [157, 317];
+/// Their numbers in 32-bit programs (arch/x86/entry/syscalls/syscall_32.tbl).
+const FILTER_CALLS_32: [u64; 2] = [172, 354];
+
+/// Whether a call that has succeeded has added a filter to its thread, and then whether the other threads of its process have it too.
+pub fn added(p: &Pending) -> Option<bool> {
+    const PR_SET_SECCOMP: u64 = 22;
+    const SECCOMP_SET_MODE_FILTER: u64 = 1; // 0: SECCOMP_SET_MODE_STRICT
+    const SECCOMP_FILTER_FLAG_TSYNC: u64 = 1;
+    let raw = p.schema.id == C_RAW.id;
+    let (calls, args) = if raw { (FILTER_CALLS_32, &p.args[2..]) } else { (FILTER_CALLS, &p.args[..]) };
+    let [prctl, seccomp] = calls;
+    match (p.nr, args) {
+        (nr, &[PR_SET_SECCOMP, ..]) if nr == prctl => Some(false),
+        (nr, &[operation, flags, ..]) if nr == seccomp && operation <= SECCOMP_SET_MODE_FILTER => {
+            Some(flags & SECCOMP_FILTER_FLAG_TSYNC != 0)
+        }
+        _ => None,
+    }
+}
+
+/// The numbers that trapline's filter traces: those of `calls`, the restart of any of them, and those that add a filter.
+pub fn numbers(calls: &[bool]) -> Vec<bool> {
+    const RESTART_SYSCALL: usize = 219;
+    let mut numbers = calls.to_vec();
+    for nr in FILTER_CALLS {
+        numbers.get_mut(nr as usize).into_iter().for_each(|n| *n = true);
+    }
+    if let Some(n) = numbers.get_mut(RESTART_SYSCALL)
+        && !*n
+    {
+        // A wanted call that is restarted through restart_syscall ends there.
+        *n = calls.iter().any(|&c| c);
+    }
+    numbers
+}
