@@ -66,7 +66,7 @@ fn choose(pattern: &str) -> Result<Vec<&'static Schema>> {
         _ => pattern.strip_prefix("syscall:").unwrap_or(pattern),
     };
     let mut all: Vec<_> = syscalls().filter(|s| s.name != "raw").collect();
-    all.sort_by_key(|s| s.name);
+    order::by_key(&mut all, |s| s.name);
     if name.starts_with(['%', '/', '!']) || name.contains(',') {
         let calls = Calls::parse(name)?;
         all.retain(|s| calls.contains(s));

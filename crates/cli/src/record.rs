@@ -231,7 +231,7 @@ pub fn recorder(
     classes.extend(plan.functions.as_ref().and_then(|f| f.values).map(|_| events::values::class()));
     let heap = plan.functions.as_ref().and_then(|f| f.heap.as_ref());
     classes.extend(heap.into_iter().flat_map(Wanted::classes));
-    classes.sort_by_key(|s| s.id);
+    order::by_key(&mut classes, |s| s.id);
     classes.dedup_by_key(|s| s.id);
     // What a named session records may change, and so is not hidden.
     let no_calls = !selection.lives;

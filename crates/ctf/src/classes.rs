@@ -103,7 +103,7 @@ fn memory(m: &Mem) -> Type {
 /// A struct in the order of its bytes, with explicit pads. Where fields share bytes (unions), only the first one is kept.
 fn packed(s: &Struct) -> StructType {
     let mut order: Vec<_> = s.fields.iter().collect();
-    order.sort_by_key(|f| f.offset);
+    order::by_key(&mut order, |f| f.offset);
     let mut fields: Vec<Field> = Vec::new();
     let mut at = 0usize;
     let pad = |fields: &mut Vec<Field>, from: usize, to: usize| {
@@ -223,7 +223,7 @@ pub fn event_class(schema: &Schema) -> EventClass {
     if let Some(at) = layout.more_caps {
         fixed.push((at, field(free("cap_more"), bytes(MORE_CAPS))));
     }
-    fixed.sort_by_key(|(at, _)| *at);
+    order::by_key(&mut fixed, |(at, _)| *at);
     let mut fields = Vec::new();
     let mut at = events::layout::FIELDS;
     for (from, f) in fixed {

@@ -14,7 +14,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The most classes that one process can make.
 pub const MAX: usize = 32768;
 
-static CLASSES: [OnceLock<(&'static Schema, &'static Layout)>; MAX] = [const { OnceLock::new() }; MAX];
+/// The classes of a part of the ids.
+const PART: usize = 256;
+/// A class, once it is made.
+type Made = OnceLock<(&'static Schema, &'static Layout)>;
+
+/// In parts that are made when their first class is: as one array, they would be 768 KiB of the binary.
+static CLASSES: [OnceLock<Box<[Made; PART]>>; MAX / PART] = [const { OnceLock::new() }; MAX / PART];
 /// How many there are; changed under the lock of [`MADE`].
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The classes that are made, by name.
@@ -124,7 +130,8 @@ fn make(
     let args: Vec<Arg> = first.iter().copied().chain(own).collect();
     let schema: &'static Schema = Box::leak(Box::new(schema(id, Vec::leak(args))));
     let layout: &'static Layout = Box::leak(Box::new(Layout::of(schema)));
-    let _ = CLASSES[count].set((schema, layout));
+    let part = CLASSES[count / PART].get_or_init(|| Box::new([const { OnceLock::new() }; PART]));
+    let _ = part[count % PART].set((schema, layout));
     COUNT.store(count + 1, Ordering::Relaxed);
     made.entry(leak(name)).or_default().push(schema);
     Ok(schema)
@@ -132,7 +139,8 @@ fn make(
 
 /// The class of an event's header id, where it was made at run time.
 pub fn by_id(id: u16) -> Option<(&'static Schema, &'static Layout)> {
-    CLASSES.get(usize::from(id).checked_sub(SCHEMAS.len())?)?.get().copied()
+    let nth = usize::from(id).checked_sub(SCHEMAS.len())?;
+    CLASSES.get(nth / PART)?.get()?[nth % PART].get().copied()
 }
 
 /// The id of the class of this name that was made first.

@@ -299,18 +299,18 @@ impl Latency {
     fn sorted(&self) -> Vec<(&Subject, &Group)> {
         use std::cmp::Reverse;
         let mut rows: Vec<_> = self.rows.iter().collect();
-        rows.sort_by_key(|(_, g)| g.nth);
+        order::by_key(&mut rows, |(_, g)| g.nth);
         let timed = |s: &Stats, ns: u64| (s.timed > 0).then_some(ns);
         match self.order {
-            Order::Of(Sort::Time) => rows.sort_by_key(|(_, g)| Reverse(g.stats.total)),
-            Order::Of(Sort::Min) => rows.sort_by_key(|(_, g)| Reverse(timed(&g.stats, g.stats.min))),
-            Order::Of(Sort::Max) => rows.sort_by_key(|(_, g)| Reverse(timed(&g.stats, g.stats.max))),
-            Order::Of(Sort::Avg) => rows.sort_by_key(|(_, g)| Reverse(g.stats.avg())),
-            Order::Of(Sort::Calls) => rows.sort_by_key(|(_, g)| Reverse(g.stats.calls)),
-            Order::Of(Sort::Errors) => rows.sort_by_key(|(_, g)| Reverse(g.stats.errors)),
-            Order::Of(Sort::Name) => rows.sort_by_key(|(subject, _)| *subject),
+            Order::Of(Sort::Time) => order::by_key(&mut rows, |(_, g)| Reverse(g.stats.total)),
+            Order::Of(Sort::Min) => order::by_key(&mut rows, |(_, g)| Reverse(timed(&g.stats, g.stats.min))),
+            Order::Of(Sort::Max) => order::by_key(&mut rows, |(_, g)| Reverse(timed(&g.stats, g.stats.max))),
+            Order::Of(Sort::Avg) => order::by_key(&mut rows, |(_, g)| Reverse(g.stats.avg())),
+            Order::Of(Sort::Calls) => order::by_key(&mut rows, |(_, g)| Reverse(g.stats.calls)),
+            Order::Of(Sort::Errors) => order::by_key(&mut rows, |(_, g)| Reverse(g.stats.errors)),
+            Order::Of(Sort::Name) => order::by_key(&mut rows, |(subject, _)| *subject),
             Order::Of(Sort::Nothing) => {}
-            Order::Quantile(q) => rows.sort_by_cached_key(|(_, g)| Reverse(g.stats.quantile(q))),
+            Order::Quantile(q) => order::by_key(&mut rows, |(_, g)| Reverse(g.stats.quantile(q))),
         }
         rows
     }

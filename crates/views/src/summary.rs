@@ -193,7 +193,7 @@ impl Summary {
         if !narrow {
             let counted = self.named.iter().enumerate().filter(|(_, s)| s.calls > 0);
             let mut named: Vec<_> = counted.map(|(id, s)| (events::generated::SCHEMAS[id], s)).collect();
-            named.sort_by_key(|(schema, _)| schema.x86_64);
+            order::by_key(&mut named, |(schema, _)| schema.x86_64);
             rows.extend(named.into_iter().map(|(schema, s)| Row { name: schema.name.to_owned(), stats: *s }));
         }
         let unnamed = self.unnamed.iter().filter(|((is_narrow, _), _)| *is_narrow == narrow);
@@ -214,13 +214,13 @@ fn unnamed_name(narrow: bool, nr: u32) -> String {
 fn sort(rows: &mut [Row], by: Sort) {
     use std::cmp::Reverse;
     match by {
-        Sort::Time => rows.sort_by_key(|r| Reverse(r.stats.total)),
-        Sort::Min => rows.sort_by_key(|r| Reverse(r.stats.min)),
-        Sort::Max => rows.sort_by_key(|r| Reverse(r.stats.max)),
-        Sort::Avg => rows.sort_by_key(|r| Reverse(r.stats.avg())),
-        Sort::Calls => rows.sort_by_key(|r| Reverse(r.stats.calls)),
-        Sort::Errors => rows.sort_by_key(|r| Reverse(r.stats.errors)),
-        Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+        Sort::Time => order::by_key(rows, |r| Reverse(r.stats.total)),
+        Sort::Min => order::by_key(rows, |r| Reverse(r.stats.min)),
+        Sort::Max => order::by_key(rows, |r| Reverse(r.stats.max)),
+        Sort::Avg => order::by_key(rows, |r| Reverse(r.stats.avg())),
+        Sort::Calls => order::by_key(rows, |r| Reverse(r.stats.calls)),
+        Sort::Errors => order::by_key(rows, |r| Reverse(r.stats.errors)),
+        Sort::Name => order::by(rows, |a, b| a.name.cmp(&b.name)),
         Sort::Nothing => {}
     }
 }

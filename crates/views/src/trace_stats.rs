@@ -236,7 +236,7 @@ impl TraceStats {
         }
         let mut all: Vec<(String, Count)> = by_name.into_iter().collect();
         all.extend(self.foreign.iter().map(|(name, c)| (name.clone(), *c)));
-        all.sort_by(|a, b| (b.1.bytes, b.1.events, &a.0).cmp(&(a.1.bytes, a.1.events, &b.0)));
+        order::by(&mut all, |a, b| (b.1.bytes, b.1.events, &a.0).cmp(&(a.1.bytes, a.1.events, &b.0)));
         if self.others.events > 0 {
             all.push(("(others)".to_owned(), self.others));
         }

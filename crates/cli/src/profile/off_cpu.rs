@@ -146,7 +146,7 @@ impl OffCpu {
     /// The session has ended: who is still blocked has been so up to now.
     pub fn end(&mut self, gather: &mut Gather) {
         let mut left: Vec<Out> = std::mem::take(&mut self.outs).into_values().filter(|o| o.blocked).collect();
-        left.sort_unstable_by_key(|o| o.time);
+        order::by_key(&mut left, |o| o.time);
         self.at_end += left.len() as u64;
         for out in left {
             gather.add(out.labels, out.raw, None, self.last.saturating_sub(out.time), self.last);

@@ -1,19 +1,23 @@
 //! A progress bar on stderr, when it is a terminal and the work is long.
 
 use engine::backend::recorded;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::cell::OnceCell;
+use std::cell::Cell;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use views::units;
 
 /// Work that takes no longer than this has no bar.
 const LONG: Duration = Duration::from_secs(1);
+/// How often the bar is drawn at most.
+const EVERY: Duration = Duration::from_millis(200);
 
 /// The progress of reading a trace.
 pub struct Progress {
-    bar: OnceCell<ProgressBar>,
     wanted: bool,
     began: Instant,
+    /// When the bar was drawn last.
+    drawn: Cell<Option<Instant>>,
     bytes: u64,
     read: Arc<recorded::Progress>,
 }
@@ -22,13 +26,16 @@ impl Progress {
     /// Of a trace of so many bytes, of which `read` are read.
     pub fn new(quiet: bool, bytes: u64, read: Arc<recorded::Progress>) -> Progress {
         let wanted = !quiet && sys::process::is_terminal(&std::io::stderr());
-        Progress { bar: OnceCell::new(), wanted, began: Instant::now(), bytes, read }
+        Progress { wanted, began: Instant::now(), drawn: Cell::new(None), bytes, read }
     }
 
     /// Shows the progress.
     pub fn show(&self) {
-        if self.wanted && self.began.elapsed() > LONG {
-            self.bar.get_or_init(|| bar(self.bytes)).set_position(self.read.bytes());
+        let due = self.drawn.get().is_none_or(|at| at.elapsed() > EVERY);
+        if self.wanted && due && self.began.elapsed() > LONG {
+            self.drawn.set(Some(Instant::now()));
+            let width = sys::process::terminal_size(&std::io::stderr()).map_or(80, |(columns, _)| columns.into());
+            draw(&bar(self.read.bytes(), self.bytes, self.began.elapsed(), width));
         }
     }
 
@@ -39,16 +46,35 @@ impl Progress {
 
     /// Removes the bar.
     pub fn done(&self) {
-        if let Some(bar) = self.bar.get() {
-            bar.finish_and_clear();
+        if self.drawn.take().is_some() {
+            draw("");
         }
     }
 }
 
-fn bar(bytes: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(5));
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta}") {
-        bar.set_style(style);
+/// Replaces the line in which the cursor is. A terminal that is gone shows nothing.
+fn draw(line: &str) {
+    let _ = write!(std::io::stderr(), "\r\x1b[2K{line}");
+}
+
+/// `[#####     ] 45.6MiB of 1.23GiB, 9s left`, one column less than `width`: a cursor behind the last one would begin a new line.
+fn bar(read: u64, all: u64, took: Duration, width: usize) -> String {
+    let part = (read as f64 / all.max(1) as f64).clamp(0.0, 1.0);
+    let left = if part > 0.0 { took.as_secs_f64() / part - took.as_secs_f64() } else { 0.0 };
+    let words = format!(" {} of {}, {left:.0}s left", units::size(read), units::size(all));
+    let Some(room) = width.checked_sub(words.len() + 3).filter(|room| *room > 0) else { return String::new() };
+    let full = (part * room as f64) as usize;
+    format!("[{}{}]{words}", "#".repeat(full), " ".repeat(room - full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_leaves_the_last_column() {
+        let half = bar(512, 1024, Duration::from_secs(3), 40);
+        assert_eq!(half, "[######      ] 512B of 1.00KiB, 3s left");
+        assert_eq!((half.len(), bar(1, 2, LONG, 10)), (39, String::new()));
     }
-    bar
 }

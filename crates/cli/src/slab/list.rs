@@ -28,7 +28,7 @@ pub fn run(pattern: &str, json: bool) -> Result<u8> {
     let btf =
         KernelBtf::kernel().map_err(|e| Error::failed("the kernel's types", e.to_string(), "use a kernel with BTF"))?;
     let mut caches = Caches::read(&btf)?;
-    caches.all.sort_by(|a, b| a.name.cmp(&b.name));
+    order::by(&mut caches.all, |a, b| a.name.cmp(&b.name));
     let sessions = slab::sessions()?;
     let matches = |name: &str| glob(pattern.as_bytes(), name.as_bytes());
     let found = caches.all.iter().filter(|c| matches(&c.name) || c.aliases.iter().any(|a| matches(a)));

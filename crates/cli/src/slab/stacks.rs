@@ -30,7 +30,7 @@ pub fn groups(objects: &[Object]) -> Vec<Group<'_>> {
         *group.comms.entry(o.comm()).or_default() += 1;
     }
     let mut all: Vec<Group<'_>> = found.into_values().collect();
-    all.sort_by_key(|g| (std::cmp::Reverse((g.count, g.bytes)), g.oldest.time, g.hash));
+    order::by_key(&mut all, |g| (std::cmp::Reverse((g.count, g.bytes)), g.oldest.time, g.hash));
     all
 }
 
@@ -65,7 +65,7 @@ fn growth(g: &Group<'_>, before: Before<'_>) -> Option<i64> {
 
 fn names(g: &Group<'_>) -> Vec<String> {
     let mut all: Vec<_> = g.comms.iter().collect();
-    all.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    order::by_key(&mut all, |(_, n)| std::cmp::Reverse(**n));
     all.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
 }
 

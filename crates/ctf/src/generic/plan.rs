@@ -62,7 +62,7 @@ impl Labels {
             sorted.windows(2).any(|w| w[0].1 >= w[1].0)
         };
         if !overlap {
-            ranges.sort_unstable_by_key(|r| r.0);
+            order::by_key(&mut ranges, |r| r.0);
         }
         Labels { ranges, overlap }
     }

@@ -30,7 +30,7 @@ impl Provider for Heap {
                 Probe { name: (*name).into(), args, note, ..Probe::default() }
             })
             .collect();
-        found.sort_by(|a, b| a.name.cmp(&b.name));
+        order::by(&mut found, |a, b| a.name.cmp(&b.name));
         match found.is_empty() {
             true => Err(Refusal::nothing("heap", pattern, ALL.iter().map(|p| short(p.1)))),
             false => Ok(found),

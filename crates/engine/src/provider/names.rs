@@ -53,7 +53,7 @@ pub fn find<'e>(elf: &'e Elf, text: &str) -> Vec<Named<'e>> {
         Named { function, name }
     };
     let mut named: Vec<Named<'e>> = found.into_iter().map(name).collect();
-    named.sort_by(|a, b| (&a.name, a.function.offset).cmp(&(&b.name, b.function.offset)));
+    order::by(&mut named, |a, b| (&a.name, a.function.offset).cmp(&(&b.name, b.function.offset)));
     named
 }
 

@@ -27,7 +27,7 @@ impl Provider for Syscall {
                 .collect());
         }
         let mut all: Vec<&Schema> = syscalls().filter(|s| s.name != "raw").collect();
-        all.sort_by_key(|s| s.name);
+        order::by_key(&mut all, |s| s.name);
         let matching = all.iter().filter(|s| glob(pattern.as_bytes(), s.name.as_bytes()));
         let found: Vec<Probe> = matching.map(|s| probe(s, details)).collect();
         if found.is_empty() { Err(Refusal::nothing("syscall", pattern, all.iter().map(|s| s.name))) } else { Ok(found) }

@@ -51,7 +51,7 @@ fn found(file: &ElfFile, provider: &str, name: &str, details: bool) -> Result<Ve
         let why = format!("{}: no static probes in it", file.path.display());
         return Err(Refusal::Closed(why, "name another file, or use uprobe".into()));
     }
-    all.sort_by(|a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
+    order::by(&mut all, |a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
     let wanted =
         |s: &&Static| glob(provider.as_bytes(), s.provider.as_bytes()) && glob(name.as_bytes(), s.name.as_bytes());
     let mut found: Vec<Probe> = Vec::new();

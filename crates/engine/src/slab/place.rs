@@ -174,7 +174,7 @@ impl Place {
         let Some(folder) = self.folder(&file)? else { return Ok(false) };
         let removed = folder.names().and_then(|mut names| {
             // Links first: what is left then does nothing.
-            names.sort_by_key(|n| !n.starts_with(LINK));
+            order::by_key(&mut names, |n| !n.starts_with(LINK));
             names.iter().try_for_each(|n| fs::remove_file(folder.at(n)))?;
             fs::remove_dir(below(&self.dir, &file))
         });

@@ -123,7 +123,7 @@ impl Session {
                 taken.objects.push(object);
             }
         })?;
-        taken.objects.sort_unstable_by_key(|o| (o.time, o.address));
+        order::by_key(&mut taken.objects, |o| (o.time, o.address));
         taken.missed = self.missed();
         Ok(taken)
     }
@@ -144,7 +144,7 @@ impl Session {
             self.remembered.delete(&key.to_le_bytes())?;
         }
         let mut largest: Vec<_> = counts.iter().collect();
-        largest.sort_unstable_by_key(|(_, (objects, _))| std::cmp::Reverse(*objects));
+        order::by_key(&mut largest, |(_, (objects, _))| std::cmp::Reverse(*objects));
         let most = self.remembered.entries() as usize - 1;
         let (mut keys, mut values) = (MOMENT.to_le_bytes().to_vec(), [0; 16].to_vec());
         for (key, (objects, bytes)) in largest.into_iter().take(most) {

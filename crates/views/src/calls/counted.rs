@@ -54,7 +54,7 @@ pub fn sorts() -> impl Iterator<Item = (&'static str, Sort)> {
 
 /// Puts functions in order: the largest first, then by calls and name.
 pub fn sort(all: &mut [Counted<'_>], by: Sort) {
-    all.sort_by(|a, b| {
+    order::by(all, |a, b| {
         let key = |c: &Counted<'_>| Reverse((c.number(by), if by == Sort::Name { 0 } else { c.calls }));
         key(a).cmp(&key(b)).then_with(|| (a.function, a.module).cmp(&(b.function, b.module)))
     });

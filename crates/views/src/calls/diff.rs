@@ -76,7 +76,7 @@ impl<'a> Diff<'a> {
         let mut all: Vec<_> = all.into_values().collect();
         all.retain(|c| (c.before.calls, c.before.total, c.before.own) != (c.after.calls, c.after.total, c.after.own));
         let size = |c: &Change<'_>| sort.number(&c.before).abs_diff(sort.number(&c.after));
-        all.sort_by(|a, b| {
+        order::by(&mut all, |a, b| {
             let by_total = b.after.total.cmp(&a.after.total).then(a.key.cmp(&b.key));
             match sort {
                 Sort::Name => a.key.cmp(&b.key),

@@ -60,7 +60,7 @@ impl Edges {
             .into_iter()
             .map(|((from, to), sum)| Edge { from, to, calls: sum.total.calls, time: sum.total.total })
             .collect();
-        edges.sort_by_key(|e| (Reverse((e.time, e.calls)), e.from, e.to));
+        order::by_key(&mut edges, |e| (Reverse((e.time, e.calls)), e.from, e.to));
         let functions = walk.functions.into_iter().map(|(f, sum)| (f, sum.total)).collect();
         Edges { edges, functions, unplaced: contexts.unplaced }
     }

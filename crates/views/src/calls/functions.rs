@@ -96,7 +96,7 @@ pub fn rows<'a>(totals: &Totals, functions: &'a dyn Functions, sort: Sort) -> Ve
             Row { key, number, total: *total }
         })
         .collect();
-    all.sort_by(|a, b| {
+    order::by(&mut all, |a, b| {
         let number = |r: &Row<'_>| Reverse((sort.number(&r.total), if sort == Sort::Name { 0 } else { r.total.total }));
         number(a).cmp(&number(b)).then(a.key.cmp(&b.key)).then(a.number.cmp(&b.number))
     });

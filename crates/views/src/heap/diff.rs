@@ -86,7 +86,7 @@ impl<'a> Diff<'a> {
             }
         }
         let mut all: Vec<(Key<'a>, Change<'a>)> = all.into_iter().filter(|(_, c)| c.before != c.after).collect();
-        all.sort_by(|(a, x), (b, y)| {
+        order::by(&mut all, |(a, x), (b, y)| {
             let key = |c: &Change<'_>| Reverse((c.bytes(), c.blocks()));
             key(x).cmp(&key(y)).then_with(|| a.cmp(b))
         });

@@ -69,7 +69,7 @@ pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
 fn growing(rows: &Rows) -> Vec<(Verdict, &Row)> {
     let mut growing: Vec<(Verdict, &Row)> = rows.all().iter().map(|row| (of_row(rows, row), row)).collect();
     growing.retain(|(v, _)| matches!(v.trend, Trend::Steady { .. } | Trend::Jumps | Trend::LevelsOff));
-    growing.sort_by_key(|(v, _)| (Reverse(matches!(v.trend, Trend::Steady { .. })), Reverse(v.growth)));
+    order::by_key(&mut growing, |(v, _)| (Reverse(matches!(v.trend, Trend::Steady { .. })), Reverse(v.growth)));
     growing.truncate(MOST);
     growing
 }

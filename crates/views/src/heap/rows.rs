@@ -134,7 +134,7 @@ impl Rows {
     /// The rows whose key is not 0, the largest first.
     pub fn by<K: Ord + Default>(&self, key: impl Fn(&Row) -> K) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.all.iter().filter(|row| key(row) > K::default()).collect();
-        rows.sort_by_key(|row| Reverse(key(row)));
+        order::by_key(&mut rows, |row| Reverse(key(row)));
         rows
     }
 

@@ -56,7 +56,7 @@ impl<'a> Diff<'a> {
         }
         let mut all: Vec<_> = all.into_values().collect();
         let size = |pair| points(pair).abs();
-        all.sort_by(|a, b| {
+        order::by(&mut all, |a, b| {
             let by_size = size(b.own).total_cmp(&size(a.own)).then(size(b.total).total_cmp(&size(a.total)));
             by_size.then(a.key.cmp(&b.key))
         });

@@ -102,8 +102,8 @@ pub fn sorted(stacks: &Stacks, by: Sort) -> Vec<Function<'_>> {
     use std::cmp::Reverse;
     let mut all = functions(stacks);
     match by {
-        Sort::Own => all.sort_by_key(|f| (Reverse((f.own, f.total)), f.key)),
-        Sort::Total => all.sort_by_key(|f| (Reverse((f.total, f.own)), f.key)),
+        Sort::Own => order::by_key(&mut all, |f| (Reverse((f.own, f.total)), f.key)),
+        Sort::Total => order::by_key(&mut all, |f| (Reverse((f.total, f.own)), f.key)),
     }
     all
 }

@@ -22,7 +22,7 @@ pub fn write(stacks: &Stacks, by: By, rows: usize, out: &mut Vec<u8>) {
     }
     let mut all: Vec<_> = weights.into_iter().collect();
     let whole = stacks.kept();
-    all.sort_by_key(|(_, (weight, nth))| (Reverse(*weight), *nth));
+    order::by_key(&mut all, |(_, (weight, nth))| (Reverse(*weight), *nth));
     out.extend_from_slice(in_all(stacks).as_bytes());
     out.push(b'\n');
     for ((group, id), (weight, _)) in all.iter().take(rows) {

@@ -23,7 +23,7 @@ impl PlannedFile {
     pub fn of(known: &Known) -> PlannedFile {
         let mut refused: Vec<(String, Vec<String>)> = Vec::new();
         let mut refusals = known.plan.refusals.clone();
-        refusals.sort_by_key(|(_, why)| *why);
+        order::by_key(&mut refusals, |(_, why)| *why);
         for same in refusals.chunk_by(|a, b| a.1 == b.1) {
             let name = |n: u32| {
                 let linker = known.names.get(n as usize).cloned().unwrap_or_default();
@@ -31,7 +31,7 @@ impl PlannedFile {
             };
             refused.push((same[0].1.to_string(), same.iter().map(|(n, _)| name(*n)).collect()));
         }
-        refused.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+        order::by_key(&mut refused, |(_, names)| std::cmp::Reverse(names.len()));
         PlannedFile {
             path: known.path.clone(),
             functions: known.names.len(),

@@ -206,7 +206,7 @@ impl Planner {
             let inside = |address: u64| address + 1..address + JUMP;
             ranges.extend(sites.filter(|s| s.splits).map(|s| inside(s.address.wrapping_add(bias))));
         }
-        ranges.sort_unstable_by_key(|r| r.start);
+        order::by_key(&mut ranges, |r| r.start);
         ranges.dedup();
         ranges
     }
@@ -321,7 +321,7 @@ fn mappings(maps: &[Map], is_program: &impl Fn(&Map) -> bool) -> Vec<Mapping> {
         _ => Kind::Other,
     };
     let mut all: Vec<Mapping> = maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
-    all.sort_by_key(|m| m.range.start);
+    order::by_key(&mut all, |m| m.range.start);
     all
 }
 

@@ -54,7 +54,7 @@ impl Tree {
 
     /// Delivers what has happened up to this time, in order.
     pub fn deliver(&mut self, until: u64, each: &mut dyn Deliver) {
-        self.said.sort_by_key(|(at, _)| *at);
+        order::by_key(&mut self.said, |(at, _)| *at);
         let n = self.said.partition_point(|(at, _)| *at <= until);
         for (at, mut event) in self.said.drain(..n) {
             self.last = self.last.max(at);

@@ -266,7 +266,7 @@ impl Tracer {
         let wanted = self.control().must_stop();
         if wanted && !self.job.filtered {
             let mut threads: Vec<&Thread> = self.threads.values().collect();
-            threads.sort_by_key(|t| t.tid);
+            order::by_key(&mut threads, |t| t.tid);
             for t in threads {
                 if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
                     self.out.in_flight((t.pid, t.tid), p, 2);

@@ -170,7 +170,7 @@ impl Maps {
     pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
         self.read_rings();
         self.look_at_silent();
-        self.waiting.sort_by_key(|w| w.0);
+        order::by_key(&mut self.waiting, |w| w.0);
         let waiting = std::mem::take(&mut self.waiting);
         waiting.iter().for_each(|(_, bytes)| each(bytes));
         waiting.len()

@@ -481,7 +481,7 @@ impl Recorder {
         let fresh = self.shared.take_maps();
         let time = |e: &[u8]| e.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b));
         self.maps.extend(fresh.into_iter().map(|e| (time(&e), e)));
-        self.maps.sort_by_key(|m| m.0);
+        order::by_key(&mut self.maps, |m| m.0);
         let n = self.maps.partition_point(|m| m.0 <= until);
         for (_, event) in self.maps.drain(..n).collect::<Vec<_>>() {
             self.event(StreamId::MAPS, &event);

@@ -160,7 +160,7 @@ impl Jit {
             bytes: functions.iter().map(line).collect::<String>().into_bytes(),
         };
         let mut all: Vec<Packed> = self.asked.iter().flatten().map(pack).collect();
-        all.sort_by(|a, b| a.file.cmp(&b.file));
+        order::by(&mut all, |a, b| a.file.cmp(&b.file));
         all
     }
 

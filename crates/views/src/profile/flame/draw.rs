@@ -199,7 +199,7 @@ fn place(tree: &Tree) -> (Vec<Placed>, LeftOut) {
     let limit = if present > MAX_FRAMES { *weights.select_nth_unstable_by(MAX_FRAMES, |a, b| b.cmp(a)).1 } else { 0 };
     let mut kept: Vec<usize> = (0..tree.nodes.len()).filter(|&i| i == 0 || tree.nodes[i].total > limit).collect();
     // By parent, so that siblings are neighbours, then by name, so that a program has the same picture each time.
-    kept.sort_by_key(|&i| {
+    order::by_key(&mut kept, |&i| {
         let n = &tree.nodes[i];
         (n.depth, n.parent, tree.shape(n))
     });

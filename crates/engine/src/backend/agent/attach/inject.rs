@@ -111,7 +111,7 @@ fn choose(pid: i32, is_good: impl Fn(&Thread) -> bool) -> Result<Thread> {
     while since.elapsed() < SEARCH {
         let mut tids = sys::proc::threads(pid).map_err(|e| io_failed(pid, "threads", &e))?;
         // The first thread first.
-        tids.sort_by_key(|tid| *tid != pid);
+        order::by_key(&mut tids, |tid| *tid != pid);
         for tid in tids {
             let before = asked.iter().position(|t| t.tid() == tid).map(|i| asked.swap_remove(i));
             // One that waits in the kernel, for the child of a vfork(2) for instance, does not stop before it returns.

@@ -178,6 +178,6 @@ pub fn areas(pid: i32, seen: &Invocation) -> Vec<Range<u64>> {
     let word = |b: &[u8], at: usize| b[at..].first_chunk::<8>().map_or(0, |w| u64::from_le_bytes(*w));
     let range = |b: &[u8]| word(b, 0)..word(b, 0).saturating_add(word(b, 8));
     let mut all: Vec<Range<u64>> = bytes[..read].chunks_exact(size).map(range).collect();
-    all.sort_unstable_by_key(|r| r.start);
+    order::by_key(&mut all, |r| r.start);
     all
 }

@@ -72,7 +72,7 @@ impl<'a> Linker<'a> {
         };
         let mut taken: Vec<Mapping> =
             maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
-        taken.sort_by_key(|m| m.range.start);
+        order::by_key(&mut taken, |m| m.range.start);
         let (new, linked, targets) = (Vec::new(), Vec::new(), Vec::new());
         let (sites, recorded) = (&status.sites, HashSet::new());
         Linker { sites, hello, variant, taken, new, linked, targets, recorded, hooked: 0 }
@@ -165,7 +165,7 @@ impl<'a> Linker<'a> {
     }
 
     pub(super) fn finish(mut self) -> (Vec<Target>, Vec<u8>) {
-        self.targets.sort_by_key(|t| t.number);
+        order::by_key(&mut self.targets, |t| t.number);
         let plan = if self.linked.is_empty() { Vec::new() } else { patch::file::write(&self.linked, &[]) };
         (self.targets, plan)
     }

@@ -302,7 +302,7 @@ fn is_free(threads: &mut Threads, injected: &Injected, seen: &Invocation, stacks
     }
     let mut ranges = stacks.areas.clone();
     ranges.push(injected.code.clone());
-    ranges.sort_unstable_by_key(|r| r.start);
+    order::by_key(&mut ranges, |r| r.start);
     threads.deaf().is_empty()
         && !threads::have_calls(threads, seen, &stacks.areas)
         && threads.all().iter().all(|t| t.may_return_into(&ranges, &|t| stacks.walk(t)).is_ok_and(|may| !may))

@@ -193,7 +193,7 @@ fn with<T: Send>(
     let mut planner = Planner::new(nothing, ticks_per_ms());
     let mut all = if hooks { planner.prepare(pid, &maps) } else { Vec::new() };
     all.extend_from_slice(splits);
-    all.sort_unstable_by_key(|r| r.start);
+    order::by_key(&mut all, |r| r.start);
     all.dedup();
     let mut job = Some(job);
     let mut run = |injected: &Injected, mut stacks: Stacks| -> Result<Option<T>> {

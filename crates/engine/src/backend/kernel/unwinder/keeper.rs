@@ -369,9 +369,9 @@ impl Keeper {
         let crowded = all.len() > MAPPINGS;
         if crowded {
             // Code with rows first, then what was mapped first.
-            all.sort_by_key(|(nth, m)| (m.flags, *nth));
+            order::by_key(&mut all, |(nth, m)| (m.flags, *nth));
             all.truncate(MAPPINGS);
-            all.sort_by_key(|(_, m)| m.start);
+            order::by_key(&mut all, |(_, m)| m.start);
         }
         (all.into_iter().map(|(_, m)| m).collect(), crowded)
     }
