@@ -43,6 +43,9 @@ static const unsigned stride = 32;
 static uint64_t area, area_len, stubs_len, lates;
 static const struct layout *layout;
 static char shadows[1 << 20] __attribute__((aligned(64)));
+/* Settings, read before anything is patched: slow code may change no register that the traced file keeps across calls, and getenv does,
+ * by the strlen that the C library chooses for the processor. */
+static int no_chunk, no_shadow;
 
 static int is_stub_return(uint64_t address) {
     return address - area < stubs_len && (address - area) % layout->size == layout->returns;
@@ -73,7 +76,7 @@ static void write_record(uint32_t time, uint32_t word) {
 int chunk(uint64_t slot) {
     (void)slot;
     in_slow = 1;
-    if (!getenv("NO_CHUNK"))
+    if (!no_chunk)
         write_record(thread.high, 1);
     int none = !thread.cur;
     in_slow = 0;
@@ -82,7 +85,7 @@ int chunk(uint64_t slot) {
 
 int high(uint64_t slot) {
     (void)slot;
-    if (getenv("NO_CHUNK"))
+    if (no_chunk)
         return 1;
     in_slow = 1;
     thread.high = __rdtsc() >> 32;
@@ -97,7 +100,7 @@ int enter(uint64_t slot, uint32_t function) {
     uint64_t address = *(uint64_t *)slot;
     while (slot_of(thread.top) < slot || (slot_of(thread.top) == slot && !is_stub_return(address)))
         thread.top -= stride;
-    int full = getenv("NO_SHADOW") || thread.top + 2 * stride > (uint64_t)shadows + sizeof shadows;
+    int full = no_shadow || thread.top + 2 * stride > (uint64_t)shadows + sizeof shadows;
     if (!full) {
         struct timed *t = (struct timed *)thread.top;
         t->tsc = __rdtsc(), t->function = function, t->written = variant != TIMED;
@@ -342,6 +345,7 @@ static double seconds(void) {
 
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
+    no_chunk = getenv("NO_CHUNK") != 0, no_shadow = getenv("NO_SHADOW") != 0;
     setvbuf(stdout, 0, _IOFBF, 1 << 16);
     if (!strcmp(what, "describe")) {
         uint64_t fs;

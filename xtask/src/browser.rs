@@ -5,6 +5,7 @@
 //! no browser (tier `browser`), here that is an error. Debian's chromium-headless-shell is the smallest that they take: 100 MB to fetch, 306
 //! MB on disk.
 
+use crate::programs;
 use crate::root;
 use crate::skips::{self, Skips};
 use crate::test;
@@ -27,7 +28,8 @@ pub fn run(args: &[String]) -> Result<()> {
     let dir = dir.canonicalize()?;
     let skips = Skips::new()?;
     let words = ["-p", "views", "--test", "browser"].map(String::from);
-    let mut outcome = test::outcome_with(&words, &skips, &[(PICTURES, dir.as_os_str())])?;
+    let mut outcome =
+        test::run_all(&programs::build(&words)?, &[], &skips, &[(PICTURES, dir.as_os_str())])?.outcome(&skips)?;
     if outcome.trouble.is_none() && skips::missing(TIER, &skips.read()?).is_some() {
         outcome.trouble = Some("browser: none is here: install chromium-headless-shell or chromium".to_string());
     }

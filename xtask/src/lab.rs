@@ -63,7 +63,7 @@ impl User {
 }
 
 /// Where `cargo build` puts what it builds.
-fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
 }
 

@@ -1,8 +1,9 @@
-//! trapline's chores: `cargo xtask ci | test | codegen | static | compare-strace | bench | …`.
+//! trapline's chores: `cargo xtask check | ci | test | codegen | static | compare-strace | bench | …`.
 
 #![allow(missing_docs)]
 
 mod bench;
+mod bloat;
 mod browser;
 mod check_tables;
 mod ci;
@@ -11,8 +12,10 @@ mod compare;
 mod edges;
 mod lab;
 mod package;
+mod programs;
 mod release;
 mod skips;
+mod slowest;
 mod test;
 mod vm;
 
@@ -21,8 +24,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask ci | test [-- ARGUMENTS OF cargo test] | codegen [--check] | edges | \
-    check-tables | static [--smoke] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
+const USAGE: &str = "usage: cargo xtask check [PACKAGE…] | ci | test [--slowest] [CARGO OPTIONS] [-- TEST OPTIONS] | \
+    codegen [--check] | edges | check-tables | dist | static [--smoke] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
 fn chore(args: &[String]) -> Result<()> {
     let Some((name, rest)) = args.split_first() else { bail!(USAGE) };
     match name.as_str() {
+        "check" => ci::check(rest),
         "ci" => ci::run(rest),
         "test" => test::run(rest),
         "codegen" => codegen::run(&root(), rest),
@@ -57,6 +61,8 @@ fn chore(args: &[String]) -> Result<()> {
         }
         "vm" => vm::run(rest),
         "browser" => browser::run(rest),
+        "bloat" => bloat::run(rest),
+        "dist" => release::dist(rest),
         "static" => release::run(rest),
         "package" => package::run(rest),
         _ => bail!("no such chore '{name}': {USAGE}"),

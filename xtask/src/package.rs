@@ -1,12 +1,15 @@
-//! `cargo xtask package`: packages the crates, and builds trapline from the packaged files alone, offline; the result traces a program.
+//! `cargo xtask package`: packages the crates, and builds trapline from the packaged files alone, offline and statically; the result is
+//! tried out as `cargo xtask static --smoke` does.
 //!
 //! ```text
-//!  cargo package ─► NAME-VERSION.crate each ─► unpacked side by side ─► a package that needs them, from there ─► trapline ─► graph
+//!  cargo package ─► NAME-VERSION.crate each ─► unpacked side by side ─► a package that needs them, from there ─► trapline, static ─► tried
 //! ```
+//!
+//! One build answers two questions: is everything in the packages, and does a static trapline work?
 
-use crate::lab::Scratch;
-use crate::root;
+use crate::lab::{self, Scratch};
 use crate::test::cargo;
+use crate::{release, root};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +24,8 @@ pub fn run(args: &[String]) -> Result<()> {
     let dir = scratch.path();
     let crates = unpacked(dir)?;
     let trapline = build(&crates)?;
-    try_out(&trapline, dir)
+    release::try_out(&trapline)?;
+    has_agent(&trapline, dir)
 }
 
 fn done(command: &mut Command, what: &str) -> Result<()> {
@@ -63,18 +67,23 @@ fn build(crates: &[(String, PathBuf)]) -> Result<PathBuf> {
         let end = manifest[at + 1..].find("\n[lints").map_or(manifest.len(), |n| at + 1 + n);
         manifest.replace_range(at..end, "\n");
     }
-    fs::write(trapline.join("Cargo.toml"), format!("{manifest}\n[workspace]\n\n[patch.crates-io]\n{patches}"))?;
+    // It is built to be tried out once.
+    let profile = "[profile.dev]\ndebug = false\nincremental = false\nstrip = true";
+    let workspace = format!("{manifest}\n[workspace]\n\n[patch.crates-io]\n{patches}\n{profile}\n");
+    fs::write(trapline.join("Cargo.toml"), workspace)?;
     fs::copy(root().join("Cargo.lock"), trapline.join("Cargo.lock"))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join("packaged");
+    let target = lab::target().join("packaged");
     let mut build = Command::new(cargo());
-    build.args(["build", "--quiet", "--offline"]).arg("--target-dir").arg(&target).current_dir(trapline);
+    build.args(["build", "--quiet", "--offline", "--target", release::target()]).arg("--target-dir").arg(&target);
+    build.envs(release::STATIC).current_dir(trapline);
     done(&mut build, "cargo build of the packaged files")?;
-    Ok(target.join("debug/trapline"))
+    let file = target.join(release::target()).join("debug/trapline");
+    release::check_is_static(&file)?;
+    Ok(file)
 }
 
 /// The agent is in it, and works.
-fn try_out(trapline: &Path, dir: &Path) -> Result<()> {
+fn has_agent(trapline: &Path, dir: &Path) -> Result<()> {
     let out = Command::new(trapline).arg("doctor").current_dir(dir).output().context("cannot run trapline")?;
     let text = String::from_utf8_lossy(&out.stdout);
     let works = text.lines().any(|l| l.starts_with("ok ") && l.contains("agent backend (functions)"));

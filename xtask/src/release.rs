@@ -1,10 +1,11 @@
-//! `cargo xtask static [--smoke]`: trapline as one static file that runs on any Linux of its processor, whatever libc that has.
+//! `cargo xtask dist` and `cargo xtask static [--smoke]`: trapline as it is shipped, in the profile `dist`.
 //!
-//! For the musl target where the toolchain has it (`rustup target add x86_64-unknown-linux-musl`), else with glibc linked in
+//! `dist` needs the C library of this machine, or a newer one. `static` is one file that runs on any Linux of its processor, whatever libc
+//! that has: for the musl target where the toolchain has it (`rustup target add x86_64-unknown-linux-musl`), else with glibc linked in
 //! (`crt-static`), which needs nothing but libc6-dev. With `--smoke` it is tried: it names no interpreter, and traces, records,
 //! reports and examines the machine, without a library in reach where chroot is allowed.
 
-use crate::lab::Scratch;
+use crate::lab::{self, Scratch};
 use crate::test::cargo;
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -13,6 +14,42 @@ use std::process::{Command, Output};
 
 const MUSL: &str = "x86_64-unknown-linux-musl";
 const GLIBC: &str = "x86_64-unknown-linux-gnu";
+
+/// What cargo needs to link everything into one file.
+pub const STATIC: [(&str, &str); 1] = [("RUSTFLAGS", "-C target-feature=+crt-static")];
+/// No tables for unwinding, 1.1 MB: a panic ends trapline at once (`panic = "abort"`), and says where it was.
+const NO_TABLES: &str = "-C force-unwind-tables=no";
+
+/// Builds what is shipped, and says where it is.
+pub fn dist(args: &[String]) -> Result<()> {
+    ensure!(args.is_empty(), "usage: cargo xtask dist");
+    println!("{}", build_dist()?.display());
+    Ok(())
+}
+
+/// Builds what is shipped, for the C library of this machine.
+pub fn build_dist() -> Result<PathBuf> {
+    shipped(GLIBC, "", "dist")
+}
+
+/// Builds for a target with the compiler's `flags` in the profile `dist`, and puts the file into the directory `to` of what cargo builds. A
+/// target that is named has flags of its own: build scripts are not compiled with them.
+fn shipped(target: &str, flags: &str, to: &str) -> Result<PathBuf> {
+    let status = Command::new(cargo())
+        .args(["build", "--quiet", "--locked", "--profile", "dist", "--package", "trapline", "--target", target])
+        .env("RUSTFLAGS", format!("{flags} {NO_TABLES}"))
+        .current_dir(crate::root())
+        .status()
+        .context("cannot start cargo")?;
+    ensure!(status.success(), "{status} (a static glibc needs libc6-dev)");
+    let out = lab::target();
+    let (from, to) = (out.join(target).join("dist/trapline"), out.join(to).join("trapline"));
+    fs::create_dir_all(to.parent().context("a directory")?)?;
+    // Not over the file: it may run.
+    let _ = fs::remove_file(&to);
+    fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+    Ok(to)
+}
 
 pub fn run(args: &[String]) -> Result<()> {
     let smoke = match args {
@@ -29,23 +66,22 @@ pub fn run(args: &[String]) -> Result<()> {
 }
 
 /// Builds it, and puts it where it is easy to find.
-pub fn build() -> Result<PathBuf> {
-    let target = if has_target(MUSL) { MUSL } else { GLIBC };
-    let out = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
-    let status = Command::new(cargo())
-        .args(["build", "--quiet", "--locked", "--release", "--package", "trapline", "--target", target])
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
-        .current_dir(crate::root())
-        .status()
-        .context("cannot start cargo")?;
-    ensure!(status.success(), "{status} (a static glibc needs libc6-dev)");
-    let (from, to) = (out.join(target).join("release/trapline"), out.join("static/trapline"));
-    fs::create_dir_all(out.join("static"))?;
-    // Not over the file: it may run.
-    let _ = fs::remove_file(&to);
-    fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
-    ensure!(interpreter(&fs::read(&to)?).is_none(), "{} is not static: it names an interpreter", to.display());
-    Ok(to)
+fn build() -> Result<PathBuf> {
+    let file = shipped(target(), STATIC[0].1, "static")?;
+    check_is_static(&file)?;
+    Ok(file)
+}
+
+/// The platform of a static trapline: musl where the toolchain has it.
+pub fn target() -> &'static str {
+    if has_target(MUSL) { MUSL } else { GLIBC }
+}
+
+/// Checks that a program needs no loader.
+pub fn check_is_static(file: &Path) -> Result<()> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    ensure!(interpreter(&bytes).is_none(), "{} is not static: it names an interpreter", file.display());
+    Ok(())
 }
 
 /// Whether the toolchain has the standard library of a target.

@@ -1,4 +1,11 @@
-//! `cargo xtask test [-- CARGO TEST ARGUMENTS]`: runs all tests, reports what could not run here, and sums up.
+//! `cargo xtask test [--slowest] [CARGO OPTIONS] [-- TEST OPTIONS]`: runs all tests, reports what could not run here, and sums up.
+//!
+//! ```text
+//!  programs::build ─► programs of pure code ─► programs that trace, or watch the machine: one after the other
+//! ```
+//!
+//! Cargo's options select programs (`-p views --test golden`); what follows `--` goes to each of them. `--slowest` lists the twenty slowest
+//! tests, with the comment `// Slow: …` that says why.
 //!
 //! The last line is always `N passed, M failed, K skipped`. A test that noted that it skipped (part of) its work counts
 //! as skipped, not as passed, and so does a test that cargo ignored.
@@ -7,12 +14,15 @@
 //! that pass then count as passed, and the line before the last names them as unsteady. Tests of what must not happen even by chance
 //! ([`ONCE`]) have no second run.
 
+use crate::programs::{self, Program};
 use crate::skips::{self, Skips};
+use crate::slowest;
 use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// Counts of tests.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -97,66 +107,86 @@ impl Outcome {
 }
 
 pub fn run(args: &[String]) -> Result<()> {
-    let args = if args.first().is_some_and(|a| a == "--") { &args[1..] } else { args };
-    let mut outcome = outcome(args, &Skips::new()?)?;
+    let (lists_slowest, args) = match args.split_first() {
+        Some((first, rest)) if first == "--slowest" => (true, rest),
+        _ => (false, args),
+    };
+    let (options, arguments) = split(args);
+    let skips = Skips::new()?;
+    let ran = run_all(&programs::build(options)?, arguments, &skips, &[])?;
+    if lists_slowest {
+        print!("{}", slowest::list(&ran.times));
+    }
+    let mut outcome = ran.outcome(&skips)?;
     outcome.trouble = outcome.trouble.map(|t| format!("test: {t}"));
     outcome.finish()
 }
 
-/// Runs the tests; `skips` may hold lines of earlier steps already.
-pub fn outcome(args: &[String], skips: &Skips) -> Result<Outcome> {
-    outcome_with(args, skips, &[])
+/// What is for cargo, and what is for the test programs.
+fn split(args: &[String]) -> (&[String], &[String]) {
+    match args.iter().position(|a| a == "--") {
+        Some(at) => (&args[..at], &args[at + 1..]),
+        None => (args, &[]),
+    }
 }
 
-/// [`outcome`], with variables in the environment of the tests.
-pub fn outcome_with(args: &[String], skips: &Skips, variables: &[(&str, &OsStr)]) -> Result<Outcome> {
-    let before = skips.read()?;
-    let start = |arguments: Vec<String>| {
-        Command::new(cargo())
-            .args(arguments)
-            .current_dir(crate::root())
-            .env(skips::VARIABLE, skips.path())
-            .envs(variables.iter().copied())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start cargo test")
-    };
-    let mut child = start(arguments(args).into_iter().map(String::from).collect())?;
-    let mut tally = Tally::default();
-    let mut failed = Vec::new();
-    if let Some(out) = child.stdout.take() {
-        pass_through(out, &mut tally, &mut failed)?;
-    }
-    let mut status = child.wait()?;
-    if !status.success() && may_run_again(&failed, tally.failed) {
-        println!("tests that run again: {}", failed.join(" "));
-        let mut again = Tally::default();
-        let mut child = start(arguments_again(args, &failed))?;
-        if let Some(out) = child.stdout.take() {
-            pass_through(out, &mut again, &mut Vec::new())?;
-        }
-        let second = child.wait()?;
-        // All of them ran: a name that cargo does not know passes without a test.
-        if second.success() && again.passed == failed.len() {
-            (status, tally.passed, tally.failed) = (second, tally.passed + tally.failed, 0);
-        }
+/// How the tests went.
+pub struct Ran {
+    /// The counts without the tests that noted a skip.
+    pub tally: Tally,
+    /// Why the run as a whole fails.
+    pub trouble: Option<String>,
+    /// How long each took, in seconds, by `PACKAGE/PROGRAM TEST`.
+    pub times: BTreeMap<String, f64>,
+}
+
+impl Ran {
+    /// With the skips of the whole run, which it prints, and the tiers that should have run.
+    pub fn outcome(self, skips: &Skips) -> Result<Outcome> {
+        let noted = skips.read()?;
+        print!("{}", skips::summary(&noted));
+        let required = std::env::var(skips::REQUIRED).unwrap_or_default();
+        let trouble = self.trouble.or_else(|| skips::missing(&required, &noted));
+        Ok(Outcome { tally: self.tally.and_skipped(skips::tests(&noted).len()), trouble })
     }
 
-    let all = skips.read()?;
-    let by_tests = all.difference(&before).cloned().collect();
-    tally = tally.without(skips::tests(&by_tests).len()).and_skipped(skips::tests(&all).len());
-    if !status.success() {
-        // A test program that died, or that did not compile, has no result line.
+    /// Both.
+    pub fn and(mut self, later: Ran) -> Ran {
+        self.times.extend(later.times);
+        Ran { tally: self.tally.and(later.tally), trouble: self.trouble.or(later.trouble), times: self.times }
+    }
+}
+
+/// Runs test programs; `skips` may hold lines of earlier steps already, `variables` go into their environment.
+pub fn run_all(all: &[Program], arguments: &[String], skips: &Skips, variables: &[(&str, &OsStr)]) -> Result<Ran> {
+    let before = skips.read()?;
+    let lab = Lab { arguments, skips, variables };
+    let mut ran = Shown::default();
+    for program in all.iter().filter(|p| !traces(p)).chain(all.iter().filter(|p| traces(p))) {
+        lab.run(program, &mut ran)?;
+    }
+    let mut fine = ran.failed.is_empty() && ran.died.is_empty();
+    if !fine && ran.died.is_empty() && may_run_again(&ran.failed, ran.tally.failed) {
+        println!("tests that run again: {}", names(&ran.failed));
+        if lab.again(&ran.failed)? {
+            (ran.tally.passed, ran.tally.failed, fine) = (ran.tally.passed + ran.tally.failed, 0, true);
+        }
+    }
+    let noted = skips.read()?.difference(&before).cloned().collect();
+    let mut tally = ran.tally.without(skips::tests(&noted).len());
+    if !fine {
+        // A program that died has no result line.
         tally.failed = tally.failed.max(1);
     }
-    print!("{}", skips::summary(&all));
-    if status.success() && !failed.is_empty() {
-        println!("unsteady: {} failed, and passed alone: {}", failed.len(), failed.join(" "));
+    if fine && !ran.failed.is_empty() {
+        println!("unsteady: {} failed, and passed alone: {}", ran.failed.len(), names(&ran.failed));
     }
-    let required = std::env::var(skips::REQUIRED).unwrap_or_default();
-    let trouble =
-        if status.success() { skips::missing(&required, &all) } else { Some(format!("cargo test failed ({status})")) };
-    Ok(Outcome { tally, trouble })
+    let trouble = match (fine, &ran.died[..]) {
+        (true, _) => None,
+        (false, []) => Some(format!("{} failed: {}", ran.failed.len(), names(&ran.failed))),
+        (false, died) => Some(died.join("; ")),
+    };
+    Ok(Ran { tally, trouble, times: ran.times })
 }
 
 /// The cargo that runs us.
@@ -164,18 +194,111 @@ pub fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Everything is tested, and to the end, unless the arguments choose packages.
-fn arguments(args: &[String]) -> Vec<&str> {
-    let own: Vec<&str> = args.iter().map(String::as_str).take_while(|a| *a != "--").collect();
-    let mut all = vec!["test"];
-    if !own.iter().any(|a| a.starts_with("-p") || a.starts_with("--package") || matches!(*a, "--workspace" | "--all")) {
-        all.push("--workspace");
+/// The packages whose tests trace processes, or watch the machine: they run after all others, when nothing else runs.
+const TRACE: [&str; 3] = ["cli", "engine", "sys"];
+
+/// Whether the tests of a program trace processes, or watch the machine.
+pub fn traces(program: &Program) -> bool {
+    TRACE.contains(&program.package.as_str())
+}
+
+/// A test that has failed.
+#[derive(Clone)]
+struct Failed {
+    program: Program,
+    test: String,
+}
+
+fn names(failed: &[Failed]) -> String {
+    failed.iter().map(|f| f.test.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// What the programs have shown so far.
+#[derive(Default)]
+struct Shown {
+    tally: Tally,
+    failed: Vec<Failed>,
+    /// Programs that ended otherwise than with a result.
+    died: Vec<String>,
+    times: BTreeMap<String, f64>,
+}
+
+struct Lab<'a> {
+    arguments: &'a [String],
+    skips: &'a Skips,
+    variables: &'a [(&'a str, &'a OsStr)],
+}
+
+impl Lab<'_> {
+    fn command(&self, program: &Program) -> Command {
+        let mut command = Command::new(&program.path);
+        // The standard library's test harness tells times to nightly toolchains, and to those that say so.
+        command.args(["-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "1");
+        command.current_dir(&program.dir).env(skips::VARIABLE, self.skips.path());
+        command.envs(self.variables.iter().copied()).stdin(Stdio::null());
+        command
     }
-    if !own.contains(&"--no-fail-fast") {
-        all.push("--no-fail-fast");
+
+    fn run(&self, program: &Program, ran: &mut Shown) -> Result<()> {
+        let name = format!("{}/{}", program.package, program.name);
+        println!("running {name}");
+        let (mut tally, mut any_failed) = (Tally::default(), false);
+        let status = lines(self.command(program).args(self.arguments), |line| {
+            show(line)?;
+            let line = String::from_utf8_lossy(line);
+            tally.add_result(&line);
+            if let Some((test, took)) = timed(&line) {
+                ran.times.insert(format!("{name} {test}"), took);
+            }
+            if let Some(test) = failed_test(&line) {
+                any_failed = true;
+                ran.failed.push(Failed { program: program.clone(), test: test.into() });
+            }
+            Ok(())
+        })?;
+        if !status.success() && !any_failed {
+            ran.died.push(format!("{name}: {status}"));
+        }
+        ran.tally = ran.tally.and(tally);
+        Ok(())
     }
-    all.extend(args.iter().map(String::as_str));
-    all
+
+    /// Whether these tests pass when they run a second time, alone, one after the other.
+    fn again(&self, failed: &[Failed]) -> Result<bool> {
+        for f in failed {
+            let mut tally = Tally::default();
+            let mut command = self.command(&f.program);
+            let status = lines(command.args(["--exact", "--test-threads=1", &f.test]), |line| {
+                tally.add_result(&String::from_utf8_lossy(line));
+                show(line)
+            })?;
+            // It ran: a name that the program does not know passes without a test.
+            if !status.success() || tally.passed != 1 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Prints a line, as it is.
+fn show(line: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(line)?;
+    Ok(out.flush()?)
+}
+
+/// Runs a command, and hands on the lines of its output, with their ends.
+fn lines(command: &mut Command, mut line: impl FnMut(&[u8]) -> Result<()>) -> Result<ExitStatus> {
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {command:?}"))?;
+    let mut out = BufReader::new(child.stdout.take().context("it has no stdout")?);
+    let mut bytes = Vec::new();
+    while out.read_until(b'\n', &mut bytes)? > 0 {
+        line(&bytes)?;
+        bytes.clear();
+    }
+    drop(out);
+    Ok(child.wait()?)
 }
 
 /// Tests that must pass whenever they run: a traced program that behaves differently, or an event that is neither recorded nor counted,
@@ -186,38 +309,22 @@ const ONCE: [&str; 5] = ["hazards::", "attached_hazards::", "accounting::", "who
 const AGAIN: usize = 4;
 
 /// Whether tests that have failed get a second run. `all`: how many have failed, by the result lines.
-fn may_run_again(failed: &[String], all: usize) -> bool {
-    let by_chance = |name: &String| !ONCE.iter().any(|once| name.starts_with(once));
+fn may_run_again(failed: &[Failed], all: usize) -> bool {
+    let by_chance = |f: &Failed| !ONCE.iter().any(|once| f.test.starts_with(once));
     (1..=AGAIN).contains(&failed.len()) && failed.len() == all && failed.iter().all(by_chance)
 }
 
-/// The arguments for a second run: these tests alone, one after the other.
-fn arguments_again(args: &[String], failed: &[String]) -> Vec<String> {
-    let own: Vec<String> = args.iter().take_while(|a| *a != "--").cloned().collect();
-    let mut all: Vec<String> = arguments(&own).into_iter().map(String::from).collect();
-    all.extend(["--", "--exact", "--test-threads=1"].map(String::from));
-    all.extend(failed.iter().cloned());
-    all
-}
-
-/// The test that a line says has failed: `test output::a_full_disk ... FAILED`.
+/// The test that a line says has failed: `test output::a_full_disk ... FAILED <1.002s>`.
 fn failed_test(line: &str) -> Option<&str> {
     let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
-    (result.trim_end() == "FAILED").then_some(name)
+    (result.split_whitespace().next() == Some("FAILED")).then_some(name)
 }
 
-/// Shows what cargo prints as it comes, adds up its result lines, and notes which tests have failed.
-fn pass_through(out: impl Read, tally: &mut Tally, failed: &mut Vec<String>) -> Result<()> {
-    let mut out = BufReader::new(out);
-    let mut line = Vec::new();
-    while out.read_until(b'\n', &mut line)? > 0 {
-        std::io::stdout().write_all(&line)?;
-        let text = String::from_utf8_lossy(&line);
-        tally.add_result(&text);
-        failed.extend(failed_test(&text).map(String::from));
-        line.clear();
-    }
-    Ok(())
+/// The test of a line, and how long it took: `test output::a_full_disk ... ok <1.002s>`.
+fn timed(line: &str) -> Option<(&str, f64)> {
+    let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (_, took) = result.trim_end().strip_suffix("s>")?.rsplit_once('<')?;
+    Some((name.trim_end_matches(" - should panic"), took.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -239,25 +346,31 @@ mod tests {
 
     #[test]
     fn few_tests_that_fail_by_chance_run_again() {
+        assert_eq!(failed_test("test output::a_full_disk ... FAILED <0.3s>\n"), Some("output::a_full_disk"));
         assert_eq!(failed_test("test output::a_full_disk ... FAILED\n"), Some("output::a_full_disk"));
-        assert_eq!(failed_test("test output::a_full_disk ... ok\n"), None);
-        let names = |s: &str| s.split_whitespace().map(String::from).collect::<Vec<_>>();
-        assert!(may_run_again(&names("output::a b"), 2));
+        assert_eq!(failed_test("test output::a_full_disk ... ok <0.3s>\n"), None);
+        let program = Program { package: "cli".into(), name: "e2e".into(), path: "/e2e".into(), dir: "/".into() };
+        let failed = |s: &str| -> Vec<Failed> {
+            s.split_whitespace().map(|test| Failed { program: program.clone(), test: test.into() }).collect()
+        };
+        assert!(may_run_again(&failed("output::a b"), 2));
         // A program that died has no line for the test that killed it.
-        assert!(!may_run_again(&names("output::a"), 2) && !may_run_again(&[], 0));
-        assert!(!may_run_again(&names("output::a hazards::ways_to_compile::os"), 2));
-        assert!(!may_run_again(&names("a b c d e"), 5));
-        assert_eq!(
-            arguments_again(&names("-p trapline -- --nocapture"), &names("a b")).join(" "),
-            "test --no-fail-fast -p trapline -- --exact --test-threads=1 a b"
-        );
+        assert!(!may_run_again(&failed("output::a"), 2) && !may_run_again(&failed(""), 0));
+        assert!(!may_run_again(&failed("output::a hazards::ways_to_compile::os"), 2));
+        assert!(!may_run_again(&failed("a b c d e"), 5));
     }
 
     #[test]
-    fn packages_that_are_named_replace_the_workspace() {
+    fn times_are_read() {
+        assert_eq!(timed("test a::b ... ok <0.250s>\n"), Some(("a::b", 0.25)));
+        assert_eq!(timed("test a::b ... ok\n"), None);
+    }
+
+    #[test]
+    fn options_of_cargo_and_of_the_programs_are_told_apart() {
         let words = |s: &str| s.split_whitespace().map(String::from).collect::<Vec<_>>();
-        assert_eq!(arguments(&[]).join(" "), "test --workspace --no-fail-fast");
-        assert_eq!(arguments(&words("-p events -- x")).join(" "), "test --no-fail-fast -p events -- x");
-        assert_eq!(arguments(&words("-- -p x")).join(" "), "test --workspace --no-fail-fast -- -p x");
+        assert_eq!(split(&words("-p events -- x")), (&words("-p events")[..], &words("x")[..]));
+        assert_eq!(split(&words("-- -p x")), (&words("")[..], &words("-p x")[..]));
+        assert!(split(&[]).0.is_empty());
     }
 }

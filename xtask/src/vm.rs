@@ -14,6 +14,7 @@
 //! code, and the kernel hangs. It is some ten times as slow as this one: tests that depend on speed ([`SLOW`]) are skipped, and count
 //! as skipped.
 
+use crate::programs::{self, Program};
 use crate::root;
 use crate::skips::{self, Skip};
 use crate::test::Tally;
@@ -162,7 +163,7 @@ pub fn run(args: &[String]) -> Result<()> {
         [] => (TESTS, None),
         all => (all, None),
     };
-    let ended = test(&package, tests, limit)?;
+    let ended = test(&package, &programs::build(&[])?, tests, limit)?;
     print!("{}", skips::summary(&ended.skips));
     println!("{}", ended.tally());
     match ended.status.as_deref() {
@@ -172,28 +173,22 @@ pub fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// CI's part: runs [`SHORT`], where that is possible, and returns the counts. What is skipped goes to the file `to`.
-pub fn try_out(to: &Path) -> Result<Tally> {
-    let cannot = |why: &str| skips::add(to, TIER, "vm", why).map(|()| Tally::default());
+/// CI's part: runs [`SHORT`], where that is possible. Returns the counts, and what was skipped.
+pub fn try_out(built: &[Program]) -> Result<(Tally, BTreeSet<Skip>)> {
+    let cannot = |tier: &str, why: String| {
+        let skip = Skip { tier: tier.into(), test: "vm".into(), why };
+        Ok((Tally::default(), BTreeSet::from([skip])))
+    };
     let package = match fetch(&KERNELS[0]) {
         Ok(package) => package,
-        Err(e) => return cannot(&format!("{e:#}")),
+        Err(e) => return cannot(TIER, format!("{e:#}")),
     };
-    let ended = test(&package, SHORT, Some(BUDGET))?;
+    let ended = test(&package, built, SHORT, Some(BUDGET))?;
     match ended.status.as_deref() {
-        Some("0") => {
-            for s in &ended.skips {
-                skips::add(to, &s.tier, &s.test, &s.why)?;
-            }
-            // The file is counted at the end.
-            Ok(ended.passed())
-        }
+        Some("0") => Ok((ended.passed(), ended.skips)),
         Some(status) => bail!("the tests ended with status {status}"),
         None if ended.in_time => bail!("the machine ended before the tests"),
-        None => {
-            let why = format!("the tests took longer than {} s", BUDGET.as_secs());
-            skips::add(to, &format!("{TIER}:time"), "vm", &why).map(|()| Tally::default())
-        }
+        None => cannot(&format!("{TIER}:time"), format!("the tests took longer than {} s", BUDGET.as_secs())),
     }
 }
 
@@ -236,8 +231,8 @@ fn newest(kernel: &Kernel, names: &str) -> Option<String> {
 }
 
 /// Boots the kernel of a package and runs tests on it, for no longer than `limit`.
-fn test(package: &Path, tests: &[&str], limit: Option<Duration>) -> Result<Ended> {
-    let mut ended = boot(package, &script_of(&test_binaries()?, tests)?, limit)?;
+fn test(package: &Path, built: &[Program], tests: &[&str], limit: Option<Duration>) -> Result<Ended> {
+    let mut ended = boot(package, &script_of(&test_binaries(built)?, tests)?, limit)?;
     let left_out = SLOW.iter().filter(|slow| tests.iter().any(|t| slow.contains(t)));
     ended.skips.extend(left_out.map(|test| skipped("vm:speed", test, "the emulated machine is slow")));
     Ok(ended)
@@ -382,32 +377,15 @@ fn initramfs(dir: &Path, kernel: &Path, script: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Builds the tests. Returns the name, the directory to run in, and the path of each program: the end-to-end tests first.
-fn test_binaries() -> Result<Vec<(&'static str, &'static str, String)>> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args([
-        "test",
-        "--locked",
-        "-p",
-        "trapline",
-        "-p",
-        "engine",
-        "--no-run",
-        "--message-format=json",
-        "--test",
-        "e2e",
-    ]);
-    build.args(OF_ENGINE.iter().flat_map(|name| ["--test", name])).current_dir(root());
-    let text = succeed(&mut build)?;
-    let messages = text.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice::<serde_json::Value>(l).ok());
-    let built: Vec<String> = messages.filter_map(|m| m["executable"].as_str().map(String::from)).collect();
-    let find = |name: &str| {
-        let end = format!("/{name}-");
-        built.iter().rfind(|path| path.contains(&end)).cloned().with_context(|| format!("cargo named no {name}"))
+/// The name, the directory to run in, and the path of each program: the end-to-end tests first.
+fn test_binaries(built: &[Program]) -> Result<Vec<(&'static str, &'static str, String)>> {
+    let find = |package: &str, name: &str| -> Result<String> {
+        let found = built.iter().find(|p| p.package == package && p.name == name);
+        let path = &found.with_context(|| format!("no test program {package}/{name} was built"))?.path;
+        Ok(path.to_str().context("a path that is not UTF-8")?.to_string())
     };
-    let of_engine = OF_ENGINE.iter().map(|name| Ok((*name, "crates/engine", find(name)?)));
-    std::iter::once(Ok(("e2e", "crates/cli", find("e2e")?))).chain(of_engine).collect()
+    let of_engine = OF_ENGINE.iter().map(|name| Ok((*name, "crates/engine", find("engine", name)?)));
+    std::iter::once(Ok(("e2e", "crates/cli", find("cli", "e2e")?))).chain(of_engine).collect()
 }
 
 /// Runs the tests: `FILTER` of the end-to-end tests, `BINARY/FILTER` of the others.

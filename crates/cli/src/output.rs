@@ -144,6 +144,7 @@ impl Output {
     }
 
     /// After an event of class `id` of thread `tid`: writes when enough has gathered.
+    #[inline]
     pub fn event_done(&mut self, tid: u32, id: u16) {
         // An event of a table has no line that could be lost.
         if !self.buf.is_empty() {

@@ -280,6 +280,7 @@ impl PacketWriter {
     }
 
     /// Bytes of the longest record.
+    #[inline]
     fn longest(&self) -> usize {
         if self.info.functions.is_some_and(|f| f.values) { LONGEST } else { RECORD }
     }
@@ -292,6 +293,7 @@ impl PacketWriter {
     }
 
     /// Whether it is a stream of function records.
+    #[inline]
     pub fn has_records(&self) -> bool {
         self.info.functions.is_some()
     }
@@ -397,6 +399,7 @@ impl PacketWriter {
     }
 
     /// Whether the packet should be closed now.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.bytes.len() + self.longest() > self.full
     }
@@ -408,6 +411,7 @@ impl PacketWriter {
     }
 
     /// Appends an event. Returns whether the packet should be closed now.
+    #[inline]
     pub fn push(&mut self, event: &[u8]) -> bool {
         let Some(time) = event.first_chunk::<8>().map(|b| u64::from_le_bytes(*b)) else { return false };
         if self.bytes.is_empty() {
@@ -429,6 +433,7 @@ impl PacketWriter {
     }
 
     /// The time of the first event of the open packet.
+    #[inline]
     pub fn waiting_since(&self) -> Option<u64> {
         (!self.bytes.is_empty()).then_some(self.info.begin)
     }
@@ -506,6 +511,7 @@ pub fn events(packet: &[u8], length: impl Fn(&[u8]) -> Option<usize>) -> impl It
 }
 
 /// How many bytes the event at the front of `bytes` has, for events of the generated classes.
+#[inline]
 pub fn event_length(bytes: &[u8]) -> Option<usize> {
     events::Event::length(bytes).ok()
 }

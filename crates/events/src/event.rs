@@ -30,6 +30,7 @@ pub struct Event<'a> {
 
 impl<'a> Event<'a> {
     /// Reads an event of the generated schemas from the front of `bytes`; the rest is ignored.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Event<'a>, Malformed> {
         let id = bytes.get(layout::ID..layout::ID + 2).ok_or(Malformed)?;
         let id = u16::from_le_bytes([id[0], id[1]]);
@@ -39,6 +40,7 @@ impl<'a> Event<'a> {
     }
 
     /// How many bytes the event at the front of `bytes` has.
+    #[inline]
     pub fn length(bytes: &[u8]) -> Result<usize, Malformed> {
         let id = bytes.get(layout::ID..layout::ID + 2).ok_or(Malformed)?;
         let layout = crate::registry::layout(u16::from_le_bytes([id[0], id[1]])).ok_or(Malformed)?;
@@ -121,6 +123,7 @@ impl<'a> Event<'a> {
         if has_result { crate::errno::of_result(self.ret()) } else { None }
     }
     /// Processors at entry and at exit.
+    #[inline]
     pub fn cpus(&self) -> (Option<u16>, Option<u16>) {
         let known = |at: usize| Some(self.u16_at(at)).filter(|&c| c != layout::NO_CPU);
         if self.is_span() { (known(self.layout.cpu.0), known(self.layout.cpu.1)) } else { (None, None) }
@@ -172,6 +175,7 @@ impl<'a> Event<'a> {
         }
     }
     /// The tail of argument `i` from entry or exit.
+    #[inline]
     pub fn tail(&self, i: usize, out: bool) -> Option<Tail<'a>> {
         let at = self.layout.tails.iter().position(|t| usize::from(t.arg) == i && t.out == out)?;
         // Where each tail is depends on the lengths of those before it, of which there are few.
@@ -202,6 +206,7 @@ impl<'a> Event<'a> {
 }
 
 /// Bytes of the event of a layout at the front of `bytes`.
+#[inline]
 fn layout_length(bytes: &[u8], layout: &Layout) -> Result<usize, Malformed> {
     // As many as an event has arguments.
     if layout.tails.len() > MAX_ARGS {

@@ -281,6 +281,7 @@ const MOST_BYTES: usize = 1 << 30;
 
 impl Table {
     /// Learns a function, where `ev` reports one. `demangle` makes of a linker's name the one that is shown; none where that is the same.
+    #[inline]
     pub fn note(&mut self, ev: &Event<'_>, demangle: impl FnOnce(&str) -> Option<String>) {
         if ev.schema.name == values::CLASS {
             return self.note_signature(ev);

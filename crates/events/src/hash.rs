@@ -23,6 +23,7 @@ impl Default for Keys {
 impl BuildHasher for Keys {
     type Hasher = Folded;
 
+    #[inline]
     fn build_hasher(&self) -> Folded {
         Folded { hash: self.0, key: self.1 }
     }
@@ -33,6 +34,7 @@ impl BuildHasher for Keys {
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The two halves of a product, one on the other.
+#[inline]
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
@@ -46,10 +48,12 @@ pub struct Folded {
 }
 
 impl Hasher for Folded {
+    #[inline]
     fn finish(&self) -> u64 {
         folded(self.hash, SPREAD)
     }
 
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|w| self.write_u64(u64::from_le_bytes(*w)));
@@ -61,22 +65,27 @@ impl Hasher for Folded {
         }
     }
 
+    #[inline]
     fn write_u8(&mut self, n: u8) {
         self.write_u64(n.into());
     }
 
+    #[inline]
     fn write_u16(&mut self, n: u16) {
         self.write_u64(n.into());
     }
 
+    #[inline]
     fn write_u32(&mut self, n: u32) {
         self.write_u64(n.into());
     }
 
+    #[inline]
     fn write_u64(&mut self, word: u64) {
         self.hash = folded(self.hash ^ word, self.key);
     }
 
+    #[inline]
     fn write_usize(&mut self, n: usize) {
         self.write_u64(n as u64);
     }

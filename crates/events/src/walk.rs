@@ -35,6 +35,7 @@ pub fn arg(ev: &Event<'_>, i: usize, phase: Phase, sink: &mut impl Sink) -> bool
 }
 
 /// Shows what argument `i` of a resolved type points to.
+#[inline]
 fn memory(ev: &Event<'_>, i: usize, (ty, dir): (&Type, Dir), phase: Phase, sink: &mut dyn Sink) {
     let addr = ev.arg(i);
     let cap = ev.cap(i);
@@ -110,6 +111,7 @@ impl Context<'_> {
         }
     }
 
+    #[inline]
     fn value(&self, ty: &Type, t: &Tail<'_>, sink: &mut dyn Sink) {
         match ty {
             Type::Int(_) | Type::Switch { .. } => sink.addr(self.addr),

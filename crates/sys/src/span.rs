@@ -60,6 +60,7 @@ pub struct Span {
 }
 
 /// The bytes between the positions `head` (read) and `tail` (written) of a ring of `size` bytes, a power of two.
+#[inline]
 pub fn readable(head: u64, tail: u64, size: u64) -> Result<Span, Nonsense> {
     let left = tail.wrapping_sub(head);
     let aligned = head.is_multiple_of(UNIT) && tail.is_multiple_of(UNIT);
@@ -71,36 +72,43 @@ pub fn readable(head: u64, tail: u64, size: u64) -> Result<Span, Nonsense> {
 
 impl Span {
     /// The position up to which everything is taken.
+    #[inline]
     pub fn head(&self) -> u64 {
         self.head
     }
 
     /// Bytes that are not taken yet.
+    #[inline]
     pub fn left(&self) -> u64 {
         self.left
     }
 
     /// Free bytes after it.
+    #[inline]
     pub fn free(&self) -> u64 {
         self.size - self.left
     }
 
     /// Whether all of it is taken.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }
 
     /// Where the next record begins in the ring, below its size: at least 8 bytes in front of the ring's end.
+    #[inline]
     pub fn offset(&self) -> usize {
         (self.head & (self.size - 1)) as usize
     }
 
     /// Bytes from the next record's beginning to the ring's end.
+    #[inline]
     pub fn contiguous(&self) -> u64 {
         self.size - (self.head & (self.size - 1))
     }
 
     /// Takes a record of `len` bytes, with its header and padding.
+    #[inline]
     pub fn take(&mut self, len: u64) -> Result<(), Nonsense> {
         if len == 0 || len > self.left || !len.is_multiple_of(UNIT) {
             return Err(Nonsense::Length { at: self.head, len, left: self.left });

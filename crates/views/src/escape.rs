@@ -2,6 +2,7 @@
 
 /// Appends `b` as the inside of a C string as strace writes it: `\n`, `\"`, octal escapes of up to three digits, shortened where
 /// the next byte is no digit.
+#[inline]
 pub fn c_string(b: &[u8], out: &mut Vec<u8>) {
     for (i, &c) in b.iter().enumerate() {
         match c {
@@ -20,6 +21,7 @@ pub fn c_string(b: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+#[inline]
 fn octal(c: u8, full: bool, out: &mut Vec<u8>) {
     let (a, b, d) = (c >> 6, c >> 3 & 7, c & 7);
     out.push(b'\\');

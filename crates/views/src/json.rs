@@ -58,6 +58,7 @@ fn head(v: &mut Values<'_>, kind: &str) {
 }
 
 /// The thread that the event is about.
+#[inline]
 fn who(ev: &Event<'_>, v: &mut Values<'_>) {
     write::key(v.out, "pid");
     write::number(v.out, ev.pid());
@@ -99,6 +100,7 @@ fn stacks(ev: &Event<'_>, v: &mut Values<'_>) {
 }
 
 /// When and where a span began and ended.
+#[inline]
 fn span(ev: &Event<'_>, v: &mut Values<'_>) {
     moment(v, "start_ns", start(ev));
     moment(v, "end_ns", Some(ev.time()));
@@ -111,11 +113,13 @@ fn span(ev: &Event<'_>, v: &mut Values<'_>) {
     }
 }
 
+#[inline]
 fn start(ev: &Event<'_>) -> Option<u64> {
     (ev.caps() & CAP_START_UNKNOWN == 0).then(|| ev.start())
 }
 
 /// `name`; and number and architecture where the name is not enough.
+#[inline]
 fn call_name(ev: &Event<'_>, v: &mut Values<'_>) {
     write::key(v.out, "name");
     if ev.schema.name != RAW {
@@ -156,6 +160,7 @@ pub(crate) fn i386_name(ev: &Event<'_>) -> Option<&'static str> {
 }
 
 /// `args`: those that exist, by name, in the order of the registers.
+#[inline]
 fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     write::key(v.out, "args");
     v.out.push(b'{');
@@ -179,6 +184,7 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
 }
 
 /// `ret` and `errno`, and the flags about them.
+#[inline]
 fn result(ev: &Event<'_>, v: &mut Values<'_>) {
     write::key(v.out, "ret");
     let unfinished = ev.caps() & CAP_NO_RESULT != 0;

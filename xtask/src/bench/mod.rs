@@ -10,6 +10,7 @@ mod losses;
 mod measure;
 mod memory;
 mod probes;
+mod profiles;
 mod report;
 mod slab;
 mod stacks;
@@ -25,6 +26,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench trace [--runs N]
        cargo xtask bench flat [--runs N]
        cargo xtask bench probes [--runs N] [--before BINARY]
+       cargo xtask bench profiles [--runs N] [--count N]
        cargo xtask bench losses [--runs N]
        cargo xtask bench stacks [--runs N]
        cargo xtask bench functions [--runs N]
@@ -43,6 +45,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "flat" => flat::run(&Options::read(rest)?),
         Some((name, rest)) if name == "trace" => trace::run(&Options::read(rest)?),
         Some((name, rest)) if name == "probes" => probes::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "profiles" => profiles::run(&Options::read(rest)?),
         Some((name, rest)) if name == "losses" => losses::run(&Options::read(rest)?),
         Some((name, rest)) if name == "stacks" => stacks::run(&Options::read(rest)?),
         Some((name, rest)) if name == "heap" => heap::run(&Options::read(rest)?),

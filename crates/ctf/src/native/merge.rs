@@ -104,6 +104,7 @@ impl<'a> Merged<'a> {
 impl Merged<'_> {
     /// The next event: its bytes, and its stream.
     #[allow(clippy::should_implement_trait, reason = "what it lends lives until the next call")]
+    #[inline]
     pub fn next(&mut self) -> Option<(&[u8], StreamId)> {
         if !self.started {
             self.started = true;
@@ -152,6 +153,7 @@ impl Merged<'_> {
     }
 
     /// Moves stream `i` to its next event within the window.
+    #[inline]
     fn advance(&mut self, i: usize) {
         let Merged { data, known, to, cursors, read, .. } = self;
         let c = &mut cursors[i];

@@ -85,6 +85,7 @@ impl FdTable {
     }
 
     /// Learns what `ev` makes known.
+    #[inline]
     pub fn before(&mut self, ev: &Event<'_>) {
         self.threads.before(ev);
         match (ev.is_syscall(), ev.schema.name) {
@@ -197,6 +198,7 @@ impl FdTable {
     }
 
     /// Forgets what `ev` ends.
+    #[inline]
     pub fn after(&mut self, ev: &Event<'_>) {
         self.threads.after(ev);
         if !ev.is_syscall() {

@@ -318,6 +318,7 @@ struct Incoming<'a, F> {
 }
 
 impl<F: FnMut(&[u8], &mut World)> Deliver for Incoming<'_, F> {
+    #[inline]
     fn event(&mut self, stream: StreamId, event: &[u8]) {
         if !self.ordered.is_active() {
             return (self.shown)(event, self.world);
@@ -346,6 +347,7 @@ fn pause(times: u32) -> Duration {
 }
 
 /// Shows an event to all sinks that want it. Returns the counter that it belongs to.
+#[inline]
 fn show(
     ev: &Event<'_>,
     selection: &Selection,

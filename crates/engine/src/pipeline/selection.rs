@@ -78,6 +78,7 @@ impl Selection {
     }
 
     /// Whether the event passes.
+    #[inline]
     pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         if ev.is_syscall() {
             return self.calls.contains(ev.schema)
@@ -147,6 +148,7 @@ impl Selection {
         }
     }
 
+    #[inline]
     fn names_path(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         if self.paths.is_empty() {
             return true;

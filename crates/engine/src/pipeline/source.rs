@@ -183,6 +183,7 @@ struct Through<'a, D> {
 }
 
 impl<D: Deliver> Deliver for Through<'_, D> {
+    #[inline]
     fn event(&mut self, stream: StreamId, event: &[u8]) {
         if self.calls.as_mut().is_none_or(|c| c.passes(event)) {
             if let Some(keep) = &mut self.keep {

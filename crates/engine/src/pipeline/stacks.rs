@@ -43,6 +43,7 @@ impl Stacks {
     }
 
     /// Learns a stack, where `ev` reports one.
+    #[inline]
     pub fn note(&mut self, ev: &Event<'_>) {
         if ev.schema.id != P_STACK.id {
             return;

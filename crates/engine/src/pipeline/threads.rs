@@ -31,6 +31,7 @@ pub struct Threads {
 
 impl Threads {
     /// Learns what `ev` makes known.
+    #[inline]
     pub fn before(&mut self, ev: &Event<'_>) {
         if ev.is_syscall() {
             return;
@@ -54,6 +55,7 @@ impl Threads {
     }
 
     /// Learns what holds after `ev`.
+    #[inline]
     pub fn after(&mut self, ev: &Event<'_>) {
         if !ev.is_syscall() {
             if ev.schema.name == "exit" {

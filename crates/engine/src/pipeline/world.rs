@@ -41,6 +41,7 @@ impl World {
     }
 
     /// Learns what `ev` makes known, before it is shown.
+    #[inline]
     pub fn before(&mut self, ev: &Event<'_>) {
         if let Some(resolver) = &mut self.resolver {
             resolver.get_mut().note(ev);
@@ -61,6 +62,7 @@ impl World {
     }
 
     /// Learns what holds after `ev`.
+    #[inline]
     pub fn after(&mut self, ev: &Event<'_>) {
         self.fds.after(ev);
     }

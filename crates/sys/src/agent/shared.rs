@@ -181,6 +181,7 @@ impl Shared {
     }
 
     /// Whether the owner of a chunk has written to it: its header is whole from then on.
+    #[inline]
     pub fn has_begun(&self, chunk: usize) -> bool {
         assert!(chunk < self.chunks, "a chunk of this memory");
         // SAFETY: within the mapping, aligned, and used as an atomic word only.
@@ -190,6 +191,7 @@ impl Shared {
 
     /// Appends the records of a chunk to `into`, from byte `from` of the chunk up to the first one that is not written yet. Returns how
     /// many bytes they are.
+    #[inline]
     pub fn read(&self, chunk: usize, from: usize, into: &mut Vec<u8>) -> usize {
         assert!(chunk < self.chunks, "a chunk of this memory");
         let (from, end) = (from.next_multiple_of(RECORD), self.chunk_size);

@@ -368,6 +368,7 @@ pub struct Values(Mapping);
 
 impl Values {
     /// The word at byte `offset`, which is a multiple of 8; none beyond the end.
+    #[inline]
     pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
         if !offset.is_multiple_of(8) || offset >= self.0.len() {
             return None;
@@ -388,6 +389,7 @@ impl Values {
     }
 
     /// Bytes that no program writes as long as they are used; none beyond the end.
+    #[inline]
     pub(crate) fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
         if at.checked_add(len)? > self.0.len() {
             return None;

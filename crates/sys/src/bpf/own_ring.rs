@@ -81,12 +81,14 @@ impl OwnRing {
 }
 
 impl Reader {
+    #[inline]
     fn word<'v>(&self, values: &'v Values, at: usize) -> Result<&'v AtomicU64, Nonsense> {
         let size = self.place.size as u64;
         values.word(at).ok_or(Nonsense::Positions { head: self.head, tail: self.head, size })
     }
 
     /// The bytes that are written and not read.
+    #[inline]
     fn contents(&self, values: &Values) -> Result<span::Span, Nonsense> {
         // Acquire: what the tail has passed is there.
         let tail = self.word(values, self.place.tail)?.load(Ordering::Acquire);

@@ -156,6 +156,7 @@ fn wait_status(out: &mut Vec<u8>, v: u32) {
 }
 
 /// A descriptor: its number, or number and name where names are asked for and known.
+#[inline]
 fn descriptor<'n>(
     out: &mut Vec<u8>,
     fd: i32,

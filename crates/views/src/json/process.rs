@@ -54,6 +54,7 @@ pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
 }
 
 /// Whether it is an entry or exit of a function whose `values` have types.
+#[inline]
 pub fn has_values(ev: &Event<'_>, v: &Values<'_>) -> bool {
     let kind = functions::kind(ev.schema).filter(|k| matches!(k, Kind::Entry | Kind::Exit));
     kind.is_some() && v.names.signature(ev.value_of("number") as u32).is_some()

@@ -103,11 +103,13 @@ impl Sink for Values<'_> {
         self.opts.string
     }
 
+    #[inline]
     fn int(&mut self, v: u64, int: &Int) {
         let (opts, names, pid) = (self.opts, self.names, self.pid);
         self.put(|out| super::int::write(out, v, int, opts, |fd| names.fd(pid, fd)));
     }
 
+    #[inline]
     fn text(&mut self, b: &[u8], cut: bool, _: Text) {
         self.put(|out| write::bytes(out, b, cut));
     }

@@ -8,6 +8,7 @@ pub fn comma(out: &mut Vec<u8>) {
 }
 
 /// Appends the key of an object's next member.
+#[inline]
 pub fn key(out: &mut Vec<u8>, name: &str) {
     comma(out);
     string(out, name);
@@ -15,6 +16,7 @@ pub fn key(out: &mut Vec<u8>, name: &str) {
 }
 
 /// Appends a decimal number.
+#[inline]
 pub fn number(out: &mut Vec<u8>, n: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
@@ -25,6 +27,7 @@ pub fn boolean(out: &mut Vec<u8>, b: bool) {
 }
 
 /// Appends `null`.
+#[inline]
 pub fn null(out: &mut Vec<u8>) {
     out.extend_from_slice(b"null");
 }
@@ -56,6 +59,7 @@ pub fn octal(out: &mut Vec<u8>, v: u64) {
 
 /// Appends bytes: a string where they are UTF-8, else `{"hex":"…"}`; what was cut is marked. The cut itself may have split a
 /// character, which is omitted then.
+#[inline]
 pub fn bytes(out: &mut Vec<u8>, b: &[u8], cut: bool) {
     let text = match std::str::from_utf8(b) {
         Ok(s) => Some(s),
@@ -84,6 +88,7 @@ pub fn bytes(out: &mut Vec<u8>, b: &[u8], cut: bool) {
 
 /// Appends a string. Control characters, and those that change the direction of text, are escaped: a line may be read on a
 /// terminal.
+#[inline]
 pub fn string(out: &mut Vec<u8>, s: &str) {
     out.push(b'"');
     let mut from = 0;

@@ -75,6 +75,7 @@ pub struct Bar {
 
 impl Histogram {
     /// Counts a duration.
+    #[inline]
     pub fn add(&mut self, ns: u64) {
         let b = bucket(ns);
         self.make_room(b, b + 1);
@@ -94,6 +95,7 @@ impl Histogram {
     }
 
     /// Makes room for the buckets `from..to`, in whole octaves and no more than that.
+    #[inline]
     fn make_room(&mut self, from: usize, to: usize) {
         let (from, to) = (from / PARTS * PARTS, to.next_multiple_of(PARTS));
         if self.counts.is_empty() {

@@ -50,6 +50,7 @@ enum About<'a> {
 
 impl Subject {
     /// The row of a call.
+    #[inline]
     pub fn of(ev: &Event<'_>, by: By, names: &dyn Names) -> Subject {
         match by {
             By::Call if ev.schema.name == "raw" => {

@@ -58,6 +58,7 @@ fn fold(ev: &Event<'_>, stack: &EventStack<'_>, names: &dyn Names, out: &mut Vec
 }
 
 /// Appends the stacks of an event as members of its object: arrays of frames, which are empty where a stack was lost.
+#[inline]
 pub fn members(ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
     for stack in stacks::of(ev, names) {
         w::key(out, stack.field);

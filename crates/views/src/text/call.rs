@@ -12,6 +12,7 @@ use events::walk::{self, Phase};
 use events::{Dir, Event};
 
 /// A call that has ended, or will never end, on the line that starts at `line`: the column of the result counts from there.
+#[inline]
 pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, out: &mut Vec<u8>) {
     let visible = head(ev, opts, out);
     if ev.schema.name == "raw" {
@@ -83,6 +84,7 @@ pub fn in_flight(ev: &Event<'_>, attach: u64, names: &dyn Names, opts: &Options,
 }
 
 /// Number, name and parenthesis; returns how many bytes of it are escape sequences.
+#[inline]
 fn head(ev: &Event<'_>, opts: &Options, out: &mut Vec<u8>) -> usize {
     let raw = ev.schema.name == "raw";
     if opts.numbers {
@@ -160,6 +162,7 @@ fn named(ev: &Event<'_>, i: usize, sink: &mut TextSink<'_>) {
     walk::arg(ev, i, Phase::In, sink);
 }
 
+#[inline]
 fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut TextSink<'_>, opts: &Options) {
     let before = sink.out.len();
     if *any {

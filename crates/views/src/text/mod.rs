@@ -57,6 +57,7 @@ impl Colour {
 pub(crate) const COLOUR_END: &[u8] = b"\x1b[0m";
 
 /// Appends what `write` writes, in a colour.
+#[inline]
 pub(crate) fn coloured(opts: &Options, c: Colour, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     if opts.colour {
         out.extend_from_slice(c.start());
@@ -73,6 +74,7 @@ impl Text {
         Text { opts, several: false, last: None }
     }
 
+    #[inline]
     fn prefix(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         match self.opts.prefix {
             Prefix::Never => {}
@@ -93,6 +95,7 @@ impl Text {
         self.stamp(ev.start(), out);
     }
 
+    #[inline]
     fn comm(&self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         if self.opts.comm
             && let Some(c) = names.comm(ev.tid())
@@ -137,6 +140,7 @@ impl Text {
         out.push(b' ');
     }
 
+    #[inline]
     fn duration(&self, ev: &Event<'_>, out: &mut Vec<u8>) {
         if self.opts.duration
             && ev.caps() & events::layout::CAP_NO_RESULT == 0

@@ -7,6 +7,7 @@ pub fn dec(n: u64, out: &mut Vec<u8>) {
     if n < 10 { out.push(b'0' + n as u8) } else { longer(n, out) }
 }
 
+#[inline]
 fn longer(n: u64, out: &mut Vec<u8>) {
     let (len, mut rest) = (n.ilog10() as usize + 1, n);
     let mut digits = [0; 20];

@@ -17,6 +17,7 @@ pub fn phase(ev: &Event<'_>) -> Phase {
 }
 
 /// Writes the arguments of calls with an order or a form of their own; false for all others.
+#[inline]
 pub fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>) -> bool {
     match ev.schema.name {
         "clone" => clone(ev, sink),
@@ -95,6 +96,7 @@ fn clone3_parent_tid(ev: &Event<'_>, sink: &mut TextSink<'_>) {
 }
 
 /// Writes what is known only when the call has returned.
+#[inline]
 pub fn after_result(ev: &Event<'_>, sink: &mut TextSink<'_>) {
     match ev.schema.name {
         "poll" | "ppoll" => {

@@ -11,6 +11,7 @@ use events::walk::Sink;
 use events::{Event, Fmt, Int};
 
 /// Result, error, and what a call's result means.
+#[inline]
 pub fn write(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
     if let Some(e) = ev.errno() {
         return coloured(opts, Colour::Error, out, |o| error(e, o));

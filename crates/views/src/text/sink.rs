@@ -235,6 +235,7 @@ impl Sink for TextSink<'_> {
         self.opts.string
     }
 
+    #[inline]
     fn int(&mut self, v: u64, int: &Int) {
         let bits = 8 * u32::from(int.size);
         let unsigned = if bits == 64 { v } else { v & ((1 << bits) - 1) };
@@ -303,6 +304,7 @@ impl Sink for TextSink<'_> {
         }
     }
 
+    #[inline]
     fn text(&mut self, b: &[u8], cut: bool, kind: Text) {
         // An abstract socket address.
         let b = match b {

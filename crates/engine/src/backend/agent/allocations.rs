@@ -53,11 +53,13 @@ pub struct Allocations {
 }
 
 /// A word of a record's rest.
+#[inline]
 fn number(record: &[u8], n: usize) -> u64 {
     record.get(16 + 8 * n..).and_then(<[u8]>::first_chunk).map_or(0, |b| u64::from_le_bytes(*b))
 }
 
 /// The address of a record, which has one.
+#[inline]
 fn address(record: &[u8]) -> u64 {
     record.get(8..).and_then(<[u8]>::first_chunk).map_or(0, |b| u64::from_le_bytes(*b) >> 16)
 }

@@ -137,6 +137,7 @@ impl Maps {
 
     /// Takes notice of an event of the trace: without the kernel's own records, processes are read when they execute a
     /// program or map code.
+    #[inline]
     pub fn note(&mut self, ev: &Event<'_>) {
         if !self.refused {
             return;
