@@ -7,6 +7,7 @@
 use crate::lab;
 use crate::test::cargo;
 use anyhow::{Context, Result, ensure};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -99,7 +100,7 @@ fn sums(all: impl Iterator<Item = (String, u64)>) -> Vec<(String, u64)> {
 
 fn table(title: &str, mut rows: Vec<(String, u64)>) {
     let sum: u64 = rows.iter().map(|r| r.1).sum();
-    rows.sort_by(|a, b| b.1.cmp(&a.1));
+    rows.sort_by_key(|r| Reverse(r.1));
     println!("\n{:>10}  {title}", "bytes");
     rows.iter()
         .take(ROWS)

@@ -61,8 +61,8 @@ fn integer(int: &Int, size: u8) -> Type {
 /// Whether all values of the table are values of the integer, and are few.
 fn fits(table: &Table, ty: &IntType) -> bool {
     table.kind == TableKind::Enum
-        && (1..=MAX_LABELS).contains(&table.entries.len())
-        && table.entries.iter().all(|e| {
+        && (1..=MAX_LABELS).contains(&table.rows.len())
+        && table.entries().all(|e| {
             let v = e.value as i64;
             let shift = 64 - ty.size;
             if ty.signed { v << shift >> shift == v } else { e.value << shift >> shift == e.value }
@@ -71,7 +71,7 @@ fn fits(table: &Table, ty: &IntType) -> bool {
 
 fn labels(table: &Table, ty: &IntType) -> Vec<Label> {
     let value = |v: u64| if ty.signed { i128::from(v as i64) } else { i128::from(v) };
-    table.entries.iter().map(|e| Label { name: e.name.into(), first: value(e.value), last: value(e.value) }).collect()
+    table.entries().map(|e| Label { name: e.name.into(), first: value(e.value), last: value(e.value) }).collect()
 }
 
 fn bytes(n: u64) -> Type {

@@ -30,7 +30,7 @@ pub fn json() -> String {
     for (i, (name, table)) in tables.iter().enumerate() {
         let kind = if table.kind == TableKind::Flags { "flags" } else { "enum" };
         let _ = write!(out, "{}\n\"{name}\": {{\"kind\": \"{kind}\", \"values\": [", if i > 0 { "," } else { "" });
-        for (j, e) in table.entries.iter().enumerate() {
+        for (j, e) in table.entries().enumerate() {
             let _ = write!(out, "{}[\"{}\", {}, {}]", if j > 0 { ", " } else { "" }, e.name, e.value, e.mask);
         }
         out.push_str("]}");

@@ -241,10 +241,10 @@ fn signal_number(name: &str) -> Result<usize> {
     let upper = name.to_ascii_uppercase();
     let full = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
     let table = &events::generated::flags::T_SIGNAL;
-    if let Some(e) = table.entries.iter().find(|e| e.name == full) {
+    if let Some(e) = table.entries().find(|e| e.name == full) {
         return Ok(e.value as usize);
     }
-    let near = nearest(&full, table.entries.iter().map(|e| e.name));
+    let near = nearest(&full, table.entries().map(|e| e.name));
     Err(Error::usage(format!("-e signal={name}"), "no such signal", format!("did you mean {}?", near.join(", "))))
 }
 

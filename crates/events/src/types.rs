@@ -14,6 +14,19 @@ pub struct Entry {
     pub mask: u64,
 }
 
+/// An entry as it is stored: without a pointer to its name, which would be twice as long, and be relocated at each start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Where the name is in [`Table::names`], and how long it is.
+    pub at: u32,
+    /// The length of the name, bytes.
+    pub len: u8,
+    /// [`Entry::value`].
+    pub value: u64,
+    /// [`Entry::mask`].
+    pub mask: u64,
+}
+
 /// Whether a table's names can be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
@@ -32,19 +45,34 @@ pub struct Table {
     pub unknown: &'static str,
     /// Flags or enumeration.
     pub kind: TableKind,
-    /// The names, in the order in which they are tried and shown.
-    pub entries: &'static [Entry],
+    /// The names of all tables.
+    pub names: &'static str,
+    /// The entries, in the order in which they are tried and shown.
+    pub rows: &'static [Row],
 }
 
 impl Table {
+    /// The entry of a row of this table.
+    #[inline]
+    fn entry(&self, row: &Row) -> Entry {
+        let at = row.at as usize;
+        Entry { name: &self.names[at..at + usize::from(row.len)], value: row.value, mask: row.mask }
+    }
+
+    /// The entries, in the order in which they are tried and shown.
+    #[inline]
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry> + Clone + '_ {
+        self.rows.iter().map(|row| self.entry(row))
+    }
+
     /// The name of exactly `value`, for enumerations.
     pub fn name_of(&self, value: u64) -> Option<&'static str> {
         match self.kind {
             TableKind::Enum => {
-                let at = self.entries.binary_search_by_key(&value, |e| e.value).ok()?;
-                Some(self.entries[at].name)
+                let at = self.rows.binary_search_by_key(&value, |e| e.value).ok()?;
+                Some(self.entry(&self.rows[at]).name)
             }
-            TableKind::Flags => self.entries.iter().find(|e| e.value == value).map(|e| e.name),
+            TableKind::Flags => self.rows.iter().find(|e| e.value == value).map(|e| self.entry(e).name),
         }
     }
 
@@ -54,7 +82,7 @@ impl Table {
     pub fn split(&self, value: u64, mut each: impl FnMut(&'static str)) -> u64 {
         let mut rest = value;
         let mut taken = 0u64;
-        for e in self.entries {
+        for e in self.rows {
             let hit = if e.value == 0 && e.mask == 0 {
                 value == 0
             } else if e.value == 0 {
@@ -65,7 +93,7 @@ impl Table {
                 value & e.mask == e.value && taken & e.mask == 0
             };
             if hit {
-                each(e.name);
+                each(self.entry(e).name);
                 rest &= !e.mask;
                 taken |= e.mask;
             }

@@ -7,7 +7,7 @@
 use events::generated::SCHEMAS;
 use events::generated::errno::ERRNO;
 use events::generated::flags::T_SIGNAL;
-use events::types::{Entry, Fmt, Int, Mem, Struct, Table, Type};
+use events::types::{Fmt, Int, Mem, Struct, Table, Type};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -50,14 +50,14 @@ const OTHERS: &[(&str, i64)] = &[("AT_FDCWD", -100), ("NULL", 0)];
 /// Looks a constant up.
 pub(crate) fn constant(name: &str, beside: Option<Beside>) -> Found {
     if let Some(b) = beside
-        && let Some(e) = b.table.entries.iter().find(|e| e.name == name)
+        && let Some(e) = b.table.entries().find(|e| e.name == name)
     {
         return Found::Value(b.int.fit(e.value) as i64);
     }
     if let Some(e) = ERRNO.iter().find(|e| e.1 == name) {
         return Found::Value(e.0.into());
     }
-    if let Some(e) = T_SIGNAL.entries.iter().find(|e| e.name == name) {
+    if let Some(e) = T_SIGNAL.entries().find(|e| e.name == name) {
         return Found::Value(e.value as i64);
     }
     if let Some(e) = OTHERS.iter().find(|e| e.0 == name) {
@@ -77,8 +77,8 @@ fn agreed(values: &[(&'static str, i64)]) -> Found {
 
 /// Every name that [`constant`] knows, those of `beside` first.
 pub(crate) fn all(beside: Option<Beside>) -> impl Iterator<Item = &'static str> {
-    let entries: &'static [Entry] = beside.map_or(&[], |b| b.table.entries);
-    let first = entries.iter().chain(T_SIGNAL.entries).map(|e| e.name);
+    let entries = beside.into_iter().flat_map(|b| b.table.entries());
+    let first = entries.chain(T_SIGNAL.entries()).map(|e| e.name);
     first.chain(ERRNO.iter().map(|e| e.1)).chain(OTHERS.iter().map(|e| e.0)).chain(TABLES.keys().copied())
 }
 
@@ -95,7 +95,7 @@ static TABLES: LazyLock<Values> = LazyLock::new(|| {
     }
     let mut values = Values::new();
     for table in tables.values() {
-        for e in table.entries {
+        for e in table.entries() {
             values.entry(e.name).or_default().push((table.name, e.value as i64));
         }
     }

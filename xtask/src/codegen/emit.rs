@@ -311,13 +311,10 @@ fn table_name(ty: &str) -> Option<String> {
     (k.starts_with("flags") || k.starts_with("enum")).then(|| t.to_string())
 }
 
-/// `flags.rs`.
+/// `flags.rs`. Names are in one text, each once.
 pub fn flags(n: &Names<'_>) -> Result<String> {
-    let mut o =
-        format!("//! Flag and enumeration tables.\n{HEADER}\nuse crate::types::{{Entry, Table, TableKind}};\n\n");
-    o.push_str(
-        "const fn e(name: &'static str, value: u64, mask: u64) -> Entry {\n    Entry { name, value, mask }\n}\n",
-    );
+    let mut names = Joined::default();
+    let mut tables = String::new();
     for t in &n.t.tables {
         let mut entries = n.entries(&t.name)?;
         if !t.flags {
@@ -325,20 +322,44 @@ pub fn flags(n: &Names<'_>) -> Result<String> {
             entries.dedup_by_key(|e| e.1);
         }
         let kind = if t.flags { "Flags" } else { "Enum" };
-        writeln!(o, "/// `{}`", t.name)?;
+        writeln!(tables, "/// `{}`", t.name)?;
         write!(
-            o,
-            "pub static {}: Table = Table {{ name: {:?}, unknown: {:?}, kind: TableKind::{kind}, entries: &[",
+            tables,
+            "pub static {}: Table = Table {{ name: {:?}, unknown: {:?}, kind: TableKind::{kind}, names: NAMES, rows: &[",
             ident("T_", &t.name),
             t.name,
             t.unknown
         )?;
         for (name, value, mask) in entries {
-            write!(o, "\n    e({name:?}, {value:#x}, {mask:#x}),")?;
+            let at = names.place(&name);
+            write!(tables, "\n    r({at}, {}, {value:#x}, {mask:#x}), // {name}", name.len())?;
         }
-        o.push_str("\n] };\n");
+        tables.push_str("\n] };\n");
     }
-    Ok(o)
+    let mut o = format!("//! Flag and enumeration tables.\n{HEADER}\nuse crate::types::{{Row, Table, TableKind}};\n\n");
+    o.push_str("const fn r(at: u32, len: u8, value: u64, mask: u64) -> Row {\n    Row { at, len, value, mask }\n}\n");
+    o.push_str("static NAMES: &str = \"");
+    for line in names.text.as_bytes().chunks(120) {
+        write!(o, "\\\n    {}", String::from_utf8_lossy(line))?;
+    }
+    o.push_str("\";\n");
+    Ok(o + &tables)
+}
+
+/// Texts, one after the other; the same one only once.
+#[derive(Default)]
+struct Joined {
+    text: String,
+    places: HashMap<String, usize>,
+}
+
+impl Joined {
+    fn place(&mut self, name: &str) -> usize {
+        *self.places.entry(name.to_string()).or_insert_with(|| {
+            self.text.push_str(name);
+            self.text.len() - name.len()
+        })
+    }
 }
 
 /// `structs.rs`.

@@ -361,7 +361,7 @@ fn every_flag_of_every_argument_can_be_named() {
         for arg in schema.args {
             let Type::Int(int) = arg.ty else { continue };
             let (Fmt::Flags(table) | Fmt::Enum(table)) = int.fmt else { continue };
-            for e in table.entries.iter().filter(|e| e.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
+            for e in table.entries().filter(|e| e.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
                 let text = format!("args.{} == {}", arg.name, e.name);
                 let filter =
                     parse(&text, &[]).unwrap().check(schema).unwrap_or_else(|d| panic!("{}", d.block("", &text)));

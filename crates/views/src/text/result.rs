@@ -55,7 +55,7 @@ fn value(ret: u64, int: &Int, switched: impl Fn() -> bool, sink: &mut TextSink<'
         Fmt::Fd | Fmt::Dirfd => sink.int(v, int),
         Fmt::Flags(t) => {
             hex(v, sink.out);
-            let zero_named = t.entries.iter().any(|e| e.value == 0);
+            let zero_named = t.entries().any(|e| e.value == 0);
             if v != 0 || zero_named {
                 sink.raw(match switched() {
                     true if t.name.contains("seal") => " (seals ",
