@@ -289,7 +289,7 @@ ALONE int hands_on(struct fiber *f, int depth) {
     return hands(f, depth + 1);
 }
 static void hander(struct fiber *f) {
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < HANDS; i++) {
         long sum = hands(f, (f->id * 7 + i) % 13) + hands_on(f, i % 5);
         __atomic_fetch_add(&yielded, sum, __ATOMIC_RELAXED);
     }

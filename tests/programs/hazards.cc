@@ -286,7 +286,7 @@ extern "C" ALONE int hands(struct fiber *f, int depth, int n) {
     return inner + 1;
 }
 static void hander(struct fiber *f) {
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < HANDS; i++) {
         long value = 0;
         int depth = (f->id * 7 + i) % 13;
         try {

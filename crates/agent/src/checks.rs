@@ -29,7 +29,7 @@ fn row(local: &Local, number: u32) -> u64 {
 #[inline(always)]
 pub fn count(local: &Local, number: u32) {
     if local.counts.load(Relaxed) == 0 && permits::records() {
-        let mask = kernel::set_mask(kernel::ALL);
+        let mask = kernel::block();
         thread::give_counts(local);
         kernel::set_mask(mask);
     }
@@ -126,7 +126,7 @@ pub fn begin(kind: u32) -> bool {
 fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64) {
     let Some(found) = found(slot.kind()).filter(|_| permits::records()) else { return };
     let table = found.table.load(Acquire);
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let number = found.seen.fetch_add(1, Relaxed);
     if table != 0 && number < MOST {
         // SAFETY: an entry of the table, which is this thread's alone.

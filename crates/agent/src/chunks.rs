@@ -258,7 +258,7 @@ fn finds_room(local: &Local, bytes: u64) -> bool {
     if hopeless(local) {
         return false;
     }
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let room = make_room(local, bytes, mask);
     kernel::set_mask(mask);
     room

@@ -32,7 +32,7 @@ pub extern "C" fn trapline_agent(operation: u32, argument: *const u8, len: u64) 
 
 /// Serves requests until the socket is closed.
 pub fn serve(socket: &[u8]) -> bool {
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let served =
         talk::connect(socket, talk::PATIENCE).filter(|s| talk::greet(s, Reason::Tracers, &[])).is_some_and(|s| {
             while one(&s) {}

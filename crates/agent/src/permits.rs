@@ -64,7 +64,7 @@ pub fn talk() -> bool {
 
 /// Blocks all signals if that is allowed, and returns the mask for [`unblock`].
 pub fn block() -> Option<u64> {
-    records().then(|| kernel::set_mask(kernel::ALL))
+    records().then(kernel::block)
 }
 
 /// Sets the mask that [`block`] has returned.

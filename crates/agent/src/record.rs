@@ -73,7 +73,7 @@ fn write_slowly(local: &Local, word: u32) {
     if chunks::hopeless(local) {
         return chunks::drop_records(local, 1);
     }
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     chunks::emit(local, kernel::tsc(), word, mask);
     kernel::set_mask(mask);
 }
@@ -116,7 +116,7 @@ pub fn exit(local: &Local, site: &Site, slot: &Slot, took: u64) {
         write(local, word);
     } else if took >= slot.option(MINIMUM) {
         let now = kernel::tsc();
-        let mask = kernel::set_mask(kernel::ALL);
+        let mask = kernel::block();
         shadow::write_entries(local, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
         chunks::emit(local, now, word, mask);
         kernel::set_mask(mask);

@@ -110,7 +110,7 @@ fn remove_gone(local: &Local) {
     if !permits::records() || !slots::at(local.place.load(Relaxed)).is_some_and(|s| s.take_gone(MANY_GONE)) {
         return;
     }
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let mut first = top;
     while first > base && address(first - ENTRY) != BARRIER {
@@ -240,7 +240,7 @@ pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
         if !permits::records() {
             return false;
         }
-        let mask = kernel::set_mask(kernel::ALL);
+        let mask = kernel::block();
         set_top(local, top);
         let locked = lock(local);
         compact(local);

@@ -164,7 +164,7 @@ extern "C" fn chunk(_: &Frame, _: u32) -> u8 {
         chunks::drop_records(local, 1);
         return SET;
     }
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let room = chunks::make_room(local, 8, mask);
     if !room {
         chunks::drop_records(local, 1);
@@ -180,7 +180,7 @@ extern "C" fn high(_: &Frame, _: u32) -> u8 {
         chunks::drop_records(local, 1);
         return SET;
     }
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let room = chunks::make_room(local, 16, mask);
     let high = (kernel::tsc() >> 32) as u32;
     if !room {
@@ -214,7 +214,7 @@ pub fn has_stack(local: &Local) -> bool {
     if local.without.load(Relaxed) != 0 || !permits::records() {
         return false;
     }
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let there = thread::enter(local);
     kernel::set_mask(mask);
     there
@@ -230,7 +230,7 @@ extern "C" fn exit(frame: &Frame, _: u32) -> u8 {
 extern "C" fn late(_: &Frame, _: u32) -> u8 {
     let local = local();
     let now = kernel::tsc();
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     let last = shadow::write_entries(local, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
     if last != 0 {
         chunks::emit(local, now, last << 1 | 1, mask);
@@ -243,7 +243,7 @@ extern "C" fn late(_: &Frame, _: u32) -> u8 {
 extern "C" fn count(_: &Frame, _: u32) -> u8 {
     let local = local();
     if local.busy.load(Relaxed) == 0 && permits::records() && has_stack(local) {
-        let mask = kernel::set_mask(kernel::ALL);
+        let mask = kernel::block();
         let given = thread::give_counts(local);
         kernel::set_mask(mask);
         if given {

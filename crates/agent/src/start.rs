@@ -79,7 +79,7 @@ const _: () = assert!(VARIABLE.len() == abi::SOCKET.len() + 1);
 static CONSTRUCTOR: extern "C" fn(u64, u64, u64) = constructor;
 
 extern "C" fn constructor(count: u64, arguments: u64, environment: u64) {
-    let mask = kernel::set_mask(kernel::ALL);
+    let mask = kernel::block();
     // glibc passes them; musl passes nothing, and the kernel knows where it has put them.
     let given = count > 0 && count < 1 << 32 && environment == arguments.wrapping_add(8 * (count + 1));
     if let Some(environment) = if given { Some(environment) } else { find_environment() } {

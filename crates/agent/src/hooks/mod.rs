@@ -219,7 +219,7 @@ extern "C" fn modules_changed() {
     // A child of vfork has its parent's modules, and a child of fork asks for memory first.
     let own = chunks::state().is_some_and(|s| s.pid.load(Relaxed) == kernel::getpid() as u32);
     if own {
-        let mask = kernel::set_mask(kernel::ALL);
+        let mask = kernel::block();
         talk::ask(Reason::Modules);
         kernel::set_mask(mask);
     }

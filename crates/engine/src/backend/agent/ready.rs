@@ -125,7 +125,7 @@ mod tests {
             hooks: [0x20; HOOKS],
             originals: 0,
         };
-        let functions = Functions { wanted: vec!["*planner*".into()], ..Functions::default() };
+        let functions = Functions { wanted: vec!["*agent*".into()], ..Functions::default() };
         let reported = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&reported);
         let report = move |events: Vec<Vec<u8>>, _| {
