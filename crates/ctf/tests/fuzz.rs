@@ -157,6 +157,7 @@ fn every_prefix_of_metadata() {
     }
 }
 
+// Slow: the traces of the corpus are read once for each of their bytes.
 #[test]
 fn every_prefix_of_streams() {
     for (name, metadata, streams) in corpus() {
@@ -288,6 +289,7 @@ fn own_stream(cpu: u32) -> (Vec<u8>, StreamEnd) {
 }
 
 /// Every file of a trace, changed at random: it is opened, and read, or an error says what is wrong; and it stays as it is.
+// Slow: thousands of changed traces are read.
 #[test]
 fn changed_traces_of_trapline() {
     let mut rng = Random::new(0x0DDB_A115_EED5_EED5);

@@ -160,6 +160,7 @@ fn with_landing_pads_for_indirect_calls() {
     check("cet", &["-O2", "-fcf-protection"]);
 }
 
+// Slow: every patch of a generated program runs.
 #[test]
 fn with_calls_of_a_profiler() {
     check("pg", &["-O2", "-pg"]);
@@ -198,6 +199,7 @@ fn without_memory() {
 }
 
 /// Signals at every instruction of the stubs, one after the other: no call is lost or counted twice, and each frame is found.
+// Slow: a signal is handled at each instruction of every stub.
 #[test]
 fn a_signal_at_each_instruction() {
     let Some(program) = Program::compile("step", 0, &["-O2"]) else { return };

@@ -282,6 +282,7 @@ fn a_tall_flame_shows_its_root_and_its_heading_first() {
     assert_eq!((&r["errors"], &r["at"]), (&serde_json::json!([]), &serde_json::json!([true, 0, "all"])));
 }
 
+// Slow: a browser starts for each picture.
 #[test]
 fn pictures() {
     let Some(browser) = Browser::new() else { return };

@@ -87,6 +87,7 @@ fn calls_add_up_with_any_buffer_and_either_backend() {
     assert!(lost > 0, "nothing was dropped in any round, the test shows nothing");
 }
 
+// Slow: a recording for each size of the buffer.
 #[test]
 fn probes_add_up_with_any_buffer() {
     let Some(program) = lab::program("tally").filter(|_| possible()) else { return };

@@ -243,6 +243,7 @@ fn is_patched(pid: u32) -> bool {
     maps.contains("trapline") && lab::tracer_of(pid) == 0 && maps.matches("r-xp 00000000 00:00").count() > 1
 }
 
+// Slow: the child lives for 20 s, longer than trapline waits.
 #[test]
 fn a_child_of_vfork_is_waited_for() {
     lab::each_attacher(|user| {

@@ -25,6 +25,7 @@ fn calls(printed: &str, function: &str) -> u64 {
 
 /// 16 busy threads and a timer of 10 kHz; 1000 toggles with `TRAPLINE_TEST_ROUNDS=1000`. While it is enabled, count sees the calls that
 /// belong together as often as they must be, but for those that each thread has open when it is enabled or disabled.
+// Slow: 16 busy threads share the processors with trapline.
 #[test]
 fn toggles_under_busy_threads_and_a_timer() {
     if !lab::may_attach(User::Me) {
@@ -97,6 +98,7 @@ impl Drop for Counted {
 }
 
 /// Each has the calls of its own time, whatever the others do meanwhile.
+// Slow: three tracers come and go, twice, with every call counted.
 #[test]
 fn tracers_of_different_lifetimes_count_exactly() {
     if !lab::may_attach(User::Me) {
@@ -173,6 +175,7 @@ fn checkers_find_what_was_planted_and_nothing_else() {
 }
 
 /// Records that one session has lost are not those of the next one, and a thread that had no room then has some now.
+// Slow: four sessions, each until its buffer is full.
 #[test]
 fn losses_belong_to_their_session() {
     if !lab::may_attach(User::Me) {
@@ -240,6 +243,7 @@ fn many_times(pid: u32, usual: usize, options: &[&str], mut still_right: impl Fn
     });
 }
 
+// Slow: trapline comes and goes often on a busy interpreter.
 #[test]
 fn python_many_times() {
     if !lab::has("python3") {
@@ -326,6 +330,7 @@ fn bad(number: u32) -> PathBuf {
 }
 
 /// Tracers that call malloc, sleep, write, take much stack, lose errno, or send signals: the program's results stay what they are.
+// Slow: nine sessions with tracers that sleep.
 #[test]
 fn tracers_that_misbehave_do_no_harm_to_results() {
     if !lab::may_attach(User::Me) || !lab::has("gcc") {

@@ -46,6 +46,7 @@ fn under_way(user: User, backend: &str) -> Case {
     Case { dir, running, command, tracer }
 }
 
+// Slow: five ways to be killed, at several moments, with both backends.
 #[test]
 fn whatever_is_killed_whole_packets_can_be_read() {
     each_backend(|user, backend| {
@@ -238,6 +239,7 @@ fn a_trace_that_cannot_be_written_is_shown_as_it_is() {
     assert_eq!(fs::metadata(&file).expect("the stream").len(), cut, "it was written to");
 }
 
+// Slow: a report must find what is written once a second.
 #[test]
 fn a_recording_that_goes_on_can_be_reported() {
     each_backend(|user, backend| {

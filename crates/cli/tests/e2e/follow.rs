@@ -4,6 +4,7 @@ use crate::lab::{self, User};
 use std::io::Write;
 use std::process::Stdio;
 
+// Slow: a report follows a recording that writes what it has once a second.
 #[test]
 fn what_comes_is_shown_in_order_until_the_recording_ends() {
     lab::each_backend(|user| {

@@ -146,6 +146,7 @@ fn scenario(program: &Program, name: &str) {
 }
 
 /// All scenarios of a program at once, with the functions of libc, libstdc++ and libgcc's neighbours traced too.
+// Slow: every function of the C and C++ libraries is traced, in all scenarios.
 #[test]
 fn with_libraries() {
     for program in [STACKS, CPP] {

@@ -112,6 +112,7 @@ fn allocators() -> impl Iterator<Item = (&'static str, &'static str)> {
     ALLOCATORS.into_iter().filter(there)
 }
 
+// Slow: every scenario with each of three allocators.
 #[test]
 fn preloaded_allocators() {
     for (_, library) in allocators() {

@@ -25,6 +25,7 @@ fn new_trace() -> String {
     lab::scratch().join("trace").display().to_string()
 }
 
+// Slow: every scenario is recorded in two ways, and shown in all views.
 #[test]
 fn a_report_of_a_trace_is_what_the_command_shows() {
     for (program, scenario) in [(&PLAIN, "leaks"), (&PLAIN, "resizes"), (&THREADS, "storm"), (&CPP, "containers")] {

@@ -111,6 +111,7 @@ fn the_programs_know_their_heap() {
 const THREADS_MOST: u64 = 256;
 
 /// trapline counts what valgrind counts, libc's own blocks too.
+// Slow: each program runs under valgrind too.
 #[test]
 fn heaps_are_those_of_valgrind() {
     each(|case, command, account, valgrind| {
@@ -203,6 +204,7 @@ fn python_has_the_same_heap() {
     real(&Same::Counts, &["/usr/bin/python3", "-P", "-s", "-S", "-B", "-c", script], &environment);
 }
 
+// Slow: the compiler runs under valgrind too.
 #[test]
 fn the_compiler_has_the_same_heap() {
     let cc1 = std::process::Command::new("gcc").arg("-print-prog-name=cc1").output();

@@ -90,6 +90,7 @@ fn functions_of_a_running_process_are_seen_and_it_is_left_as_it_was() {
 }
 
 /// Exceptions, longjmp, handlers, calls that wait, 16 busy threads and a timer of 10 kHz, while trapline comes and goes.
+// Slow: twelve sessions come and go on up to 16 busy threads and a timer of 10 kHz.
 #[test]
 fn results_stay_what_they_are_while_trapline_comes_and_goes() {
     let Some(program) = program() else { return };

@@ -164,6 +164,7 @@ fn same_calls(user: User, command: &[&str]) {
     assert!(!text.contains("LD_PRELOAD"), "{text}");
 }
 
+// Slow: a recording for each of many selections, with both backends.
 #[test]
 fn a_selection_holds_beside_functions() {
     let Some(program) = callers() else { return };
@@ -267,6 +268,7 @@ fn programs_that_restrict_themselves_are_traced() {
 }
 
 /// Names and processes are there without another backend, too.
+// Slow: every call of 64 threads is recorded and read again, for each user.
 #[test]
 fn functions_alone_have_their_processes_and_threads() {
     let Some(program) = callers() else { return };

@@ -57,6 +57,7 @@ fn there(programs: &[&str]) -> bool {
     missing.inspect(|p| lab::skip(&format!("package:{p}"), "not installed")).is_none()
 }
 
+// Slow: CPython's own tests run twice for each user.
 #[test]
 fn python_passes_its_own_tests() {
     if !there(&["python3"]) {

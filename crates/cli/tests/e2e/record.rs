@@ -170,6 +170,7 @@ fn identical(user: User, backend: &str, options: &[&str], command: &[&str]) -> R
 const BUSY: &str = "echo one two >file; cat <file | tr a-z A-Z | sort >/dev/null; ls / nonexistent >/dev/null 2>&1; \
     trap 'echo got it' USR1; kill -USR1 $$; (exit 3); sleep 0.3 & wait; rm -f file; exit 5";
 
+// Slow: a command runs once for each option of trace, with both backends.
 #[test]
 fn all_options_show_the_same_later() {
     each_backend(|user, backend| {

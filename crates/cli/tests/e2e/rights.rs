@@ -147,6 +147,7 @@ fn the_ptrace_backend_works_as_without_capabilities() {
 }
 
 /// A program that its user may execute and not read: it may hold a secret.
+// Slow: a session with capabilities only for each way to start the program.
 #[test]
 fn programs_that_may_not_be_read_are_not_shown() {
     let Some(trapline) = with_capabilities().filter(|_| possible()) else { return };
@@ -208,6 +209,7 @@ fn readable_tracefs(dir: &Path, tracepoints: &[&str]) -> bool {
     lab::run(&mut lab::as_user(User::Me, &["chmod", "-R", "a+rX", dir.to_str().expect("UTF-8")])).code() == 0
 }
 
+// Slow: a session for each kind of probe.
 #[test]
 fn no_kind_of_probe_shows_another_user_or_an_address_of_the_kernel() {
     let Some(trapline) = with_capabilities().filter(|_| possible()) else { return };

@@ -115,6 +115,7 @@ fn links_in_place_of_what_is_trapline_s_own_are_not_followed() {
     });
 }
 
+// Slow: every stream is cut in three ways, and read by all views after each, with both backends.
 #[test]
 fn what_is_missing_is_said_every_time() {
     each_backend(|user, backend| {

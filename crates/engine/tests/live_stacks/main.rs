@@ -149,6 +149,7 @@ const PYTHON: &str = "/usr/bin/python3";
 const SPIN: &str = "def f(n):\n    return f(n - 1) + 1 if n else len(str([n] * 50))\nwhile True:\n    f(30)\n";
 
 /// Programs that last for milliseconds: shells start them, fork, and become them.
+// Slow: many short programs run one after the other.
 #[test]
 fn short_programs_are_whole_from_their_beginning() {
     let Some(mut stage) = start(Room::SOME) else { return };
@@ -294,6 +295,7 @@ fn the_whole_machine_is_followed() {
 }
 
 /// Rows have little room: what nobody uses goes.
+// Slow: compilers and interpreters run until their tables have replaced each other.
 #[test]
 fn modules_go_where_there_is_no_room() {
     let Some(mut stage) = start(Room { bytes: 3 << 20, processes: 256 }) else { return };

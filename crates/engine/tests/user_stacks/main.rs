@@ -255,6 +255,7 @@ fn programs() -> Vec<(&'static str, String, Vec<String>)> {
     all
 }
 
+// Slow: compilers, interpreters and debuggers run, each with a session of its own.
 #[test]
 fn stacks_of_real_programs_are_whole() {
     let mut missing = Vec::new();
