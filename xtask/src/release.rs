@@ -17,9 +17,6 @@ const GLIBC: &str = "x86_64-unknown-linux-gnu";
 
 /// What cargo needs to link everything into one file.
 pub const STATIC: [(&str, &str); 1] = [("RUSTFLAGS", "-C target-feature=+crt-static")];
-/// No tables for unwinding, 1.1 MB: a panic ends trapline at once (`panic = "abort"`), and says where it was.
-const NO_TABLES: &str = "-C force-unwind-tables=no";
-
 /// Builds what is shipped, and says where it is.
 pub fn dist(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "usage: cargo xtask dist");
@@ -29,26 +26,18 @@ pub fn dist(args: &[String]) -> Result<()> {
 
 /// Builds what is shipped, for the C library of this machine.
 pub fn build_dist() -> Result<PathBuf> {
-    shipped(GLIBC, "", "dist")
+    build_with(&[], &[])?;
+    Ok(lab::target().join("dist/trapline"))
 }
 
-/// Builds for a target with the compiler's `flags` in the profile `dist`, and puts the file into the directory `to` of what cargo builds. A
-/// target that is named has flags of its own: build scripts are not compiled with them.
-fn shipped(target: &str, flags: &str, to: &str) -> Result<PathBuf> {
-    let status = Command::new(cargo())
-        .args(["build", "--quiet", "--locked", "--profile", "dist", "--package", "trapline", "--target", target])
-        .env("RUSTFLAGS", format!("{flags} {NO_TABLES}"))
-        .current_dir(crate::root())
-        .status()
-        .context("cannot start cargo")?;
+/// Builds in the profile `dist`, with more arguments and variables.
+fn build_with(arguments: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    let mut build = Command::new(cargo());
+    build.args(["build", "--quiet", "--locked", "--profile", "dist", "--package", "trapline"]).args(arguments);
+    let status =
+        build.envs(variables.iter().copied()).current_dir(crate::root()).status().context("cannot start cargo")?;
     ensure!(status.success(), "{status} (a static glibc needs libc6-dev)");
-    let out = lab::target();
-    let (from, to) = (out.join(target).join("dist/trapline"), out.join(to).join("trapline"));
-    fs::create_dir_all(to.parent().context("a directory")?)?;
-    // Not over the file: it may run.
-    let _ = fs::remove_file(&to);
-    fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
-    Ok(to)
+    Ok(())
 }
 
 pub fn run(args: &[String]) -> Result<()> {
@@ -67,9 +56,15 @@ pub fn run(args: &[String]) -> Result<()> {
 
 /// Builds it, and puts it where it is easy to find.
 fn build() -> Result<PathBuf> {
-    let file = shipped(target(), STATIC[0].1, "static")?;
-    check_is_static(&file)?;
-    Ok(file)
+    build_with(&["--target", target()], &STATIC)?;
+    let out = lab::target();
+    let (from, to) = (out.join(target()).join("dist/trapline"), out.join("static/trapline"));
+    fs::create_dir_all(out.join("static"))?;
+    // Not over the file: it may run.
+    let _ = fs::remove_file(&to);
+    fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+    check_is_static(&to)?;
+    Ok(to)
 }
 
 /// The platform of a static trapline: musl where the toolchain has it.
