@@ -1,6 +1,6 @@
 //! `cargo xtask bench profiles`: the hot paths of the clone's profile (`release`) beside those of the shipped one (`dist`).
 //!
-//! Whole commands, in turn: recording and showing a million calls of dd, showing them from a trace, calls of fib, allocations of python3,
+//! Whole commands, in turn: recording and showing a million calls of dd, showing them from a trace, calls of fib, allocations,
 //! a profile. The numbers of events are checked. Beside them the sizes of both binaries, and whether there is room below their bars.
 
 use super::Options;
@@ -18,9 +18,6 @@ const BAR: f64 = 1.05;
 /// The most bytes of each binary, MB.
 const BAR_DIST: f64 = 8.5;
 const BAR_RELEASE: f64 = 12.0;
-/// What python3 does.
-const SCRIPT: &str = "import json\nd = [{'id': i, 'v': [i] * 3} for i in range(20000)]\n\
-    for n in range(3): d = json.loads(json.dumps(d))\n";
 
 /// A hot path: its name, its arguments, and whether it writes a trace.
 struct Hot<'a> {
@@ -37,6 +34,7 @@ pub fn run(options: &Options) -> Result<()> {
     let scratch = Scratch::new("profiles")?;
     let dir = scratch.path();
     let fib = lab::build_program("fib", dir)?;
+    let heap = name(&lab::build_program("heap_bench", dir)?)?;
     let (fib, trace) = (name(&fib)?, name(&dir.join("recorded"))?);
     let dd = dd(options.count * 5);
     let dd: Vec<&str> = dd.iter().map(String::as_str).collect();
@@ -51,7 +49,7 @@ pub fn run(options: &Options) -> Result<()> {
         (path("report -c", &["report", "-c"]), vec![trace.as_str()]),
         (path("report --as json", &["report", "--as", "json"]), vec![trace.as_str()]),
         (path("graph of fib", &["graph", "--on-full", "block", "--as", "functions"]), vec![fib.as_str(), "32"]),
-        (path("heap of python3", &["heap", "--as", "totals"]), vec!["/usr/bin/python3", "-c", SCRIPT]),
+        (path("heap, 100,000 stacks", &["heap", "--as", "totals"]), vec![heap.as_str(), "distinct", "2000000"]),
         (Hot { counted: false, ..path("profile of fib", &["profile"]) }, vec![fib.as_str(), "38"]),
     ];
     let mut tables = String::new();
