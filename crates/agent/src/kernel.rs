@@ -359,8 +359,9 @@ pub fn wake(word: &core::sync::atomic::AtomicU32) {
 /// All signals.
 pub const ALL: u64 = u64::MAX;
 
-/// Bytes of the stack that code with blocked signals needs at most: 1.4 KB by its frames, but for what exec, dlopen and commands do.
-const NEEDED: usize = 3072;
+/// Bytes of the stack that code with blocked signals needs: most of what its frames take, but for what exec, dlopen and commands do. No
+/// more, because handlers may run on the smallest of stacks.
+const NEEDED: usize = 1024;
 
 /// Blocks all signals, and returns the mask that there was.
 ///
