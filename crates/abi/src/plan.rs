@@ -72,8 +72,10 @@ pub struct Patch {
     pub len: u8,
     /// 1: an instruction of the program begins in bytes 1 to 4 and is replaced too, so that no thread may be there.
     pub splits: u8,
+    /// How many bytes of the function lie in front of them and stay.
+    pub skipped: u8,
     /// 0.
-    pub reserved: u16,
+    pub reserved: u8,
     /// The bytes that must be there.
     pub old: [u8; PATCH],
     /// The bytes that replace them.

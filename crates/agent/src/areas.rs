@@ -2,7 +2,7 @@
 
 use crate::kernel;
 use abi::plan::Area;
-use abi::stub::{Layout, Variant, layout};
+use abi::stub::{Layout, RAISE, UNDO, Variant, layout};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -79,6 +79,17 @@ pub fn variant(number: u32) -> Option<Variant> {
     [Paired, Timed, Entry, Count, CountTimed, Called].into_iter().find(|v| *v as u32 == number)
 }
 
+/// By how much the instruction at a pc raises the stack pointer, if it is one that does that in front of a stub or of a hook.
+pub fn raises_at(pc: u64) -> Option<i32> {
+    let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.len)?;
+    if area.address + area.len - pc < u64::from(UNDO) {
+        return None;
+    }
+    // SAFETY: areas are mapped and readable, and it lies in one as a whole.
+    let (code, by) = unsafe { ((pc as *const [u8; 4]).read(), ((pc + 4) as *const i32).read_unaligned()) };
+    (code == RAISE).then_some(by)
+}
+
 /// A pc in a stub: the stub's layout, and the pc's offset in it.
 pub fn stub_of(pc: u64) -> Option<(&'static Layout, u32)> {
     let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.stubs)?;
@@ -96,10 +107,9 @@ pub fn function_of(entry: u64) -> Option<(Variant, u32)> {
     let area = all().iter().find(|a| entry.wrapping_sub(a.address) < a.stubs)?;
     let variant = variant(area.variant)?;
     let layout = layout(variant);
-    let stub = entry.wrapping_sub(layout.entry.into());
-    if !stub.wrapping_sub(area.address).is_multiple_of(layout.size.into()) {
-        return None;
-    }
+    let begins = |stub: &u64| stub.wrapping_sub(area.address).is_multiple_of(layout.size.into());
+    let entries = [entry, entry.wrapping_add(UNDO.into())];
+    let stub = entries.map(|e| e.wrapping_sub(layout.entry.into())).into_iter().find(begins)?;
     // SAFETY: a whole stub lies there, in memory that is readable.
     let word = unsafe { ((stub + u64::from(layout.number)) as *const u32).read_unaligned() };
     Some((variant, abi::stub::number(variant, word)))

@@ -302,6 +302,17 @@ impl<'a> Patcher<'a> {
         self.plan.originals.iter().find(is_it).map(|o| o.hook)
     }
 
+    /// What is to be written to undo a patch whose first byte is no longer its own: a probe or a breakpoint on it, which restores the file's
+    /// byte when it goes, or has done so already. That byte stays, the others are the function's again.
+    fn rest(&self, patch: &Patch, there: &[u8]) -> Option<[u8; PATCH]> {
+        let len = patch.len as usize;
+        let (new, old) = (patch.new.get(..len)?, patch.old.get(..len)?);
+        let is_changed = there.first().is_some_and(|b| [INT3, old[0]].contains(b)) && there.get(1..len) == new.get(1..);
+        let mut rest = patch.old;
+        rest[0] = *there.first()?;
+        (self.undo && is_changed).then_some(rest)
+    }
+
     /// Counts a patch that finds other bytes than it expects. Those of hooks that are there already, and of functions that have tracers,
     /// are none that are missing.
     fn refuse(&self, patch: &Patch, there: &[u8], done: &mut Installed) {
@@ -330,6 +341,11 @@ impl<'a> Patcher<'a> {
             let there = self.read(patch.address, len).unwrap_or_default();
             if there.get(..len) == self.bytes(patch).0.get(..len) {
                 return true;
+            }
+            if let Some(rest) = self.rest(patch, there.get(..len).unwrap_or_default()) {
+                let made = rest.get(..len).is_some_and(|bytes| self.write(patch.address, bytes));
+                self.count(made);
+                return false;
             }
             let mut done = self.done;
             self.refuse(patch, &there, &mut done);
@@ -389,7 +405,8 @@ impl<'a> Patcher<'a> {
             if self.there.get(patch.area as usize) != Some(&1) {
                 done.no_area += 1;
             } else if let (Some(there), Some(old), Some(new)) = (bytes.get_mut(at..at + len), old, new) {
-                if there == old {
+                let rest = self.rest(patch, there);
+                if let Some(new) = if there == old { Some(new) } else { rest.as_ref().and_then(|r| r.get(..len)) } {
                     there.copy_from_slice(new);
                     done.patched += 1;
                     changed = true;

@@ -23,7 +23,8 @@ pub struct Site {
     pub number: AtomicU32,
     /// Enabled tracers that are on it, as bits.
     pub tracers: AtomicU32,
-    /// Its bytes without a patch.
+    /// Where its patch is, with the bytes that are there without it.
+    patch: AtomicU64,
     old: AtomicU64,
     /// Addresses of its stubs, by [`STUBS`]; 0: it has none of these.
     stubs: [AtomicU64; STUBS.len()],
@@ -62,7 +63,8 @@ fn add(number: u32, patch: &Patch) -> Option<&'static Site> {
     }
     USED.store(number, Release);
     let site = get(number)?;
-    site.address.store(patch.address, Relaxed);
+    site.address.store(patch.address - u64::from(patch.skipped), Relaxed);
+    site.patch.store(patch.address, Relaxed);
     site.number.store(number, Relaxed);
     site.old.store(u64::from_le_bytes(*patch.old.first_chunk()?), Relaxed);
     Some(site)
@@ -86,7 +88,7 @@ impl Site {
             return self.old.load(Relaxed).to_le_bytes().first_chunk().copied();
         };
         let to = self.stubs.get(stub as usize).map(|s| s.load(Relaxed)).filter(|s| *s != 0)?;
-        let [a, b, c, d, ..] = to.wrapping_sub(self.address.load(Relaxed) + JUMP as u64).to_le_bytes();
+        let [a, b, c, d, ..] = to.wrapping_sub(self.patch.load(Relaxed) + JUMP as u64).to_le_bytes();
         Some([0xe9, a, b, c, d])
     }
 
@@ -108,7 +110,7 @@ impl Site {
         if graph == 0 || self.now.load(Relaxed) != 0 || self.tracers.load(Relaxed) & graph != 0 {
             return;
         }
-        let address = self.address.load(Relaxed);
+        let address = self.patch.load(Relaxed);
         let Some(stub) = read_text(memory, address, JUMP).and_then(|b| target_of(address, &b)) else { return };
         if let Some(place) = self.offer(stub) {
             self.tracers.fetch_or(graph, Relaxed);
@@ -141,6 +143,12 @@ impl Site {
         self.stubs.iter().zip(STUBS).any(has)
     }
 
+    /// A probe or breakpoint that has gone from the patch has put the first byte of the file in front of the rest of a jump.
+    fn is_broken(&self, there: Option<&[u8; JUMP]>, expected: &[u8; JUMP]) -> bool {
+        let own = self.old.load(Relaxed).to_le_bytes();
+        there.is_some_and(|t| t.first() == own.first() && t.get(1..) == expected.get(1..))
+    }
+
     /// Gives it the bytes that its tracers need.
     fn apply(&self, memory: i32, reply: &mut Reply) {
         let (now, wanted) = (self.now.load(Relaxed), self.wanted());
@@ -151,9 +159,9 @@ impl Site {
             reply.failed += 1;
             return;
         };
-        let address = self.address.load(Relaxed);
+        let address = self.patch.load(Relaxed);
         match read_text(memory, address, JUMP) {
-            Some(there) if there.first_chunk() == Some(&old) => {
+            Some(there) if there.first_chunk() == Some(&old) || self.is_broken(there.first_chunk(), &old) => {
                 if write_text(memory, address, &new) {
                     self.now.store(wanted, Relaxed);
                     reply.patched += 1;
@@ -186,7 +194,7 @@ fn target_of(address: u64, bytes: &[u8]) -> Option<u64> {
 pub fn meet(patch: &Patch, there: &[u8]) -> bool {
     let met = || {
         let (_, number) = areas::function_of(target_of(patch.address, there)?)?;
-        let site = get(number).filter(|s| s.address.load(Relaxed) == patch.address && s.now.load(Relaxed) != 0)?;
+        let site = get(number).filter(|s| s.patch.load(Relaxed) == patch.address && s.now.load(Relaxed) != 0)?;
         site.offer(target_of(patch.address, &patch.new)?)
     };
     used() != 0 && met().is_some()
@@ -230,7 +238,7 @@ pub fn extend(plan: Option<&Plan<'_>>, targets: &[abi::tracer::Target], reply: &
         let Some(patch) = plan.and_then(|p| p.patches.get(target.patch as usize)) else { return false };
         let Some(site) = get(target.number).or_else(|| add(target.number, patch)) else { return false };
         let Some(stub) = target_of(patch.address, &patch.new) else { return false };
-        let same = site.address.load(Relaxed) == patch.address
+        let same = site.patch.load(Relaxed) == patch.address
             && patch.len as usize == JUMP
             && patch.old.first_chunk() == Some(&site.old.load(Relaxed).to_le_bytes());
         let place = areas::variant_at(stub).and_then(|v| STUBS.iter().position(|s| *s == v));

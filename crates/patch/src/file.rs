@@ -70,7 +70,7 @@ fn page(len: usize) -> usize {
 fn write_patch(patch: &Patch, area: u32, out: &mut Vec<u8>) {
     out.extend(patch.address.to_le_bytes());
     out.extend(area.to_le_bytes());
-    out.extend([patch.len, patch.splits.into(), 0, 0]);
+    out.extend([patch.len, patch.splits.into(), patch.skipped, 0]);
     out.extend(patch.old);
     out.extend(patch.new);
 }
@@ -169,7 +169,7 @@ fn area<'b>(bytes: &'b [u8], mut row: Reader<'_>) -> Result<Area<'b>, Damaged> {
 
 fn patch(mut row: Reader<'_>, areas: usize) -> Result<(u32, Patch), Damaged> {
     let (address, area) = (row.u64(), row.u32());
-    let [len, splits, _, _] = row.array();
+    let [len, splits, skipped, _] = row.array();
     let (old, new): ([u8; PATCH], [u8; PATCH]) = (row.array(), row.array());
     if area as usize >= areas {
         return Err(Damaged("a patch is of no area"));
@@ -177,7 +177,7 @@ fn patch(mut row: Reader<'_>, areas: usize) -> Result<(u32, Patch), Damaged> {
     if usize::from(len) > PATCH || len == 0 || splits > 1 || address.checked_add(len.into()).is_none() {
         return Err(Damaged("a patch's length"));
     }
-    Ok((area, Patch { address, len, splits: splits == 1, old, new }))
+    Ok((area, Patch { address, len, skipped, splits: splits == 1, old, new }))
 }
 
 fn original(mut row: Reader<'_>, patches: usize) -> Result<(u32, u32, u64), Damaged> {

@@ -51,6 +51,15 @@ pub struct Module<'b> {
     /// Addresses of mcount, _mcount and `__fentry__`, of their entries in the PLT, and of their pointers in the GOT, sorted: calls of
     /// these at the beginning of a traced function are left out.
     pub profilers: &'b [u64],
+    /// The other segments, as far as they have bytes in the file.
+    pub data: &'b [Segment<'b>],
+    /// Addresses in code that something else than a jump or a call leads to: relocations of pointers, landing places of exceptions. In any
+    /// order.
+    pub pointers: &'b [u64],
+    /// It is linked to fixed addresses: they are in code and data as numbers of 32 or 64 bits, without relocations.
+    pub is_fixed: bool,
+    /// Stubs copy arguments: their registers must be as at the call.
+    pub captures: bool,
     /// Functions that the agent replaces.
     pub hooks: &'b [(Hook, u64)],
 }

@@ -9,14 +9,15 @@
 //! ```
 //!
 //! - [`stub`]: templates of stubs, and the contract between them and the agent.
-//! - [`Plan`]: which functions can be patched. Nothing is patched unless all direct jumps of the file leave the patch alone, unwind information
+//! - [`Plan`]: which functions can be patched. Nothing is patched unless all jumps and addresses of the file leave the patch alone, unwind information
 //!   says that a function begins there, and its first instructions can be moved.
 //! - [`link`]: the bytes for one process. A stub is a copy of 320 bytes with a few numbers filled in.
 //!
 //! Not here: reading ELF files (crate `symbols`), and what must not be traced for reasons that are not in the code, except for the names that
-//! [`Refusal::of_name`] knows. Tables of jumps are not followed: compilers do not let them lead into the first bytes of a function.
+//! [`Refusal::of_name`] knows.
 
 pub mod file;
+mod first;
 pub mod hole;
 mod input;
 pub mod link;
@@ -24,6 +25,7 @@ mod plan;
 mod refusal;
 mod relocate;
 pub mod stub;
+mod taken;
 mod targets;
 
 pub use input::{Frame, Function, Module, Segment};

@@ -8,18 +8,19 @@
 
 use crate::plan::{Plan, Site};
 use crate::relocate::{FixKind, JUMP};
-use crate::stub::{MINIMUM, POINTERS, Template};
+use crate::stub::{MINIMUM, POINTERS, Template, undo};
 use abi::message::{HOOKS, Hook, SLOWS, Slow};
 use abi::plan::PATCH;
-use abi::stub::Variant;
+use abi::stub::{UNDO, Variant};
 use abi::values::{Offsets, Step, TABLE};
 use std::fmt;
 use std::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// `jmp [rip+0]`, and the address behind it. Before it, for a function of the heap: `lea r11, [rip + original]`.
-const FAR_JUMP: usize = 7 + 14;
+/// `jmp [rip+0]`, and the address behind it. Before it, for a function of the heap: `lea r11, [rip + original]`. In front of all, where
+/// the patch leads: what raises the stack pointer.
+const FAR_JUMP: usize = UNDO as usize + 7 + 14;
 /// As far as 32 bits of distance reach, with room for an instruction.
 pub const REACH: u64 = (1 << 31) - 64;
 
@@ -49,6 +50,8 @@ pub struct Patch {
     pub address: u64,
     /// How many.
     pub len: u8,
+    /// How many bytes of the function lie in front of them.
+    pub skipped: u8,
     /// An instruction begins within them.
     pub splits: bool,
     /// The bytes that must be there; the rest is 0.
@@ -73,7 +76,7 @@ pub struct Original {
 pub struct Beginning {
     /// Where it lies in the process.
     pub range: Range<u64>,
-    /// Where the original lies in the process.
+    /// Where the first instruction of that lies in the process.
     pub original: u64,
 }
 
@@ -168,13 +171,19 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
             *number,
             map.beginning(site),
             map.pointers,
+            site.undo.unwrap_or(0),
         );
-        linked.patches.push(map.patch(site, at.wrapping_add(u64::from(template.layout().entry))));
+        let entry = at.wrapping_add(u64::from(template.layout().entry));
+        linked.patches.push(map.patch(site, if site.is_undone() { entry - u64::from(UNDO) } else { entry }));
     }
     for (hook, site) in &plan.hooks {
         let function = places.hooks[*hook as usize];
         if function == 0 {
             continue;
+        }
+        let first = places.area.wrapping_add(linked.content.len() as u64);
+        if site.is_undone() {
+            linked.content.extend(undo(site.undo.unwrap_or(0)));
         }
         let thunk = places.area.wrapping_add(linked.content.len() as u64);
         if hook.is_of_heap() {
@@ -189,11 +198,11 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
                 let offset = traced * template.size();
                 let at = places.area.wrapping_add(offset as u64);
                 let out = &mut linked.content[offset..][..template.size()];
-                template.write(out, at, wanted[traced].1, thunk, map.pointers);
+                template.write(out, at, wanted[traced].1, thunk, map.pointers, site.undo.unwrap_or(0));
                 traced
             }
             Err(_) => {
-                linked.patches.push(map.patch(site, thunk));
+                linked.patches.push(map.patch(site, first));
                 linked.patches.len() - 1
             }
         };
@@ -290,7 +299,7 @@ impl Map<'_> {
         let sites = plan.sites.iter().chain(hooks).filter(|s| !s.code.is_empty());
         let at = |offset: u32| self.code.wrapping_add(offset.into());
         let mut all: Vec<Beginning> = sites
-            .map(|s| Beginning { range: at(s.code.start)..at(s.code.end), original: self.biased(s.address) })
+            .map(|s| Beginning { range: at(s.code.start)..at(s.code.end), original: self.biased(s.begins()) })
             .collect();
         all.sort_by_key(|b| b.range.start);
         all.dedup();
@@ -304,7 +313,8 @@ impl Map<'_> {
         new[0] = 0xe9;
         let distance = to.wrapping_sub(address.wrapping_add(JUMP as u64)) as u32;
         new[1..JUMP].copy_from_slice(&distance.to_le_bytes());
-        Patch { address, len: JUMP as u8, splits: site.splits, old, new }
+        let skipped = (site.address - site.start) as u8;
+        Patch { address, len: JUMP as u8, skipped, splits: site.splits, old, new }
     }
 }
 
@@ -318,7 +328,7 @@ pub enum Inside {
         /// The offset.
         offset: u32,
     },
-    /// The moved beginning of the function that is patched at this address.
+    /// The moved beginning of the code at this address.
     Beginning(u64),
     /// Something else: a pointer, a jump to a hook, a gap.
     Other,

@@ -2,10 +2,14 @@
 //! alone, not on where that is loaded, and is made once per file.
 //!
 //! ```text
-//!  functions ─► place: behind endbr64 ─► frame, symbols, room ─► all jumps of the module ─► move the beginning ─► Site | Refusal
+//!  functions ─► frame, room ─► places: behind the first instruction, at it ─► what leads into them ─► move the beginning ─► Site | Refusal
 //! ```
+//!
+//! A patch lies behind the function's first instruction where it can ([`crate::first`]), so that probes and breakpoints at the function
+//! and the patch do not touch each other's bytes; else at it.
 
 use crate::Refusal;
+use crate::first::{First, first};
 use crate::input::{Frame, Function, Module};
 use crate::relocate::{Fix, FixKind, JUMP, relocate};
 use crate::targets::{Hits, Place, hits};
@@ -25,8 +29,12 @@ const PADDING: usize = 16;
 pub struct Site {
     /// The function's number in the module; of several functions at one place that of the first.
     pub number: u32,
-    /// Where the patch lies, as an address of the file.
+    /// Where the function begins, as an address of the file.
+    pub start: u64,
+    /// Where the patch lies: there, or behind the first instruction.
     pub address: u64,
+    /// The moved beginning repeats the instruction in front of the patch, which has lowered the stack pointer by this.
+    pub undo: Option<i32>,
     /// The bytes that it replaces.
     pub old: [u8; JUMP],
     /// An instruction begins within the patch.
@@ -35,6 +43,18 @@ pub struct Site {
     pub back: u64,
     /// Its moved beginning in [`Plan::code`]; empty: nothing is displaced, and the stub goes to `back`.
     pub code: Range<u32>,
+}
+
+impl Site {
+    /// Where the instructions of the moved beginning lie in the file.
+    pub fn begins(&self) -> u64 {
+        if self.undo.is_some() { self.start } else { self.address }
+    }
+
+    /// The patch leads to what raises the stack pointer.
+    pub fn is_undone(&self) -> bool {
+        self.undo.is_some_and(|by| by != 0)
+    }
 }
 
 /// A module's plan.
@@ -60,11 +80,19 @@ pub struct Plan {
     near: Range<u64>,
 }
 
-/// A function on its way: where its patch would be, and what may be decoded.
+/// A function on its way: where its patch could be, the best place first, and what may be decoded.
 struct Candidate<'b> {
     function: Function,
-    place: Place,
+    places: Vec<(Place, Option<First>)>,
+    /// Its bytes.
     bytes: &'b [u8],
+}
+
+impl Candidate<'_> {
+    /// A place that a patch can always be tried at: the last.
+    fn last(&self) -> u64 {
+        self.places.last().map_or(self.function.address, |(p, _)| p.at)
+    }
 }
 
 impl Plan {
@@ -88,8 +116,9 @@ impl Plan {
                 Err(refusal) => plan.refused_hooks.push((*hook, refusal)),
             }
         }
-        candidates.sort_by_key(|c| c.place.at);
-        let mut places: Vec<Place> = candidates.iter().chain(hooks.iter().map(|(_, c)| c)).map(|c| c.place).collect();
+        candidates.sort_by_key(Candidate::last);
+        let all = candidates.iter().chain(hooks.iter().map(|(_, c)| c));
+        let mut places: Vec<Place> = all.flat_map(|c| c.places.iter().map(|p| p.0)).collect();
         places.sort_by_key(|p| p.at);
         let hits = hits(module, &places);
         plan.functions(module, &candidates, &hits);
@@ -100,12 +129,13 @@ impl Plan {
     }
 
     fn functions(&mut self, module: &Module<'_>, candidates: &[Candidate<'_>], hits: &Hits) {
-        for same in candidates.chunk_by(|a, b| a.place.at == b.place.at) {
+        for same in candidates.chunk_by(|a, b| a.last() == b.last()) {
             // Of several names each may know the size.
             let Some(best) = same.iter().max_by_key(|c| c.function.size) else { continue };
             match self.site(module, best, hits) {
                 Ok(site) => {
-                    self.sites.push(Site { number: same[0].function.number, ..site });
+                    let at = self.sites.partition_point(|s| s.address < site.address);
+                    self.sites.insert(at, Site { number: same[0].function.number, ..site });
                     self.aliases.extend(same[1..].iter().map(|c| (c.function.number, same[0].function.number)));
                 }
                 Err(refusal) => self.refusals.extend(same.iter().map(|c| (c.function.number, refusal))),
@@ -115,10 +145,11 @@ impl Plan {
 
     fn hooks(&mut self, module: &Module<'_>, hooks: &[(Hook, Candidate<'_>)], hits: &Hits) {
         for (hook, candidate) in hooks {
-            let found = self.sites.binary_search_by_key(&candidate.place.at, |s| s.address);
+            let of = |place: &Place| self.sites.binary_search_by_key(&place.at, |s| s.address).ok();
+            let found = candidate.places.iter().find_map(|(place, _)| of(place));
             let site = match found {
-                Ok(found) => Ok(self.sites[found].clone()),
-                Err(_) => self.site(module, candidate, hits),
+                Some(found) => Ok(self.sites[found].clone()),
+                None => self.site(module, candidate, hits),
             };
             match site {
                 Ok(site) => self.hooks.push((*hook, site)),
@@ -127,22 +158,47 @@ impl Plan {
         }
     }
 
+    /// The first place that works; else what is wrong with the last.
     fn site(&mut self, module: &Module<'_>, candidate: &Candidate<'_>, hits: &Hits) -> Result<Site, Refusal> {
-        let at = candidate.place.at;
+        let mut refusal = Refusal::TooSmall;
+        for (place, kept) in &candidate.places {
+            match self.site_at(module, candidate, (place, kept.as_ref()), hits) {
+                Ok(site) => return Ok(site),
+                Err(why) => refusal = why,
+            }
+        }
+        Err(refusal)
+    }
+
+    fn site_at(
+        &mut self,
+        module: &Module<'_>,
+        candidate: &Candidate<'_>,
+        (place, kept): (&Place, Option<&First>),
+        hits: &Hits,
+    ) -> Result<Site, Refusal> {
+        let at = place.at;
         if self.overlaps(at) {
             return Err(Refusal::SymbolInside);
         }
-        if hits.is_inside(at) {
+        if hits.is_inside(place) {
             return Err(Refusal::JumpInside);
         }
         if hits.is_loop(at) {
             return Err(Refusal::Loop);
         }
+        let repeated = kept.filter(|k| !k.is_empty);
+        let begin = at - repeated.map_or(0, |k| k.len as u64);
+        let bytes = &candidate.bytes[(begin - place.start) as usize..];
         let (code, fixes) = (self.code.len(), self.fixes.len());
-        let moved = relocate(at, candidate.bytes, module.profilers, &mut self.code, &mut self.fixes);
+        let from = (begin, (at - begin) as usize);
+        let moved = relocate(from, bytes, module.profilers, &mut self.code, &mut self.fixes);
         let moved = moved.and_then(|moved| {
             if self.leaves(module, code) {
                 return Err(Refusal::Patched);
+            }
+            if hits.has_label(place) && (moved.splits || repeated.is_some()) {
+                return Err(Refusal::JumpInside);
             }
             let is_near = self.fixes[fixes..].iter().all(|f| self.near.contains(&f.target));
             if is_near { Ok(moved) } else { Err(Refusal::Unmovable) }
@@ -156,7 +212,9 @@ impl Plan {
         let end = if moved.is_empty { code } else { self.code.len() };
         Ok(Site {
             number: candidate.function.number,
+            start: place.start,
             address: at,
+            undo: repeated.map(|k| k.undo),
             old: *bytes,
             splits: moved.splits,
             back,
@@ -208,17 +266,44 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
         (size, _) => size,
     };
     let size = size.min(rest.len() as u64) as usize;
-    let skipped = if rest.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
-    let at = address.wrapping_add(skipped as u64);
-    let (at_bytes, own) = (&rest[skipped..], size.saturating_sub(skipped));
-    if at_bytes.len() < JUMP || own == 0 || own < JUMP && !is_padding(&at_bytes[own..], JUMP - own) {
+    let bytes = &rest[..size];
+    let end = address.wrapping_add(size as u64);
+    let mut places = vec![];
+    let mut refusal = None;
+    // The agent's own functions have the arguments of those that they replace.
+    let kept = first(address, bytes).filter(|k| k.keeps_arguments || needs_frame && !module.captures);
+    let behind = kept.map(|kept| (kept.len, Some(kept)));
+    // Where a program may demand it, an endbr64 stays in front in any case.
+    let front = if bytes.starts_with(&ENDBR64) { None } else { Some((0, None)) };
+    for (skipped, kept) in behind.into_iter().chain(front) {
+        match room(module, address, rest, (size, skipped)) {
+            Ok(()) => {
+                let at = address.wrapping_add(skipped as u64);
+                let is_repeated = kept.is_some_and(|k: First| !k.is_empty);
+                places.push((Place { at, start: address, end, is_repeated }, kept));
+            }
+            Err(why) => refusal = Some(why),
+        }
+    }
+    if places.is_empty() {
+        return Err(refusal.unwrap_or(Refusal::TooSmall));
+    }
+    Ok(Candidate { function, places, bytes })
+}
+
+/// Whether there is room for a patch that leaves the first bytes of a function in place. `size`: bytes of the function.
+fn room(module: &Module<'_>, address: u64, rest: &[u8], (size, skipped): (usize, usize)) -> Result<(), Refusal> {
+    let (bytes, own) = (&rest[skipped..], size.saturating_sub(skipped));
+    if bytes.len() < JUMP || own == 0 || own < JUMP && !is_padding(&bytes[own..], JUMP - own) {
         return Err(Refusal::TooSmall);
     }
-    if next_symbol(module, at) - at < JUMP as u64 {
+    let at = address.wrapping_add(skipped as u64);
+    // Another function may begin in an endbr64, and then is patched instead.
+    let from = if rest.starts_with(&ENDBR64) { at } else { address };
+    if next_symbol(module, from) - at < JUMP as u64 {
         return Err(if own < JUMP { Refusal::TooSmall } else { Refusal::SymbolInside });
     }
-    let place = Place { at, start: address, end: address.wrapping_add(size as u64) };
-    Ok(Candidate { function, place, bytes: &at_bytes[..own] })
+    Ok(())
 }
 
 /// The entry that begins at an address.

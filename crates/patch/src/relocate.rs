@@ -39,7 +39,7 @@ pub enum FixKind {
 /// What became of the instructions that a patch displaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Bytes of the instructions.
+    /// Bytes of the instructions that the patch replaces.
     pub displaced: usize,
     /// Another instruction than the first begins in the patch.
     pub splits: bool,
@@ -47,11 +47,11 @@ pub struct Moved {
     pub is_empty: bool,
 }
 
-/// Moves the instructions at `start`, of which `bytes` has what may be decoded, until a patch has room. Appends to `code` and `fixes`;
-/// what was appended has no meaning if it is refused. `profilers`: addresses of mcount and the like, or of pointers to it, sorted: calls
+/// Moves the instructions at `start`, of which `bytes` has what may be decoded, until a patch has room behind the first `kept` bytes: one
+/// instruction, which stays in place too, or none. Appends to `code` and `fixes`; what was appended has no meaning if it is refused. `profilers`: addresses of mcount and the like, or of pointers to it, sorted: calls
 /// of these are left out.
 pub fn relocate(
-    start: u64,
+    (start, kept): (u64, usize),
     bytes: &[u8],
     profilers: &[u64],
     code: &mut Vec<u8>,
@@ -61,8 +61,8 @@ pub fn relocate(
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     let mut at = 0;
     let mut splits = false;
-    while at < JUMP {
-        splits |= at != 0;
+    while at < kept + JUMP {
+        splits |= at > kept;
         if !decoder.can_decode() {
             return Err(Refusal::TooSmall);
         }
@@ -73,15 +73,15 @@ pub fn relocate(
         let original = &bytes[at..at + instruction.len()];
         at += instruction.len();
         let mut mover = Mover { code, fixes, instruction, original, decoder: &decoder };
-        if !mover.is_dropped(profilers) && mover.one(at)? == Next::Ends {
-            return Ok(Moved { displaced: at.max(JUMP), splits, is_empty: false });
+        if !mover.is_dropped(profilers) && mover.one(at.saturating_sub(kept))? == Next::Ends {
+            return Ok(Moved { displaced: at.saturating_sub(kept).max(JUMP), splits, is_empty: false });
         }
     }
     let is_empty = code.len() == begin;
     if !is_empty {
         jump(0xe9, start.wrapping_add(at as u64), code, fixes);
     }
-    Ok(Moved { displaced: at, splits, is_empty })
+    Ok(Moved { displaced: at - kept, splits, is_empty })
 }
 
 /// Whether an instruction can be followed by the next.

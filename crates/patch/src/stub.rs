@@ -6,8 +6,10 @@
 //! `S` is the address of the return address when the function is entered ("the slot"), `A` the return address itself.
 //!
 //! ```text
-//!  F:       jmp entry                         5 bytes over the beginning of F
+//!  F:       push rbx                          the first instruction of F, if it can be repeated, stays
+//!           jmp undo                          5 bytes over what follows; jmp entry if rsp has not been lowered
 //!
+//!  undo:    lea rsp, [rsp+N]                  as at the call; the beginning of F repeats the instruction
 //!  entry:   push rax; push rdx; push rcx      the stub's three registers; rsp = S - 24
 //!  push:    S < top_slot?                     else ► Slow::Enter
 //!           shadow entry {S, A, …} at top; top_slot = S; top += 32
@@ -105,6 +107,7 @@
 //!   handler does in between is a complete history before it. A record that has been begun over has a later time: order is kept.
 //! - **`commit`**: the pc is at `add [cur], 8`: the record's word is written, and the collector may have read it. The wrapper adds 8 to
 //!   `cur` and sets the pc behind the instruction.
+//! - **undo**: the wrapper does what the instruction would, so that code that unwinds finds the stack as at the call.
 //! - Everywhere else nothing is to be done: the registers are the stub's own, on the stack or gone, and thread and shadow stack are whole.
 //!   Between a call of slow code and the jump behind it the carry flag is live; a signal frame keeps it.
 //!
@@ -133,7 +136,7 @@
 //! stubs in an area) are code of F: [`crate::link`] maps their addresses to those of the originals.
 
 use abi::message::{SLOWS, Slow};
-use abi::stub::{self, Layout, Variant};
+use abi::stub::{self, Layout, RAISE, UNDO, Variant};
 use abi::thread::{COUNTS, CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
@@ -194,13 +197,15 @@ pub(crate) enum Line {
     Original(&'static str, u8),
     /// cmp rax, [rip + minimum].
     Minimum,
+    /// lea rsp, [rsp+N].
+    Undo,
 }
 
 use Label::{
     Bypass, CallChunk, CallChunkLeft, CallCount, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, Commit, Count,
     Done, End, Entry, Exit, Left, LeftCommit, Over, Pop, Push, Record, Restored, Returns,
 };
-use Line::{At, Call, Code, Field, Jump, Minimum, Original, Row, Word};
+use Line::{At, Call, Code, Field, Jump, Minimum, Original, Row, Undo, Word};
 
 const JAE: u8 = 0x73;
 const JNE: u8 = 0x75;
@@ -278,7 +283,7 @@ fn lines(variant: Variant) -> Vec<Line> {
         let [call, slow, again, jump] = slow_record(CallChunk, Slow::Chunk, Record, Done);
         lines.extend([call, slow, again, At(Over), jump]);
     }
-    lines.extend([At(Entry), SAVE]);
+    lines.extend([Undo, At(Entry), SAVE]);
     if shadow {
         lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
         lines.extend(PUSH_ENTRY);
@@ -326,7 +331,7 @@ const ENTER_WORD: Line = Line::Entry("mov edx, ENTRY", &[0xba], 0);
 /// [`Variant::Count`].
 fn count() -> Vec<Line> {
     let mut lines = vec![At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Done)];
-    lines.extend([At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
+    lines.extend([Undo, At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
     lines.extend([At(Done), RESTORE, JUMP_ORIGINAL]);
     lines
 }
@@ -334,10 +339,10 @@ fn count() -> Vec<Line> {
 /// [`Variant::CountTimed`].
 fn count_timed() -> Vec<Line> {
     let word = Line::Entry("mov edx, ENTRY", &[0xba], WRITTEN);
-    let mut lines = vec![At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, Done)];
+    let mut lines = vec![At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Bypass)];
+    lines.extend([At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, Done)]);
     lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
-    lines.extend([At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Bypass)]);
-    lines.extend([At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
+    lines.extend([Undo, At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
     lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
     lines.extend(PUSH_ENTRY);
     lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], WRITTEN));
@@ -361,7 +366,7 @@ fn count_timed() -> Vec<Line> {
 /// [`Variant::Called`].
 fn called() -> Vec<Line> {
     let mut lines = vec![At(Bypass), RESTORE, JUMP_ORIGINAL];
-    lines.extend([At(Entry), SAVE, ENTER_WORD, Call(Slow::Call), Jump("jc", JC, Bypass)]);
+    lines.extend([Undo, At(Entry), SAVE, ENTER_WORD, Call(Slow::Call), Jump("jc", JC, Bypass)]);
     lines.extend([At(Done), RESTORE, DROP_ADDRESS, CALL_ORIGINAL]);
     lines.extend([At(Returns), TAKE_SLOT, SAVE, At(Exit), Call(Slow::Return), At(Restored), At(End), RESTORE, RET]);
     lines
@@ -387,6 +392,8 @@ enum Fix {
     Original,
     /// Distance to an offset of the pointers.
     Pointer(u32),
+    /// By how much the stack pointer is raised.
+    Undo,
 }
 
 /// A template for one variant and one place of the thread's data.
@@ -449,6 +456,10 @@ impl Template {
                     bytes.extend([0x48, 0x3b, 0x05]);
                     hole(&mut bytes, &mut fixes, Fix::Pointer(MINIMUM as u32));
                 }
+                Undo => {
+                    bytes.extend(RAISE);
+                    hole(&mut bytes, &mut fixes, Fix::Undo);
+                }
             }
         }
         bytes.resize(bytes.len().next_multiple_of(16), 0xcc);
@@ -466,8 +477,8 @@ impl Template {
     }
 
     /// Writes a stub, which will lie at `at`, for a function with this number and this beginning; the pointers will be at `pointers`.
-    /// All three lie within 2 GiB of each other.
-    pub fn write(&self, out: &mut [u8], at: u64, number: u32, original: u64, pointers: u64) {
+    /// All three lie within 2 GiB of each other. `undo`: by how much the function's first instruction lowers the stack pointer.
+    pub fn write(&self, out: &mut [u8], at: u64, number: u32, original: u64, pointers: u64, undo: i32) {
         out.copy_from_slice(&self.bytes);
         for (offset, fix) in &self.fixes {
             let next = at.wrapping_add(u64::from(*offset) + 4);
@@ -476,6 +487,7 @@ impl Template {
                 Fix::Entry(written) => number | written,
                 Fix::Row(field) => number.wrapping_mul(size_of::<abi::thread::Row>() as u32).wrapping_add(*field),
                 Fix::Original => original.wrapping_sub(next) as u32,
+                Fix::Undo => undo as u32,
                 Fix::Pointer(offset) => pointers.wrapping_add(u64::from(*offset)).wrapping_sub(next) as u32,
             };
             out[*offset as usize..][..4].copy_from_slice(&value.to_le_bytes());
@@ -495,7 +507,15 @@ fn length(line: &Line) -> usize {
         Word(_, code, _) | Line::Entry(_, code, _) => code.len() + 4,
         Original(..) => 5,
         Minimum => 7,
+        Undo => UNDO as usize,
     }
+}
+
+/// `lea rsp, [rsp+N]`.
+pub(crate) fn undo(by: i32) -> [u8; UNDO as usize] {
+    let [a, b, c, d] = RAISE;
+    let [e, f, g, h] = by.to_le_bytes();
+    [a, b, c, d, e, f, g, h]
 }
 
 /// Bytes before the first line, so that the entry is at a multiple of 16.

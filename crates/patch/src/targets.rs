@@ -3,20 +3,24 @@
 //!
 //! Only pieces are decoded in which any byte could begin a branch that leads to where it matters: few of them.
 //!
-//! The pass sees direct jumps and calls. Tables of jumps are data, which x86-64 compilers keep outside of the code, and never lead into the
-//! first block of a function: that has no predecessors in the control flow graphs of GCC and LLVM unless a loop begins with it, whose
-//! jump is direct. Data in code is decoded as if it were code, which may refuse a function too many. It may also hide the jump right behind
+//! The pass sees direct jumps and calls. Other addresses that lead into code are looked for in [`crate::taken`]. Data in code is decoded as
+//! if it were code, which may refuse a function too many. It may also hide the jump right behind
 //! it, until decoding finds the instructions again: a few bytes later, at the latest at the next symbol or unwind entry.
 
 use crate::input::{Module, Segment};
 use crate::relocate::JUMP;
+use crate::taken::taken;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+use std::ops::Range;
 use std::thread;
 
 /// Bytes of code for which a thread is worth its start.
 const WORTH: usize = 1 << 20;
 /// The most threads.
 const THREADS: usize = 8;
+
+/// Bytes of the longest instruction.
+const LONGEST: u64 = 15;
 
 /// Bits, one for a byte of a segment.
 struct Bits(Vec<u64>);
@@ -46,29 +50,47 @@ pub(crate) struct Place {
     pub start: u64,
     /// Its end.
     pub end: u64,
+    /// An instruction in front of it is repeated in the moved beginning: what leads to `at` has not executed it here.
+    pub is_repeated: bool,
+}
+
+impl Place {
+    /// The bytes that nothing may lead to.
+    fn closed(&self) -> Range<u64> {
+        let first = self.at.saturating_add(u64::from(!self.is_repeated));
+        first..self.at.saturating_add(JUMP as u64)
+    }
 }
 
 /// What leads into places.
 #[derive(Debug, Default)]
 pub(crate) struct Hits {
-    /// Addresses behind the first byte of a patch, sorted.
+    /// Addresses in the closed bytes of a place, sorted.
     pub inside: Vec<u64>,
     /// First bytes to which the function itself jumps, sorted.
     pub loops: Vec<u64>,
+    /// Beginnings of functions that compute addresses of their own code: a table of distances may lead anywhere in them.
+    pub labels: Vec<u64>,
 }
 
 impl Hits {
     fn sort(&mut self) {
-        for list in [&mut self.inside, &mut self.loops] {
+        for list in [&mut self.inside, &mut self.loops, &mut self.labels] {
             list.sort_unstable();
             list.dedup();
         }
     }
 
-    /// Something leads into the patch at `at`, behind its first byte.
-    pub fn is_inside(&self, at: u64) -> bool {
-        let next = self.inside.partition_point(|hit| *hit <= at);
-        self.inside.get(next).is_some_and(|hit| hit - at < JUMP as u64)
+    /// Something leads into the closed bytes of a place.
+    pub fn is_inside(&self, place: &Place) -> bool {
+        let closed = place.closed();
+        let next = self.inside.partition_point(|hit| *hit < closed.start);
+        self.inside.get(next).is_some_and(|hit| closed.contains(hit))
+    }
+
+    /// The function may have ways to its own instructions that nobody sees.
+    pub fn has_label(&self, place: &Place) -> bool {
+        self.labels.binary_search(&place.start).is_ok()
     }
 
     /// The function at whose beginning a patch would be jumps there.
@@ -99,6 +121,22 @@ pub(crate) fn hits(module: &Module<'_>, places: &[Place]) -> Hits {
             hits.loops.extend(one.loops);
         }
     }
+    let taken = taken(module);
+    let closed = |p: &&Place, address: u64| p.closed().contains(&address);
+    for address in taken.iter().map(|(_, to)| *to) {
+        // A place that begins within the length of a patch below the address.
+        let next = places.partition_point(|p| p.at <= address);
+        let mut near = places[..next].iter().rev().take_while(|p| address - p.at < JUMP as u64);
+        hits.inside.extend(near.any(|p| closed(&p, address)).then_some(address));
+    }
+    let mut by_start: Vec<(u64, u64)> = places.iter().map(|p| (p.start, p.end)).collect();
+    by_start.sort_unstable();
+    for (from, to) in taken {
+        let next = by_start.partition_point(|(start, _)| *start < to);
+        let own = next.checked_sub(1).map(|last| by_start[last]);
+        let own = own.filter(|(start, end)| (*start..*end).contains(&from) && (*start..*end).contains(&to));
+        hits.labels.extend(own.map(|(start, _)| start));
+    }
     hits.sort();
     hits
 }
@@ -122,7 +160,7 @@ impl<'s> Scan<'s> {
             let Some(at) = place.at.checked_sub(segment.address).filter(|at| *at < len as u64) else { continue };
             firsts.set(at as usize);
             firsts.set((at as usize).saturating_sub((place.at - place.start) as usize));
-            (1..JUMP).for_each(|byte| inside.set(at as usize + byte));
+            place.closed().for_each(|byte| inside.set((byte - segment.address) as usize));
         }
         Scan { module, segment, places, inside, firsts }
     }
@@ -219,9 +257,9 @@ impl<'s> Scan<'s> {
 
     /// The patches of functions that a jump from one place to another, the first byte of a function or patch, makes a loop of.
     fn loops(&self, from: u64, target: u64) -> impl Iterator<Item = u64> {
-        // The patch lies at the target or, behind endbr64, within 4 bytes of it.
+        // The patch lies at the target or behind the instruction there.
         let next = self.places.partition_point(|p| p.at < target);
-        let near = self.places[next..].iter().take_while(move |p| p.at - target <= 4);
+        let near = self.places[next..].iter().take_while(move |p| p.at - target <= LONGEST);
         let is_loop = move |p: &&Place| (p.start == target || p.at == target) && (p.start..p.end).contains(&from);
         near.filter(is_loop).map(|p| p.at)
     }
@@ -255,7 +293,12 @@ mod tests {
             let segments = [segment];
             let symbols: Vec<u64> = (0..8).map(|n| 0x1000 + n * 50).collect();
             let module = Module { segments: &segments, symbols: &symbols, ..Module::default() };
-            let place = |n: u64| Place { at: 0x1004 + n * 50, start: 0x1000 + n * 50, end: 0x1032 + n * 50 };
+            let place = |n: u64| Place {
+                at: 0x1004 + n * 50,
+                start: 0x1000 + n * 50,
+                end: 0x1032 + n * 50,
+                is_repeated: n % 2 == 0,
+            };
             let places: Vec<Place> = (0..7).map(place).collect();
             let scan = Scan::new(&module, &module.segments[0], &places);
             let pieces = scan.pieces();

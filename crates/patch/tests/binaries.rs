@@ -87,7 +87,7 @@ impl Moved<'_> {
 
 /// Compares a site's original and its moved beginning.
 fn compare(file: &File, site: &Site, moved: &mut Moved<'_>) {
-    let mut at = site.address;
+    let mut at = site.begins();
     let is_profiler = |target: u64| file.profilers.contains(&target);
     while at < site.address + 5 {
         let original = decode(file.at(at), at);
@@ -191,8 +191,10 @@ fn check(path: &str) {
     let (small, looping) = (count(Refusal::TooSmall), count(Refusal::Loop));
     let patched = plan.sites.len() + plan.aliases.len();
     let share = 100.0 * patched as f64 / meant.max(1) as f64;
+    let behind = plan.sites.iter().filter(|s| s.start < s.address).count();
+    let behind = 100.0 * behind as f64 / plan.sites.len().max(1) as f64;
     println!(
-        "{path}: {:.1} MB, {functions} functions, {patched} patched ({} sites): {share:.2} % of {meant}; plan {took:?}, link {link_took:?} ({:.0} ns and {:.0} bytes a site, {:.0} of them moved); {counts:?}",
+        "{path}: {:.1} MB, {functions} functions, {patched} patched ({} sites, {behind:.2} % behind their first instruction): {share:.2} % of {meant}; plan {took:?}, link {link_took:?} ({:.0} ns and {:.0} bytes a site, {:.0} of them moved); {counts:?}",
         file.text() as f64 / 1e6,
         plan.sites.len(),
         link_took.as_nanos() as f64 / plan.sites.len().max(1) as f64,
@@ -211,7 +213,9 @@ fn check(path: &str) {
         assert_eq!(patch.address, BIAS + site.address);
         let layout = abi::stub::layout(abi::stub::Variant::Paired);
         let stub = linked.address + i as u64 * u64::from(layout.size);
-        assert_eq!(decode(&patch.new, patch.address).near_branch_target(), stub + u64::from(layout.entry), "{path}");
+        let undo = if site.is_undone() { u64::from(abi::stub::UNDO) } else { 0 };
+        let entry = stub + u64::from(layout.entry) - undo;
+        assert_eq!(decode(&patch.new, patch.address).near_branch_target(), entry, "{path}");
         // The call is right before where the function returns to.
         let called = layout.returns as usize - 5;
         let call = decode(&linked.content[i * layout.size as usize + called..], stub + called as u64);
@@ -220,7 +224,7 @@ fn check(path: &str) {
         }
         let mut moved = Moved { linked: &linked, pc: call.near_branch_target() };
         if !site.code.is_empty() {
-            assert_eq!(linked.inside(moved.pc), Some(patch::link::Inside::Beginning(patch.address)));
+            assert_eq!(linked.inside(moved.pc), Some(patch::link::Inside::Beginning(BIAS + site.begins())));
         }
         assert_eq!(linked.inside(stub + 7), Some(patch::link::Inside::Stub { function: site.number + 1, offset: 7 }));
         compare(&file, site, &mut moved);

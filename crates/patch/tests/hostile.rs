@@ -87,6 +87,10 @@ proptest! {
             symbols: &symbols,
             profilers: &profilers,
             hooks: &hooks,
+            captures: false,
+            data: &[],
+            pointers: &[],
+            is_fixed: false,
         };
         let plan = Plan::new(&module);
         prop_assert_eq!(plan.sites.len() + plan.aliases.len() + plan.refusals.len(), functions.len());

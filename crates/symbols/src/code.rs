@@ -127,6 +127,11 @@ fn first(bytes: &[u8]) -> Option<Instruction> {
     (!i.is_invalid() && !bytes.starts_with(&[0, 0])).then_some(i)
 }
 
+/// Bytes of the instruction that some bytes begin with.
+pub fn length(bytes: &[u8]) -> Option<usize> {
+    first(bytes).map(|i| i.len())
+}
+
 /// Whether some bytes begin with an instruction.
 pub fn is_instruction(bytes: &[u8]) -> bool {
     first(bytes).is_some()

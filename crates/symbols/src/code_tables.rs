@@ -5,6 +5,7 @@ use crate::ElfError;
 use crate::frames::{Frame, Frames};
 use crate::headers::{Headers, SectionHeader, read_bytes, u16_at, u32_at, u64_at};
 use crate::plt::Plt;
+use crate::pointers;
 use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB};
 use object::elf::{STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS};
 use std::ffi::CStr;
@@ -12,7 +13,7 @@ use std::fs::File;
 
 /// The functions that compilers call at the beginning of others for profilers (`-pg`, `-mfentry`).
 const PROFILERS: [&str; 3] = ["mcount", "_mcount", "__fentry__"];
-/// The most functions of a file, and bytes of its code.
+/// The most functions of a file, and bytes of its segments.
 const MAX_FUNCTIONS: usize = 2 << 20;
 const MAX_CODE: u64 = 1 << 30;
 /// The most bytes of a table of symbols, of relocations, or of names.
@@ -21,9 +22,9 @@ const MAX_TABLE: u64 = 512 << 20;
 const SYMBOL: usize = 24;
 const RELOCATION: usize = 24;
 
-/// An executable segment.
+/// A segment that is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct Segment {
     /// Its address in the file's own address space.
     pub address: u64,
     /// Its offset in the file.
@@ -49,7 +50,13 @@ pub struct Named {
 #[derive(Debug, Default)]
 pub struct CodeTables {
     /// Executable segments.
-    pub code: Vec<Code>,
+    pub code: Vec<Segment>,
+    /// The other segments.
+    pub data: Vec<Segment>,
+    /// Addresses of code outside of the code: relocations of pointers, landing places of exceptions.
+    pub pointers: Vec<u64>,
+    /// It is linked to fixed addresses (`ET_EXEC`).
+    pub is_fixed: bool,
     /// Functions of `.symtab`, or where that is missing of `.dynsym`, as far as they were asked for. Several may have one address.
     pub functions: Vec<Named>,
     /// Addresses of all symbols in code, sorted.
@@ -98,7 +105,7 @@ impl CodeTables {
         Ok(tables)
     }
 
-    /// Reads the code, and the entries of `.eh_frame`.
+    /// Reads the code, the entries of `.eh_frame`, the data, and the pointers in that.
     ///
     /// # Errors
     /// The file is damaged.
@@ -107,11 +114,15 @@ impl CodeTables {
         let frames = Frames::of_headers(&headers, file);
         self.frames = frames.all().iter().map(|f| (*f, frames.is_as_called(f.start) == Some(true))).collect();
         let mut left = MAX_CODE;
-        for s in headers.segments.iter().filter(|s| s.executable) {
-            left = left.checked_sub(s.len).ok_or_else(|| ElfError::Damaged("its code is too large".into()))?;
-            let bytes = read_bytes(file, s.offset, s.len).ok_or_else(|| damaged("its code"))?;
-            self.code.push(Code { address: s.address, offset: s.offset, bytes });
+        for s in &headers.segments {
+            left = left.checked_sub(s.len).ok_or_else(|| ElfError::Damaged("it is too large".into()))?;
+            let bytes = read_bytes(file, s.offset, s.len).ok_or_else(|| damaged("a segment"))?;
+            let segment = Segment { address: s.address, offset: s.offset, bytes };
+            if s.executable { &mut self.code } else { &mut self.data }.push(segment);
         }
+        self.is_fixed = headers.is_fixed;
+        self.pointers = pointers::relocated(&headers, file, &self.data);
+        self.pointers.extend(pointers::landing(&frames, &self.data));
         Ok(())
     }
 
@@ -162,7 +173,7 @@ fn damaged(what: &str) -> ElfError {
 }
 
 /// The bytes of a table.
-fn table(file: &File, section: &SectionHeader) -> Result<Vec<u8>, ElfError> {
+pub(crate) fn table(file: &File, section: &SectionHeader) -> Result<Vec<u8>, ElfError> {
     if section.compressed || section.size > MAX_TABLE {
         return Err(damaged(&section.name));
     }

@@ -5,7 +5,7 @@ use crate::headers::Headers;
 use crate::{Elf, ReadAt};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleEndian,
-    UnwindContext, UnwindSection,
+    Pointer, UnwindContext, UnwindSection,
 };
 use std::collections::HashMap;
 
@@ -106,6 +106,20 @@ impl Frames {
         }
         all.sort_unstable();
         all
+    }
+
+    /// The functions that have a table of landing places: where they begin, and where the table is.
+    pub fn landing_tables(&self) -> Vec<(u64, u64)> {
+        let section = EhFrame::new(&self.bytes, LittleEndian);
+        let bases = self.bases();
+        let of = |frame: &Frame| {
+            let fde = section.fde_from_offset(&bases, EhFrameOffset(frame.entry), EhFrame::cie_from_offset).ok()?;
+            match fde.lsda()? {
+                Pointer::Direct(table) => Some((fde.initial_address(), table)),
+                Pointer::Indirect(_) => None,
+            }
+        };
+        self.all.iter().filter(|f| f.lands).filter_map(of).collect()
     }
 
     /// Whether the return address lies where a call has just put it when an instruction is reached: at the entry of a function, and not

@@ -13,6 +13,7 @@ const MAX_SECTIONS: u64 = 1 << 16;
 const MAX_NAMES: u64 = 16 << 20;
 const MAX_NAME: usize = 256;
 
+const ET_EXEC: u16 = 2;
 const PT_LOAD: u32 = 1;
 const PF_X: u32 = 1;
 const SHT_NOBITS: u32 = 8;
@@ -75,6 +76,8 @@ pub struct SectionHeader {
 pub struct Headers {
     /// `EM_*`, for instance 62 for x86-64.
     pub machine: u16,
+    /// It is linked to fixed addresses (`ET_EXEC`).
+    pub is_fixed: bool,
     /// Where the program begins; 0: nowhere.
     pub entry: u64,
     /// The segments that are loaded.
@@ -93,10 +96,11 @@ impl Headers {
             return None;
         }
         let machine = u16_at(&head, 18)?;
+        let is_fixed = u16_at(&head, 16)? == ET_EXEC;
         let entry = u64_at(&head, 24)?;
         let segments = segments(file, &head).unwrap_or_default();
         let sections = sections(file, &head).unwrap_or_default();
-        Some(Headers { machine, entry, segments, sections })
+        Some(Headers { machine, is_fixed, entry, segments, sections })
     }
 
     /// The section of this name.

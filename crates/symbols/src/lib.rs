@@ -69,6 +69,7 @@ pub mod pack;
 pub mod perf_map;
 pub mod places;
 pub mod plt;
+mod pointers;
 pub mod process;
 pub mod raise;
 mod read;

@@ -11,6 +11,7 @@ use crate::memory::store;
 use crate::thread::{ENTRY, Local, local};
 use crate::{areas, chunks, heap, kernel, permits, record, shadow};
 use abi::message::Hook;
+use abi::stub::UNDO;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -159,6 +160,7 @@ pub fn give_back() {
 pub struct Context(pub u64);
 
 impl Context {
+    const SP: u64 = 40 + 15 * 8;
     const PC: u64 = 40 + 16 * 8;
     const MASK: u64 = 40 + 256;
 
@@ -174,6 +176,12 @@ impl Context {
         unsafe { store(self.0 + Self::PC, pc) };
     }
 
+    /// Does what an instruction that raises the stack pointer would.
+    fn raise(self, by: i32) {
+        // SAFETY: as in `pc`.
+        unsafe { store(self.0 + Self::SP, crate::memory::load(self.0 + Self::SP).wrapping_add_signed(by.into())) };
+    }
+
     fn mask(self) -> u64 {
         // SAFETY: as in `pc`.
         unsafe { crate::memory::load(self.0 + Self::MASK) }
@@ -186,6 +194,10 @@ fn repair(local: &Local, context: Context) {
     if let Some((to, counts)) = record::interrupted(pc) {
         local.cur.fetch_add(if counts { 8 } else { 0 }, Relaxed);
         return context.set_pc(to);
+    }
+    if let Some(by) = areas::raises_at(pc) {
+        context.raise(by);
+        return context.set_pc(pc + u64::from(UNDO));
     }
     let Some((layout, offset)) = areas::stub_of(pc) else { return };
     if let Some((_, next)) = layout.commit.iter().find(|(at, _)| *at == offset) {

@@ -12,6 +12,7 @@ mod attached_often;
 mod attached_states;
 mod babeltrace;
 mod bad_input;
+mod beside_probes;
 mod beside_strace;
 mod calls;
 mod captures;

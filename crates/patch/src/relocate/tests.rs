@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// Moved code as hexadecimal digits, each fix as `<target`, with `+n` if so many bytes of the instruction follow it, or as `=target`.
 fn moved_with(hex: &str, profilers: &[u64]) -> Result<String, Refusal> {
     let (mut code, mut fixes) = (vec![], vec![]);
-    let moved = relocate(START, &bytes(hex), profilers, &mut code, &mut fixes)?;
+    let moved = relocate((START, 0), &bytes(hex), profilers, &mut code, &mut fixes)?;
     let mut out = String::new();
     let mut at = 0;
     while at < code.len() {
@@ -142,7 +142,7 @@ fn what_cannot_be_moved() {
 
 #[test]
 fn a_patch_splits_instructions_or_not() {
-    let splits = |hex: &str| relocate(START, &bytes(hex), &[], &mut vec![], &mut vec![]).unwrap().splits;
+    let splits = |hex: &str| relocate((START, 0), &bytes(hex), &[], &mut vec![], &mut vec![]).unwrap().splits;
     assert!(splits("55 48 89 e5 53"));
     assert!(!splits("48 81 ec 28 01 00 00"));
 }

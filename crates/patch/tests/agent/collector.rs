@@ -311,7 +311,7 @@ fn plan(hello: &Hello, maps: &[Map], session: &Session) -> Vec<u8> {
             files.insert(path.clone(), Arc::new(file));
         }
         let file = Arc::clone(&files[&path]);
-        let Some((address, ..)) = file.segments.iter().find(|s| s.1 as u64 & !4095 == map.offset) else { continue };
+        let Some((address, ..)) = file.segments().find(|s| s.1 as u64 & !4095 == map.offset) else { continue };
         let bias = map.range.0.wrapping_sub(address & !4095);
         let hooks: Vec<(Hook, u64)> = HOOKED
             .iter()

@@ -53,7 +53,7 @@ impl Program {
     fn bias(&self) -> u64 {
         let code = |m: &&Map| m.prot & PROT_EXEC != 0 && *m.path == *self.path.as_bytes();
         let map = self.maps.iter().find(code).expect("its code");
-        let (address, ..) = self.file.segments.iter().find(|s| s.1 as u64 & !4095 == map.offset).expect("a segment");
+        let (address, ..) = self.file.segments().find(|s| s.1 as u64 & !4095 == map.offset).expect("a segment");
         map.range.0.wrapping_sub(address & !4095)
     }
 
@@ -179,7 +179,7 @@ impl Step {
     fn is_whole(&self) -> bool {
         let file = std::fs::read(&self.program.path).expect("the program");
         let bytes = self.program.bytes(self.pid);
-        let (_, at, len) = self.program.file.segments.iter().map(|s| (s.0, s.1, s.2)).next().expect("code");
+        let (_, at, len) = self.program.file.segments().next().expect("code");
         let page = at & !4095;
         bytes[at - page..at - page + len] == file[at..at + len]
     }

@@ -191,10 +191,13 @@ impl Known {
             is_as_called: *is_as_called,
         };
         let frames: Vec<Frame> = tables.frames.iter().map(frame).collect();
-        let segments: Vec<Segment<'_>> =
-            tables.code.iter().map(|c| Segment { address: c.address, bytes: &c.bytes }).collect();
+        let (code, data) = (segments(&tables.code), segments(&tables.data));
         let plan = Plan::new(&Module {
-            segments: &segments,
+            segments: &code,
+            data: &data,
+            pointers: &tables.pointers,
+            is_fixed: tables.is_fixed,
+            captures: functions.values.is_some(),
             functions: &wanted,
             frames: &frames,
             symbols: &tables.labels,
@@ -228,16 +231,20 @@ impl Known {
     }
 }
 
+fn segments(all: &[symbols::code_tables::Segment]) -> Vec<Segment<'_>> {
+    all.iter().map(|s| Segment { address: s.address, bytes: &s.bytes }).collect()
+}
+
 /// What is captured of the functions that are patched, and are no hooks.
 fn captured(file: &File, plan: &Plan, names: &[String], strings: u16) -> HashMap<u32, Captured> {
     let headers = Headers::read(file);
     let Some(debug) = headers.as_ref().and_then(|h| Debug::of(h, Rc::new(file), None)) else { return HashMap::new() };
-    let is_hook = |address: u64| plan.hooks.iter().any(|(_, site)| site.address == address);
+    let is_hook = |address: u64| plan.hooks.iter().any(|(_, site)| site.start == address);
     let of = |number: u32, address: u64| {
         let name = names.get(number as usize).filter(|_| !is_hook(address))?;
         Some((number, Captured::of(&debug.signature(name, address, true)?, strings)?))
     };
-    plan.sites.iter().filter_map(|site| of(site.number, site.address)).collect()
+    plan.sites.iter().filter_map(|site| of(site.number, site.start)).collect()
 }
 
 fn hook(name: &str, role: Role) -> Option<Hook> {

@@ -51,6 +51,8 @@ pub struct Answer {
     pub areas: Vec<Range<u64>>,
     /// How many functions are patched.
     pub functions: usize,
+    /// The plan's parts, each with its file and the number of that one's first function.
+    pub linked: Vec<(Linked, Arc<Known>, u32)>,
     /// What cannot be patched, or read: a line each.
     pub problems: Vec<String>,
     /// How many functions of allocators are stood in for.
@@ -63,6 +65,45 @@ pub struct Answer {
     pub program: String,
     /// The process's functions are left alone: the file for whose sake, and its runtime.
     pub left_alone: Option<(String, Runtime)>,
+}
+
+/// A patch that a process did not get.
+pub struct Unpatched {
+    /// The function's name.
+    pub name: String,
+    /// A breakpoint is in its place: a probe's, or a debugger's.
+    pub has_breakpoint: bool,
+    /// It allocates or frees memory.
+    pub is_of_heap: bool,
+}
+
+impl Answer {
+    /// The patches of the plan that a process does not have, by what is in their places. That of a function that others had patched already
+    /// leads elsewhere; it is none.
+    pub fn unpatched(&self, pid: i32) -> Vec<Unpatched> {
+        const JMP: u8 = 0xe9;
+        const INT3: u8 = 0xcc;
+        let mut all = Vec::new();
+        for (linked, known, first) in &self.linked {
+            for (i, patch) in linked.patches.iter().enumerate() {
+                let mut there = [0; abi::plan::PATCH];
+                let bytes = &mut there[..patch.len.into()];
+                let read = sys::mem::read(pid, patch.address, bytes).unwrap_or(0);
+                if read < bytes.len() || bytes[0] == JMP {
+                    continue;
+                }
+                let hook = linked.originals.iter().find(|o| o.patch as usize == i).map(|o| o.hook);
+                let name = linked.functions.get(i).and_then(|n| known.names.get((n - first) as usize));
+                let name = name.cloned().or_else(|| hook.map(|h| format!("{h:?}").to_lowercase()));
+                all.push(Unpatched {
+                    name: name.unwrap_or_default(),
+                    has_breakpoint: bytes[0] == INT3,
+                    is_of_heap: hook.is_some_and(Hook::is_of_heap),
+                });
+            }
+        }
+        all
+    }
 }
 
 /// Makes answers.
@@ -123,7 +164,7 @@ impl Planner {
         };
         answer.left_alone = answer.left_alone.or_else(|| found.iter().find_map(owned));
         let is_left = !wanted || answer.left_alone.is_some();
-        let (mut taken, mut linked) = (mappings(maps, &is_program), Vec::new());
+        let (mut taken, mut linked, mut files) = (mappings(maps, &is_program), Vec::new(), Vec::new());
         for (m, path, role, known, first) in found {
             let none = known.names.is_empty() && !self.functions.none;
             if role == Role::Program && none && self.functions.are_all() && !is_left {
@@ -131,7 +172,10 @@ impl Planner {
                 answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
             }
             match self.link(hello, m, &known, first, &mut taken, is_left) {
-                Ok(some) => linked.extend(some),
+                Ok(some) => {
+                    files.extend(some.iter().map(|_| (Arc::clone(&known), first)));
+                    linked.extend(some);
+                }
                 Err(why) => answer.problems.push(format!("{path}: {why}")),
             }
         }
@@ -144,6 +188,8 @@ impl Planner {
         if !linked.is_empty() || !mappings.is_empty() {
             answer.plan = patch::file::write(&linked, &mappings);
         }
+        let with_files = linked.into_iter().zip(files);
+        answer.linked = with_files.map(|(linked, (known, first))| (linked, known, first)).collect();
         answer
     }
 

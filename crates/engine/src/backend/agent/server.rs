@@ -11,7 +11,7 @@
 //! may take a few seconds; a process that takes longer runs untraced, which is a gap in the trace.
 
 use super::module::Known;
-use super::planner::{Answer, Placed};
+use super::planner::{Answer, Placed, Unpatched};
 use super::ready::{Full, Plans};
 use super::untraced::{Executed, Gap, words};
 use crate::backend::ids::ids;
@@ -391,7 +391,7 @@ impl Server {
             true => Answered::default(),
             false => locked(&self.answered).get(&peer.pid).cloned().unwrap_or_default(),
         };
-        let Full { answer, plan } = if is_fork {
+        let Full { mut answer, plan } = if is_fork {
             let parent = locked(&self.answered).get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();
             Full { answer: Answer { modules: parent.modules, ..Answer::default() }, plan: None }
         } else {
@@ -406,7 +406,7 @@ impl Server {
         // A module that is loaded late may be the first with functions that are wanted.
         let traced = !before.has_memory && (is_fork || answer.functions + answer.allocators > 0);
         let has_memory = before.has_memory || traced;
-        locked(&self.answered).insert(peer.pid, Answered { modules: answer.modules, has_memory });
+        locked(&self.answered).insert(peer.pid, Answered { modules: std::mem::take(&mut answer.modules), has_memory });
         if begins {
             let came = Came {
                 pid: peer.pid,
@@ -454,8 +454,17 @@ impl Server {
         }
         let refused = installed.other_bytes.saturating_add(installed.no_area).saturating_add(installed.failed);
         if refused > 0 {
-            let line = format!("process {}: {refused} functions could not be patched", peer.pid);
+            let unpatched = answer.unpatched(peer.pid);
+            let line =
+                format!("process {}: {refused} functions could not be patched{}", peer.pid, words_of(&unpatched));
             self.say_once(line, Said::LeftOut);
+            if let Some(one) = unpatched.iter().find(|u| u.is_of_heap) {
+                self.gap(
+                    peer.pid,
+                    program.as_bytes(),
+                    format!("{} could not be patched: its calls are missing", one.name),
+                );
+            }
         }
         self.counts.refused.fetch_add(refused.into(), Ordering::Relaxed);
         self.counts.functions.fetch_add(installed.patched.into(), Ordering::Relaxed);
@@ -491,4 +500,19 @@ impl Server {
 
 fn parent_of(pid: i32) -> Option<i32> {
     sys::proc::status_field(pid, "PPid")?.parse().ok()
+}
+/// Which functions these are, and why.
+fn words_of(unpatched: &[Unpatched]) -> String {
+    const SHOWN: usize = 5;
+    let names: Vec<&str> = unpatched.iter().take(SHOWN).map(|u| &*u.name).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if unpatched.len() > SHOWN { ", …" } else { "" };
+    let why = if unpatched.iter().all(|u| u.has_breakpoint) {
+        "a breakpoint is there, of a probe (uprobe) or a debugger"
+    } else {
+        "somebody else has changed their first bytes"
+    };
+    format!(": {}{more} ({why})", names.join(", "))
 }

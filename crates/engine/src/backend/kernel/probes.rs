@@ -174,6 +174,12 @@ impl AttachedProbe {
         };
         let found = attach_somehow(&ways, &enabling.name, functions, make)?;
         links.extend(found.attached.links);
+        let moved = found.attached.moved;
+        let refused_place = |nth: usize| {
+            let name = name_of_site(enabling, point, nth);
+            let moved = moved.iter().find(|(place, _)| *place == nth);
+            moved.map_or_else(|| name.clone(), |(_, moved)| format!("{name} ({moved})"))
+        };
         Ok(Some(AttachedProbe {
             name: enabling.name.clone(),
             label: enabling.label(),
@@ -181,7 +187,7 @@ impl AttachedProbe {
             rings: set,
             classes: enabling.classes().iter().map(|s| s.id).collect(),
             fell_back: found.fell_back,
-            refused: found.attached.refused.iter().map(|nth| name_of_site(enabling, point, *nth)).collect(),
+            refused: found.attached.refused.iter().map(|nth| refused_place(*nth)).collect(),
             buffers,
             missed_before: 0,
             parts: enabling.filter.as_ref().map_or(0, |f| f.parts().len()),

@@ -26,22 +26,24 @@ pub(super) struct Module {
 /// The most bytes of code that are read at a time.
 const PART: u64 = 1 << 20;
 
-/// The functions that have other bytes than their files: a recording's stubs, other tracers', hooks.
+/// The functions that have other bytes than their files, by their addresses: a recording's stubs, other tracers', hooks.
 pub(super) fn changed(pid: i32, modules: &[Module]) -> HashSet<u64> {
     let mut changed = HashSet::new();
     for m in modules {
-        let mut sites = m.known.plan.sites.iter().map(|s| (s.address.wrapping_add(m.bias), s.old)).peekable();
-        while let Some((first, _)) = sites.peek().copied() {
+        let of = |s: &patch::Site| (s.address.wrapping_add(m.bias), s.old, s.start.wrapping_add(m.bias));
+        let mut sites = m.known.plan.sites.iter().map(of).peekable();
+        while let Some((first, ..)) = sites.peek().copied() {
             let (mut part, mut bytes) = (Vec::new(), Vec::new());
-            while let Some(site) = sites.next_if(|(address, _)| (first..first + PART).contains(address)) {
+            while let Some(site) = sites.next_if(|(address, ..)| (first..first + PART).contains(address)) {
                 part.push(site);
             }
-            let end = part.last().map_or(first, |(address, _)| address + JUMP);
+            let end = part.last().map_or(first, |(address, ..)| address + JUMP);
             bytes.resize((end - first) as usize, 0);
             let read = sys::mem::read(pid, first, &mut bytes).unwrap_or(0);
             let there = |address: u64| bytes[..read].get((address - first) as usize..)?.get(..JUMP as usize);
-            let is_changed = |(address, old): &(u64, [u8; JUMP as usize])| there(*address).is_some_and(|t| t != old);
-            changed.extend(part.iter().filter(|site| is_changed(site)).map(|(address, _)| *address));
+            let is_changed = |address: u64, old: [u8; JUMP as usize]| there(address).is_some_and(|t| t != old);
+            changed
+                .extend(part.iter().filter(|(address, old, _)| is_changed(*address, *old)).map(|(.., start)| *start));
         }
     }
     changed
@@ -100,7 +102,7 @@ impl<'a> Linker<'a> {
                 self.hooked += 1;
                 continue;
             }
-            let address = site.address.wrapping_add(m.bias);
+            let address = site.start.wrapping_add(m.bias);
             let (number, there) = known.get(&address).map_or((0, Site::default()), |(n, s)| (*n, *s));
             let several = there.tracers != 0 || self.recorded.contains(&address);
             let variant = if several { Variant::Called } else { self.variant };
@@ -123,7 +125,7 @@ impl<'a> Linker<'a> {
     pub(super) fn join(&mut self, m: &Module) -> std::result::Result<(), String> {
         let bit = |v: Variant| 1 << STUBS.iter().position(|s| *s == v).unwrap_or(0);
         let records: u32 = STUBS.into_iter().filter(|v| tracer::records(*v)).map(bit).sum();
-        let sites = m.known.plan.sites.iter().map(|s| (s.address.wrapping_add(m.bias), s.number));
+        let sites = m.known.plan.sites.iter().map(|s| (s.start.wrapping_add(m.bias), s.number));
         let by_address: HashMap<u64, u32> = sites.collect();
         let mut wanted = Vec::new();
         for (i, site) in self.sites.iter().enumerate().filter(|(_, s)| s.tracers != 0 && s.stubs & records != 0) {

@@ -424,7 +424,7 @@ fn choose(wanted: &Wanted, modules: &mut [Module]) {
             let name = names.get(number as usize);
             caller.as_ref().zip(name).is_some_and(|(one, name)| one.wants(name, &plain(name)))
         };
-        plan.sites.retain(|s| sections::have(sections, &wanted.sections, s.address) || is_caller(s.number));
+        plan.sites.retain(|s| sections::have(sections, &wanted.sections, s.start) || is_caller(s.number));
     }
 }
 
@@ -474,7 +474,7 @@ fn options(
         let is_it = |n: &str| one.wants(n, &plain(n));
         let found = modules.iter().find_map(|m| {
             let site = m.known.plan.sites.iter().find(|s| is_it(&m.known.names[s.number as usize]))?;
-            plan.number(site.address.wrapping_add(m.bias))
+            plan.number(site.start.wrapping_add(m.bias))
         });
         let missing = || {
             let near = if caller.is_empty() { String::new() } else { near_functions(modules, caller) };

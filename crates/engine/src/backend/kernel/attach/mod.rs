@@ -14,6 +14,7 @@ mod registers;
 mod tracepoint;
 mod uprobe;
 
+use crate::moved::Moved;
 use crate::provider::file_point::FilePoint;
 use crate::provider::{ArgLocation, AttachPoint};
 use bpf::probes::Value;
@@ -56,11 +57,13 @@ pub struct Attached {
     pub links: Vec<Link>,
     /// Of a file's sites: those where the kernel puts no breakpoint.
     pub refused: Vec<usize>,
+    /// Those of them at which a process has other instructions than the file.
+    pub moved: Vec<(usize, Moved)>,
 }
 
 impl From<Vec<Link>> for Attached {
     fn from(links: Vec<Link>) -> Attached {
-        Attached { links, refused: Vec::new() }
+        Attached { links, refused: Vec::new(), moved: Vec::new() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! At instructions of a file: all places with one link (uprobe_multi), or each with an event of its own (perf uprobes).
 
 use super::{Attached, Way, registers};
+use crate::moved::{self, Moved};
 use crate::provider::ArgLocation;
 use crate::provider::file_point::FilePoint;
 use bpf::probes::Value;
@@ -98,10 +99,17 @@ impl Way for Uprobes<'_> {
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
         let mut links = Vec::new();
+        let moved = moved::places(self.file);
+        if let Some((_, moved)) = moved.first().filter(|_| !self.file.tolerant) {
+            return Err(io::Error::other(*moved));
+        }
         let mut refused = self.without_breakpoint();
         if !(refused.is_empty() || self.file.tolerant) {
             return Err(io::Error::from_raw_os_error(NOT_SUPPORTED));
         }
+        refused.extend(moved.iter().map(|(nth, _)| *nth));
+        refused.sort_unstable();
+        refused.dedup();
         // What lies between those.
         let mut waiting = Vec::new();
         let mut from = 0;
@@ -129,7 +137,7 @@ impl Way for Uprobes<'_> {
                 }
             }
         }
-        Ok(Attached { links, refused })
+        Ok(Attached { links, refused, moved })
     }
 
     fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
@@ -141,6 +149,11 @@ impl Way for Uprobes<'_> {
     }
 
     fn refusal(&self, e: &io::Error) -> Option<(String, String)> {
+        if let Some(moved) = e.get_ref().and_then(|e| e.downcast_ref::<Moved>()) {
+            let todo =
+                format!("end the session of process {} first, or trace the function with 'function:NAME'", moved.pid);
+            return Some((moved.to_string(), todo));
+        }
         let todo = "name another place: uprobe:PATH:FUNCTION+OFFSET";
         no_breakpoint(e).then(|| ("the kernel can put no breakpoint at this instruction".into(), todo.into()))
     }
