@@ -56,8 +56,25 @@ pub struct Area {
     pub stubs: u64,
     /// A [`crate::stub::Variant`]. Stubs of the variant Entry have no shadow frame.
     pub variant: u32,
-    /// 0.
-    pub reserved: u32,
+    /// How many steps its contents have.
+    pub steps: u32,
+    /// Where they are, from its beginning: a multiple of 4.
+    pub steps_at: u64,
+}
+
+/// From where on code of an area stands for an instruction of the program, up to the next step. In order of their places.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Step {
+    /// Where, from the area's beginning, and [`Step::PUSHED`].
+    pub at: u32,
+    /// The instruction, from the area's beginning.
+    pub original: i32,
+}
+
+impl Step {
+    /// The stack pointer is 8 lower than it was before the instruction.
+    pub const PUSHED: u32 = 1 << 31;
 }
 
 /// Bytes to be replaced. All lie in one module's text, and the jump that replaces them leads into the area.

@@ -1,7 +1,7 @@
 //! The areas of this process: where stubs are. Areas are only added.
 
 use crate::kernel;
-use abi::plan::Area;
+use abi::plan::{Area, Step};
 use abi::stub::{Layout, RAISE, UNDO, Variant, layout};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -88,6 +88,86 @@ pub fn raises_at(pc: u64) -> Option<i32> {
     // SAFETY: areas are mapped and readable, and it lies in one as a whole.
     let (code, by) = unsafe { ((pc as *const [u8; 4]).read(), ((pc + 4) as *const i32).read_unaligned()) };
     (code == RAISE).then_some(by)
+}
+
+/// Where moved code stands for an instruction of the program.
+#[derive(Clone, Copy)]
+pub struct Moved {
+    area: &'static Area,
+    /// The number of the step.
+    step: u32,
+    /// The instruction.
+    pub original: u64,
+    /// By how much the stack pointer is lower than it was before the instruction.
+    pub lowered: u64,
+}
+
+/// More steps than a moved beginning has.
+const STEPS: u32 = 12;
+
+fn step(area: &Area, number: u32) -> Option<Step> {
+    let at = area.address + area.steps_at + u64::from(number) * size_of::<Step>() as u64;
+    let is_there = number < area.steps && at + size_of::<Step>() as u64 <= area.address + area.len;
+    // SAFETY: it lies in an area, which is mapped and readable, at a multiple of 4.
+    is_there.then(|| unsafe { (at as *const Step).read() })
+}
+
+fn original(area: &Area, step: Step) -> u64 {
+    area.address.wrapping_add_signed(step.original.into())
+}
+
+/// What a pc in moved code stands for.
+pub fn moved(pc: u64) -> Option<Moved> {
+    let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.len)?;
+    let at = (pc - area.address) as u32;
+    // The last step that begins at or below it.
+    let (mut low, mut high) = (0, area.steps);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if step(area, middle)?.at & !Step::PUSHED <= at {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    let number = low.checked_sub(1)?;
+    let found = step(area, number)?;
+    // The last one is a jump back, or nothing is behind it but hooks.
+    let is_last = number + 1 == area.steps && at - (found.at & !Step::PUSHED) > 16;
+    let lowered = if found.at & Step::PUSHED != 0 { 8 } else { 0 };
+    (!is_last).then(|| Moved { area, step: number, original: original(area, found), lowered })
+}
+
+impl Moved {
+    /// Where the same moved beginning has an instruction; none where it has not.
+    pub fn find(&self, pc: u64) -> Option<u64> {
+        let near = self.step.saturating_sub(STEPS)..self.step + STEPS;
+        let mut steps = near.filter_map(|n| step(self.area, n));
+        let found = steps.find(|s| is_of(self.area, *s, pc))?;
+        Some(self.area.address + u64::from(found.at))
+    }
+}
+
+/// Where code goes on instead of at a pc among the bytes that a patch has replaced; none at a function's first instruction, where the
+/// patch is to be executed, and elsewhere.
+pub fn instead_of(pc: u64) -> Option<u64> {
+    const JUMP: u64 = 5;
+    let area = (0..JUMP).find_map(|before| {
+        let at = pc.checked_sub(before).filter(|at| kernel::is_readable(*at) && kernel::is_readable(at + JUMP))?;
+        // SAFETY: it is readable.
+        let (code, distance) = unsafe { ((at as *const u8).read(), ((at + 1) as *const i32).read_unaligned()) };
+        let to = (at + JUMP).wrapping_add_signed(distance.into());
+        all().iter().find(|a| code == 0xe9 && to.wrapping_sub(a.address) < a.len)
+    })?;
+    let number = (0..area.steps).find(|n| step(area, *n).is_some_and(|s| is_of(area, s, pc)))?;
+    let below = number.checked_sub(1).and_then(|n| step(area, n)).map(|s| original(area, s));
+    // Of a function whose first instruction stays, that has a step too.
+    below.filter(|below| pc.wrapping_sub(*below) < 16)?;
+    Some(area.address + u64::from(step(area, number)?.at))
+}
+
+fn is_of(area: &Area, step: Step, pc: u64) -> bool {
+    step.at & Step::PUSHED == 0 && original(area, step) == pc
 }
 
 /// A pc in a stub: the stub's layout, and the pc's offset in it.

@@ -39,7 +39,8 @@ pub fn write(modules: &[Linked], mappings: &[[u64; 4]]) -> Vec<u8> {
             out.extend(word.to_le_bytes());
         }
         out.extend((module.variant as u32).to_le_bytes());
-        out.extend([0; 4]);
+        out.extend((module.steps.len() as u32).to_le_bytes());
+        out.extend(module.steps_at.to_le_bytes());
         at += page(module.content.len());
     }
     for (number, module) in modules.iter().enumerate() {

@@ -31,4 +31,4 @@ mod targets;
 pub use input::{Frame, Function, Module, Segment};
 pub use plan::{Plan, Site};
 pub use refusal::Refusal;
-pub use relocate::{Fix, FixKind};
+pub use relocate::{Fix, FixKind, Step};

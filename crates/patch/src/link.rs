@@ -1,7 +1,7 @@
 //! Makes the stubs and patches of a module for one process: a plan, and where everything is.
 //!
 //! ```text
-//!  area:  stubs (an array) │ pointers to slow code, minimum │ moved beginnings │ jumps to hooks │ int3 up to the page's end
+//!  area:  stubs (an array) │ pointers to slow code, minimum │ moved beginnings │ jumps to hooks │ steps │ int3 up to the page's end
 //! ```
 //!
 //! A traced function that is hooked too is traced first: its stub goes on at the jump to the hook, which calls the moved beginning.
@@ -10,9 +10,9 @@ use crate::plan::{Plan, Site};
 use crate::relocate::{FixKind, JUMP};
 use crate::stub::{MINIMUM, POINTERS, Template, undo};
 use abi::message::{HOOKS, Hook, SLOWS, Slow};
-use abi::plan::PATCH;
+use abi::plan::{PATCH, Step};
 use abi::stub::{UNDO, Variant};
-use abi::values::{Offsets, Step, TABLE};
+use abi::values::{self, Offsets, TABLE};
 use std::fmt;
 use std::ops::Range;
 
@@ -99,6 +99,10 @@ pub struct Linked {
     pub originals: Vec<Original>,
     /// Moved beginnings in order of addresses.
     pub beginnings: Vec<Beginning>,
+    /// What their code stands for.
+    pub steps: Vec<Step>,
+    /// Where that is written in the contents.
+    pub steps_at: u64,
     /// Where jumps to hooks are: code that leaves the stack as it was when the function was called.
     pub jumps: Range<u64>,
 }
@@ -126,7 +130,8 @@ impl std::error::Error for LinkError {}
 /// The most bytes that an area for so many functions of a plan takes: whole pages.
 pub fn area_len(plan: &Plan, functions: usize, variant: Variant) -> u64 {
     let stubs = functions as u64 * u64::from(abi::stub::layout(variant).size);
-    (stubs + (POINTERS + plan.code.len() + plan.hooks.len() * FAR_JUMP) as u64).next_multiple_of(PAGE)
+    let steps = 8 + plan.steps.len() * size_of::<Step>();
+    (stubs + (POINTERS + plan.code.len() + plan.hooks.len() * FAR_JUMP + steps) as u64).next_multiple_of(PAGE)
 }
 
 /// Makes it. `number`: the number in the session of a function of the module; None: it is not to be traced.
@@ -159,6 +164,8 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         patches: Vec::with_capacity(wanted.len() + plan.hooks.len()),
         originals: vec![],
         beginnings: map.beginnings(plan),
+        steps: map.steps(plan),
+        steps_at: 0,
         jumps: 0..0,
     };
     let jumps = linked.end();
@@ -209,15 +216,21 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         linked.originals.push(Original { hook: *hook, patch: patch as u32, address: map.beginning(site) });
     }
     linked.jumps = jumps..linked.end();
+    linked.content.resize(linked.content.len().next_multiple_of(8), 0xcc);
+    linked.steps_at = linked.content.len() as u64;
+    for step in &linked.steps {
+        linked.content.extend(step.at.to_le_bytes());
+        linked.content.extend(step.original.to_le_bytes());
+    }
     Ok(linked)
 }
 
 /// What is copied when a function begins, and when it returns: steps ([`abi::values`]) without their end.
-pub type Programs = (Vec<Step>, Vec<Step>);
+pub type Programs = (Vec<values::Step>, Vec<values::Step>);
 
 /// The most bytes that programs of these numbers of steps take in an area.
 pub fn programs_len(steps: impl Iterator<Item = usize>) -> u64 {
-    steps.map(|n| (size_of::<Offsets>() + (n + 2) * size_of::<Step>()) as u64).sum::<u64>() + 8
+    steps.map(|n| (size_of::<Offsets>() + (n + 2) * size_of::<values::Step>()) as u64).sum::<u64>() + 8
 }
 
 /// Has the stubs of an area, which are of the variant Called, capture values: puts programs behind its contents. `program`: that of the
@@ -235,10 +248,10 @@ pub fn capture<'p>(linked: &mut Linked, slow: &[u64; SLOWS], program: impl Fn(u3
     put(content, TABLE, table as u64);
     content.resize((table + linked.functions.len() * size_of::<Offsets>()).next_multiple_of(8), 0);
     for (i, number) in linked.functions.iter().enumerate() {
-        let mut write = |steps: &[Step]| {
+        let mut write = |steps: &[values::Step]| {
             let at = content.len() as u32;
-            content.extend(steps.iter().flat_map(Step::bytes));
-            content.extend(Step::default().bytes());
+            content.extend(steps.iter().flat_map(values::Step::bytes));
+            content.extend(values::Step::default().bytes());
             if steps.is_empty() { 0 } else { at }
         };
         let [entry, exit] = match program(*number) {
@@ -304,6 +317,15 @@ impl Map<'_> {
         all.sort_by_key(|b| b.range.start);
         all.dedup();
         all
+    }
+
+    fn steps(&self, plan: &Plan) -> Vec<Step> {
+        let of = |step: &crate::Step| {
+            let at = self.code.wrapping_add(step.at.into()).wrapping_sub(self.places.area) as u32;
+            let original = self.biased(step.original).wrapping_sub(self.places.area) as i32;
+            Step { at: if step.pushed { at | Step::PUSHED } else { at }, original }
+        };
+        plan.steps.iter().map(of).collect()
     }
 
     fn patch(&self, site: &Site, to: u64) -> Patch {

@@ -11,7 +11,7 @@
 use crate::Refusal;
 use crate::first::{First, first};
 use crate::input::{Frame, Function, Module};
-use crate::relocate::{Fix, FixKind, JUMP, relocate};
+use crate::relocate::{Fix, FixKind, JUMP, Step, relocate};
 use crate::targets::{Hits, Place, hits};
 use abi::message::Hook;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
@@ -74,6 +74,8 @@ pub struct Plan {
     pub code: Vec<u8>,
     /// What is open in them, by offset.
     pub fixes: Vec<Fix>,
+    /// What the moved beginnings stand for, by offset.
+    pub steps: Vec<Step>,
     /// The lowest address that patches and beginnings speak of, and behind the highest.
     pub reach: Range<u64>,
     /// What beginnings may speak of.
@@ -190,9 +192,9 @@ impl Plan {
         let repeated = kept.filter(|k| !k.is_empty);
         let begin = at - repeated.map_or(0, |k| k.len as u64);
         let bytes = &candidate.bytes[(begin - place.start) as usize..];
-        let (code, fixes) = (self.code.len(), self.fixes.len());
+        let (code, fixes, steps) = (self.code.len(), self.fixes.len(), self.steps.len());
         let from = (begin, (at - begin) as usize);
-        let moved = relocate(from, bytes, module.profilers, &mut self.code, &mut self.fixes);
+        let moved = relocate(from, bytes, module.profilers, &mut self.code, &mut self.fixes, &mut self.steps);
         let moved = moved.and_then(|moved| {
             if self.leaves(module, code) {
                 return Err(Refusal::Patched);
@@ -206,6 +208,7 @@ impl Plan {
         let moved = moved.inspect_err(|_| {
             self.code.truncate(code);
             self.fixes.truncate(fixes);
+            self.steps.truncate(steps);
         })?;
         let bytes = module.bytes(at).and_then(|b| b.first_chunk::<JUMP>()).ok_or(Refusal::TooSmall)?;
         let back = at.wrapping_add(moved.displaced as u64);

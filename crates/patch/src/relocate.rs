@@ -47,15 +47,27 @@ pub struct Moved {
     pub is_empty: bool,
 }
 
+/// From where on moved code stands for an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Offset in the code.
+    pub at: u32,
+    /// The instruction, as an address of the file.
+    pub original: u64,
+    /// The stack pointer is 8 lower than it was before the instruction.
+    pub pushed: bool,
+}
+
 /// Moves the instructions at `start`, of which `bytes` has what may be decoded, until a patch has room behind the first `kept` bytes: one
-/// instruction, which stays in place too, or none. Appends to `code` and `fixes`; what was appended has no meaning if it is refused. `profilers`: addresses of mcount and the like, or of pointers to it, sorted: calls
-/// of these are left out.
+/// instruction, which stays in place too, or none. Appends to `code`, `fixes` and `steps`; what was appended has no meaning if it is
+/// refused. `profilers`: addresses of mcount and the like, or of pointers to it, sorted: calls of these are left out.
 pub fn relocate(
     (start, kept): (u64, usize),
     bytes: &[u8],
     profilers: &[u64],
     code: &mut Vec<u8>,
     fixes: &mut Vec<Fix>,
+    steps: &mut Vec<Step>,
 ) -> Result<Moved, Refusal> {
     let begin = code.len();
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
@@ -72,13 +84,14 @@ pub fn relocate(
         }
         let original = &bytes[at..at + instruction.len()];
         at += instruction.len();
-        let mut mover = Mover { code, fixes, instruction, original, decoder: &decoder };
-        if !mover.is_dropped(profilers) && mover.one(at.saturating_sub(kept))? == Next::Ends {
+        let mut mover = Mover { code, fixes, steps, instruction, original, decoder: &decoder };
+        if !mover.is_dropped(profilers) && mover.step(false).one(at.saturating_sub(kept))? == Next::Ends {
             return Ok(Moved { displaced: at.saturating_sub(kept).max(JUMP), splits, is_empty: false });
         }
     }
     let is_empty = code.len() == begin;
     if !is_empty {
+        steps.push(Step { at: code.len() as u32, original: start.wrapping_add(at as u64), pushed: false });
         jump(0xe9, start.wrapping_add(at as u64), code, fixes);
     }
     Ok(Moved { displaced: at - kept, splits, is_empty })
@@ -94,6 +107,7 @@ enum Next {
 struct Mover<'m, 'b> {
     code: &'m mut Vec<u8>,
     fixes: &'m mut Vec<Fix>,
+    steps: &'m mut Vec<Step>,
     instruction: Instruction,
     original: &'b [u8],
     decoder: &'m Decoder<'b>,
@@ -109,6 +123,12 @@ impl Mover<'_, '_> {
             _ => return i.mnemonic() == Mnemonic::Nop,
         };
         profilers.binary_search(&target).is_ok()
+    }
+
+    /// Notes that its code begins here, or its second half.
+    fn step(&mut self, pushed: bool) -> &mut Self {
+        self.steps.push(Step { at: self.code.len() as u32, original: self.instruction.ip(), pushed });
+        self
     }
 
     /// Moves it. `end`: offset behind it from the beginning of the patch.
@@ -213,6 +233,7 @@ impl Mover<'_, '_> {
 
     fn push_return_behind(&mut self, bytes: usize) {
         self.code.extend([0xff, 0x35, bytes as u8, 0, 0, 0]);
+        self.step(true);
     }
 
     fn return_address(&mut self) {

@@ -1,6 +1,6 @@
 //! Unwinding through stubs: the stand-ins for `_Unwind_Find_FDE` and `_Unwind_Backtrace` of libgcc.
 //!
-//! A pc in a stub gets a description of its own, made for the frame that is being unwound, in the thread's memory: a CIE and an
+//! A pc in a moved beginning has the description of the original. A pc in a stub gets a description of its own, made for the frame that is being unwound, in the thread's memory: a CIE and an
 //! FDE that say where the CFA is, and what the return address is.
 //!
 //! - The caller's CFA is the stub's too. libgcc compares CFAs to find a frame again, and counts a signal frame's as one less: so stubs are
@@ -53,7 +53,15 @@ pub extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
         let original = original(Hook::FindFde);
         // SAFETY: the plan has put a relocated `_Unwind_Find_FDE` there.
         let original: extern "C" fn(u64, *mut Bases) -> u64 = unsafe { core::mem::transmute(original) };
-        return original(pc, bases);
+        let Some(moved) = areas::moved(pc).filter(|m| m.lowered == 0) else { return original(pc, bases) };
+        let found = original(moved.original, bases);
+        if found != 0 {
+            // Tables of a function count from its beginning: that is as far from the pc as it is from the instruction.
+            // SAFETY: the caller's own, which the original has just filled in.
+            let function = unsafe { &mut (*bases).function };
+            *function = pc.wrapping_sub(moved.original.wrapping_sub(*function));
+        }
+        return found;
     };
     // SAFETY: the caller's own.
     unsafe { bases.write(Bases { text: 0, data: 0, function: pc }) };

@@ -177,9 +177,9 @@ impl Context {
     }
 
     /// Does what an instruction that raises the stack pointer would.
-    fn raise(self, by: i32) {
+    fn raise(self, by: i64) {
         // SAFETY: as in `pc`.
-        unsafe { store(self.0 + Self::SP, crate::memory::load(self.0 + Self::SP).wrapping_add_signed(by.into())) };
+        unsafe { store(self.0 + Self::SP, crate::memory::load(self.0 + Self::SP).wrapping_add_signed(by)) };
     }
 
     fn mask(self) -> u64 {
@@ -196,7 +196,7 @@ fn repair(local: &Local, context: Context) {
         return context.set_pc(to);
     }
     if let Some(by) = areas::raises_at(pc) {
-        context.raise(by);
+        context.raise(by.into());
         return context.set_pc(pc + u64::from(UNDO));
     }
     let Some((layout, offset)) = areas::stub_of(pc) else { return };
@@ -214,10 +214,26 @@ fn repair(local: &Local, context: Context) {
     }
 }
 
+/// Signals of instructions: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV.
+const FAULTS: [i32; 5] = [4, 5, 7, 8, 11];
+
+/// Has the program see a fault in moved code where it would be without the agent: it looks at the instruction, or leaves by an exception
+/// whose tables know the original's place.
+fn show_original(signal: i32, info: u64, context: Context) -> Option<areas::Moved> {
+    // SAFETY: the kernel has put a siginfo_t there; the third of its first numbers is si_code, above 0 if the kernel has sent it.
+    let sent_by_kernel = unsafe { ((info + 8) as *const i32).read() } > 0;
+    let moved = areas::moved(context.pc()).filter(|_| FAULTS.contains(&signal) && sent_by_kernel)?;
+    context.set_pc(moved.original);
+    context.raise(moved.lowered as i64);
+    Some(moved)
+}
+
 /// What the kernel calls for every handler of the program, with all signals blocked.
 extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
     let context = Context(context);
     let local = local();
+    let moved = show_original(signal, info, context);
+    let pc = context.pc();
     let mark = shadow::MARK;
     let place = &raw const mark as u64;
     repair(local, context);
@@ -227,6 +243,12 @@ extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
     let suspended = heap::suspend(local);
     if let Some(handler) = HANDLERS.get(signal as usize) {
         call(handler, signal, info, context);
+    }
+    // It goes on in the moved code, also where the handler has chosen another instruction of it.
+    let chosen = context.pc();
+    let other = || if chosen == pc { None } else { areas::instead_of(chosen) };
+    if let Some(pc) = moved.and_then(|m| m.find(chosen)).or_else(other) {
+        context.set_pc(pc);
     }
     heap::resume(local, &suspended);
     shadow::lower_barrier(local, place, before);

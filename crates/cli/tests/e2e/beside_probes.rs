@@ -23,8 +23,9 @@ const STAYS: [&str; 11] = [
 ];
 const MOVES: [&str; 2] = ["f_adds", "f_stores"];
 
-fn program() -> Option<String> {
-    testkit::compile("gcc", "first_instructions", "first_instructions.c", &["-O1"])
+/// The program, as a file of this test's own: probes are on a file.
+fn program(name: &str) -> Option<String> {
+    testkit::compile("gcc", name, "first_instructions.c", &["-O1"])
 }
 
 /// A session of trapline around the program, which runs until its input ends.
@@ -90,7 +91,7 @@ fn is_possible() -> bool {
 
 #[test]
 fn probes_on_patched_functions() {
-    let Some(program) = program().filter(|_| is_possible()) else { return };
+    let Some(program) = program("probed_later").filter(|_| is_possible()) else { return };
     let dir = lab::scratch();
     let trace = dir.join("trace").display().to_string();
     let session = start(&["graph", "-q", "--on-full", "block", "-o", &trace], &program);
@@ -114,7 +115,7 @@ fn probes_on_patched_functions() {
 
 #[test]
 fn patches_on_probed_functions() {
-    let Some(program) = program().filter(|_| is_possible()) else { return };
+    let Some(program) = program("probed_before").filter(|_| is_possible()) else { return };
     let dir = lab::scratch();
     let [trace, probes] = ["trace", "probes"].map(|n| dir.join(n).display().to_string());
     let args = ["record", "-a", "-e", &format!("uprobe:{program}:f_*"), "-o", &probes];
@@ -138,7 +139,7 @@ fn patches_on_probed_functions() {
 
 #[test]
 fn probes_on_the_functions_of_the_heap() {
-    let Some(program) = program().filter(|_| is_possible()) else { return };
+    let Some(program) = program("probed_heap").filter(|_| is_possible()) else { return };
     let dir = lab::scratch();
     let json = dir.join("json").display().to_string();
     let session = start(&["heap", "-q", "--as", &format!("json={json}")], &program);

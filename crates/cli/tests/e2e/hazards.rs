@@ -180,7 +180,7 @@ scenarios! { signals, super::SIGNALS,
     small_signal_stack "small_signal_stack", jumps_out_of_handlers "jumps_out_of_handlers",
     jumps_out_of_a_timer "jumps_out_of_a_timer", jumps_off_another_stack "jumps_off_another_stack",
     setcontext_in_a_handler "setcontext_in_a_handler", stack_overflow "stack_overflow", dies_of_overflow "Dies_of_overflow",
-    actions "actions", masks_in_handlers "masks_in_handlers", changed_masks "changed_masks", breakpoints "breakpoints",
+    actions "actions", masks_in_handlers "masks_in_handlers", changed_masks "changed_masks", breakpoints "breakpoints", faults "Faults",
     interrupted "interrupted", other_ways "other_ways", children_that_signal "children_that_signal",
     nested_handlers "nested_handlers", storm "storm", killed "Killed", aborted "Aborted",
 }

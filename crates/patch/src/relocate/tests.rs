@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// Moved code as hexadecimal digits, each fix as `<target`, with `+n` if so many bytes of the instruction follow it, or as `=target`.
 fn moved_with(hex: &str, profilers: &[u64]) -> Result<String, Refusal> {
     let (mut code, mut fixes) = (vec![], vec![]);
-    let moved = relocate((START, 0), &bytes(hex), profilers, &mut code, &mut fixes)?;
+    let moved = relocate((START, 0), &bytes(hex), profilers, &mut code, &mut fixes, &mut vec![])?;
     let mut out = String::new();
     let mut at = 0;
     while at < code.len() {
@@ -142,7 +142,27 @@ fn what_cannot_be_moved() {
 
 #[test]
 fn a_patch_splits_instructions_or_not() {
-    let splits = |hex: &str| relocate((START, 0), &bytes(hex), &[], &mut vec![], &mut vec![]).unwrap().splits;
+    let splits =
+        |hex: &str| relocate((START, 0), &bytes(hex), &[], &mut vec![], &mut vec![], &mut vec![]).unwrap().splits;
     assert!(splits("55 48 89 e5 53"));
     assert!(!splits("48 81 ec 28 01 00 00"));
+}
+
+#[test]
+fn each_part_of_moved_code_stands_for_an_instruction() {
+    let steps = |kept, hex: &str| {
+        let mut steps = vec![];
+        relocate((START, kept), &bytes(hex), &[], &mut vec![], &mut vec![], &mut steps).unwrap();
+        steps.iter().map(|s| (s.at, s.original, s.pushed)).collect::<Vec<_>>()
+    };
+    // push rbx, which stays; mov rbx, rdi; test rdi, rdi; back
+    assert_eq!(
+        steps(1, "53 48 89 fb 48 85 ff"),
+        [(0, START, false), (1, START + 1, false), (4, START + 4, false), (7, START + 7, false)]
+    );
+    // nop, which is left out; je; mov eax, [rdi]; nop
+    assert_eq!(steps(0, "90 74 10 8b 07"), [(0, START + 1, false), (6, START + 3, false), (8, START + 5, false)]);
+    // sub rsp, 8; call [rdi]: a push, and a jmp with the stack pointer lower
+    let called = steps(0, "48 83 ec 08 ff 17");
+    assert_eq!(called, [(0, START, false), (4, START + 4, false), (10, START + 4, true)]);
 }

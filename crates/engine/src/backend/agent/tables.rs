@@ -2,6 +2,7 @@
 //!
 //! What rows and pages lead to is written before a process gets its mappings, so that no walk sees half of a module.
 
+use abi::plan::Step;
 use patch::link::Linked;
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -131,14 +132,16 @@ impl Tables {
     }
 }
 
-/// The rules of an area's code: in jumps to hooks the stack is as at a call; in a moved beginning as in what it is a copy of, as far as its
-/// instructions have the same lengths. Stubs have none: they last for moments, and what they leave on the stack is not the caller's address.
+/// The rules of an area's code: in jumps to hooks the stack is as at a call; in a moved beginning as in what it is a copy of. Stubs have
+/// none: they last for moments, and what they leave on the stack is not the caller's address.
 fn rules_of(linked: &Linked, original: impl Fn(u64) -> Option<Rule>) -> Vec<(u32, Rule)> {
     let mut rules = vec![(0, Rule::UNKNOWN)];
     let relative = |address: u64| address.wrapping_sub(linked.address) as u32;
-    for b in &linked.beginnings {
-        let of = |n: u64| original(b.original.wrapping_add(n)).unwrap_or(Rule::UNKNOWN);
-        rules.extend((0..b.range.end.saturating_sub(b.range.start)).map(|n| (relative(b.range.start + n), of(n))));
+    for step in &linked.steps {
+        let of = linked.address.wrapping_add_signed(step.original.into());
+        let pushed = step.at & Step::PUSHED != 0;
+        let rule = original(of).filter(|_| !pushed).unwrap_or(Rule::UNKNOWN);
+        rules.push((step.at & !Step::PUSHED, rule));
     }
     let called = Rule::new(Kind::Sp, 8, SavedBp::Same, 0).unwrap_or(Rule::UNKNOWN);
     rules.extend([(relative(linked.jumps.start), called), (relative(linked.jumps.end), Rule::UNKNOWN)]);
