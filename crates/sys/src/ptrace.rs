@@ -127,6 +127,8 @@ pub struct SyscallInfo {
     pub args: [u64; 6],
     /// Result (exit).
     pub ret: i64,
+    /// What the filter tells (seccomp).
+    pub told: u32,
 }
 
 /// `AUDIT_ARCH_X86_64` (`include/uapi/linux/audit.h`).
@@ -146,6 +148,7 @@ pub fn syscall_info(tid: i32) -> io::Result<SyscallInfo> {
     } else {
         info.nr = raw[3];
         info.args.copy_from_slice(&raw[4..10]);
+        info.told = if op == 3 { raw[10] as u32 } else { 0 };
     }
     Ok(info)
 }
@@ -269,27 +272,104 @@ pub fn frame_registers(tid: i32) -> io::Result<(u64, [u64; 16])> {
     Ok((r.rip, by_number))
 }
 
+/// Where a call finds a word: in a register, by its offset in `struct user`, or in memory.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Register(usize),
+    Memory(u64),
+}
+
+/// A word of a stopped thread that has another value while the kernel carries out a call, which the program is not to see.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed {
+    at: Place,
+    was: u64,
+    now: u64,
+}
+
+impl Changed {
+    fn make(tid: i32, at: Place, was: u64, now: u64) -> io::Result<Changed> {
+        at.write(tid, now)?;
+        Ok(Changed { at, was, now })
+    }
+
+    /// Gives the word its value back, unless somebody else has given it another one meanwhile. `tid` is the stopped thread, or a stopped
+    /// one that the call has made: it has a copy of the registers and, if it does not share it, of the memory.
+    pub fn put_back(&self, tid: i32) -> io::Result<()> {
+        if self.at.read(tid)? == self.now { self.at.write(tid, self.was) } else { Ok(()) }
+    }
+}
+
+impl Place {
+    const ORIG_RAX: Place = Place::Register(std::mem::offset_of!(libc::user_regs_struct, orig_rax));
+
+    fn read(self, tid: i32) -> io::Result<u64> {
+        let (req, at) = match self {
+            Place::Register(offset) => (libc::PTRACE_PEEKUSER, offset as u64),
+            Place::Memory(addr) => (libc::PTRACE_PEEKDATA, addr),
+        };
+        let mut word = 0u64;
+        // SAFETY: the bare call, unlike libc's function, stores the word at the address in the fourth argument.
+        let peek = unsafe { libc::syscall(libc::SYS_ptrace, libc::c_long::from(req), tid, at, &raw mut word) };
+        check(peek).map(|_| word)
+    }
+
+    /// The kernel writes memory that the program may not write, too, if it is its own.
+    fn write(self, tid: i32, word: u64) -> io::Result<()> {
+        let (req, at) = match self {
+            Place::Register(offset) => (libc::PTRACE_POKEUSER, offset as u64),
+            Place::Memory(addr) => (libc::PTRACE_POKEDATA, addr),
+        };
+        // SAFETY: both take an address of the stopped thread, which only the kernel uses, and a word.
+        unsafe { ptrace(req, tid, at, word) }.map(drop)
+    }
+}
+
+/// Where the call that a thread is in has its `CLONE_*`, or the flags themselves where they are not its own to choose. None: it is
+/// another call.
+fn flags_of_clone(arch: u32, nr: u64, first: u64) -> Option<Result<Place, u64>> {
+    use std::mem::offset_of;
+    const X32_BIT: u64 = 0x4000_0000;
+    const VFORK: u64 = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
+    // The meaning of the registers depends on how the kernel was entered, and the code segment does not show `int 0x80`.
+    let (register, nr, clone, vfork) = match arch {
+        ARCH_I386 => (offset_of!(libc::user_regs_struct, rbx), nr, 120, 190),
+        _ => (offset_of!(libc::user_regs_struct, rdi), nr & !X32_BIT, libc::SYS_clone as u64, libc::SYS_vfork as u64),
+    };
+    match nr {
+        nr if nr == clone => Some(Ok(Place::Register(register))),
+        nr if nr == vfork => Some(Err(VFORK)),
+        // One number for all architectures.
+        nr if nr == libc::SYS_clone3 as u64 => Some(Ok(Place::Memory(first))),
+        _ => None,
+    }
+}
+
 /// The flags (`CLONE_*`) of the call by which a thread makes another one, at the event that reports it. The arguments of clone3 are
 /// read from memory, which other threads may have written to since.
 pub fn clone_flags(tid: i32) -> io::Result<u64> {
-    const VFORK: u64 = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
     let regs = registers(tid)?;
-    // The meaning of the registers depends on how the kernel was entered, and the code segment does not show `int 0x80`.
-    let (first, clone, vfork) = match syscall_info(tid)?.arch {
-        ARCH_I386 => (regs.rbx & 0xffff_ffff, 120, 190),
-        _ => (regs.rdi, libc::SYS_clone as u64, libc::SYS_vfork as u64),
-    };
-    match regs.orig_rax {
-        nr if nr == clone => Ok(first),
-        nr if nr == vfork => Ok(VFORK),
-        // One number for all architectures.
-        nr if nr == libc::SYS_clone3 as u64 => {
-            let mut flags = [0; 8];
-            let n = crate::mem::read(tid, first, &mut flags)?;
-            if n == flags.len() { Ok(u64::from_le_bytes(flags)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-        }
-        _ => Ok(0),
+    let arch = syscall_info(tid)?.arch;
+    let first = if arch == ARCH_I386 { regs.rbx & 0xffff_ffff } else { regs.rdi };
+    match flags_of_clone(arch, regs.orig_rax, first) {
+        Some(Ok(place)) => place.read(tid),
+        Some(Err(flags)) => Ok(flags),
+        None => Ok(0),
     }
+}
+
+/// At the entry of a call that makes a thread or process with CLONE_UNTRACED: takes that flag away, so that what it makes is traced.
+/// None: it is another call, or has no such flag.
+pub fn trace_untraced(tid: i32, call: &SyscallInfo) -> io::Result<Option<Changed>> {
+    const UNTRACED: u64 = libc::CLONE_UNTRACED as u64;
+    let Some(Ok(place)) = flags_of_clone(call.arch, call.nr, call.args[0]) else { return Ok(None) };
+    let flags = place.read(tid)?;
+    if flags & UNTRACED == 0 { Ok(None) } else { Changed::make(tid, place, flags, flags & !UNTRACED).map(Some) }
+}
+
+/// At the stop of a filter: has the kernel not carry out the call, which fails with ENOSYS, as that of an untraced thread does.
+pub fn refuse(tid: i32) -> io::Result<Changed> {
+    Changed::make(tid, Place::ORIG_RAX, Place::ORIG_RAX.read(tid)?, u64::MAX)
 }
 
 /// The address of a thread's `struct rseq`, where it registered one (Linux 5.13).

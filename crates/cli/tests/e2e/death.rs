@@ -16,8 +16,12 @@ struct Case {
 }
 
 fn case(user: User, options: &[&str]) -> Case {
+    case_of(user, options, SCRIPT)
+}
+
+fn case_of(user: User, options: &[&str], script: &str) -> Case {
     let dir = lab::scratch();
-    let args = [&["trace", "-o", "trace"], options, &["sh", "-c", SCRIPT]].concat();
+    let args = [&["trace", "-o", "trace"], options, &["sh", "-c", script]].concat();
     let running = lab::start(lab::trapline(user, &args).current_dir(&dir).stderr(Stdio::piped()));
     lab::until("the command's pid", || dir.join("pid").exists());
     let command = std::fs::read_to_string(dir.join("pid")).expect("pid").trim().parse().expect("pid");
@@ -52,6 +56,27 @@ fn the_command_survives_the_front_end() {
             says_fine(&c.dir);
             lab::until("the command's end", || gone(c.command));
             // Nothing is left to trace, so the tracer ends too.
+            lab::until("the tracer's end", || gone(c.tracer));
+        }
+    });
+}
+
+#[test]
+fn without_the_front_end_calls_are_as_untraced() {
+    each_ptracer(|user| {
+        let (Some(children), Some(asks)) = (lab::program("untraced_children"), lab::program("asks_tracer")) else {
+            return;
+        };
+        let untraced = lab::run(&mut lab::as_user(user, &["sh", "-c", &format!("{children}; {asks}")])).out();
+        let wait = SCRIPT.split_once("cat ").expect("a wait").0;
+        let script = format!("{wait} ({children}; {asks}) >end.new; mv end.new end");
+        for options in FILTERED.iter().chain(&UNFILTERED) {
+            let c = case_of(user, options, &script);
+            lab::kill("KILL", c.running.pid().into());
+            lab::until("the front end's end", || gone(c.running.pid()));
+            std::fs::write(c.dir.join("go"), "").expect("go");
+            lab::until("the command's end", || c.dir.join("end").exists());
+            assert_eq!(std::fs::read_to_string(c.dir.join("end")).expect("end"), untraced, "{options:?}");
             lab::until("the tracer's end", || gone(c.tracer));
         }
     });

@@ -284,3 +284,43 @@ fn stops_that_cannot_be_looked_at_are_answered_and_counted() {
         }
     });
 }
+
+/// With a seccomp filter and without.
+const FILTERS: [&[&str]; 4] = [&["-e", "openat"], &["-e", "none"], &["--no-seccomp", "-e", "openat"], &[]];
+
+#[test]
+fn children_that_ask_not_to_be_traced() {
+    each_ptracer(|user| {
+        let Some(program) = lab::program("untraced_children") else { return };
+        let untraced = lab::run(&mut lab::as_user(user, &[&program])).out();
+        assert_eq!(untraced.matches(" 0 same same\n").count(), 8, "{untraced}");
+        for options in FILTERS {
+            let t = trace(user, options, &[&program]);
+            assert_eq!((t.outcome.out(), t.outcome.code()), (untraced.clone(), 0), "{options:?}");
+            let opened = t.calls("openat").into_iter().filter(|l| l.text.contains("/etc/passwd")).count();
+            assert_eq!(opened, if options.ends_with(&["none"]) { 0 } else { 6 }, "{options:?} {}", t.text());
+            if options.is_empty() {
+                // What the program asked for.
+                t.has("clone(child_stack=NULL, flags=CLONE_UNTRACED|SIGCHLD) = ");
+                assert_eq!(t.with("clone3({flags=CLONE_UNTRACED, exit_signal=").len(), 4, "{}", t.text());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_program_that_leaves_calls_to_its_tracer_has_none() {
+    each_backend(|user| {
+        let Some(program) = lab::program("asks_tracer") else { return };
+        for data in ["0", "1", "65535"] {
+            for options in FILTERS {
+                let t = trace(user, options, &[&program, data]);
+                let line = "getppid -38 openat -38 clone -38 getpid 1\n";
+                assert_eq!((t.outcome.out(), t.outcome.code()), (line.repeat(3), 0), "{options:?} {data}");
+                if options.first() == Some(&"-e") && options[1] == "openat" {
+                    assert_eq!(t.with(" = -1 ENOSYS").len(), 3, "{options:?} {}", t.text());
+                }
+            }
+        }
+    });
+}

@@ -5,6 +5,8 @@ use events::generated::C_RAW;
 
 /// prctl and seccomp.
 const FILTER_CALLS: [u64; 2] = [157, 317];
+/// Its flags are in memory, of which a filter sees nothing.
+const CLONE3: u64 = 435;
 /// Their numbers in 32-bit programs (arch/x86/entry/syscalls/syscall_32.tbl).
 const FILTER_CALLS_32: [u64; 2] = [172, 354];
 
@@ -25,11 +27,12 @@ pub fn added(p: &Pending) -> Option<bool> {
     }
 }
 
-/// The numbers that trapline's filter traces: those of `calls`, the restart of any of them, and those that add a filter.
+/// The numbers that trapline's filter traces: those of `calls`, the restart of any of them, those that add a filter, and clone3, which may
+/// make a thread that is not traced.
 pub fn numbers(calls: &[bool]) -> Vec<bool> {
     const RESTART_SYSCALL: usize = 219;
     let mut numbers = calls.to_vec();
-    for nr in FILTER_CALLS {
+    for nr in FILTER_CALLS.into_iter().chain([CLONE3]) {
         numbers.get_mut(nr as usize).into_iter().for_each(|n| *n = true);
     }
     if let Some(n) = numbers.get_mut(RESTART_SYSCALL)

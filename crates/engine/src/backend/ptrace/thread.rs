@@ -3,6 +3,7 @@
 use crate::capture::Memory;
 use events::layout::{Layout, NO_CPU};
 use events::schema::Schema;
+use sys::ptrace::Changed;
 
 /// A call between its entry and its exit.
 #[derive(Debug)]
@@ -57,6 +58,8 @@ pub struct Thread {
     /// Its program has a seccomp filter of its own, which may refuse calls at which trapline's filter would have it stop: it stops at
     /// all calls.
     pub refuses: bool,
+    /// What has another value for the length of its call, until its next stop.
+    pub changed: Option<Changed>,
     /// Its process and parent are known.
     pub known: bool,
     /// Address of its `struct rseq`.
@@ -80,6 +83,7 @@ impl Thread {
             leaving: false,
             unread: false,
             refuses: false,
+            changed: None,
             known: false,
             rseq: None,
             rseq_tries: 0,

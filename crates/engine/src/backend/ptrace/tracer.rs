@@ -25,7 +25,7 @@ use std::io;
 use std::sync::LazyLock;
 use sys::ptrace::{self, Change, Status, event, option};
 use sys::ring::control::Ptracer;
-use sys::{proc, signal, time};
+use sys::{proc, seccomp, signal, time};
 
 /// What the tracer was asked to do, in the form that its loop wants.
 pub struct Job {
@@ -59,7 +59,7 @@ pub struct Job {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Tracing,
-    /// The front end is gone and a filter is set: only keep the target going.
+    /// The front end is gone and a filter is set: nothing is wanted any more, but the target must be kept going.
     Resuming,
     /// Release every thread at its next stop.
     Detaching,
@@ -277,6 +277,8 @@ impl Tracer {
         self.out.silent = true;
         self.mode = if self.job.filtered { Mode::Resuming } else { Mode::Detaching };
         if self.mode == Mode::Resuming {
+            self.job.calls.fill(false);
+            self.job.unknown = false;
             // Whoever waits for the end of tracing need not wait for the end of the command.
             self.out.finish();
             return;
@@ -296,24 +298,40 @@ impl Tracer {
         match s.change() {
             Change::Exited(code) => self.ended(s, [code as u64, 0, 0]),
             Change::Killed(sig, core) => self.ended(s, [0, sig as u64, core.into()]),
-            Change::Stopped(sig, ev) => match self.mode {
-                Mode::Tracing if self.threads.get(&s.tid).is_some_and(|t| t.leaving) => self.leaving(s.tid, sig, ev),
-                Mode::Tracing => self.stopped(s.tid, sig, ev),
-                Mode::Resuming => resume_blindly(s.tid, sig, ev),
-                Mode::Detaching => {
-                    let deliver = if ev == 0 && sig & 0x80 == 0 { sig } else { 0 };
-                    if ptrace::detach(s.tid, deliver).is_ok() {
-                        self.threads.remove(&s.tid);
+            Change::Stopped(sig, ev) => {
+                self.put_back(s.tid, ev);
+                match self.mode {
+                    Mode::Detaching => {
+                        let deliver = if ev == 0 && sig & 0x80 == 0 { sig } else { 0 };
+                        if ptrace::detach(s.tid, deliver).is_ok() {
+                            self.threads.remove(&s.tid);
+                        }
                     }
+                    _ if self.threads.get(&s.tid).is_some_and(|t| t.leaving) => self.leaving(s.tid, sig, ev),
+                    _ => self.stopped(s.tid, sig, ev),
                 }
-            },
+            }
         }
+    }
+
+    /// Undoes, at the next stop of a thread, what was changed for the length of its call. A thread that the call has made has a copy.
+    fn put_back(&mut self, tid: i32, ev: i32) {
+        let Some(t) = self.threads.get_mut(&tid) else { return };
+        let Some(changed) = t.changed.take() else { return };
+        if matches!(ev, event::FORK | event::VFORK | event::CLONE)
+            && let Ok(child) = ptrace::event_message(tid).map(|child| child as i32)
+            && proc::tracer_of(child) == Some(sys::process::own_pid())
+        {
+            let pid = proc::process_of(child).unwrap_or(child);
+            self.threads.entry(child).or_insert_with(|| Thread::new(child, pid)).changed = Some(changed);
+        }
+        let _ = changed.put_back(tid);
     }
 
     fn ended(&mut self, s: Status, end: [u64; 3]) {
         let Some(t) = self.threads.remove(&s.tid) else {
             // It never stopped, and its creator's event has not reported it yet.
-            if self.mode == Mode::Tracing {
+            if self.mode != Mode::Detaching {
                 self.early.insert(s.tid, end);
             }
             return;
@@ -376,7 +394,7 @@ impl Tracer {
 
     /// Resumes a thread so that its next interesting stop is seen.
     fn resume(&mut self, tid: i32, sig: i32) {
-        let inside = self.threads.get(&tid).is_some_and(|t| t.pending.is_some());
+        let inside = self.threads.get(&tid).is_some_and(|t| t.pending.is_some() || t.changed.is_some());
         let refuses = self.threads.get(&tid).is_some_and(|t| t.refuses);
         // With a filter, only the exits of calls that it stopped are wanted; entries come as seccomp events.
         let unseen = self.job.filtered && !inside && !refuses;
@@ -420,6 +438,13 @@ impl Tracer {
             },
             2 => self.exit(t, info.ret),
             _ => {}
+        }
+        // Last, because events show what the program asks for.
+        if info.op == 3 && info.told != u32::from(seccomp::MARK) {
+            // A filter of the program's own asks a tracer, and there is none but trapline.
+            t.changed = ptrace::refuse(t.tid).ok();
+        } else if info.op == 3 || info.op == 1 && self.job.follow && !self.job.filtered {
+            t.changed = ptrace::trace_untraced(t.tid, info).ok().flatten();
         }
     }
 
@@ -685,10 +710,9 @@ impl Tracer {
         };
         let t = self.threads.entry(child).or_insert_with(|| Thread::new(child, pid));
         (t.pid, t.known, t.rseq, t.leaving, t.refuses) = (pid, true, rseq, leaving, refuses);
-        match t.held.take() {
-            Some((sig, ev)) if self.mode == Mode::Tracing => self.stopped(child, sig, ev),
-            Some((sig, ev)) => resume_blindly(child, sig, ev),
-            None => {}
+        if let Some((sig, ev)) = t.held.take() {
+            self.put_back(child, ev);
+            self.stopped(child, sig, ev);
         }
     }
 
@@ -771,15 +795,6 @@ mod libc_sig {
 fn is_dead(pid: i32, tid: i32) -> bool {
     let state = proc::status_field(tid, "State");
     state.is_none_or(|s| s.starts_with(['Z', 'X'])) || proc::process_of(tid) != Some(pid)
-}
-
-/// Keeps a thread going without reading its state.
-fn resume_blindly(tid: i32, sig: i32, ev: i32) {
-    let _ = match (sig, ev) {
-        (s, event::STOP) if s != libc_sig::TRAP => ptrace::listen(tid),
-        (s, 0) if s & 0x80 == 0 => ptrace::cont(tid, s),
-        _ => ptrace::cont(tid, 0),
-    };
 }
 
 /// The arguments of `process:signal` from a raw siginfo (`include/uapi/asm-generic/siginfo.h`, 64-bit layout).
