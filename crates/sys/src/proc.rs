@@ -31,6 +31,25 @@ pub fn tracer_of(tid: i32) -> Option<i32> {
     status_field(tid, "TracerPid")?.parse().ok()
 }
 
+/// The processes that the calling process waits for at its stops: who traces it, who traces those, and so on. With a trapline goes the
+/// process that reads its events, which it waits for: its parent, which executes the same file.
+pub fn tracers() -> Vec<i32> {
+    let file = |pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let both = |pid| {
+        let parent = status_field(pid, "PPid").and_then(|p| p.parse().ok());
+        [Some(pid), parent.filter(|parent| file(pid).is_some_and(|f| file(*parent) == Some(f)))].into_iter().flatten()
+    };
+    let mut found = Vec::new();
+    let mut of: Vec<i32> = both(crate::process::own_pid()).collect();
+    while let Some(pid) = of.pop() {
+        let tracer = tracer_of(pid).filter(|t| *t != 0).and_then(process_of);
+        let new: Vec<i32> = tracer.into_iter().flat_map(both).filter(|t| !found.contains(t)).collect();
+        found.extend_from_slice(&new);
+        of.extend(new);
+    }
+    found
+}
+
 /// The command name (`comm`), raw bytes without the newline.
 pub fn comm(tid: i32) -> Option<Vec<u8>> {
     let mut c = fs::read(format!("/proc/{tid}/comm")).ok()?;

@@ -124,6 +124,24 @@ fn a_process_that_is_traced_already() {
 }
 
 #[test]
+fn tracers_that_would_trace_each_other() {
+    each_ptracer(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
+        // The two processes of the outer one, from a shell that it traces, and from one further in.
+        let exe = lab::dir().join("trapline").display().to_string();
+        let find = "T=$(awk '/TracerPid/{print $2}' /proc/self/status); F=$(awk '/PPid/{print $2}' /proc/$T/status);";
+        let script = format!(
+            "{find} for p in $T $F; do for c in 'trace --backend ptrace -o /dev/null' graph; do {exe} $c -p $p; echo $?; done; done"
+        );
+        let out = lab::run(&mut lab::trapline(user, &["trace", "-o", "/dev/null", "sh", "-c", &script]));
+        assert_eq!((out.code(), out.out().as_str()), (0, "125\n125\n125\n125\n"), "{}", out.stderr);
+        assert_eq!(out.stderr.matches("it traces this trapline").count(), 4, "{}", out.stderr);
+    });
+}
+
+#[test]
 fn one_bad_process_of_several_leaves_the_others_alone() {
     each_backend(|user| {
         if !lab::may_attach(user) {

@@ -247,6 +247,8 @@ impl Backend for Session {
 const ZOMBIE: i32 = 10_000;
 /// Used in place of an errno: no other process is traced.
 const ALONE: i32 = 10_001;
+/// Used in place of an errno: the process traces trapline.
+const TRACER: i32 = 10_002;
 
 /// Explains why a process cannot be attached to; `tracer` traces it already.
 fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
@@ -257,6 +259,9 @@ fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
     }
     if errno == ALONE {
         return Error::failed(what, "no other process is traced", "to end the session: trapline session destroy");
+    }
+    if errno == TRACER {
+        return traces_trapline(what);
     }
     if matches!(errno, ESRCH | ENOENT) {
         return Error::failed(what, "no such process", "see 'ps -e'");
@@ -280,6 +285,15 @@ fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
     }
     let why = io::Error::from_raw_os_error(errno).to_string();
     Error::failed(what, format!("cannot attach: {why}"), "kernel threads and trapline itself cannot be traced")
+}
+
+/// Of two tracers that trace each other, each waits for the other one.
+pub(crate) fn traces_trapline(what: String) -> Error {
+    Error::failed(
+        what,
+        "it traces this trapline: each would wait for the other",
+        "trace it from outside of what it traces",
+    )
 }
 
 fn fail(control: Ptracer<'_>, at: u32, pid: i32, e: &io::Error) {

@@ -138,6 +138,9 @@ impl Tracer {
 
     /// Attaches to every thread of a running process.
     pub fn seize_process(&mut self, pid: i32) -> io::Result<()> {
+        if proc::tracers().contains(&pid) {
+            return Err(io::Error::from_raw_os_error(super::TRACER));
+        }
         let (mut seen, mut dead) = (Vec::new(), HashSet::new());
         loop {
             // Threads that start while we attach are caught by the next round; those of threads already attached by

@@ -35,6 +35,9 @@ pub fn check(pid: i32) -> Result<Vec<Map>> {
         let why = format!("this is a thread of process {leader}");
         return Err(failed(pid, why, format!("-p {leader} traces all its threads")));
     }
+    if proc::tracers().contains(&pid) {
+        return Err(crate::backend::ptrace::traces_trapline(format!("-p {pid}")));
+    }
     if other_tracer(pid).is_some() {
         return Err(refusal(pid, &io::Error::from_raw_os_error(1)));
     }
