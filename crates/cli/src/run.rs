@@ -41,7 +41,8 @@ pub struct Run {
     plan: Plan,
     pump: Pump<'static>,
     interrupts: Interrupts,
-    stopping: bool,
+    /// When the end was asked for.
+    stopping: Option<u64>,
     /// The signal that has ended the session, and ends trapline where a command runs on.
     ends_by: Option<i32>,
     /// `--duration`: when the session ends, ns of the monotonic clock.
@@ -124,7 +125,7 @@ impl Run {
             plan,
             pump,
             interrupts,
-            stopping: false,
+            stopping: None,
             ends_by: None,
             until: duration.map(|d| time::monotonic() + d),
             in_time: false,
@@ -147,17 +148,23 @@ impl Run {
             self.serve();
             // The recorder comes back only from a session that has finished.
             let enough = if self.monitor.is_some() { 512 } else { 8 };
-            if turn.ended || (self.stopping && matches!(self.plan.target, Target::Command(_)) && turn.idle > enough) {
+            if turn.ended
+                || (self.stopping.is_some() && matches!(self.plan.target, Target::Command(_)) && turn.idle > enough)
+            {
                 return;
             }
             if let Some(wish) = self.interrupts.poll() {
+                if wish != Wish::Snapshot && self.stopping.is_some_and(|t| time::monotonic() - t >= interrupts::SECOND)
+                {
+                    return;
+                }
                 self.obey(wish);
             }
-            if self.until.is_some_and(|t| time::monotonic() >= t) && !self.stopping {
+            if self.until.is_some_and(|t| time::monotonic() >= t) && self.stopping.is_none() {
                 self.in_time = true;
                 self.obey(Wish::Leave);
             }
-            if self.is_for_nobody() && !self.stopping {
+            if self.is_for_nobody() && self.stopping.is_none() {
                 self.obey(Wish::Leave);
             }
         }
@@ -196,7 +203,7 @@ impl Run {
     }
 
     fn leave(&mut self) {
-        self.stopping = true;
+        self.stopping.get_or_insert_with(time::monotonic);
         self.pump.source.stop();
     }
 
@@ -375,7 +382,7 @@ impl Run {
             (_, Some(Change::Exited(code))) => Ok(code as u8),
             (_, Some(Change::Killed(sig, _))) => die_of(sig),
             _ if self.in_time || self.named.as_ref().is_some_and(|n| n.destroyed) => Ok(0),
-            _ if self.stopping => self.ends_by.map_or(Ok(130), die_of),
+            _ if self.stopping.is_some() => self.ends_by.map_or(Ok(130), die_of),
             _ => Err(Error::failed(
                 "the tracer process was killed",
                 if self.plan.filters() { "the command was killed with it" } else { "the target continues untraced" },

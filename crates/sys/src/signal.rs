@@ -89,6 +89,44 @@ extern "C" fn count(sig: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) 
         add(&SENT);
     }
     add(&COUNTS);
+    if ENDING.has(sig) {
+        insist(sig);
+    }
+}
+
+/// Counted signals that end the process where nobody takes note of them.
+static ENDING: Signals = Signals::none();
+
+/// How many of them were taken note of, and when the first of the others came.
+static NOTED: [AtomicU32; 65] = [const { AtomicU32::new(0) }; 65];
+static SINCE: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
+
+/// A counted signal has come: whether the one before it waits in vain.
+fn insist(sig: i32) {
+    let at = sig as usize;
+    let (now, unnoted) = (crate::time::monotonic(), counted(sig).wrapping_sub(NOTED[at].load(Ordering::Acquire)));
+    if unnoted < 2 {
+        SINCE[at].store(now, Ordering::Relaxed);
+    } else if now.saturating_sub(SINCE[at].load(Ordering::Relaxed)) >= 1_000_000_000 && default(sig).is_ok() {
+        // It is blocked in its handler, and comes when that returns.
+        // SAFETY: raise takes a signal number.
+        unsafe { libc::raise(sig) };
+    }
+}
+
+/// Counts a signal as [`count_signal`] does. If it comes a second after one of its kind that nobody has [noted](note), as where the process
+/// is blocked for good, it has its default action.
+pub fn count_ending(sig: i32) -> io::Result<()> {
+    count_signal(sig)?;
+    ENDING.insert(sig);
+    Ok(())
+}
+
+/// Takes note of as many of a signal that ends the process.
+pub fn note(sig: i32, counted: u32) {
+    if let Some(noted) = NOTED.get(sig as usize) {
+        noted.store(counted, Ordering::Release);
+    }
 }
 
 /// Signals that are counted.
@@ -117,6 +155,7 @@ fn restore(sig: i32) {
 pub fn uncount() {
     COUNTED.all().filter(|sig| !is_ignored(*sig)).for_each(restore);
     COUNTED.clear();
+    ENDING.clear();
 }
 
 /// Blocks counted signals while this exists: it is made before a fork, so that none is lost between the fork and the exec. See

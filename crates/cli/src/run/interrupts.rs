@@ -6,7 +6,8 @@
 //! | TERM | - | the same |
 //! | HUP | the terminal is gone: the end | the same |
 //!
-//! A second one within a second ends trapline, except QUIT. INT and QUIT that were ignored when trapline started (`cmd &` of a
+//! A second one within a second ends trapline, except QUIT; so does one that comes a second after the end was asked for, or after one that
+//! trapline could not take note of, because it waits for whoever reads its output. INT and QUIT that were ignored when trapline started (`cmd &` of a
 //! shell without job control) are meant for other processes if they come from the terminal: only those that a process sends to trapline have an effect. HUP and TERM
 //! that were ignored (`nohup`) stay ignored.
 
@@ -17,7 +18,7 @@ const HUP: i32 = 1;
 const INT: i32 = 2;
 const QUIT: i32 = 3;
 const TERM: i32 = 15;
-const SECOND: u64 = 1_000_000_000;
+pub const SECOND: u64 = 1_000_000_000;
 
 /// What a signal to trapline requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Interrupts {
         }
         for sig in [INT, QUIT, TERM, HUP] {
             if matches!(sig, INT | QUIT) || !signal::is_ignored(sig) {
-                let _ = signal::count_signal(sig);
+                let _ = if sig == QUIT { signal::count_signal(sig) } else { signal::count_ending(sig) };
             }
         }
         let seen = [INT, QUIT, TERM, HUP].map(|signal| Seen { signal, all: 0, sent: 0 });
@@ -79,6 +80,7 @@ impl Interrupts {
                 continue;
             }
             (seen.all, seen.sent) = (all, sent);
+            signal::note(sig, all);
             let now = time::monotonic();
             let again = fresh > 1 || self.last.is_some_and(|t| now - t < SECOND);
             self.last = Some(now);

@@ -146,6 +146,54 @@ fn a_closed_pipe_drops_and_counts() {
     });
 }
 
+/// Sends a signal to trapline until it has ended.
+fn insist(running: &lab::Running, signal: &str) {
+    let pid = running.pid();
+    lab::until("its end", || {
+        lab::kill(signal, pid.into());
+        lab::status_field(pid, "State").is_none_or(|s| s.starts_with('Z'))
+    });
+}
+
+// Slow: signals end what is blocked when they come for a second.
+#[test]
+fn signals_end_a_trapline_whose_output_nobody_reads() {
+    each_backend(|user| {
+        for signal in ["INT", "TERM"] {
+            let script = "echo $$ >&2; while :; do /bin/true; done";
+            let mut c = lab::trapline(user, &["trace", "-o", "|sleep 50", "sh", "-c", script]);
+            let running = lab::start(c.stderr(Stdio::null()));
+            let is_blocked =
+                || fs::read_to_string(format!("/proc/{}/syscall", running.pid())).is_ok_and(|s| s.starts_with("1 "));
+            lab::until("it waits", || (0..20).all(|_| is_blocked()));
+            insist(&running, signal);
+        }
+    });
+}
+
+// Slow: as above.
+#[test]
+fn signals_end_a_trapline_whose_tracer_does_not_run() {
+    lab::each_ptracer(|user| {
+        if !lab::may_attach(user) {
+            return;
+        }
+        let target = lab::start(&mut lab::as_user(user, &["sleep", "50"]));
+        for signal in ["INT", "TERM"] {
+            let pid = target.pid().to_string();
+            let running =
+                lab::start(lab::trapline(user, &["trace", "-o", "/dev/null", "-p", &pid]).stderr(Stdio::null()));
+            lab::until("the tracer", || lab::tracer_of(target.pid()) != 0);
+            let tracer = lab::tracer_of(target.pid());
+            lab::kill("STOP", tracer.into());
+            lab::until("it is stopped", || lab::status_field(tracer, "State").is_some_and(|s| s.starts_with('T')));
+            insist(&running, signal);
+            lab::kill("CONT", tracer.into());
+            lab::until("no tracer", || lab::tracer_of(target.pid()) == 0);
+        }
+    });
+}
+
 #[test]
 fn a_closed_stderr_does_not_touch_the_command() {
     each_backend(|user| {
