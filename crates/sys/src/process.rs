@@ -4,6 +4,7 @@ use crate::check::check;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// How long [`fork`] waits for threads that are joined, and still end.
@@ -188,6 +189,23 @@ pub fn become_user(who: &Identity) -> io::Result<()> {
     }
 }
 
+/// Which of stdin, stdout and stderr were closed when the process started, a bit each: Rust's runtime opens `/dev/null` in their place.
+static CLOSED_AT_START: AtomicU8 = AtomicU8::new(0);
+
+extern "C" fn remember_closed() {
+    for fd in 0..3 {
+        // SAFETY: F_GETFD only looks at a descriptor.
+        if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+            CLOSED_AT_START.fetch_or(1 << fd, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: .init_array holds function pointers that the loader calls before main; this one only stores to an atomic.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = remember_closed;
+
 /// A program, its arguments and environment, ready for execve(2): made before the fork, because making it allocates.
 #[derive(Debug)]
 pub struct Image {
@@ -218,9 +236,13 @@ impl Image {
         self.envp.iter().find_map(|v| v.as_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"="))
     }
 
-    /// Executes it; returns only on failure. Async-signal-safe but for the two pointer lists, which a single-threaded
-    /// child may allocate.
+    /// Executes it, with stdin, stdout and stderr closed where they were when the calling process started; returns only on failure.
+    /// Async-signal-safe but for the two pointer lists, which a single-threaded child may allocate.
     pub fn exec(&self) -> io::Error {
+        for fd in (0..3).filter(|fd| CLOSED_AT_START.load(Ordering::Relaxed) >> fd & 1 != 0) {
+            // SAFETY: what is there was opened by Rust's runtime, and nobody uses it between here and the exec.
+            unsafe { libc::close(fd) };
+        }
         let list = |v: &[CString]| -> Vec<*const libc::c_char> {
             v.iter().map(|s| s.as_ptr()).chain(std::iter::once(std::ptr::null())).collect()
         };

@@ -210,3 +210,25 @@ fn a_user_in_hundreds_of_groups_keeps_them() {
     found.sort_unstable();
     assert_eq!(found, [vec![4711], groups].concat());
 }
+
+#[test]
+fn closed_standard_descriptors_stay_closed() {
+    let exe = lab::dir().join("trapline").display().to_string();
+    let run = |user, line: String, dir: &std::path::Path| {
+        let out = lab::run(lab::as_user(user, &["sh", "-c", &line]).current_dir(dir));
+        assert_eq!(out.code(), 0, "{line} {}", out.stderr);
+        std::fs::read_to_string(dir.join("said")).expect("said")
+    };
+    lab::each_user(|user| {
+        let Some(program) = lab::program("standard") else { return };
+        for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+            let untraced = run(user, format!("{program} said {closed}"), &lab::scratch());
+            let ptrace = ["trace --backend ptrace -e openat -o /dev/null", "trace --backend ptrace -o /dev/null"];
+            let others = ["trace -o /dev/null", "record -e openat -o rec", "graph", "graph --lib", "heap", "profile"];
+            for command in ptrace.iter().chain(&others) {
+                let said = run(user, format!("{exe} {command} {program} said {closed}"), &lab::scratch());
+                assert_eq!(said, untraced, "{command} {closed}");
+            }
+        }
+    });
+}
