@@ -8,6 +8,8 @@ pub const SLOW_CALLS: [u32; 9] = [14, 202, 228, 186, 39, 9, 97, 234, 35];
 /// Calls of the conversation with the collector, in new processes and programs: openat, read, close, socket, setsockopt, connect, sendto,
 /// recvmsg, munmap, lseek, getppid, madvise, mprotect, pread64, pwrite64, membarrier, rt_sigaction.
 pub const TALK_CALLS: [u32; 17] = [257, 0, 3, 41, 54, 42, 44, 47, 11, 8, 110, 28, 10, 17, 18, 324, 13];
+/// mremap, which maps more of the shared memory.
+pub const GROW_CALLS: [u32; 1] = [25];
 /// process_vm_readv, for arguments that lead to memory.
 pub const READ_CALLS: [u32; 1] = [310];
 

@@ -78,7 +78,7 @@ impl Step {
 }
 
 /// Bytes to be replaced. All lie in one module's text, and the jump that replaces them leads into the area.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Patch {
     /// Where.

@@ -95,7 +95,7 @@ extern "C" fn begins(saved: &Saved, number: u32) -> u8 {
         chunks::drop_records(local, 2);
         return SET;
     }
-    if place < local.top_slot.load(Relaxed) {
+    if shadow::is_below(local, place) {
         // The sign is extended: the entry is not to be written late.
         shadow::push_below(local, place, i64::from((number | WRITTEN) as i32) as u64, 0);
     } else if !shadow::push(local, place, number | WRITTEN, 0) {

@@ -214,7 +214,7 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
     let graph = record::of(tracers);
     let late = graph.map_or(0, record::flags);
     let word = u64::from(number | WRITTEN) | u64::from(tracers | tracers::epoch() << 8 | late) << 32;
-    if place < local.top_slot.load(Relaxed) {
+    if shadow::is_below(local, place) {
         shadow::push_below(local, place, word, tsc);
     } else if shadow::push(local, place, number | WRITTEN, tsc) {
         shadow::set_word(local, word);

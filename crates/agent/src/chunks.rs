@@ -32,6 +32,12 @@ pub static STATE: AtomicU64 = AtomicU64::new(0);
 /// Address of the shared memory; 0 without one.
 pub static SHARED: AtomicU64 = AtomicU64::new(0);
 static LEN: AtomicU64 = AtomicU64::new(0);
+/// How many bytes of it are mapped: more when threads need more chunks.
+static MAPPED: AtomicU64 = AtomicU64::new(0);
+/// 1: a thread maps more.
+static GROWING: AtomicU32 = AtomicU32::new(0);
+/// How much is mapped at first.
+const FIRST: u64 = 4 << 20;
 /// 1: the collector is gone, for good.
 static GONE: AtomicU32 = AtomicU32::new(0);
 
@@ -109,9 +115,43 @@ pub fn is_of_session(cur: u64) -> bool {
     cur != 0 && control().is_some_and(|c| is_in(c, cur))
 }
 
-/// Takes over shared memory that the collector has sent. False: it is not what it should be.
+/// How much of a shared memory of so many bytes is mapped at first.
+pub fn first(len: u64) -> u64 {
+    if permits::grows() { len.min(FIRST) } else { len }
+}
+
+/// Maps more of the shared memory, which has no free chunk in what is mapped: twice as much, or all. False: there is no more.
+fn grow(control: &Control, all: bool) -> bool {
+    let (shared, len) = (address_of(control), LEN.load(Relaxed));
+    let there = MAPPED.load(Acquire);
+    if there >= len || !permits::grows() {
+        return false;
+    }
+    if GROWING.compare_exchange(0, 1, AcqRel, Acquire).is_err() {
+        while GROWING.load(Acquire) != 0 && permits::records() {
+            kernel::sleep(20_000);
+        }
+    } else {
+        let there = MAPPED.load(Acquire);
+        let new = if all { len } else { len.min(2 * there) };
+        if kernel::extend_file(shared, there, new) {
+            MAPPED.store(new, Release);
+        }
+        GROWING.store(0, Release);
+    }
+    MAPPED.load(Acquire) > there
+}
+
+/// Maps all of it: the program is about to forbid itself the call for more.
+pub fn map_all() {
+    if let Some(control) = control() {
+        grow(control, true);
+    }
+}
+
+/// Takes over shared memory that the collector has sent, and whose beginning is mapped ([`first`]). False: it is not what it should be.
 pub fn attach(at: u64, len: u64) -> bool {
-    if len < HEADERS as u64 {
+    if first(len) < HEADERS as u64 {
         return false;
     }
     // SAFETY: so many bytes are mapped there.
@@ -121,11 +161,15 @@ pub fn attach(at: u64, len: u64) -> bool {
     let right = control.magic == MAGIC
         && control.version == abi::VERSION
         && control.chunk_size >= 4096
+        && control.chunk_size <= abi::shared::CHUNK as u32
         && control.chunk_size.is_multiple_of(4096)
         && chunks <= len
-        && HEADERS as u64 + headers + chunks <= len;
+        && HEADERS as u64 + headers + chunks <= len
+        && HEADERS as u64 + headers + u64::from(control.chunk_size) <= first(len);
     if right {
         LEN.store(len, Relaxed);
+        MAPPED.store(first(len), Relaxed);
+        GROWING.store(0, Relaxed);
         SHARED.store(at, Release);
     }
     right
@@ -268,6 +312,10 @@ fn finds_room(local: &Local, bytes: u64) -> bool {
 pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
     let mut renewed = false;
     loop {
+        if !thread::has_room(local) {
+            give_up(local);
+            return false;
+        }
         if is_new() {
             renew(local);
             renewed = true;
@@ -322,22 +370,28 @@ fn take(control: &Control, local: &Local) -> bool {
         thread::identify_again(local);
     }
     thread::identify(local);
-    let count = control.chunks.min(1 << 24);
-    let hint = control.hint.load(Relaxed);
-    for i in 0..count {
-        let number = ((u64::from(hint) + u64::from(i)) % u64::from(count)) as u32;
-        let Some(header) = header(control, number) else { return false };
-        if header.state.load(Relaxed) != FREE {
-            continue;
+    loop {
+        let before = chunk_address(control, 0) - address_of(control);
+        let there = MAPPED.load(Acquire).saturating_sub(before) / u64::from(control.chunk_size);
+        let count = there.min(control.chunks.into()).max(1) as u32;
+        let hint = control.hint.load(Relaxed);
+        for i in 0..count {
+            let number = ((u64::from(hint) + u64::from(i)) % u64::from(count)) as u32;
+            let Some(header) = header(control, number) else { return false };
+            if header.state.load(Relaxed) != FREE {
+                continue;
+            }
+            if header.state.compare_exchange(FREE, OWNED, AcqRel, Relaxed).is_err() {
+                continue;
+            }
+            control.hint.store((number + 1) % count, Relaxed);
+            begin_chunk(control, local, header, number);
+            return true;
         }
-        if header.state.compare_exchange(FREE, OWNED, AcqRel, Relaxed).is_err() {
-            continue;
+        if !grow(control, false) {
+            return false;
         }
-        control.hint.store((number + 1) % count, Relaxed);
-        begin_chunk(control, local, header, number);
-        return true;
     }
-    false
 }
 
 fn begin_chunk(control: &Control, local: &Local, header: &ChunkHeader, number: u32) {

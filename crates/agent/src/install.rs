@@ -7,9 +7,10 @@
 //! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
 
 use crate::kernel::{self, KernelAction};
-use crate::{areas, chunks, heap, hooks, record, sites, start};
+use crate::{areas, chunks, heap, hooks, record, sites, slots, start};
 use abi::message::{Hook, Installed, MAGIC, Reason};
 use abi::plan::{self, Area, Header, Original, PATCH, Patch};
+use abi::stub::Variant;
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -65,14 +66,13 @@ impl Plan<'_> {
     }
 }
 
-/// Has the unwinder use the mappings of a plan. False: there are none; else the plan is to stay mapped.
-pub fn use_mappings(bytes: &'static [u8]) -> bool {
+/// Has the unwinder use the mappings of a plan, if it has some.
+pub fn use_mappings(bytes: &[u8]) {
     let header = table::<Header>(bytes, 0, 1).and_then(<[Header]>::first);
     let mappings = header.and_then(|h| table(bytes, h.mappings_at, h.mappings)).unwrap_or_default();
     if !mappings.is_empty() {
         heap::map_of_process(mappings);
     }
-    !mappings.is_empty()
 }
 
 /// A table of a plan: any bytes are valid entries.
@@ -138,6 +138,9 @@ fn map_area(area: &Area, plan: &[u8]) -> bool {
     let Some(variant) = areas::variant(area.variant) else { return false };
     let size = u64::from(abi::stub::layout(variant).size);
     if !whole || area.content > area.len || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
+        return false;
+    }
+    if matches!(variant, Variant::Timed | Variant::CountTimed) && !slots::map_all() {
         return false;
     }
     let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED_NOREPLACE;

@@ -26,6 +26,7 @@ const SIGACTION: usize = 13;
 const SIGPROCMASK: usize = 14;
 const PREAD: usize = 17;
 const PWRITE: usize = 18;
+const MREMAP: usize = 25;
 const MADVISE: usize = 28;
 const NANOSLEEP: usize = 35;
 const GETPID: usize = 39;
@@ -165,7 +166,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0x1100_0000_0000);
 
 /// Maps memory; `at` 0: anywhere. A negative number is an error.
 pub fn map(at: u64, len: u64, protection: usize, flags: usize, fd: i32) -> isize {
-    let at = if at == 0 { NEXT.fetch_add((len + 0x1_ffff) & !0xffff, Relaxed) } else { at };
+    let at = if at == 0 { space(len) } else { at };
     // SAFETY: without MAP_FIXED nothing that exists is replaced, and callers do not pass it for memory that is not theirs.
     unsafe { call(MMAP, [at as usize, len as usize, protection, flags, fd as usize, 0]) }
 }
@@ -174,6 +175,37 @@ pub fn map(at: u64, len: u64, protection: usize, flags: usize, fd: i32) -> isize
 pub fn reserve(len: u64) -> Option<u64> {
     let at = map(0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     (at > 0).then_some(at as u64)
+}
+
+/// Address space for `whole` bytes of the agent's own, of which [`map_first`] and [`extend`] map the beginning: what is not mapped counts for
+/// no limit.
+fn space(whole: u64) -> u64 {
+    NEXT.fetch_add((whole + 0x1_ffff) & !0xffff, Relaxed)
+}
+
+/// Maps the first `len` of `whole` bytes, of memory or of a file.
+pub fn map_first(whole: u64, len: u64, protection: usize, flags: usize, fd: i32) -> Option<u64> {
+    let at = map(space(whole), len, protection, flags, fd);
+    (at > 0).then_some(at as u64)
+}
+
+/// New anonymous memory, as [`reserve`] makes it, that can grow from `len` to `whole` bytes.
+pub fn reserve_first(whole: u64, len: u64) -> Option<u64> {
+    map_first(whole, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1)
+}
+
+/// Maps `more` bytes behind such memory, which ends at `end`. False: there is none to be had, or something else is there.
+pub fn extend(end: u64, more: u64) -> bool {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    let at = map(end, more, PROT_READ | PROT_WRITE, flags, -1);
+    // Only the agent maps anything there: another thread, or a handler, has just done the same.
+    at as u64 == end || at == EEXIST
+}
+
+/// Maps more of a shared file whose first `len` bytes are mapped at `at`, where it can grow, up to `new` bytes. The file may be closed.
+pub fn extend_file(at: u64, len: u64, new: u64) -> bool {
+    // SAFETY: without MREMAP_MAYMOVE, nothing that exists is moved or replaced.
+    unsafe { call(MREMAP, [at as usize, len as usize, new as usize, 0, 0, 0]) == at as isize }
 }
 
 /// Takes memory back.

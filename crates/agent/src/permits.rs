@@ -8,7 +8,7 @@ use crate::kernel;
 use crate::memory::load;
 use crate::thread::Local;
 use crate::{chunks, shadow};
-use abi::permits::{self, INSTRUCTIONS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
+use abi::permits::{self, GROW_CALLS, INSTRUCTIONS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -16,6 +16,7 @@ use core::sync::atomic::Ordering::Relaxed;
 const RECORDS: u32 = 1;
 const TALK: u32 = 2;
 const READS: u32 = 4;
+const GROWS: u32 = 8;
 
 /// What is forbidden, for all threads: a new one has what its creator had, and a filter may be for all.
 static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
@@ -24,6 +25,11 @@ static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
 #[inline(always)]
 pub fn reads() -> bool {
     FORBIDDEN.load(Relaxed) & (RECORDS | READS) == 0
+}
+
+/// Whether it may map more of the shared memory.
+pub fn grows() -> bool {
+    FORBIDDEN.load(Relaxed) & (RECORDS | GROWS) == 0
 }
 
 /// Reads two words that may not be there, or may go at any moment: another thread's stack, its storage. `records` holds.
@@ -94,6 +100,10 @@ pub fn add_filter(local: &Local, program: u64) {
     let refuses = |calls: &[u32]| !calls.iter().all(|call| filter.allows(*call));
     if refuses(&READ_CALLS) {
         FORBIDDEN.fetch_or(READS, Relaxed);
+    }
+    if refuses(&GROW_CALLS) {
+        chunks::map_all();
+        FORBIDDEN.fetch_or(GROWS, Relaxed);
     }
     if refuses(&SLOW_CALLS) {
         lose_all(local);

@@ -1,6 +1,6 @@
 //! The plans that were carried out in a process that the agent was injected into: so that they can be undone.
 
-use crate::install::Spared;
+use crate::install::{Plan, Spared};
 use crate::{install, kernel};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -42,9 +42,17 @@ pub fn are_kept() -> bool {
     TABLE.load(Acquire) != 0
 }
 
-/// Keeps a plan that is mapped for good. False: plans are not kept, or there are too many.
+/// Keeps a plan that is mapped for good. False: plans are not kept, it patches nothing, one with the same patches is kept (a module has come
+/// to the same place again), or there are too many.
 pub fn keep(at: u64, len: u64) -> bool {
     let used = USED.load(Relaxed);
+    // SAFETY: so much is mapped there.
+    let of = |at, len| Plan::new(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) });
+    let kept = |[at, len]: &Entry| of(at.load(Relaxed), len.load(Relaxed));
+    let Some(plan) = of(at, len).filter(|p| !p.patches.is_empty()) else { return false };
+    if entries(used).iter().filter_map(kept).any(|k| k.patches == plan.patches) {
+        return false;
+    }
     let Some([address, bytes]) = entries(used + 1).get(used as usize) else { return false };
     bytes.store(len, Relaxed);
     address.store(at, Relaxed);

@@ -17,7 +17,7 @@
 use crate::memory::{load, store};
 use crate::slots::{self, ENTRY, End, GONE, Locked, NO_CALL, Taken};
 use crate::thread::{ABANDONED, Local};
-use crate::{areas, kernel, permits, sites};
+use crate::{areas, kernel, permits, sites, thread};
 use abi::thread::WRITTEN;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::compiler_fence;
@@ -232,12 +232,13 @@ fn copy(from: u64, to: u64, len: u64) {
 pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
     // SAFETY: the stub has just been called there.
     let returns = unsafe { load(place) };
+    let was_full = local.top_slot.load(Relaxed) == 0;
     let (mut top, tail) = clear(local, place, returns);
     if tail && top - local.base.load(Relaxed) > CHAIN * ENTRY && slot(top - CHAIN * ENTRY) == place {
         return false;
     }
-    if top + 16 * ENTRY > local.limit.load(Relaxed) {
-        if !permits::records() {
+    if !thread::has_room(local) {
+        if was_full || !permits::records() {
             return false;
         }
         let mask = kernel::block();
@@ -247,7 +248,7 @@ pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
         drop(locked);
         top = local.top.load(Relaxed);
         kernel::set_mask(mask);
-        if top + 1024 * ENTRY > local.limit.load(Relaxed) {
+        if !thread::has_room(local) {
             return false;
         }
     }
@@ -264,11 +265,17 @@ pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
     true
 }
 
-/// The same where the place is below that of the topmost entry, as it mostly is.
+/// Whether a place is below that of the topmost entry, as it mostly is, and there is room for an entry.
+#[inline(always)]
+pub fn is_below(local: &Local, place: u64) -> bool {
+    place < local.top_slot.load(Relaxed) && thread::has_room(local)
+}
+
+/// An entry for such a place.
 #[inline(always)]
 pub fn push_below(local: &Local, place: u64, word: u64, tsc: u64) {
     let top = local.top.load(Relaxed);
-    // SAFETY: there is room for a frame of each 16 bytes of the stack; the stub has just been called at `place`.
+    // SAFETY: there is room ([`is_below`]); the stub has just been called at `place`.
     unsafe {
         store(top, place);
         store(top + 8, load(place));
@@ -476,7 +483,7 @@ pub fn return_address(local: &Local, place: u64) -> Option<u64> {
 /// A handler begins: a barrier, whose place is in the stand-in's frame. The two entries below it belong to what it has interrupted.
 pub fn raise_barrier(local: &Local, place: u64) {
     let top = local.top.load(Relaxed);
-    if top == 0 || top + 16 * ENTRY > local.limit.load(Relaxed) {
+    if top == 0 || !thread::has_room(local) && top + 16 * ENTRY > local.limit.load(Relaxed) {
         return;
     }
     // SAFETY: below the limit of the thread's shadow stack.

@@ -15,8 +15,8 @@ use crate::memory::{load, store};
 use crate::{areas, kernel, permits};
 use abi::thread::{BARRIER, Shadow};
 use core::mem::size_of;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 /// Bytes of a shadow entry.
 pub const ENTRY: u64 = size_of::<Shadow>() as u64;
@@ -51,8 +51,10 @@ const NOBODY: u32 = i32::MAX as u32;
 #[repr(C)]
 pub struct Slot {
     pub tid: AtomicU32,
-    /// Bytes / 4096.
+    /// Bytes / 4096 that are mapped.
     pages: AtomicU32,
+    /// Up to which it can grow.
+    most: AtomicU32,
     pub memory: AtomicU64,
     /// Its rows; 0: none. They stay when it ends: the thread that comes after it counts on.
     pub counts: AtomicU64,
@@ -139,8 +141,8 @@ pub fn inherit(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
     None
 }
 
-/// Notes new memory; 0: the table is full.
-pub fn add(tid: u32, local: u64, memory: u64, len: u64) -> u32 {
+/// Notes new memory, how much of it is mapped, and can be; 0: the table is full.
+pub fn add(tid: u32, local: u64, memory: u64, (len, most): (u64, u64)) -> u32 {
     let i = USED.fetch_add(1, AcqRel) as usize;
     if i >= SLOTS {
         USED.fetch_sub(1, AcqRel);
@@ -148,6 +150,7 @@ pub fn add(tid: u32, local: u64, memory: u64, len: u64) -> u32 {
     }
     if let Some(slot) = all().get(i) {
         slot.pages.store((len >> 12) as u32, Relaxed);
+        slot.most.store((most >> 12) as u32, Relaxed);
         slot.memory.store(memory, Relaxed);
         slot.renew(local);
         slot.tid.store(tid, Release);
@@ -160,9 +163,37 @@ pub fn owe() -> bool {
     all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0, s.has_ended()))
 }
 
+/// 1: there are stubs that push entries and write no records.
+static ALL: AtomicU32 = AtomicU32::new(0);
+
+/// Whether shadow stacks are mapped as wholes.
+pub fn need_all() -> bool {
+    ALL.load(Relaxed) != 0
+}
+
+/// Has all shadow stacks mapped as wholes, from now on. False: there is no memory for one.
+pub fn map_all() -> bool {
+    ALL.store(1, Relaxed);
+    fence(SeqCst);
+    all().iter().filter(|s| s.tid.load(Acquire) != 0).all(|s| s.grow(true))
+}
+
 impl Slot {
-    fn len(&self) -> u64 {
-        u64::from(self.pages.load(Relaxed)) << 12
+    /// How many bytes are mapped.
+    pub fn len(&self) -> u64 {
+        u64::from(self.pages.load(Acquire)) << 12
+    }
+
+    /// Maps more: twice as much, or all. False: there is no more, or none to be had.
+    pub fn grow(&self, all: bool) -> bool {
+        let (there, most) = (self.pages.load(Acquire), self.most.load(Relaxed));
+        let new = if all { most } else { most.min(there.saturating_mul(2)) };
+        let bytes = |pages: u32| u64::from(pages) << 12;
+        let grown = new > there && kernel::extend(self.memory.load(Relaxed) + bytes(there), bytes(new - there));
+        if grown {
+            self.pages.fetch_max(new, AcqRel);
+        }
+        grown || all && there >= most
     }
 
     /// The lowest entry.

@@ -101,6 +101,13 @@ global_asm!(
     "mov rcx, qword ptr [rip + trapline_thread@GOTTPOFF]",
     "cmp dword ptr fs:[rcx + {chunk}], 0",
     "jne 3f",
+    // As `thread::has_room`.
+    "mov rdx, qword ptr fs:[rcx + {limit}]",
+    "sub rdx, qword ptr fs:[rcx + {top}]",
+    "jz 4f",
+    "cmp rdx, {ahead}",
+    "jb 3f",
+    "4:",
     "mov rcx, qword ptr [rip + {state}]",
     "test rcx, rcx",
     "jz 2f",
@@ -116,6 +123,9 @@ global_asm!(
     shared = sym chunks::SHARED,
     running = const offset_of!(Control, running),
     chunk = const offset_of!(Local, chunk),
+    limit = const offset_of!(Local, limit),
+    top = const offset_of!(Local, top),
+    ahead = const thread::AHEAD,
     state = sym chunks::STATE,
     asked = const offset_of!(State, asked),
     done = const chunks::DONE,
@@ -160,7 +170,7 @@ pub const SET: u8 = 1;
 /// [`Slow::Chunk`]: room for a record, or the record is counted.
 extern "C" fn chunk(_: &Frame, _: u32) -> u8 {
     let local = local();
-    if local.busy.load(Relaxed) != 0 || chunks::hopeless(local) {
+    if local.busy.load(Relaxed) != 0 || !thread::has_room(local) || chunks::hopeless(local) {
         chunks::drop_records(local, 1);
         return SET;
     }
@@ -176,7 +186,7 @@ extern "C" fn chunk(_: &Frame, _: u32) -> u8 {
 /// [`Slow::High`]: a record with the new upper half.
 extern "C" fn high(_: &Frame, _: u32) -> u8 {
     let local = local();
-    if local.busy.load(Relaxed) != 0 || chunks::hopeless(local) {
+    if local.busy.load(Relaxed) != 0 || !thread::has_room(local) || chunks::hopeless(local) {
         chunks::drop_records(local, 1);
         return SET;
     }

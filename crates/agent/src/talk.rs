@@ -1,7 +1,7 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
-use crate::{chunks, heap, hooks, install, plans, slow, start, thread};
+use crate::{chunks, heap, hooks, install, permits, plans, slow, start, thread};
 use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -11,8 +11,9 @@ use core::sync::atomic::Ordering::Relaxed;
 pub const PATIENCE: u64 = 10;
 /// Seconds that a message without an answer may take.
 const BRIEF: u64 = 1;
-/// The most text of `/proc/self/maps`.
+/// The most text of `/proc/self/maps`, and what there is room for at first.
 const MAPS: u64 = 64 << 20;
+const FIRST: u64 = 64 << 10;
 /// The most bytes of a plan.
 const PLAN: u64 = 1 << 32;
 
@@ -23,20 +24,27 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 struct Maps {
     at: u64,
     len: usize,
+    /// Bytes that are mapped.
+    room: u64,
 }
 
 impl Maps {
     fn read() -> Option<Maps> {
-        let at = kernel::reserve(MAPS)?;
-        let mut maps = Maps { at, len: 0 };
+        let mut maps = Maps { at: kernel::reserve_first(MAPS, FIRST)?, len: 0, room: FIRST };
         let fd = kernel::open_own(c"/proc/self/maps", kernel::O_RDONLY);
         if fd < 0 {
             return Some(maps);
         }
         while (maps.len as u64) < MAPS {
-            // SAFETY: the rest of the memory that was just reserved.
+            if maps.len as u64 == maps.room {
+                if !kernel::extend(maps.at + maps.room, maps.room) {
+                    break;
+                }
+                maps.room *= 2;
+            }
+            // SAFETY: the rest of the memory that is mapped.
             let rest = unsafe {
-                core::slice::from_raw_parts_mut((at as usize + maps.len) as *mut u8, MAPS as usize - maps.len)
+                core::slice::from_raw_parts_mut((maps.at as usize + maps.len) as *mut u8, maps.room as usize - maps.len)
             };
             match kernel::read(fd as i32, rest) {
                 kernel::EINTR => {}
@@ -64,7 +72,7 @@ impl Maps {
 impl Drop for Maps {
     fn drop(&mut self) {
         // SAFETY: nothing of it is borrowed any more.
-        unsafe { kernel::unmap(self.at, MAPS) };
+        unsafe { kernel::unmap(self.at, self.room) };
     }
 }
 
@@ -232,18 +240,21 @@ fn obey(welcome: &Welcome, descriptors: [Descriptor; 3], reason: Reason) -> Inst
     let mut take = |bytes: u64| if bytes > 0 && welcome.verdict != Verdict::Leave as u32 { rest.next() } else { None };
     let (shared, plan, tables) = (take(welcome.shared), take(welcome.plan), take(welcome.tables));
     let has_tables = reason == Reason::Fork && heap::has_tables();
+    let len = if permits::grows() { welcome.tables } else { heap::TABLES_SIZE };
     if let Some(tables) = tables.filter(|t| t.0 >= 0 && !has_tables)
-        && let Some(at) = map_file(&tables, welcome.tables, kernel::PROT_READ, kernel::MAP_SHARED)
-        && !heap::use_tables(at, welcome.tables)
+        && let Some(at) = map_first(&tables, (heap::TABLES_SIZE, len), kernel::PROT_READ, kernel::MAP_SHARED)
+        && !heap::use_tables(at, len)
     {
         // SAFETY: it was refused, so nobody uses it.
-        unsafe { kernel::unmap(at, welcome.tables) };
+        unsafe { kernel::unmap(at, len) };
     }
+    heap::extend_tables(welcome.tables);
     if let Some(shared) = shared.filter(|s| s.0 >= 0)
         && chunks::control().is_none()
     {
         let protection = kernel::PROT_READ | kernel::PROT_WRITE;
-        let Some(at) = map_file(&shared, welcome.shared, protection, kernel::MAP_SHARED) else {
+        let whole = (welcome.shared, chunks::first(welcome.shared));
+        let Some(at) = map_first(&shared, whole, protection, kernel::MAP_SHARED) else {
             return install::failure(kernel::ENOMEM);
         };
         if !chunks::attach(at, welcome.shared) {
@@ -262,8 +273,8 @@ fn obey(welcome: &Welcome, descriptors: [Descriptor; 3], reason: Reason) -> Inst
     // SAFETY: the whole file is mapped, and sealed; it is unmapped only below.
     let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, welcome.plan as usize) };
     let installed = install::install(bytes, reason);
-    let (kept, used) = (plans::keep(at, welcome.plan), install::use_mappings(bytes));
-    if !kept && !used {
+    install::use_mappings(bytes);
+    if !plans::keep(at, welcome.plan) {
         // SAFETY: `bytes` is not used any more.
         unsafe { kernel::unmap(at, welcome.plan) };
     }
@@ -272,7 +283,12 @@ fn obey(welcome: &Welcome, descriptors: [Descriptor; 3], reason: Reason) -> Inst
 
 /// Maps a file that has at least so many bytes.
 pub fn map_file(file: &Descriptor, len: u64, protection: usize, flags: usize) -> Option<u64> {
+    map_first(file, (len, len), protection, flags)
+}
+
+/// Maps the first `len` bytes of a file that has at least `whole`, where it can grow.
+fn map_first(file: &Descriptor, (whole, len): (u64, u64), protection: usize, flags: usize) -> Option<u64> {
     let size = kernel::size(file.0);
-    let at = if size > 0 && size as u64 >= len { kernel::map(0, len, protection, flags, file.0) } else { -1 };
-    (at > 0).then_some(at as u64)
+    let has = size > 0 && size as u64 >= whole;
+    has.then(|| kernel::map_first(whole, len, protection, flags, file.0)).flatten()
 }

@@ -1,18 +1,21 @@
 //! What the agent keeps of each thread, in thread-local storage, and where shadow stacks come from.
 //!
 //! ```text
-//!  memory of a thread:  FRAMES ── BURIED ── sentinel ── shadow entries ──►        reserved, not allocated: pages come as they are used
+//!  memory of a thread:  FRAMES ── BURIED ── sentinel ── shadow entries ──►        mapped as it is needed, pages come as they are used
 //! ```
+//!
+//! Stubs push entries without a look at the end. Those that write a record for each entry come to slow code once per chunk: there it is seen
+//! to that what is mapped lasts for another chunk ([`has_room`]). For stubs that push and write nothing, a stack is mapped as a whole.
 //!
 //! The memory of a thread that has ended is found by its id, which the kernel no longer knows, and used again, unless a call in it has not
 //! returned (`slots`).
 
-use crate::{kernel, slots};
+use crate::{kernel, permits, slots};
 use abi::thread::{ROWS, Row, Thread};
 use core::arch::{asm, global_asm};
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 // Initial-exec storage, without a symbol that the loader would have to find. A library that is loaded late gets less than 2 KB of it.
 global_asm!(
@@ -114,17 +117,49 @@ pub fn local() -> &'static Local {
 pub const MEMORY: u64 = offset_of!(Local, memory) as u64;
 
 pub use crate::slots::ENTRY;
-use crate::slots::{BURIED, FRAMES};
+use crate::slots::{BURIED, FRAMES, Slot};
 
 /// The least and the most bytes of a shadow stack. A frame takes 16 bytes of stack at least, and an entry has [`ENTRY`].
 const LEAST: u64 = 16 << 20;
 const MOST: u64 = 256 << 20;
+/// What is mapped of it at first.
+const FIRST: u64 = 1 << 20;
+/// Bytes above the top that a thread has when it leaves slow code. A chunk has records for half of that.
+pub const AHEAD: u64 = 512 << 10;
+const _: () = assert!(abi::shared::CHUNK as u64 / 8 * ENTRY <= AHEAD / 2);
 
 fn allocate(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
-    let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (ENTRY / 16)) & !4095;
-    let len = FRAMES + BURIED + shadow;
-    let memory = kernel::reserve(len)?;
-    Some((memory, len, slots::add(tid, local, memory, len)))
+    let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (ENTRY / 16) + AHEAD) & !4095;
+    let (whole, first) = (FRAMES + BURIED + shadow, FRAMES + BURIED + FIRST);
+    let memory = kernel::reserve_first(whole, first)?;
+    let place = slots::add(tid, local, memory, (first, whole));
+    Some((memory, first, place))
+}
+
+/// Sees to it that what stubs push before they come to slow code again has room above the top. Where there is none to be had, the
+/// next entry comes to slow code, and is refused.
+#[inline(always)]
+pub fn has_room(local: &Local) -> bool {
+    let top = local.top.load(Relaxed);
+    top + AHEAD <= local.limit.load(Relaxed) || top == 0 || grows(local, top)
+}
+
+#[cold]
+fn grows(local: &Local, top: u64) -> bool {
+    let memory = local.memory.load(Relaxed);
+    let slot = slots::at(local.place.load(Relaxed)).filter(|_| permits::records());
+    while let Some(slot) = slot {
+        // Another thread may have mapped more (`slots::map_all`).
+        local.limit.store(memory + slot.len(), Relaxed);
+        if top + AHEAD <= memory + slot.len() {
+            return true;
+        }
+        if !slot.grow(false) {
+            break;
+        }
+    }
+    local.top_slot.store(0, Relaxed);
+    false
 }
 
 /// Gives a thread its shadow stack. Signals are blocked.
@@ -158,7 +193,23 @@ pub fn enter(local: &Local) -> bool {
     local.base.store(base, Relaxed);
     local.top_slot.store(i64::MAX as u64, Relaxed);
     local.top.store(base, Relaxed);
-    true
+    has_whole(local)
+}
+
+/// Maps the whole of a thread's shadow stack if it needs that. The thread is in the table: who adds stubs that need it looks there
+/// after they have been noted.
+fn has_whole(local: &Local) -> bool {
+    fence(SeqCst);
+    let slot = slots::at(local.place.load(Relaxed));
+    let there = !slots::need_all() || slot.is_some_and(|s| s.grow(true));
+    let len = slot.map_or(FRAMES + BURIED + FIRST, Slot::len);
+    local.limit.store(local.memory.load(Relaxed) + len, Relaxed);
+    if !there {
+        local.top.store(0, Relaxed);
+        local.top_slot.store(0, Relaxed);
+        local.without.store(1, Relaxed);
+    }
+    there
 }
 
 /// Bytes of a thread's rows.

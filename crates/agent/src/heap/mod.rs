@@ -14,7 +14,7 @@ mod stacks;
 mod write;
 
 pub use entry::addresses;
-pub use stacks::{has_tables, leave, map_of_process, use_tables};
+pub use stacks::{TABLES_SIZE, extend_tables, has_tables, leave, map_of_process, use_tables};
 pub use write::{before_fork, child, forget, resume, suspend};
 
 use crate::thread::{Local, local};

@@ -5,10 +5,10 @@ use crate::memory::load;
 use crate::thread::Local;
 use crate::{areas, kernel, permits, shadow, slots};
 use core::cell::Cell;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU64, AtomicUsize};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU64, AtomicUsize, compiler_fence};
 use unwind::replay::{Replay, Space};
-use unwind::shared::{PAGES, PAGES_AT, ROWS, ROWS_AT, RULES, RULES_AT, SIZE};
+use unwind::shared::{PAGES, PAGES_AT, ROWS_AT, RULES, RULES_AT, SIZE};
 use unwind::{Mapping, Page, Registers, Row, Rule, Tables};
 
 /// Handlers that interrupt one another while the thread is busy have walkers of their own, so many at a time.
@@ -149,13 +149,24 @@ pub fn forget_window(local: &Local, address: u64, len: u64) {
 /// The stack of an allocation, which is that of the caller of the allocator; 0: not known.
 #[inline(always)]
 pub fn of(local: &Local, memory: &mut Memory, frame: &Frame) -> u64 {
-    let Some(space) = space() else { return 0 };
+    loop {
+        let Some(space) = space() else { return 0 };
+        let hash = walk(local, memory, frame, &space);
+        compiler_fence(SeqCst);
+        if GENERATION.load(Acquire) as u64 == space.generation {
+            return hash;
+        }
+    }
+}
+
+#[inline(always)]
+fn walk(local: &Local, memory: &mut Memory, frame: &Frame, space: &Space<'_>) -> u64 {
     let level = local.heap_level.load(Relaxed) as usize % LEVELS;
     let Some(walker) = memory.walkers.get_mut(level) else { return 0 };
     let start = Registers { pc: frame.address, sp: frame.cfa(), bp: frame.rbp };
     let window = Cell::new(memory.window.around(start.sp));
     let other = Cell::new([0; 2]);
-    let walked = walker.walk(&space, start, |at| {
+    let walked = walker.walk(space, start, |at| {
         let mut w = window.get();
         if at < start.sp || at > w.high - 8 {
             // A handler may run on a stack of its own: then what it has interrupted is elsewhere.
@@ -178,22 +189,28 @@ pub fn of(local: &Local, memory: &mut Memory, frame: &Frame) -> u64 {
 
 /// Tables of the collector; 0: none.
 static TABLES: AtomicU64 = AtomicU64::new(0);
-/// The mappings of the process: address and number, in two places of which one is read while the other is written.
-static MAPPINGS: [[AtomicU64; 2]; 2] = [const { [const { AtomicU64::new(0) }; 2] }; 2];
+/// How many bytes of them are mapped.
+static TABLES_LEN: AtomicU64 = AtomicU64::new(0);
+/// The mappings of the process: address, number, and the bytes that are mapped for them, in two places of which one is read while the
+/// other is written.
+static MAPPINGS: [[AtomicU64; 3]; 2] = [const { [const { AtomicU64::new(0) }; 3] }; 2];
+/// The most bytes of each.
+const MOST_MAPPINGS: u64 = 16 << 20;
 /// How often they were set. The lowest bit tells the place.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 
-/// Their length.
-static TABLES_LEN: AtomicU64 = AtomicU64::new(0);
 /// Tables of earlier sessions that could not go yet.
 static LEFT: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 
-/// Uses unwind tables, which stay mapped until [`leave`]. False: they are not of this version.
+/// Bytes of address space for tables.
+pub const TABLES_SIZE: u64 = SIZE as u64;
+
+/// Uses unwind tables, of which `len` bytes are mapped, until [`leave`]. False: they are not of this version.
 pub fn use_tables(at: u64, len: u64) -> bool {
-    if len < SIZE as u64 {
+    if len < ROWS_AT as u64 || len > SIZE as u64 {
         return false;
     }
-    TABLES_LEN.store(len, Relaxed);
+    TABLES_LEN.store(len, Release);
     let before = TABLES.swap(at, Release);
     if before != 0
         && let Some(place) = LEFT.iter().find(|l| l.load(Relaxed) == 0)
@@ -201,6 +218,14 @@ pub fn use_tables(at: u64, len: u64) -> bool {
         place.store(before, Relaxed);
     }
     true
+}
+
+/// Maps so many bytes of the tables, which have grown. Where that fails, stacks end in the modules that came last.
+pub fn extend_tables(len: u64) {
+    let (at, there) = (TABLES.load(Relaxed), TABLES_LEN.load(Relaxed));
+    if at != 0 && there < len && len <= SIZE as u64 && permits::grows() && kernel::extend_file(at, there, len) {
+        TABLES_LEN.store(len, Release);
+    }
 }
 
 /// Forgets what belongs to a session: the next collector knows no stack, and has tables and mappings of its own. All other threads are
@@ -218,8 +243,8 @@ pub fn leave(free: bool) {
     }
     forget_mappings();
     for at in LEFT.iter().chain([&TABLES]).filter(|_| free).map(|t| t.swap(0, Relaxed)).filter(|at| *at != 0) {
-        // SAFETY: nobody reads them any more. All collectors of this version have tables of one length.
-        unsafe { kernel::unmap(at, TABLES_LEN.load(Relaxed)) };
+        // SAFETY: nobody reads them any more, and what is not mapped of their address space is nobody else's.
+        unsafe { kernel::unmap(at, TABLES_SIZE) };
     }
 }
 
@@ -228,43 +253,68 @@ pub fn has_tables() -> bool {
     TABLES.load(Relaxed) != 0
 }
 
-/// No mappings: what they were read from may go.
+/// No mappings.
 fn forget_mappings() {
-    for [_, count] in &MAPPINGS {
+    for [_, count, _] in &MAPPINGS {
         count.store(0, Release);
     }
     // Walkers forget what they have found.
     GENERATION.fetch_add(1, Release);
 }
 
-/// Uses these mappings, which stay where they are.
+/// Uses a copy of these mappings. A walk that they overtake is begun anew ([`of`]).
 pub fn map_of_process(mappings: &[Mapping]) {
     let generation = GENERATION.load(Relaxed) + 1;
-    if let Some([at, count]) = MAPPINGS.get(generation & 1) {
+    if let Some([at, count, mapped]) = MAPPINGS.get(generation & 1) {
         count.store(0, Release);
-        at.store(mappings.as_ptr() as u64, Release);
-        count.store(mappings.len() as u64, Release);
+        compiler_fence(SeqCst);
+        if let Some(room) = room(at, mapped, size_of_val(mappings) as u64) {
+            for (i, mapping) in mappings.iter().enumerate() {
+                // SAFETY: there is room, and only this thread writes there: the loader's lock is held, or other threads are stopped.
+                unsafe { (room as *mut Mapping).add(i).write_volatile(*mapping) };
+            }
+            count.store(mappings.len() as u64, Release);
+        }
     }
     GENERATION.store(generation, Release);
+    compiler_fence(SeqCst);
+}
+
+/// Room for so many bytes of mappings, in one of the two places.
+fn room(at: &AtomicU64, mapped: &AtomicU64, len: u64) -> Option<u64> {
+    let there = mapped.load(Relaxed);
+    let new = len.next_power_of_two().max(1 << 16);
+    if new > MOST_MAPPINGS {
+        return None;
+    }
+    if at.load(Relaxed) == 0 {
+        at.store(kernel::reserve_first(MOST_MAPPINGS, new)?, Release);
+        mapped.store(new, Relaxed);
+    } else if there < new {
+        kernel::extend(at.load(Relaxed) + there, new - there).then_some(())?;
+        mapped.store(new, Relaxed);
+    }
+    Some(at.load(Relaxed))
 }
 
 /// Where rules are found.
 #[inline(always)]
 fn space() -> Option<Space<'static>> {
-    let (tables, generation) = (TABLES.load(Relaxed), GENERATION.load(Acquire));
-    let [at, count] = MAPPINGS.get(generation & 1)?;
+    let (tables, generation) = (TABLES.load(Acquire), GENERATION.load(Acquire));
+    let rows = TABLES_LEN.load(Acquire).saturating_sub(ROWS_AT as u64) / size_of::<Row>() as u64;
+    let [at, count, _] = MAPPINGS.get(generation & 1)?;
     let count = count.load(Acquire);
-    if tables == 0 || count == 0 {
+    // The length may be that of others, of another session.
+    if tables == 0 || count == 0 || TABLES.load(Acquire) != tables {
         return None;
     }
-    // SAFETY: the tables are mapped, and as long as `use_tables` asks; so are mappings, which were set before their number. Both stay while a
-    // thread is in the agent (`leave`, `plans::undo`).
-    // Whatever the collector writes into tables is valid.
+    // SAFETY: so much of the tables is mapped, and as long as `use_tables` asks. Mappings were set before their number, and are never unmapped;
+    // where others take their place while they are read, what was read is not used. Whatever is in tables and mappings is valid.
     unsafe {
         Some(Space {
             tables: Tables {
                 pages: core::slice::from_raw_parts((tables + PAGES_AT as u64) as *const Page, PAGES),
-                rows: core::slice::from_raw_parts((tables + ROWS_AT as u64) as *const Row, ROWS),
+                rows: core::slice::from_raw_parts((tables + ROWS_AT as u64) as *const Row, rows as usize),
                 rules: core::slice::from_raw_parts((tables + RULES_AT as u64) as *const Rule, RULES),
             },
             mappings: core::slice::from_raw_parts(at.load(Relaxed) as *const Mapping, count as usize),

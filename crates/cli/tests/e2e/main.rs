@@ -4,6 +4,7 @@
 //! so with [`lab::skip`].
 
 mod accounting;
+mod address_space;
 mod alone;
 mod attach;
 mod attach_targets;

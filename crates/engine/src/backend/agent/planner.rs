@@ -117,17 +117,30 @@ pub struct Planner {
     next: u32,
     /// Made when they are first needed.
     tables: Option<Tables>,
+    /// Where areas are, by process, file, the module's place, and what they are for: those of one that comes to the same place again are there.
+    areas: HashMap<(i32, Key, u64, bool), u64>,
 }
 
 impl Planner {
     /// For the functions that are wanted.
     pub fn new(functions: Functions, ticks_per_ms: u64) -> Planner {
-        Planner { functions, ticks_per_ms, known: HashMap::new(), numbers: HashMap::new(), next: 1, tables: None }
+        Planner {
+            functions,
+            ticks_per_ms,
+            known: HashMap::new(),
+            numbers: HashMap::new(),
+            next: 1,
+            tables: None,
+            areas: HashMap::new(),
+        }
     }
 
     /// The patches of a process that says this, and has these mappings. `before`: the modules that are patched already.
     pub fn answer(&mut self, pid: i32, hello: &Hello, maps: &[Map], before: &[Placed]) -> Answer {
         let mut answer = Answer::default();
+        if before.is_empty() {
+            self.areas.retain(|(of, ..), _| *of != pid);
+        }
         let program = std::fs::metadata(format!("/proc/{pid}/exe")).ok().map(|m| maps::identity(&m));
         let is_program = |m: &Map| Some(m.file) == program;
         if let Some(m) = maps.iter().find(|m| is_program(m)) {
@@ -154,11 +167,11 @@ impl Planner {
                 continue;
             }
             match self.module(pid, m, &path, role, &mut answer) {
-                Ok((known, first)) => found.push((m, path, role, known, first)),
+                Ok((known, key, first)) => found.push((m, path, role, known, (key, first))),
                 Err(why) => answer.problems.push(format!("{path}: {why}")),
             }
         }
-        let owned = |(_, path, role, known, _): &(&Map, String, Role, Arc<Known>, u32)| {
+        let owned = |(_, path, role, known, _): &(&Map, String, Role, Arc<Known>, (Key, u32))| {
             let runtime = known.runtime.filter(|r| *role == Role::Program || r.owns_process())?;
             Some((path.clone(), runtime))
         };
@@ -171,7 +184,7 @@ impl Planner {
                 let todo = "--lib shows functions of libraries, debug symbols show its own";
                 answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
             }
-            match self.link(hello, m, &known, first, &mut taken, is_left) {
+            match self.link((pid, hello), m, &known, first, &mut taken, is_left) {
                 Ok(some) => {
                     files.extend(some.iter().map(|_| (Arc::clone(&known), first)));
                     linked.extend(some);
@@ -273,7 +286,7 @@ impl Planner {
         Ok((key, known))
     }
 
-    /// The file of a mapping, and the number of its first function. Reports its functions the first time.
+    /// The file of a mapping, which it is, and the number of its first function. Reports its functions the first time.
     fn module(
         &mut self,
         pid: i32,
@@ -281,10 +294,10 @@ impl Planner {
         path: &str,
         role: Role,
         answer: &mut Answer,
-    ) -> Result<(Arc<Known>, u32), String> {
+    ) -> Result<(Arc<Known>, Key, u32), String> {
         let (key, known) = self.known(pid, m, path, role)?;
         if let Some(first) = self.numbers.get(&key) {
-            return Ok((known, *first));
+            return Ok((known, key, *first));
         }
         let (first, count) = (self.next, known.names.len() as u32);
         self.next = first.checked_add(count).filter(|n| *n < abi::shared::FUNCTIONS).ok_or("too many functions")?;
@@ -304,15 +317,15 @@ impl Planner {
                 answer.reported.push(own_events::process(class, now, who, &[0, number], &[text.as_bytes()]));
             }
         }
-        Ok((known, first))
+        Ok((known, key, first))
     }
 
     fn link(
-        &self,
-        hello: &Hello,
+        &mut self,
+        (pid, hello): (i32, &Hello),
         m: &Map,
         known: &Known,
-        first: u32,
+        (key, first): (Key, u32),
         taken: &mut Vec<Mapping>,
         is_left: bool,
     ) -> Result<Vec<Linked>, String> {
@@ -328,10 +341,17 @@ impl Planner {
         let bias = known.bias(m.range.0, m.offset).ok_or("no segment of the file is mapped there")?;
         let is_captured = |n: u32| known.captured.contains_key(&n);
         let count = |captured| known.plan.sites.iter().filter(|s| is_captured(s.number) == captured).count();
+        let Planner { functions, ticks_per_ms, areas, .. } = self;
         let mut link = |variant, hooks, captured: bool, more: u64| {
             let len = link::area_len(&known.plan, count(captured), variant) + more.next_multiple_of(link::PAGE);
             let reach = known.plan.reach.start.wrapping_add(bias)..known.plan.reach.end.wrapping_add(bias);
-            let area = hole::nearest(taken, &reach, len).ok_or("there is no room for stubs near it")?;
+            let place = (pid, key, m.range.0, captured);
+            let is_there = |area: u64| taken.iter().any(|t| t.range.start <= area && area + len <= t.range.end);
+            let area = match areas.get(&place).filter(|area| is_there(**area)) {
+                Some(area) => *area,
+                None => hole::nearest(taken, &reach, len).ok_or("there is no room for stubs near it")?,
+            };
+            areas.insert(place, area);
             let at = taken.partition_point(|t| t.range.start < area);
             taken.insert(at, Mapping { range: area..area + len, kind: Kind::Other });
             let places = Places {
@@ -341,12 +361,12 @@ impl Planner {
                 slow: hello.slow,
                 hooks,
                 variant,
-                minimum: self.functions.minimum.map_or(0, |ns| ns.saturating_mul(self.ticks_per_ms) / 1_000_000),
+                minimum: functions.minimum.map_or(0, |ns| ns.saturating_mul(*ticks_per_ms) / 1_000_000),
             };
             let number = |n| (!is_left && is_captured(n) == captured).then_some(first + n);
             link::link(&known.plan, &places, number).map_err(|e| e.to_string())
         };
-        let mut all = vec![link(self.functions.variant(), hooks, false, 0)?];
+        let mut all = vec![link(functions.variant(), hooks, false, 0)?];
         if !known.captured.is_empty() && !is_left {
             let programs = |n: u32| known.captured.get(&(n - first)).map(|c| &c.programs);
             let steps = known.captured.values().map(|c| c.programs.0.len() + c.programs.1.len());

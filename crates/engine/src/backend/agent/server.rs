@@ -430,9 +430,10 @@ impl Server {
             (false, Some(_)) => Verdict::Follow,
             (false, None) => Verdict::Leave,
         };
-        // A process that loads modules has them.
-        let tables = answer.tables.as_ref().filter(|_| begins);
-        let fds: Vec<BorrowedFd<'_>> = shared.iter().chain(&plan).chain(tables).map(|(fd, _)| fd.as_fd()).collect();
+        // A process that loads modules has them, but more of them may be in use now.
+        let tables = answer.tables.as_ref();
+        let sent = tables.filter(|_| begins);
+        let fds: Vec<BorrowedFd<'_>> = shared.iter().chain(&plan).chain(sent).map(|(fd, _)| fd.as_fd()).collect();
         let welcome = Welcome {
             magic: MAGIC,
             version: abi::VERSION,

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use sys::maps::{self, Map, PROT_EXEC};
 use unwind::build::shared::{self, Part};
 use unwind::build::{Module, Placed, Space};
-use unwind::shared::SIZE;
+use unwind::shared::{ROWS_AT, SIZE};
 use unwind::{Kind, Mapping, Rule, SavedBp};
 
+/// Processes map so many bytes of rows, or a multiple.
+const STEP: usize = 256 << 10;
 /// The largest file that is read.
 const MOST: u64 = 2 << 30;
 
@@ -29,6 +31,8 @@ pub struct Tables {
     space: Space,
     /// How many rules are in the file.
     rules: usize,
+    /// Where its rows end.
+    end: usize,
     /// By file; none where it has no tables, or there is no room.
     files: HashMap<Key, File>,
     /// The first page of areas with these rules.
@@ -45,12 +49,12 @@ impl Tables {
     pub fn new() -> io::Result<Tables> {
         let file = sys::agent::Tables::new(SIZE)?;
         let (space, files, areas) = (Space::shared(), HashMap::new(), HashMap::new());
-        Ok(Tables { file, space, rules: 0, files, areas, planned: HashMap::new() })
+        Ok(Tables { file, space, rules: 0, end: ROWS_AT, files, areas, planned: HashMap::new() })
     }
 
-    /// Their file, and its bytes.
+    /// Their file, and how much of it processes are to map.
     pub fn file(&self) -> (BorrowedFd<'_>, u64) {
-        (self.file.fd(), SIZE as u64)
+        (self.file.fd(), self.end.next_multiple_of(STEP).min(SIZE) as u64)
     }
 
     /// The mappings of a process for its unwinder, in order, as words. `linked`: areas that it gets; those that it has already stay, unless
@@ -70,6 +74,7 @@ impl Tables {
         };
         let areas: Vec<Vec<(u32, Rule)>> = linked.iter().map(|l| rules_of(l, rule)).collect();
         let mut own = if begins { Vec::new() } else { self.planned.remove(&pid).unwrap_or_default() };
+        own.retain(|o| linked.iter().all(|l| l.address != o.start));
         own.extend(linked.iter().zip(areas).filter_map(|(l, rules)| self.area(l, &rules)));
         self.planned.insert(pid, own.clone());
         // They may be among the process's mappings already.
@@ -118,11 +123,13 @@ impl Tables {
     }
 
     fn add(&mut self, module: &Module) -> Option<Placed> {
-        let Tables { file, space, .. } = self;
+        let Tables { file, space, end, .. } = self;
         let write = |part: Part| file.write(part.offset, &part.bytes);
         let placed = space
             .add(module, |first, rows| {
-                write(shared::rows(first, rows));
+                let part = shared::rows(first, rows);
+                *end = (*end).max(part.offset as usize + part.bytes.len());
+                write(part);
             })
             .ok()?;
         space.shared_rules(self.rules).map(write);

@@ -7,7 +7,7 @@
 use super::{failed, io_failed};
 use crate::error::Result;
 use abi::permits::{
-    self, ALLOW, ARCHITECTURE, ARGUMENTS, ERRNO, LOG, NUMBER, READ_CALLS, SLOW_CALLS, TALK_CALLS, X86_64,
+    self, ALLOW, ARCHITECTURE, ARGUMENTS, ERRNO, GROW_CALLS, LOG, NUMBER, READ_CALLS, SLOW_CALLS, TALK_CALLS, X86_64,
 };
 use sys::remote::{self, Threads};
 use sys::{proc, ptrace};
@@ -43,7 +43,7 @@ const SOCKET: u32 = 41;
 const MEMBARRIER: u32 = 324;
 
 /// What trapline has a thread do, what dlopen(3) does, and those of the agent's calls that filters look at the arguments of.
-const CALLS: [Call; 24] = [
+const CALLS: [Call; 25] = [
     // PROT_READ, PROT_WRITE, PROT_EXEC: 1, 2, 4. MAP_SHARED, MAP_PRIVATE, MAP_FIXED, MAP_ANONYMOUS, MAP_DENYWRITE: 1, 2, 0x10, 0x20, 0x800.
     map(3, 0x22),
     map(3, 0x32),
@@ -73,6 +73,7 @@ const CALLS: [Call; 24] = [
     Call { number: SOCKET, arguments: [Some(1), Some(0x8_0001), Some(0), None, None, None], may_fail: false },
     Call { may_fail: true, ..any(MEMBARRIER) },
     Call { may_fail: true, ..any(READ_CALLS[0]) },
+    Call { may_fail: true, ..any(GROW_CALLS[0]) },
     any(3),
 ];
 

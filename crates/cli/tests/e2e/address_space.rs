@@ -1,0 +1,79 @@
+//! What the agent takes of a process's address space, and that it gets no more as libraries come and go.
+
+use crate::lab::{self, User};
+
+fn program() -> Option<String> {
+    testkit::compile("gcc", "agent_space", "agent_space.c", &["-O1", "-fno-optimize-sibling-calls", "-pthread"])
+}
+
+/// What the program prints, a number, under trapline.
+#[track_caller]
+fn traced(options: &[&str], command: &[&str]) -> u64 {
+    let argv = [options, &["--"], command].concat();
+    let out = lab::run(&mut lab::trapline(User::Me, &argv));
+    assert_eq!(out.code(), 0, "{options:?}: {}", out.stderr);
+    let number = out.out().lines().next().and_then(|l| l.parse().ok());
+    number.unwrap_or_else(|| panic!("{options:?}: {}", out.out()))
+}
+
+/// The modes in which functions and allocations are traced; with `-t`, shadow stacks are mapped as wholes.
+const MODES: [&[&str]; 4] = [
+    &["graph", "-q", "-o", "/dev/null/none"],
+    &["graph", "-q", "-t", "1ms", "-o", "/dev/null/none"],
+    &["graph", "-q", "--args", "-o", "/dev/null/none"],
+    &["heap", "-q", "--as", "json=/dev/null"],
+];
+
+/// A mode, whose trace goes into a directory.
+fn modes(dir: &std::path::Path) -> impl Iterator<Item = Vec<String>> {
+    MODES.into_iter().enumerate().map(move |(n, mode)| {
+        let place =
+            |o: &&str| if *o == "/dev/null/none" { dir.join(n.to_string()).display().to_string() } else { (*o).into() };
+        mode.iter().map(place).collect()
+    })
+}
+
+#[test]
+fn the_agent_takes_little_of_the_address_space() {
+    let Some(program) = program() else { return };
+    let dir = lab::scratch();
+    for mode in modes(&dir) {
+        let mode: Vec<&str> = mode.iter().map(String::as_str).collect();
+        let kilobytes = traced(&mode, &[&program, "space"]);
+        assert!((1_000..64 << 10).contains(&kilobytes), "{mode:?}: {kilobytes} KB");
+    }
+}
+
+#[test]
+fn libraries_that_come_and_go_leave_nothing_behind() {
+    let Some(program) = program() else { return };
+    let Some(library) = testkit::compile("gcc", "agent_module.so", "agent_module.c", &["-O1", "-shared", "-fPIC"])
+    else {
+        return;
+    };
+    let dir = lab::scratch();
+    for mode in modes(&dir) {
+        let mode: Vec<&str> =
+            mode.iter().map(String::as_str).chain(["--lib"].into_iter().filter(|_| mode[0] == "graph")).collect();
+        assert_eq!(traced(&mode, &[&program, "load", &library, "200"]), 0, "{mode:?}");
+    }
+}
+
+/// More calls are open than the shadow stack has room for at first, and than it ever has: those beyond are counted as lost, except with a
+/// minimum, where a stack of this size is too large.
+#[test]
+fn many_open_calls() {
+    let Some(program) = program() else { return };
+    let dir = lab::scratch();
+    for calls in ["100000", "3000000"] {
+        for mode in modes(&dir) {
+            let mode: Vec<&str> = mode.iter().map(String::as_str).collect();
+            if mode.contains(&"-t") && calls == "3000000" {
+                continue;
+            }
+            assert_eq!(traced(&mode, &[&program, "deep", calls]).to_string(), calls, "{mode:?}");
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir(&dir).expect("a directory");
+        }
+    }
+}
