@@ -233,9 +233,20 @@ pub fn pid_namespace() -> Option<(u64, u64)> {
     (meta.ino() != 0xefff_fffc).then(|| (meta.dev(), meta.ino()))
 }
 
+/// How many processes and threads the machine has begun since it was started.
+pub fn begun() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    text.lines().find_map(|l| l.strip_prefix("processes "))?.trim().parse().ok()
+}
+
 /// Whether a process exists.
 pub fn exists(pid: i32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Whether a process has this thread.
+pub fn has_thread(pid: i32, tid: i32) -> bool {
+    Path::new(&format!("/proc/{pid}/task/{tid}")).exists()
 }
 
 /// Effective capabilities of the calling process as bits.

@@ -67,6 +67,7 @@ mod report;
 mod report_probes;
 mod returns;
 mod rights;
+mod scribbled;
 mod selection;
 mod session_access;
 mod session_set;

@@ -10,6 +10,7 @@
 
 mod allocations;
 pub mod attach;
+mod bounds;
 mod captured;
 mod chosen;
 pub mod chunks;
@@ -106,7 +107,7 @@ pub struct Agent {
     stopping: bool,
     /// It stops as soon as no agent waits for an answer.
     finishing: bool,
-    /// Calls while no collector was there, and execs that the agent could not follow.
+    /// Execs that the agent could not follow.
     left: u64,
 }
 
@@ -219,7 +220,7 @@ fn serve(
         processes: Vec::new(),
         moments: Moments::new(),
         tree: None,
-        sieve: Sieve::new(&functions.enablings, filter, !paused),
+        sieve: Sieve::new(&functions.enablings, filter, !paused, plans.numbers()),
         heap,
         no_functions: functions.none,
         modules: Vec::new(),
@@ -363,7 +364,7 @@ impl Agent {
     fn state(&mut self) -> State {
         let streams = self.processes.iter_mut().map(|p| {
             let shared = p.chunks().shared();
-            let (size, [pending, ..]) = (shared.chunks() * shared.chunk_size(), shared.counts());
+            let (size, pending) = (shared.chunks() * shared.chunk_size(), p.pending());
             Stream {
                 name: format!("process_{}", p.pid),
                 used: p.waiting() as u64,
@@ -373,7 +374,7 @@ impl Agent {
         });
         let streams = streams.collect();
         // What threads have dropped since their last chunk is in no header yet.
-        let pending = self.processes.iter().fold(0u64, |n, p| n.saturating_add(p.chunks().shared().counts()[0]));
+        let pending = self.processes.iter_mut().fold(0u64, |n, p| n.saturating_add(p.pending()));
         let losses = self.losses(self.lost().saturating_add(pending));
         State {
             streams,
@@ -557,8 +558,13 @@ impl Backend for Agent {
             if !self.processes.iter().any(|p| p.pid == process.pid) {
                 self.sieve.end(process.pid as u32);
             }
-            let [_, orphaned, left] = process.chunks().shared().counts();
-            self.left += orphaned.saturating_add(left);
+            self.left = self.left.saturating_add(process.left());
+            if process.is_broken() {
+                self.trouble.push(format!(
+                    "process {}: it has written over the memory that it shares with trapline: what is recorded of it may be wrong, and what is lost is not known",
+                    process.pid
+                ));
+            }
         }
         let ended = over && self.processes.is_empty() && (self.stopping || !self.executed.is_waiting());
         let ended = ended || self.command.has_failed();

@@ -135,6 +135,11 @@ impl Planner {
         }
     }
 
+    /// The highest number that a function has.
+    pub fn last(&self) -> u32 {
+        self.next - 1
+    }
+
     /// The patches of a process that says this, and has these mappings. `before`: the modules that are patched already.
     pub fn answer(&mut self, pid: i32, hello: &Hello, maps: &[Map], before: &[Placed]) -> Answer {
         let mut answer = Answer::default();

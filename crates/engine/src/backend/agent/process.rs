@@ -1,6 +1,7 @@
 //! A traced process, as the backend sees it.
 
 use super::allocations::{Allocations, Heap};
+use super::bounds::Bounds;
 use super::chunks::Chunks;
 use super::moments::Moments;
 use super::server::Begun;
@@ -44,11 +45,13 @@ pub struct Process {
     others: Vec<u8>,
     /// Records of its threads that were dropped.
     pub dropped: u64,
+    bounds: Bounds,
 }
 
 impl Process {
     /// One that has begun.
     pub fn new(begun: Begun, allocations: Option<Allocations>) -> Process {
+        let threads = proc::threads(begun.pid).map_or(1, |all| all.len());
         Process {
             pid: begun.pid,
             own_pid: begun.own_pid,
@@ -64,7 +67,25 @@ impl Process {
             allocations,
             others: Vec::new(),
             dropped: 0,
+            bounds: Bounds::new(threads),
         }
+    }
+
+    /// Records that threads have dropped since their last chunks.
+    pub fn pending(&mut self) -> u64 {
+        let [pending, ..] = self.chunks.shared().counts();
+        self.bounds.lost(pending, self.dropped)
+    }
+
+    /// Programs that it was about to execute, and into which the agent could not follow.
+    pub fn left(&mut self) -> u64 {
+        let [.., left] = self.chunks.shared().counts();
+        self.bounds.programs(left)
+    }
+
+    /// Whether it has said what cannot be true: it has written over the memory that it shares with trapline.
+    pub fn is_broken(&self) -> bool {
+        self.bounds.broken
     }
 
     /// Another program runs in it now.
@@ -111,6 +132,7 @@ impl Process {
             if same { Some(tid as u32) } else { inner() }
         };
         self.threads = tids.iter().filter_map(|tid| Some((own(*tid)?, *tid as u32))).collect();
+        self.bounds.have_seen(self.threads.keys());
         true
     }
 
@@ -161,6 +183,7 @@ impl Process {
             dropped: lost,
             allocations,
             others,
+            bounds,
             ..
         } = self;
         let same = *own_pid == *pid as u32;
@@ -174,12 +197,16 @@ impl Process {
         if allocations.is_some() {
             chunks.shared().tell_time(to.tsc);
         }
-        let records = chunks.read(over, gone, |run| {
+        let impossible = sieve.impossible();
+        let records = chunks.read(over, gone, |mut run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
                 None if run.tid == *own_pid => *pid as u32,
-                None => run.tid,
+                None if same && proc::has_thread(*pid, run.tid as i32) || bounds.has_thread(run.tid) => run.tid,
+                // Nobody's records.
+                None => return,
             };
+            run.dropped = bounds.lost(run.dropped, *lost);
             let stream = Process::stream(tid);
             let all = dropped.entry(stream).or_default();
             *all = all.saturating_add(run.dropped);
@@ -215,6 +242,7 @@ impl Process {
                 each.functions(&run);
             }
         });
+        bounds.broken |= sieve.impossible() != impossible;
         // The end of the first thread is that of the process.
         if let Some(tree) = tree {
             let left = self.begun.iter().copied().filter(|tid| over && *tid != self.pid as u32);
@@ -225,7 +253,7 @@ impl Process {
         }
         // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
         if over || last {
-            let left = self.chunks.shared().counts()[0];
+            let left = self.pending();
             if left > 0 {
                 let stream = Process::stream(self.pid as u32);
                 self.dropped = self.dropped.saturating_add(left);

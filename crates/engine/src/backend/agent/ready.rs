@@ -6,6 +6,7 @@ use abi::message::Hello;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sys::maps::{Map, PROT_EXEC};
 
@@ -51,6 +52,8 @@ impl Ready {
 /// A planner, and what it has made beforehand.
 pub struct Plans {
     planner: Mutex<Planner>,
+    /// The highest number that a function has.
+    numbers: Arc<AtomicU32>,
     ready: Mutex<HashMap<i32, Ready>>,
     report: Report,
 }
@@ -62,12 +65,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Plans {
     /// With a planner that may have read files.
     pub fn new(planner: Planner, report: Report) -> Plans {
-        Plans { planner: Mutex::new(planner), ready: Mutex::default(), report }
+        Plans { planner: Mutex::new(planner), numbers: Arc::default(), ready: Mutex::default(), report }
+    }
+
+    /// The highest number that a function has, which a process has got before.
+    pub fn numbers(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.numbers)
     }
 
     fn make(&self, pid: i32, hello: &Hello, maps: &[Map], before: &[Placed]) -> io::Result<Full> {
         let mut planner = locked(&self.planner);
         let mut answer = planner.answer(pid, hello, maps, before);
+        self.numbers.store(planner.last(), Ordering::Release);
         // Before another process gets the same numbers.
         (self.report)(std::mem::take(&mut answer.reported), std::mem::take(&mut answer.read));
         drop(planner);
@@ -108,7 +117,7 @@ mod tests {
     use super::*;
     use crate::functions::Functions;
     use abi::message::{HOOKS, MAGIC, Reason, SLOWS};
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn what_was_made_for_other_mappings_is_made_anew() {

@@ -22,6 +22,7 @@ use events::functions::{Clock, Encoder, HIGH, RECORD, Run, Table, VALUES, each, 
 use lang::{Missing, Verdict};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The most bytes of remembered outcomes of all threads.
 const MOST_BYTES: usize = 64 << 20;
@@ -104,11 +105,21 @@ pub struct Sieve {
     encoder: Encoder,
     event: Vec<u8>,
     kept: Vec<u8>,
+    /// The highest number that a function has.
+    numbers: Arc<AtomicU32>,
+    /// Records with numbers that no function has.
+    impossible: u64,
 }
 
 impl Sieve {
-    /// For a session with these enablings, all functions where there are none, that pass `whole`.
-    pub fn new(enablings: &[FunctionEnabling], whole: Option<Arc<Expression>>, running: bool) -> Sieve {
+    /// For a session with these enablings, all functions where there are none, that pass `whole`. `numbers`: the highest number that a
+    /// function has.
+    pub fn new(
+        enablings: &[FunctionEnabling],
+        whole: Option<Arc<Expression>>,
+        running: bool,
+        numbers: Arc<AtomicU32>,
+    ) -> Sieve {
         let mut sieve = Sieve {
             phases: vec![Phase { from: 0, running, set: 0 }],
             sets: Vec::new(),
@@ -124,6 +135,8 @@ impl Sieve {
             encoder: Encoder::default(),
             event: Vec::new(),
             kept: Vec::new(),
+            numbers,
+            impossible: 0,
         };
         let all = [FunctionEnabling { pattern: "*".into(), ..FunctionEnabling::default() }];
         sieve.add_set(if enablings.is_empty() { &all } else { enablings });
@@ -208,6 +221,11 @@ impl Sieve {
         self.phases.partition_point(|p| p.from <= tsc).max(1) - 1
     }
 
+    /// Whether a function has this number, or may have it by now: what is reported is heard of a little later.
+    fn is_number(&self, number: u32) -> bool {
+        number <= self.names.last() || number <= self.numbers.load(Ordering::Acquire)
+    }
+
     /// What of a run is delivered: its events that pass. None: nothing of it, and it has no losses to report.
     pub fn take<'a>(&'a mut self, run: &Run<'a>) -> Option<Run<'a>> {
         let mut kept = std::mem::take(&mut self.kept);
@@ -237,6 +255,10 @@ impl Sieve {
                 let word = word(head) & !VALUES;
                 let n = match thread.outcomes.get(word as usize) {
                     Some(n) if *n > 0 => usize::from(*n) - 1,
+                    _ if !self.is_number(word >> 1) => {
+                        self.impossible += 1;
+                        continue;
+                    }
                     _ => self.decide(key, &mut thread, word, clock.ns(tsc)),
                 };
                 let Some(outcome) = self.outcomes.get_mut(n) else { continue };
@@ -324,6 +346,11 @@ impl Sieve {
         let outcome = Outcome { whole: verdict(self.whole.as_deref()), each, counted: [0; 2] };
         self.event = event;
         outcome
+    }
+
+    /// How many records had numbers that no function has: the process has written them itself.
+    pub fn impossible(&self) -> u64 {
+        self.impossible
     }
 
     /// Records that filters have rejected.
