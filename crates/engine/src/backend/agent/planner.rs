@@ -191,7 +191,7 @@ impl Planner {
             }
             match self.link((pid, hello), m, &known, first, &mut taken, is_left) {
                 Ok(some) => {
-                    files.extend(some.iter().map(|_| (Arc::clone(&known), first)));
+                    files.extend(some.iter().map(|_| (Arc::clone(&known), first.1)));
                     linked.extend(some);
                 }
                 Err(why) => answer.problems.push(format!("{path}: {why}")),
