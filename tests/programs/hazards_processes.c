@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -314,6 +315,36 @@ static void in_a_filter_with_signals(void) {
     printf("seccomp_signals %d\n", status_of(child));
 }
 static void seccomp_signals(void) { in_a_filter_with_signals(); }
+// System calls become signals, whoever makes them (Syscall User Dispatch); their handler makes calls of functions too.
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+static volatile char blocked;
+static volatile int dispatched;
+static void on_call(int n, siginfo_t *info, void *context) {
+    blocked = 0;
+    leaf(info->si_syscall);
+    dispatched++;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = 4242;
+}
+static void dispatch(void) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO};
+        sigaction(SIGSYS, &action, NULL);
+        if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, 0, 0, &blocked)) _exit(1);
+        int right = 0;
+        for (int i = 0; i < 200; i++) {
+            blocked = 1;
+            right += syscall(SYS_getppid) == 4242;
+            blocked = 0;
+            right += middle(i) == middle(i);
+        }
+        _exit(right == 400 && dispatched == 200 ? 7 : 2);
+    }
+    printf("dispatch %d\n", status_of(child));
+}
 // A filter that the next program inherits: it has what that needs, but no sockets.
 static void seccomp_exec(void) {
     fflush(stdout);
@@ -341,7 +372,8 @@ int main(int argc, char **argv) {
         {"few_resources", few_resources}, {"closed_descriptors", closed_descriptors}, {"another_user", another_user},
         {"clones", clones}, {"Seccomp_strict", seccomp_strict}, {"Seccomp_kill", seccomp_kill},
         {"Seccomp_kill_by_syscall", seccomp_kill_by_syscall}, {"Seccomp_refuse", seccomp_refuse},
-        {"Seccomp_signals", seccomp_signals}, {"Seccomp_exec", seccomp_exec}, {"environment", environment}, {NULL, NULL},
+        {"Seccomp_signals", seccomp_signals}, {"Seccomp_exec", seccomp_exec}, {"Dispatch", dispatch},
+        {"environment", environment}, {NULL, NULL},
     };
     return run_scenarios(all, argc, argv);
 }

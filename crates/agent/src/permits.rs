@@ -80,8 +80,8 @@ pub fn unblock(mask: Option<u64>) {
     }
 }
 
-/// The thread will be allowed next to nothing, or no time stamps (SECCOMP_MODE_STRICT, PR_TSC_SIGSEGV): its calls are no longer
-/// observed, and it returns to the program itself, not to stubs.
+/// The thread will be allowed next to nothing, or no time stamps (SECCOMP_MODE_STRICT, PR_TSC_SIGSEGV), or its calls become signals
+/// (PR_SET_SYSCALL_USER_DISPATCH): its calls are no longer observed, and it returns to the program itself, not to stubs.
 pub fn lose_all(local: &Local) {
     if let Some(mask) = block() {
         chunks::give_up(local);

@@ -142,6 +142,7 @@ fn record(c: Command) -> Command {
                  and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )
         })
+        .arg(leave())
         .arg(long_flag("args", "With -e function:NAME: arguments and results too, of functions that debug information (-g) describes"))
         .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 127]"))
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 512]"))
@@ -224,6 +225,12 @@ fn diff(c: Command) -> Command {
         )
         .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu")))
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events"))
+}
+
+/// Functions whose code is not touched.
+fn leave() -> Arg {
+    value("leave", "NAME", "Leave the code of functions NAME, which may have * and ?, as it is: they are not traced")
+        .action(ArgAction::Append)
 }
 
 /// What a tracer of functions is asked to do in a process.
@@ -342,6 +349,7 @@ fn graph(c: Command) -> Command {
                 .conflicts_with("min-time"),
         )
         .arg(long_flag("lib", "Also the functions of shared libraries"))
+        .arg(leave())
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")
                 .action(ArgAction::Append),

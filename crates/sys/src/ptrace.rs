@@ -258,6 +258,18 @@ pub fn filter(tid: i32, number: usize) -> io::Result<Option<Vec<u64>>> {
     }
 }
 
+/// PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, include/uapi/linux/ptrace.h (Linux 6.4), and the size of struct ptrace_sud_config.
+const GET_DISPATCH: libc::c_uint = 0x4210;
+const DISPATCH: u64 = 32;
+
+/// Whether a stopped thread has its system calls turned into signals (PR_SET_SYSCALL_USER_DISPATCH). Before Linux 6.4 nobody can tell: false.
+pub fn dispatches_calls(tid: i32) -> bool {
+    let mut config = [0u64; DISPATCH as usize / 8];
+    // SAFETY: the kernel writes so many bytes, the mode first.
+    let read = unsafe { ptrace(GET_DISPATCH, tid, DISPATCH, config.as_mut_ptr() as u64) };
+    read.is_ok() && config[0] != 0
+}
+
 /// The registers that matter for a call that an attach interrupted: (orig_rax, rax).
 pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
     registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))

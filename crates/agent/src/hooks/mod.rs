@@ -195,9 +195,12 @@ extern "C" fn before_prctl(option: u64, first: u64, second: u64) {
     const SECCOMP_MODE_FILTER: u64 = 2;
     const PR_SET_TSC: u32 = 26;
     const PR_TSC_SIGSEGV: u64 = 2;
+    const PR_SET_SYSCALL_USER_DISPATCH: u32 = 59;
     match (option as u32, first) {
         (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => permits::lose_all(local()),
         (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) => permits::add_filter(local(), second),
+        // The agent's calls would come to the program's handler of SIGSYS.
+        (PR_SET_SYSCALL_USER_DISPATCH, mode) if mode != 0 => permits::lose_all(local()),
         _ => {}
     }
 }

@@ -191,7 +191,7 @@ scenarios! { processes, super::PROCESSES,
     exec_in_a_thread "Exec_in_a_thread", few_resources "few_resources", closed_descriptors "closed_descriptors",
     another_user "another_user", clones "clones", environment "environment", seccomp_strict "Seccomp_strict",
     seccomp_kill "Seccomp_kill", seccomp_kill_by_syscall "Seccomp_kill_by_syscall", seccomp_refuse "Seccomp_refuse",
-    seccomp_signals "Seccomp_signals",
+    seccomp_signals "Seccomp_signals", dispatch "Dispatch",
 }
 
 scenarios! { cpp, super::CPP,

@@ -35,7 +35,7 @@ hazards! {
     stacks STACKS, ["all", "Exit_handlers"];
     signals SIGNALS, ["all", "Dies_of_overflow", "Killed", "Aborted"];
     processes PROCESSES, [
-        "all", "Chain", "Exec_in_a_thread", "Seccomp_strict", "Seccomp_kill", "Seccomp_refuse", "Seccomp_signals",
+        "all", "Chain", "Exec_in_a_thread", "Seccomp_strict", "Seccomp_kill", "Seccomp_refuse", "Seccomp_signals", "Dispatch",
     ];
     cpp CPP, ["all", "Uncaught", "Not_allowed", "Terminated"];
     rust RUST, ["all", "Panic_message", "Aborting_panic", "Unwinds_main"];

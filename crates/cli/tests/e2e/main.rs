@@ -18,6 +18,7 @@ mod beside_strace;
 mod calls;
 mod captures;
 mod checkers;
+mod code_addresses;
 mod command;
 mod copied_stacks;
 mod crash;

@@ -119,6 +119,9 @@ pub fn check(pid: i32) -> Result<()> {
     if tids.iter().any(|tid| mode(*tid) == "1") {
         return Err(failed(pid, "the process may make no system calls (strict seccomp)", INSTEAD));
     }
+    if remote::alone(|| dispatches(pid)).map_err(|e| io_failed(pid, "thread", &e))?? {
+        return Err(failed(pid, "the process turns system calls into signals (syscall user dispatch)", INSTEAD));
+    }
     if tids.iter().all(|tid| mode(*tid) != "2") {
         return Ok(());
     }
@@ -127,6 +130,12 @@ pub fn check(pid: i32) -> Result<()> {
     let name = events::registry::by_number(number.into()).map_or_else(|| format!("call {number}"), |s| s.name.into());
     let what = if fails { "refuses" } else { "may end the process for" };
     Err(failed(pid, format!("its seccomp filter {what} {name}, which the agent needs"), INSTEAD))
+}
+
+/// Whether a thread's system calls become signals, those of the agent too.
+fn dispatches(pid: i32) -> Result<bool> {
+    let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
+    Ok(threads.all().iter().any(|t| ptrace::dispatches_calls(t.tid())))
 }
 
 /// The different filters of all threads.
