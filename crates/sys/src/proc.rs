@@ -40,7 +40,7 @@ pub fn tracers() -> Vec<i32> {
         [Some(pid), parent.filter(|parent| file(pid).is_some_and(|f| file(*parent) == Some(f)))].into_iter().flatten()
     };
     let mut found = Vec::new();
-    let mut of: Vec<i32> = both(crate::process::own_pid()).collect();
+    let mut of: Vec<i32> = both(std::process::id() as i32).collect();
     while let Some(pid) = of.pop() {
         let tracer = tracer_of(pid).filter(|t| *t != 0).and_then(process_of);
         let new: Vec<i32> = tracer.into_iter().flat_map(both).filter(|t| !found.contains(t)).collect();
