@@ -49,8 +49,9 @@ pub enum Bytes {
     /// In the kernel, at that address.
     Kernel,
     /// Copied already: at an offset from a register, NUL-terminated, with at least as many bytes as
-    /// `lang::filter::NeededString::bytes` says. Of a string that could not be read there is a NUL.
-    Copy(Reg, i16),
+    /// `lang::filter::NeededString::bytes` says. Of a string that could not be read there is a NUL, and the capture bits say so, if they are
+    /// anywhere: in a word at an offset from a register, from a bit on.
+    Copy(Reg, i16, Option<(Reg, i16, u8)>),
     /// Nowhere: the string is empty.
     Nowhere,
 }
@@ -113,7 +114,7 @@ pub fn helpers(scratch: (Reg, i16), temps: (Reg, i16, usize)) -> Places {
 pub struct Exits {
     /// By part, as `lang::Filter::parts` numbers them. A label may be there twice.
     pub rejected: Vec<Label>,
-    /// A value that the filter names is not known.
+    /// A value that the filter names is not known, or a string cannot be read.
     pub unknown: Label,
 }
 
@@ -181,7 +182,7 @@ pub fn emit_first<E>(
     places: &Places,
     exits: &Exits,
 ) -> Result<(), Unfit> {
-    let mut g = Generator { a, places, depth: 0 };
+    let mut g = Generator { a, places, depth: 0, unknown: exits.unknown };
     for &part in &filter.order()[..parts] {
         let p = &filter.parts()[part];
         g.a.note(format!("filter: {}", p.text.escape_debug()));
@@ -205,6 +206,8 @@ struct Generator<'g, E> {
     places: &'g Places,
     /// Words of [`Places::temps`] in use.
     depth: usize,
+    /// Where the code goes where a string cannot be read.
+    unknown: Label,
 }
 
 impl<E> Generator<'_, E> {

@@ -174,7 +174,7 @@ fn evaluated(filter: &Filter, case: &Case) -> Verdict {
 fn places(case: &Case, filter: &Filter) -> Places {
     let memory = |off: i16| Place::Memory(R6, off, Size::D);
     let known = |bit: u16, place: Place| (case.fixed.cap & bit == 0).then_some(place);
-    let bytes = if case.in_memory { Bytes::Copy(R6, COPY) } else { Bytes::User };
+    let bytes = if case.in_memory && case.string.is_some() { Bytes::Copy(R6, COPY, None) } else { Bytes::User };
     let scratch = -(room(filter) as i16);
     let mut p = helpers((R10, scratch), (R10, scratch - 96, 12));
     p.nsecs = memory(TIME);

@@ -7,6 +7,7 @@ use super::{Argument, Bytes, Generator, Place, Unfit};
 use crate::asm::Label;
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond as Jump, Reg, Reg::*, Size};
+use events::Cap;
 use lang::filter::ir::{Subject, Text};
 
 /// `TASK_COMM_LEN` (include/linux/sched.h).
@@ -49,7 +50,17 @@ impl<E> Generator<'_, E> {
             Subject::Arg(i) => match self.argument(i)? {
                 Argument { bytes: Bytes::User, value } => self.read(Helper::ProbeReadUserStr, t, value, differs),
                 Argument { bytes: Bytes::Kernel, value } => self.read(Helper::ProbeReadKernelStr, t, value, differs),
-                Argument { bytes: Bytes::Copy(base, off), .. } => self.same(base, off, &with_nul(), differs),
+                Argument { bytes: Bytes::Copy(base, off, bits), value } => {
+                    if let Some((base, off, bit)) = bits {
+                        let (fault, read) = (i32::from(Cap::Fault.bits()) << bit, self.a.new_label());
+                        self.a.load(Size::D, R0, base, off);
+                        self.a.alu(Alu::And, R0, fault);
+                        self.a.jump_if(Jump::Ne, R0, fault, read);
+                        self.unread(value);
+                        self.a.bind(read);
+                    }
+                    self.same(base, off, &with_nul(), differs);
+                }
                 Argument { bytes: Bytes::Nowhere, .. } if t.holds(b"") => {}
                 Argument { bytes: Bytes::Nowhere, .. } => self.a.jump(differs),
             },
@@ -63,12 +74,23 @@ impl<E> Generator<'_, E> {
         self.scratch(R1);
         self.a.mov(R2, size(t) as i32);
         self.a.call(helper);
+        let read = self.a.new_label();
+        self.a.jump_if(Jump::Sge, R0, 0, read);
+        self.unread(address);
+        self.a.mov(R0, 0);
+        self.a.bind(read);
         match t.constant.len() as i32 {
-            // What cannot be read is empty.
+            // The string of a null pointer is empty.
             0 => self.a.jump_if(Jump::Sgt, R0, 1, differs),
             n => self.a.jump_if(Jump::Ne, R0, n + 1, differs),
         }
         self.same(base, off, &t.constant, differs);
+    }
+
+    /// What could not be read is unknown, but at a null pointer.
+    fn unread(&mut self, address: Place) {
+        self.fetch(address, R3);
+        self.a.jump_if(Jump::Ne, R3, 0, self.unknown);
     }
 
     fn scratch(&mut self, to: Reg) {

@@ -232,7 +232,8 @@ fn code(
         e.home(done);
         // Nothing of the event is there yet.
         e.mov(reg::END, R0);
-        filter::emit(e, group.filter, &elsewhere(&places, &arg, Bytes::Copy(reg::END, state::TAILS)), exits)?;
+        let kept = Bytes::Copy(reg::END, state::TAILS, Some((reg::STATE, state::CAPS, 2 * arg[0])));
+        filter::emit(e, group.filter, &elsewhere(&places, &arg, kept), exits)?;
         e.jump(pass);
     }
     e.bind(done);

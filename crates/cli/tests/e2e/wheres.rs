@@ -454,3 +454,36 @@ fn a_recording_keeps_ends_and_its_report_asks_again() {
         assert_eq!(shown.matches("+++ exited").count(), 1, "{shown}");
     });
 }
+
+/// Whatever it is compared with, live and in a trace.
+#[test]
+fn a_string_that_cannot_be_read_is_unknown() {
+    let Some(program) = lab::program("bad_pointers") else { return };
+    each_backend(|backend| {
+        for filter in [r#"args.filename != "/nothing""#, r#"args.filename == "/nothing""#, r#"args.filename == """#] {
+            let dir = lab::scratch();
+            let stats = dir.join("stats");
+            let path = stats.to_str().expect("UTF-8");
+            let options = ["--backend", backend, "-e", "openat", "--stats", path, "--where", filter];
+            let t = trace(User::Me, &options, &[&program]);
+            t.lacks("0x1, ");
+            let live = counters(&stats);
+            // A path at address 1, and one that runs into an unmapped page, which the kernel sees not to be empty. NULL is known to be
+            // no string.
+            let unknown = if backend == "kernel" && filter.ends_with("\"\"") { 1 } else { 2 };
+            assert_eq!(live["unknown"], unknown, "{backend} {filter} {live}");
+            adds_up(&live, &["openat"]);
+            let rec = dir.join("rec");
+            let out = record(&rec, &["--backend", backend, "-e", "openat"], &[&program]);
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            let args = ["report", rec.to_str().expect("UTF-8"), "--where", filter];
+            let out = lab::run(&mut lab::trapline(User::Me, &args));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            assert_eq!(out.out().lines().filter(|l| l.contains("openat(")).count(), calls(&t.lines), "{filter}");
+            let options = ["--backend", backend, "-e", "openat", "--stats", path, "--where", filter];
+            let out = record(&dir.join("filtered"), &options, &[&program]);
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            assert_eq!(counters(&stats)["unknown"], live["unknown"], "{backend} {filter}");
+        }
+    });
+}

@@ -110,6 +110,8 @@ impl Reader<'_> {
         match self.event.cap(i) {
             Cap::Whole => Ok(t.holds(bytes)),
             Cap::Cut => t.holds_cut(bytes).ok_or(Missing::Text(i as u8)),
+            // The text may be there when the program comes to it.
+            Cap::Fault if self.event.arg(i) != 0 => Err(Missing::Text(i as u8)),
             Cap::None | Cap::Fault => Ok(t.holds(b"")),
         }
     }

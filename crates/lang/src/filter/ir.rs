@@ -159,7 +159,7 @@ pub enum Int {
     Truth(Box<Cond>),
 }
 
-/// What a string test is about. A string that could not be read is empty.
+/// What a string test is about. That of a null pointer is empty; one that could not be read is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The thread's name.

@@ -164,7 +164,7 @@ pub enum Missing {
     Gid,
     /// The thread's name.
     Comm,
-    /// Too little of this string argument was captured; see [`Needs::strings`].
+    /// This string argument could not be read, or too little of it was captured; see [`Needs::strings`].
     Text(u8),
 }
 
