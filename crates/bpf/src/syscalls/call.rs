@@ -213,8 +213,8 @@ pub fn call_event(e: &mut Emitter<'_>) {
     e.bind(done);
 }
 
-/// A call that no row describes, or a 32-bit one: number, architecture, registers. The address of the registers is in CTX.
-pub(super) fn raw_event(e: &mut Emitter<'_>) {
+/// A call that no row describes, or a 32-bit one: number, architecture, registers. `registers` sets r3 to the address of the registers.
+pub(super) fn raw_event(e: &mut Emitter<'_>, registers: impl FnOnce(&mut Emitter<'_>)) {
     const REGISTERS: i32 = 168;
     const ARCH_X86_64: u64 = 0xc000_003e;
     const ARCH_I386: u64 = 0x4000_0003;
@@ -254,10 +254,10 @@ pub(super) fn raw_event(e: &mut Emitter<'_>) {
     e.constant(R1, ARCH_I386);
     e.store_event(Size::W, at(1), R1);
     // The registers, after the event.
+    registers(e);
     e.mov(R1, reg::BUFFER);
     e.alu(Alu::Add, R1, i32::from(front::REGISTERS));
     e.mov(R2, REGISTERS);
-    e.load_slot(R3, slot::CTX);
     e.call(Helper::ProbeReadKernel);
     for (i, reg) in ARG_REGISTERS_32.iter().enumerate() {
         e.load_event(Size::D, R1, front::REGISTERS + *reg);
@@ -297,7 +297,7 @@ pub(super) fn unfinished(e: &mut Emitter<'_>, event: Label, ended: Label, out: L
     e.note("the call that it ends in");
     e.claimed(Lost::Class(g::P_EXIT.id), out);
     e.set_ended(true);
-    let [read, seen] = std::array::from_fn(|_| e.new_label());
+    let [read, seen, without_row] = std::array::from_fn(|_| e.new_label());
     e.load_state(R1, state::FLAGS);
     e.jump_if(Cond::Set, R1, state::STARTING | state::REJECTED, ended);
     e.jump_if(Cond::Set, R1, state::IN_CALL, seen);
@@ -311,9 +311,11 @@ pub(super) fn unfinished(e: &mut Emitter<'_>, event: Label, ended: Label, out: L
     e.bind(read);
     e.alu(Alu::And, R1, !state::IN_CALL);
     e.store_state(state::FLAGS, R1);
+    e.jump_if(Cond::Set, R1, state::COMPAT, without_row);
     e.load_state(R1, state::NR);
-    e.row(ended);
+    e.row(without_row);
     e.load_row(Size::H, R1, capture_row::FLAGS);
+    e.jump_if(Cond::Set, R1, i32::from(capture_row::NO_ROW), without_row);
     e.alu(Alu::And, R1, i32::from(capture_row::WANTED));
     e.jump_if(Cond::Eq, R1, 0, ended);
     e.call_is_held_back(ended);
@@ -322,4 +324,17 @@ pub(super) fn unfinished(e: &mut Emitter<'_>, event: Label, ended: Label, out: L
     e.mov(R1, 0);
     e.set_result();
     e.jump(event);
+    e.bind(without_row);
+    if e.session.unknown {
+        e.raw_is_held_back(ended);
+        e.store_slot(slot::RET, 0);
+        raw_event(e, unseen::registers_of_task);
+        e.store_event(Size::H, Layout::of(&g::C_RAW).cpu.1 as i16, i32::from(NO_CPU));
+        e.load_event(Size::H, R1, field::CAP);
+        e.alu(Alu::Or, R1, i32::from(CAP_NO_RESULT));
+        attached_bit(e);
+        e.store_event(Size::H, field::CAP, R1);
+        e.output();
+    }
+    e.jump(ended);
 }

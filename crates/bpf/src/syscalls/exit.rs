@@ -169,7 +169,7 @@ pub fn sys_exit(maps: &Maps, offsets: &BtfOffsets, session: &Session, source: So
         if session.unknown && source == Source::All {
             e.claimed(Lost::Class(events::generated::C_RAW.id), out);
             e.raw_is_held_back(returned);
-            call::raw_event(e);
+            call::raw_event(e, |e| e.load_slot(R3, slot::CTX));
             e.load_event(Size::H, R1, field::CAP);
             call::attached_bit(e);
             e.store_event(Size::H, field::CAP, R1);

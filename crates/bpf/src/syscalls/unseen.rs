@@ -81,7 +81,7 @@ pub(super) fn ends_in(e: &mut Emitter<'_>, none: Label) {
 }
 
 /// r3 = the address of the current task's registers.
-fn registers_of_task(e: &mut Emitter<'_>) {
+pub(super) fn registers_of_task(e: &mut Emitter<'_>) {
     e.task(R1);
     e.call(Helper::TaskPtRegs);
     e.mov(R3, R0);
