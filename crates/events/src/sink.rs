@@ -53,8 +53,8 @@ pub trait Sink {
     fn close(&mut self, g: Group, more: bool);
     /// A member of a set.
     fn member(&mut self, name: &str);
-    /// Something that is shown as a number of things, at an address.
-    fn count(&mut self, addr: u64, n: u64, what: &str);
+    /// Something that is shown as a number of things, at an address; `more` where not all were captured.
+    fn count(&mut self, addr: u64, n: u64, more: bool, what: &str);
     /// A value at entry is followed by the one at exit.
     fn becomes(&mut self);
     /// A value that has a name of its own instead of a number.

@@ -141,7 +141,7 @@ impl Context<'_> {
             Type::Envv if sink.verbose() => self.strv(t, sink),
             Type::Envv => {
                 let n = u16::from_le_bytes([t.bytes[0], t.bytes[1]]);
-                sink.count(self.addr, n.into(), if n == 1 { "var" } else { "vars" });
+                sink.count(self.addr, n.into(), false, if n == 1 { "var" } else { "vars" });
             }
             Type::Iov(_) => match Cursor::new(t.bytes).iov() {
                 Ok(v) => iov(&v, self.cut, sink),
@@ -201,7 +201,7 @@ impl Context<'_> {
     fn dirents(&self, b: &[u8], wide: bool, sink: &mut dyn Sink) {
         if !sink.verbose() {
             let n = entries(b).count() as u64;
-            return sink.count(self.addr, n, if n == 1 { "entry" } else { "entries" });
+            return sink.count(self.addr, n, self.cut, if n == 1 && !self.cut { "entry" } else { "entries" });
         }
         sink.open(Group::Array);
         for e in entries(b) {

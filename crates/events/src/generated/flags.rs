@@ -7343,15 +7343,18 @@ pub static T_CAP: Table = Table { name: "cap", unknown: "CAP_???", kind: TableKi
     r(92682, 18, 0x20000000, 0x20000000), // 1<<CAP_AUDIT_WRITE
     r(92700, 20, 0x40000000, 0x40000000), // 1<<CAP_AUDIT_CONTROL
     r(92720, 14, 0x80000000, 0x80000000), // 1<<CAP_SETFCAP
-    r(92734, 19, 0x100000000, 0x100000000), // 1<<CAP_MAC_OVERRIDE
-    r(92753, 16, 0x200000000, 0x200000000), // 1<<CAP_MAC_ADMIN
-    r(92769, 13, 0x400000000, 0x400000000), // 1<<CAP_SYSLOG
-    r(92782, 17, 0x800000000, 0x800000000), // 1<<CAP_WAKE_ALARM
-    r(92799, 20, 0x1000000000, 0x1000000000), // 1<<CAP_BLOCK_SUSPEND
-    r(92819, 17, 0x2000000000, 0x2000000000), // 1<<CAP_AUDIT_READ
-    r(92836, 14, 0x4000000000, 0x4000000000), // 1<<CAP_PERFMON
-    r(92850, 10, 0x8000000000, 0x8000000000), // 1<<CAP_BPF
-    r(92860, 25, 0x10000000000, 0x10000000000), // 1<<CAP_CHECKPOINT_RESTORE
+] };
+/// `cap_high`
+pub static T_CAP_HIGH: Table = Table { name: "cap_high", unknown: "CAP_???", kind: TableKind::Flags, names: NAMES, rows: &[
+    r(92734, 19, 0x1, 0x1), // 1<<CAP_MAC_OVERRIDE
+    r(92753, 16, 0x2, 0x2), // 1<<CAP_MAC_ADMIN
+    r(92769, 13, 0x4, 0x4), // 1<<CAP_SYSLOG
+    r(92782, 17, 0x8, 0x8), // 1<<CAP_WAKE_ALARM
+    r(92799, 20, 0x10, 0x10), // 1<<CAP_BLOCK_SUSPEND
+    r(92819, 17, 0x20, 0x20), // 1<<CAP_AUDIT_READ
+    r(92836, 14, 0x40, 0x40), // 1<<CAP_PERFMON
+    r(92850, 10, 0x80, 0x80), // 1<<CAP_BPF
+    r(92860, 25, 0x100, 0x100), // 1<<CAP_CHECKPOINT_RESTORE
 ] };
 /// `capnum`
 pub static T_CAPNUM: Table = Table { name: "capnum", unknown: "CAP_???", kind: TableKind::Enum, names: NAMES, rows: &[

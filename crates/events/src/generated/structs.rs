@@ -378,9 +378,9 @@ pub static S_CAP_DATA: Struct = Struct { name: "cap_data", size: 24, fields: &[
     Field{name:"effective",offset:0,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_CAP)}),verbose:false,cond:None},
     Field{name:"permitted",offset:4,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_CAP)}),verbose:false,cond:None},
     Field{name:"inheritable",offset:8,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_CAP)}),verbose:false,cond:None},
-    Field{name:"effective_high",offset:12,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Hex}),verbose:false,cond:Some(Cond{on:3,test:Test::NoneOf(&[0])})},
-    Field{name:"permitted_high",offset:16,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Hex}),verbose:false,cond:Some(Cond{on:4,test:Test::NoneOf(&[0])})},
-    Field{name:"inheritable_high",offset:20,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Hex}),verbose:false,cond:Some(Cond{on:5,test:Test::NoneOf(&[0])})},
+    Field{name:"effective_high",offset:12,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_CAP_HIGH)}),verbose:false,cond:Some(Cond{on:3,test:Test::NoneOf(&[0])})},
+    Field{name:"permitted_high",offset:16,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_CAP_HIGH)}),verbose:false,cond:Some(Cond{on:4,test:Test::NoneOf(&[0])})},
+    Field{name:"inheritable_high",offset:20,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_CAP_HIGH)}),verbose:false,cond:Some(Cond{on:5,test:Test::NoneOf(&[0])})},
 ] };
 /// `struct utimbuf`
 pub static S_UTIMBUF: Struct = Struct { name: "utimbuf", size: 16, fields: &[

@@ -176,7 +176,7 @@ impl Sink for Values<'_> {
         self.out.push(b'"');
     }
 
-    fn count(&mut self, addr: u64, n: u64, what: &str) {
+    fn count(&mut self, addr: u64, n: u64, more: bool, what: &str) {
         let what = match what {
             "var" => "vars",
             "entry" => "entries",
@@ -187,6 +187,10 @@ impl Sink for Values<'_> {
             write::addr(out, addr);
             write::key(out, what);
             write::number(out, n);
+            if more {
+                write::key(out, "cut");
+                out.extend_from_slice(b"true");
+            }
         });
     }
 

@@ -204,6 +204,11 @@ fn registers(ev: &Event<'_>, out: &mut Vec<u8>) {
         if i > 0 {
             out.extend_from_slice(b", ");
         }
-        hex(ev.arg(i), out);
+        // Of a narrower type the kernel takes no more of the register.
+        let bytes = match &ev.schema.args[i].ty {
+            events::Type::Int(int) => u32::from(int.size).clamp(1, 8),
+            _ => 8,
+        };
+        hex(ev.arg(i) & u64::MAX >> (64 - 8 * bytes), out);
     }
 }

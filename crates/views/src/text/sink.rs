@@ -370,10 +370,13 @@ impl Sink for TextSink<'_> {
         self.raw(name);
     }
 
-    fn count(&mut self, addr: u64, n: u64, what: &str) {
+    fn count(&mut self, addr: u64, n: u64, more: bool, what: &str) {
         hex(addr, self.out);
         self.raw(" /* ");
         dec(n, self.out);
+        if more {
+            self.raw(" or more");
+        }
         self.out.push(b' ');
         self.raw(what);
         self.raw(" */");
