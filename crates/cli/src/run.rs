@@ -84,6 +84,10 @@ impl Run {
         if m.contains_id("explain") {
             preface::explain(&plan, why);
         }
+        if let Some(most) = plan.less_captured() {
+            let (asked, backend) = (plan.limits.string, plan.backend.name());
+            complain(&format!("-s {asked}: the {backend} backend captures at most {most} bytes of a string or buffer"));
+        }
         if matches!(&plan.target, Target::All { .. }) || matches!(&plan.target, Target::Pids(p) if p.len() > 1) {
             sinks.all.iter_mut().for_each(|s| s.expect_several());
         }

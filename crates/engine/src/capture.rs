@@ -12,6 +12,9 @@ use events::message::MSGHDR;
 use events::schema::{Dir, Schema};
 use events::types::{Len, LenFrom, StrKind, Type};
 
+/// Bytes of strings and buffers that the ptracer captures at most: the length of a tail has 16 bits.
+pub const MOST: usize = 60_000;
+
 /// The most bytes that all tails of one event take.
 pub const BUDGET: usize = 384 * 1024;
 /// `PATH_MAX` (`include/uapi/linux/limits.h`).
@@ -155,7 +158,7 @@ impl<M: Memory> Reader<'_, M> {
             Type::Str(kind) => self.string(addr, *kind, shape, out),
             Type::Bytes(len) => {
                 let n = self.len(len, call);
-                let want = (n as usize).min(self.limits.string).min(usize::from(u16::MAX));
+                let want = (n as usize).min(self.limits.string).min(MOST);
                 self.bytes(addr, want, n, out)
             }
             Type::Sockaddr(len) => {
@@ -247,7 +250,7 @@ impl<M: Memory> Reader<'_, M> {
             StrKind::Path => PATH_MAX,
             StrKind::Text => limit + 1,
         };
-        let Some((mut s, mut whole)) = self.cstr(addr, max.min(60_000)) else { return Cap::Fault };
+        let Some((mut s, mut whole)) = self.cstr(addr, max.min(MOST)) else { return Cap::Fault };
         if kind == StrKind::Text && s.len() > limit {
             s.truncate(limit);
             whole = false;
@@ -344,7 +347,7 @@ impl<M: Memory> Reader<'_, M> {
             out.extend_from_slice(&len.to_le_bytes());
             let valid = len.min(left);
             left -= valid;
-            let want = (valid as usize).min(self.limits.string).min(60_000);
+            let want = (valid as usize).min(self.limits.string).min(MOST);
             let at = out.len();
             out.push(0);
             let cap = if limit.is_none() {

@@ -230,6 +230,16 @@ impl Plan {
         self.functions.as_ref().and_then(|f| f.heap.as_ref()).is_some_and(|h| h.stacks)
     }
 
+    /// Bytes of strings and buffers of calls that the backend captures at most, if fewer than asked for.
+    pub fn less_captured(&self) -> Option<usize> {
+        let most = match self.backend {
+            Backend::Kernel => bpf::capture_row::MAX_STRING as usize,
+            Backend::Ptrace => crate::capture::MOST,
+            _ => return None,
+        };
+        (self.limits.string > most && !self.calls.is_empty()).then_some(most)
+    }
+
     /// Whether a seccomp filter is put on the command: only if trapline starts it, and only if some calls are not traced.
     pub fn filters(&self) -> bool {
         self.seccomp

@@ -188,3 +188,55 @@ fn every_family_of_decoders_runs() {
         }
     });
 }
+
+/// The last call of the program, in which it ends, is a 32-bit one too.
+#[test]
+fn a_program_that_ends_by_a_32_bit_call() {
+    let Some(program) = testkit::compile("gcc", "int80", "int80.s", &["-nostdlib", "-static"]) else { return };
+    if lab::run(&mut lab::as_user(User::Me, &[&program])).status.code() != Some(7) {
+        return lab::skip("kernel:ia32", "this kernel takes no 32-bit calls");
+    }
+    each_backend(|user| {
+        let t = trace(user, &[], &[&program]);
+        assert_eq!((t.outcome.code(), t.outcome.out().as_str()), (7, "hi\n"), "{}", t.text());
+        assert_eq!(t.one("write@i386(0x1, ").result(), "3");
+        assert_eq!(t.one("exit@i386(0x7, ").result(), "?");
+        assert_eq!(t.lines.iter().filter(|l| l.is_call()).count(), 3, "{}", t.text());
+        trace(user, &["-e", "write"], &[&program]).lacks("write");
+    });
+}
+
+#[test]
+fn entries_that_were_not_captured_are_not_counted_out() {
+    each_backend(|user| {
+        let Some(program) = lab::program("listing") else { return };
+        let dir = lab::scratch();
+        let t = trace(user, &["-e", "getdents64,capget"], &[&program, dir.to_str().expect("UTF-8")]);
+        let counts: Vec<u64> = t.outcome.out().lines().map(|n| n.parse().expect("a number")).collect();
+        t.one(&format!(" /* {} entries */, 1000)", counts[0]));
+        t.one(&format!(" /* {} entries */, 32768)", counts[1]));
+        let whole = &t.one(" or more entries */, 1048576)").text;
+        let (_, rest) = whole.split_once("/* ").expect("a count");
+        let shown: u64 = rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+        assert!(shown >= counts[1] - 1 && shown < counts[2], "{whole} {counts:?}");
+        // The kernel writes a version over the one that it does not know.
+        t.one("capget({version=0x12345678 ");
+        if lab::is_root() && user != User::Nobody {
+            t.one("permitted_high=1<<CAP_MAC_OVERRIDE|1<<CAP_MAC_ADMIN|");
+        }
+    });
+}
+
+#[test]
+fn more_than_a_backend_captures_is_said() {
+    each_backend(|user| {
+        let Some(program) = lab::program("huge_iov") else { return };
+        let most = if user.backend() == "kernel" { 4000 } else { 60000 };
+        for (asked, said) in [(most, false), (most + 1, true)] {
+            let t = trace(user, &["-e", "write", "-s", &asked.to_string()], &[&program]);
+            let line = format!("-s {asked}: the {} backend captures at most {most} bytes", user.backend());
+            assert_eq!(t.outcome.stderr.contains(&line), said, "{}", t.outcome.stderr);
+            assert!(t.one(" = 67108864").text.len() >= most, "{asked}");
+        }
+    });
+}
