@@ -2,15 +2,13 @@
 //! as far as the kernel and the clock allow.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What a lost record costs a thread at least, and what an attempt to execute a program does, ns.
 const RECORD: u64 = 5;
 const PROGRAM: u64 = 1_000;
 /// How much earlier than trapline knows a process may have begun, ns.
 const EARLIER: u64 = 100_000_000;
-/// How often the kernel is asked how many threads have begun.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// What a process can have done since it began.
 pub struct Bounds {
@@ -18,8 +16,8 @@ pub struct Bounds {
     processors: u64,
     /// Threads that the machine had begun then.
     before: Option<u64>,
-    /// And by now, when it was last asked.
-    known: (u64, Option<Instant>),
+    /// How many can have begun since then, as was last looked, and whether that was in this round.
+    known: (u64, bool),
     /// Threads that the kernel's list has had when it was looked at.
     seen: HashSet<u32>,
     /// Threads that it has never had then: those that were gone by then, and invented ones.
@@ -36,11 +34,16 @@ impl Bounds {
             begun: Instant::now(),
             processors,
             before: sys::proc::begun().map(|n| n.saturating_sub(threads as u64)),
-            known: (0, None),
+            known: (0, false),
             seen: HashSet::new(),
             unseen: HashSet::new(),
             broken: false,
         }
+    }
+
+    /// A round of reading begins: threads that write in it have begun by now.
+    pub fn begin_round(&mut self) {
+        self.known.1 = false;
     }
 
     /// The kernel has these threads.
@@ -55,10 +58,10 @@ impl Bounds {
             return true;
         }
         let room = |most: u64, unseen: &HashSet<u32>| (unseen.len() as u64) < most;
-        if !room(self.known.0, &self.unseen) && self.known.1.is_none_or(|at| at.elapsed() >= LOOK) {
+        if !room(self.known.0, &self.unseen) && !self.known.1 {
             let begun = sys::proc::begun().zip(self.before).map(|(now, before)| now.saturating_sub(before));
             // The agent may have been there before this process was known.
-            self.known = (begun.unwrap_or(1 << 12) + 1, Some(Instant::now()));
+            self.known = (begun.unwrap_or(1 << 12) + 1, true);
         }
         let can_be = room(self.known.0, &self.unseen);
         if can_be {

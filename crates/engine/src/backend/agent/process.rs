@@ -198,6 +198,7 @@ impl Process {
             chunks.shared().tell_time(to.tsc);
         }
         let impossible = sieve.impossible();
+        bounds.begin_round();
         let records = chunks.read(over, gone, |mut run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
