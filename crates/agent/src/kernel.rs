@@ -450,6 +450,15 @@ pub fn action(signal: u32) -> KernelAction {
     now
 }
 
+/// The time stamp counter once everything before it has been done: else the processor reads it while it still waits for memory, such as the
+/// word by which another thread hands over a block.
+#[inline(always)]
+pub fn tsc_in_order() -> u64 {
+    // SAFETY: it changes nothing.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    tsc()
+}
+
 /// The time stamp counter.
 #[inline(always)]
 pub fn tsc() -> u64 {

@@ -44,7 +44,7 @@ pub fn now(local: &Local) -> u64 {
     {
         return control.now.load(Relaxed);
     }
-    kernel::tsc()
+    kernel::tsc_in_order()
 }
 
 /// The thread's memory; None: there is none to be had.

@@ -47,6 +47,30 @@ fn a_report_of_a_trace_is_what_the_command_shows() {
     }
 }
 
+/// Of each address, allocations and frees take turns, whichever threads they are of. When a thread ends, libc frees what is in its cache once more.
+#[test]
+fn what_threads_hand_over_is_in_order() {
+    let Some(program) = testkit::compile("gcc", "heap_handed", "heap_handed.c", &["-O1", "-pthread"]) else { return };
+    let trace = new_trace();
+    traced(&["heap"], &trace, &[&program, "all"]);
+    let out = lab::run(&mut lab::trapline(User::Me, &["report", "-q", "--as", "json", &trace]));
+    let events = out.out().lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON")).collect::<Vec<_>>();
+    let (mut held, mut freed_again, mut seen) = (BTreeMap::new(), BTreeMap::new(), 0);
+    for event in &events {
+        let (address, tid) = (event["args"]["address"].as_str(), event["tid"].as_i64());
+        match event["name"].as_str() {
+            Some("heap:malloc") => {
+                assert!(held.insert(address, true) != Some(true), "allocated twice: {event}");
+                assert!(!freed_again.contains_key(&tid), "freed before: {:?}, then {event}", freed_again.get(&tid));
+                seen += 1;
+            }
+            Some("heap:free") if held.insert(address, false) != Some(true) => drop(freed_again.insert(tid, event)),
+            _ => {}
+        }
+    }
+    assert!(seen >= 16 * 4000, "{seen}");
+}
+
 /// The events of a trace: name, address, size.
 #[track_caller]
 fn events(trace: &str, more: &[&str]) -> Vec<(String, u64, u64)> {
