@@ -230,14 +230,14 @@ fn growth() {
              881ms  255KiB   1481 832KiB @@@@@@@@@@@@@@@@@@@@@@@@@@@@
              944ms  256KiB   1544 832KiB @@@@@@@@@@@@@@@@@@@@@@@@@@@@
 
+            +143KiB, levels off: 234KiB in 600 blocks
+             > /usr/bin/app(cache) src/cache.c:77
+             > /usr/bin/app(main) src/app.c:23
+
             +15.0KiB, grows steadily (23.5KiB/s at the end): 23.4KiB in 1000 blocks
              > /usr/bin/app(insert) src/map.c:42
              > /usr/bin/app(load) src/app.c:120
              > /usr/bin/app(main) src/app.c:17
-
-            +143KiB, levels off: 234KiB in 600 blocks
-             > /usr/bin/app(cache) src/cache.c:77
-             > /usr/bin/app(main) src/app.c:23
         "#]],
     );
 }

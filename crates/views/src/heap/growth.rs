@@ -65,11 +65,11 @@ pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
     }
 }
 
-/// The rows that have grown most; those that grow steadily first.
+/// The rows that have grown most.
 fn growing(rows: &Rows) -> Vec<(Verdict, &Row)> {
     let mut growing: Vec<(Verdict, &Row)> = rows.all().iter().map(|row| (of_row(rows, row), row)).collect();
     growing.retain(|(v, _)| matches!(v.trend, Trend::Steady { .. } | Trend::Jumps | Trend::LevelsOff));
-    order::by_key(&mut growing, |(v, _)| (Reverse(matches!(v.trend, Trend::Steady { .. })), Reverse(v.growth)));
+    order::by_key(&mut growing, |(v, _)| Reverse(v.growth));
     growing.truncate(MOST);
     growing
 }

@@ -1,7 +1,7 @@
 //! What the views read: the numbers of each stack with its frames.
 //!
 //! A row is all stacks of the model that have the same functions, files and lines: those of several processes of one program, and
-//! those that differ only in addresses.
+//! those that differ only in addresses. [`Rows::folded`] makes one row of stacks that differ in how often a recursion was entered, too.
 
 use super::Of;
 use super::model::{Model, Summary};
@@ -15,6 +15,24 @@ use std::collections::HashMap;
 pub trait Frames {
     /// Calls `each` for each frame of a stack, innermost first: the caller of the allocator. Never for a stack that is not known.
     fn frames(&self, stack: u32, each: &mut dyn FnMut(Frame<'_>));
+}
+
+/// The most functions of a recursion that are found: each calls the next, the last one the first.
+const RECURSION: usize = 8;
+
+/// Leaves the innermost round of each recursion. `functions`: the function of each frame, none where it is not known.
+fn fold<T: Copy, F: Copy + PartialEq>(frames: &mut Vec<T>, functions: &mut [Option<F>]) {
+    let mut kept = 0;
+    for n in 0..frames.len() {
+        (frames[kept], functions[kept]) = (frames[n], functions[n]);
+        kept += 1;
+        let repeats = |len: &usize| {
+            let rounds = kept.checked_sub(2 * len).map(|first| functions[first..kept].split_at(*len));
+            rounds.is_some_and(|(first, second)| first == second && first.iter().all(Option::is_some))
+        };
+        kept -= (1..=RECURSION).find(repeats).unwrap_or(0);
+    }
+    frames.truncate(kept);
 }
 
 /// Stacks with the same frames.
@@ -95,7 +113,7 @@ impl Rows {
             all: Vec::new(),
         };
         let (mut of_stack, mut of_frames) = (HashMap::new(), HashMap::new());
-        let mut ids: Vec<FrameId> = Vec::new();
+        let mut ids = Vec::new();
         for (stack, numbers) in model.stacks() {
             ids.clear();
             frames.frames(stack, &mut |frame| ids.push(rows.names.frame(&frame)));
@@ -112,6 +130,38 @@ impl Rows {
                 rows.all[*at].add_old(kind, sum, age);
             }
         });
+        rows
+    }
+
+    /// The same with folded recursions.
+    pub fn folded(&self) -> Rows {
+        let mut rows = Rows {
+            summary: self.summary,
+            series: self.series.clone(),
+            min_age: self.min_age,
+            names: Stacks::new(Unit::Bytes),
+            all: Vec::new(),
+        };
+        let mut of_frames = HashMap::new();
+        for row in &self.all {
+            let mut frames: Vec<Frame<'_>> = self.frames(row).collect();
+            let function = |f: &Frame<'_>| {
+                (!f.function.is_empty())
+                    .then(|| rows.names.frame(&Frame { function: f.function, module: f.module, ..Frame::default() }))
+            };
+            let mut functions: Vec<Option<FrameId>> = frames.iter().map(function).collect();
+            fold(&mut frames, &mut functions);
+            let ids: Vec<FrameId> = frames.iter().map(|f| rows.names.frame(f)).collect();
+            let id = row.stack.map(|_| rows.names.stack(&ids));
+            let at = *of_frames.entry(id).or_insert_with(|| {
+                rows.all.push(Row { stack: id, ..Row::default() });
+                rows.all.len() - 1
+            });
+            let into = &mut rows.all[at];
+            into.join(&row.numbers, &row.series);
+            into.add_old(Kind::Malloc, row.old, row.oldest);
+            into.add_old(Kind::Mmap, row.old_mapped, row.oldest_mapped);
+        }
         rows
     }
 
@@ -146,5 +196,33 @@ impl Rows {
     /// Whether anything was mapped.
     pub fn has_mappings(&self) -> bool {
         self.summary.numbers.mapped_total.blocks > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recursions_are_folded() {
+        let folded = |text: &str| {
+            let mut frames: Vec<char> = text.chars().collect();
+            // A function that is not known is no recursion.
+            let mut functions: Vec<Option<char>> = frames.iter().map(|c| Some(*c).filter(|c| *c != '?')).collect();
+            fold(&mut frames, &mut functions);
+            String::from_iter(frames)
+        };
+        for (stack, shown) in [
+            ("", ""),
+            ("mfffz", "mfz"),
+            ("mfgfgfgz", "mfgz"),
+            ("mffgffgz", "mfgz"),
+            ("mf", "mf"),
+            ("m??z", "m??z"),
+            ("abcabcd", "abcd"),
+            ("123456789123456789", "123456789123456789"),
+        ] {
+            assert_eq!(folded(stack), shown, "{stack}");
+        }
     }
 }

@@ -50,11 +50,11 @@ impl View {
     /// Appends the view. `realtime_offset` is CLOCK_REALTIME minus the clock of the events, ns.
     pub fn write(self, rows: &Rows, options: &Options, realtime_offset: i64, out: &mut Vec<u8>) {
         match self {
-            View::Leaks => leaks::write(rows, options, out),
-            View::Peak => peak::write(rows, options, out),
-            View::Totals => totals::write(rows, options, out),
-            View::Temporary => temporary::write(rows, options, out),
-            View::Growth => growth::write(rows, options, out),
+            View::Leaks => leaks::write(&rows.folded(), options, out),
+            View::Peak => peak::write(&rows.folded(), options, out),
+            View::Totals => totals::write(&rows.folded(), options, out),
+            View::Temporary => temporary::write(&rows.folded(), options, out),
+            View::Growth => growth::write(&rows.folded(), options, out),
             View::Json => json::write(rows, options, out),
             View::Flame | View::Pprof | View::Folded => {
                 let (stacks, by) = profile::profile(rows, options.of);
