@@ -6,10 +6,12 @@ use clap::ArgMatches;
 use ctf::end::StreamEnd;
 use ctf::trace::Trace;
 use engine::functions::Functions;
+use engine::heap::classes as heap;
 use engine::{Error, Result};
 use events::Event;
 use events::StreamId;
 use events::names::Names;
+use events::stream::Scope;
 use std::collections::{BTreeMap, HashMap};
 use views::View;
 use views::latency::{By, Column, Latency, Order};
@@ -160,13 +162,18 @@ fn streams(trace: &Trace) -> Vec<trace_stats::Stream> {
 fn enablings(trace: &Trace) -> Vec<trace_stats::Enabling> {
     let Some(end) = &trace.end else { return Vec::new() };
     let mut kept: BTreeMap<u16, u64> = BTreeMap::new();
-    for s in &end.streams {
+    // Those of the kernel's enablings. All functions have the streams of their threads, and all of the heap those of their processes.
+    for s in end.streams.iter().filter(|s| matches!(s.id.scope(), Scope::Cpu(_))) {
         let sum = kept.entry(s.id.enabling()).or_default();
         *sum = sum.saturating_add(s.taken.saturating_sub(s.unwritten));
     }
     let lines = end.more.iter().filter_map(|l| l.strip_prefix("enabling ").and_then(trace_stats::Enabling::parse));
     let counted = |nth: u16| (!kept.is_empty()).then(|| kept.get(&nth).copied().unwrap_or(0));
-    // Functions have one stream for each thread, whatever enables them.
-    let kept = |nth: u16, name: &str| if name.starts_with(Functions::PROVIDER) { None } else { counted(nth) };
-    (1u16..).zip(lines).map(|(nth, e)| trace_stats::Enabling { kept: kept(nth, &e.name), ..e }).collect()
+    let is_agents = |name: &str| [Functions::PROVIDER, heap::PROVIDER].iter().any(|p| name.starts_with(p));
+    let mut nth = 0;
+    let mut kept = |e: &trace_stats::Enabling| {
+        nth += u16::from(!is_agents(&e.name));
+        if is_agents(&e.name) { None } else { counted(nth) }
+    };
+    lines.map(|e| trace_stats::Enabling { kept: kept(&e), ..e }).collect()
 }

@@ -370,3 +370,22 @@ fn what_cannot_be_traced_together_is_said_in_a_line() {
         assert!(out.stderr.contains(why), "{args:?}: {}", out.stderr);
     }
 }
+
+/// Each enabling has its own numbers, whichever backend counts them: what happened was recorded, dropped or filtered.
+#[test]
+fn enablings_of_both_add_up() {
+    if !lab::kernel_backend_is_possible() {
+        return;
+    }
+    let Some(program) = testkit::compile("gcc", "heap_handed", "heap_handed.c", &["-O1", "-pthread"]) else { return };
+    let probes = ["heap:*", "function:*", "tracepoint:sched:sched_switch", "tracepoint:syscalls:sys_enter_openat"];
+    let options: Vec<&str> = ["record"].into_iter().chain(probes.iter().flat_map(|p| ["-e", *p])).collect();
+    let recorded = run(User::Kernel, &options, &[&program]);
+    let stats = recorded.json(User::Kernel, &["--as", "stats-json"]);
+    let rows = stats[0]["enablings"].as_array().expect("enablings");
+    assert_eq!(rows.len(), 7, "{rows:?}");
+    for row in rows {
+        let lost = number(row, "dropped") + number(row, "filtered");
+        assert_eq!(number(row, "seen"), number(row, "recorded") + lost, "{row}");
+    }
+}
