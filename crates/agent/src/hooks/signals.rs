@@ -233,10 +233,10 @@ extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
     let context = Context(context);
     let local = local();
     let moved = show_original(signal, info, context);
-    let pc = context.pc();
     let mark = shadow::MARK;
     let place = &raw const mark as u64;
     repair(local, context);
+    let pc = context.pc();
     shadow::remove_left_barrier(local, place);
     let before = (local.top.load(Relaxed), local.top_slot.load(Relaxed));
     shadow::raise_barrier(local, place);
@@ -246,7 +246,7 @@ extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
     }
     // It goes on in the moved code, also where the handler has chosen another instruction of it.
     let chosen = context.pc();
-    let other = || if chosen == pc { None } else { areas::instead_of(chosen) };
+    let other = || if chosen == pc || !permits::records() { None } else { areas::instead_of(chosen) };
     if let Some(pc) = moved.and_then(|m| m.find(chosen)).or_else(other) {
         context.set_pc(pc);
     }

@@ -2,19 +2,29 @@
 //! as far as the kernel and the clock allow.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 use std::time::Instant;
+
+/// When the first session of this trapline began, and how many threads the machine had begun then. A process is known later than it begins:
+/// by then threads of it may have come and gone.
+static BEGUN: OnceLock<(Instant, Option<u64>)> = OnceLock::new();
+
+/// A session begins: before any of its processes.
+pub fn begin_session() {
+    BEGUN.get_or_init(|| (Instant::now(), sys::proc::begun()));
+}
 
 /// What a lost record costs a thread at least, and what an attempt to execute a program does, ns.
 const RECORD: u64 = 5;
 const PROGRAM: u64 = 1_000;
-/// How much earlier than trapline knows a process may have begun, ns.
+/// How much earlier than its session a process may have begun, ns.
 const EARLIER: u64 = 100_000_000;
 
-/// What a process can have done since it began.
+/// What a process can have done since the session began.
 pub struct Bounds {
     begun: Instant,
     processors: u64,
-    /// Threads that the machine had begun then.
+    /// Threads that the machine had begun then, but for those that the process has.
     before: Option<u64>,
     /// How many can have begun since then, as was last looked, and whether that was in this round.
     known: (u64, bool),
@@ -27,13 +37,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// From now on, of a process that has so many threads.
+    /// Of a process that has so many threads.
     pub fn new(threads: usize) -> Bounds {
+        let (begun, before) = *BEGUN.get_or_init(|| (Instant::now(), sys::proc::begun()));
         let processors = sys::perf::online_cpus().map_or(1, |all| all.len() as u64);
         Bounds {
-            begun: Instant::now(),
+            begun,
             processors,
-            before: sys::proc::begun().map(|n| n.saturating_sub(threads as u64)),
+            before: before.map(|n| n.saturating_sub(threads as u64)),
             known: (0, false),
             seen: HashSet::new(),
             unseen: HashSet::new(),

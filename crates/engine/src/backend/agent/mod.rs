@@ -131,6 +131,7 @@ impl Offer {
     /// # Errors
     /// Its program cannot load the agent, or the agent cannot be put anywhere.
     pub fn new(command: &Command) -> Result<Offer> {
+        bounds::begin_session();
         loadable::check(command)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let file = file::place()?;
@@ -263,6 +264,7 @@ impl Agent {
 
     /// Attaches to processes; to all of them, or to none.
     fn attach(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
+        bounds::begin_session();
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let mut planner = Planner::new(functions.clone(), ticks_per_ms());
         let running: Vec<Running> = pids
