@@ -217,6 +217,10 @@ pub enum Hook {
     Munmap = 21,
     /// `mremap` of libc.
     Mremap = 22,
+    /// `longjmp` of libc, which is `_longjmp` and `siglongjmp` too: it leaves calls.
+    Longjmp = 23,
+    /// `__longjmp_chk` of libc.
+    LongjmpChecked = 24,
 }
 /// How many there are, with room for more.
 pub const HOOKS: usize = 32;

@@ -81,7 +81,8 @@ pub const fn layout(variant: Variant) -> &'static Layout {
 /// The function's number, from the bytes of a stub at [`Layout::number`].
 pub const fn number(variant: Variant, word: u32) -> u32 {
     match variant {
-        Variant::Paired | Variant::Entry => word >> 1,
+        Variant::Paired => word & !(crate::thread::WRITTEN | crate::thread::RECORDED),
+        Variant::Entry => word >> 1,
         Variant::Timed => word,
         Variant::Count => word / size_of::<crate::thread::Row>() as u32,
         Variant::CountTimed | Variant::Called => word & !crate::thread::WRITTEN,
@@ -100,7 +101,7 @@ const PAIRED: Layout = Layout {
     size: 352,
     entry: 64,
     returns: 195,
-    number: 168,
+    number: 16,
     again: &[
         again(15, 21, 67),
         again(36, 37, 131),

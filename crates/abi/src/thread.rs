@@ -57,7 +57,7 @@ pub struct Shadow {
     pub address: u64,
     /// The time stamp counter at the entry, of stubs that need it.
     pub tsc: u64,
-    /// The function's number, and [`WRITTEN`].
+    /// The function's number, [`WRITTEN`] and [`RECORDED`].
     pub function: u32,
     /// Not 0: its entry has been written, or needs no [`crate::message::Slow::Late`].
     pub flags: u32,
@@ -83,3 +83,6 @@ pub const ROWS: u32 = 1 << 18;
 /// In [`Shadow::function`]: the entry was never to be written late. Stubs write function and flags as one number of 32 bits, whose sign is
 /// extended.
 pub const WRITTEN: u32 = 1 << 31;
+/// In [`Shadow::function`], beside [`WRITTEN`]: an entry record was written, so that an exit record belongs to it. The number is that of the
+/// recording, and no row.
+pub const RECORDED: u32 = 1 << 30;

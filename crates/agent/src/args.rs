@@ -15,9 +15,10 @@ use crate::memory::load;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{IN_TRACER, Local, local};
 use crate::{areas, chunks, permits, shadow};
+use abi::plan::Area;
 use abi::shared::VALUES;
 use abi::stub::{Variant, layout};
-use abi::thread::WRITTEN;
+use abi::thread::{RECORDED, WRITTEN};
 use abi::values::{self, CUT, ENDS, FAULT, LENGTH, MOST, NULL, Offsets, Op, STEPS, Step, TABLE};
 use core::arch::asm;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -74,7 +75,7 @@ impl Saved {
     }
 
     /// The stub's function, if it has programs: the area, and where they are.
-    fn programs(&self) -> Option<(&'static abi::plan::Area, Offsets)> {
+    fn programs(&self) -> Option<(&'static Area, Offsets)> {
         let area = areas::all().iter().find(|a| self.resume.wrapping_sub(a.address) < a.stubs)?;
         // SAFETY: an area that is in the list is mapped for good, and has its pointers behind its stubs.
         let table = unsafe { load(area.address + area.stubs + 8 * TABLE as u64) };
@@ -89,20 +90,22 @@ impl Saved {
 }
 
 /// A function begins.
-extern "C" fn begins(saved: &Saved, number: u32) -> u8 {
+extern "C" fn begins(saved: &Saved, _: u32) -> u8 {
     let (local, place) = (local(), saved.slot());
     if !has_stack(local) || in_tracer(local, place) {
         chunks::drop_records(local, 2);
         return SET;
     }
+    let programs = saved.programs();
+    let word = programs.map_or(0, |(_, offsets)| offsets.number) | WRITTEN | RECORDED;
     if shadow::is_below(local, place) {
         // The sign is extended: the entry is not to be written late.
-        shadow::push_below(local, place, i64::from((number | WRITTEN) as i32) as u64, 0);
-    } else if !shadow::push(local, place, number | WRITTEN, 0) {
+        shadow::push_below(local, place, i64::from(word as i32) as u64, 0);
+    } else if !shadow::push(local, place, word, false) {
         chunks::drop_records(local, 2);
         return SET;
     }
-    record(local, saved, 0);
+    record(local, saved, programs, 0);
     CLEAR
 }
 
@@ -113,7 +116,7 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
     if in_tracer(local, place) {
         chunks::drop_records(local, 1);
     } else {
-        record(local, saved, 1);
+        record(local, saved, saved.programs(), 1);
     }
     shadow::pop(local, entry);
     CLEAR
@@ -121,9 +124,9 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
 
 /// Writes the record of a call or of its return, or counts it.
 #[inline(always)]
-fn record(local: &Local, saved: &Saved, exit: u32) {
+fn record(local: &Local, saved: &Saved, programs: Option<(&'static Area, Offsets)>, exit: u32) {
     let tsc = kernel::tsc();
-    let Some((area, offsets)) = saved.programs() else { return chunks::drop_records(local, 1) };
+    let Some((area, offsets)) = programs else { return chunks::drop_records(local, 1) };
     if !chunks::has_room(local, ROOM) {
         return chunks::drop_records(local, 1);
     }

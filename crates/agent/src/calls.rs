@@ -216,7 +216,7 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
     let word = u64::from(number | WRITTEN) | u64::from(tracers | tracers::epoch() << 8 | late) << 32;
     if shadow::is_below(local, place) {
         shadow::push_below(local, place, word, tsc);
-    } else if shadow::push(local, place, number | WRITTEN, tsc) {
+    } else if shadow::push(local, place, number | WRITTEN, tsc != 0) {
         shadow::set_word(local, word);
     } else {
         thread::miss();
@@ -253,7 +253,7 @@ extern "C" fn left(frame: &Frame, _: u32) -> u8 {
     let (tsc, word) = shadow::time_and_word(entry);
     let (number, flags) = (word as u32 & !WRITTEN, (word >> 32) as u32);
     if let Some(site) = sites::get(number).filter(|_| !in_tracer(local, place)) {
-        let (seen, epoch) = (flags & 0xff, (flags & !shadow::STATE) >> 8);
+        let (seen, epoch) = shadow::seen(flags);
         let now = if tsc != 0 { kernel::tsc().wrapping_sub(tsc) } else { 0 };
         let mut own = None;
         for slot in tracers::reverse(seen | site.tracers.load(Relaxed)) {
@@ -269,7 +269,7 @@ extern "C" fn left(frame: &Frame, _: u32) -> u8 {
                 k if k == Kind::LoopChecker as u32 && saw => checks::duration(local, frame, site, slot, entry, now),
                 k if k == Kind::Graph as u32 && saw => {
                     own = None;
-                    record::exit(local, site, slot, now);
+                    record::exit(local, entry, site, slot, now);
                 }
                 _ => {}
             }

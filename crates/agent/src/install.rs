@@ -295,7 +295,10 @@ impl<'a> Patcher<'a> {
             Spared::Unwinder => {
                 self.hook(patch).is_some_and(|h| [Hook::FindFde as u32, Hook::Backtrace as u32].contains(&h))
             }
-            Spared::Hooks => self.hook(patch).is_some_and(|h| h < Hook::Malloc as u32),
+            Spared::Hooks => {
+                let of_heap = Hook::Malloc as u32..=Hook::Mremap as u32;
+                self.hook(patch).is_some_and(|h| !of_heap.contains(&h))
+            }
         }
     }
 

@@ -4,9 +4,9 @@
 use crate::sites::Site;
 use crate::thread::Local;
 use crate::tracers::{self, Slot, Tracer};
-use crate::{chunks, kernel, shadow, sites};
+use crate::{checks, chunks, kernel, permits, shadow, sites};
 use abi::stub::Variant;
-use abi::thread::{CUR, END, HIGH};
+use abi::thread::{CUR, END, HIGH, RECORDED, WRITTEN};
 use abi::tracer::{Kind, Reply};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
@@ -110,17 +110,62 @@ pub fn enter(local: &Local, site: &Site, slot: &Slot) {
 
 /// A call has ended, of which the recording has seen the beginning. `took`: its ticks, where stubs need them.
 #[inline(always)]
-pub fn exit(local: &Local, site: &Site, slot: &Slot, took: u64) {
+pub fn exit(local: &Local, entry: u64, site: &Site, slot: &Slot, took: u64) {
     let word = site.record.load(Relaxed) << 1 | 1;
     if !is_late(slot) {
         write(local, word);
     } else if took >= slot.option(MINIMUM) {
-        let now = kernel::tsc();
-        let mask = kernel::block();
-        shadow::write_entries(local, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
-        chunks::emit(local, now, word, mask);
-        kernel::set_mask(mask);
+        write_late(local, entry, word);
     }
+}
+
+/// A call that was left ends: its exit is recorded, and what stubs count of it. `entry` is its entry in the shadow stack, which counts for
+/// nothing from then on; all above it have been ended.
+pub fn left(local: &Local, entry: u64) {
+    let (tsc, word) = shadow::time_and_word(entry);
+    let (function, flags) = (word as u32, (word >> 32) as u32);
+    let number = function & !(WRITTEN | RECORDED);
+    if number == 0 {
+        return;
+    }
+    if local.busy.load(Relaxed) != 0 {
+        shadow::forget(entry);
+        return chunks::drop_records(local, 1);
+    }
+    let took = || if tsc != 0 && permits::records() { kernel::tsc().wrapping_sub(tsc) } else { 0 };
+    if flags == u32::MAX {
+        shadow::forget(entry);
+        match function & RECORDED {
+            0 => checks::add_time(local, number, entry, took()),
+            _ => write(local, number << 1 | 1),
+        }
+    } else if function & WRITTEN == 0 {
+        let least = tracer().and_then(Tracer::slot).map_or(0, |slot| slot.option(MINIMUM));
+        if took() >= least {
+            write_late(local, entry, number << 1 | 1);
+        }
+        shadow::forget(entry);
+    } else if let Some(site) = sites::get(number) {
+        let (seen, epoch) = shadow::seen(flags);
+        let took = took();
+        for slot in tracers::reverse(seen) {
+            match slot.kind() {
+                k if k == Kind::Count as u32 && slot.is_older(epoch) => checks::add_time(local, number, entry, took),
+                k if k == Kind::Graph as u32 && slot.is_older(epoch) => exit(local, entry, site, slot, took),
+                _ => {}
+            }
+        }
+        shadow::forget(entry);
+    }
+}
+
+/// Writes what has not been written of the calls up to that of an entry, and the exit of this one.
+pub fn write_late(local: &Local, entry: u64, word: u32) {
+    let now = kernel::tsc();
+    let mask = kernel::block();
+    shadow::write_entries(local, entry, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
+    chunks::emit(local, now, word, mask);
+    kernel::set_mask(mask);
 }
 
 fn tracer() -> Option<&'static Tracer> {

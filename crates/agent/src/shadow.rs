@@ -12,12 +12,15 @@
 //!                             none: another thread's (taken), or buried
 //! ```
 //!
+//! The call of an entry that is removed as left, or buried, ends: an exit is recorded for it ([`record::left`]). Exceptions ([`leave_frame`])
+//! and longjmp ([`leave`]) say so when they leave a call; what else leaves one is found out by the next Enter or Exit, as above.
+//!
 //! Whatever moves or removes entries that another thread may need, those of coroutines, has the lock of the thread's memory (`slots`).
 
 use crate::memory::{load, store};
 use crate::slots::{self, ENTRY, End, GONE, Locked, NO_CALL, Taken};
 use crate::thread::{ABANDONED, Local};
-use crate::{areas, kernel, permits, sites, thread};
+use crate::{areas, kernel, permits, record, sites, thread};
 use abi::thread::WRITTEN;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::compiler_fence;
@@ -30,7 +33,7 @@ pub const MARK: u64 = 0x7472_6170_6c69_6e65;
 const NEAR: u64 = 64 << 10;
 /// Parts of one stack have no larger gaps.
 const GAP: u64 = 256 << 10;
-/// The longest chain of tail calls that is followed.
+/// The longest chain of tail calls: the caller's call ends when a longer one would begin.
 const CHAIN: u64 = 64;
 /// Entries that an Exit looks at to find out whether they are left.
 const LOOKS: u32 = 64;
@@ -49,6 +52,12 @@ pub const STATE: u32 = 0b11 << 30;
 pub const PENDING: u32 = 0b01 << 30;
 /// It was written late.
 const LATE: u32 = 0b10 << 30;
+
+/// The tracers that have seen a call, and the epoch of it, from the flags of an entry of the variant Called.
+#[inline(always)]
+pub fn seen(flags: u32) -> (u32, u32) {
+    (flags & 0xff, (flags & !STATE) >> 8)
+}
 
 /// The fields of an entry.
 fn slot(at: u64) -> u64 {
@@ -128,10 +137,10 @@ fn remove_gone(local: &Local) {
 }
 
 /// Entries at the top that a thread has left, if it is at `place` now: those below it, from the top downwards in ascending order
-/// without large gaps, up to one above it or near it. Returns what the top is without them.
+/// without large gaps, up to one above it or `near` it. Returns what the top is without them.
 ///
 /// A barrier is left if its stand-in's frame is below: what a handler calls is below that.
-fn without_left(local: &Local, place: u64) -> Option<u64> {
+fn without_left(local: &Local, place: u64, near: u64) -> Option<u64> {
     let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let (mut at, mut last) = (left_handler(local, place).unwrap_or(top), None);
     while at > base {
@@ -139,13 +148,13 @@ fn without_left(local: &Local, place: u64) -> Option<u64> {
         if there >= place {
             return (at < top).then_some(at);
         }
-        if !is_barrier && last.is_some_and(|last| there < last || there - last >= NEAR) {
+        if !is_barrier && last.is_some_and(|last| there < last || there - last >= near) {
             break;
         }
         at = below(at - ENTRY);
         last = if is_barrier { last } else { Some(there) };
     }
-    (at < top && last.is_none_or(|last| place - last < NEAR)).then_some(at)
+    (at < top && last.is_none_or(|last| place - last < near)).then_some(at)
 }
 
 /// What the top is without the calls of a handler that was left, and without its barrier, if one is among the topmost entries.
@@ -162,6 +171,41 @@ fn left_handler(local: &Local, place: u64) -> Option<u64> {
         }
     }
     None
+}
+
+/// Ends the calls from a new top upwards, innermost first. They are still in the shadow stack: a handler that runs meanwhile, where there is
+/// no room for a record, finds everything whole, and other threads find no lock.
+fn end_calls(local: &Local, top: u64) {
+    let mut at = local.top.load(Relaxed);
+    while at > top {
+        if address(at - ENTRY) != BARRIER {
+            record::left(local, at - ENTRY);
+        }
+        at = below(at - ENTRY);
+    }
+}
+
+/// Ends and buries the calls that a jump leaves which sets the stack pointer to `place`.
+pub fn leave(local: &Local, place: u64) {
+    if let Some(rest) = without_left(local, place, GAP) {
+        end_calls(local, rest);
+        let _locked = lock(local);
+        bury_all(local, rest);
+    }
+}
+
+/// Ends and removes the call whose return address is at a place, with its tail calls: an exception leaves it.
+pub fn leave_frame(local: &Local, place: u64) {
+    if find(local, place).is_none() {
+        return;
+    }
+    bring(local, place);
+    while slot(local.top.load(Relaxed) - ENTRY) == place {
+        let top = local.top.load(Relaxed);
+        record::left(local, top - ENTRY);
+        set_top(local, top - ENTRY);
+    }
+    note(local);
 }
 
 /// Buries the entries from a new top upwards.
@@ -183,8 +227,9 @@ fn clear(local: &Local, place: u64, returns: u64) -> (u64, bool) {
     if top <= base || slot(top - ENTRY) > place {
         return (top, tail);
     }
-    let _locked = lock(local);
+    let locked = lock(local);
     remove_gone(local);
+    drop(locked);
     loop {
         let top = local.top.load(Relaxed);
         if top <= base {
@@ -194,15 +239,18 @@ fn clear(local: &Local, place: u64, returns: u64) -> (u64, bool) {
         if there > place || there == place && tail {
             return (top, tail);
         }
-        if there == place {
-            // Another return address is there now.
-            set_top(local, below(top - ENTRY));
-        } else if let Some(rest) = without_left(local, place) {
-            bury_all(local, rest);
-        } else if may_live(top - ENTRY) {
+        // Where it is the place itself, another return address is there now.
+        let left = if there == place { None } else { without_left(local, place, NEAR) };
+        if left.is_none() && there != place && may_live(top - ENTRY) {
             return (top, tail);
+        }
+        let rest = left.unwrap_or(below(top - ENTRY));
+        end_calls(local, rest);
+        let _locked = lock(local);
+        if left.is_some() {
+            bury_all(local, rest);
         } else {
-            set_top(local, below(top - ENTRY));
+            set_top(local, rest);
         }
     }
 }
@@ -228,15 +276,21 @@ fn copy(from: u64, to: u64, len: u64) {
     unsafe { core::ptr::copy(from as *const u8, to as *mut u8, len as usize) };
 }
 
-/// An entry for a function whose return address is at `place`, with this word ([`abi::thread::Shadow::function`]). False: it is not to be observed.
-pub fn push(local: &Local, place: u64, word: u32, tsc: u64) -> bool {
+/// An entry for a function whose return address is at `place`, with this word ([`abi::thread::Shadow::function`]), and the time if that
+/// matters. False: it is not to be observed.
+pub fn push(local: &Local, place: u64, word: u32, is_timed: bool) -> bool {
     // SAFETY: the stub has just been called there.
-    let returns = unsafe { load(place) };
+    let mut returns = unsafe { load(place) };
     let was_full = local.top_slot.load(Relaxed) == 0;
     let (mut top, tail) = clear(local, place, returns);
     if tail && top - local.base.load(Relaxed) > CHAIN * ENTRY && slot(top - CHAIN * ENTRY) == place {
-        return false;
+        top -= ENTRY;
+        returns = address(top);
+        record::left(local, top);
+        pop(local, top);
     }
+    // What was left has ended before.
+    let tsc = if is_timed && permits::records() { kernel::tsc() } else { 0 };
     if !thread::has_room(local) {
         if was_full || !permits::records() {
             return false;
@@ -294,6 +348,17 @@ pub fn top_of(local: &Local, place: u64) -> u64 {
         bring(local, place);
     }
     local.top.load(Relaxed) - ENTRY
+}
+
+/// The top entry.
+pub fn top(local: &Local) -> u64 {
+    local.top.load(Relaxed) - ENTRY
+}
+
+/// The call of an entry has ended.
+pub fn forget(entry: u64) {
+    // SAFETY: an entry between the sentinel and top.
+    unsafe { store(entry + 24, NO_CALL) };
 }
 
 /// Sets function and flags of the top entry.
@@ -359,19 +424,28 @@ pub fn bring(local: &Local, place: u64) {
     if find(local, place).is_none() {
         return take(local, place);
     }
-    let _locked = lock(local);
+    let locked = lock(local);
     remove_gone(local);
+    drop(locked);
     let Some(found) = find(local, place) else { return };
     let mut looks = 0;
     while local.top.load(Relaxed) - ENTRY > found && looks < LOOKS {
         looks += 1;
         let top = local.top.load(Relaxed);
-        match without_left(local, place) {
-            Some(rest) if rest > found => bury_all(local, rest),
-            _ if may_live(top - ENTRY) => break,
-            _ => set_top(local, below(top - ENTRY).max(found + ENTRY)),
+        let left = without_left(local, place, NEAR).filter(|rest| *rest > found);
+        if left.is_none() && may_live(top - ENTRY) {
+            break;
+        }
+        let rest = left.unwrap_or(below(top - ENTRY).max(found + ENTRY));
+        end_calls(local, rest);
+        let _locked = lock(local);
+        if left.is_some() {
+            bury_all(local, rest);
+        } else {
+            set_top(local, rest);
         }
     }
+    let _locked = lock(local);
     let top = local.top.load(Relaxed);
     if top - ENTRY > found {
         // Another stack's. The part of this one that ends with the entry goes to the top.
@@ -507,6 +581,7 @@ pub fn lower_barrier(local: &Local, place: u64, before: (u64, u64)) {
         at -= ENTRY;
         if slot(at) == place && address(at) == BARRIER {
             let top = at - 2 * ENTRY;
+            end_calls(local, at + ENTRY);
             if top == before.0 {
                 break;
             }
@@ -562,10 +637,9 @@ fn is_written_late(word: u64) -> bool {
     flags != 0 && word as u32 & WRITTEN == 0 || flags & STATE == LATE
 }
 
-/// Passes the calls that have not been written, lowest first, with their times and functions. Returns the function of the top entry,
-/// which is a timed one.
-pub fn write_entries(local: &Local, mut write: impl FnMut(u64, u32)) -> u32 {
-    let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
+/// Passes the calls that have not been written, up to that of an entry, lowest first, with their times and functions.
+pub fn write_entries(local: &Local, last: u64, mut write: impl FnMut(u64, u32)) {
+    let (base, top) = (local.base.load(Relaxed), last + ENTRY);
     // Timed entries are written from the bottom up, so those that are not are at the top, with barriers and those of other stubs.
     let mut at = top;
     while at > base {
@@ -596,6 +670,4 @@ pub fn write_entries(local: &Local, mut write: impl FnMut(u64, u32)) -> u32 {
         }
         at += ENTRY;
     }
-    // SAFETY: the top entry.
-    if top > base { unsafe { load(top - ENTRY + 24) as u32 & !WRITTEN } } else { 0 }
 }

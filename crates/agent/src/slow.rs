@@ -6,7 +6,7 @@
 use crate::chunks::State;
 use crate::kernel;
 use crate::thread::{self, IN_TRACER, Local, local};
-use crate::{args, calls, chunks, permits, shadow};
+use crate::{args, calls, chunks, permits, record, shadow};
 use abi::message::{SLOWS, Slow};
 use abi::shared::Control;
 use core::arch::global_asm;
@@ -204,9 +204,8 @@ extern "C" fn high(_: &Frame, _: u32) -> u8 {
 
 /// [`Slow::Enter`].
 extern "C" fn enter(frame: &Frame, word: u32) -> u8 {
-    let now = if permits::records() { kernel::tsc() } else { 0 };
     let local = local();
-    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word, now) {
+    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word, true) {
         return CLEAR;
     }
     // Its entry and its exit. What tracers call is not traced.
@@ -239,13 +238,9 @@ extern "C" fn exit(frame: &Frame, _: u32) -> u8 {
 /// [`Slow::Late`]: the call at the top took long enough.
 extern "C" fn late(_: &Frame, _: u32) -> u8 {
     let local = local();
-    let now = kernel::tsc();
-    let mask = kernel::block();
-    let last = shadow::write_entries(local, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
-    if last != 0 {
-        chunks::emit(local, now, last << 1 | 1, mask);
-    }
-    kernel::set_mask(mask);
+    let entry = shadow::top(local);
+    let (_, word) = shadow::time_and_word(entry);
+    record::write_late(local, entry, (word as u32) << 1 | 1);
     CLEAR
 }
 

@@ -65,6 +65,7 @@ impl Shown {
     }
     /// Learns from an event, whether it will be shown or not.
     pub fn see(&mut self, ev: &Event<'_>) {
+        self.lines.iter_mut().chain(&mut self.table).for_each(|view| view.see(ev));
         if let Some(order) = &mut self.order {
             order.see(ev);
         }

@@ -36,7 +36,7 @@
 //! # Variants
 //! | variant | entry record | exit record | shadow entry |
 //! |---|---|---|---|
-//! | [`Variant::Paired`] | yes | yes | slot, address; marked as written |
+//! | [`Variant::Paired`] | yes | yes | slot, address, function; marked as written |
 //! | [`Variant::Timed`] | late, by [`Slow::Late`] | by [`Slow::Late`] | with time and function |
 //! | [`Variant::Entry`] | yes | none | none |
 //! | [`Variant::Count`] | none; the calls in the thread's row | none | none |
@@ -73,7 +73,7 @@
 //!
 //! | slow code | called at | it does | carry clear | carry set |
 //! |---|---|---|---|---|
-//! | [`Slow::Enter`] | entry, `S >= top_slot`, rax = S. A new thread (0 in everything); a tail call (top_slot = S and `[S]` is a stub's `returns`); frames that were left; edx = the entry's word | removes stale entries, pushes `{S, [S], tsc, word}`, sets top and top_slot | goes on at `record`, `Timed` at `done` | neither entry nor record: F runs unobserved (`jmp beginning`), S still has A. For a shadow stack that is full, chains of tail calls without end, `busy` |
+//! | [`Slow::Enter`] | entry, `S >= top_slot`, rax = S. A new thread (0 in everything); a tail call (top_slot = S and `[S]` is a stub's `returns`); frames that were left; edx = the entry's word | ends calls that were left, and removes their entries; pushes `{S, [S], tsc, word}`, sets top and top_slot | goes on at `record`, `Timed` at `done` | neither entry nor record: F runs unobserved (`jmp beginning`), S still has A. For a shadow stack that is full, `busy` |
 //! | [`Slow::Chunk`] | entry and exit, `cur >= end` | makes room for at least one record, begins a chunk with a HIGH record | goes back to `record` or `left`: a new time, all checks again | goes on without the record |
 //! | [`Slow::High`] | entry and exit, edx:eax = tsc, and edx is not `high` | writes a HIGH record and sets `high`; may call what Chunk calls | as above | as above |
 //! | [`Slow::Exit`] | exit, the slot of the top entry is not S; rax = S, rcx = top | brings the entry of S to the top and sets top (not top_slot) | goes back to `exit`, whatever the carry flag | |
@@ -92,6 +92,10 @@
 //! A stub does not look for the end of the shadow stack: there is room for an entry for each 16 bytes of the thread's stack, and what
 //! may need more comes to Enter (tail calls, other stacks). Where Enter answers that there is no room, it leaves 0 in top_slot, so that
 //! the next entry comes to it again.
+//!
+//! A call that is *left*, by an exception or a jump, has no exit in its stub. The agent writes its exit record, when it is left or when it
+//! finds that out. It takes the function from the shadow entry: of Paired, that has the number of the recording with
+//! [`abi::thread::RECORDED`]. In a chain of 64 tail calls, the caller's call ends when it makes another.
 //!
 //! Below the lowest shadow entry is a sentinel of the same size with `slot = i64::MAX`: an exit reads the slot of the entry below its own
 //! as the new top_slot.
@@ -137,7 +141,7 @@
 
 use abi::message::{SLOWS, Slow};
 use abi::stub::{self, Layout, RAISE, UNDO, Variant};
-use abi::thread::{COUNTS, CUR, END, HIGH, TOP, TOP_SLOT, WRITTEN};
+use abi::thread::{COUNTS, CUR, END, HIGH, RECORDED, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
@@ -211,6 +215,7 @@ const JAE: u8 = 0x73;
 const JNE: u8 = 0x75;
 const JE: u8 = 0x74;
 const JC: u8 = 0x72;
+const JS: u8 = 0x78;
 const JMP: u8 = 0xeb;
 
 /// push rax; push rdx; push rcx.
@@ -272,7 +277,7 @@ fn lines(variant: Variant) -> Vec<Line> {
     let timed = variant == Variant::Timed;
     let shadow = variant != Variant::Entry;
     if shadow {
-        let word = if timed { ENTER_WORD } else { Code("mov edx, 0x80000000", &[0xba, 0, 0, 0, 0x80]) };
+        let word = if timed { ENTER_WORD } else { Line::Entry("mov edx, ENTRY", &[0xba], WRITTEN | RECORDED) };
         let on = if timed { Done } else { Record };
         lines.extend([At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, on)]);
         lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
@@ -292,7 +297,8 @@ fn lines(variant: Variant) -> Vec<Line> {
             lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], 0));
             lines.extend([WHOLE_TSC, SET_TIME]);
         } else {
-            lines.push(Code("mov qword ptr [rcx+24], -0x80000000", &[0x48, 0xc7, 0x41, 24, 0, 0, 0, 0x80]));
+            let bits = WRITTEN | RECORDED;
+            lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], bits));
         }
         lines.push(PUSHED);
     }
@@ -356,8 +362,9 @@ fn count_timed() -> Vec<Line> {
     lines.extend([Code("test rdx, rdx", &[0x48, 0x85, 0xd2]), Jump("je", JE, End)]);
     lines.push(Row("add [rdx + ROW + 8], rax", &[0x48, 0x01, 0x82], 8, None));
     lines.push(Row("add [rdx + ROW + 16], rax", &[0x48, 0x01, 0x82], 16, None));
-    lines.extend([Code("btr ecx, 31", &[0x0f, 0xba, 0xf1, 31]), Jump("jnc", JAE, End)]);
-    lines.push(Code("shl rcx, 5", &[0x48, 0xc1, 0xe1, 5]));
+    // [`WRITTEN`] is the carry flag, [`RECORDED`] the sign.
+    lines.extend([Code("add ecx, ecx", &[0x01, 0xc9]), Jump("jnc", JAE, End), Jump("js", JS, End)]);
+    lines.push(Code("shl rcx, 4", &[0x48, 0xc1, 0xe1, 4]));
     lines.push(Code("sub [rdx + rcx + 16], rax", &[0x48, 0x29, 0x44, 0x0a, 16]));
     lines.extend([At(End), RESTORE, RET, At(CallExit), Call(Slow::Exit), Jump("jmp", JMP, Exit)]);
     lines

@@ -54,8 +54,12 @@ impl Functions for Seen {
 pub struct CallEvents<V> {
     view: V,
     seen: Seen,
-    /// Processes and threads that have made a step.
+    /// Processes and threads that have made a step and not ended.
     threads: BTreeSet<(u32, u32)>,
+    /// Those that have ended, and when: the view is told with the next event.
+    ended: Vec<((u32, u32), u64)>,
+    /// The time of the last event of any kind.
+    last: u64,
     shown: Shown,
     /// Shows system calls, if they are asked for.
     text: Option<Text>,
@@ -65,8 +69,16 @@ pub struct CallEvents<V> {
 impl<V: CallView> CallEvents<V> {
     /// A view of function calls alone, which shows demangled names.
     pub fn new(view: V) -> CallEvents<V> {
-        let (seen, threads) = (Seen::default(), BTreeSet::new());
-        CallEvents { view, seen, threads, shown: |f| f.name.to_owned(), text: None, line: Vec::new() }
+        CallEvents {
+            view,
+            seen: Seen::default(),
+            threads: BTreeSet::new(),
+            ended: Vec::new(),
+            last: 0,
+            shown: |f| f.name.to_owned(),
+            text: None,
+            line: Vec::new(),
+        }
     }
 
     /// With these names.
@@ -92,6 +104,13 @@ impl<V: CallView> CallEvents<V> {
             self.seen.all.insert(number, Named { shown, whole, module, signature });
         }
         number
+    }
+
+    /// Tells the view which threads have ended. Calls that are open there have lasted until then.
+    fn end_threads(&mut self, out: &mut Vec<u8>) {
+        for ((pid, tid), time) in self.ended.drain(..) {
+            self.view.step(Thread { pid, tid, comm: "" }, Step { time, what: What::End }, &self.seen, out);
+        }
     }
 
     /// The session was stopped and runs again: what is known of no thread any more.
@@ -128,13 +147,22 @@ fn thread<'a>(ev: &Event<'_>, names: &'a dyn Names) -> Thread<'a> {
 }
 
 impl<V: CallView> View for CallEvents<V> {
+    fn see(&mut self, ev: &Event<'_>) {
+        self.last = self.last.max(ev.time());
+        let of = (ev.pid(), ev.tid());
+        // Its end need not be among the events that are shown.
+        if (ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id) && self.threads.remove(&of) {
+            self.ended.push((of, ev.time()));
+        }
+    }
+
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        self.end_threads(out);
         let what = match kind(ev.schema) {
             Some(Kind::Entry) => What::Entry(self.function(ev, names)),
             Some(Kind::Exit) => What::Exit(self.function(ev, names)),
             Some(Kind::Lost) => What::Gap { dropped: ev.value_of("records") },
             Some(Kind::Begun) => What::End,
-            None if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => What::End,
             None if ev.schema.id == P_RESUMED.id => return self.resumed(ev, names, out),
             None if ev.schema.id == P_UNTRACED.id => return self.untraced(ev, names, out),
             None if ev.is_syscall() => return self.system_call(ev, names, out),
@@ -154,6 +182,9 @@ impl<V: CallView> View for CallEvents<V> {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
+        let last = self.last;
+        self.ended.extend(std::mem::take(&mut self.threads).into_iter().map(|of| (of, last)));
+        self.end_threads(out);
         self.view.end(&self.seen, out);
     }
 }

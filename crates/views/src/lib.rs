@@ -34,6 +34,10 @@ pub use options::{Options, Xlat};
 pub trait View {
     /// Appends the text of `ev` to `out`; nothing if the view does not show it.
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>);
+    /// Learns from an event, whether it will be shown or not; before [`View::event`].
+    fn see(&mut self, ev: &Event<'_>) {
+        let _ = ev;
+    }
     /// Expects several threads from the start (a second `-p`).
     fn expect_several(&mut self) {}
     /// Appends what is shown at the end.

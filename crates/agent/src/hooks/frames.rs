@@ -6,6 +6,7 @@
 //! - The caller's CFA is the stub's too. libgcc compares CFAs to find a frame again, and counts a signal frame's as one less: so stubs are
 //!   signal frames (augmentation `S`). For the caller of a signal frame, libgcc does not subtract 1 from the return address: the description
 //!   does.
+//! - Stubs have a personality routine: in the second phase, which leaves the frame for good, it ends the function's call.
 //! - libgcc passes the address of `bases` in its context, behind the CFA and the return address of the frame below. They say
 //!   which entry of the shadow stack it is. Where they do not fit, because another unwinder calls, the entry is found by an expression, which
 //!   goes down from the top to the last entry whose slot is not above the CFA.
@@ -73,6 +74,7 @@ pub extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
 }
 
 /// Words of struct _Unwind_Context of libgcc: 18 registers, the CFA, the return address; later, the flags.
+const CONTEXT_CFA: u64 = 18 * 8;
 const CONTEXT_RA: u64 = 19 * 8;
 const CONTEXT_FLAGS: u64 = 24 * 8;
 /// The flag of a context that was reached from a signal frame.
@@ -122,6 +124,18 @@ extern "C" fn visit_own(context: u64, walk: u64) -> u32 {
         store(context + CONTEXT_FLAGS, flags);
         answer
     }
+}
+
+/// The personality routine of stubs: what an exception, or the end of a thread, leaves has ended.
+extern "C" fn personality(_version: i32, actions: u32, _class: u64, _exception: u64, context: u64) -> u32 {
+    const CLEANUP_PHASE: u32 = 2;
+    const CONTINUE_UNWIND: u32 = 8;
+    // SAFETY: libgcc's context, in which the CFA is that of the frame below. `describe` has checked that it is one.
+    let (sp, pc) = unsafe { (load(context + CONTEXT_CFA), load(context + CONTEXT_RA)) };
+    if let Some((layout, offset)) = areas::stub_of(pc).filter(|_| actions & CLEANUP_PHASE != 0) {
+        shadow::leave_frame(local(), sp.wrapping_add(u64::from(frame(layout, offset).0)).wrapping_sub(8));
+    }
+    CONTINUE_UNWIND
 }
 
 /// Where the CFA is, and whether the return address is in the shadow stack.
@@ -177,7 +191,12 @@ fn describe(local: &Local, pc: u64, (cfa, in_shadow): (u32, bool), known: Option
     let at = local.memory.load(Relaxed) + u64::from(number) * SIZE as u64;
     let mut w = Writer { at: at as *mut u8, len: 0 };
     // Length, no CIE pointer, version, augmentation, factors of code and data, return address; pointers are absolute.
-    w.put(&[0, 0, 0, 0, 0, 0, 0, 0, 1]).put(b"zRS\0").put(&[1, 0x78, RA, 1, 0]);
+    w.put(&[0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    if known.is_some() {
+        w.put(b"zPRS\0").put(&[1, 0x78, RA, 10, 0]).number(personality as *const () as u64).put(&[0]);
+    } else {
+        w.put(b"zRS\0").put(&[1, 0x78, RA, 1, 0]);
+    }
     w.put(&[DEF_CFA, RSP, cfa as u8]);
     w.finish(0);
     let fde = w.len;

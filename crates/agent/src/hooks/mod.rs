@@ -6,6 +6,7 @@
 
 mod exec;
 mod frames;
+mod jumps;
 pub mod signals;
 
 use crate::kernel;
@@ -81,6 +82,8 @@ pub fn addresses() -> [u64; HOOKS] {
     set(Hook::Syscall, &raw const trapline_syscall as u64);
     set(Hook::Prctl, &raw const trapline_prctl as u64);
     set(Hook::Modules, &raw const trapline_modules as u64);
+    set(Hook::Longjmp, &raw const trapline_longjmp as u64);
+    set(Hook::LongjmpChecked, &raw const trapline_longjmp_checked as u64);
     heap::addresses(&mut out);
     out
 }
@@ -92,6 +95,8 @@ unsafe extern "C" {
     safe static trapline_syscall: u8;
     safe static trapline_prctl: u8;
     safe static trapline_modules: u8;
+    safe static trapline_longjmp: u8;
+    safe static trapline_longjmp_checked: u8;
 }
 
 macro_rules! before {
@@ -146,6 +151,8 @@ before! {
     "trapline_syscall", Hook::Syscall => before_syscall;
     "trapline_prctl", Hook::Prctl => before_prctl;
     "trapline_modules", Hook::Modules => modules_changed;
+    "trapline_longjmp", Hook::Longjmp => jumps::before;
+    "trapline_longjmp_checked", Hook::LongjmpChecked => jumps::before;
 }
 
 /// A child would write to the chunk of its parent's thread: the thread gives it up before. And its memory must not look abandoned there.

@@ -14,8 +14,10 @@ use ctf::trace::Trace;
 use engine::functions::Functions as Wanted;
 use engine::{Error, Result};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 use views::calls::contexts::Contexts;
 use views::calls::edges::{Edges, Language, MOST};
 use views::calls::functions::Table;
@@ -80,11 +82,10 @@ pub fn has_calls_only(trace: &Trace) -> bool {
     ctf::classes::has_functions(&trace.metadata) && !trace.classes().any(|c| crate::stacks::have_any([c].into_iter()))
 }
 
-/// What comes before the records of a packet: the end of an earlier thread, and what is missing.
-fn before(packet: &Packet<'_>, last: u64) -> impl Iterator<Item = Step> + use<> {
-    let end = packet.begins.then_some(Step { time: last, what: What::End });
+/// What is missing before the records of a packet.
+fn before(packet: &Packet<'_>) -> impl Iterator<Item = Step> + use<> {
     let gap = What::Gap { dropped: packet.gap.lost };
-    end.into_iter().chain(packet.gap.is_one().then_some(Step { time: packet.begin, what: gap }))
+    packet.gap.is_one().then_some(Step { time: packet.begin, what: gap }).into_iter()
 }
 
 /// A step, and before it that the session was stopped, if it was since the step before.
@@ -97,6 +98,8 @@ fn after_pause(pauses: &mut Peekable<impl Iterator<Item = u64>>, step: Step) -> 
 trait Take {
     /// Takes the next steps, of a process.
     fn steps(&mut self, pid: u32, steps: impl Iterator<Item = Step>);
+    /// Whether calls of the thread are open.
+    fn has_open(&self) -> bool;
 }
 
 struct ToTotals<'a, 'b>(&'a mut Feed<'b>);
@@ -104,6 +107,10 @@ struct ToTotals<'a, 'b>(&'a mut Feed<'b>);
 impl Take for ToTotals<'_, '_> {
     fn steps(&mut self, _pid: u32, steps: impl Iterator<Item = Step>) {
         self.0.steps(steps);
+    }
+
+    fn has_open(&self) -> bool {
+        self.0.has_open()
     }
 }
 
@@ -120,6 +127,10 @@ impl<V: CallView> Take for ToView<'_, V> {
         let mut nothing = Vec::new();
         steps.for_each(|step| self.view.step(self.thread, step, self.functions, &mut nothing));
     }
+
+    fn has_open(&self) -> bool {
+        true
+    }
 }
 
 struct ToContexts<C> {
@@ -133,6 +144,10 @@ impl<C: stack::Calls> Take for ToContexts<C> {
         self.pid = pid;
         steps.for_each(|step| self.stack.step(step, &mut self.calls));
     }
+
+    fn has_open(&self) -> bool {
+        !self.stack.open().is_empty()
+    }
 }
 
 /// The records of a trace, and how they are read.
@@ -142,6 +157,8 @@ pub struct Calls<'t> {
     known: Known,
     /// When the session was stopped, ns.
     pauses: Vec<u64>,
+    /// When threads have ended, once that is asked for.
+    ends: OnceLock<HashMap<u32, Vec<u64>>>,
 }
 
 /// Which calls are asked for.
@@ -165,7 +182,7 @@ impl<'t> Calls<'t> {
             return Err(Error::failed(trace.dir.display().to_string(), "it has no function calls", todo));
         }
         let known = Known::new(trace, demangle, &asked.wanted, &asked.selection);
-        Ok(Calls { trace, asked, known, pauses: trace.data.pauses(&trace.known) })
+        Ok(Calls { trace, asked, known, pauses: trace.data.pauses(&trace.known), ends: OnceLock::new() })
     }
 
     /// Threads, those with the most records first.
@@ -175,16 +192,28 @@ impl<'t> Calls<'t> {
         all
     }
 
+    /// When a thread has ended that has made its last step at this time, or its process; else the trace ends.
+    fn end_of(&self, (pid, tid): (u32, u32), last: u64) -> u64 {
+        let ends = self.ends.get_or_init(|| self.trace.data.ends(&self.trace.known));
+        let of = |id: u32| ends.get(&id)?.iter().copied().find(|t| *t >= last);
+        let end = || self.trace.data.span().map_or(last, |s| s.1);
+        of(tid).or_else(|| of(pid)).unwrap_or_else(end).min(*self.asked.window.end())
+    }
+
     /// Hands over the steps of a thread, packet by packet.
     fn steps(&self, thread: Recorded<'t>, take: &mut impl Take) {
         let Asked { window, pids, .. } = &self.asked;
-        let (mut packets, mut last) = (thread.packets(window.clone()), 0);
+        let (mut packets, mut before_it) = (thread.packets(window.clone()), None);
         let mut pauses = self.pauses.iter().copied().skip_while(|p| p < window.start()).peekable();
         while let Some(packet) = packets.next() {
             if !pids.is_empty() && !pids.contains(&packet.pid) && !pids.contains(&thread.tid()) {
                 continue;
             }
-            take.steps(packet.pid, before(&packet, last));
+            if let Some((pid, last)) = before_it.filter(|_| packet.begins && take.has_open()) {
+                let time = self.end_of((pid, thread.tid()), last).min(packet.begin);
+                take.steps(pid, std::iter::once(Step { time, what: What::End }));
+            }
+            take.steps(packet.pid, before(&packet));
             let is_inside = packet.begin >= *window.start() && packet.end <= *window.end();
             if pauses.peek().is_some_and(|p| *p <= packet.end) {
                 let inside = packet.records().filter(|r| is_inside || window.contains(&r.time));
@@ -197,7 +226,11 @@ impl<'t> Calls<'t> {
                 let shown = packet.records().filter(|r| is_inside || window.contains(&r.time));
                 take.steps(packet.pid, shown.filter_map(|r| self.known.step(r)));
             }
-            last = packet.end;
+            before_it = Some((packet.pid, packet.end));
+        }
+        if let Some((pid, last)) = before_it.filter(|_| take.has_open()) {
+            let time = self.end_of((pid, thread.tid()), last);
+            take.steps(pid, std::iter::once(Step { time, what: What::End }));
         }
     }
 

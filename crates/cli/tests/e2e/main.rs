@@ -49,6 +49,7 @@ mod keep;
 mod kernel;
 mod kernel_shows;
 mod lab;
+mod left;
 mod limits;
 mod list;
 mod no_duration;

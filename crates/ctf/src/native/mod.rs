@@ -13,9 +13,10 @@ use crate::folder::reason;
 use crate::format::{Format, Unknown};
 use crate::packet::{Info, SIGN, event_length};
 use events::functions::Table;
-use events::generated::{P_PAUSED, P_RESUMED};
+use events::generated::{P_EXEC, P_EXIT, P_PAUSED, P_RESUMED};
 use events::{Event, StreamId};
 pub use merge::Merged;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -263,6 +264,23 @@ impl Data {
                 Ok(ev) if ev.schema.id == P_PAUSED.id => stopped = Some(ev.time()),
                 Ok(ev) if ev.schema.id == P_RESUMED.id => {
                     all.extend(stopped.take().map(|from| from + ev.time().saturating_sub(from) / 2));
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// When threads have ended, or have executed another program, ns, in order.
+    pub fn ends(&self, known: &[Option<u16>]) -> HashMap<u32, Vec<u64>> {
+        let streams = self.streams.iter().filter(|s| s.packets.iter().all(|p| p.info.functions.is_none()));
+        let cursors = streams.map(|s| merge::Cursor::new(s, (0, u64::MAX))).collect();
+        let mut events = Merged::new(self, known, u64::MAX, cursors);
+        let mut all: HashMap<u32, Vec<u64>> = HashMap::new();
+        while let Some((bytes, _)) = events.next() {
+            match Event::parse(bytes) {
+                Ok(ev) if ev.schema.id == P_EXIT.id || ev.schema.id == P_EXEC.id => {
+                    all.entry(ev.tid()).or_default().push(ev.time());
                 }
                 _ => {}
             }

@@ -31,7 +31,7 @@ impl<S: Default> Threads<S> {
         Threads { all: Vec::new(), by_tid: HashMap::new(), last: None }
     }
 
-    /// The index of a thread; whether it is new. What is known of its identity is renewed.
+    /// The index of a thread; whether it is new. What is known of its identity is renewed; its name stays where none comes.
     pub fn index(&mut self, thread: Thread<'_>) -> (usize, bool) {
         if let Some((tid, index)) = self.last
             && tid == thread.tid
@@ -46,7 +46,10 @@ impl<S: Default> Threads<S> {
             self.all.push((Identity::default(), S::default()));
         }
         let identity = &mut self.all[index].0;
-        *identity = Identity { pid: thread.pid, tid: thread.tid, comm: thread.comm.to_owned() };
+        (identity.pid, identity.tid) = (thread.pid, thread.tid);
+        if !thread.comm.is_empty() {
+            thread.comm.clone_into(&mut identity.comm);
+        }
         self.last = Some((thread.tid, index));
         (index, index == next)
     }

@@ -156,6 +156,11 @@ impl Feed<'_> {
         }
     }
 
+    /// Whether calls of the thread are open.
+    pub fn has_open(&self) -> bool {
+        !self.totals.stack.open().is_empty()
+    }
+
     fn end(&mut self, until: u64) {
         let until = until.max(self.totals.stack.last());
         self.steps([Step { time: until, what: What::End }]);

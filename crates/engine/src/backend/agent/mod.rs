@@ -618,6 +618,10 @@ impl Backend for Agent {
         if !std::mem::replace(&mut self.stopping, true) {
             self.phase(false);
             self.set_running(false);
+            // Calls that are open last until now.
+            if !self.no_functions {
+                self.marks.push(mark(&P_PAUSED));
+            }
             self.detach();
         }
     }

@@ -14,7 +14,7 @@ use symbols::headers::Headers;
 use symbols::{ElfError, demangle};
 
 /// Hooks in libc and in the loader, by the names of their functions.
-const IN_LIBC: [(&str, Hook); 10] = [
+const IN_LIBC: [(&str, Hook); 12] = [
     ("sigaction", Hook::Sigaction),
     ("execve", Hook::Execve),
     ("execveat", Hook::Execveat),
@@ -25,6 +25,8 @@ const IN_LIBC: [(&str, Hook); 10] = [
     ("vfork", Hook::Vfork),
     ("prctl", Hook::Prctl),
     ("fexecve", Hook::Fexecve),
+    ("longjmp", Hook::Longjmp),
+    ("__longjmp_chk", Hook::LongjmpChecked),
 ];
 /// Hooks in the unwinder, wherever libgcc was linked to.
 const IN_UNWINDERS: [(&str, Hook); 2] = [("_Unwind_Find_FDE", Hook::FindFde), ("_Unwind_Backtrace", Hook::Backtrace)];

@@ -9,7 +9,7 @@ use super::sieve::Sieve;
 use super::tree::Tree;
 use crate::backend::Deliver;
 use events::StreamId;
-use events::functions::Run;
+use events::functions::{Run, time};
 use events::stream::Scope;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -212,17 +212,20 @@ impl Process {
             let all = dropped.entry(stream).or_default();
             *all = all.saturating_add(run.dropped);
             *lost = lost.saturating_add(run.dropped);
-            let from = moments.at(run.pair.0);
+            let taken = run.pair.0;
             let run = Run {
                 stream,
                 pid: *pid as u32,
                 begins: !begun.contains(&tid),
                 records: run.records,
                 high: run.high,
-                from,
+                from: moments.at(taken),
                 to,
                 dropped: run.dropped,
             };
+            // With a minimum of time, an entry is written when its call ends, with its own time.
+            let first = first_record(&run).filter(|tsc| *tsc < taken);
+            let run = first.map_or(run, |tsc| Run { from: moments.at(tsc), ..run });
             let run = match (allocations.as_mut(), heap) {
                 (Some(allocations), Some(heap)) => {
                     let taken = allocations.take(&run, others, |own| heap.parent(own));
@@ -238,7 +241,7 @@ impl Process {
                     && tid != *pid as u32
                     && let Some(tree) = &mut tree
                 {
-                    tree.thread_begins((*pid as u32, tid), first_record(&run, moments), comm);
+                    tree.thread_begins((*pid as u32, tid), begins_at(&run, moments), comm);
                 }
                 each.functions(&run);
             }
@@ -278,11 +281,16 @@ impl Process {
     }
 }
 
+/// The time stamp counter in the first record of a run.
+fn first_record(run: &Run<'_>) -> Option<u64> {
+    let (high, part) = run.parts().next()?;
+    Some(u64::from(high) << 32 | u64::from(time(part.first_chunk()?)))
+}
+
 /// A moment before the first record of a thread, ns: its chunk may be older, if the thread waited for a processor with it.
-fn first_record(run: &Run<'_>, moments: &Moments) -> u64 {
+fn begins_at(run: &Run<'_>, moments: &Moments) -> u64 {
     /// What two ways to compute a time may differ by.
     const ROUNDED: u64 = 1000;
-    let first = run.parts().find_map(|(high, part)| Some((high, u32::from_le_bytes(*part.first_chunk()?))));
-    let at = first.map(|(high, low)| moments.at(u64::from(high) << 32 | u64::from(low)).monotonic);
+    let at = first_record(run).map(|tsc| moments.at(tsc).monotonic);
     at.map_or(run.from.monotonic, |at| at.saturating_sub(ROUNDED).max(run.from.monotonic))
 }

@@ -118,15 +118,6 @@ struct Tsc {
     described: u64,
 }
 
-/// A moment before all records of a run.
-fn first_moment(run: &Run<'_>) -> Moment {
-    let first = run
-        .parts()
-        .next()
-        .and_then(|(high, part)| Some(u64::from(high) << 32 | u64::from(functions::time(part.first_chunk()?))));
-    Moment { tsc: first.map_or(run.from.tsc, |f| f.min(run.from.tsc)), ..run.from }
-}
-
 /// Where packets go.
 enum Outlet {
     /// Nowhere yet: the thread starts with the first packet, because a process that will fork should have no threads.
@@ -288,7 +279,7 @@ impl Recorder {
     pub fn functions(&mut self, run: &Run<'_>) {
         self.note_clock(run);
         if !self.streams.contains_key(&run.stream) {
-            let packets = PacketWriter::of_functions(self.uuid, run.stream, run.pid, first_moment(run));
+            let packets = PacketWriter::of_functions(self.uuid, run.stream, run.pid, run.from);
             let packets = if self.values { packets.with_values() } else { packets };
             self.streams.insert(run.stream, Stream { packets: packets.full_at(self.packet), taken: 0 });
             self.close(run.stream);
@@ -352,7 +343,7 @@ impl Recorder {
         if self.first_event.is_none() {
             self.first_event = Some(run.from.monotonic);
         }
-        let (first, described) = self.tsc.map_or((first_moment(run), 0), |t| (t.first, t.described));
+        let (first, described) = self.tsc.map_or((run.from, 0), |t| (t.first, t.described));
         let span = run.to.monotonic.saturating_sub(first.monotonic);
         self.tsc = Some(Tsc { first, last: run.to, described });
         if described == 0 || span / 8 > described {
