@@ -13,6 +13,7 @@ use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
 use engine::backend::stats::Report;
+use engine::control::Order;
 use engine::pipeline::filter::{EventFilter, Filtered, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::Pump;
@@ -27,11 +28,13 @@ use events::Schema;
 use interrupts::{Interrupts, Wish};
 pub use orders::Named;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::Arc;
 use sys::ptrace::Change;
 use sys::{signal, time};
 use views::options::Stacks;
+use views::profile::name::visible;
 
 /// `--explain`: so many functions are named for each reason why they are not traced.
 const EXAMPLES: usize = 5;
@@ -49,6 +52,12 @@ pub struct Run {
     until: Option<u64>,
     /// It has ended at that time.
     in_time: bool,
+    /// Since when the command is known to have ended, ns of the monotonic clock.
+    command_ended: Option<u64>,
+    /// When that is looked at next.
+    next_look: u64,
+    /// It was said what the session waits for.
+    has_said: bool,
     /// The recorder's handle, if there is a recorder.
     monitor: Option<Monitor>,
     /// What `--where` rejects outside of the kernel.
@@ -125,6 +134,7 @@ impl Run {
         if let Some(resolver) = resolver {
             pump.resolve_stacks(resolver);
         }
+        let quiet = m.get_count("quiet") > 0;
         let mut run = Run {
             plan,
             pump,
@@ -133,6 +143,9 @@ impl Run {
             ends_by: None,
             until: duration.map(|d| time::monotonic() + d),
             in_time: false,
+            command_ended: None,
+            next_look: 0,
+            has_said: quiet,
             monitor,
             tally,
             reach,
@@ -157,6 +170,7 @@ impl Run {
             {
                 return;
             }
+            self.watch_command();
             if let Some(wish) = self.interrupts.poll() {
                 if wish != Wish::Snapshot && self.stopping.is_some_and(|t| time::monotonic() - t >= interrupts::SECOND)
                 {
@@ -171,6 +185,28 @@ impl Run {
             if self.is_for_nobody() && self.stopping.is_none() {
                 self.obey(Wish::Leave);
             }
+        }
+    }
+
+    /// Says what the session waits for, once the command has ended and others that it has started go on for a while.
+    fn watch_command(&mut self) {
+        const LOOK: u64 = 100_000_000;
+        const WHILE: u64 = 1_000_000_000;
+        let now = time::monotonic();
+        let Some(command) = self.pump.source.command().filter(|_| now >= self.next_look && !self.stopping) else {
+            return;
+        };
+        self.next_look = now + LOOK;
+        match self.command_ended {
+            None if sys::process::has_ended(command) => self.command_ended = Some(now),
+            Some(at) if now - at > WHILE && !self.has_said => {
+                self.has_said = true;
+                let running = self.pump.source.control(Order::Status).map(|state| state.running).unwrap_or_default();
+                if let Some(line) = waiting_for(&running) {
+                    complain(&line);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -219,6 +255,8 @@ impl Run {
                 self.leave();
             }
             (_, Target::Pids(_) | Target::All { .. }) | (Wish::Leave, _) => self.leave(),
+            // Those that it has left behind need not be in the terminal's foreground.
+            _ if self.command_ended.is_some() => self.leave(),
             (Wish::PassOn(sig), Target::Command(_)) => {
                 if let Some(pid) = self.pump.source.command() {
                     let _ = signal::kill(pid, sig);
@@ -394,6 +432,21 @@ impl Run {
             )),
         }
     }
+}
+
+/// Which processes have outlived the command, by these or their threads; none where all have ended.
+fn waiting_for(running: &[i32]) -> Option<String> {
+    const NAMED: usize = 4;
+    let there = running.iter().filter(|tid| !sys::process::has_ended(**tid));
+    let pids: BTreeSet<i32> = there.filter_map(|tid| sys::proc::process_of(*tid)).collect();
+    let named = pids.iter().take(NAMED).map(|pid| {
+        let comm = sys::proc::comm(*pid).unwrap_or_default();
+        format!("{pid} ({})", visible(&String::from_utf8_lossy(&comm)))
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = if pids.len() > NAMED { format!(" and {} more", pids.len() - NAMED) } else { String::new() };
+    let what = "the command has ended; waiting for what it has started";
+    (!pids.is_empty()).then(|| format!("{what}: {named}{more} (INT ends the session without it)"))
 }
 
 /// Ends trapline by a signal; if the signal does not kill, with the status that a shell would report.

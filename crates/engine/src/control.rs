@@ -107,6 +107,8 @@ pub struct State {
     pub functions: Vec<(FunctionEnabling, Counts)>,
     /// What was counted of each enabling of a probe of the heap.
     pub heap: Vec<(heap::Enabled, Counts)>,
+    /// The processes that are traced and have not ended, as far as that is known, or threads of them.
+    pub running: Vec<i32>,
     /// What agents have done, where there are any.
     pub agents: Option<Agents>,
 }

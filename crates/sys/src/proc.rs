@@ -136,6 +136,15 @@ pub fn processes() -> Vec<i32> {
     v
 }
 
+/// The other processes that have begun since this one has.
+pub fn younger() -> Vec<i32> {
+    const START: usize = 22;
+    let own = std::process::id() as i32;
+    let Some(since) = stat_field(own, START) else { return Vec::new() };
+    let is_younger = |pid: &i32| *pid != own && stat_field(*pid, START).is_some_and(|at| at >= since);
+    processes().into_iter().filter(is_younger).collect()
+}
+
 /// Field `n` of `/proc/PID/stat`, counted as proc_pid_stat(5) does; from 3 on. The name before may hold anything.
 fn stat_field(pid: i32, n: usize) -> Option<i64> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;

@@ -56,6 +56,7 @@ mod no_duration;
 mod odd_files;
 mod old_traces;
 mod options;
+mod outliving;
 mod output;
 mod own_tracers;
 mod planted;

@@ -5,6 +5,7 @@ use super::socket::{memfd, seal};
 use crate::check::check;
 use crate::mapping::{Mapping, Mode, page_size};
 use abi::shared::{self as layout, ChunkHeader, Control};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -95,6 +96,14 @@ impl Shared {
     /// Its file, for the process.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// Device and inode of its file, as a mapping of it has them.
+    ///
+    /// # Errors
+    /// Those of fcntl(2) and fstat(2).
+    pub fn identity(&self) -> io::Result<(u32, u32, u64)> {
+        Ok(crate::maps::identity(&File::from(self.fd.try_clone()?).metadata()?))
     }
 
     /// Its bytes.

@@ -25,6 +25,7 @@ mod ready;
 mod runtime;
 mod server;
 mod sieve;
+mod silent;
 mod tables;
 mod ticks;
 mod tree;
@@ -55,6 +56,7 @@ use process::Process;
 use ready::Plans;
 use server::{Counts, Room, Said, Server};
 use sieve::Sieve;
+use silent::Silent;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -85,6 +87,7 @@ pub struct Agent {
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
+    silent: Silent,
     moments: Moments,
     /// Reports processes and threads, unless another backend does.
     tree: Option<Tree>,
@@ -219,6 +222,7 @@ fn serve(
         counts,
         _life: life,
         processes: Vec::new(),
+        silent: Silent::default(),
         moments: Moments::new(),
         tree: None,
         sieve: Sieve::new(&functions.enablings, filter, !paused, plans.numbers()),
@@ -349,6 +353,7 @@ impl Agent {
                     self.sieve.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
                     // It began as the session was when it asked.
                     begun.shared.set_running(!self.counts.paused.load(Ordering::Acquire));
+                    self.silent.add(&begun.shared);
                     let (pid, own) = (begun.pid, begun.own_pid);
                     let who = Who { comm: begun.comm.clone(), ids: begun.ids };
                     let allocations = self.heap.as_mut().map(|h| h.begin(pid, own, who));
@@ -383,6 +388,7 @@ impl Agent {
             filtered: self.filtered(),
             functions: self.functions(losses.total),
             heap: self.heap.iter().flat_map(|h| h.counts()).collect(),
+            running: self.processes.iter().map(|p| p.pid).chain(self.silent.found().iter().copied()).collect(),
             agents: Some(Agents {
                 processes: self.processes.len() as u64,
                 threads: self.processes.iter().map(|p| p.threads() as u64).sum(),
@@ -568,7 +574,8 @@ impl Backend for Agent {
                 ));
             }
         }
-        let ended = over && self.processes.is_empty() && (self.stopping || !self.executed.is_waiting());
+        let ended = over && self.processes.is_empty();
+        let ended = ended && (self.stopping || !self.executed.is_waiting() && !self.silent.may_be_there());
         let ended = ended || self.command.has_failed();
         if let Some(heap) = &mut self.heap {
             let until = match (ended, heap.has_consumer()) {

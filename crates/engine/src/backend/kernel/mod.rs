@@ -358,7 +358,7 @@ impl Backend for Kernel {
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.stopping { self.command.known_status() } else { self.command.status(true) }
+        self.command.status(!self.stopping)
     }
 
     fn take_attached(&mut self) -> Attached {

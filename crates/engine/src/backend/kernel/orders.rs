@@ -146,6 +146,7 @@ impl Kernel {
             filtered: filtered::count(&self.loaded),
             missed,
             enablings: self.loaded.probe_counts(),
+            running: self.alive.iter().map(|tid| *tid as i32).collect(),
             ..State::default()
         }
     }

@@ -402,7 +402,7 @@ impl Backend for Perf {
     }
 
     fn command_status(&mut self) -> Option<Change> {
-        if self.stopping { self.command.known_status() } else { self.command.status(true) }
+        self.command.status(!self.stopping)
     }
 
     fn failure(&mut self, plan: &Plan) -> Option<Error> {

@@ -110,7 +110,9 @@ impl Session {
     fn state(&self) -> State {
         let name = StreamId::TRACER.to_string();
         let stream = Stream { name, used: self.ring.used(), size: self.ring.size(), dropped: self.dropped() };
-        State { streams: vec![stream], losses: self.losses(), ..State::default() }
+        let is_traced = |pid: &i32| sys::proc::tracer_of(*pid) == Some(self.ptracer);
+        let running = sys::proc::processes().into_iter().filter(is_traced).collect();
+        State { streams: vec![stream], losses: self.losses(), running, ..State::default() }
     }
 
     /// Has the ptracer attach to a process, or let go of one (negative), and waits for that. The ring is emptied meanwhile, because the
