@@ -233,6 +233,11 @@ fn leave() -> Arg {
         .action(ArgAction::Append)
 }
 
+/// Functions that are left as they are.
+pub fn left(m: &ArgMatches) -> Vec<String> {
+    m.get_many::<String>("leave").into_iter().flatten().cloned().collect()
+}
+
 /// What a tracer of functions is asked to do in a process.
 fn tracer(c: Command) -> Command {
     let pid = || {

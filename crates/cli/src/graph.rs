@@ -32,14 +32,9 @@ impl Chosen {
     }
 }
 
-/// Functions that are left as they are.
-pub fn left(m: &ArgMatches) -> Vec<String> {
-    m.get_many::<String>("leave").into_iter().flatten().cloned().collect()
-}
-
 /// Runs the command.
 pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    run_with(m, started, Chosen { unwanted: left(m), libraries: m.get_flag("lib"), ..Chosen::default() })
+    run_with(m, started, Chosen { unwanted: args::left(m), libraries: m.get_flag("lib"), ..Chosen::default() })
 }
 
 /// Records these functions, and shows them as the command does.

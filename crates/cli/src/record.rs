@@ -2,7 +2,7 @@
 
 use crate::output::Output;
 use crate::run::{Named, Run};
-use crate::{args, captures, combinations, durations, filter, graph, show, stacks, target};
+use crate::{args, captures, combinations, durations, filter, show, stacks, target};
 use clap::ArgMatches;
 use ctf::store::MIN_FLIGHT;
 use engine::call_enabling::CallEnabling;
@@ -159,7 +159,7 @@ fn functions_of(m: &ArgMatches, requests: &mut Vec<Request>, more: Captures) -> 
     }
     let none = enablings.is_empty();
     let heap = (!heap.is_empty()).then(|| Wanted::events(heap, m.contains_id("where")));
-    Ok(Some(Functions { enablings, unwanted: graph::left(m), none, heap, ..Functions::default() }))
+    Ok(Some(Functions { enablings, unwanted: args::left(m), none, heap, ..Functions::default() }))
 }
 
 /// Refuses what cannot be traced with functions and other probes: processes that run already.

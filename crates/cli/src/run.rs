@@ -193,7 +193,8 @@ impl Run {
         const LOOK: u64 = 100_000_000;
         const WHILE: u64 = 1_000_000_000;
         let now = time::monotonic();
-        let Some(command) = self.pump.source.command().filter(|_| now >= self.next_look && self.stopping.is_none()) else {
+        let Some(command) = self.pump.source.command().filter(|_| now >= self.next_look && self.stopping.is_none())
+        else {
             return;
         };
         self.next_look = now + LOOK;

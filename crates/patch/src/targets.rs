@@ -297,7 +297,7 @@ mod tests {
                 at: 0x1004 + n * 50,
                 start: 0x1000 + n * 50,
                 end: 0x1032 + n * 50,
-                is_repeated: n % 2 == 0,
+                is_repeated: n.is_multiple_of(2),
             };
             let places: Vec<Place> = (0..7).map(place).collect();
             let scan = Scan::new(&module, &module.segments[0], &places);

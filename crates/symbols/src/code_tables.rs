@@ -6,32 +6,22 @@ use crate::frames::{Frame, Frames};
 use crate::headers::{Headers, SectionHeader, read_bytes, u16_at, u32_at, u64_at};
 use crate::plt::Plt;
 use crate::pointers;
+use crate::segment::{damaged, table};
 use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB};
 use object::elf::{STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS};
 use std::ffi::CStr;
 use std::fs::File;
+
+pub use crate::segment::Segment;
 
 /// The functions that compilers call at the beginning of others for profilers (`-pg`, `-mfentry`).
 const PROFILERS: [&str; 3] = ["mcount", "_mcount", "__fentry__"];
 /// The most functions of a file, and bytes of its segments.
 const MAX_FUNCTIONS: usize = 2 << 20;
 const MAX_CODE: u64 = 1 << 30;
-/// The most bytes of a table of symbols, of relocations, or of names.
-const MAX_TABLE: u64 = 512 << 20;
 /// Bytes of a symbol, and of a relocation with an addend (elf(5)).
 const SYMBOL: usize = 24;
 const RELOCATION: usize = 24;
-
-/// A segment that is loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Its address in the file's own address space.
-    pub address: u64,
-    /// Its offset in the file.
-    pub offset: u64,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
 
 /// A function by one of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,18 +156,6 @@ impl CodeTables {
         self.profilers.extend(plt.entries().iter().filter(|e| is_profiler(&e.2)).map(|e| e.0));
         Ok(())
     }
-}
-
-fn damaged(what: &str) -> ElfError {
-    ElfError::Damaged(format!("{what} cannot be read"))
-}
-
-/// The bytes of a table.
-pub(crate) fn table(file: &File, section: &SectionHeader) -> Result<Vec<u8>, ElfError> {
-    if section.compressed || section.size > MAX_TABLE {
-        return Err(damaged(&section.name));
-    }
-    read_bytes(file, section.offset, section.size).ok_or_else(|| damaged(&section.name))
 }
 
 /// A table of symbols with its names.

@@ -73,6 +73,7 @@ mod pointers;
 pub mod process;
 pub mod raise;
 mod read;
+mod segment;
 pub mod symbolizer;
 pub mod symtab;
 pub mod usdt;

@@ -1,9 +1,9 @@
 //! Addresses of code that a file has outside of its code: relocations of pointers, and landing places of exceptions. Something may jump
 //! there that no jump in the code shows.
 
-use crate::code_tables::{Segment, table};
 use crate::frames::Frames;
 use crate::headers::{Headers, u32_at, u64_at};
+use crate::segment::{Segment, table};
 use object::elf::{R_X86_64_64, R_X86_64_IRELATIVE, R_X86_64_RELATIVE, SHT_DYNSYM, SHT_RELA};
 
 /// `SHT_RELR`, and bytes of a relocation with an addend, and of a symbol (elf(5)).
