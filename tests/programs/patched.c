@@ -240,6 +240,11 @@ static int is_code(uint64_t address) {
 static void check_frame(ucontext_t *context) {
     uint64_t pc = context->uc_mcontext.gregs[REG_RIP], sp = context->uc_mcontext.gregs[REG_RSP];
     uint32_t offset = (pc - area) % layout->size;
+    if (!memcmp((void *)pc, "\x48\x8d\xa4\x24", 4)) {
+        /* lea rsp, [rsp+N] in front of the entry: the agent does it before anybody looks. */
+        sp += *(int32_t *)(pc + 4);
+        offset += 8;
+    }
     const struct frame *f = layout->frames;
     while (f[1].from && f[1].from <= offset)
         f++;
@@ -281,7 +286,8 @@ static void step_through(void) {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigaction(SIGTRAP, &action, 0);
     long all = 0;
-    for (step_at = -1; step_at < all; step_at++) {
+    /* Twice to see how many there are: the upper half of the counter may change in one of the runs, which takes some more. */
+    for (step_at = -2; step_at < all; step_at++) {
         memset(&thread, 0, sizeof thread);
         memset(records, 0, 1 << 15);
         steps = 0;
@@ -293,7 +299,7 @@ static void step_through(void) {
         int nested = variant == TIMED && lates == 0 ? 1 : is_nested(0);
         uint64_t seen = calls;
         if (step_at < 0)
-            wanted = result, each = seen, all = steps;
+            wanted = result, each = seen, all = step_at == -1 && all < steps ? all : steps;
         if (step_at == 0)
             one = seen - each;
         if (!nested || open_calls || result != wanted || (step_at >= 0 && seen != each + one)) {

@@ -137,6 +137,8 @@ pub enum Untraced {
     /// The agent's file cannot be loaded by the process: it sees other files (chroot, a namespace), may not read it, or the file
     /// system is mounted with `noexec`.
     Unreachable = 5,
+    /// It loads a sanitizer's library, which wants to be loaded first, or claims the agent's addresses.
+    Sanitizer = 6,
 }
 
 /// Code of the agent that stubs call. `patch::stub` describes the registers and the stack at each, and where it returns to.
@@ -237,7 +239,7 @@ impl Untraced {
     /// The reason with this number.
     pub fn of(number: u8) -> Option<Untraced> {
         use Untraced::*;
-        [Static, ChangesUser, Capabilities, Machine, Unreachable].into_iter().find(|u| *u as u8 == number)
+        [Static, ChangesUser, Capabilities, Machine, Unreachable, Sanitizer].into_iter().find(|u| *u as u8 == number)
     }
 }
 

@@ -147,7 +147,10 @@ impl Plan {
 
     fn hooks(&mut self, module: &Module<'_>, hooks: &[(Hook, Candidate<'_>)], hits: &Hits) {
         for (hook, candidate) in hooks {
-            let of = |place: &Place| self.sites.binary_search_by_key(&place.at, |s| s.address).ok();
+            let of = |place: &Place| {
+                let found = self.sites.binary_search_by_key(&place.at, |s| s.address).ok()?;
+                (self.sites[found].start == place.start).then_some(found)
+            };
             let found = candidate.places.iter().find_map(|(place, _)| of(place));
             let site = match found {
                 Some(found) => Ok(self.sites[found].clone()),
@@ -180,7 +183,7 @@ impl Plan {
         hits: &Hits,
     ) -> Result<Site, Refusal> {
         let at = place.at;
-        if self.overlaps(at) {
+        if self.overlaps(place) {
             return Err(Refusal::SymbolInside);
         }
         if hits.is_inside(place) {
@@ -226,10 +229,16 @@ impl Plan {
     }
 
     /// A patch here would overlap another one: a function begins within the endbr64 of another.
-    fn overlaps(&self, at: u64) -> bool {
-        let next = self.sites.partition_point(|s| s.address < at);
+    fn overlaps(&self, place: &Place) -> bool {
+        let near = |s: &&Site| s.address.abs_diff(place.at) < JUMP as u64;
+        let next = self.sites.partition_point(|s| s.address < place.at);
         let beside = self.sites[next.saturating_sub(1)..].iter().take(2);
-        beside.chain(self.hooks.iter().map(|(_, s)| s)).any(|s| (1..JUMP as u64).contains(&s.address.abs_diff(at)))
+        let is_same = |s: &&Site| (s.address, s.start) == (place.at, place.start);
+        beside
+            .filter(near)
+            .chain(self.hooks.iter().map(|(_, s)| s).filter(near).filter(|s| !is_same(s)))
+            .next()
+            .is_some()
     }
 
     /// The beginning, which is at the end of the code, is a jump out of the module.
@@ -303,7 +312,7 @@ fn room(module: &Module<'_>, address: u64, rest: &[u8], (size, skipped): (usize,
     let at = address.wrapping_add(skipped as u64);
     // Another function may begin in an endbr64, and then is patched instead.
     let from = if rest.starts_with(&ENDBR64) { at } else { address };
-    if next_symbol(module, from) - at < JUMP as u64 {
+    if next_symbol(module, from).saturating_sub(at) < JUMP as u64 {
         return Err(if own < JUMP { Refusal::TooSmall } else { Refusal::SymbolInside });
     }
     Ok(())

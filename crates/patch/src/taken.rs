@@ -5,7 +5,7 @@
 //!  lea reg, [rip+d] ─┬─► code: an address
 //!                    └─► data: a table? its numbers of 32 bits, relative to its beginning, as long as they lead to code
 //!  relocations of pointers, landing places of exceptions (from the caller)
-//!  files that are linked to fixed addresses: numbers in code and data that are such an address
+//!  files that are linked to fixed addresses: numbers in code (32 bits) and data (64 bits) that are such an address
 //! ```
 //!
 //! Bytes are read wherever an instruction could begin, so addresses that nobody takes may be among them: a function too many is left
@@ -23,13 +23,12 @@ pub(crate) fn taken(module: &Module<'_>) -> Vec<(u64, u64)> {
         of_code(segment, &code, &mut all, &mut tables);
         if module.is_fixed {
             all.extend(
-                numbers(segment, &code, 1)
-                    .filter(|(at, _)| is_operand(&segment.bytes[..(at - segment.address) as usize])),
+                numbers(segment, &code).filter(|(at, _)| is_operand(&segment.bytes[..(at - segment.address) as usize])),
             );
         }
     }
     for segment in module.data.iter().filter(|_| module.is_fixed) {
-        all.extend(numbers(segment, &code, 4).map(|(_, to)| (0, to)));
+        all.extend(pointers(segment).filter(|to| code.contains(to)).map(|to| (0, to)));
     }
     tables.sort_unstable();
     tables.dedup();
@@ -59,13 +58,18 @@ fn of_code(segment: &Segment<'_>, code: &Range<u64>, all: &mut Vec<(u64, u64)>, 
     }
 }
 
-/// Numbers of 32 bits that are addresses in code, at places that are multiples of `step`, and where they are.
-fn numbers(segment: &Segment<'_>, code: &Range<u64>, step: usize) -> impl Iterator<Item = (u64, u64)> {
-    let words = segment.bytes.windows(4).enumerate().step_by(step);
-    words.filter_map(move |(i, w)| {
+/// Numbers of 32 bits that are addresses in code, and where they are.
+fn numbers(segment: &Segment<'_>, code: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
+    segment.bytes.windows(4).enumerate().filter_map(move |(i, w)| {
         let number = u64::from(u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
         code.contains(&number).then(|| (segment.address.wrapping_add(i as u64), number))
     })
+}
+
+/// Numbers of 64 bits. Those of 32 bits are more often text.
+fn pointers(segment: &Segment<'_>) -> impl Iterator<Item = u64> {
+    let number = |w: &[u8]| w.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
+    segment.bytes.windows(8).step_by(4).map(number)
 }
 
 /// Whether a number of 32 bits behind these bytes could be what an instruction makes an address of: `mov`, `push`, `add`, `lea`.

@@ -2,7 +2,7 @@
 
 use abi::message::Hook;
 use abi::stub::Variant;
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
 use patch::link::{Inside, LinkError, Linked, Places, link};
 use patch::{Frame, Function, Module, Plan, Segment};
 
@@ -43,9 +43,13 @@ fn at(linked: &Linked, address: u64) -> Instruction {
     Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
 }
 
+/// Where a patch leads to, behind what raises the stack pointer if the function's first instruction has lowered it.
 fn target(linked: &Linked, patch: u32) -> u64 {
     let patch = &linked.patches[patch as usize];
-    Decoder::with_ip(64, &patch.new[..5], patch.address, DecoderOptions::NONE).decode().near_branch_target()
+    let target =
+        Decoder::with_ip(64, &patch.new[..5], patch.address, DecoderOptions::NONE).decode().near_branch_target();
+    let first = at(linked, target);
+    if first.code() == Code::Lea_r64_m && first.op0_register() == Register::RSP { first.next_ip() } else { target }
 }
 
 /// It is a jump to the agent.

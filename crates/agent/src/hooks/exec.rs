@@ -276,11 +276,77 @@ fn loads(fd: i32, head: &[u8; 256]) -> Result<(), Untraced> {
     if head[4] != 2 || head[18..20] != X86_64 {
         return Err(Untraced::Machine);
     }
-    let number = |at: usize, n: usize| head[at..at + n].iter().rev().fold(0u64, |v, b| v << 8 | u64::from(*b));
-    let (at, size, count) = (number(32, 8), number(54, 2), number(56, 2));
-    let asks = (0..count.min(64)).any(|i| {
-        let mut kind = [0u8; 4];
-        kernel::pread(fd, &mut kind, at.wrapping_add(i * size)) == 4 && kind == [3, 0, 0, 0]
-    });
+    let (at, size, count) = (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2).min(64));
+    let mut table = Dynamic { segments: [[0; 3]; 8], used: 0, at: 0, len: 0 };
+    let mut asks = false;
+    for i in 0..count {
+        let mut header = [0u8; 56];
+        if kernel::pread(fd, &mut header, at.wrapping_add(i * size)) != header.len() as isize {
+            break;
+        }
+        let (offset, address, len) = (number(&header, 8, 8), number(&header, 16, 8), number(&header, 32, 8));
+        match number(&header, 0, 4) {
+            PT_INTERP => asks = true,
+            PT_DYNAMIC => (table.at, table.len) = (offset, len),
+            PT_LOAD => table.add([address, offset, len]),
+            _ => {}
+        }
+    }
+    if asks && table.has_sanitizer(fd) {
+        return Err(Untraced::Sanitizer);
+    }
     if asks { Ok(()) } else { Err(Untraced::Static) }
+}
+
+// elf(5)
+const PT_LOAD: u64 = 1;
+const PT_DYNAMIC: u64 = 2;
+const PT_INTERP: u64 = 3;
+const DT_NEEDED: u64 = 1;
+const DT_STRTAB: u64 = 5;
+
+/// A number of a table that was read.
+fn number(bytes: &[u8], at: usize, n: usize) -> u64 {
+    bytes.get(at..at + n).unwrap_or(&[]).iter().rev().fold(0, |v, b| v << 8 | u64::from(*b))
+}
+
+/// Where a file says which libraries it loads.
+struct Dynamic {
+    /// Address, offset and bytes of segments.
+    segments: [[u64; 3]; 8],
+    used: usize,
+    at: u64,
+    len: u64,
+}
+
+impl Dynamic {
+    fn add(&mut self, segment: [u64; 3]) {
+        if let Some(place) = self.segments.get_mut(self.used) {
+            *place = segment;
+            self.used += 1;
+        }
+    }
+
+    /// Whether a sanitizer's library is among them.
+    fn has_sanitizer(&self, fd: i32) -> bool {
+        const ENTRY: u64 = 16;
+        let entry = |i: u64| {
+            let mut bytes = [0u8; ENTRY as usize];
+            let read = kernel::pread(fd, &mut bytes, self.at.wrapping_add(i * ENTRY));
+            let entry = (number(&bytes, 0, 8), number(&bytes, 8, 8));
+            (read == ENTRY as isize && entry.0 != 0).then_some(entry)
+        };
+        let entries = || (0..(self.len / ENTRY).min(64)).map_while(entry);
+        let Some((_, names)) = entries().find(|(tag, _)| *tag == DT_STRTAB) else { return false };
+        let offset = |[address, offset, len]: &[u64; 3]| {
+            let inside = names.checked_sub(*address).filter(|at| at < len)?;
+            Some(offset.wrapping_add(inside))
+        };
+        let Some(names) = self.segments.iter().find_map(offset) else { return false };
+        entries().filter(|(tag, _)| *tag == DT_NEEDED).any(|(_, at)| {
+            let mut name = [0u8; 10];
+            kernel::pread(fd, &mut name, names.wrapping_add(at));
+            [b"libasan.so", b"libtsan.so"].contains(&&name)
+        })
+    }
 }

@@ -70,6 +70,7 @@ mod report;
 mod report_probes;
 mod returns;
 mod rights;
+mod sanitizers;
 mod scribbled;
 mod selection;
 mod session_access;

@@ -32,18 +32,23 @@ pub fn name() -> String {
     format!("agent-{:016x}", fingerprint(AGENT))
 }
 
-/// Puts the agent's file where it can be loaded, if it is not there yet.
+/// What the name of AddressSanitizer's library begins with.
+pub const ASAN: &str = "libasan.so";
+
+/// Puts the agent's file where it can be loaded, if it is not there yet. `beside_asan`: AddressSanitizer's library looks at the name of the
+/// first library of a program, and ends the program if that is not its own (`AsanCheckDynamicRTPrereqs` of compiler-rt 12 to 19): the file
+/// then has a name that begins with that one. What the check is for, functions that hide its own, the agent does not have.
 ///
 /// # Errors
 /// No directory can take it; each is named with its reason.
-pub fn place() -> Result<PathBuf> {
+pub fn place(beside_asan: bool) -> Result<PathBuf> {
     let uid = sys::process::euid();
     let own = format!("trapline-agent-{uid}");
     let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/trapline-agent"));
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(|dir| Path::new(dir).join(&own));
     let mut tried = Vec::new();
     for dir in shared.into_iter().chain(home) {
-        match put(&dir, uid, AGENT) {
+        match put(&dir, uid, AGENT, if beside_asan { ASAN } else { "" }) {
             Ok(file) => return Ok(file),
             Err(e) => tried.push(format!("{}: {}", dir.display(), reason(&e))),
         }
@@ -64,13 +69,13 @@ fn reason(e: &io::Error) -> String {
 }
 
 /// The file in this directory.
-fn put(dir: &Path, uid: u32, contents: &[u8]) -> io::Result<PathBuf> {
+fn put(dir: &Path, uid: u32, contents: &[u8], before: &str) -> io::Result<PathBuf> {
     // LD_PRELOAD is a list with these between its entries, and `$` begins a name that ld.so replaces (ld.so(8)).
     if dir.as_os_str().as_bytes().iter().any(|b| b" :\t\n$".contains(b)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     sys::agent::open_to_all(dir, uid)?;
-    let path = dir.join(format!("agent-{:016x}.so", fingerprint(contents)));
+    let path = dir.join(format!("{before}agent-{:016x}.so", fingerprint(contents)));
     if is_it(&path, uid, contents) {
         // The time of its last use. Of a file that cannot be written, its owner may set it.
         let _ = std::fs::File::open(&path).and_then(|f| f.set_modified(SystemTime::now()));
@@ -96,6 +101,7 @@ fn put(dir: &Path, uid: u32, contents: &[u8]) -> io::Result<PathBuf> {
 fn remove_unused(dir: &Path, uid: u32, own: &Path, now: SystemTime) {
     let is_old = |path: &PathBuf| {
         let name = path.file_name().map_or(&[][..], OsStrExt::as_bytes);
+        let name = name.strip_prefix(ASAN.as_bytes()).unwrap_or(name);
         let hex = name.strip_prefix(b"agent-").and_then(|n| n.strip_suffix(b".so"));
         let meta = std::fs::symlink_metadata(path);
         let idle = |m: &std::fs::Metadata| now.duration_since(m.modified().ok()?).ok();
@@ -174,15 +180,15 @@ mod tests {
     fn the_file_is_written_once_and_renewed_when_it_is_not_the_same() {
         let scratch = Scratch::new("agent-file");
         let (dir, uid) = (scratch.join("own"), sys::process::euid());
-        let path = put(&dir, uid, b"one").unwrap();
+        let path = put(&dir, uid, b"one", "").unwrap();
         let inode = |p: &Path| std::fs::metadata(p).unwrap().ino();
         let first = inode(&path);
-        assert_eq!((put(&dir, uid, b"one").unwrap(), inode(&path)), (path.clone(), first));
+        assert_eq!((put(&dir, uid, b"one", "").unwrap(), inode(&path)), (path.clone(), first));
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::write(&path, b"two").unwrap();
-        put(&dir, uid, b"one").unwrap();
+        put(&dir, uid, b"one", "").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one");
-        assert_ne!(put(&dir, uid, b"two").unwrap(), path);
+        assert_ne!(put(&dir, uid, b"two", "").unwrap(), path);
         let others = std::fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().file_name().as_bytes()[0] == b'.');
         assert_eq!(others.count(), 0);
     }
@@ -195,7 +201,7 @@ mod tests {
         let scratch = Scratch::new("agent-old-files");
         let (dir, uid) = (scratch.join("own"), sys::process::euid());
         let put_aged = |contents: &[u8], days: u64| {
-            let path = put(&dir, uid, contents).unwrap();
+            let path = put(&dir, uid, contents, "").unwrap();
             let then = SystemTime::now() - DAY * days as u32;
             std::fs::File::open(&path).unwrap().set_modified(then).unwrap();
             path
@@ -213,16 +219,16 @@ mod tests {
         std::fs::rename(&running, &mapped).unwrap();
         std::fs::File::open(&mapped).unwrap().set_modified(SystemTime::now() - DAY * 2).unwrap();
         let mut child = std::process::Command::new(&mapped).arg("100").env("OTHER", &named).spawn().unwrap();
-        let new = put(&dir, uid, b"new").unwrap();
+        let new = put(&dir, uid, b"new", "").unwrap();
         let there = [&young, &named, &mapped, &old, &other, &new].map(|p| p.exists());
         let _ = child.kill();
         let _ = child.wait();
         assert_eq!(there, [true, true, true, false, true, true]);
         // With the process gone, they go; one that was used again stays.
-        put(&dir, uid, b"named").unwrap();
+        put(&dir, uid, b"named", "").unwrap();
         let gone = put_aged(b"gone", 2);
         std::fs::remove_file(&gone).unwrap();
-        put(&dir, uid, b"newer").unwrap();
+        put(&dir, uid, b"newer", "").unwrap();
         assert_eq!([&named, &mapped, &new].map(|p| p.exists()), [true, false, true]);
     }
 
@@ -249,7 +255,7 @@ mod tests {
         let linked = scratch.join("linked");
         std::os::unix::fs::symlink("/tmp", &linked).unwrap();
         for dir in [open, linked, scratch.join("a b"), scratch.join("a:b")] {
-            assert!(put(&dir, uid, b"x").is_err(), "{}", dir.display());
+            assert!(put(&dir, uid, b"x", "").is_err(), "{}", dir.display());
         }
     }
 }

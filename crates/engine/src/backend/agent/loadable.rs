@@ -1,6 +1,7 @@
 //! Whether ld.so will load the agent into the command's program, or into the interpreter of the command's script. What is refused here could
 //! never be traced, nor could what it starts.
 
+use super::file;
 use crate::error::{Error, Result};
 use crate::target::Command;
 use std::ffi::OsStr;
@@ -43,6 +44,13 @@ pub fn check(command: &Command) -> Result<()> {
     Ok(())
 }
 
+/// Whether the command's program loads AddressSanitizer's library, which ends a program in which it is not the first.
+pub fn loads_asan(command: &Command) -> bool {
+    let path = PathBuf::from(OsStr::from_bytes(command.path.to_bytes()));
+    let elf = sys::maps::open_regular(&path).ok().and_then(|file| symbols::Elf::read(&file).ok());
+    elf.is_some_and(|elf| elf.dynamic().needed.iter().any(|name| name.starts_with(file::ASAN)))
+}
+
 fn obstacle(file: &File, user: u32) -> Option<Obstacle> {
     const SETUID: u32 = 0o4000;
     const SETGID_OF_PROGRAM: u32 = 0o2010;
@@ -66,7 +74,15 @@ fn obstacle(file: &File, user: u32) -> Option<Obstacle> {
     if head[4] != 2 || u16::from_le_bytes([head[18], head[19]]) != X86_64 {
         return Some(("a program of 32 bits, or of another architecture, loads no agent", AS_ROOT));
     }
-    if symbols::Elf::read(file).is_ok_and(|elf| elf.is_static()) {
+    let elf = symbols::Elf::read(file).unwrap_or_default();
+    let is_linked = |init: &str| elf.is_imported(init) || !elf.function(init).is_empty();
+    if is_linked("__tsan_init") || is_linked("__msan_init") {
+        return Some((
+            "ThreadSanitizer and MemorySanitizer end a program that has anything at the agent's addresses",
+            "build it without -fsanitize=thread and memory",
+        ));
+    }
+    if elf.is_static() {
         return Some((
             "a static program loads no agent",
             "use -e 'uprobe:PROGRAM:FUNCTION' as root; or link it dynamically",

@@ -137,7 +137,7 @@ impl Offer {
         bounds::begin_session();
         loadable::check(command)?;
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
-        let file = file::place()?;
+        let file = file::place(loadable::loads_asan(command))?;
         let beside = file.parent().unwrap_or(Path::new("/"));
         let listener = Listener::in_directory(beside).map_err(|e| cannot("socket", &e))?;
         let own = sys::process::euid();
@@ -509,7 +509,7 @@ pub fn possible() -> std::result::Result<(), String> {
     if !has("constant_tsc") || !has("nonstop_tsc") {
         return Err("the time stamp counter of this processor does not run at a constant rate".into());
     }
-    file::place().map(drop).map_err(|e| e.to_string())
+    file::place(false).map(drop).map_err(|e| e.to_string())
 }
 
 impl Drop for Agent {

@@ -42,7 +42,7 @@ impl Deliver for Counted {
 /// # Errors
 /// Why it can be nowhere.
 pub fn file() -> std::result::Result<String, String> {
-    file::place().map(|path| path.display().to_string()).map_err(|e| e.to_string())
+    file::place(false).map(|path| path.display().to_string()).map_err(|e| e.to_string())
 }
 
 fn start(command: &Command, functions: &Functions, room: Room) -> Result<Agent> {

@@ -37,6 +37,7 @@ pub fn words(why: Untraced) -> &'static str {
         Untraced::ChangesUser => "a program that changes its user or group loads no agent",
         Untraced::Capabilities => "a program whose file has capabilities loads no agent",
         Untraced::Machine => "a program of another architecture, or of 32 bits",
+        Untraced::Sanitizer => "a program with a sanitizer (libasan, libtsan) can only be the command",
         Untraced::Unreachable => "the agent's file cannot be loaded there (another root, user or noexec)",
     }
 }

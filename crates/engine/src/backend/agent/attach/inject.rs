@@ -29,7 +29,7 @@ const MFD_EXEC: u64 = 0x10;
 
 /// The path of the agent's file, if the process sees it there.
 pub fn visible_file(pid: i32) -> Option<Vec<u8>> {
-    let path = file::place().ok()?;
+    let path = file::place(false).ok()?;
     let own = std::fs::metadata(&path).ok()?;
     let theirs = std::fs::metadata(format!("/proc/{pid}/root{}", path.display())).ok()?;
     let same = (own.dev(), own.ino()) == (theirs.dev(), theirs.ino());
