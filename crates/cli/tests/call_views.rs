@@ -164,7 +164,7 @@ fn each_view_draws_the_calls_of_a_trace() {
                     [    7] | main() {
            0.100 us [    8] | line\u{1b}[0m<&"();
                     [    8] | /* 3 records are missing */
-           0.000 us [    8] | line\u{1b}[0m<&"(); /* has not returned */
+         199.300 us [    8] | line\u{1b}[0m<&"(); /* has not returned */
                     [    7] |   a::parse() {
            0.100 us [    7] |     line\u{1b}[0m<&"();
            0.200 us [    7] |     line\u{1b}[0m<&"();
@@ -182,11 +182,11 @@ fn each_view_draws_the_calls_of_a_trace() {
     "#]]
     .assert_eq(&text(&dir, &["--as", "tree", "--function", "main", "--depth", "1", "--module"]));
     expect![[r#"
-         total   self calls   min   avg   max module  function
-        ------ ------ ----- ----- ----- ----- ------- ----------------
-         200us  150us     1 200us 200us 200us program main
-        50.0us 20.0us   100 500ns 500ns 500ns program a::parse
-        30.1us 30.1us   202 100ns 149ns 200ns program line\u{1b}[0m<&"
+         total   self calls   min    avg   max module  function
+        ------ ------ ----- ----- ------ ----- ------- ----------------
+         229us  229us   202 100ns 1.14us 199us program line\u{1b}[0m<&"
+         200us  150us     1 200us  200us 200us program main
+        50.0us 20.0us   100 500ns  500ns 500ns program a::parse
         303 calls of 3 functions in 2 threads; 3 records are missing; 1 call not returned at the end
     "#]]
     .assert_eq(&text(&dir, &["--as", "functions"]));
@@ -200,13 +200,13 @@ fn each_view_draws_the_calls_of_a_trace() {
     .assert_eq(&text(&dir, &["--as", "functions", "-S", "calls", "--rows", "1", "--no-function", "line*"]));
     expect![[r#"
         Total (s) Per Call (ms)      Calls Name
+         0.000229      0.001135        202 line\u{1b}[0m<&"
          0.000199      0.199990          1 main
          0.000050      0.000500        100 a::parse
-         0.000030      0.000149        202 line\u{1b}[0m<&"
     "#]]
     .assert_eq(&text(&dir, &["--as", "stat"]));
     expect![[r#"
-        line\u{1b}[0m<&" 100
+        line\u{1b}[0m<&" 199400
         main 149990
         main;a::parse 20000
         main;a::parse;line\u{1b}[0m<&" 30000
@@ -216,7 +216,7 @@ fn each_view_draws_the_calls_of_a_trace() {
         flowchart TD
           f1["main<br/>program<br/>200us (self 150us), 1x"]
           f2["a::parse<br/>program<br/>50.0us (self 20.0us), 100x"]
-          f3["line#92;u{1b}[0m#60;#38;#34;<br/>program<br/>30.1us (self 30.1us), 202x"]
+          f3["line#92;u{1b}[0m#60;#38;#34;<br/>program<br/>229us (self 229us), 202x"]
           f1 -->|"100x, 50.0us"| f2
           f2 -->|"200x, 30.0us"| f3
     "#]]
@@ -245,10 +245,10 @@ fn functions_are_called_as_is_asked_for() {
     record_with(&dir, TEMPLATES.map(<[u8]>::to_vec).to_vec());
     // Calls of one inside of the other count once.
     expect![[r#"
-         total   self calls   min   avg   max module  function
-        ------ ------ ----- ----- ----- ----- ------- --------
-         200us  150us     1 200us 200us 200us program main
-        50.1us 50.1us   302 100ns 265ns 500ns program a::parse
+        total  self calls   min   avg   max module  function
+        ----- ----- ----- ----- ----- ----- ------- --------
+        249us 249us   302 100ns 925ns 199us program a::parse
+        200us 150us     1 200us 200us 200us program main
         303 calls of 2 functions in 2 threads; 3 records are missing; 1 call not returned at the end
     "#]]
     .assert_eq(&text(&dir, &["--as", "functions"]));
@@ -257,8 +257,8 @@ fn functions_are_called_as_is_asked_for() {
         let last = |line: &str| line.split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
         table.lines().skip(1).map(last).collect::<Vec<_>>().join("; ")
     };
-    assert_eq!(names(&["--demangle", "full"]), "main; a::parse<int>(int); a::parse<char>(char)");
-    assert_eq!(names(&["--demangle", "no"]), "main; _ZN1a5parseIiEEvT_; _ZN1a5parseIcEEvT_");
+    assert_eq!(names(&["--demangle", "full"]), "a::parse<char>(char); main; a::parse<int>(int)");
+    assert_eq!(names(&["--demangle", "no"]), "_ZN1a5parseIcEEvT_; main; _ZN1a5parseIiEEvT_");
     // What is treated differently is not one function.
     assert_eq!(names(&["-N", "a::parse<char>"]), "main; a::parse");
     assert_eq!(names(&["-e", "function:a::*"]), "a::parse");

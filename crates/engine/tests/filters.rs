@@ -160,14 +160,17 @@ fn mine(a: &mut Assembler, context: Reg, pid: u32, out: bpf::Label) {
     a.jump_if(Cond::Ne, R0, pid as i32, out);
 }
 
-/// All filters one after the other, each with its outcome: 0 passes, 1 + the part that rejects.
+/// What a filter comes to that names a string which cannot be read.
+const UNKNOWN: i32 = 1000;
+
+/// All filters one after the other, each with its outcome: 0 passes, 1 + the part that rejects, or [`UNKNOWN`].
 fn program(filters: &[(String, Filter)], map: &Map, who: &Who) -> bpf::Program {
     let mut a = Assembler::new();
     let out = a.new_label();
     mine(&mut a, R1, who.pid, out);
     a.map_value(R6, map.as_fd().as_raw_fd(), 0);
     for (i, (text, f)) in filters.iter().enumerate() {
-        let exits = Exits { rejected: f.parts().iter().map(|_| a.new_label()).collect(), unknown: out };
+        let exits = Exits { rejected: f.parts().iter().map(|_| a.new_label()).collect(), unknown: a.new_label() };
         let next = a.new_label();
         filter::emit(&mut a, f, &places(), &exits).unwrap_or_else(|e| panic!("{e}: {text}"));
         outcome(&mut a, i, 0);
@@ -177,6 +180,8 @@ fn program(filters: &[(String, Filter)], map: &Map, who: &Who) -> bpf::Program {
             outcome(&mut a, i, 1 + part as i32);
             a.jump(next);
         }
+        a.bind(exits.unknown);
+        outcome(&mut a, i, UNKNOWN);
         a.bind(next);
     }
     a.load(Size::D, R1, R6, at::RUNS);
@@ -265,7 +270,7 @@ fn the_kernel_and_the_evaluator_agree() {
                 let expected = match inputs.verdict(f, &who) {
                     Verdict::Pass => 0,
                     Verdict::Rejected(part) => 1 + part as u64,
-                    Verdict::Unknown(m) => panic!("{m:?}: {text}"),
+                    Verdict::Unknown(_) => UNKNOWN as u64,
                 };
                 assert_eq!(found, expected, "{text}\n{:?} {:x?} {:?}", inputs.fixed, inputs.args, inputs.string);
                 *(if found == 0 { &mut passed } else { &mut rejected }) += 1;
