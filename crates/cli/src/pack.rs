@@ -67,7 +67,7 @@ fn stacks_of<'t>(m: &ArgMatches, trace: &'t Trace) -> Result<Pump<'t>> {
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(AllStacks)]);
     pump.resolve_stacks(Resolver::to_pack(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?));
     while !pump.turn().ended {}
-    pump.end_sinks();
+    pump.end_sinks(None);
     Ok(pump)
 }
 

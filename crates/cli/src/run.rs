@@ -275,9 +275,10 @@ impl Run {
     /// Reports and passes the status on, as [`Run::finish`] does; `last`, which gets the number of events, is done before trapline ends as the command has, perhaps by a signal.
     pub fn finish_with(mut self, m: &ArgMatches, started: u64, last: impl FnOnce(u64) -> Result<()>) -> Result<u8> {
         let failure = self.pump.source.failure(&self.plan);
-        self.pump.end_sinks();
-        self.pump.take_failures().iter().for_each(|e| complain(&e.to_string()));
+        // What was lost is known before the sinks end: they show it.
         let report = self.pump.source.report();
+        self.pump.end_sinks(Some(report.losses.total));
+        self.pump.take_failures().iter().for_each(|e| complain(&e.to_string()));
         let kept = self.pump.source.finish();
         self.tell_news();
         let kept: Option<Totals> = kept?;

@@ -95,6 +95,10 @@ impl Shown {
             release(order, out);
         }
     }
+    /// So many events were lost.
+    pub fn lost(&mut self, events: u64) {
+        self.lines.iter_mut().chain(&mut self.table).for_each(|view| view.lost(events));
+    }
     /// Shows what is shown at the end.
     pub fn end(&mut self, out: &mut Output) {
         if let Some(order) = &mut self.order {
@@ -156,6 +160,10 @@ impl Sink for ToOutput {
     fn flush(&mut self) -> Result<Flow> {
         self.out.flush();
         self.flow()
+    }
+
+    fn lost(&mut self, events: u64) {
+        self.shown.lost(events);
     }
 
     fn end(&mut self) -> Result<()> {

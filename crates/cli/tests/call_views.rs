@@ -210,19 +210,26 @@ fn each_view_draws_the_calls_of_a_trace() {
         main 149990
         main;a::parse 20000
         main;a::parse;line\u{1b}[0m<&" 30000
+        [3 events were lost] 0
     "#]]
     .assert_eq(&text(&dir, &["--as", "folded"]));
     expect![[r#"
+        %% 3 events were lost
         flowchart TD
           f1["main<br/>program<br/>200us (self 150us), 1x"]
           f2["a::parse<br/>program<br/>50.0us (self 20.0us), 100x"]
           f3["line#92;u{1b}[0m#60;#38;#34;<br/>program<br/>229us (self 229us), 202x"]
           f1 -->|"100x, 50.0us"| f2
           f2 -->|"200x, 30.0us"| f3
+          note["3 events were lost"]
     "#]]
     .assert_eq(&text(&dir, &["--as", "mermaid"]));
-    assert!(text(&dir, &["--as", "callgraph"]).starts_with("digraph calls {"));
-    assert!(text(&dir, &["--as", "flame"]).contains("a::parse"));
+    let graph = text(&dir, &["--as", "callgraph"]);
+    assert!(graph.starts_with("digraph calls {") && graph.contains("3 events were lost"), "{graph}");
+    let json = text(&dir, &["--as", "functions-json"]);
+    assert_eq!(json.lines().last(), Some(r#"{"v":1,"type":"lost","events":3}"#));
+    let flame = text(&dir, &["--as", "flame"]);
+    assert!(flame.contains("a::parse") && flame.contains("; 3 events were lost<"), "{flame}");
     assert_eq!(text(&dir, &["--as", "cat"]).lines().count(), 2 * (1 + 300 + 2) + 3);
     for line in text(&dir, &["--as", "calls-json"]).lines() {
         let call: Value = serde_json::from_str(line).expect("JSON");
@@ -232,6 +239,7 @@ fn each_view_draws_the_calls_of_a_trace() {
     assert_eq!(text(&dir, &["--as", &format!("timeline={}", chrome.display())]), "");
     let file: Value = serde_json::from_slice(&std::fs::read(&chrome).expect("a file")).expect("JSON");
     assert_eq!(file["traceEvents"].as_array().expect("a list").len(), 1 + 2 + 1 + 300 + 2 + 1);
+    assert_eq!(file["otherData"]["lost"], 3);
     assert!(report(&dir, &["--as", "timeline"]).out.len() > 600 * 20);
 }
 

@@ -70,6 +70,11 @@ impl Trace {
         let said = self.end.iter().flat_map(|e| &e.streams).fold(0u64, |n, s| n.saturating_add(s.discarded));
         self.data.discarded().max(said)
     }
+
+    /// The same, where it is known: without an end, none may only not have been counted yet.
+    pub fn lost(&self) -> Option<u64> {
+        Some(self.discarded()).filter(|n| *n > 0 || self.end.is_some())
+    }
 }
 
 /// What is found in a directory.

@@ -160,7 +160,7 @@ fn shown(source: Source<'_>, selection: Selection) -> String {
     let mut pump =
         Pump::new(source, selection, vec![Box::new(Lines(Text::new(views::Options::default()), Rc::clone(&text)))]);
     while !pump.turn().ended {}
-    pump.end_sinks();
+    pump.end_sinks(None);
     let _ = pump.source.report();
     let _ = pump.source.finish().expect("a trace");
     drop(pump);

@@ -98,7 +98,7 @@ fn shown(source: Source<'_>, most: usize, fails: bool) -> (String, Vec<Error>, u
     let lines = Lines { view: Text::new(views::Options::default()), text: Rc::clone(&text), most, fails };
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(lines)]);
     while !pump.turn().ended {}
-    pump.end_sinks();
+    pump.end_sinks(None);
     assert_eq!(pump.source.report().losses.total, if pump.source.name() == "fake" { 2 } else { 0 });
     let _ = pump.source.finish().expect("a trace");
     let dropped = pump.counters().map(|(_, n)| n.dropped).sum();

@@ -181,6 +181,10 @@ impl<V: CallView> View for CallEvents<V> {
         self.view.step(thread(ev, names), Step { time: ev.time(), what }, &self.seen, out);
     }
 
+    fn lost(&mut self, events: u64) {
+        self.view.lost(events);
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) {
         let last = self.last;
         self.ended.extend(std::mem::take(&mut self.threads).into_iter().map(|of| (of, last)));
@@ -204,6 +208,10 @@ impl CallView for Box<dyn CallView> {
 
     fn flush(&mut self, now: u64, functions: &dyn Functions, out: &mut Vec<u8>) {
         (**self).flush(now, functions, out);
+    }
+
+    fn lost(&mut self, events: u64) {
+        (**self).lost(events);
     }
 
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {

@@ -84,10 +84,12 @@ pub struct Options {
     pub top: usize,
     /// What is selected where the view does not say that.
     pub of: Of,
+    /// Events that were lost before they came, of whatever kind, where that is known.
+    pub lost: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { name: String::new(), top: 20, of: Of::default() }
+        Options { name: String::new(), top: 20, of: Of::default(), lost: None }
     }
 }

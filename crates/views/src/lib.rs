@@ -40,6 +40,10 @@ pub trait View {
     }
     /// Expects several threads from the start (a second `-p`).
     fn expect_several(&mut self) {}
+    /// So many events were lost before they could be shown; before [`View::end`], where it is known.
+    fn lost(&mut self, events: u64) {
+        let _ = events;
+    }
     /// Appends what is shown at the end.
     fn end(&mut self, out: &mut Vec<u8>) {
         let _ = out;

@@ -60,6 +60,20 @@ fn chrome_s_format_is_one_object() {
     "#]].assert_eq(&text);
     let file: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(file["traceEvents"].as_array().expect("a list").len(), 3 + 5 + 1 + 1);
+    // A thread's gap has 42 of them.
+    for (lost, mark) in [
+        (42, ""),
+        (
+            50,
+            r#",
+{"ph":"i","name":"events are missing","pid":0,"tid":0,"ts":2.100,"s":"g","args":{"events":"8"}}"#,
+        ),
+    ] {
+        let mut view = Timeline::new(Chrome::new(), Selection::default());
+        view.lost(lost);
+        let with = text.replace("\n]}\n", &format!("{mark}\n],\"otherData\":{{\"lost\":{lost}}}}}\n"));
+        assert_eq!(script(USUAL).shown(view), with);
+    }
     let none = script("").shown(Timeline::new(Chrome::new(), Selection::default()));
     assert_eq!(serde_json::from_str::<Value>(&none).expect("JSON")["traceEvents"], serde_json::json!([]));
 }
@@ -71,7 +85,11 @@ message TracePacket {
     optional uint64 timestamp = 8; optional uint32 timestamp_clock_id = 58; optional uint32 trusted_packet_sequence_id = 10;
     optional uint32 sequence_flags = 13; optional ClockSnapshot clock_snapshot = 6;
     optional TrackEvent track_event = 11; optional InternedData interned_data = 12; optional TracePacketDefaults trace_packet_defaults = 59;
-    optional TrackDescriptor track_descriptor = 60;
+    optional TrackDescriptor track_descriptor = 60; optional TraceStats trace_stats = 35;
+}
+message TraceStats {
+    message BufferStats { optional uint64 trace_writer_packet_loss = 19; }
+    repeated BufferStats buffer_stats = 1;
 }
 message TracePacketDefaults { optional uint32 timestamp_clock_id = 58; }
 message ClockSnapshot {
@@ -80,7 +98,7 @@ message ClockSnapshot {
 }
 enum BuiltinClock { BUILTIN_CLOCK_REALTIME = 1; BUILTIN_CLOCK_MONOTONIC = 3; BUILTIN_CLOCK_BOOTTIME = 6; }
 message TrackDescriptor {
-    optional uint64 uuid = 1; optional uint64 parent_uuid = 5; optional ProcessDescriptor process = 3; optional ThreadDescriptor thread = 4;
+    optional uint64 uuid = 1; optional uint64 parent_uuid = 5; optional string name = 2; optional ProcessDescriptor process = 3; optional ThreadDescriptor thread = 4;
 }
 message ProcessDescriptor { optional int32 pid = 1; optional string process_name = 6; }
 message ThreadDescriptor { optional int32 pid = 1; optional int32 tid = 2; optional string thread_name = 5; }
@@ -117,7 +135,12 @@ fn decoded(file: &[u8]) -> Option<String> {
 }
 
 fn perfetto(text: &str, realtime_offset: Option<i64>) -> Vec<u8> {
+    perfetto_with(text, realtime_offset, 0)
+}
+
+fn perfetto_with(text: &str, realtime_offset: Option<i64>, lost: u64) -> Vec<u8> {
     let mut view: Box<dyn CallView> = Box::new(Timeline::new(Perfetto::new(realtime_offset), Selection::default()));
+    view.lost(lost);
     let file = script(text).bytes(&mut *view);
     // For other readers.
     if let Some(dir) = std::env::var_os("TRAPLINE_KEEP") {
@@ -130,6 +153,24 @@ fn perfetto(text: &str, realtime_offset: Option<i64>) -> Vec<u8> {
 fn protoc_reads_a_timeline() {
     if let Some(text) = decoded(&perfetto(USUAL, Some(1_700_000_000_000_000_000))) {
         expect_file!["golden/calls_perfetto.txt"].assert_eq(&text);
+    }
+}
+
+#[test]
+fn a_timeline_says_what_was_lost() {
+    for (lost, elsewhere) in [(42, 0), (50, 8)] {
+        let file = perfetto_with(USUAL, None, lost);
+        if let Some(text) = decoded(&file) {
+            assert!(text.ends_with(&format!(
+                "  trace_stats {{\n    buffer_stats {{\n      trace_writer_packet_loss: {lost}\n    }}\n  }}\n}}\n"
+            )));
+            assert_eq!(text.matches("events are missing").count(), if elsewhere > 0 { 2 } else { 0 });
+        }
+        if let Some(text) = read_by_perfetto(&file) {
+            let mark = format!("whole: 'events are missing' [trapline] at 2100 events='{elsewhere}'\n");
+            assert_eq!(text.matches(&mark).count(), usize::from(elsewhere > 0), "{text}");
+            assert!(text.ends_with(&format!("lost {lost}\n")), "{text}");
+        }
     }
 }
 

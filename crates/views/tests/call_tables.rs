@@ -316,5 +316,5 @@ fn deep_recursion_has_few_contexts() {
     assert_eq!((t.calls, t.total, t.own, t.max, t.min), (depth, 2 * depth - 1, 2 * depth - 1, 2 * depth - 1, 1));
     let mut stacks = Weight::Own.profile();
     profile::add(&mut stacks, &contexts, thread(7), Weight::Own, &names);
-    assert_eq!((stacks.kept() + stacks.lost().weight, stacks.len()), (2 * depth - 1, 3999));
+    assert_eq!((stacks.kept() + stacks.not_held().weight, stacks.len()), (2 * depth - 1, 3999));
 }

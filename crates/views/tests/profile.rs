@@ -142,6 +142,38 @@ fn only_the_heaviest_frames_are_drawn_and_the_rest_is_counted() {
 }
 
 #[test]
+fn each_view_says_what_was_lost() {
+    let with = |lost: Option<u64>| {
+        let mut s = usual();
+        s.set_lost(lost);
+        all_views(&s)
+    };
+    let all = |lost: Option<u64>| {
+        with(lost).into_iter().map(|(name, out)| (name, String::from_utf8_lossy(&out).into_owned()))
+    };
+    for (name, text) in all(Some(1308)) {
+        match name {
+            "json" => assert!(text.contains(r#""lost":1308,"#), "{text}"),
+            "folded" => assert_eq!(text.lines().last().and_then(folded::parse_lost), Some(1308)),
+            "folded diff" | "counts" => {}
+            _ => assert!(text.contains("of 7 stacks; 1308 events were lost"), "{name}: {text}"),
+        }
+    }
+    assert!(all(Some(1)).all(|(name, text)| name != "folded" || text.ends_with("\n[1 event was lost] 0\n")));
+    // None, and not known.
+    for (lost, number) in [(Some(0), "0"), (None, "null")] {
+        for (name, text) in all(lost) {
+            assert!(
+                !text.contains("lost") || name == "json" && text.contains(&format!("\"lost\":{number},")),
+                "{name}"
+            );
+        }
+    }
+    let others = ["[1 event was lost] 1", "[x events were lost] 0", "[3 events were lost];f 0", "main 0"];
+    assert!(others.into_iter().all(|line| folded::parse_lost(line).is_none()));
+}
+
+#[test]
 fn json_is_speedscope_s() {
     let out = text(|o| json::write(&usual(), By::Thread, o));
     let v: Value = serde_json::from_str(&out).expect("JSON");
@@ -150,7 +182,8 @@ fn json_is_speedscope_s() {
         {
           "first_ns": 0,
           "last_ns": 6000000,
-          "lost": {
+          "lost": null,
+          "not_held": {
             "samples": 0,
             "weight": 0
           },
@@ -160,7 +193,7 @@ fn json_is_speedscope_s() {
             "weight": 1000
           },
           "unit": "samples",
-          "v": 1
+          "v": 2
         }"#]]
     .assert_eq(&pretty);
     let frames = v["shared"]["frames"].as_array().expect("frames");
@@ -470,7 +503,7 @@ proptest! {
             s.add(stack, labels, *weight, 0);
         }
         let whole: u64 = samples.iter().map(|(_, _, weight)| weight).sum();
-        prop_assert_eq!((s.total().weight, s.kept() + s.lost().weight), (whole, whole));
+        prop_assert_eq!((s.total().weight, s.kept() + s.not_held().weight), (whole, whole));
         prop_assert_eq!(s.total().samples, samples.len() as u64);
         let last = |line: &str| line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
         for by in [By::Nothing, By::Comm, By::Process, By::Thread] {
@@ -490,7 +523,7 @@ proptest! {
             let with = |(frames, _, _): &&(Vec<usize>, u32, u64)| frames.iter().any(|&i| ["a", "b", "c", "d", "e"][i] == name);
             let most: u64 = samples.iter().filter(with).map(|(_, _, weight)| weight).sum();
             prop_assert!(f.own <= f.total && f.total <= most);
-            prop_assert!(s.lost().samples > 0 || f.total == most);
+            prop_assert!(s.not_held().samples > 0 || f.total == most);
         }
     }
 }

@@ -38,10 +38,14 @@ for packet in trace.packet:
         assert t.uuid not in tracks, "a track is described twice"
         if t.HasField("process"):
             tracks[t.uuid] = f"process {t.process.pid} {t.process.process_name}"
+        elif not t.HasField("thread"):
+            tracks[t.uuid] = f"track whole {t.name}"
         else:
             tracks[t.uuid] = f"thread {t.thread.pid}/{t.thread.tid} {t.thread.thread_name}"
         open_slices[t.uuid], last[t.uuid] = [], 0
         print(tracks[t.uuid])
+    for buffer in packet.trace_stats.buffer_stats:
+        print("lost", buffer.trace_writer_packet_loss)
     if not packet.HasField("track_event"):
         continue
     event, time = packet.track_event, packet.timestamp

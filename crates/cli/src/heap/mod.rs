@@ -86,5 +86,5 @@ pub fn style(m: &ArgMatches) -> Result<Style> {
     let comm = || sys::proc::comm(process(m)).map(|c| String::from_utf8_lossy(&c).into_owned());
     let name = name.or_else(comm).unwrap_or_default();
     let realtime_offset = sys::time::realtime() as i64 - sys::time::monotonic() as i64;
-    Ok(Style { options: Options { name, top, of }, min_age, realtime_offset })
+    Ok(Style { options: Options { name, top, of, lost: None }, min_age, realtime_offset })
 }

@@ -146,7 +146,7 @@ fn rows(m: &ArgMatches, trace: &Trace) -> Result<Rows> {
     pump.keep_descriptors();
     pump.resolve_stacks(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?));
     while !pump.turn().ended {}
-    pump.end_sinks();
+    pump.end_sinks(trace.lost());
     stacks::tell(m, &pump.stack_troubles());
     tell(m, trace, false);
     let failed = || Error::failed(trace.dir.display().to_string(), "it could not be read to its end", "try again");

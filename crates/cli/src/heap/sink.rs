@@ -172,6 +172,10 @@ impl Sink for HeapSink {
         Ok(Flow::Continue)
     }
 
+    fn lost(&mut self, events: u64) {
+        self.style.options.lost = Some(events);
+    }
+
     fn end(&mut self) -> Result<()> {
         let mut first = Ok(());
         for drawing in &mut self.drawings {

@@ -108,6 +108,10 @@ fn lines(path: &Path, from: &mut impl BufRead, unit: Unit) -> Result<Stacks> {
         if text.is_empty() {
             continue;
         }
+        if let Some(lost) = folded::parse_lost(text) {
+            stacks.set_lost(Some(lost));
+            continue;
+        }
         let parsed = text.rsplit_once(' ').and_then(|(names, n)| Some((names, n.parse::<u64>().ok()?)));
         let Some((names, weight)) = parsed else {
             let why = format!("line {nth} is no folded stack: NAME;NAME WEIGHT");

@@ -464,13 +464,13 @@ impl Gather {
 
     /// The counters for `--stats`.
     pub fn to_json(&self) -> Value {
-        let (total, lost, m) = (self.stacks.total(), self.stacks.lost(), &self.missing);
+        let (total, not_held, m) = (self.stacks.total(), self.stacks.not_held(), &self.missing);
         let cut: serde_json::Map<String, Value> = m.cut().map(|(why, n)| (why.text().to_owned(), json!(n))).collect();
         json!({
             "unit": self.stacks.unit().name(),
             "samples": total.samples,
             "weight": total.weight,
-            "not_held": lost.samples,
+            "not_held": not_held.samples,
             "without_stack": m.without_stack,
             "cut": cut,
             "guessed": m.guessed,

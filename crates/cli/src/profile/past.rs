@@ -41,7 +41,7 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     let resolver = Resolver::new(Origin::of_trace(dir, &trace.metadata), stacks::places(m)?);
     pump.resolve_stacks(resolver.without_lines());
     while !pump.turn().ended {}
-    pump.end_sinks();
+    pump.end_sinks(trace.lost());
     Ok(profile)
 }
 

@@ -132,6 +132,10 @@ impl Sink for ProfileSink {
         Ok(if read { Flow::Continue } else { Flow::Stop })
     }
 
+    fn lost(&mut self, events: u64) {
+        self.profile.borrow_mut().gather.stacks.set_lost(Some(events));
+    }
+
     fn end(&mut self) -> Result<()> {
         let profile = self.profile.borrow();
         let mut first = Ok(());

@@ -284,16 +284,20 @@ impl<'t> Calls<'t> {
             Kind::FunctionsJson => {
                 let (sort, most) = (call_views::sort(m)?, call_views::rows(m).unwrap_or(usize::MAX));
                 totals_json::write(&self.totals(), &self.known, sort, most, output.buffer());
+                totals_json::lost(self.trace.lost().unwrap_or(0), output.buffer());
             }
             Kind::Stat => stat::write(&self.totals(), &self.known, output.buffer()),
             Kind::Graph(language) => {
                 let mut all = Contexts::default();
                 self.contexts(|_, contexts| all.join(contexts));
                 let most = call_views::rows(m).unwrap_or(MOST);
-                Edges::new(&all).write(language, most, &self.known, output.buffer());
+                let mut edges = Edges::new(&all);
+                edges.lost = self.trace.lost();
+                edges.write(language, most, &self.known, output.buffer());
             }
             Kind::Flame | Kind::Folded => {
                 let mut stacks = Weight::Own.profile();
+                stacks.set_lost(self.trace.lost());
                 self.contexts(|thread, contexts| {
                     calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.known);
                 });

@@ -248,7 +248,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
                 sinks.all.extend(profile.all);
                 sinks.told = profile.told;
             }
-            in_order(m, source, selection, (names, resolver), sinks, &progress, interrupts)
+            in_order(m, (trace, source), selection, (names, resolver), sinks, &progress, interrupts)
         }
     };
     progress.done();
@@ -313,7 +313,7 @@ fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[Strin
 /// Shows the events one after the other, with names of descriptors and processes where `names` are wanted, and of functions.
 fn in_order(
     m: &ArgMatches,
-    source: Source<'_>,
+    (trace, source): (&Trace, Source<'_>),
     selection: Selection,
     (names, resolver): (bool, Option<Resolver>),
     sinks: Sinks,
@@ -338,7 +338,9 @@ fn in_order(
     }
     // What a view shows at the end does not begin in the line of the bar.
     progress.done();
-    pump.end_sinks();
+    // Of a recording that was followed, what was lost is known at its end.
+    let ended = m.get_flag("follow-recording").then(|| reopened(&trace.dir).ok());
+    pump.end_sinks(ended.map_or(trace.lost(), |ended| ended.and_then(|t| t.lost())));
     if m.get_count("quiet") == 0 {
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
     }

@@ -72,6 +72,51 @@ fn known_shares_are_found_and_no_sample_is_missing() {
     assert!(weight(&lines, &["main", "three_parts", "do_syscall_64_[k]"]) > 0, "{}", out.out());
 }
 
+/// The number before these words.
+#[track_caller]
+fn before(text: &str, words: &str) -> u64 {
+    let (front, _) = text.split_once(words).unwrap_or_else(|| panic!("no '{words}'"));
+    let digits = front.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    digits.parse().unwrap_or_else(|_| panic!("no number before '{words}'"))
+}
+
+#[test]
+fn every_view_has_the_losses_of_the_trace() {
+    let Some(program) = lab::program("alarms").filter(|_| possible()) else { return };
+    let dir = lab::scratch();
+    let trace = dir.join("trace").display().to_string();
+    let views = |json: &str, when: &str| {
+        [json, "folded", "flame", "pprof", "table"]
+            .map(|v| format!("--as={v}={}", dir.join(format!("{}-{when}", v.trim_start_matches("profile-"))).display()))
+    };
+    let now = views("json", "now");
+    let events = ["-e", "syscall:getppid ustack", "--buffer", "8K", "-o", &trace];
+    let options: Vec<&str> = events.into_iter().chain(now.iter().map(String::as_str)).collect();
+    let (_, stats) = with_stats(&options, &[&program, "ignored", "40000"]);
+    let lost = ["dropped", "bookkeeping_dropped"].map(|n| stats[n].as_u64().unwrap()).iter().sum::<u64>();
+    assert!(lost > 100, "{stats}");
+    let later = views("profile-json", "later");
+    let args: Vec<&str> =
+        ["report", "-q", &trace, "--as", "stats-json"].into_iter().chain(later.iter().map(String::as_str)).collect();
+    let out = lab::run(&mut lab::trapline(User::Me, &args));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let of_trace: Value = serde_json::from_str(&out.out()).unwrap();
+    assert_eq!(of_trace["discarded"], lost);
+    for when in ["now", "later"] {
+        let text =
+            |view: &str| String::from_utf8_lossy(&fs::read(dir.join(format!("{view}-{when}"))).unwrap()).into_owned();
+        let json: Value = serde_json::from_str(&text("json")).unwrap();
+        assert_eq!((&json["trapline"]["lost"], &json["trapline"]["not_held"]["samples"]), (&lost.into(), &0.into()));
+        for view in ["folded", "flame", "pprof", "table"] {
+            assert_eq!(before(&text(view), " events were lost"), lost, "{view}, {when}");
+        }
+    }
+    // A file of folded stacks says it too.
+    let file = dir.join("folded-later").display().to_string();
+    let diff = profile(User::Me, &["diff", &file, &trace]).out();
+    assert_eq!(diff.matches(&format!("; {lost} events were lost\n")).count(), 2, "{diff}");
+}
+
 /// The lines without programs of the kernel's own machine, whose names are known only while they are loaded.
 fn lasting(text: &str) -> Vec<&str> {
     text.lines().filter(|l| !l.contains("bpf") && !l.contains("[kernel]")).collect()

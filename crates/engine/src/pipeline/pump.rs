@@ -73,6 +73,11 @@ pub trait Sink {
         Ok(Flow::Continue)
     }
 
+    /// So many events were lost before they came, as far as that is known; before the last [`catch_up`](Sink::catch_up).
+    fn lost(&mut self, events: u64) {
+        let _ = events;
+    }
+
     /// No more events will come: shows what is shown at the end, and writes everything.
     ///
     /// # Errors
@@ -267,9 +272,13 @@ impl<'b> Pump<'b> {
         !self.outlets.is_empty() && self.outlets.iter().all(|o| !o.open)
     }
 
-    /// Ends the sinks. What they could not write is counted as dropped.
-    pub fn end_sinks(&mut self) {
+    /// Ends the sinks. What they could not write is counted as dropped. `lost`: events that never reached the pump, where that is known.
+    pub fn end_sinks(&mut self, lost: Option<u64>) {
         self.take_maps();
+        if let Some(lost) = lost {
+            let lost = lost.saturating_add(self.maps.lost()).saturating_add(self.malformed);
+            self.outlets.iter_mut().for_each(|o| o.sink.lost(lost));
+        }
         self.each_open(|sink, world| sink.catch_up(u64::MAX, world));
         for outlet in &mut self.outlets {
             if let Err(e) = outlet.sink.end() {

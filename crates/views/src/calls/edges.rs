@@ -10,6 +10,7 @@ use super::contexts::Contexts;
 use super::totals::Total;
 use super::{Functions, label};
 use crate::profile::name::shortened;
+use crate::profile::table::losses;
 use crate::units::duration;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -48,6 +49,8 @@ pub struct Edges {
     functions: HashMap<u32, Total>,
     /// Calls that are in no edge, because there were too many contexts.
     unplaced: u64,
+    /// Events that were lost, where that is known.
+    pub lost: Option<u64>,
 }
 
 impl Edges {
@@ -62,7 +65,7 @@ impl Edges {
             .collect();
         order::by_key(&mut edges, |e| (Reverse((e.time, e.calls)), e.from, e.to));
         let functions = walk.functions.into_iter().map(|(f, sum)| (f, sum.total)).collect();
-        Edges { edges, functions, unplaced: contexts.unplaced }
+        Edges { edges, functions, unplaced: contexts.unplaced, lost: None }
     }
 
     /// All edges, those with the most time first.
@@ -109,6 +112,7 @@ impl Edges {
         if self.unplaced > 0 {
             parts.push(format!("{} calls are missing: too many call paths", self.unplaced));
         }
+        parts.extend(losses(self.lost));
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

@@ -98,6 +98,10 @@ pub trait CallView {
     fn flush(&mut self, now: u64, functions: &dyn Functions, out: &mut Vec<u8>) {
         let _ = (now, functions, out);
     }
+    /// So many events were lost, those included that steps have said are missing; before [`CallView::end`], where it is known.
+    fn lost(&mut self, events: u64) {
+        let _ = events;
+    }
     /// Ends the calls that are open, each thread's at its last step, and appends what is shown at the end.
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>);
 }

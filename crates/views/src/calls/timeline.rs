@@ -34,8 +34,22 @@ pub trait Format {
     /// A system call.
     fn system_call(&mut self, track: &mut Track<'_>, call: &SystemCall<'_>);
     /// Ends a file.
-    fn end(&mut self, out: &mut Vec<u8>);
+    fn end(&mut self, losses: Option<Losses>, out: &mut Vec<u8>);
 }
+
+/// Events that were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Losses {
+    /// In all.
+    pub all: u64,
+    /// Of these, events of which it is not known which thread they were of, or when: no gap has them.
+    pub elsewhere: u64,
+    /// The time of the last event.
+    pub last: u64,
+}
+
+/// What a mark is called that stands for events that were lost elsewhere.
+const ELSEWHERE: &str = "events are missing";
 
 #[derive(Debug, Default)]
 struct State {
@@ -49,15 +63,28 @@ pub struct Timeline<F> {
     verdicts: Verdicts,
     threads: Threads<State>,
     begun: bool,
+    lost: Option<u64>,
+    /// Records that gaps have.
+    gaps: u64,
+    last: u64,
 }
 
 impl<F: Format> Timeline<F> {
     /// The calls that are selected; the shortest duration is ignored.
     pub fn new(format: F, selection: Selection) -> Timeline<F> {
-        Timeline { format, verdicts: Verdicts::new(selection), threads: Threads::new(), begun: false }
+        Timeline {
+            format,
+            verdicts: Verdicts::new(selection),
+            threads: Threads::new(),
+            begun: false,
+            lost: None,
+            gaps: 0,
+            last: 0,
+        }
     }
 
     fn begin(&mut self, time: u64, out: &mut Vec<u8>) {
+        self.last = self.last.max(time);
         if !std::mem::replace(&mut self.begun, true) {
             self.format.begin(time, out);
         }
@@ -80,7 +107,7 @@ impl<F: Format> Timeline<F> {
     ) {
         let (identity, state) = self.threads.at(index);
         let track = Track { thread: identity.thread(), functions, out };
-        let writer = Writer { format: &mut self.format, track };
+        let writer = Writer { format: &mut self.format, track, gaps: &mut self.gaps };
         let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: writer };
         work(&mut state.stack, &mut calls);
     }
@@ -89,6 +116,7 @@ impl<F: Format> Timeline<F> {
 struct Writer<'a, F> {
     format: &'a mut F,
     track: Track<'a>,
+    gaps: &'a mut u64,
 }
 
 impl<F: Format> Calls for Writer<'_, F> {
@@ -101,6 +129,7 @@ impl<F: Format> Calls for Writer<'_, F> {
     }
 
     fn gap(&mut self, time: u64, dropped: u64) {
+        *self.gaps = self.gaps.saturating_add(dropped);
         self.format.gap(&mut self.track, time, dropped);
     }
 }
@@ -120,11 +149,17 @@ impl<F: Format> CallView for Timeline<F> {
         }
     }
 
+    fn lost(&mut self, events: u64) {
+        self.lost = Some(events);
+    }
+
     fn end(&mut self, functions: &dyn Functions, out: &mut Vec<u8>) {
         self.begin(0, out);
         for index in 0..self.threads.len() {
             self.with(index, functions, out, |stack, mut calls| stack.finish(0, &mut calls));
         }
-        self.format.end(out);
+        let Timeline { gaps, last, .. } = *self;
+        let losses = self.lost.map(|all| Losses { all, elsewhere: all.saturating_sub(gaps), last });
+        self.format.end(losses, out);
     }
 }

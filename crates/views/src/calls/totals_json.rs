@@ -14,6 +14,15 @@ pub fn write(totals: &Totals, functions: &dyn Functions, sort: Sort, most: usize
     }
 }
 
+/// Appends an object that says how many events were lost, if any were.
+pub fn lost(events: u64, out: &mut Vec<u8>) {
+    if events > 0 {
+        out.extend_from_slice(b"{\"v\":1,\"type\":\"lost\",\"events\":");
+        w::number(out, events);
+        out.extend_from_slice(b"}\n");
+    }
+}
+
 /// Appends the begin of an object about a function, which may have no name.
 pub(super) fn begin(kind: &str, function: &str, module: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"v\":1,\"type\":");

@@ -18,7 +18,7 @@ pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
     w::number(out, VERSION);
     w::key(out, "name");
     w::string(out, &options.name);
-    summary(rows, out);
+    summary(rows, options, out);
     w::key(out, "series");
     series(rows, out);
     w::key(out, "stacks");
@@ -40,7 +40,7 @@ fn sum(key: &str, sum: Sum, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-fn summary(rows: &Rows, out: &mut Vec<u8>) {
+fn summary(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
     let s: &Summary = &rows.summary;
     for (key, n) in [
         ("start_ns", s.start),
@@ -48,7 +48,7 @@ fn summary(rows: &Rows, out: &mut Vec<u8>) {
         ("peak_ns", s.peak_time),
         ("min_age_ns", rows.min_age),
         ("sample", s.sample),
-        ("lost", s.lost),
+        ("lost", options.lost.unwrap_or(0).max(s.lost)),
         ("missed_frees", s.missed_frees),
         ("unknown_frees", s.unknown_frees),
         ("frees_of_before", s.frees_of_before),

@@ -57,7 +57,8 @@ impl View {
             View::Growth => growth::write(&rows.folded(), options, out),
             View::Json => json::write(rows, options, out),
             View::Flame | View::Pprof | View::Folded => {
-                let (stacks, by) = profile::profile(rows, options.of);
+                let (mut stacks, by) = profile::profile(rows, options.of);
+                stacks.set_lost(Some(options.lost.unwrap_or(0).max(rows.summary.lost)));
                 match self {
                     View::Flame => {
                         let mut title = format!("{}: memory, {}", options.name, options.of.name());

@@ -6,9 +6,11 @@
 //!
 //! Outermost first, after the name of the group ([`By`]). Stacks that differ only in lines or files are one line. `;` and control
 //! characters in names are escaped ([`name::without_separator`]); [`name::mark`] tells what is behind a name. Lines are in
-//! the order of the names in them. Only numbers of names are held for a line, not its text.
+//! the order of the names in them. Where events were lost, a last line says so, which weighs nothing: some readers take a file for
+//! folded stacks only if each of its lines ends in a number, and others take each such line for a stack. Only numbers of names are held for a line, not its text.
 
 use super::stacks::Stacks;
+use super::table::losses;
 use super::{By, name};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,6 +23,15 @@ pub fn write(stacks: &Stacks, by: By, out: &mut Vec<u8>) {
         crate::text::number::dec(*weight, out);
         out.push(b'\n');
     }
+    if let Some(lost) = losses(stacks.lost()) {
+        out.extend_from_slice(format!("[{lost}] 0\n").as_bytes());
+    }
+}
+
+/// How many events were lost, from the last line of a file.
+pub fn parse_lost(line: &str) -> Option<u64> {
+    let (n, words) = line.strip_prefix('[')?.split_once(' ')?;
+    n.parse().ok().filter(|_| words == "events were lost] 0" || words == "event was lost] 0")
 }
 
 /// The lines of one or more profiles, each with its weight in each of them.

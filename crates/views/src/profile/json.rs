@@ -9,7 +9,7 @@ use crate::json::write as w;
 use std::collections::BTreeMap;
 
 /// The version of trapline's members, `trapline.v`.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The name of the format.
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -43,7 +43,7 @@ fn about(stacks: &Stacks, out: &mut Vec<u8>) {
         w::key(out, "period_ns");
         if period > 0 { w::number(out, period) } else { w::null(out) }
     }
-    for (key, tally) in [("total", stacks.total()), ("lost", stacks.lost())] {
+    for (key, tally) in [("total", stacks.total()), ("not_held", stacks.not_held())] {
         w::key(out, key);
         out.extend_from_slice(b"{\"samples\":");
         w::number(out, tally.samples);
@@ -51,10 +51,11 @@ fn about(stacks: &Stacks, out: &mut Vec<u8>) {
         w::number(out, tally.weight);
         out.push(b'}');
     }
-    for (key, time) in [("first_ns", stacks.span().map(|s| s.0)), ("last_ns", stacks.span().map(|s| s.1))] {
+    let (first, last) = stacks.span().unzip();
+    for (key, number) in [("lost", stacks.lost()), ("first_ns", first), ("last_ns", last)] {
         w::key(out, key);
-        match time {
-            Some(time) => w::number(out, time),
+        match number {
+            Some(number) => w::number(out, number),
             None => w::null(out),
         }
     }

@@ -4,7 +4,7 @@
 //! last. A caller that knows that two samples have the same stack (by its addresses) adds the second one by its number alone.
 //!
 //! Memory is bounded by [`Limits`]. What does not fit has the number `NONE`; samples with one are counted in
-//! [`Stacks::lost`], so that `total = kept + lost`, in samples and in weight.
+//! [`Stacks::not_held`], so that `total = kept + not held`, in samples and in weight.
 
 use super::strings::Strings;
 use super::{Frame, Labels, Unit};
@@ -160,7 +160,8 @@ pub struct Stacks {
     entries: Vec<Entry>,
     entry_ids: Table<(u32, u32), u32>,
     total: Tally,
-    lost: Tally,
+    not_held: Tally,
+    lost: Option<u64>,
     /// First and last time.
     span: Option<(u64, u64)>,
 }
@@ -187,7 +188,8 @@ impl Stacks {
             entries: Vec::new(),
             entry_ids: Table::default(),
             total: Tally::default(),
-            lost: Tally::default(),
+            not_held: Tally::default(),
+            lost: None,
             span: None,
         }
     }
@@ -251,7 +253,7 @@ impl Stacks {
         self.total.join(tally);
         match self.entry(stack, labels) {
             Some(entry) => entry.tally.join(tally),
-            None => self.lost.join(tally),
+            None => self.not_held.join(tally),
         }
     }
 
@@ -299,7 +301,17 @@ impl Stacks {
     }
 
     /// Samples whose stacks, frames or labels did not fit: no view shows more of them than this.
-    pub fn lost(&self) -> Tally {
+    pub fn not_held(&self) -> Tally {
+        self.not_held
+    }
+
+    /// So many events were lost before they could become samples.
+    pub fn set_lost(&mut self, events: Option<u64>) {
+        self.lost = events;
+    }
+
+    /// Events that were lost before they could become samples, where that is known.
+    pub fn lost(&self) -> Option<u64> {
         self.lost
     }
 
@@ -390,7 +402,7 @@ mod tests {
         s.add(ab, me, 6, 20);
         assert_eq!((s.entries().len(), s.entries()[0].tally), (1, Tally { samples: 2, weight: 11 }));
         assert_eq!((s.span(), s.len(), s.labels_of(me).comm), (Some((20, 30)), 2, "me"));
-        assert_eq!((s.total(), s.lost()), (Tally { samples: 2, weight: 11 }, Tally::default()));
+        assert_eq!((s.total(), s.not_held()), (Tally { samples: 2, weight: 11 }, Tally::default()));
     }
 
     #[test]
@@ -412,7 +424,7 @@ mod tests {
                 s.add(stack, labels, weight, 0);
             }
             let want = if limits.labels == 0 { (4, 10) } else { (2, 7) };
-            assert_eq!((s.lost().samples, s.lost().weight), want, "{limits:?}");
+            assert_eq!((s.not_held().samples, s.not_held().weight), want, "{limits:?}");
             assert_eq!((s.total().samples, s.total().weight), (4, 10));
         }
     }
@@ -426,7 +438,7 @@ mod tests {
         assert_eq!(s.stack(&[f]), StackId(NONE));
         s.add(stack, l, u64::MAX, 0);
         s.add(stack, l, 1, 0);
-        assert_eq!(s.lost(), Tally { samples: 2, weight: u64::MAX });
+        assert_eq!(s.not_held(), Tally { samples: 2, weight: u64::MAX });
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn summary(stacks: &Stacks, out: &mut Vec<u8>) {
 
 /// What there is in all, in a sentence without a full stop.
 pub(crate) fn in_all(stacks: &Stacks) -> String {
-    let (unit, total, lost) = (stacks.unit(), stacks.total(), stacks.lost());
+    let (unit, total, not_held) = (stacks.unit(), stacks.total(), stacks.not_held());
     let mut text = unit.text(total.weight);
     match unit {
         Unit::Samples { period } if period > 0 => {
@@ -138,10 +138,22 @@ pub(crate) fn in_all(stacks: &Stacks) -> String {
         1 => ", of 1 stack".to_owned(),
         n => format!(", of {n} stacks"),
     };
-    if lost.samples > 0 {
-        text += &format!("; {} did not fit and are not shown", unit.text(lost.weight));
+    if not_held.samples > 0 {
+        text += &format!("; {} did not fit and are not shown", unit.text(not_held.weight));
+    }
+    if let Some(lost) = losses(stacks.lost()) {
+        text += &format!("; {lost}");
     }
     text
+}
+
+/// How many events were lost, if it is known that any were.
+pub(crate) fn losses(events: Option<u64>) -> Option<String> {
+    match events {
+        None | Some(0) => None,
+        Some(1) => Some("1 event was lost".to_owned()),
+        Some(n) => Some(format!("{n} events were lost")),
+    }
 }
 
 /// Appends how many functions are not shown.

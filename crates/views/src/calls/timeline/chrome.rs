@@ -3,7 +3,7 @@
 
 use super::super::label::Labels;
 use super::super::stack::{Call, Ending};
-use super::{Format, SystemCall, Thread, Track};
+use super::{ELSEWHERE, Format, Losses, SystemCall, Thread, Track};
 use crate::json::write as w;
 use crate::text::number;
 use std::collections::HashSet;
@@ -42,6 +42,14 @@ impl Chrome {
         w::string(track.out, category);
         micros("ts", start, track.out);
         micros("dur", end.saturating_sub(start), track.out);
+    }
+
+    /// Begins an instant event: of a thread, or of the whole (scope `g`).
+    fn mark(&mut self, name: &str, scope: &str, thread: Thread<'_>, time: u64, out: &mut Vec<u8>) {
+        self.event("i", name, thread, out);
+        micros("ts", time, out);
+        w::key(out, "s");
+        w::string(out, scope);
     }
 
     fn describe(&mut self, what: &str, thread: Thread<'_>, out: &mut Vec<u8>) {
@@ -96,10 +104,7 @@ impl Format for Chrome {
     }
 
     fn gap(&mut self, track: &mut Track<'_>, time: u64, dropped: u64) {
-        self.event("i", "records are missing", track.thread, track.out);
-        micros("ts", time, track.out);
-        w::key(track.out, "s");
-        w::string(track.out, "t");
+        self.mark("records are missing", "t", track.thread, time, track.out);
         args("records", &dropped.to_string(), track.out);
         track.out.push(b'}');
     }
@@ -110,7 +115,19 @@ impl Format for Chrome {
         track.out.push(b'}');
     }
 
-    fn end(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"\n]}\n");
+    fn end(&mut self, losses: Option<Losses>, out: &mut Vec<u8>) {
+        if let Some(Losses { elsewhere, last, .. }) = losses.filter(|l| l.elsewhere > 0) {
+            self.mark(ELSEWHERE, "g", Thread::default(), last, out);
+            args("events", &elsewhere.to_string(), out);
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"\n]");
+        if let Some(losses) = losses {
+            w::key(out, "otherData");
+            out.extend_from_slice(b"{\"lost\":");
+            w::number(out, losses.all);
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"}\n");
     }
 }

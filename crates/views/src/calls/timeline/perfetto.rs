@@ -6,13 +6,15 @@
 //! packet { name 1 is "main"; main begins on the track, at … }   packet { a slice ends on the track, at … }
 //! ```
 //!
+//! What was lost is in the statistics of a trace's buffer, which Perfetto's interface shows as a loss of data.
+//!
 //! All packets are one sequence, in which each name is written once and is a number from then on. Packets of different threads need not be in
 //! the order of their times.
 
 use super::super::by_function::ByFunction;
 use super::super::label;
 use super::super::stack::{Call, Ending};
-use super::{Format, SystemCall, Thread, Track};
+use super::{ELSEWHERE, Format, Losses, SystemCall, Thread, Track};
 use crate::profile::name;
 use crate::protobuf::Message;
 use std::collections::{HashMap, HashSet};
@@ -29,6 +31,7 @@ mod field {
         pub const TRACK_EVENT: u32 = 11;
         pub const INTERNED_DATA: u32 = 12;
         pub const SEQUENCE_FLAGS: u32 = 13;
+        pub const TRACE_STATS: u32 = 35;
         pub const DEFAULTS: u32 = 59;
         pub const TRACK_DESCRIPTOR: u32 = 60;
     }
@@ -45,6 +48,7 @@ mod field {
     }
     pub mod track {
         pub const UUID: u32 = 1;
+        pub const NAME: u32 = 2;
         pub const PROCESS: u32 = 3;
         pub const THREAD: u32 = 4;
     }
@@ -71,6 +75,12 @@ mod field {
     pub mod interned {
         pub const CATEGORIES: u32 = 1;
         pub const NAMES: u32 = 2;
+    }
+    pub mod trace_stats {
+        pub const BUFFER: u32 = 1;
+    }
+    pub mod buffer_stats {
+        pub const PACKET_LOSS: u32 = 19;
     }
     /// EventName and EventCategory.
     pub mod entry {
@@ -125,6 +135,9 @@ pub struct Perfetto {
     /// Names that are new in the next packet.
     interned: Message,
 }
+
+/// The track of what is of no thread.
+const WHOLE_TRACK: u64 = 1;
 
 /// The track of a thread.
 fn thread_track(t: Thread<'_>) -> u64 {
@@ -204,9 +217,9 @@ fn annotation(event: &mut Message, name: &str, text: &str) {
 }
 
 /// The fields of an event with the numbers of its name and category.
-fn named(event: &mut Message, kind: u64, thread: Thread<'_>, (name, category): (u64, u64)) {
+fn named(event: &mut Message, kind: u64, track: u64, (name, category): (u64, u64)) {
     event.number(field::event::TYPE, kind);
-    event.number(field::event::TRACK, thread_track(thread));
+    event.number(field::event::TRACK, track);
     event.number(field::event::NAME, name);
     event.number(field::event::CATEGORY, category);
 }
@@ -250,7 +263,7 @@ impl Format for Perfetto {
 
     fn entered(&mut self, track: &mut Track<'_>, function: u32, time: u64) {
         let ids = self.function(track, function);
-        self.event(time, track.out, |event| named(event, BEGIN, track.thread, ids));
+        self.event(time, track.out, |event| named(event, BEGIN, thread_track(track.thread), ids));
     }
 
     fn ended(&mut self, track: &mut Track<'_>, call: &Call) {
@@ -265,7 +278,7 @@ impl Format for Perfetto {
     fn gap(&mut self, track: &mut Track<'_>, time: u64, dropped: u64) {
         let ids = self.ids("records are missing", "trapline");
         self.event(time, track.out, |event| {
-            named(event, INSTANT, track.thread, ids);
+            named(event, INSTANT, thread_track(track.thread), ids);
             annotation(event, "records", &dropped.to_string());
         });
     }
@@ -273,13 +286,28 @@ impl Format for Perfetto {
     fn system_call(&mut self, track: &mut Track<'_>, call: &SystemCall<'_>) {
         let ids = self.ids(&name::visible(call.name), "syscall");
         self.event(call.start, track.out, |event| {
-            named(event, BEGIN, track.thread, ids);
+            named(event, BEGIN, thread_track(track.thread), ids);
             annotation(event, "call", &name::visible(call.text));
         });
         self.slice_end(track.thread, call.end.max(call.start), None, track.out);
     }
 
-    fn end(&mut self, _out: &mut Vec<u8>) {}
+    fn end(&mut self, losses: Option<Losses>, out: &mut Vec<u8>) {
+        let Some(Losses { all, elsewhere, last }) = losses.filter(|l| l.all > 0) else { return };
+        if elsewhere > 0 {
+            describe(WHOLE_TRACK, out, |descriptor| descriptor.bytes_of(field::track::NAME, ELSEWHERE.as_bytes()));
+            let ids = self.ids(ELSEWHERE, "trapline");
+            self.event(last, out, |event| {
+                named(event, INSTANT, WHOLE_TRACK, ids);
+                annotation(event, "events", &elsewhere.to_string());
+            });
+        }
+        Self::packet(NEEDED, out, |packet| {
+            packet.nested(field::packet::TRACE_STATS, |stats| {
+                stats.nested(field::trace_stats::BUFFER, |buffer| buffer.number(field::buffer_stats::PACKET_LOSS, all));
+            });
+        });
+    }
 }
 
 /// Appends the description of a track.
