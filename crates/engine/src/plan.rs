@@ -128,19 +128,24 @@ impl Plan {
         self.calls.is_empty() && self.probes.is_empty() && self.functions.is_none()
     }
 
-    /// The calls that the backend must see: those wanted, and those that the descriptor table needs.
+    /// The calls that the backend must see: those that it delivers, and those by which the loading of the agent is known.
     pub fn seen_calls(&self) -> Calls {
+        let mut calls = self.delivered_calls();
+        let named = |names: &'static [&str]| names.iter().filter_map(|name| events::registry::by_name(name));
+        if self.is_joined() && named(LOADING).any(|s| self.calls.contains(s)) {
+            named(LOADER_FILES).for_each(|s| calls.insert(s));
+        }
+        calls
+    }
+
+    /// The calls that views and traces get: those wanted, and those that the descriptor table and names of threads need.
+    pub fn delivered_calls(&self) -> Calls {
         let mut calls = self.calls.clone();
         let mut also = |names: &[&str]| {
             names.iter().filter_map(|name| events::registry::by_name(name)).for_each(|s| calls.insert(s));
         };
         if self.fd_names {
             also(FD_CALLS);
-        }
-        if self.is_joined()
-            && LOADING.iter().filter_map(|name| events::registry::by_name(name)).any(|s| self.calls.contains(s))
-        {
-            also(LOADER_FILES);
         }
         // The programs know the thread that they run in; elsewhere its name and ids are known from what it does.
         if let Some(filter) = self.filter.as_ref().filter(|_| self.backend != Backend::Kernel || self.fd_names) {

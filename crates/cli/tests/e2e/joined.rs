@@ -186,6 +186,9 @@ fn a_selection_holds_beside_functions() {
             assert_eq!(all.iter().filter(|n| *n == "read").count(), calls, "{user:?} {options:?}: {all:?}");
             assert_eq!(all.iter().filter(|n| n.starts_with("function:")).count(), 4, "{user:?} {options:?}: {all:?}");
             assert_eq!(all.len(), calls + 4, "{user:?} {options:?}: {all:?}");
+            // By which the loading of the agent is known.
+            let others = r.report(user, &["-e", "open,openat,close"]);
+            assert!(!others.contains("open") && !others.contains("close("), "{user:?} {options:?}: {others}");
         }
     });
     if lab::kernel_backend_is_possible() {

@@ -30,13 +30,20 @@ pub struct Loading {
     path: Vec<u8>,
     /// The calls, by the ids of their classes.
     kinds: HashMap<u16, Kind>,
+    /// Calls that are seen for this alone, by the ids of their classes.
+    hidden: Vec<u16>,
     /// The descriptors of the file, by process.
     open: HashMap<u32, u64>,
 }
 
 impl Loading {
-    /// For the agent's file. `class_of` is the class of a call's events, which may have captures.
-    pub fn new(file: &Path, class_of: impl Fn(&'static Schema) -> &'static Schema) -> Loading {
+    /// For the agent's file. `class_of` is the class of a call's events, which may have captures; calls that are not `wanted` are seen to know
+    /// the others.
+    pub fn new(
+        file: &Path,
+        class_of: impl Fn(&'static Schema) -> &'static Schema,
+        wanted: impl Fn(&Schema) -> bool,
+    ) -> Loading {
         let calls: [(&'static Schema, Kind); 10] = [
             (&g::C_OPEN, Kind::Opens(0)),
             (&g::C_OPENAT, Kind::Opens(1)),
@@ -49,13 +56,18 @@ impl Loading {
             (&g::C_MPROTECT, Kind::Maps),
             (&g::C_MUNMAP, Kind::Maps),
         ];
+        let hidden = calls.iter().filter(|(call, _)| !wanted(call)).map(|(call, _)| call.id).collect();
         let kinds = calls.into_iter().flat_map(|(call, kind)| [call.id, class_of(call).id].map(|id| (id, kind)));
-        Loading { path: file.as_os_str().as_bytes().to_vec(), kinds: kinds.collect(), open: HashMap::new() }
+        Loading { path: file.as_os_str().as_bytes().to_vec(), kinds: kinds.collect(), hidden, open: HashMap::new() }
     }
 
-    /// Whether an event is one of those calls.
+    /// Whether an event is one of those calls, or of a call that nobody wants.
     pub fn is_part(&mut self, event: &[u8]) -> bool {
         let Some(id) = event.get(8..10).map(|b| u16::from_le_bytes([b[0], b[1]])) else { return false };
+        self.is_of_agent(id, event) || self.hidden.contains(&id)
+    }
+
+    fn is_of_agent(&mut self, id: u16, event: &[u8]) -> bool {
         if id == g::P_EXEC.id && !self.open.is_empty() {
             if let Ok(ev) = Event::parse(event) {
                 self.open.remove(&ev.pid());
@@ -107,7 +119,7 @@ mod tests {
     }
 
     fn loading() -> Loading {
-        Loading::new(Path::new(FILE), |s| s)
+        Loading::new(Path::new(FILE), |s| s, |_| true)
     }
 
     #[test]
@@ -125,6 +137,15 @@ mod tests {
         assert!(l.is_part(&open(FILE, 5)));
         let exec = crate::own_events::process(&g::P_EXEC, 3, (7, 7), &[0, 7, 0, 0], &[b"x"]);
         assert!(!l.is_part(&exec) && !l.is_part(&read(5)));
+    }
+
+    #[test]
+    fn calls_that_nobody_wants_are_seen_and_left_out() {
+        let mut l = Loading::new(Path::new(FILE), |s| s, |s| s.id == g::C_READ.id);
+        let open = |path: &str| call(&g::C_OPENAT, &[u64::MAX - 99, 1, 0, 0], Some(path), 3);
+        let [read, close] = [&g::C_READ, &g::C_CLOSE].map(|s| call(s, &[3, 0, 832][..s.args.len()], None, 0));
+        assert!(l.is_part(&open("/etc/passwd")) && !l.is_part(&read) && l.is_part(&close));
+        assert!(l.is_part(&open(FILE)) && l.is_part(&read) && l.is_part(&close) && !l.is_part(&read));
     }
 
     #[test]

@@ -19,9 +19,9 @@ use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::target::Target;
-use events::StreamId;
 use events::functions::Run;
 use events::generated::{P_PAUSED, P_RESUMED};
+use events::{Schema, StreamId};
 use loading::Loading;
 use std::time::Duration;
 use sys::ptrace::Change;
@@ -64,7 +64,10 @@ impl Joined {
     /// No thread can be started.
     pub fn start(first: Box<dyn Backend>, offer: Offer, plan: &Plan) -> Result<Joined> {
         let functions = plan.functions.clone().unwrap_or_default();
-        let loading = Loading::new(offer.file(), |call| plan.class_of(call));
+        let delivered = plan.delivered_calls();
+        // Orders may ask for others later.
+        let is_delivered = |call: &Schema| plan.named || delivered.contains(call);
+        let loading = Loading::new(offer.file(), |call| plan.class_of(call), is_delivered);
         let agent = offer.serve(plan, &functions, first.command())?;
         Ok(Joined { first, agent, loading, first_ended: false, settled: 0 })
     }
