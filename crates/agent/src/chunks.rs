@@ -7,6 +7,7 @@ use crate::heap;
 use crate::kernel;
 use crate::permits;
 use crate::plans;
+use crate::start;
 use crate::talk;
 use crate::thread::{self, Local};
 use abi::message::Reason;
@@ -216,11 +217,11 @@ pub fn collector() -> u32 {
     control().filter(|_| session() == 1).map_or(0, |c| c.collector.load(Relaxed) & OWNER)
 }
 
-/// Leaves the shared memory: in a child, whose parent's it is. No other thread exists. It stays mapped where a handler has forked that has
-/// interrupted the writing of a record.
+/// Leaves the shared memory: in a child, whose parent's it is. It stays mapped where a handler has forked that has interrupted the writing
+/// of a record, and where the child has begun threads already: one of them may have looked at it just before.
 fn detach(local: &Local) {
     let (shared, len) = (SHARED.swap(0, AcqRel), LEN.load(Relaxed));
-    if shared != 0 && local.heap_level.load(Relaxed) == 0 {
+    if shared != 0 && local.heap_level.load(Relaxed) == 0 && start::threads() == Some(1) {
         // SAFETY: this is the only thread, and it has no chunk.
         unsafe { kernel::unmap(shared, len) };
     }

@@ -29,8 +29,6 @@ fn programs_that_run() {
         build("asan", "gcc", &["-fsanitize=address"]),
         build("ubsan", "gcc", &["-fsanitize=undefined"]),
         build("gprof", "gcc", &["-pg"]),
-        build("asan_clang", "clang", &["-fsanitize=address"]),
-        build("ubsan_clang", "clang", &["-fsanitize=undefined"]),
     ];
     for program in programs.iter().flatten() {
         same(&[program]);
@@ -52,16 +50,10 @@ fn children_that_run() {
 
 #[test]
 fn programs_that_are_refused() {
-    let programs = [
-        build("tsan", "gcc", &["-fsanitize=thread"]),
-        build("tsan_clang", "clang", &["-fsanitize=thread"]),
-        build("msan_clang", "clang", &["-fsanitize=memory"]),
-    ];
-    for program in programs.iter().flatten() {
-        for command in ["graph", "heap"] {
-            let out = lab::run(&mut lab::trapline(User::Me, &[command, "--", program]));
-            assert!(out.code() != 0 && out.out().is_empty(), "{}", out.out());
-            assert!(out.stderr.contains("ThreadSanitizer and MemorySanitizer"), "{}", out.stderr);
-        }
+    let Some(program) = build("tsan", "gcc", &["-fsanitize=thread"]) else { return };
+    for command in ["graph", "heap"] {
+        let out = lab::run(&mut lab::trapline(User::Me, &[command, "--", &program]));
+        assert!(out.code() != 0 && out.out().is_empty(), "{}", out.out());
+        assert!(out.stderr.contains("ThreadSanitizer and MemorySanitizer"), "{}", out.stderr);
     }
 }
