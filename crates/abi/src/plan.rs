@@ -62,13 +62,14 @@ pub struct Area {
     pub steps_at: u64,
 }
 
-/// From where on code of an area stands for an instruction of the program, up to the next step. In order of their places.
+/// From where on code of an area stands for an instruction of the program, up to the next step. In order of their places; the last one is
+/// behind that code and stands for nothing.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Step {
     /// Where, from the area's beginning, and [`Step::PUSHED`].
     pub at: u32,
-    /// The instruction, from the area's beginning.
+    /// The instruction, from the area's beginning; 0: none.
     pub original: i32,
 }
 

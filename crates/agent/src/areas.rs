@@ -131,11 +131,9 @@ pub fn moved(pc: u64) -> Option<Moved> {
         }
     }
     let number = low.checked_sub(1)?;
-    let found = step(area, number)?;
-    // The last one is a jump back, or nothing is behind it but hooks.
-    let is_last = number + 1 == area.steps && at - (found.at & !Step::PUSHED) > 16;
+    let found = step(area, number).filter(|s| s.original != 0)?;
     let lowered = if found.at & Step::PUSHED != 0 { 8 } else { 0 };
-    (!is_last).then(|| Moved { area, step: number, original: original(area, found), lowered })
+    Some(Moved { area, step: number, original: original(area, found), lowered })
 }
 
 impl Moved {

@@ -71,7 +71,7 @@ impl Trace {
         self.data.discarded().max(said)
     }
 
-    /// The same, where it is known: without an end, none may only not have been counted yet.
+    /// The lost events ([`Trace::discarded`]); None for a trace without an end record in which none has been counted so far.
     pub fn lost(&self) -> Option<u64> {
         Some(self.discarded()).filter(|n| *n > 0 || self.end.is_some())
     }

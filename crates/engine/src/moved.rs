@@ -2,9 +2,11 @@
 //! file mapped, executes the *file's* instruction elsewhere, and goes on behind it: where the process has other bytes, that ends it. A patch
 //! that lies behind a function's first instruction leaves that one alone; others do not.
 
+use crate::provider::Site;
 use crate::provider::file_point::FilePoint;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 use symbols::code::{LONGEST, length};
 use sys::maps::Map;
 
@@ -27,26 +29,36 @@ impl std::fmt::Display for Moved {
 
 impl std::error::Error for Moved {}
 
-/// The places of a file, by their numbers, at which a process has other instructions than the file, because an agent is in it, each with the
-/// process.
-pub fn places(point: &FilePoint) -> Vec<(usize, Moved)> {
-    let Ok(meta) = point.file.metadata() else { return Vec::new() };
-    let file = sys::maps::identity(&meta);
-    let mut found = Vec::new();
-    for pid in sys::proc::processes() {
-        let Ok(text) = std::fs::read(format!("/proc/{pid}/maps")) else { continue };
-        if !text.windows(AGENT.len()).any(|w| w == AGENT) {
-            continue;
-        }
-        for map in sys::maps::in_text(&text).iter().filter(|m| m.file == file && m.prot & sys::maps::PROT_EXEC != 0) {
-            let changed = |(_, site): &(usize, &crate::provider::Site)| is_changed(pid, map, point, site.offset);
-            let places = point.sites.iter().enumerate().filter(changed);
-            found.extend(places.map(|(nth, _)| (nth, Moved { pid })));
-        }
+/// The processes that an agent is in, with their mappings: looked for once, when the first probe of a start needs them.
+#[derive(Default)]
+pub struct Agents(OnceLock<Vec<(i32, Vec<Map>)>>);
+
+impl Agents {
+    fn all(&self) -> &[(i32, Vec<Map>)] {
+        let with_agent = |pid: i32| {
+            let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+            let has = text.windows(AGENT.len()).any(|w| w == AGENT);
+            has.then(|| (pid, sys::maps::in_text(&text)))
+        };
+        self.0.get_or_init(|| sys::proc::processes().into_iter().filter_map(with_agent).collect())
     }
-    found.sort_by_key(|(nth, _)| *nth);
-    found.dedup_by_key(|(nth, _)| *nth);
-    found
+
+    /// The places of a file, by their numbers, at which a process has other instructions than the file, each with the process.
+    pub fn moved(&self, point: &FilePoint) -> Vec<(usize, Moved)> {
+        let Ok(meta) = point.file.metadata() else { return Vec::new() };
+        let file = sys::maps::identity(&meta);
+        let mut found = Vec::new();
+        for (pid, maps) in self.all() {
+            for map in maps.iter().filter(|m| m.file == file && m.prot & sys::maps::PROT_EXEC != 0) {
+                let changed = |(_, site): &(usize, &Site)| is_changed(*pid, map, point, site.offset);
+                let places = point.sites.iter().enumerate().filter(changed);
+                found.extend(places.map(|(nth, _)| (nth, Moved { pid: *pid })));
+            }
+        }
+        order::by_key(&mut found, |(nth, _)| *nth);
+        found.dedup_by_key(|(nth, _)| *nth);
+        found
+    }
 }
 
 /// Whether the instruction at an offset of the file has other bytes in a process, but for a breakpoint.

@@ -130,7 +130,7 @@ impl std::error::Error for LinkError {}
 /// The most bytes that an area for so many functions of a plan takes: whole pages.
 pub fn area_len(plan: &Plan, functions: usize, variant: Variant) -> u64 {
     let stubs = functions as u64 * u64::from(abi::stub::layout(variant).size);
-    let steps = 8 + plan.steps.len() * size_of::<Step>();
+    let steps = 8 + (plan.steps.len() + 1) * size_of::<Step>();
     (stubs + (POINTERS + plan.code.len() + plan.hooks.len() * FAR_JUMP + steps) as u64).next_multiple_of(PAGE)
 }
 
@@ -325,7 +325,8 @@ impl Map<'_> {
             let original = self.biased(step.original).wrapping_sub(self.places.area) as i32;
             Step { at: if step.pushed { at | Step::PUSHED } else { at }, original }
         };
-        plan.steps.iter().map(of).collect()
+        let end = self.code.wrapping_add(plan.code.len() as u64).wrapping_sub(self.places.area) as u32;
+        plan.steps.iter().map(of).chain([Step { at: end, original: 0 }]).collect()
     }
 
     fn patch(&self, site: &Site, to: u64) -> Patch {

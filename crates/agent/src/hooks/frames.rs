@@ -1,7 +1,7 @@
 //! Unwinding through stubs: the stand-ins for `_Unwind_Find_FDE` and `_Unwind_Backtrace` of libgcc.
 //!
-//! A pc in a moved beginning has the description of the original. A pc in a stub gets a description of its own, made for the frame that is being unwound, in the thread's memory: a CIE and an
-//! FDE that say where the CFA is, and what the return address is.
+//! A pc in a moved beginning has the description of the original. A pc in a stub gets a description of its own, made for the frame that is
+//! being unwound, in the thread's memory: a CIE and an FDE that say where the CFA is, and what the return address is.
 //!
 //! - The caller's CFA is the stub's too. libgcc compares CFAs to find a frame again, and counts a signal frame's as one less: so stubs are
 //!   signal frames (augmentation `S`). For the caller of a signal frame, libgcc does not subtract 1 from the return address: the description

@@ -7,7 +7,7 @@
 //! | HUP | the terminal is gone: the end | the same |
 //!
 //! A second one within a second ends trapline, except QUIT; so does one that comes a second after the end was asked for, or after one that
-//! trapline could not take note of, because it waits for whoever reads its output. INT and QUIT that were ignored when trapline started (`cmd &` of a
+//! went unnoticed because the output is blocked. INT and QUIT that were ignored when trapline started (`cmd &` of a
 //! shell without job control) are meant for other processes if they come from the terminal: only those that a process sends to trapline have an effect. HUP and TERM
 //! that were ignored (`nohup`) stay ignored.
 

@@ -70,7 +70,7 @@ impl Recorded {
     }
 }
 
-/// The same by gdb; none where there is none.
+/// The edges that gdb counts at breakpoints; None without gdb.
 #[track_caller]
 fn by_gdb(functions: &[&str], command: &[&str]) -> Option<Edges> {
     if !lab::has("gdb") {

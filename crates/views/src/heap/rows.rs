@@ -133,7 +133,7 @@ impl Rows {
         rows
     }
 
-    /// The same with folded recursions.
+    /// These rows with each recursion in their stacks folded into one frame.
     pub fn folded(&self) -> Rows {
         let mut rows = Rows {
             summary: self.summary,

@@ -144,7 +144,7 @@ impl Tables {
 fn rules_of(linked: &Linked, original: impl Fn(u64) -> Option<Rule>) -> Vec<(u32, Rule)> {
     let mut rules = vec![(0, Rule::UNKNOWN)];
     let relative = |address: u64| address.wrapping_sub(linked.address) as u32;
-    for step in &linked.steps {
+    for step in linked.steps.iter().filter(|s| s.original != 0) {
         let of = linked.address.wrapping_add_signed(step.original.into());
         let pushed = step.at & Step::PUSHED != 0;
         let rule = original(of).filter(|_| !pushed).unwrap_or(Rule::UNKNOWN);

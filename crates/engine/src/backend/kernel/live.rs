@@ -14,6 +14,7 @@ use super::probes::{AttachedProbe, Kit, Outlet};
 use super::ring_set::{self, RingSet};
 use crate::control::{Addition, Order, Preparer};
 use crate::error::Result;
+use crate::moved::Agents;
 use bpf::syscalls::session_switch::STOPPED;
 use std::sync::Arc;
 use sys::bpf::map::Map;
@@ -57,7 +58,8 @@ impl Live {
         self.later.session.switch = Some(STOPPED);
         let Later { offsets, session, functions, tables, .. } = &self.later;
         let (cpus, own_rings) = (self.cpus, self.own_rings);
-        let kit = Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables, cpus, own_rings };
+        let agents = &Agents::default();
+        let kit = Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables, agents, cpus, own_rings };
         let mut probe = AttachedProbe::load(&enabling, kit, Outlet::Own(size), (0, true))?;
         let made = probe.as_mut().and_then(|p| p.made.take());
         let Some((probe, rings)) = probe.zip(made) else { return Ok(Addition { enabling, prepared: None }) };

@@ -17,6 +17,7 @@ use super::{rings_of_calls, stack_tables, task_iterator};
 use crate::backend::stats::{Counts, Losses, NotCaptured, Passed, Spent, StackCounts, large_enough};
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::moved::Agents;
 use crate::own_events;
 use crate::plan::Plan;
 use crate::provider::kernel_name;
@@ -191,8 +192,9 @@ pub fn begin_with(
     let (_, size) = ring_set::sizes(&plan.probes, plan.buffer);
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
     let (tasks, cpus) = (&made.tasks, made.cpus);
+    let (agents, own_rings) = (&Agents::default(), own);
     let probe_kit =
-        Kit { tasks, offsets: &offsets, session: &session, functions: &functions, tables, cpus, own_rings: own };
+        Kit { tasks, offsets: &offsets, session: &session, functions: &functions, tables, agents, cpus, own_rings };
     let failed = &AtomicBool::new(false);
     let job = |(e, set): (_, usize)| {
         let outlet = match sets.get(set).filter(|_| !alone) {

@@ -10,6 +10,7 @@ use super::ring_set::RingSet;
 use crate::backend::stats::{Counts, StackCounts};
 use crate::enabling::{Enabling, Number, Source};
 use crate::error::{Error, Result};
+use crate::moved::Agents;
 use crate::provider::{ArgLocation, AttachPoint};
 use bpf::BtfOffsets;
 use bpf::probes::{self, Field, Tail, Value, Whose};
@@ -83,6 +84,8 @@ pub struct Kit<'a> {
     pub functions: &'a Functions,
     /// For user stacks; none: by frame pointers.
     pub tables: Option<Tables>,
+    /// Processes whose instructions may be others than their files'.
+    pub agents: &'a Agents,
     /// Processors that there may be.
     pub cpus: u32,
     /// The kernel takes programs that write rings themselves.
@@ -93,7 +96,7 @@ impl AttachedProbe {
     /// Loads the enabling's program and attaches it. `set`: the number of its ring set, and whether that is its own.
     pub fn load(
         enabling: &Enabling,
-        Kit { tasks, offsets, session, functions, tables, cpus, own_rings }: Kit<'_>,
+        Kit { tasks, offsets, session, functions, tables, agents, cpus, own_rings }: Kit<'_>,
         outlet: Outlet,
         set: (usize, bool),
     ) -> Result<Option<AttachedProbe>> {
@@ -120,7 +123,7 @@ impl AttachedProbe {
             named.map(|(name, source)| field(way, source).ok_or(Refused::Argument(name))).collect()
         };
         let cookies = cookies(enabling, point);
-        let ways = attach::ways(point, &cookies);
+        let ways = attach::ways(point, &cookies, agents);
         // All ways have fields of the same sizes.
         let sized = ways.iter().find_map(|way| fields(way.as_ref()).ok()).unwrap_or_default();
         let shape = plan(sized).shape(offsets);
@@ -160,7 +163,9 @@ impl AttachedProbe {
         if let Some(before) = &before {
             let counts = |_: &dyn Way| probes::entered(&maps, offsets, session, &plan(Vec::new())).map_err(mistake);
             links.extend(
-                attach_somehow(&attach::in_file(before, &[]), &enabling.name, functions, counts)?.attached.links,
+                attach_somehow(&attach::in_file(before, &[], agents), &enabling.name, functions, counts)?
+                    .attached
+                    .links,
             );
         }
         let make = |way: &dyn Way| {

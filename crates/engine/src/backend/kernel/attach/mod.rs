@@ -14,7 +14,7 @@ mod registers;
 mod tracepoint;
 mod uprobe;
 
-use crate::moved::Moved;
+use crate::moved::{Agents, Moved};
 use crate::provider::file_point::FilePoint;
 use crate::provider::{ArgLocation, AttachPoint};
 use bpf::probes::Value;
@@ -68,9 +68,9 @@ impl From<Vec<Link>> for Attached {
 }
 
 /// The ways to attach at a point, the best one first. `cookies`: for sites of several probes, the cookie of each.
-pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64]) -> Vec<Box<dyn Way + 'p>> {
+pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64], agents: &'p Agents) -> Vec<Box<dyn Way + 'p>> {
     match point {
-        AttachPoint::File(file) => in_file(file, cookies),
+        AttachPoint::File(file) => in_file(file, cookies, agents),
         AttachPoint::Function(function) => function::ways(function),
         AttachPoint::Tracepoint { id, of_calls } => {
             vec![Box::new(tracepoint::Classic { id: *id, of_calls: *of_calls })]
@@ -90,11 +90,11 @@ pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64]) -> Vec<Box<dyn Way +
 }
 
 /// The ways to attach at instructions of a file.
-pub fn in_file<'p>(file: &'p FilePoint, cookies: &'p [u64]) -> Vec<Box<dyn Way + 'p>> {
+pub fn in_file<'p>(file: &'p FilePoint, cookies: &'p [u64], agents: &'p Agents) -> Vec<Box<dyn Way + 'p>> {
     // Before Linux 6.6 every site has an event of its own.
     vec![
-        Box::new(uprobe::Uprobes { file, cookies, one_by_one: false }),
-        Box::new(uprobe::Uprobes { file, cookies, one_by_one: true }),
+        Box::new(uprobe::Uprobes { file, cookies, agents, one_by_one: false }),
+        Box::new(uprobe::Uprobes { file, cookies, agents, one_by_one: true }),
     ]
 }
 

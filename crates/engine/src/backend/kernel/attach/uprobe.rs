@@ -1,7 +1,7 @@
 //! At instructions of a file: all places with one link (uprobe_multi), or each with an event of its own (perf uprobes).
 
 use super::{Attached, Way, registers};
-use crate::moved::{self, Moved};
+use crate::moved::{Agents, Moved};
 use crate::provider::ArgLocation;
 use crate::provider::file_point::FilePoint;
 use bpf::probes::Value;
@@ -27,6 +27,8 @@ pub struct Uprobes<'p> {
     pub file: &'p FilePoint,
     /// Of each site; or empty.
     pub cookies: &'p [u64],
+    /// Where processes may have other instructions.
+    pub agents: &'p Agents,
     /// Each place has a perf event of its own.
     pub one_by_one: bool,
 }
@@ -99,7 +101,7 @@ impl Way for Uprobes<'_> {
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
         let mut links = Vec::new();
-        let moved = moved::places(self.file);
+        let moved = self.agents.moved(self.file);
         if let Some((_, moved)) = moved.first().filter(|_| !self.file.tolerant) {
             return Err(io::Error::other(*moved));
         }
