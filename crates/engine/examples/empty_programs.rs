@@ -57,7 +57,8 @@ fn attach_at(place: &str, insns: &[u8]) -> Result<Vec<Attached>, Box<dyn Error>>
     }
     let mut attached = Vec::new();
     for ready in provider::ready(place)? {
-        let ways = attach::ways(&ready.point, &[]);
+        let agents = engine::moved::Agents::default();
+        let ways = attach::ways(&ready.point, &[], &agents);
         let way = ways.first().ok_or("no way to attach it")?;
         let program = Program::load(&way.spec("empty", insns)).map_err(|e| e.error)?;
         let links = way.attach(&program)?.links;

@@ -18,7 +18,7 @@ mod explain;
 pub mod functions;
 pub mod heap;
 pub mod modules;
-mod moved;
+pub mod moved;
 pub mod near;
 pub mod output_readers;
 pub mod own_events;
