@@ -15,6 +15,8 @@ pub struct Functions {
     pub wanted: Vec<String>,
     /// Patterns of names that are not wanted, whatever the others say.
     pub unwanted: Vec<String>,
+    /// Patterns of names that are shown of what is recorded; empty: all.
+    pub shown: Vec<String>,
     /// Functions of shared libraries too.
     pub libraries: bool,
     /// Calls that take less than so many ns are not recorded.
@@ -58,9 +60,9 @@ impl FunctionEnabling {
         self.probe() + &filter.unwrap_or_default()
     }
 
-    /// Whether it has the function with these names: that of the linker, and the demangled one.
-    pub fn has(&self, linker: &str, demangled: &str) -> bool {
-        let any = |pattern: &String| matches(pattern, linker) || matches(pattern, demangled);
+    /// Whether it has the function with these names: those of the linker, and the demangled ones.
+    pub fn has<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> bool {
+        let any = |pattern: &String| names.clone().any(|name| matches(pattern, name));
         any(&self.pattern) && !self.without.iter().any(any)
     }
 }
@@ -69,10 +71,16 @@ impl Functions {
     /// What the names of their probes begin with.
     pub const PROVIDER: &str = "function:";
 
-    /// Whether the function with these names is wanted: that of the linker, and the demangled one.
-    pub fn wants(&self, linker: &str, demangled: &str) -> bool {
-        let any = |p: &String| matches(p, linker) || matches(p, demangled);
+    /// Whether the function with these names is wanted: those of the linker, and the demangled ones.
+    pub fn wants<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> bool {
+        let any = |p: &String| names.clone().any(|name| matches(p, name));
         (self.are_all() || self.patterns().any(any)) && !self.unwanted.iter().any(any)
+    }
+
+    /// What was asked for by name, as it was asked, and the patterns.
+    pub fn asked(&self) -> Vec<(String, String)> {
+        let shown = self.wanted.iter().chain(&self.shown).map(|p| (format!("-F {p}"), p.clone()));
+        self.enablings.iter().map(|e| (e.probe(), e.pattern.clone())).chain(shown).collect()
     }
 
     /// Whether names matter.
@@ -121,7 +129,8 @@ impl Functions {
     }
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+/// Whether a pattern is one of a function's name.
+pub fn matches(pattern: &str, name: &str) -> bool {
     glob(pattern.as_bytes(), name.as_bytes())
 }
 
@@ -133,12 +142,13 @@ mod tests {
     fn functions_are_chosen_by_both_names() {
         let list = |v: &[&str]| v.iter().map(|s| s.to_string()).collect();
         let some = Functions { wanted: list(&["main", "std::*"]), unwanted: list(&["*grow*"]), ..Functions::default() };
-        assert!(some.wants("main", "main") && some.wants("_ZNSt", "std::vec"));
-        assert!(!some.wants("other", "other") && !some.wants("_ZNSt", "std::vec::grow"));
-        assert!(Functions::default().wants("x", "x"));
+        let wants = |functions: &Functions, names: &[&str]| functions.wants(names.iter().copied());
+        assert!(wants(&some, &["main"]) && wants(&some, &["_ZNSt", "std::vec"]) && wants(&some, &["__main", "main"]));
+        assert!(!wants(&some, &["other"]) && !wants(&some, &["_ZNSt", "std::vec::grow"]));
+        assert!(wants(&Functions::default(), &["x"]));
         let enabled = FunctionEnabling { pattern: "main".into(), ..FunctionEnabling::default() };
         let enabled = Functions { enablings: vec![enabled], ..Functions::default() };
-        assert!(enabled.wants("main", "main") && !enabled.wants("other", "other") && enabled.is_by_name());
+        assert!(wants(&enabled, &["main"]) && !wants(&enabled, &["other"]) && enabled.is_by_name());
         let cc1 = Functions { programs: list(&["cc1*"]), ..Functions::default() };
         assert!(cc1.wants_program("/usr/lib/gcc/cc1plus") && !cc1.wants_program("/usr/bin/gcc"));
     }

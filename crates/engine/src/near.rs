@@ -1,9 +1,10 @@
 //! The known names nearest to an unknown one.
 
-/// The up to three names that differ least from `name`.
+/// The up to three names that differ least from `name`, which is none of them.
 pub fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut scored: Vec<(usize, &str)> = all.map(|n| (distance(name, n), n)).collect();
+    let mut scored: Vec<(usize, &str)> = all.filter(|n| *n != name).map(|n| (distance(name, n), n)).collect();
     scored.sort();
+    scored.dedup();
     scored.truncate(3);
     scored.into_iter().map(|(_, n)| n).collect()
 }

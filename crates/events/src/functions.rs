@@ -250,6 +250,8 @@ struct Known {
     module: String,
     build_id: Vec<u8>,
     address: u64,
+    /// Further names.
+    aliases: Vec<String>,
 }
 
 /// Knows functions, and nothing else.
@@ -269,8 +271,14 @@ impl Names for Table {
 }
 
 impl Known {
+    /// The same function, by this or another name.
+    fn is_function_of(&self, old: &Known) -> bool {
+        (self.address, &self.module, &self.build_id) == (old.address, &old.module, &old.build_id)
+    }
+
     fn bytes(&self) -> usize {
-        self.name.len() + self.symbol.len() + self.module.len() + self.build_id.len()
+        let aliases: usize = self.aliases.iter().map(String::len).sum();
+        self.name.len() + self.symbol.len() + self.module.len() + self.build_id.len() + aliases
     }
 }
 
@@ -280,7 +288,7 @@ const MOST: u32 = 1 << 22;
 const MOST_BYTES: usize = 1 << 30;
 
 impl Table {
-    /// Learns a function, where `ev` reports one. `demangle` makes of a linker's name the one that is shown; none where that is the same.
+    /// Learns a function, where `ev` reports one; of several names of one the last is its own, the others are aliases. `demangle` makes of a linker's name the one that is shown; none where that is the same.
     #[inline]
     pub fn note(&mut self, ev: &Event<'_>, demangle: impl FnOnce(&str) -> Option<String>) {
         if ev.schema.name == values::CLASS {
@@ -292,9 +300,16 @@ impl Table {
         let text = |field| String::from_utf8_lossy(ev.bytes_of(field)).into_owned();
         let (number, symbol, module) = (ev.value_of("number") as u32, text("name"), text("path"));
         let name = demangle(&symbol).unwrap_or_else(|| symbol.clone());
-        let known =
-            Known { name, symbol, module, build_id: ev.bytes_of("build_id").to_vec(), address: ev.value_of("addr") };
-        let (at, bytes) = (number as usize, known.bytes());
+        let (build_id, address, aliases) = (ev.bytes_of("build_id").to_vec(), ev.value_of("addr"), Vec::new());
+        let mut known = Known { name, symbol, module, build_id, address, aliases };
+        let at = number as usize;
+        if let Some(old) = self.all.get(at).and_then(Option::as_deref).filter(|old| known.is_function_of(old)) {
+            let mut names = old.aliases.clone();
+            names.push(old.name.clone());
+            names.retain(|name| *name != known.name);
+            known.aliases = names;
+        }
+        let bytes = known.bytes();
         if number >= MOST || self.bytes + bytes > MOST_BYTES {
             return;
         }
@@ -328,8 +343,14 @@ impl Table {
 
     /// The function with this number.
     pub fn get(&self, number: u32) -> Option<FunctionName<'_>> {
-        let Known { name, symbol, module, build_id, address } = self.all.get(number as usize)?.as_deref()?;
-        Some(FunctionName { name, symbol, module, build_id, address: *address })
+        let Known { name, symbol, module, build_id, address, aliases } = self.all.get(number as usize)?.as_deref()?;
+        Some(FunctionName { name, symbol, module, build_id, address: *address, aliases })
+    }
+
+    /// Its names: those of the linker and the demangled ones, of its aliases too; none where it is not known.
+    pub fn names(&self, number: u32) -> impl Iterator<Item = &str> + Clone {
+        let known = self.all.get(number as usize).and_then(Option::as_deref);
+        known.into_iter().flat_map(|f| [&f.symbol, &f.name].into_iter().chain(&f.aliases)).map(String::as_str)
     }
 
     /// Its name, or its number where it has none.
@@ -494,6 +515,29 @@ mod tests {
     }
 
     #[test]
+    fn the_last_of_several_names_is_the_functions() {
+        let mut table = Table::default();
+        let mut report = |name: &[u8], address: u64| {
+            let mut event = Vec::new();
+            let fixed = Fixed { cap: 0x15, ..Fixed::default() };
+            encode::fixed(&mut event, &P_FUNCTION, &Layout::of(&P_FUNCTION), &fixed, &[1, 1, 1, 9, address]);
+            [name, b"/lib/c"].into_iter().for_each(|text| encode::str_tail(&mut event, text));
+            encode::bytes_tail(&mut event, &[1, 2]);
+            table.note(&Event::parse(&event).unwrap(), |_| None);
+            let name = table.name(9).into_owned();
+            (name, table.get(9).unwrap().aliases.to_vec(), table.names(9).any(|n| n == "__write"))
+        };
+        let aliases = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(report(b"__write", 5), ("__write".into(), aliases(&[]), true));
+        // Told again, it is no other one.
+        for _ in 0..2 {
+            assert_eq!(report(b"write", 5), ("write".into(), aliases(&["__write"]), true));
+        }
+        // Another function of that number.
+        assert_eq!(report(b"read", 6), ("read".into(), aliases(&[]), false));
+    }
+
+    #[test]
     fn a_clock_goes_through_its_moments_and_takes_any_number() {
         let at = |tsc, monotonic| Moment { tsc, monotonic };
         let clock = Clock::between(at(1_000_000, 500), at(26_000_000_000 + 1_000_000, 10_000_000_500));
@@ -529,8 +573,14 @@ mod tests {
             encode::bytes_tail(&mut bytes, &[1, 2]);
             table.note(&Event::parse(&bytes).unwrap(), |_| Some("a::b".into()));
         }
-        let known =
-            FunctionName { name: "a::b", symbol: "_ZN1a1bEv", module: "/bin/x", build_id: &[1, 2], address: 77 };
+        let known = FunctionName {
+            name: "a::b",
+            symbol: "_ZN1a1bEv",
+            module: "/bin/x",
+            build_id: &[1, 2],
+            address: 77,
+            aliases: &[],
+        };
         assert_eq!((table.get(3), table.get(0), table.get(u32::MAX), table.last()), (Some(known), None, None, 3));
         assert_eq!((table.name(3), table.name(4)), ("a::b".into(), "#4".into()));
     }

@@ -58,6 +58,8 @@ pub struct FunctionName<'a> {
     pub build_id: &'a [u8],
     /// Its address, as the symbol table of the file has it.
     pub address: u64,
+    /// The demangled names that it has beside its own.
+    pub aliases: &'a [String],
 }
 
 /// A stack, as an event of `process:stack` has reported it.

@@ -83,7 +83,7 @@ impl fmt::Display for Refusal {
             Refusal::SystemCall => "it begins with a system call",
             Refusal::CallInside => "it begins with a call that returns into its first bytes",
             Refusal::Patched => "somebody else has patched it",
-            Refusal::Resolver => "it is an IFUNC resolver",
+            Refusal::Resolver => "it is an IFUNC: programs call another function, which it chooses",
             Refusal::Cold => "it is the rarely run part of another function",
             Refusal::ReturnsTwice => "it can return twice",
             Refusal::OddStack => "it is not called like a function",

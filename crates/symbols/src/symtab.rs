@@ -183,7 +183,7 @@ impl SymbolTable {
         let same = same.filter(|s| s.sized == best.sized);
         let mut names: Vec<(u8, Rc<str>)> = same.filter_map(|s| Some((s.rank, self.name(s)?.into()))).collect();
         names.retain(|(_, n)| is_sane(n));
-        names.sort_by_cached_key(|(rank, n)| (*rank, is_internal(n), underscores(n), n.len(), n.clone()));
+        names.sort_by_cached_key(|(rank, n)| (*rank, plainness(n), n.clone()));
         names.dedup_by(|a, b| a.1 == b.1);
         let names: Names = names.into();
         let mut known = self.known.borrow_mut();
@@ -268,6 +268,11 @@ fn is_sane(name: &str) -> bool {
 /// Whether a name is a library's own for what others call otherwise (`__GI_read`, `__libc_malloc`).
 fn is_internal(name: &str) -> bool {
     ["__GI_", "__libc_", "_IO_", "__IO_"].iter().any(|p| name.starts_with(p))
+}
+
+/// An order of the names of one function: the plainest is the least.
+pub fn plainness(name: &str) -> (bool, Reverse<bool>, usize) {
+    (is_internal(name), underscores(name), name.len())
 }
 
 fn underscores(name: &str) -> Reverse<bool> {

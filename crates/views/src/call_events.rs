@@ -23,6 +23,7 @@ struct Named {
     shown: String,
     whole: String,
     module: String,
+    aliases: Vec<String>,
     signature: Option<Signature>,
 }
 
@@ -39,6 +40,10 @@ impl Functions for Seen {
 
     fn whole_name(&self, number: u32) -> Option<&str> {
         self.all.get(&number).map(|f| f.whole.as_str())
+    }
+
+    fn aliases(&self, number: u32) -> &[String] {
+        self.all.get(&number).map_or(&[], |f| &f.aliases)
     }
 
     fn module(&self, number: u32) -> &str {
@@ -100,8 +105,9 @@ impl<V: CallView> CallEvents<V> {
             let known = names.function(number);
             let shown = known.map_or_else(|| whole.clone(), |f| (self.shown)(&f));
             let module = known.map_or("", |f| f.module).to_owned();
+            let aliases = known.map_or(&[][..], |f| f.aliases).to_vec();
             let signature = names.signature(number).cloned();
-            self.seen.all.insert(number, Named { shown, whole, module, signature });
+            self.seen.all.insert(number, Named { shown, whole, module, aliases, signature });
         }
         number
     }

@@ -33,6 +33,10 @@ impl Functions for Known {
         self.table.get(number).map(|f| f.name)
     }
 
+    fn aliases(&self, number: u32) -> &[String] {
+        self.table.get(number).map_or(&[], |f| f.aliases)
+    }
+
     fn signature(&self, number: u32) -> Option<&events::values::Signature> {
         self.table.signature(number)
     }
@@ -55,7 +59,7 @@ impl Known {
         let numbers: Vec<u32> = all
             .clone()
             .map(|n| match (known.table.get(n), known.name(n)) {
-                (Some(f), _) if !wanted.are_all() && !wanted.wants(f.symbol, f.name) => 0,
+                (Some(_), _) if !wanted.are_all() && !wanted.wants(known.table.names(n)) => 0,
                 (Some(f), Some(name)) => *first.entry((name, f.module, selection.verdict(n, &known))).or_insert(n),
                 _ => n,
             })

@@ -160,6 +160,20 @@ fn a_recording_selects_functions_by_name() {
 }
 
 #[test]
+fn a_function_is_found_by_any_of_its_names() {
+    let Some(program) = compiled("aliased", "small_and_aliased.c", &[]) else { return };
+    for name in ["plain", "__plain"] {
+        let out = graph(User::Me, &["-q", "-F", name, "--no-time", "--", &program]);
+        assert!(out.code() == 0 && out.out().ends_with("| plain();\n"), "{name}: {}\n{}", out.out(), out.stderr);
+        let dir = lab::scratch().join("trace").display().to_string();
+        let args = ["record", "-q", "-e", &format!("function:{name}"), "-o", &dir, "--", &program];
+        assert_eq!(lab::run(&mut lab::trapline(User::Me, &args)).code(), 0);
+        assert_eq!(calls(User::Me, &dir), [("plain".to_string(), 1)]);
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+}
+
+#[test]
 fn what_has_no_agent_is_said_in_a_line() {
     let fixed = testkit::compile("gcc", "graph_static", "agent_calls.c", &["-static"]);
     let Some(fixed) = fixed else { return };

@@ -73,6 +73,10 @@ pub trait Functions {
     fn whole_name(&self, number: u32) -> Option<&str> {
         self.name(number)
     }
+    /// Its other names: patterns may name these too.
+    fn aliases(&self, _number: u32) -> &[String] {
+        &[]
+    }
     /// The path of the file that contains the function; empty where it is not known.
     fn module(&self, number: u32) -> &str;
 

@@ -35,7 +35,8 @@ impl Selection {
     /// Whether a function is among those of which calls are shown, and whether it is among those that are hidden.
     pub fn verdict(&self, function: u32, functions: &dyn Functions) -> (bool, bool) {
         let names = [functions.name(function), functions.whole_name(function)].map(Option::unwrap_or_default);
-        let any = |patterns: &[String]| patterns.iter().any(|p| names.iter().any(|name| pattern::matches(p, name)));
+        let names = || names.into_iter().chain(functions.aliases(function).iter().map(String::as_str));
+        let any = |patterns: &[String]| patterns.iter().any(|p| names().any(|name| pattern::matches(p, name)));
         (self.only.is_empty() || any(&self.only), any(&self.without))
     }
 }

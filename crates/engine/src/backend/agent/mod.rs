@@ -96,6 +96,10 @@ pub struct Agent {
     heap: Option<Heap>,
     /// No functions are.
     no_functions: bool,
+    /// What was asked for by name ([`Functions::asked`]).
+    asked: Vec<(String, String)>,
+    /// Functions of libraries are traced too.
+    has_libraries: bool,
     /// Files with functions to be traced.
     modules: Vec<Arc<Known>>,
     /// Stops and starts that are to be delivered.
@@ -228,6 +232,8 @@ fn serve(
         sieve: Sieve::new(&functions.enablings, filter, !paused, plans.numbers()),
         heap,
         no_functions: functions.none,
+        asked: functions.asked(),
+        has_libraries: functions.libraries,
         modules: Vec::new(),
         marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
         dropped: HashMap::new(),
@@ -276,14 +282,14 @@ impl Agent {
             .map(|pid| Running::new(*pid, |maps| (planner.prepare(*pid, maps), planner.modules(*pid, maps))))
             .collect::<Result<_>>()?;
         let first = pids.first().copied().unwrap_or_default();
+        if let Some(ended) = pids.iter().find(|pid| sys::process::has_ended(**pid)) {
+            return Err(attach::ended(*ended));
+        }
         if let Some(other) = pids.iter().find(|pid| network_of(**pid) != network_of(first)) {
             let why = format!("it is in another network namespace than process {first}");
             return Err(Error::failed(format!("-p {other}"), why, "trace them in two sessions"));
         }
-        let listener = Listener::near(first).map_err(|e| {
-            let why = format!("it is in another network namespace: {e}");
-            Error::failed(format!("-p {first}"), why, "run as root")
-        })?;
+        let listener = Listener::near(first).map_err(|e| attach::far(first, &e))?;
         let name = listener.name().to_string();
         let users = vec![sys::process::euid(), sys::process::ruid()];
         let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
@@ -435,7 +441,10 @@ impl Agent {
     /// From now on other functions are recorded, all of which have stubs.
     fn select(&mut self, enablings: &[FunctionEnabling]) -> Result<()> {
         for e in enablings.iter().filter(|e| !self.sieve.knows(e)) {
-            let has = |name: &String| e.has(name, &shown_name(name).unwrap_or_else(|| name.clone()));
+            let has = |name: &String| {
+                let shown = shown_name(name);
+                e.has([name.as_str()].into_iter().chain(shown.as_deref()))
+            };
             let mut without = self.modules.iter().flat_map(|m| &m.others).filter(|n| has(n));
             let what = format!("-e '+{}'", e.probe());
             if let Some(first) = without.next() {
@@ -676,7 +685,8 @@ impl Backend for Agent {
         let mut lines: Vec<String> = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
         lines.extend(heap.iter().map(|(e, n)| n.line(&e.label())));
         let planned = self.modules.iter().map(|known| PlannedFile::of(known)).collect();
-        let left_out = std::mem::take(&mut self.left_out);
+        let mut left_out = std::mem::take(&mut self.left_out);
+        left_out.extend(explained::unmatched(&self.modules, &self.asked, self.has_libraries));
         let filtered = self.filtered();
         Report { filtered, functions, heap, lines, losses, trouble, left_out, planned, ..Report::default() }
     }

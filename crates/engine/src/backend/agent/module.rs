@@ -4,14 +4,14 @@ use super::captured::Captured;
 use super::runtime::Runtime;
 use crate::functions::Functions;
 use abi::message::Hook;
-use patch::{Frame, Function, Module, Plan, Refusal, Segment};
+use patch::{Frame, Function, Module, Plan, Refusal, Segment, Site};
 use std::collections::HashMap;
 use std::fs::File;
 use std::rc::Rc;
 use symbols::code_tables::CodeTables;
 use symbols::dwarf::Debug;
 use symbols::headers::Headers;
-use symbols::{ElfError, demangle};
+use symbols::{ElfError, code_tables, demangle, symtab};
 
 /// Hooks in libc and in the loader, by the names of their functions.
 const IN_LIBC: [(&str, Hook); 12] = [
@@ -78,6 +78,15 @@ fn of_heap(name: &str, role: Role) -> Option<Hook> {
 /// Whether a name is that of an allocator's first function.
 fn is_allocator(name: &str) -> bool {
     PREFIXES.iter().any(|p| name.strip_prefix(p) == Some("malloc")) || name == "_rjem_mallocx"
+}
+
+/// Whether the function with all these names is wanted.
+fn wants(functions: &Functions, same: &[code_tables::Named]) -> bool {
+    if !functions.is_by_name() {
+        return true;
+    }
+    let demangled: Vec<String> = same.iter().filter_map(|f| Some(demangle::of(&f.name)?.plain)).collect();
+    functions.wants(same.iter().map(|f| &*f.name).chain(demangled.iter().map(|name| &**name)))
 }
 
 /// The hook of the loader.
@@ -160,7 +169,16 @@ impl Known {
         let runtime = Runtime::of(path, &tables);
         let traced = is_traced && runtime.is_none();
         let allocates = heap && tables.functions.iter().any(|f| is_allocator(&f.name));
-        for f in std::mem::take(&mut tables.functions) {
+        if traced {
+            // Of several names the plainest is the function's.
+            order::by_key(&mut tables.functions, |f| (f.address, symtab::plainness(&f.name)));
+        }
+        let found = std::mem::take(&mut tables.functions);
+        let is_wanted: Vec<bool> = found
+            .chunk_by(|a, b| a.address == b.address)
+            .flat_map(|same| std::iter::repeat_n(traced && wants(functions, same), same.len()))
+            .collect();
+        for (f, is_wanted) in found.into_iter().zip(is_wanted) {
             if let Some(hook) = hook(&f.name, role)
                 && runtime.is_none()
                 && !hooks.iter().any(|(h, _)| *h == hook)
@@ -172,8 +190,7 @@ impl Known {
             {
                 hooks.push((hook, f.address));
             }
-            let demangled = || demangle::of(&f.name).map_or_else(|| f.name.clone(), |d| d.plain);
-            if !traced || functions.is_by_name() && !functions.wants(&f.name, &demangled()) {
+            if !is_wanted {
                 others.extend(traced.then_some(f.name));
                 continue;
             }
@@ -218,6 +235,20 @@ impl Known {
             segments: tables.code.iter().map(|c| (c.address, c.offset)).collect(),
             runtime,
         })
+    }
+
+    /// Further names of functions that are patched, where they are shown otherwise: their numbers, and the function's.
+    pub fn aliases(&self) -> impl Iterator<Item = (u32, u32)> {
+        let shown =
+            |n: u32| self.names.get(n as usize).map(|name| demangle::of(name).map_or(name.clone(), |d| d.plain));
+        self.plan.aliases.iter().copied().filter(move |(alias, function)| shown(*alias) != shown(*function))
+    }
+
+    /// The patched function of which `is` is true for one of the linker's names.
+    pub fn site_of(&self, is: impl Fn(&str) -> bool) -> Option<&Site> {
+        let is = |n: u32| self.names.get(n as usize).is_some_and(|name| is(name));
+        let alias = self.plan.aliases.iter().find(|(n, _)| is(*n)).map(|(_, function)| *function);
+        self.plan.sites.iter().find(|s| Some(s.number) == alias || is(s.number))
     }
 
     /// Whether there is nothing to patch.

@@ -309,13 +309,16 @@ impl Planner {
         self.numbers.insert(key, first);
         answer.read.extend((role.is_traced(&self.functions)).then(|| Arc::clone(&known)));
         let now = sys::time::monotonic();
+        let who = (pid as u32, pid as u32);
+        let report = |name: u32, function: u32| {
+            let numbers = [0, 0, 0, u64::from(first + function), known.addresses[function as usize]];
+            let tails = [known.names[name as usize].as_bytes(), known.path.as_bytes(), &known.build_id];
+            own_events::process(&P_FUNCTION, now, who, &numbers, &tails)
+        };
+        // The last name that is reported is the function's.
+        answer.reported.extend(known.aliases().map(|(alias, function)| report(alias, function)));
         for site in &known.plan.sites {
-            let n = site.number as usize;
-            let (name, address) = (known.names[n].as_bytes(), known.addresses[n]);
-            let numbers = [0, 0, 0, u64::from(first + site.number), address];
-            let tails = [name, known.path.as_bytes(), &known.build_id];
-            let who = (pid as u32, pid as u32);
-            answer.reported.push(own_events::process(&P_FUNCTION, now, who, &numbers, &tails));
+            answer.reported.push(report(site.number, site.number));
             if let Some(captured) = known.captured.get(&site.number) {
                 let (text, number) = (captured.signature.text(), u64::from(first + site.number));
                 let class = events::values::class();

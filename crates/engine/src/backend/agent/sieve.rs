@@ -175,7 +175,7 @@ impl Sieve {
     /// Functions with stubs that the pattern of an enabling matches.
     pub fn matched(&self, enabling: &FunctionEnabling) -> usize {
         let numbers = 1..=self.names.last();
-        numbers.filter_map(|n| self.names.get(n)).filter(|f| enabling.has(f.symbol, f.name)).count()
+        numbers.filter(|n| self.names.get(*n).is_some() && enabling.has(self.names.names(*n))).count()
     }
 
     fn add_set(&mut self, enablings: &[FunctionEnabling]) -> usize {
@@ -339,9 +339,9 @@ impl Sieve {
             let of = ev.as_ref().and_then(|ev| Some((ev, filter.of(ev.schema)?)));
             of.map_or(Verdict::Unknown(Missing::Probe), |(ev, filter)| filter.matches(ev, &context))
         };
-        let known = self.names.get(word >> 1);
+        let is_known = self.names.get(word >> 1).is_some();
         let set = self.sets.get(thread.set).map_or(&[][..], Vec::as_slice);
-        let of = set.iter().filter(|(_, e)| known.is_none_or(|f| e.has(f.symbol, f.name)));
+        let of = set.iter().filter(|(_, e)| !is_known || e.has(self.names.names(word >> 1)));
         let each = of.filter_map(|(n, _)| Some((*n, verdict(self.enabled.get(*n)?.filter.as_ref())))).collect();
         let outcome = Outcome { whole: verdict(self.whole.as_deref()), each, counted: [0; 2] };
         self.event = event;

@@ -23,6 +23,8 @@ mod threads;
 pub mod tracers;
 pub mod violations;
 
+pub use target::{ended, far};
+
 use super::ready::Plans;
 use crate::backend::agent::module::Known;
 use crate::backend::code::Files;

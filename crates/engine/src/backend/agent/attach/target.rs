@@ -115,6 +115,19 @@ pub fn is_frozen(pid: i32) -> bool {
     })
 }
 
+/// What to say of a process that has ended.
+pub fn ended(pid: i32) -> Error {
+    failed(pid, "the process has ended", "see 'ps -e'")
+}
+
+/// What to say of a process where no socket can be.
+pub fn far(pid: i32, e: &io::Error) -> Error {
+    match process::has_ended(pid) {
+        true => ended(pid),
+        false => failed(pid, format!("it is in another network namespace: {e}"), "run as root"),
+    }
+}
+
 /// What to say of a frozen process.
 pub fn frozen(pid: i32) -> Error {
     failed(pid, "the process is frozen (cgroups(7)), and executes nothing", "thaw it first")

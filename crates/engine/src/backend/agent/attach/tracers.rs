@@ -16,6 +16,7 @@ use crate::backend::agent::ticks::ticks_per_ms;
 use crate::backend::code::Files;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
+use crate::functions::matches;
 use crate::near::nearest;
 use abi::message::{FREE, HOOKED, Hello, Installed, Order, TRACED, Verdict, Welcome};
 use abi::stub::Variant;
@@ -261,8 +262,7 @@ pub(super) fn serve<T: Send>(
     order: Order,
     answer: impl FnOnce(Request) -> Result<T> + Send,
 ) -> Result<T> {
-    let listener = Listener::near(pid)
-        .map_err(|e| failed(pid, format!("it is in another network namespace: {e}"), "run as root"))?;
+    let listener = Listener::near(pid).map_err(|e| target::far(pid, &e))?;
     let name = listener.name().to_string();
     let stop = AtomicBool::new(false);
     let wait = || {
@@ -378,11 +378,16 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
     let place = |m: &Module, s: &patch::Site| s.address.wrapping_add(m.bias);
     let sites = || modules.iter().flat_map(|m| m.known.plan.sites.iter().map(move |s| (m, s)));
     if sites().next().is_none() {
+        let mut refused = modules.iter().flat_map(|m| m.known.plan.refusals.iter().map(move |(n, why)| (m, *n, why)));
+        if let Some((m, n, why)) = refused.next().filter(|_| !wanted.functions.are_all()) {
+            let name = m.known.names.get(n as usize).map_or_else(String::new, |name| plain(name));
+            return Err(failed(pid, format!("{name} cannot be patched: {why}"), "choose other functions"));
+        }
         let all = Functions { libraries: functions.libraries, ..Functions::default() };
         let near = |name: &String| near_functions(&self::modules(pid, &maps, &all), name);
         let near = wanted.functions.wanted.first().map(near).unwrap_or_default();
-        let todo = near + "see 'trapline list function'";
-        return Err(failed(pid, "no function matches, or none can be patched", todo));
+        let todo = near + &format!("see 'trapline list uprobe:/proc/{pid}/exe:*'");
+        return Err(failed(pid, "no function matches", todo));
     }
     let splits: Vec<Range<u64>> =
         sites().filter(|(_, s)| s.splits).map(|(m, s)| place(m, s) + 1..place(m, s) + JUMP).collect();
@@ -415,22 +420,18 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
 
 /// Leaves the functions of the sections that are wanted, and the one whose callees are watched.
 fn choose(wanted: &Wanted, modules: &mut [Module]) {
-    let caller = wanted.caller.as_deref().map(only);
     for m in modules {
+        let caller = wanted.caller.as_deref().and_then(|name| Some(m.known.site_of(is(name))?.number));
         // Nobody else has it yet.
-        let Some(Known { plan, names, .. }) = Arc::get_mut(&mut m.known) else { continue };
+        let Some(Known { plan, .. }) = Arc::get_mut(&mut m.known) else { continue };
         let sections = m.sections.as_deref().unwrap_or_default();
-        let is_caller = |number: u32| {
-            let name = names.get(number as usize);
-            caller.as_ref().zip(name).is_some_and(|(one, name)| one.wants(name, &plain(name)))
-        };
-        plan.sites.retain(|s| sections::have(sections, &wanted.sections, s.start) || is_caller(s.number));
+        plan.sites.retain(|s| sections::have(sections, &wanted.sections, s.start) || Some(s.number) == caller);
     }
 }
 
-/// One function, by its name.
-fn only(name: &str) -> Functions {
-    Functions { wanted: vec![name.to_string()], ..Functions::default() }
+/// Whether one of the linker's names is that of a function, which may be a pattern.
+fn is(name: &str) -> impl Fn(&str) -> bool {
+    move |linker| matches(name, linker) || matches(name, &plain(linker))
 }
 
 /// What is enough for a site that has no other tracer.
@@ -470,10 +471,8 @@ fn options(
         }
     } else if kind == Kind::LoopChecker as u32 {
         let caller = wanted.caller.as_deref().unwrap_or_default();
-        let one = only(caller);
-        let is_it = |n: &str| one.wants(n, &plain(n));
         let found = modules.iter().find_map(|m| {
-            let site = m.known.plan.sites.iter().find(|s| is_it(&m.known.names[s.number as usize]))?;
+            let site = m.known.site_of(is(caller))?;
             plan.number(site.start.wrapping_add(m.bias))
         });
         let missing = || {
