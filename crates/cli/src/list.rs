@@ -12,6 +12,10 @@ use events::schema::{Ret, Schema};
 /// Prints the probes that match: `PROVIDER:REST`, or system calls where no provider is named.
 pub fn run(m: &ArgMatches) -> Result<u8> {
     let pattern = m.get_one::<String>("pattern").map_or("*", String::as_str);
+    if pattern.split(':').next() == Some("function") {
+        let todo = "those of a file: trapline list 'uprobe:PROGRAM:*'";
+        return Err(Error::usage(pattern, "functions are found in the programs that a recording meets", todo));
+    }
     let verbose = m.get_flag("verbose");
     let mut out = String::new();
     match provider_of(pattern) {

@@ -291,7 +291,8 @@ fn config(
         dir,
         max_size: size(m, "max-size")?,
         flight: size(m, "flight")?,
-        command: words.join(" "),
+        // Its arguments are strings too.
+        command: if captures::has_strings(m) { words.join(" ") } else { String::new() },
         backend: backend.into(),
         realtime_offset: clocks.realtime_offset,
         utc_offset: clocks.utc_offset,

@@ -249,6 +249,7 @@ pub fn target(m: &ArgMatches) -> Result<Target> {
                 Ok(n) if n > 0 && n == sys::process::own_pid() => {
                     return Err(Error::usage(format!("-p {p}"), "is trapline itself", "name another process"));
                 }
+                Ok(n) if pids.contains(&n) => {}
                 Ok(n) if n > 0 => pids.push(n),
                 _ => return Err(Error::usage(format!("-p {p}"), "not a process id", "for instance -p $(pidof NAME)")),
             }

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::near::nearest;
+use crate::provider::glob;
 use events::registry;
 use events::schema::{Schema, Sets};
 
@@ -110,8 +111,10 @@ impl Calls {
             }
             _ => {
                 // strace's names for the pairs that differ from the kernel's.
+                let pattern = item.strip_prefix("syscall:").filter(|p| p.contains(['*', '?']));
                 let name = item.strip_prefix("syscall:").unwrap_or(item);
-                self.add_where(|s| s.name == name || s.x86_64.is_some_and(|n| name.parse() == Ok(n)))
+                let is_like = |s: &Schema| pattern.is_some_and(|p| glob(p.as_bytes(), s.name.as_bytes()));
+                self.add_where(|s| is_like(s) || s.name == name || s.x86_64.is_some_and(|n| name.parse() == Ok(n)))
             }
         };
         if found || optional { Ok(()) } else { Err(unknown_call(item)) }
@@ -183,14 +186,13 @@ fn names_nothing(option: &str, text: &str) -> Error {
 }
 
 fn unknown_call(name: &str) -> Error {
-    if name
-        .split_once(':')
-        .is_some_and(|(provider, _)| provider == "syscall" || crate::provider::named(provider).is_some())
-    {
+    let call = name.strip_prefix("syscall:").filter(|call| !call.contains(':'));
+    let is_probe = |(provider, _): (&str, &str)| provider == "syscall" || crate::provider::named(provider).is_some();
+    if call.is_none() && name.split_once(':').is_some_and(is_probe) {
         let todo = format!("use 'trapline record -e {name}'");
         return Error::usage(format!("-e {name}"), "a probe, but trace shows only system calls", todo);
     }
-    let near = nearest(name, registry::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
+    let near = nearest(call.unwrap_or(name), registry::syscalls().map(|s| s.name).filter(|n| *n != "raw"));
     Error::usage(format!("-e {name}"), "no such system call", format!("did you mean {}?", near.join(", ")))
 }
 
@@ -380,6 +382,8 @@ mod tests {
     fn names_classes_expressions_and_negation() {
         assert_eq!(names("openat,close"), ["close", "openat"]);
         assert_eq!(names("/^fchmod"), ["fchmod", "fchmodat", "fchmodat2"]);
+        assert_eq!(names("syscall:fchmod*"), names("/^fchmod"));
+        assert_eq!(names("syscall:*"), names("/."));
         assert_eq!(names("/^(read|write)$/,close"), ["read", "write", "close"]);
         assert!(names("%file").contains(&"openat") && !names("%file").contains(&"read"));
         assert!(!names("!read").contains(&"read") && names("!read").len() > 300);
@@ -391,8 +395,10 @@ mod tests {
 
     #[test]
     fn errors_name_what_is_near() {
-        let e = Calls::parse("opennat").unwrap_err().to_string();
-        assert!(e.contains("openat"), "{e}");
+        for unknown in ["opennat", "syscall:opennat"] {
+            let e = Calls::parse(unknown).unwrap_err().to_string();
+            assert!(e.contains("no such system call (did you mean openat"), "{e}");
+        }
         let e = Calls::parse("%netwrk").unwrap_err().to_string();
         assert!(e.contains("%network"), "{e}");
         assert!(Calls::parse("/(/").is_err());

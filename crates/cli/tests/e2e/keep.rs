@@ -31,6 +31,19 @@ fn buffers_and_strings_can_be_kept_out() {
     });
 }
 
+/// The secret is an argument of the command.
+#[test]
+fn the_command_line_is_kept_out_with_strings() {
+    for (level, is_kept) in [("strings", true), ("none", false)] {
+        let dir = lab::scratch().join(level);
+        let path = dir.to_str().expect("UTF-8");
+        let args = ["record", "-q", "-e", "exit_group", "--capture", level, "-o", path, "echo", SECRET];
+        assert_eq!(lab::run(&mut lab::trapline(User::Me, &args)).code(), 0);
+        let metadata = std::fs::read_to_string(dir.join("metadata")).expect("metadata");
+        assert_eq!(metadata.contains(SECRET), is_kept, "{level}");
+    }
+}
+
 #[test]
 fn levels_are_checked() {
     for (word, why) in [("some", "not a level"), ("reed=none", "did you mean"), ("read=", "not a level")] {

@@ -36,6 +36,7 @@ fn every_provider_is_listed_by_its_name() {
         assert_eq!(found(user, &["watchpoint"]), "watchpoint:ADDR:LEN:MODE\n");
         assert_eq!(found(user, &["syscall"]), found(user, &[]));
         assert_eq!(found(user, &["syscall:dup?"]), "syscall:dup2\nsyscall:dup3\n");
+        assert!(missing(user, "function").1.contains("trapline list 'uprobe:PROGRAM:*'"));
         let any = found(user, &["*:*minor*"]);
         assert!(any.contains("software:minor-faults:COUNT\n"), "{any}");
     });
