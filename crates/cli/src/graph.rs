@@ -4,13 +4,16 @@ use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::{args, call_views, complain, show};
 use clap::ArgMatches;
+use engine::backend::stats::Report;
 use engine::captures::Captures;
 use engine::functions::Functions;
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
 use engine::{Error, Result};
 use std::ffi::OsString;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Which functions are recorded.
@@ -43,6 +46,7 @@ pub fn run_with(m: &ArgMatches, started: u64, chosen: Chosen) -> Result<u8> {
     let functions = Functions {
         values: m.get_flag("args").then_some(engine::functions::STRINGS),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
+        shown: texts(m, "function"),
         programs: m.get_many::<String>("program").into_iter().flatten().cloned().collect(),
         ..chosen.functions()
     };
@@ -66,14 +70,14 @@ pub fn run_with(m: &ArgMatches, started: u64, chosen: Chosen) -> Result<u8> {
     };
     let Planned { mut plan, why, selection } = planned;
     let temporary = if dir.is_none() { Some(Temporary::new()?) } else { None };
-    let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.0.join("trace")));
+    let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.dir.join("trace")));
     let keep = record::recorder(m, dir.clone(), &mut plan, &selection, false, show::Clocks::session(m))?;
     let run = Run::through(m, plan, &why, selection, show::Views::new(), Some(keep), None)?;
-    run.finish_with(m, started, |events| {
+    run.finish_with(m, started, |events, report| {
         let shown = match events {
             _ if wanted.is_empty() => Ok(()),
             0 => {
-                complain("no call of a function was recorded (--lib shows the functions of libraries, debug symbols those of a stripped program)");
+                complain(&without_calls(report, m.contains_id("attach")));
                 Ok(())
             }
             _ => report_of(m, &dir, &wanted),
@@ -81,6 +85,20 @@ pub fn run_with(m: &ArgMatches, started: u64, chosen: Chosen) -> Result<u8> {
         drop(temporary);
         shown
     })
+}
+
+/// Why no call was recorded.
+fn without_calls(report: &Report, ran: bool) -> String {
+    let patched: usize = report.planned.iter().map(|file| file.patched).sum();
+    let why = match (patched, ran) {
+        (0, _) => "no function could be patched".to_string(),
+        (n, true) => {
+            format!("functions patched: {n}, entered: none; what runs already is seen when it is called again")
+        }
+        (n, false) => format!("functions patched: {n}, entered: none"),
+    };
+    let todo = "--lib shows the functions of libraries, debug symbols those of a stripped program, --explain which are left out";
+    format!("no call of a function was recorded: {why} ({todo})")
 }
 
 /// Views of function calls, as `--as` names them.
@@ -127,23 +145,64 @@ fn texts(m: &ArgMatches, id: &str) -> Vec<String> {
     raw.filter(|_| given).map(|v| v.to_string_lossy().into_owned()).collect()
 }
 
-/// A directory that goes with the value.
-struct Temporary(PathBuf);
+/// A directory that goes with the value. That of a killed trapline goes when the next one is made.
+struct Temporary {
+    dir: PathBuf,
+    /// The directory, locked as long as it is in use.
+    _lock: File,
+}
+
+/// What its name begins with.
+const TEMPORARY: &str = "trapline-graph-";
 
 impl Temporary {
     fn new() -> Result<Temporary> {
+        let all = std::env::temp_dir();
+        remove_abandoned(&all);
+        let made = loop {
+            match Temporary::make(&all) {
+                Ok(None) => {}
+                Ok(Some(made)) => break Ok(made),
+                Err(e) => break Err(e),
+            }
+        };
+        made.map_err(|e| Error::failed("temporary directory", e.to_string(), "set TMPDIR, or use -o DIR"))
+    }
+
+    /// None where another trapline has taken it for abandoned before it was locked.
+    fn make(all: &Path) -> io::Result<Option<Temporary>> {
         let mut random = [0; 8];
-        let dir = sys::process::random(&mut random).and_then(|()| {
-            let name = format!("trapline-graph-{:016x}", u64::from_le_bytes(random));
-            let dir = std::env::temp_dir().join(name);
-            std::fs::DirBuilder::new().mode(0o700).create(&dir).map(|()| dir)
-        });
-        dir.map(Temporary).map_err(|e| Error::failed("temporary directory", e.to_string(), "set TMPDIR, or use -o DIR"))
+        sys::process::random(&mut random)?;
+        let dir = all.join(format!("{TEMPORARY}{:016x}", u64::from_le_bytes(random)));
+        std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
+        let lock = match File::open(&dir) {
+            Ok(lock) => lock,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let is_taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) || !dir.exists();
+        Ok((!is_taken).then_some(Temporary { dir, _lock: lock }))
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Removes the directories of this user's traplines that were killed.
+fn remove_abandoned(all: &Path) {
+    for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
+        let is_named = entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes());
+        // Of the entry itself: a link is none.
+        let is_ours = |m: std::fs::Metadata| m.is_dir() && m.uid() == sys::process::euid();
+        if is_named
+            && entry.metadata().is_ok_and(is_ours)
+            && let Ok(lock) = File::open(entry.path())
+            && lock.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }

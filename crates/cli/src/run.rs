@@ -17,7 +17,7 @@ use engine::control::Order;
 use engine::pipeline::filter::{EventFilter, Filtered, Tally};
 use engine::pipeline::maps::Maps;
 use engine::pipeline::pump::Pump;
-use engine::pipeline::recorder::{Monitor, News, Recorder, Totals};
+use engine::pipeline::recorder::{Begun, Monitor, News, Recorder, Totals};
 use engine::pipeline::resolver::{Origin, Resolver};
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
@@ -60,6 +60,8 @@ pub struct Run {
     has_said: bool,
     /// The recorder's handle, if there is a recorder.
     monitor: Option<Monitor>,
+    /// The recorder's directory.
+    begun: Option<Arc<Begun>>,
     /// What `--where` rejects outside of the kernel.
     tally: Option<Arc<Tally>>,
     /// Whether the files of probes are mapped.
@@ -115,7 +117,9 @@ impl Run {
         // an attach may be interrupted while it runs.
         let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
         let reach = Reach::watch(&plan);
-        let mut source = backend::start(&mut plan, keep, !sinks.all.is_empty())?;
+        let begun = keep.as_ref().map(Recorder::begun);
+        let source = backend::start(&mut plan, keep, !sinks.all.is_empty());
+        let mut source = source.inspect_err(|_| begun.iter().for_each(|b| b.discard()))?;
         let attached = source.take_attached();
         if m.contains_id("explain") {
             preface::explain_attached(&attached);
@@ -147,6 +151,7 @@ impl Run {
             next_look: 0,
             has_said: quiet,
             monitor,
+            begun,
             tally,
             reach,
             named,
@@ -269,11 +274,17 @@ impl Run {
 
     /// Reports how the session went, and passes the command's status on.
     pub fn finish(self, m: &ArgMatches, started: u64) -> Result<u8> {
-        self.finish_with(m, started, |_| Ok(()))
+        self.finish_with(m, started, |_, _| Ok(()))
     }
 
-    /// Reports and passes the status on, as [`Run::finish`] does; `last`, which gets the number of events, is done before trapline ends as the command has, perhaps by a signal.
-    pub fn finish_with(mut self, m: &ArgMatches, started: u64, last: impl FnOnce(u64) -> Result<()>) -> Result<u8> {
+    /// Reports and passes the status on, as [`Run::finish`] does; `last`, which gets the number of events, is done
+    /// before trapline ends as the command has, perhaps by a signal.
+    pub fn finish_with(
+        mut self,
+        m: &ArgMatches,
+        started: u64,
+        last: impl FnOnce(u64, &Report) -> Result<()>,
+    ) -> Result<u8> {
         let failure = self.pump.source.failure(&self.plan);
         // What was lost is known before the sinks end: they show it.
         let report = self.pump.source.report();
@@ -283,6 +294,7 @@ impl Run {
         self.tell_news();
         let kept: Option<Totals> = kept?;
         if let Some(e) = failure {
+            self.begun.iter().for_each(|b| b.discard());
             return Err(e);
         }
         let mut filtered = self.tally.as_ref().map(|t| t.total()).unwrap_or_default();
@@ -317,7 +329,7 @@ impl Run {
             complain(&e.to_string());
         }
         self.farewell(&stats);
-        last(stats.events)?;
+        last(stats.events, &report)?;
         self.status(&report)
     }
 

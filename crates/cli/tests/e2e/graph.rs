@@ -3,7 +3,9 @@
 use crate::lab::{self, Outcome, User, each_user};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const C: &[&str] = &["-O1", "-fno-inline", "-pthread"];
@@ -171,6 +173,79 @@ fn a_function_is_found_by_any_of_its_names() {
         assert_eq!(calls(User::Me, &dir), [("plain".to_string(), 1)]);
         fs::remove_dir_all(&dir).expect("removed");
     }
+}
+
+#[test]
+fn what_is_not_traced_says_why() {
+    let Some(program) = compiled("aliased", "small_and_aliased.c", &[]) else { return };
+    let dir = lab::scratch().join("trace").display().to_string();
+    for (name, why) in [
+        ("tiny", "tiny is not traced: it is smaller than a jump instruction"),
+        ("chosen", "chosen is not traced: it is an IFUNC"),
+        ("plane", "no function of the traced programs has this name (nearest: plain, "),
+    ] {
+        let out = graph(User::Me, &["-F", name, "--", &program]);
+        assert!(out.stderr.contains(&format!("trapline: -F {name}: {why}")), "{}", out.stderr);
+        let probe = format!("function:{name}");
+        let out = lab::run(&mut lab::trapline(User::Me, &["record", "-e", &probe, "-o", &dir, "--", &program]));
+        assert!(out.stderr.contains(&format!("trapline: {probe}: {why}")), "{}", out.stderr);
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+    // A loop that runs already; named twice it is one process.
+    let mut run = lab::start(&mut lab::as_user(User::Me, &[&program, "loop"]));
+    let pid = run.pid().to_string();
+    lab::until("it sleeps", || {
+        fs::read_to_string(format!("/proc/{pid}/wchan")).is_ok_and(|at| at.contains("nanosleep"))
+    });
+    let out = graph(User::Me, &["-p", &pid, "-p", &pid, "--duration", "50ms"]);
+    assert!(out.stderr.contains("entered: none; what runs already"), "{}", out.stderr);
+    lab::kill("KILL", run.pid().into());
+    let _ = run.child.wait();
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_directory() {
+    let script = lab::scratch().join("script");
+    fs::write(&script, "#!/nonexistent\n").expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
+    let (script, gone) = (script.display().to_string(), i32::MAX.to_string());
+    let (new, empty) = (lab::scratch().join("new"), lab::scratch().join("empty"));
+    fs::create_dir(&empty).expect("a directory");
+    for dir in [&new, &empty] {
+        let dir = dir.to_str().expect("UTF-8");
+        for command in ["graph", "record", "heap"] {
+            for target in [&["-p", &*gone][..], &["--", &script]] {
+                let args = [&[command, "-o", dir][..], target].concat();
+                let out = lab::run(&mut lab::trapline(User::Me, &args));
+                assert!(out.code() > 2 || out.code() == 1, "{args:?}: {}", out.stderr);
+                assert!(!new.exists() && fs::read_dir(&empty).expect("it stays").count() == 0, "{args:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_graph_leaves_goes_with_the_next() {
+    let temporary = lab::scratch().join("temporary");
+    fs::create_dir(&temporary).expect("a directory");
+    let begin = |args: &[&str]| {
+        let mut command = lab::trapline(User::Me, &[&["graph", "-q"], args].concat());
+        command.env("TMPDIR", &temporary);
+        command
+    };
+    let count = || fs::read_dir(&temporary).expect("a directory").count();
+    // The command's parent is trapline.
+    lab::run(&mut begin(&["sh", "-c", "kill -KILL $PPID"]));
+    assert_eq!(count(), 1);
+    let mut second = lab::start(begin(&["cat"]).stdin(Stdio::piped()));
+    let traces = || fs::read_dir(&temporary).expect("a directory").flatten().map(|e| e.path().join("trace/metadata"));
+    lab::until("it records, and the first one's is gone", || count() == 1 && traces().all(|t| t.exists()));
+    // One that is in use stays.
+    assert_eq!(lab::run(&mut begin(&["true"])).code(), 0);
+    assert_eq!(count(), 1);
+    drop(second.child.stdin.take());
+    assert!(second.child.wait().expect("it ends").success());
+    assert_eq!(count(), 0);
 }
 
 #[test]

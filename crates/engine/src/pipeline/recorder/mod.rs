@@ -153,6 +153,7 @@ pub struct Recorder {
     dropped: Vec<(u16, u64)>,
     /// Function records may have values.
     values: bool,
+    begun: Arc<Begun>,
 }
 
 fn cannot(path: &Path, e: &io::Error) -> Error {
@@ -172,6 +173,22 @@ fn identity() -> Result<[u8; 16]> {
     Ok(uuid)
 }
 
+/// The directory that a recorder has begun, for a start that fails.
+pub struct Begun {
+    dir: PathBuf,
+    /// The recorder has made it.
+    is_new: bool,
+}
+
+impl Begun {
+    /// Removes what the recorder has written there, and the directory, if it has made that.
+    pub fn discard(&self) {
+        if ctf::replace::clear(&self.dir, process::euid()).is_ok() && self.is_new {
+            let _ = std::fs::remove_dir(&self.dir);
+        }
+    }
+}
+
 fn target(config: &Config) -> io::Result<Target> {
     let owner = process::euid();
     Ok(match config.flight {
@@ -187,6 +204,7 @@ impl Recorder {
     /// Makes the directory. Starts no thread: what is in it is written by one that starts with the first packet.
     pub fn new(config: &Config) -> Result<Recorder> {
         let uuid = identity()?;
+        let begun = Arc::new(Begun { dir: config.dir.clone(), is_new: !config.dir.exists() });
         let target = target(config).map_err(|e| cannot(&config.dir, &e))?;
         let shared = Arc::default();
         Ok(Recorder {
@@ -206,6 +224,7 @@ impl Recorder {
             tsc: None,
             dropped: Vec::new(),
             values: config.has_values(),
+            begun,
         })
     }
 
@@ -235,6 +254,11 @@ impl Recorder {
             }
             Outlet::Lost => {}
         }
+    }
+
+    /// Its directory.
+    pub fn begun(&self) -> Arc<Begun> {
+        Arc::clone(&self.begun)
     }
 
     /// A handle for the front end.
