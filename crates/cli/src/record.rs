@@ -34,7 +34,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     }
     let only_functions = functions.is_some() && requests.is_empty();
     let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
-    calls.extend(expressions(m).filter(|e| show::is_qualified(e)).cloned());
+    calls.extend(show::expressions(m).filter(|e| show::is_qualified(e)).map(str::to_owned));
     let (selection, raw) = show::filter_of(m, calls)?;
     let captures = stacks::with_calls(m, more);
     let planned = match functions {
@@ -259,11 +259,7 @@ fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
 }
 
 fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
-    expressions(m).filter(|e| !show::is_qualified(e)).map(|e| Request::parse(e)).collect()
-}
-
-fn expressions(m: &ArgMatches) -> impl Iterator<Item = &String> {
-    m.get_many::<String>("expr").into_iter().flatten()
+    show::expressions(m).filter(|e| !show::is_qualified(e)).map(Request::parse).collect()
 }
 
 /// The calls in the requests, in the form of `-e` of trace. Without any request, all calls; with other probes alone, none.

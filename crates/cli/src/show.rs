@@ -331,7 +331,14 @@ pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) 
 
 /// The filter that the command line asks for, and the calls that are shown raw.
 pub fn filter(m: &ArgMatches) -> Result<(Selection, Vec<bool>)> {
-    filter_of(m, m.get_many::<String>("expr").into_iter().flatten().cloned().collect())
+    filter_of(m, expressions(m).map(str::to_owned).collect())
+}
+
+/// The expressions of `-e` and `--trace`. `trace=SET` is SET.
+pub fn expressions(m: &ArgMatches) -> impl Iterator<Item = &str> {
+    let values = |id: &str| m.get_many::<String>(id).into_iter().flatten().map(String::as_str);
+    let set = |e| ["trace=", "t="].iter().find_map(|kind| str::strip_prefix(e, kind)).unwrap_or(e);
+    values("expr").map(set).chain(values("trace"))
 }
 
 /// The filter with these expressions in place of those of `-e`, and the calls that are shown raw.
@@ -342,7 +349,6 @@ pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<b
     let strings = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned();
     let exprs = exprs
         .into_iter()
-        .chain(strings("trace").map(|s| format!("trace={s}")))
         .chain(strings("signal").map(|s| format!("signal={s}")))
         .chain(strings("status").map(|s| format!("status={s}")));
     for e in exprs {
@@ -351,7 +357,7 @@ pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<b
             _ => ("trace", e.as_str()),
         };
         match kind {
-            "trace" | "t" => f.calls = Calls::parse(set)?,
+            "trace" => f.calls = Calls::parse(set)?,
             "signal" | "signals" | "s" => f.signals = Signals::parse(set)?,
             "status" => f.outcomes = Outcomes::parse(set)?,
             "raw" | "x" => {

@@ -407,12 +407,12 @@ fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
 /// selected; without a name, and for `all` and what is not, all of them are.
 fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
     let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
-    for text in m.get_many::<String>("expr").into_iter().flatten() {
+    for text in show::expressions(m) {
         let (patterns, others): (Vec<String>, Vec<String>) =
             enabling::names(text).into_iter().partition(|name| enabling::is_probe(name));
         if patterns.is_empty() {
             named |= !show::is_qualified(text) && !text.starts_with('!') && text != "all";
-            calls.push(text.clone());
+            calls.push(text.to_owned());
             continue;
         }
         named = true;

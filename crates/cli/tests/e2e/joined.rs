@@ -179,6 +179,8 @@ fn a_selection_holds_beside_functions() {
             (&["record", "-e", "function:leaf,read"][..], 3),
             (&["record", "-e", "function:leaf", "-e", "read /args.count == 4/"], 2),
             (&["record", "-e", "function:leaf,read", "--where", "pid > 0"], 3),
+            (&["record", "-e", "function:leaf", "-e", "trace=read"], 3),
+            (&["record", "-e", "function:leaf", "--trace", "read"], 3),
         ] {
             let r = recorded(user, options, &[&program, "2"]);
             let all = names(&r, user);
