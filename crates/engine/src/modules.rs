@@ -103,10 +103,22 @@ pub fn mapped_library(pid: i32, name: &str) -> Option<PathBuf> {
     let found = mapped(pid, is).into_iter().next()?;
     let identity = sys::maps::identity(&found.file.metadata().ok()?);
     let here = std::fs::metadata(&found.path).is_ok_and(|meta| sys::maps::identity(&meta) == identity);
-    let inside = || {
-        Path::new("/proc").join(pid.to_string()).join("root").join(found.path.strip_prefix("/").unwrap_or(&found.path))
-    };
-    Some(if here { found.path.clone() } else { inside() })
+    Some(if here { found.path.clone() } else { inside(pid, &found.path) })
+}
+
+/// The file that a process has at an absolute path, through the process, where it is not the one that this process has there and the process
+/// has mapped it.
+pub fn mapped_elsewhere(pid: i32, path: &Path) -> Option<PathBuf> {
+    let own = std::fs::metadata(path).ok().map(|meta| sys::maps::identity(&meta));
+    let inside = path.is_absolute().then(|| inside(pid, path))?;
+    let identity = sys::maps::identity(&std::fs::metadata(&inside).ok()?);
+    let is_mapped = || sys::maps::of(pid).is_ok_and(|maps| maps.iter().any(|m| m.file == identity));
+    (own != Some(identity) && is_mapped()).then_some(inside)
+}
+
+/// A path as a process sees it.
+fn inside(pid: i32, path: &Path) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// The interpreter that is named after `#!`.

@@ -533,6 +533,13 @@ fn processes_in_another_root_are_attached_to_if_they_have_a_procfs() {
     let script = format!("mount -t proc proc {dir}/proc && exec chroot {dir} \"$@\"");
     let wrapper = ["unshare", "-m", "sh", "-c", &script, "sh"];
     let Some((run, pid)) = contained(User::Me, &wrapper, "/bin/targets", &second) else { return };
+    if lab::kernel_backend_is_possible() {
+        // The path is one of the process's root.
+        let args = ["record", "-p", &pid.to_string(), "-e", "uprobe:/bin/targets:fib", "--duration", "0.3"];
+        let out = lab::run(&mut lab::trapline(User::Me, &args));
+        let name = format!("uprobe:/proc/{pid}/root/bin/targets:fib");
+        assert!(out.out().lines().any(|l| l.contains(&name)), "{}{}", out.out(), out.stderr);
+    }
     records(User::Me, pid);
     counts(User::Me, pid);
     goes_on(run, pid);

@@ -295,12 +295,17 @@ pub fn together(pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>> {
 /// Providers whose probes lie in files.
 const OF_FILES: [&str; 3] = ["uprobe", "uretprobe", "usdt"];
 
-/// A pattern that names a library without its path, with the path of the one that processes have mapped: a container has its own.
+/// A pattern with the path of the file that processes have mapped: of a library without a path, and of a file that is another one in the
+/// mount namespace, or the root directory, of a process.
 pub fn of_processes(pattern: &str, pids: &[i32]) -> Option<String> {
     let whole = unquote(pattern);
     let (provider, rest) = whole.split_once(':').filter(|p| OF_FILES.contains(&p.0))?;
-    let (library, rest) = rest.split_once(':').filter(|p| !p.0.contains('/') && !Path::new(p.0).is_file())?;
-    let path = pids.iter().find_map(|pid| modules::mapped_library(*pid, library))?;
+    let (file, rest) = rest.split_once(':')?;
+    let path = match (file.contains('/'), Path::new(file)) {
+        (true, path) => pids.iter().find_map(|pid| modules::mapped_elsewhere(*pid, path))?,
+        (false, path) if path.is_file() => return None,
+        (false, _) => pids.iter().find_map(|pid| modules::mapped_library(*pid, file))?,
+    };
     Some(format!("{provider}:{}:{}", quote(&path.to_string_lossy()), quote(rest)))
 }
 
