@@ -230,6 +230,7 @@ pub fn recorder(
     classes.extend(plan.call_captures.iter().map(|c| c.schema));
     classes.extend(plan.functions.as_ref().and_then(|f| f.values).map(|_| events::values::class()));
     let heap = plan.functions.as_ref().and_then(|f| f.heap.as_ref());
+    let packed = heap.is_some_and(|h| h.packed);
     classes.extend(heap.into_iter().flat_map(Wanted::classes));
     order::by_key(&mut classes, |s| s.id);
     classes.dedup_by_key(|s| s.id);
@@ -238,7 +239,7 @@ pub fn recorder(
     let select = (no_calls || plan.seen_calls() != selection.calls) && !named;
     let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
     let config = config(m, dir, plan.backend_name(), clocks, classes, select, selection.expression.as_deref())?;
-    let config = Config { no_duration: plan.no_duration, ..config };
+    let config = Config { no_duration: plan.no_duration, packed, ..config };
     if m.get_flag("force") {
         replace(&config.dir)?;
     }
@@ -295,6 +296,7 @@ fn config(
         classes,
         select,
         no_duration: false,
+        packed: false,
         filter: filter.map(|f| (f.text.clone(), f.params.clone())),
         string: show::string_limit(m),
     };

@@ -123,6 +123,7 @@ fn record_with(dir: &Path, names: Vec<Vec<u8>>) {
         utc_offset: 0,
         select: None,
         no_duration: false,
+        packed: false,
         filter: None,
         string: 32,
     };

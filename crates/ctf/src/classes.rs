@@ -297,7 +297,7 @@ pub fn packet_context(format: Format) -> StructType {
     ];
     match format {
         Format::V1 => context.push(hex("reserved", 32)),
-        Format::V2 | Format::V3 | Format::V4 => {
+        Format::V2 | Format::V3 | Format::V4 | Format::V5 => {
             context.push(scope());
             context.push(unsigned("stream_enabling", 16));
             context.push(unsigned("stream_scope_id", 32));

@@ -6,6 +6,7 @@
 //! | 2 | 2 | packets name their stream ([`StreamId`]); capture bits for more than six arguments |
 //! | 3 | 3 | streams of function records; written where there are any, else version 2 is |
 //! | 4 | 4 | function records may have values; written where values are captured |
+//! | 5 | 5 | packets are compressed ([`crate::packed`]), and none has function records; written of the heap |
 
 use crate::model::Metadata;
 use events::StreamId;
@@ -21,11 +22,13 @@ pub enum Format {
     V3,
     /// Function records may have values.
     V4,
+    /// Packets are compressed.
+    V5,
 }
 
 /// A trace of a version that this trapline does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its format has version {0}, and this trapline reads up to {last}", last = Format::V4.version())]
+#[error("its format has version {0}, and this trapline reads up to {last}", last = Format::V5.version())]
 pub struct Unknown(pub i64);
 
 /// 1 in the environment of a trace whose calls have no start: what is in its place is the time of their end.
@@ -49,6 +52,7 @@ impl Format {
             Format::V2 => 2,
             Format::V3 => 3,
             Format::V4 => 4,
+            Format::V5 => 5,
         }
     }
 
@@ -62,6 +66,7 @@ impl Format {
             Some(2) => Ok(Format::V2),
             Some(3) => Ok(Format::V3),
             Some(4) => Ok(Format::V4),
+            Some(5) => Ok(Format::V5),
             Some(n) => Err(Unknown(n)),
         }
     }
@@ -70,7 +75,7 @@ impl Format {
     pub const fn head(self) -> usize {
         match self {
             Format::V1 => 88,
-            Format::V2 | Format::V3 | Format::V4 => 96,
+            Format::V2 | Format::V3 | Format::V4 | Format::V5 => 96,
         }
     }
 
@@ -81,7 +86,7 @@ impl Format {
             (Format::V1, TRACER) => Some(StreamId::TRACER),
             (Format::V1, MAPS) => Some(StreamId::MAPS),
             (Format::V1, _) => StreamId::from_parts(0, u32::try_from(number >> 16).ok()?, number as u32 & 0xffff),
-            (Format::V2 | Format::V3 | Format::V4, _) => StreamId::from_number(number),
+            (Format::V2 | Format::V3 | Format::V4 | Format::V5, _) => StreamId::from_number(number),
         }
     }
 }

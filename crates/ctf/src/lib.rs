@@ -19,6 +19,7 @@ mod identifiers;
 pub mod labels;
 pub mod model;
 pub mod native;
+pub mod packed;
 pub mod packet;
 pub mod packs;
 pub mod print;

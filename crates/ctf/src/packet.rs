@@ -24,6 +24,8 @@
 //! clocks, before and after the records, place these on the monotonic clock. All records of a packet have the same upper half of the
 //! counter.
 //!
+//! A compressed packet ([`crate::packed`]) has another magic number, and the size of its content before that in place of `reserved`.
+//!
 //! In the first version of the format 4 reserved bytes and the events follow `cpu`, and the instance is the number of the stream
 //! ([`crate::format::Format::stream`]).
 //!
@@ -38,6 +40,8 @@ use events::stream::Scope;
 
 /// The magic number of every packet (CTF 1.8, 5.1).
 pub const MAGIC: u32 = 0xC1FC_1FC1;
+/// That of packets that are compressed, which no other reader takes for packets.
+pub const PACKED: u32 = 0xC1FC_1FC5;
 /// Bytes before the first event of a packet that is written.
 pub const HEADER: usize = Format::NOW.head();
 /// Bytes before the first record of a packet of function records.
@@ -46,18 +50,27 @@ pub const FUNCTIONS_HEADER: usize = 136;
 const LONGEST: usize = 1 << 10;
 /// Where a packet is closed, bytes. A larger event has a packet for itself.
 pub const FULL: usize = 256 << 10;
+/// Where a packet that will be compressed is closed, bytes: what its model has learned is forgotten with each.
+pub const FULL_UNPACKED: usize = 16 << 20;
+/// A packet that is larger than this before it is compressed is not taken for one, bytes.
+pub const MAX_UNPACKED: usize = 32 << 20;
 /// `cpu_id` of a stream that belongs to no processor.
 const NO_CPU: u32 = u32::MAX;
 
 /// Bytes that every packet of a trace begins with: the magic number and the identity of the trace.
 pub const SIGN: usize = 20;
 
-/// The first [`SIGN`] bytes of every packet of the trace `uuid`.
-pub fn sign(uuid: &[u8; 16]) -> [u8; SIGN] {
+/// The first [`SIGN`] bytes of every packet of the trace `uuid`, which is of this version.
+pub fn sign(uuid: &[u8; 16], format: Format) -> [u8; SIGN] {
     let mut sign = [0; SIGN];
-    sign[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    sign[..4].copy_from_slice(&magic(format).to_le_bytes());
     sign[4..].copy_from_slice(uuid);
     sign
+}
+
+/// What packets of this version begin with.
+fn magic(format: Format) -> u32 {
+    if format == Format::V5 { PACKED } else { MAGIC }
 }
 
 /// The header of a packet.
@@ -81,6 +94,8 @@ pub struct Info {
     pub discarded: u64,
     /// What a packet of function records has besides; none in a packet of events.
     pub functions: Option<Functions>,
+    /// Bytes up to the end of its last event before it was compressed; none in one that is not.
+    pub unpacked: Option<u32>,
 }
 
 /// What the header of a packet of function records has besides.
@@ -137,7 +152,7 @@ impl Info {
             packet[at..at + bytes.len()].copy_from_slice(bytes);
             at += bytes.len();
         };
-        put(&MAGIC.to_le_bytes());
+        put(&if self.unpacked.is_some() { PACKED } else { MAGIC }.to_le_bytes());
         put(&self.uuid);
         let class = if self.functions.is_some() { FUNCTIONS_CLASS } else { STREAM_CLASS };
         put(&(class as u32).to_le_bytes());
@@ -150,7 +165,7 @@ impl Info {
         put(&self.stream.kind().to_le_bytes());
         put(&self.stream.enabling().to_le_bytes());
         put(&self.stream.scope_id().to_le_bytes());
-        let Some(f) = &self.functions else { return put(&0u32.to_le_bytes()) };
+        let Some(f) = &self.functions else { return put(&self.unpacked.unwrap_or(0).to_le_bytes()) };
         [f.pid, f.number, 0].iter().for_each(|v| put(&v.to_le_bytes()));
         [f.first.tsc, f.first.monotonic, f.last.tsc, f.last.monotonic].iter().for_each(|v| put(&v.to_le_bytes()));
     }
@@ -163,10 +178,10 @@ impl Info {
         }
         let u32_at = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
-        if u32_at(0) != MAGIC {
+        if u32_at(0) != magic(format) {
             return Err(BadPacket::Magic(u32_at(0)));
         }
-        let is_functions = format >= Format::V3 && u64::from(u32_at(20)) == FUNCTIONS_CLASS;
+        let is_functions = matches!(format, Format::V3 | Format::V4) && u64::from(u32_at(20)) == FUNCTIONS_CLASS;
         let head = if is_functions { FUNCTIONS_HEADER } else { format.head() };
         if b.len() < head {
             return Err(BadPacket::Short);
@@ -175,9 +190,13 @@ impl Info {
         if content % 8 != 0 || packet % 8 != 0 || content > packet || content < head as u64 * 8 {
             return Err(BadPacket::Size { content, packet });
         }
+        let unpacked = (format == Format::V5).then(|| u32_at(92));
+        if let Some(size) = unpacked.filter(|n| !(head..=MAX_UNPACKED).contains(&(*n as usize))) {
+            return Err(BadPacket::Size { content: u64::from(size) * 8, packet });
+        }
         let stream = match format {
             Format::V1 => format.stream(u64_at(24)),
-            Format::V2 | Format::V3 | Format::V4 => {
+            Format::V2 | Format::V3 | Format::V4 | Format::V5 => {
                 StreamId::from_parts(u32_at(84) as u16, u32_at(84) >> 16, u32_at(88))
             }
         };
@@ -204,6 +223,7 @@ impl Info {
             seq: u64_at(64),
             discarded: u64_at(72),
             functions,
+            unpacked,
         })
     }
 }
@@ -260,8 +280,9 @@ pub struct PacketWriter {
 impl PacketWriter {
     /// A stream without packets, whose clock shows `now` at the start.
     pub fn new(uuid: [u8; 16], stream: StreamId, now: u64) -> PacketWriter {
-        let info =
-            Info { uuid, stream, begin: now, end: now, content: 0, size: 0, seq: 0, discarded: 0, functions: None };
+        let (begin, end) = (now, now);
+        let (content, size, seq, discarded, functions, unpacked) = (0, 0, 0, 0, None, None);
+        let info = Info { uuid, stream, begin, end, content, size, seq, discarded, functions, unpacked };
         PacketWriter { info, full: FULL, bytes: Vec::new(), events: 0, clamped: 0 }
     }
 
@@ -404,9 +425,9 @@ impl PacketWriter {
         self.bytes.len() + self.longest() > self.full
     }
 
-    /// Closes packets at `full` bytes, at most [`FULL`], where little room is left for each.
+    /// Closes packets at `full` bytes: where little room is left for each, or they will be compressed.
     pub fn full_at(mut self, full: usize) -> PacketWriter {
-        self.full = full.min(FULL);
+        self.full = full.min(if self.has_records() { FULL } else { FULL_UNPACKED });
         self
     }
 
@@ -415,7 +436,8 @@ impl PacketWriter {
     pub fn push(&mut self, event: &[u8]) -> bool {
         let Some(time) = event.first_chunk::<8>().map(|b| u64::from_le_bytes(*b)) else { return false };
         if self.bytes.is_empty() {
-            self.bytes.reserve(self.full + (self.full >> 3));
+            let usual = self.full.min(FULL);
+            self.bytes.reserve(usual + (usual >> 3));
             self.bytes.resize(HEADER, 0);
             self.info.begin = time.max(self.info.end);
         }

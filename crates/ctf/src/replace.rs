@@ -90,8 +90,9 @@ fn look(folder: &Folder, owner: u32) -> Result<Contents, String> {
 
 /// The bytes that every packet of the trace begins with; `None` if its metadata is not from trapline.
 fn sign_of(folder: &Folder) -> Option<[u8; SIGN]> {
-    let metadata = generic::read_metadata(folder).ok().filter(|m| matches!(trace::native_format(m), Ok(Some(_))))?;
-    metadata.uuid.as_ref().map(sign)
+    let metadata = generic::read_metadata(folder).ok()?;
+    let format = trace::native_format(&metadata).ok()??;
+    metadata.uuid.as_ref().map(|uuid| sign(uuid, format))
 }
 
 /// Whether a file is a stream of the trace: it begins with its sign, or with what there is of it; or it is one that was made and

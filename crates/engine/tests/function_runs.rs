@@ -183,6 +183,7 @@ fn config(dir: &Path) -> Config {
         utc_offset: 0,
         select: None,
         no_duration: false,
+        packed: false,
         filter: None,
         string: 32,
     }

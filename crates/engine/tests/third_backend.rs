@@ -119,6 +119,7 @@ fn recorder(dir: &Path) -> Recorder {
         utc_offset: 0,
         select: None,
         no_duration: false,
+        packed: false,
         filter: None,
         string: 32,
     };

@@ -44,7 +44,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
         Some(_) if sample > 0 => {
             return Err(Error::usage("--sample", "a trace has all allocations", "leave -o out"));
         }
-        Some(_) => Wanted::events(all(), false),
+        Some(_) => Wanted { packed: true, ..Wanted::events(all(), false) },
         None => Wanted { stacks: true, sample, consumer: Some(Shared::new(&feed)), ..Wanted::default() },
     };
     let functions = Functions { none: true, heap: Some(heap), ..Functions::default() };

@@ -77,6 +77,10 @@ fn events(trace: &str, more: &[&str]) -> Vec<(String, u64, u64)> {
     let args = [&["report", "-q", "--as", EVENTS][..], more, &[trace]].concat();
     let out = lab::run(&mut lab::trapline(User::Me, &args));
     assert_eq!(out.code(), 0, "{}", out.stderr);
+    events_of(&out)
+}
+
+fn events_of(out: &lab::Outcome) -> Vec<(String, u64, u64)> {
     let event = |line: &str| {
         let event: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         let name = event["name"].as_str().filter(|n| n.starts_with("heap:"))?.to_string();
@@ -108,6 +112,34 @@ fn events_are_right_for_each_address() {
         assert!(live.values().sum::<u64>() >= own.outstanding.bytes);
         assert!(again == 0 || !std::ptr::eq(program_of, &PLAIN), "{again} blocks are freed twice");
     }
+}
+
+/// The trace of `heap -o` is compressed, and has the same events as a plain one. What is cut off of it is missed, and can be repaired.
+#[test]
+fn a_trace_of_the_heap_is_compressed() {
+    let Some(program) = PLAIN.build() else { return };
+    let [packed, plain] = [new_trace(), new_trace()];
+    let command = [&*program, "resizes"];
+    traced(&["heap"], &packed, &command);
+    traced(&["record", "-e", "heap:*", "--ustack", "--on-full", "block"], &plain, &command);
+    let sizes = |events: Vec<_>| events.into_iter().map(|(name, _, size)| (name, size)).collect::<Vec<(_, u64)>>();
+    let whole = sizes(events(&packed, &[]));
+    assert_eq!(whole, sizes(events(&plain, &[])));
+    let bytes = |trace: &str| {
+        let files = fs::read_dir(trace).expect("a trace").map(|e| e.expect("a name").path());
+        files.filter(|f| f.is_file()).map(|f| f.metadata().expect("a file").len()).sum::<u64>()
+    };
+    assert!(bytes(&packed) * 4 < bytes(&plain), "{} of {} bytes", bytes(&packed), bytes(&plain));
+    let mut names = fs::read_dir(&packed).expect("a trace").map(|e| e.expect("a name").path());
+    let stream = names.find(|p| p.to_string_lossy().contains("probe_")).expect("a stream");
+    let len = stream.metadata().expect("a file").len();
+    fs::OpenOptions::new().write(true).open(&stream).and_then(|f| f.set_len(len - 9)).expect("cut");
+    let out = lab::run(&mut lab::trapline(User::Me, &["repair", &packed]));
+    assert!(out.code() == 0 && out.out().contains("removed"), "{} {}", out.out(), out.stderr);
+    let out = lab::run(&mut lab::trapline(User::Me, &["report", "--as", EVENTS, &packed]));
+    assert!(out.code() == 125 && out.stderr.contains("missing"), "{}", out.stderr);
+    let left = sizes(events_of(&out));
+    assert!(left.len() < whole.len() && whole.starts_with(&left));
 }
 
 #[test]

@@ -52,13 +52,13 @@ fn a_trace_of_a_later_format_is_refused_in_one_line() {
     let metadata = r.trace.join("metadata");
     let now = fs::read_to_string(&metadata).expect("metadata");
     assert!(now.contains("\ttrace_format = 2;\n"), "{now}");
-    fs::write(&metadata, now.replace("trace_format = 2;", "trace_format = 5;")).expect("metadata");
+    fs::write(&metadata, now.replace("trace_format = 2;", "trace_format = 6;")).expect("metadata");
     let before = contents(&r.trace);
     for out in
         [report(User::Me, &r.trace, &[]), report(User::Me, &r.trace, &["--as", "json"]), repair(User::Me, &r.trace)]
     {
         assert_eq!((out.code(), out.out().as_str(), out.stderr.lines().count()), (125, "", 1), "{}", out.stderr);
-        assert!(out.stderr.contains("its format has version 5, and this trapline reads up to 4"), "{}", out.stderr);
+        assert!(out.stderr.contains("its format has version 6, and this trapline reads up to 5"), "{}", out.stderr);
     }
     assert!(before == contents(&r.trace), "something has changed");
     let again = record_over(&r.trace);

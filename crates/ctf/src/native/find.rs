@@ -28,7 +28,7 @@ impl Data {
         let mut data = Data {
             files: Vec::new(),
             format,
-            sign: sign(uuid),
+            sign: sign(uuid, format),
             streams: Vec::new(),
             truncated: Vec::new(),
             others: Names::default(),

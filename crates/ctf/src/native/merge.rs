@@ -32,6 +32,8 @@ enum Now {
     Event(std::ops::Range<usize>),
     /// A function record, and where its values are in the packet.
     Record(Record, std::ops::Range<usize>),
+    /// Its first packet was not read yet: one packet of each stream may be more than there is memory for.
+    Unread,
     /// So many records are missing here; 0: not known.
     Lost(u64),
     /// Another thread or program of this number begins here.
@@ -108,20 +110,14 @@ impl Merged<'_> {
     pub fn next(&mut self) -> Option<(&[u8], StreamId)> {
         if !self.started {
             self.started = true;
-            (0..self.cursors.len()).for_each(|i| self.advance(i));
+            (0..self.cursors.len()).for_each(|i| self.begin(i));
         } else if self.last < self.cursors.len() {
             self.advance(self.last);
         }
-        let time = |i: usize| Some((self.cursors.get(i)?.now.as_ref()?.0, i));
-        // Most often the stream goes on that has had the last one.
-        if time(self.last).is_none_or(|now| self.limit.is_some_and(|limit| limit < now)) {
-            (self.last, self.limit) = (usize::MAX, None);
-            for now in (0..self.cursors.len()).filter_map(time) {
-                match time(self.last) {
-                    Some(first) if first < now => self.limit = Some(self.limit.map_or(now, |l| l.min(now))),
-                    first => (self.last, self.limit) = (now.1, [first, self.limit].into_iter().flatten().min()),
-                }
-            }
+        self.choose();
+        while let Some(Cursor { now: Some((_, Now::Unread)), .. }) = self.cursors.get(self.last) {
+            self.advance(self.last);
+            self.choose();
         }
         let c = self.cursors.get(self.last)?;
         self.events += 1;
@@ -136,6 +132,7 @@ impl Merged<'_> {
                 let (name, values) = (table.name(r.function), c.bytes.get(values.clone()).unwrap_or_default());
                 encoder.record_with(&mut self.made, *time, who(), word, name.as_bytes(), values);
             }
+            (_, Now::Unread) => return None,
             (time, Now::Lost(n)) => Encoder::default().lost(&mut self.made, *time, who(), *n),
             (time, Now::Begun(n)) => Encoder::default().begun(&mut self.made, *time, who(), *n),
         }
@@ -150,6 +147,33 @@ impl Merged<'_> {
     /// Events handed out so far.
     pub fn events_read(&self) -> u64 {
         self.events
+    }
+
+    /// Finds the stream that has the first of all events.
+    #[inline]
+    fn choose(&mut self) {
+        let time = |i: usize| Some((self.cursors.get(i)?.now.as_ref()?.0, i));
+        // Most often the stream goes on that has had the last one.
+        if time(self.last).is_none_or(|now| self.limit.is_some_and(|limit| limit < now)) {
+            (self.last, self.limit) = (usize::MAX, None);
+            for now in (0..self.cursors.len()).filter_map(time) {
+                match time(self.last) {
+                    Some(first) if first < now => self.limit = Some(self.limit.map_or(now, |l| l.min(now))),
+                    first => (self.last, self.limit) = (now.1, [first, self.limit].into_iter().flatten().min()),
+                }
+            }
+        }
+    }
+
+    /// Puts stream `i` before its first event. One of events alone is not read before its time has come.
+    fn begin(&mut self, i: usize) {
+        let c = &mut self.cursors[i];
+        if c.packets.iter().any(|p| p.info.functions.is_some()) {
+            return self.advance(i);
+        }
+        let empty = c.packets.iter().take_while(|p| !self.data.has_events(&p.info)).count();
+        c.packets = &c.packets[empty..];
+        c.now = c.packets.first().map(|p| (p.info.begin, Now::Unread));
     }
 
     /// Moves stream `i` to its next event within the window.

@@ -11,6 +11,7 @@ mod merge;
 
 use crate::folder::reason;
 use crate::format::{Format, Unknown};
+use crate::packed;
 use crate::packet::{Info, SIGN, event_length};
 use events::functions::Table;
 use events::generated::{P_EXEC, P_EXIT, P_PAUSED, P_RESUMED};
@@ -324,6 +325,17 @@ impl Data {
         into.resize(place.info.size as usize, 0);
         self.files[place.file as usize].1.read_exact_at(into, place.at)?;
         into.truncate(place.info.content as usize);
+        if let Some(size) = place.info.unpacked {
+            let head = self.format.head();
+            let (packed, size) = (into.split_off(head), size as usize - head);
+            let mut content = Vec::new();
+            let damaged = || io::Error::other("a compressed packet that is damaged");
+            // An empty packet has nothing but its header.
+            if size > 0 {
+                packed::unpack(&packed, size, &mut content).ok_or_else(damaged)?;
+            }
+            into.append(&mut content);
+        }
         Ok(())
     }
 }

@@ -17,7 +17,8 @@ pub struct Dir {
     room: Option<File>,
     /// Bytes of `room`.
     reserved: u64,
-    /// Bytes of metadata and labels.
+    /// Bytes of the names of flags, and of them and the metadata.
+    labels: u64,
     described: u64,
     /// Held while the trace is written.
     _lock: File,
@@ -43,18 +44,20 @@ impl Dir {
         let own = folder.make_inner(OWN)?;
         let lock = own.create("lock")?;
         lock.lock()?;
-        Ok(Dir { folder, own, room: None, reserved: 0, described: 0, _lock: lock })
+        Ok(Dir { folder, own, room: None, reserved: 0, labels: 0, described: 0, _lock: lock })
     }
 
-    /// Writes the metadata, and names of flags: before the first packet. `room` is what the end record will need, without what
+    /// Writes the metadata, and names of flags ([`crate::labels::json`]; of a trace without flags, none): before the first packet. `room` is what the end record will need, without what
     /// it says of streams.
-    pub fn describe(&mut self, metadata: &str, room: u64) -> io::Result<()> {
-        let labels = crate::labels::json();
-        self.own.create("labels.json")?.write_all(labels.as_bytes())?;
+    pub fn describe(&mut self, metadata: &str, labels: &str, room: u64) -> io::Result<()> {
+        if !labels.is_empty() {
+            self.own.create("labels.json")?.write_all(labels.as_bytes())?;
+        }
+        self.labels = labels.len() as u64;
         // Under another name until it is whole.
         self.own.create("metadata")?.write_all(metadata.as_bytes())?;
         self.own.rename("metadata", &self.folder, "metadata")?;
-        self.described = labels.len() as u64 + metadata.len() as u64;
+        self.described = self.labels + metadata.len() as u64;
         self.room = Some(self.own.create(ROOM)?);
         // Where there is no room for it now, there may be at the end.
         let _ = self.reserve(room);
@@ -65,7 +68,7 @@ impl Dir {
     pub fn describe_again(&mut self, metadata: &str, more: u64) -> io::Result<()> {
         self.own.create("metadata")?.write_all(metadata.as_bytes())?;
         self.own.rename("metadata", &self.folder, "metadata")?;
-        self.described = crate::labels::json().len() as u64 + metadata.len() as u64;
+        self.described = self.labels + metadata.len() as u64;
         let _ = self.reserve(more);
         Ok(())
     }
@@ -176,7 +179,7 @@ mod tests {
         let (base, me) = scratch("private");
         let path = base.join("trace");
         let mut dir = Dir::create(&path, me).unwrap();
-        dir.describe("/* CTF 1.8 */\n", 5000).unwrap();
+        dir.describe("/* CTF 1.8 */\n", "{}", 5000).unwrap();
         let mut file = dir.create("cpu_0").unwrap();
         dir.append(&mut file, 0, b"abc").unwrap();
         let mode = |name: &str| std::fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
@@ -194,7 +197,7 @@ mod tests {
         assert!(on_disk("end.new").is_err());
         // Lines without room are omitted, where no more bytes may be used.
         let mut dir = Dir::create(&base.join("small"), me).unwrap();
-        dir.describe("", 14).unwrap();
+        dir.describe("", "", 14).unwrap();
         dir.end("trapline 1\nmore\n", 1).unwrap();
         assert_eq!(std::fs::read(base.join("small").join(OWN).join("end")).unwrap(), b"trapline 1\n");
     }
@@ -209,7 +212,7 @@ mod tests {
         assert_eq!(flight.next_name(), "snapshot-1");
         assert_eq!(flight.begin().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(flight.next_name(), "snapshot-2");
-        flight.begin().unwrap().describe("", 0).unwrap();
+        flight.begin().unwrap().describe("", "", 0).unwrap();
         assert!(base.join("flight/snapshot-2/metadata").exists());
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
     }

@@ -6,6 +6,7 @@
 use super::Store;
 use crate::end::{LINE, StreamEnd};
 use crate::format::Format;
+use crate::packed;
 use crate::packet::{self, Info, Packet};
 use events::StreamId;
 use std::collections::BTreeMap;
@@ -72,6 +73,8 @@ pub struct Kept {
 pub struct Files<S: Store> {
     store: S,
     limit: Limit,
+    /// Packets are compressed.
+    packed: bool,
     open: BTreeMap<StreamId, Part<S::File>>,
     /// Parts that are full.
     closed: Vec<Size>,
@@ -91,6 +94,7 @@ impl<S: Store> Files<S> {
         Files {
             store,
             limit,
+            packed: false,
             open: BTreeMap::new(),
             closed: Vec::new(),
             streams: BTreeMap::new(),
@@ -99,6 +103,12 @@ impl<S: Store> Files<S> {
             touched: Vec::new(),
             failure: None,
         }
+    }
+
+    /// Compresses packets, which all are of events.
+    pub fn packed(mut self, packed: bool) -> Files<S> {
+        self.packed = packed;
+        self
     }
 
     /// Stores a packet in the file of its stream. After the first failure nothing more is written, so that the trace has no hole;
@@ -123,6 +133,11 @@ impl<S: Store> Files<S> {
 
     /// Returns whether the packet is in a file now: one that is larger than the limit is not.
     fn try_put(&mut self, packet: &Packet) -> io::Result<bool> {
+        let packed = match Info::read(&packet.bytes, Format::NOW) {
+            Ok(info) if self.packed => Some(packed::pack(packet, &info)),
+            _ => None,
+        };
+        let packet = packed.as_ref().unwrap_or(packet);
         let (id, size) = (packet.stream, packet.bytes.len() as u64);
         self.puts += 1;
         let new = !self.streams.contains_key(&id);
@@ -155,10 +170,11 @@ impl<S: Store> Files<S> {
         part.size.last = self.puts;
         self.bytes += size;
         let file = part.size.name.clone();
+        let format = if packed.is_some() { Format::V5 } else { Format::NOW };
         let stream = self.streams.entry(id).or_default();
         stream.packets += 1;
         stream.events += packet.events;
-        stream.last = Info::read(&packet.bytes, Format::NOW).ok().map(|info| (file, at, info));
+        stream.last = Info::read(&packet.bytes, format).ok().map(|info| (file, at, info));
         Ok(true)
     }
 

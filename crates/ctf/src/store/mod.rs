@@ -45,9 +45,9 @@ pub const MIN_STREAMS: u64 = 64 << 10;
 /// The smallest size of a flight recorder, bytes.
 pub const MIN_FLIGHT: u64 = 64 << 10;
 
-/// Bytes of a trace with this metadata and this room for its end record, without its streams.
-pub fn overhead(metadata: &str, room: u64) -> u64 {
-    metadata.len() as u64 + crate::labels::json().len() as u64 + room
+/// Bytes of a trace with this metadata, these names of flags and this room for its end record, without its streams.
+pub fn overhead(metadata: &str, labels: &str, room: u64) -> u64 {
+    (metadata.len() + labels.len()) as u64 + room
 }
 
 /// At how many bytes packets are full where at most `limit` bytes are kept: small, so that little is deleted at once.

@@ -217,7 +217,8 @@ fn other_readers_find_spans_and_scopes_by_the_metadata() {
 #[test]
 fn a_later_format_is_refused_in_one_line() {
     let dir = Scratch::new("later");
-    for (version, readable) in [(1, false), (2, true), (3, true), (4, true), (5, false), (0, false), (i64::MAX, false)]
+    for (version, readable) in
+        [(1, false), (2, true), (3, true), (4, true), (5, true), (6, false), (0, false), (i64::MAX, false)]
     {
         written(&dir);
         dir.write("metadata", metadata(&[function(), point()], version).as_bytes());
@@ -226,7 +227,7 @@ fn a_later_format_is_refused_in_one_line() {
             // Packets that are not those of the first format.
             Ok(Found::Foreign) => assert_eq!(version, 1),
             Err(e) => {
-                let said = format!("its format has version {version}, and this trapline reads up to 4");
+                let said = format!("its format has version {version}, and this trapline reads up to 5");
                 assert_eq!((e.to_string(), version == 1), (said, false));
             }
         }

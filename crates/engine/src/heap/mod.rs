@@ -164,6 +164,8 @@ pub struct Wanted {
     pub stacks: bool,
     /// One allocation for so many bytes, on average; 0: all.
     pub sample: u64,
+    /// The trace is compressed. Times are those of a clock that ticks every millisecond, where that is enough for the order.
+    pub packed: bool,
     /// Takes everything in the place of events.
     pub consumer: Option<Shared>,
 }

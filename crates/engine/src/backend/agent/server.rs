@@ -63,7 +63,7 @@ impl Room {
         let chunk_size = abi::shared::CHUNK as u32;
         let buffer = functions.buffer.unwrap_or(plan.buffer);
         let chunks = (buffer / chunk_size as usize).clamp(2, 1 << 20) as u32;
-        let coarse = |h: &Wanted| if h.consumer.is_some() { COARSE } else { 0 };
+        let coarse = |h: &Wanted| if h.consumer.is_some() || h.packed { COARSE } else { 0 };
         let heap = functions.heap.as_ref().map_or(0, |h| RECORDED | coarse(h));
         let sample = functions.heap.as_ref().map_or(0, |h| h.sample);
         Room { chunks, chunk_size, block: plan.on_full == OnFull::Block, heap, sample }

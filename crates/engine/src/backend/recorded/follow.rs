@@ -193,6 +193,7 @@ mod tests {
             utc_offset: 0,
             select: None,
             no_duration: false,
+            packed: false,
             filter: None,
             string: 32,
         };

@@ -4,7 +4,11 @@ use super::Config;
 use ctf::format::{self, Format};
 use ctf::model::{ByteOrder, Clock, EnvValue, Metadata};
 use events::functions::Moment;
+use std::sync::LazyLock;
 use sys::proc;
+
+/// What the names of trapline's own events begin with.
+const OWN: &str = "process:";
 
 /// The text of the metadata; with two moments on the clock of function records where there are any.
 pub fn text(config: &Config, uuid: [u8; 16], clock: Option<(Moment, Moment)>) -> String {
@@ -51,6 +55,12 @@ fn tsc(realtime_offset: i64, (first, last): (Moment, Moment)) -> Clock {
     }
 }
 
+/// Names of flags, where the trace has events with flags.
+pub fn labels(config: &Config) -> &'static str {
+    static ALL: LazyLock<String> = LazyLock::new(ctf::labels::json);
+    if config.packed { "" } else { &ALL }
+}
+
 /// What is said of the trace as a whole.
 fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
     let offset = config.realtime_offset;
@@ -60,7 +70,7 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
     let env = vec![
         ("hostname".into(), text(&proc::host_name())),
         ("domain".into(), text("trapline")),
-        (format::KEY.into(), format_version(Format::V2)),
+        (format::KEY.into(), format_version(if config.packed { Format::V5 } else { Format::V2 })),
         ("tracer_name".into(), text("trapline")),
         ("tracer_major".into(), part(0)),
         ("tracer_minor".into(), part(1)),
@@ -82,6 +92,10 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
     env.extend(config.no_duration.then(|| (ctf::format::NO_DURATION.to_string(), EnvValue::Int(1))));
     env.extend(config.select.iter().map(|s| ("select".to_string(), text(s))));
     let mut stream = ctf::classes::stream_class();
+    if config.packed {
+        // A compressed trace has no calls, and their classes would be most of it.
+        stream.events.retain(|e| e.name.starts_with(OWN));
+    }
     stream.events.extend(config.classes.iter().map(|s| ctf::classes::event_class(s)));
     let clock = Clock {
         name: ctf::classes::CLOCK.into(),

@@ -66,6 +66,8 @@ pub struct Config {
     pub select: Option<String>,
     /// Calls have no start (`--no-duration`).
     pub no_duration: bool,
+    /// Packets are compressed: of a trace without calls and without function records.
+    pub packed: bool,
     /// The filter that calls had to pass (`--where`), and its parameters.
     pub filter: Option<(String, Vec<String>)>,
     /// Bytes shown of a string, of which the filter may have wanted more.
@@ -195,7 +197,7 @@ fn target(config: &Config) -> io::Result<Target> {
         Some(max) => Target::Flight(Flight::new(max), Snapshots::create(&config.dir, owner)?, 0),
         None => {
             let limit = config.max_size.map_or(Limit::None, Limit::Files);
-            Target::Disk(Box::new(Files::new(Dir::create(&config.dir, owner)?, limit)))
+            Target::Disk(Box::new(Files::new(Dir::create(&config.dir, owner)?, limit).packed(config.packed)))
         }
     })
 }
@@ -207,6 +209,7 @@ impl Recorder {
         let begun = Arc::new(Begun { dir: config.dir.clone(), is_new: !config.dir.exists() });
         let target = target(config).map_err(|e| cannot(&config.dir, &e))?;
         let shared = Arc::default();
+        let full = if config.packed { packet::FULL_UNPACKED } else { packet::FULL };
         Ok(Recorder {
             outlet: Outlet::Waiting(Box::new(Writer::new(&shared, config, uuid, target))),
             shared,
@@ -214,7 +217,7 @@ impl Recorder {
             streams: BTreeMap::new(),
             maps: Vec::new(),
             uuid,
-            packet: config.max_size.or(config.flight).map_or(packet::FULL, packet_size),
+            packet: config.max_size.or(config.flight).map_or(full, packet_size),
             began: time::monotonic(),
             next_tick: 0,
             taken: vec![0; events::generated::SCHEMAS.len()],

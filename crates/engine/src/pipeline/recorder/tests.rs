@@ -19,6 +19,7 @@ fn config(dir: &Scratch) -> Config {
         utc_offset: 0,
         select: None,
         no_duration: false,
+        packed: false,
         filter: None,
         string: 32,
     }

@@ -58,7 +58,9 @@ fn room(config: &Config) -> u64 {
 pub fn least_size(config: &Config) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let streams = 3 + processors * (1 + config.classes.len() as u64);
-    overhead(&metadata::text(config, [0; 16], None), room(config)) + streams * LINE + MIN_STREAMS
+    overhead(&metadata::text(config, [0; 16], None), metadata::labels(config), room(config))
+        + streams * LINE
+        + MIN_STREAMS
 }
 
 impl Writer {
@@ -88,7 +90,9 @@ impl Writer {
                     let spare = self.store(packet);
                     let mut queue = self.shared.queue();
                     queue.bytes -= size;
-                    if let Some(mut spare) = spare.filter(|_| queue.spare.len() < SPARE) {
+                    // A large one is rare, and is not kept.
+                    let is_kept = |b: &Vec<u8>| queue.spare.len() < SPARE && b.capacity() <= 2 * packet::FULL;
+                    if let Some(mut spare) = spare.filter(is_kept) {
                         spare.clear();
                         queue.spare.push(spare);
                     }
@@ -109,7 +113,7 @@ impl Writer {
         }
         let text = metadata::text(&self.config, self.uuid, self.clock);
         if let Target::Disk(files) = &mut self.target
-            && let Err(e) = files.store().describe(&text, room(&self.config))
+            && let Err(e) = files.store().describe(&text, metadata::labels(&self.config), room(&self.config))
         {
             self.fail(e);
         }
@@ -219,8 +223,8 @@ impl Writer {
         let path = snapshots.path().join(snapshots.next_name());
         let metadata = self.described.as_deref().unwrap_or_default();
         let mut until = *saved;
-        let values = self.config.has_values();
-        let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata, values, &mut until));
+        let config = &self.config;
+        let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata, config, &mut until));
         *saved = until.max(*saved);
         self.shared.queue().news.push(match result {
             Ok(events) => News::Snapshot(path, events),
@@ -278,14 +282,20 @@ fn end_files(files: &mut Files<Dir>, mut end: End) -> io::Result<()> {
 }
 
 /// Writes a snapshot. Returns how many events of enabled probes are in it. `saved` becomes the number of the first packet after it.
-fn write_snapshot(mut dir: Dir, flight: &Flight, metadata: &str, values: bool, saved: &mut Saved) -> io::Result<u64> {
-    dir.describe(metadata, ROOM)?;
-    let mut files = Files::new(dir, Limit::None);
+fn write_snapshot(
+    mut dir: Dir,
+    flight: &Flight,
+    metadata: &str,
+    config: &Config,
+    saved: &mut Saved,
+) -> io::Result<u64> {
+    dir.describe(metadata, metadata::labels(config), ROOM)?;
+    let mut files = Files::new(dir, Limit::None).packed(config.packed);
     let (mut by_class, mut result) = (Vec::new(), Ok(()));
     for (number, packet) in flight.packets() {
         result = result.and(files.put(packet));
         if !files.failed() {
-            count(packet, values, &mut by_class);
+            count(packet, config.has_values(), &mut by_class);
             *saved = number + 1;
         }
     }
