@@ -76,6 +76,7 @@ struct AllStacks;
 
 impl Sink for AllStacks {
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
+        let ev = &events::stacks::bearer(ev);
         for stack in events::stacks::of(ev, world) {
             world.frames(ev.pid(), events::stacks::time(ev), &stack.stack(), &mut |_| {});
         }

@@ -17,6 +17,7 @@ use engine::plan::{Backend, Plan};
 use engine::returns::replaces_returns;
 use engine::target::Target;
 use engine::{Error, Result};
+use events::Class;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,6 +95,9 @@ pub fn plan(
     selection.lives = !is_without_calls(requests);
     // Before other classes are made: the programs count what is lost of the first ones by name.
     let mut call_captures = enabling::call_captures(requests, more, &selection.calls)?;
+    if selection.lives {
+        call_captures.extend(enabling::signal_captures(more)?);
+    }
     let target = target::target(m)?;
     let mut probes = enabling::enable(requests, more, &target)?;
     let in_place = probes.iter().filter(|e| e.point.is_some());
@@ -104,7 +108,7 @@ pub fn plan(
     }
     filter::apply(m, &mut selection, &classes)?;
     if let Some(expression) = &selection.expression {
-        call_captures.retain(|c| selection.calls.contains(c.schema));
+        call_captures.retain(|c| c.schema.class != Class::Syscall || selection.calls.contains(c.schema));
         enabling::narrow(&mut probes, expression)?;
     }
     if !captures::has_strings(m) {

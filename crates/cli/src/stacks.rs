@@ -49,7 +49,7 @@ pub fn places(m: &ArgMatches) -> Result<Places> {
 
 /// Whether events of one of these classes have stacks.
 pub fn have_any<'s>(mut classes: impl Iterator<Item = &'s Schema>) -> bool {
-    classes.any(|s| s.class != events::Class::Process && s.args.iter().any(stacks::is_stack))
+    classes.any(|s| stacks::may_have(s) && s.args.iter().any(stacks::is_stack))
 }
 
 /// Reports what could not be resolved, and why.

@@ -15,6 +15,7 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let (mut plan, mut why) = target::plan(m, target::target(m)?, &selection)?;
     let captures = stacks::with_calls(m, Captures::default());
     plan.call_captures = enabling::call_captures(&[], captures, &selection.calls)?;
+    plan.call_captures.extend(enabling::signal_captures(captures)?);
     target::only_in_kernel(m, &mut plan, &mut why)?;
     durations::apply(m, &mut plan, &selection)?;
     combinations::say_without_effect(m, true);

@@ -9,6 +9,7 @@ use crate::format::Format;
 use crate::model::{
     Base, ByteOrder, Encoding, EventClass, Field, IntType, Label, Metadata, StreamClass, StructType, Type,
 };
+use events::generated::P_SIGNAL;
 use events::layout::{Layout, Shape, TailSpec};
 use events::schema::{Class, Extent, Schema};
 use events::types::{Fmt, Int, Mem, Struct, Table, TableKind};
@@ -469,7 +470,7 @@ fn is_stack(name: &str) -> bool {
 
 /// Makes the class of a call with captures: its fields are those of the call, and for each capture an address and what was read.
 fn captured(base: u16, class: &EventClass) -> Option<u16> {
-    let base = events::registry::by_id(base).filter(|s| s.class == Class::Syscall)?;
+    let base = events::registry::by_id(base).filter(|s| s.class == Class::Syscall || s.id == P_SIGNAL.id)?;
     let fields = &class.fields.as_ref()?.fields;
     let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
     let mut captures = Vec::new();

@@ -173,7 +173,7 @@ impl Source {
 /// What is captured in addition to the arguments of a call.
 #[derive(Clone, Debug)]
 pub struct CallCaptures {
-    /// The class of its events: the call's, with captures.
+    /// The class of its events: the call's, or that of signals, with captures.
     pub schema: &'static Schema,
     /// Frames of its stacks.
     pub frames: Frames,
@@ -513,6 +513,22 @@ pub fn call_captures(requests: &[Request], more: Captures, seen: &Calls) -> Resu
         all.push(CallCaptures { schema, frames: Frames { kernel: captures.kstack, user: captures.ustack } });
     }
     Ok(all)
+}
+
+/// The stacks of signals, as those of all calls: none where these have none.
+///
+/// # Errors
+/// Too many classes.
+pub fn signal_captures(more: Captures) -> Result<Option<CallCaptures>> {
+    let ustack = Captures { ustack: more.ustack, ..Captures::default() };
+    let field = |(name, ty): (&str, Type)| dynamic::Field { name: name.into(), ty };
+    let fields: Vec<dynamic::Field> = ustack.fields().into_iter().map(field).collect();
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    let schema = dynamic::with_captures(&events::generated::P_SIGNAL, &fields);
+    let schema = schema.map_err(|e| Error::failed("process:signal", e.to_string(), "enable fewer probes"))?;
+    Ok(Some(CallCaptures { schema, frames: Frames { kernel: 0, user: more.ustack } }))
 }
 
 /// The enablings of calls that requests ask for, numbered from `first`.

@@ -81,7 +81,7 @@ pub struct Plan {
     pub refiltered: bool,
     /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
     pub call_filters: Vec<(u32, lang::Filter)>,
-    /// Calls that have captures in addition to their arguments, for the kernel backend.
+    /// Calls, and signals, that have captures in addition to their arguments.
     pub call_captures: Vec<CallCaptures>,
     /// How user stacks are found.
     pub unwind: Unwind,

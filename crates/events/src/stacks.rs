@@ -3,9 +3,9 @@
 
 use crate::Event;
 use crate::dynamic::{ADDRESS, READ};
-use crate::generated::SCHEMAS;
+use crate::generated::{P_INFLIGHT, SCHEMAS};
 use crate::names::{EXACT, Names, Stack};
-use crate::schema::{Arg, Class, Schema};
+use crate::schema::{Arg, Schema};
 use crate::types::{Fmt, Int, Type};
 use std::borrow::Cow;
 
@@ -49,7 +49,13 @@ pub fn is_stack(arg: &Arg) -> bool {
 /// Whether events of a class may have stacks: those of the tables' classes have none.
 #[inline]
 pub fn may_have(schema: &Schema) -> bool {
-    schema.class != Class::Process && usize::from(schema.id) >= SCHEMAS.len()
+    usize::from(schema.id) >= SCHEMAS.len()
+}
+
+/// The event whose stacks are shown with `ev`: of the notice of a call in flight, the call.
+pub fn bearer<'a>(ev: &Event<'a>) -> Event<'a> {
+    let call = if ev.schema.id == P_INFLIGHT.id { Event::parse(ev.bytes_of("call")).ok() } else { None };
+    call.filter(Event::is_syscall).unwrap_or(*ev)
 }
 
 /// The stacks of an event, in the order of its fields.

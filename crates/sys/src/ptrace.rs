@@ -15,6 +15,8 @@ pub mod option {
     pub const CLONE: u64 = 0x8;
     /// Stop after an execve.
     pub const EXEC: u64 = 0x10;
+    /// Stop before a thread ends, while its memory is there.
+    pub const EXIT: u64 = 0x40;
     /// Stop where the seccomp filter says TRACE.
     pub const SECCOMP: u64 = 0x80;
     /// Kill the tracee when the tracer ends.
@@ -31,6 +33,8 @@ pub mod event {
     pub const CLONE: i32 = 3;
     /// execve
     pub const EXEC: i32 = 4;
+    /// A thread is about to end
+    pub const EXIT: i32 = 6;
     /// seccomp RET_TRACE
     pub const SECCOMP: i32 = 7;
     /// group-stop, or the answer to INTERRUPT

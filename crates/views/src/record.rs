@@ -48,7 +48,7 @@ impl View for Record {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         self.lines(ev, out);
         if self.stacks {
-            crate::stack::records(ev, names, out);
+            crate::stack::records(&events::stacks::bearer(ev), names, out);
         }
     }
 }
@@ -222,7 +222,8 @@ fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
     who(ev, out);
     space(out);
     out.extend_from_slice(ev.schema.name.as_bytes());
-    for (i, arg) in ev.schema.args.iter().enumerate() {
+    let args = ev.schema.args.iter().enumerate().take(events::registry::own_args(ev.schema));
+    for (i, arg) in args {
         space(out);
         out.extend_from_slice(arg.name.as_bytes());
         out.push(b'=');

@@ -75,6 +75,8 @@ pub struct Session {
     pub captures: Option<u8>,
     /// Frames of the calls' stacks, at most; 0: no call has any.
     pub frames: Frames,
+    /// The class of signals, where they have the stack of the process.
+    pub signals: Option<&'static events::Schema>,
     /// Calls that no row describes, and 32-bit ones, are wanted.
     pub unknown: bool,
     /// The session can be stopped, and its calls chosen anew: the first value of [`crate::scratch::SWITCH`] (see

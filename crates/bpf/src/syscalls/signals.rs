@@ -44,7 +44,7 @@ pub fn delivered(maps: &Maps, offsets: &BtfOffsets, session: &Session) -> Genera
         e.load_slot(R9, slot::CTX);
         e.load(Size::D, R1, R9, 0);
         e.jump_if(Cond::Eq, R1, SIGKILL, out);
-        e.begin(&g::P_SIGNAL, 0);
+        begin(e);
         e.load(Size::D, R1, R9, 0);
         e.load(Size::D, R3, R9, 8);
         read_info(e);
@@ -208,7 +208,7 @@ pub(super) fn show_held(e: &mut Emitter<'_>) {
     e.mov(R1, held::NONE);
     set_held(e, R0);
     e.stopped(none);
-    e.begin(&g::P_SIGNAL, 0);
+    begin(e);
     event(e);
     e.output();
     e.bind(none);
@@ -362,6 +362,18 @@ fn missing_info(e: &mut Emitter<'_>) {
     e.mov(R2, 4);
     e.call(Helper::ProbeReadKernel);
     e.bind(known);
+}
+
+/// Begins the event of a signal of the current task, with the stack of its process where signals have one. Another task's has none.
+fn begin(e: &mut Emitter<'_>) {
+    match (e.session.signals, e.maps.stacks) {
+        (Some(schema), Some(stacks)) => {
+            e.begin(schema, 0);
+            crate::stacks::user(e, stacks, e.session.frames.user);
+            e.put("ustack", R0);
+        }
+        _ => e.begin(&g::P_SIGNAL, 0),
+    }
 }
 
 /// Stores the fields of a signal's event, from the siginfo at [`INFO`].

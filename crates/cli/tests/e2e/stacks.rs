@@ -103,6 +103,94 @@ fn every_view_names_the_functions_of_a_stack() {
     });
 }
 
+/// The lines of JSON that are of this type.
+fn of_type(out: &str, kind: &str) -> Vec<Value> {
+    let all = out.lines().filter(|l| l.starts_with('{')).map(|l| serde_json::from_str::<Value>(l).expect("JSON"));
+    all.filter(|v| v["type"] == kind).collect()
+}
+
+/// Built with frame pointers, and without.
+fn at_the_end(mut scenario: impl FnMut(&str)) {
+    for (name, frames) in
+        [("stack-at-the-end", "-fno-omit-frame-pointer"), ("stack-at-the-end-o", "-fomit-frame-pointer")]
+    {
+        let flags = ["-O2", "-g", frames, "-fno-optimize-sibling-calls", "-fno-delete-null-pointer-checks"];
+        let Some(path) = lab::compiled(name, "stack_at_the_end.c", &flags) else { return };
+        scenario(&path);
+    }
+}
+
+/// Where a program was when it was killed, in every view, live and from the trace, whatever else is selected.
+#[test]
+fn a_fatal_signal_has_the_stack_of_the_fault() {
+    each_backend(|user| {
+        at_the_end(|path| {
+            let expected = ["innermost", "outermost", "main"];
+            let live =
+                lab::run(&mut lab::trapline(user, &["trace", "-k", "-e", "none", "--as", "json", "--", path, "x"]));
+            let signal = of_type(&live.stderr, "signal");
+            assert_eq!(names(&signal[0]["ustack"]), expected, "{}", live.stderr);
+            let r = record(user, &["--ustack=64", "-e", "getppid"], &[path, "x"]);
+            let json = r.report(&["--as", "json"]).out();
+            let signal = of_type(&json, "signal");
+            assert_eq!((signal.len(), &signal[0]["signal"]), (1, &Value::from("SIGSEGV")), "{json}");
+            assert_eq!(names(&signal[0]["ustack"]), expected, "{json}");
+            assert!(signal[0]["ustack"][0]["line"].as_u64() == Some(11), "{json}");
+            let text = r.report(&[]).out();
+            let below: Vec<&str> = text.lines().skip_while(|l| !l.contains("--- SIGSEGV")).skip(1).take(2).collect();
+            assert!(below[0].contains("(innermost+0x") && below[1].contains("(outermost+0x"), "{text}");
+            let lines = r.report(&["--as", "record"]).out();
+            assert!(
+                lines.contains(&format!("\nS ustack {path}(innermost+0x")) && !lines.contains("ustack="),
+                "{lines}"
+            );
+            assert!(!r.report(&["--no-stacks"]).out().contains("innermost"));
+            // Without -k there is none.
+            let plain = record(user, &["-e", "getppid"], &[path, "x"]).report(&["--as", "json"]).out();
+            assert!(of_type(&plain, "signal")[0].get("ustack").is_none(), "{plain}");
+        });
+    });
+}
+
+/// A call that has not ended: in its notice, where it is found at attach, and where its thread is killed in it.
+#[test]
+fn calls_in_flight_have_stacks_with_ptrace() {
+    lab::each_ptracer(|user| {
+        at_the_end(|path| {
+            let expected = ["pause", "innermost", "outermost", "main"];
+            let script = format!("{path} & p=$!; sleep 0.5; kill -KILL $p; wait");
+            let r = record(user, &["--ustack=64", "-e", "pause"], &["sh", "-c", &script]);
+            let json = r.report(&["--as", "json"]).out();
+            for kind in ["inflight", "syscall"] {
+                let found = of_type(&json, kind);
+                assert_eq!(
+                    (found.len(), names(&found[0]["ustack"])),
+                    (1, expected.map(String::from).to_vec()),
+                    "{json}"
+                );
+            }
+            let text = r.report(&[]).out();
+            let below: Vec<&str> = text.lines().skip_while(|l| !l.contains("<in flight>")).skip(1).take(2).collect();
+            assert!(below[0].contains("(pause+0x") && below[1].contains("(innermost+0x"), "{text}");
+            if !lab::may_attach(user) {
+                return;
+            }
+            let running = lab::start(&mut lab::as_user(user, &[path]));
+            let pid = running.pid();
+            lab::until("the call", || {
+                fs::read_to_string(format!("/proc/{pid}/syscall")).is_ok_and(|s| s.starts_with("34 "))
+            });
+            let options = ["trace", "-k", "-e", "pause", "--as", "json", "--duration", "50ms"];
+            let live = lab::run(&mut lab::trapline(user, &[&options[..], &["-p", &pid.to_string()]].concat()));
+            lab::kill("KILL", pid.into());
+            running.end();
+            let found = of_type(&live.stderr, "inflight");
+            assert!(found.len() == 2 && found[0]["attach"] == true && found[1]["detach"] == true, "{}", live.stderr);
+            found.iter().for_each(|f| assert_eq!(names(&f["ustack"]), expected, "{}", live.stderr));
+        });
+    });
+}
+
 /// The ptracer unwinds by `.eh_frame`, so that programs without frame pointers have whole stacks; what is not asked for is not taken.
 #[test]
 fn the_ptracer_needs_no_frame_pointers() {

@@ -14,7 +14,7 @@ use crate::format::{Format, Unknown};
 use crate::packed;
 use crate::packet::{Info, SIGN, event_length};
 use events::functions::Table;
-use events::generated::{P_EXEC, P_EXIT, P_PAUSED, P_RESUMED};
+use events::generated::{P_EXEC, P_EXIT, P_INFLIGHT, P_PAUSED, P_RESUMED};
 use events::{Event, StreamId};
 pub use merge::Merged;
 use std::collections::HashMap;
@@ -340,6 +340,17 @@ impl Data {
     }
 }
 
+/// Gives the call in the notice of one in flight this program's number for its class, as [`event`] does.
+fn contained(notice: &mut [u8], known: &[Option<u16>]) {
+    let head = events::registry::layout(P_INFLIGHT.id).map_or(usize::MAX, |l| l.fixed + 2);
+    let id = head.checked_add(8).and_then(|at| notice.get_mut(at..at + 2));
+    if let Some(id) = id
+        && let Some(own) = known.get(usize::from(u16::from_le_bytes([id[0], id[1]]))).copied().flatten()
+    {
+        id.copy_from_slice(&own.to_le_bytes());
+    }
+}
+
 /// Time and length of the event at `at`, which gets this program's number for its class; else what is wrong with it.
 #[inline]
 fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Result<(u64, usize), String> {
@@ -354,6 +365,9 @@ fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Resul
     let Some(n) = event_length(&bytes[at..]) else {
         return Err(format!("an event of class {id} that is not whole"));
     };
+    if bytes[at + 8..at + 10] == P_INFLIGHT.id.to_le_bytes() {
+        contained(&mut bytes[at..at + n], known);
+    }
     let mut time = [0; 8];
     time.copy_from_slice(&bytes[at..at + 8]);
     let time = u64::from_le_bytes(time);

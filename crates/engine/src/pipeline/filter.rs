@@ -74,7 +74,7 @@ fn names_threads_only(f: &Filter) -> bool {
 
 /// Whether an event is a thread event: a signal, stop or end.
 fn is_of_lives(s: &Schema) -> bool {
-    [g::P_EXIT.id, g::P_SUPERSEDED.id, g::P_SIGNAL.id, g::P_STOP.id].contains(&s.id)
+    [g::P_EXIT.id, g::P_SUPERSEDED.id, g::P_SIGNAL.id, g::P_STOP.id].contains(&s.base)
 }
 
 impl Expression {
@@ -130,7 +130,7 @@ impl Expression {
 
     /// Whether a thread event passes: its thread may be one whose calls pass.
     fn passes_life(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
-        let filter = self.lives.iter().flat_map(|l| &l.filters).find(|f| f.schema() == ev.schema.id);
+        let filter = self.lives.iter().flat_map(|l| &l.filters).find(|f| f.schema() == ev.schema.base);
         let (uid, gid) = names.ids(ev.tid());
         let context = Context { comm: names.comm(ev.tid()), uid, gid, cpu: None };
         filter.is_none_or(|f| !matches!(f.matches(ev, &context), Verdict::Rejected(_)))

@@ -26,6 +26,7 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
         "map" => mapping(ev, v),
         _ => fields(ev, v),
     }
+    stacks(ev, v);
     v.out.push(b'}');
 }
 
@@ -235,5 +236,6 @@ fn in_flight(ev: &Event<'_>, v: &mut Values<'_>) {
     }
     flag(v, "attach", ev.value_of("attach") == AT_ATTACH);
     flag(v, "detach", ev.value_of("attach") == AT_DETACH);
+    contained.iter().for_each(|call| stacks(call, v));
     v.out.push(b'}');
 }

@@ -196,6 +196,7 @@ impl View for Text {
                 self.prefix(ev, names, out);
                 process::line(ev, &self.opts, out);
                 out.push(b'\n');
+                stack::below(ev, names, self.opts.stacks, out);
             }
             "inflight" => {
                 if let Ok(inner) = Event::parse(ev.bytes_of("call"))
@@ -204,6 +205,7 @@ impl View for Text {
                     self.prefix(&inner, names, out);
                     call::in_flight(&inner, ev.value_of("attach"), names, &self.opts, out);
                     out.push(b'\n');
+                    stack::below(&inner, names, self.opts.stacks, out);
                 }
             }
             _ => {}

@@ -73,6 +73,7 @@ pub(super) fn session(plan: &Plan, filters: Vec<(u32, lang::Filter)>, captures: 
         filters,
         captures,
         frames: plan.frames_of_calls(),
+        signals: Some(plan.class_of(&events::generated::P_SIGNAL)).filter(|s| s.id != s.base),
         unknown: plan.named || plan.seen_calls().has_unknown(),
         kinds: tables::kinds(plan),
         switch: switch::first(plan),

@@ -163,7 +163,7 @@ impl Emitter {
 /// Events that a stopped session skips, like calls.
 fn is_of_signals(schema: &Schema) -> bool {
     use events::generated::{P_SIGNAL, P_STOP};
-    [P_SIGNAL.id, P_STOP.id].contains(&schema.id)
+    [P_SIGNAL.id, P_STOP.id].contains(&schema.base)
 }
 
 fn start_unknown(attach: u64) -> u16 {

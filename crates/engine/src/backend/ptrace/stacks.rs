@@ -53,9 +53,15 @@ impl Stacks {
         self.processes.remove(&pid);
     }
 
-    /// The id of the stack of a stopped thread, at most `most` frames of it, which is reported where it was not before; 0: there is none.
-    pub fn of(&mut self, (pid, tid): (i32, i32), most: usize, out: &mut Emitter) -> u64 {
-        let Ok((pc, registers)) = sys::ptrace::frame_registers(tid) else { return 0 };
+    /// The id of the stack of a thread that does not run, at most `most` frames of it, which is reported where it was not before; 0: there
+    /// is none. The registers are those of [`sys::ptrace::frame_registers`].
+    pub fn of(
+        &mut self,
+        (pid, tid): (i32, i32),
+        (pc, registers): (u64, [u64; 16]),
+        most: usize,
+        out: &mut Emitter,
+    ) -> u64 {
         let (bp, sp) = (registers[6], registers[7]);
         self.copy.resize(COPY, 0);
         let copied = sys::mem::read(tid, sp, &mut self.copy).unwrap_or(0);

@@ -28,6 +28,8 @@ pub struct Pending {
     pub noticed: bool,
     /// The argument that takes the id of its stack.
     pub stack: Option<usize>,
+    /// The registers that its stack is walked from; none before the stop of a thread that was attached to in the call.
+    pub registers: Option<(u64, [u64; 16])>,
     /// The event is wanted (else only its end is awaited).
     pub wanted: bool,
     /// The attach interrupted the call and the kernel restarts it: the next entry is still this call.

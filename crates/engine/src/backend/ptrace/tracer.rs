@@ -51,7 +51,7 @@ pub struct Job {
     pub cpu: bool,
     /// The upper half of the addresses of code whose calls are not the program's ([`bpf::syscalls::Session::hidden`]).
     pub hidden: Option<u32>,
-    /// Classes with stacks, by those of their calls, and the most frames of a stack.
+    /// Classes with stacks, by those of their calls and of signals, and the most frames of a stack.
     pub with_stacks: HashMap<u16, (&'static events::Schema, usize)>,
 }
 
@@ -121,7 +121,8 @@ impl Tracer {
     fn options(&self) -> u64 {
         let follow = if self.job.follow { option::FORK | option::VFORK | option::CLONE } else { 0 };
         let filter = if self.job.filtered { option::SECCOMP | option::EXITKILL } else { 0 };
-        option::SYSGOOD | option::EXEC | follow | filter
+        let ends = if self.job.with_stacks.is_empty() { 0 } else { option::EXIT };
+        option::SYSGOOD | option::EXEC | follow | filter | ends
     }
 
     /// Attaches to the command, which waits for a byte before its execve.
@@ -198,11 +199,14 @@ impl Tracer {
         let pid = t.pid;
         if let Some((nr, regs)) = proc::call_in_flight(pid, tid) {
             let mut p = self.entry(&mut t, ptrace::ARCH_X86_64, nr as u64, regs);
-            p.noticed = true;
             p.caps |= CAP_START_UNKNOWN;
             p.start = time::monotonic();
-            if p.wanted {
-                self.out.in_flight((pid, tid), &p, 1);
+            // Its stack is known at the stop.
+            if p.stack.is_none() {
+                p.noticed = true;
+                if p.wanted {
+                    self.out.in_flight((pid, tid), &p, 1);
+                }
             }
             t.pending = Some(p);
         }
@@ -246,17 +250,10 @@ impl Tracer {
         }
         let now = time::monotonic();
         let notice = self.job.notice;
-        for t in self.threads.values_mut() {
-            if notice > 0
-                && let Some(p) = &mut t.pending
-                && p.wanted
-                && !p.noticed
-                && !self.out.held
-                && now.saturating_sub(p.start) >= notice
-            {
-                p.noticed = true;
-                self.out.in_flight((t.pid, t.tid), p, 0);
-            }
+        let is_long = |p: &Pending| p.wanted && !p.noticed && now.saturating_sub(p.start) >= notice;
+        let long = self.threads.values().filter(|t| notice > 0 && t.pending.as_ref().is_some_and(is_long));
+        for tid in if self.out.held { Vec::new() } else { long.map(|t| t.tid).collect() } {
+            self.notice(tid, 0);
         }
         let orphans: Vec<i32> = self.threads.values().filter(|t| t.held.is_some()).map(|t| t.tid).collect();
         for tid in orphans.into_iter().chain(self.early.keys().copied().collect::<Vec<_>>()) {
@@ -264,17 +261,38 @@ impl Tracer {
         }
     }
 
+    /// Gives the call that a thread is in its stack, where it has none yet. The thread stops before it leaves the call.
+    fn complete_stack(&mut self, tid: i32) {
+        let Some(mut t) = self.threads.remove(&tid) else { return };
+        if let Some(mut p) = t.pending.take() {
+            if p.registers.is_some() && p.stack.is_some_and(|at| p.args[at] == 0) {
+                self.take_stack(&t, &mut p);
+            }
+            t.pending = Some(p);
+        }
+        self.threads.insert(tid, t);
+    }
+
+    /// Reports the call that a thread is in ([`Emitter::in_flight`]).
+    fn notice(&mut self, tid: i32, attach: u64) {
+        self.complete_stack(tid);
+        let Some(t) = self.threads.get_mut(&tid) else { return };
+        if let Some(p) = t.pending.as_mut().filter(|p| p.wanted) {
+            let found = !p.noticed && p.caps & CAP_START_UNKNOWN != 0;
+            p.noticed = true;
+            self.out.in_flight((t.pid, tid), p, if found && attach == 0 { 1 } else { attach });
+        }
+    }
+
     /// The front end is gone or has had enough.
     fn leave(&mut self) {
         let wanted = self.control().must_stop();
         if wanted && !self.job.filtered {
-            let mut threads: Vec<&Thread> = self.threads.values().collect();
-            order::by_key(&mut threads, |t| t.tid);
-            for t in threads {
-                if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
-                    self.out.in_flight((t.pid, t.tid), p, 2);
-                }
-                self.out.process(&g::P_DETACH, (t.pid, t.tid), &[], &[]);
+            let mut threads: Vec<i32> = self.threads.keys().copied().collect();
+            threads.sort_unstable();
+            for tid in threads {
+                self.notice(tid, 2);
+                self.out.process(&g::P_DETACH, self.who(tid), &[], &[]);
             }
         }
         self.out.silent = true;
@@ -380,6 +398,10 @@ impl Tracer {
                 self.resume(tid, 0);
             }
             (_, event::EXEC) => self.executed(tid),
+            (_, event::EXIT) => {
+                self.complete_stack(tid);
+                self.resume(tid, 0);
+            }
             (s, event::STOP) if s == libc_sig::TRAP => self.attach_stop(tid),
             (s, event::STOP) => {
                 let who = self.who(tid);
@@ -527,6 +549,7 @@ impl Tracer {
             tails,
             cpu,
             stack,
+            registers: stack.filter(|_| wanted && !t.starting).and_then(|_| ptrace::frame_registers(t.tid).ok()),
             noticed: false,
             wanted,
             restarting: false,
@@ -538,11 +561,13 @@ impl Tracer {
         p
     }
 
-    /// The stack of a stopped thread, for the call that it is in.
+    /// The stack of a thread that does not run, for the call that it is in.
     fn take_stack(&mut self, t: &Thread, p: &mut Pending) {
-        if let Some(at) = p.stack.filter(|_| p.wanted && !t.starting && !self.out.silent && !self.out.held) {
+        if let Some(at) = p.stack.filter(|_| p.wanted && !t.starting && !self.out.silent && !self.out.held)
+            && let Some(registers) = p.registers.or_else(|| ptrace::frame_registers(t.tid).ok())
+        {
             let most = self.job.with_stacks.get(&p.schema.base).map_or(0, |c| c.1);
-            p.args[at] = self.stacks.of((t.pid, t.tid), most, &mut self.out);
+            p.args[at] = self.stacks.of((t.pid, t.tid), registers, most, &mut self.out);
         }
     }
 
@@ -586,11 +611,11 @@ impl Tracer {
             let _ = ptrace::interrupt(tid);
             return;
         }
-        let Some(t) = self.threads.get(&tid) else { return };
-        if let Some(p) = t.pending.as_ref().filter(|p| p.wanted && !self.out.held) {
-            self.out.in_flight((t.pid, tid), p, 2);
+        if !self.threads.contains_key(&tid) {
+            return;
         }
-        self.out.process(&g::P_DETACH, (t.pid, tid), &[], &[]);
+        self.notice(tid, 2);
+        self.out.process(&g::P_DETACH, self.who(tid), &[], &[]);
         if ptrace::detach(tid, 0).is_ok() {
             self.threads.remove(&tid);
         }
@@ -655,6 +680,13 @@ impl Tracer {
 
     /// The stop that an attach asked for, and the first stop of a new thread.
     fn attach_stop(&mut self, tid: i32) {
+        let unseen = |p: &&mut Pending| p.caps & CAP_START_UNKNOWN != 0 && !p.noticed;
+        if let Some(p) = self.threads.get_mut(&tid).and_then(|t| t.pending.as_mut()).filter(unseen) {
+            // Unless the call has ended by itself.
+            let inside = ptrace::call_registers(tid).is_ok_and(|(nr, _)| nr == p.nr as i64);
+            p.registers = if inside { ptrace::frame_registers(tid).ok() } else { None };
+            self.notice(tid, 1);
+        }
         let Some(mut t) = self.threads.remove(&tid) else { return self.resume(tid, 0) };
         if let Some(p) = &mut t.pending
             && p.caps & CAP_START_UNKNOWN != 0
@@ -768,10 +800,19 @@ impl Tracer {
 
     fn signalled(&mut self, tid: i32, sig: i32) {
         let who = self.who(tid);
-        if let Ok(raw) = ptrace::siginfo(tid) {
-            let args = siginfo_args(sig, &raw);
-            if !self.threads.get(&tid).is_some_and(|t| t.starting) {
-                self.out.process(&g::P_SIGNAL, who, &args, &[]);
+        if let Ok(raw) = ptrace::siginfo(tid)
+            && !self.threads.get(&tid).is_some_and(|t| t.starting)
+        {
+            let info = siginfo_args(sig, &raw);
+            match self.job.with_stacks.get(&g::P_SIGNAL.id) {
+                Some(&(schema, most)) if !self.out.held => {
+                    let mut args = [0; 13];
+                    args[..12].copy_from_slice(&info);
+                    let registers = ptrace::frame_registers(tid);
+                    args[12] = registers.map_or(0, |r| self.stacks.of(who, r, most, &mut self.out));
+                    self.out.process(schema, who, &args, &[]);
+                }
+                _ => self.out.process(&g::P_SIGNAL, who, &info, &[]),
             }
         }
         self.resume(tid, sig);
