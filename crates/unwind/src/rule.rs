@@ -30,8 +30,8 @@ pub enum Kind {
     BpAt = 7,
     /// There is information that no other kind can express.
     Unknown = 8,
-    /// Register number `extra` (of the ABI) + offset. Only of frames whose registers are all known: the innermost one, and one that a
-    /// signal has interrupted.
+    /// Register number `extra` (of the ABI) + offset. Of frames whose registers are all known: the innermost one, and one that a
+    /// signal has interrupted; further out, rbx alone may be known.
     Register = 9,
 }
 
@@ -66,6 +66,23 @@ impl SavedBp {
             SavedBp::Sp(off) => (3, off),
         }
     }
+}
+
+/// The number of rbx in the ABI: the register that code without a frame pointer may keep its CFA in, while it calls (the stubs of lazy
+/// binding).
+pub const BX: u8 = 3;
+/// [`Rule::extra`] where it is not known where the caller's rbx is.
+pub const BX_LOST: u8 = 255;
+
+/// Where the caller's rbx is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavedBx {
+    /// In rbx.
+    Same,
+    /// In memory, so many bytes below the CFA.
+    Below(u64),
+    /// That is not known.
+    Lost,
 }
 
 /// Offsets in the `struct ucontext` of x86-64 (arch/x86/include/uapi/asm/sigcontext.h): rbp, rsp, rip.
@@ -120,7 +137,17 @@ impl Rule {
         }
     }
 
-    /// What [`Kind::Plt`], [`Kind::SpAt`], [`Kind::BpAt`] and [`Kind::Register`] need more.
+    /// Where the caller's rbx is, by a rule of [`Kind::Sp`] or [`Kind::Bp`].
+    pub fn bx(self) -> SavedBx {
+        match (self.kind(), self.extra()) {
+            (Kind::Sp | Kind::Bp, 0) | (Kind::Plt, _) => SavedBx::Same,
+            (Kind::Sp | Kind::Bp, words) if words != BX_LOST => SavedBx::Below(u64::from(words) * 8),
+            _ => SavedBx::Lost,
+        }
+    }
+
+    /// What [`Kind::Plt`], [`Kind::SpAt`], [`Kind::BpAt`] and [`Kind::Register`] need more; of [`Kind::Sp`] and [`Kind::Bp`], how many words
+    /// below the CFA the caller's rbx is: 0: in rbx, [`BX_LOST`]: not known.
     pub fn extra(self) -> u8 {
         (self.0 >> 56) as u8
     }

@@ -3,7 +3,7 @@
 //! It does in user space what the program of `bpf::unwind` does in the kernel, step by step, so that either can be compared with the other.
 //! No recursion, no allocation; the number of frames is bounded. Memory and registers may be anything.
 
-use crate::rule::{IN_UCONTEXT, Kind, Rule, SavedBp, UCONTEXT};
+use crate::rule::{BX, IN_UCONTEXT, Kind, Rule, SavedBp, SavedBx, UCONTEXT};
 use crate::stack::{Ended, Frame};
 
 /// The furthest that a guessed frame may lie from the stack pointer, bytes.
@@ -166,8 +166,32 @@ fn guess(frame: Registers, mut read: impl FnMut(u64) -> Result<u64, Ended>) -> R
     Ok(Caller { registers, interrupted: false, guessed: true, bp_at: Some(bp) })
 }
 
+/// Where the rbx of a frame is that is not the innermost one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bx {
+    /// In rbx of the frame that the walk begins with, or that a signal has interrupted last.
+    Same,
+    /// In memory.
+    At(u64),
+    /// That is not known.
+    Lost,
+}
+
+impl Bx {
+    /// That of the caller with this CFA, which `rule` has led to from a frame with this rsp. Below rsp it has been popped already.
+    fn above(self, rule: Rule, sp: u64, cfa: u64) -> Bx {
+        match rule.bx() {
+            _ if rule.kind() == Kind::Signal => Bx::Same,
+            SavedBx::Same => self,
+            SavedBx::Below(bytes) if cfa.wrapping_sub(bytes) < sp => self,
+            SavedBx::Below(bytes) => Bx::At(cfa.wrapping_sub(bytes)),
+            SavedBx::Lost => Bx::Lost,
+        }
+    }
+}
+
 /// The caller of a frame, whose rule is `rule`, in a walk. `context` is where the registers are that a signal has interrupted, if the walk
-/// has come through one: a `struct ucontext`. `register` knows those of the frame that a walk begins with.
+/// has come through one: a `struct ucontext`; `bx`, where rbx is. `register` knows those of the frame that a walk begins with.
 ///
 /// # Errors
 /// Why there is none.
@@ -176,15 +200,18 @@ pub fn step(
     frame: &Caller,
     rule: Option<Rule>,
     context: &mut Option<u64>,
+    bx: Bx,
     read: impl Fn(u64) -> Option<u64>,
     register: impl FnOnce(u8) -> Option<u64>,
 ) -> Result<Caller, Ended> {
     let rule = rule.ok_or(Ended::NoMapping)?;
     let registers = Registers { pc: frame.lookup(), ..frame.registers };
-    let register = |number: u8| match *context {
-        _ if !frame.interrupted => None,
-        Some(context) => read(context.wrapping_add(u64::from(*IN_UCONTEXT.get(usize::from(number))?))),
-        None => register(number),
+    let register = |number: u8| match (*context, bx) {
+        _ if !frame.interrupted && number != BX => None,
+        (_, Bx::At(at)) if !frame.interrupted => read(at),
+        (_, Bx::Lost) if !frame.interrupted => None,
+        (Some(context), _) => read(context.wrapping_add(u64::from(*IN_UCONTEXT.get(usize::from(number))?))),
+        (None, _) => register(number),
     };
     let caller = caller(registers, rule, &read, register)?;
     if rule.kind() == Kind::Signal {
@@ -205,17 +232,19 @@ pub struct Walk<T> {
     first: bool,
     /// Where the registers of the current frame are that a signal has interrupted, if one has: a `struct ucontext`.
     context: Option<u64>,
+    bx: Bx,
 }
 
 impl<T: Target> Walk<T> {
     /// Begins at these registers; at most `most` frames come.
     pub fn new(target: T, registers: Registers, most: usize) -> Walk<T> {
-        Walk::from(target, Caller { interrupted: true, ..Caller::returning(registers) }, most)
+        let frame = Caller { interrupted: true, ..Caller::returning(registers) };
+        Walk { bx: Bx::Same, ..Walk::from(target, frame, most) }
     }
 
     /// Begins at this frame; at most `most` frames come.
     pub fn from(target: T, frame: Caller, most: usize) -> Walk<T> {
-        Walk { target, frame, rule: None, left: most, ended: Ended::Running, first: true, context: None }
+        Walk { target, frame, rule: None, left: most, ended: Ended::Running, first: true, context: None, bx: Bx::Lost }
     }
 
     /// Why there are no more frames; [`Ended::Running`] as long as there may be more.
@@ -233,7 +262,9 @@ impl<T: Target> Walk<T> {
         let target = core::cell::RefCell::new(&mut self.target);
         let read = |address| target.borrow_mut().read(address);
         let register = |number| target.borrow_mut().register(number);
-        self.frame = step(&self.frame, self.rule, &mut self.context, read, register)?;
+        let sp = self.frame.registers.sp;
+        self.frame = step(&self.frame, self.rule, &mut self.context, self.bx, read, register)?;
+        self.bx = self.rule.map_or(Bx::Lost, |rule| self.bx.above(rule, sp, self.frame.registers.sp));
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 use testkit::skip;
 use unwind::build::Module;
+use unwind::rule::SavedBx;
 use unwind::{Kind, Rule, SavedBp};
 
 type Section<'b> = EhFrame<EndianSlice<'b, LittleEndian>>;
@@ -165,6 +166,14 @@ fn compare(path: &str, bytes: &[u8]) -> Compared {
                 }
                 let want = machine.by_row(&eh_frame, row);
                 assert!(want.is_some() && machine.by_rule(rule) == want, "{path} {pc:x}: {rule:?} {row:?} {want:x?}");
+                if matches!(rule.kind(), Kind::Sp | Kind::Bp) {
+                    let bx = match row.register(Register(3)) {
+                        None | Some(RegisterRule::SameValue) => SavedBx::Same,
+                        Some(RegisterRule::Offset(at @ -2032..0)) => SavedBx::Below(at.unsigned_abs()),
+                        _ => SavedBx::Lost,
+                    };
+                    assert_eq!(rule.bx(), bx, "{path} {pc:x}: {row:?}");
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use testkit::{Random, rounds};
 use unwind::replay::{MAX, Replay, Space};
 use unwind::rule::{Kind, SavedBp, UCONTEXT};
 use unwind::table::{Mapping, Page, Row, Tables};
-use unwind::walk::{Caller, Registers, Target, Walk, step};
+use unwind::walk::{Bx, Caller, Registers, Target, Walk, step};
 use unwind::{Ended, Rule};
 
 /// Functions of 16 bytes each, one rule for each.
@@ -145,7 +145,7 @@ impl World {
                 SavedBp::Bp(at) => self.write(bp.wrapping_add(at as u64), word),
                 SavedBp::Same => {}
             }
-            match step(&frame, Some(rule), &mut context, |at| self.read(at), |_| None) {
+            match step(&frame, Some(rule), &mut context, Bx::Lost, |at| self.read(at), |_| None) {
                 Ok(next) => frame = next,
                 Err(_) => return,
             }

@@ -37,10 +37,12 @@ pub(super) const WINDOW_AT: i16 = 80;
 pub(super) const BY_WORD: i16 = 88;
 /// Address of the `struct ucontext` with the registers that a signal has interrupted last; 0: none has, the kernel has the registers.
 pub(super) const CONTEXT: i16 = 96;
-/// Value of [`WINDOW_AT`], sign-extended: an address of the kernel.
+/// Value of [`WINDOW_AT`] and [`BX_AT`], sign-extended: an address of the kernel.
 pub(super) const NOWHERE: i32 = i32::MIN;
+/// Address of the word with rbx; 0: it is in the register, with those that [`CONTEXT`] tells of; [`NOWHERE`]: that is not known.
+pub(super) const BX_AT: i16 = 104;
 /// Bytes that were read.
-pub(super) const BYTES: i16 = 104;
+pub(super) const BYTES: i16 = 112;
 /// How many of them there may be.
 pub(super) const BYTES_SIZE: i32 = 128;
 /// Value of [`INSTANCE`].

@@ -6,7 +6,7 @@ use super::hidden::peek;
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
-use unwind::rule::{self, UCONTEXT};
+use unwind::rule::{self, BX, BX_LOST, UCONTEXT};
 use unwind::walk::GUESS_REACH;
 use unwind::{Ended, Frame, Kind};
 
@@ -110,7 +110,36 @@ pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
     a.note("r7: the CFA");
     a.load(Size::D, R1, R6, SP);
     a.jump_if(Cond::Le, R7, R1, ends.at(Ended::NotGrowing));
+    place_of_bx(a);
     registers(a, ends);
+}
+
+/// Where the caller's rbx is, by the rule in r9 and the CFA in r7.
+fn place_of_bx(a: &mut Assembler<impl Sized>) {
+    let [own, lost, done] = std::array::from_fn(|_| a.new_label());
+    a.note("where rbx is saved");
+    a.mov(R1, R9);
+    a.alu(Alu::And, R1, 0xff);
+    a.jump_if(Cond::Eq, R1, Kind::Plt as i32, done);
+    for kind in [Kind::Sp, Kind::Bp] {
+        a.jump_if(Cond::Eq, R1, kind as i32, own);
+    }
+    a.bind(lost);
+    a.store(Size::D, R6, BX_AT, NOWHERE);
+    a.jump(done);
+    a.bind(own);
+    a.mov(R1, R9);
+    a.alu(Alu::Rsh, R1, 56);
+    a.jump_if(Cond::Eq, R1, 0, done);
+    a.jump_if(Cond::Eq, R1, i32::from(BX_LOST), lost);
+    a.alu(Alu::Lsh, R1, 3);
+    a.mov(R2, R7);
+    a.alu(Alu::Sub, R2, R1);
+    a.note("below rsp it has been popped already");
+    a.load(Size::D, R1, R6, SP);
+    a.jump_if(Cond::Lt, R2, R1, done);
+    a.store(Size::D, R6, BX_AT, R2);
+    a.bind(done);
 }
 
 /// Numbers of words in 4 bits each, by number of a register in the ABI, the first lowest; 0 for rbp and rsp, which have kinds of their own.
@@ -135,11 +164,21 @@ const IN_UCONTEXT: u64 = {
     words(of)
 };
 
-/// r1 = the register that the rule in r9 names. It is known of the innermost frame, and of one that a signal has interrupted.
+/// r1 = the register that the rule in r9 names. It is known of the innermost frame, and of one that a signal has interrupted; of others, rbx
+/// may be.
 fn register(a: &mut Assembler<impl Sized>, ends: &Ends) {
-    let [kernel, known] = [a.new_label(), a.new_label()];
+    let [own, kernel, known] = std::array::from_fn(|_| a.new_label());
     a.load(Size::D, R1, R6, BACK);
-    a.jump_if(Cond::Ne, R1, 0, ends.at(Ended::Unknown));
+    a.jump_if(Cond::Eq, R1, 0, own);
+    a.mov(R1, R9);
+    a.alu(Alu::Rsh, R1, 56);
+    a.jump_if(Cond::Ne, R1, i32::from(BX), ends.at(Ended::Unknown));
+    a.load(Size::D, R3, R6, BX_AT);
+    a.jump_if(Cond::Eq, R3, 0, own);
+    a.jump_if(Cond::Eq, R3, NOWHERE, ends.at(Ended::Unknown));
+    read(a, ends, BYTES, 8);
+    a.jump(known);
+    a.bind(own);
     a.mov(R2, R9);
     a.alu(Alu::Rsh, R2, 56);
     a.alu(Alu::And, R2, 15);
@@ -226,6 +265,7 @@ fn interrupted(a: &mut Assembler<impl Sized>, ends: &Ends) {
     a.load(Size::D, R3, R6, SP);
     a.alu(Alu::Add, R3, R7);
     a.store(Size::D, R6, CONTEXT, R3);
+    a.store(Size::D, R6, BX_AT, 0);
     a.alu(Alu::Add, R3, UCONTEXT[0] as i32);
     read(a, ends, BYTES, i32::from(pc) + 8);
     a.load(Size::D, R1, R6, BYTES + bp);
@@ -247,6 +287,7 @@ pub(super) fn guessed(a: &mut Assembler<impl Sized>, ends: &Ends) {
     a.load(Size::D, R2, R6, SP);
     a.alu(Alu::Sub, R1, R2);
     a.jump_if(Cond::Ge, R1, GUESS_REACH as i32, no_row);
+    a.store(Size::D, R6, BX_AT, NOWHERE);
     a.mov(R3, R7);
     read(a, ends, BYTES, 16);
     a.load(Size::D, R1, R6, BYTES);

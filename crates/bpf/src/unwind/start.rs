@@ -32,7 +32,7 @@ pub(super) fn function(a: &mut Assembler<impl Sized>, stacks: &UserStacks) {
     a.mov(R6, R1);
     a.store(Size::D, R10, AREA, R6);
     a.store(Size::D, R10, KEY, R2);
-    let zero = [BACK, MAPPING, COUNT, GUESSED, BY_WORD, CONTEXT].map(|field| (field, 0));
+    let zero = [BACK, MAPPING, COUNT, GUESSED, BY_WORD, CONTEXT, BX_AT].map(|field| (field, 0));
     for (field, value) in zero.into_iter().chain([(INSTANCE, UNSEEN), (WINDOW_AT, NOWHERE)]) {
         a.store(Size::D, R6, field, value);
     }

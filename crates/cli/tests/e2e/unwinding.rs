@@ -352,6 +352,21 @@ fn samples_in_stubs_of_the_linker() {
     }
 }
 
+/// The loader binds a function when it is first called, in a stub whose CFA is relative to rbx, by whichever walker.
+#[test]
+fn functions_that_are_bound_when_they_are_called() {
+    let built = |name, flags: &[&str]| lab::compiled(name, "bound_lazily.c", flags);
+    let Some(library) = built("libbound_lazily.so", &["-DLIBRARY", "-shared", "-fPIC", "-O1", "-g"]) else { return };
+    let Some(p) = built("bound_lazily", &["-O1", "-g", "-Wl,--no-as-needed", &library, "-Wl,-z,lazy"]) else { return };
+    lab::each_backend(|user| {
+        let r = record(user, &["-e", "getppid ustack"], &[&p]);
+        assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+        let text = r.report(&[]).out();
+        let at = |name: &str| text.lines().position(|l| l.contains(&format!("({name}")));
+        assert!(at("chooses").is_some() && at("chooses") < at("main") && at("main") < at("_start"), "{text}");
+    });
+}
+
 /// Thousands of processes that fork, execute and end, while others keep the processors busy: each event has its stack, or is counted, and
 /// what was kept for a process goes with it: there is room for far fewer than these.
 #[test]

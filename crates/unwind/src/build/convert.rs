@@ -1,7 +1,7 @@
 //! The rule that says what the rows of `.eh_frame` say, where one does.
 
 use super::instructions::{BP, Cfa, SP, Saved, State};
-use crate::rule::{Kind, Rule, SavedBp, UCONTEXT};
+use crate::rule::{BX_LOST, Kind, Rule, SavedBp, UCONTEXT};
 use gimli::{EndianSlice, Expression, LittleEndian, Operation, Register};
 
 /// How expressions are encoded: x86-64 has 8-byte addresses, and unwind expressions use no format-dependent operation.
@@ -36,10 +36,15 @@ fn convert(state: &State<'_>, signal: bool) -> Option<Rule> {
         },
         Saved::Register(_) | Saved::Value => return None,
     };
+    let bx = match state.bx {
+        Saved::Unset | Saved::Same => 0,
+        Saved::Cfa(at) => words_below(at),
+        _ => BX_LOST,
+    };
     match state.cfa {
-        Cfa::Sum { register, offset } => sum(register, offset, bp),
+        Cfa::Sum { register, offset } => sum(register, offset, bp, bx),
         Cfa::Expression(e) => match Term::of(e)? {
-            Term::Sum { register, offset } => sum(register, offset, bp),
+            Term::Sum { register, offset } => sum(register, offset, bp, bx),
             Term::At { register, offset, add } => {
                 let kind = match register {
                     SP => Kind::SpAt,
@@ -53,10 +58,16 @@ fn convert(state: &State<'_>, signal: bool) -> Option<Rule> {
     }
 }
 
-fn sum(register: u64, offset: i64, bp: SavedBp) -> Option<Rule> {
+/// How many words below the CFA an offset from it is, as [`Rule::bx`] has it.
+fn words_below(at: i64) -> u8 {
+    let words = at.checked_neg().filter(|below| below & 7 == 0).map(|below| below / 8);
+    words.and_then(|words| u8::try_from(words).ok()).filter(|words| *words > 0).unwrap_or(BX_LOST)
+}
+
+fn sum(register: u64, offset: i64, bp: SavedBp, bx: u8) -> Option<Rule> {
     match register {
-        SP => Rule::new(Kind::Sp, offset, bp, 0),
-        BP => Rule::new(Kind::Bp, offset, bp, 0),
+        SP => Rule::new(Kind::Sp, offset, bp, bx),
+        BP => Rule::new(Kind::Bp, offset, bp, bx),
         0..REGISTERS => Rule::new(Kind::Register, offset, bp, register as u8),
         _ => None,
     }

@@ -1,10 +1,11 @@
 //! Call frame instructions, carried out: what of a frame is where, from which address on.
 //!
-//! Only what the tables have is followed: the CFA, rbp, the return address. Numbers of instructions: DWARF 5, table 7.29, and GNU's.
+//! Only what the tables have is followed: the CFA, rbp, rbx, the return address. Numbers of instructions: DWARF 5, table 7.29, and GNU's.
 
 use super::entries::{Bytes, Cie};
 
-/// rbp, rsp, the return address (System V ABI for x86-64, figure 3.36).
+/// rbx, rbp, rsp, the return address (System V ABI for x86-64, figure 3.36).
+const BX: u64 = crate::rule::BX as u64;
 pub(super) const BP: u64 = 6;
 pub(super) const SP: u64 = 7;
 pub(super) const RA: u64 = 16;
@@ -41,12 +42,13 @@ pub(super) enum Saved<'b> {
 pub(super) struct State<'b> {
     pub cfa: Cfa<'b>,
     pub bp: Saved<'b>,
+    pub bx: Saved<'b>,
     pub ra: Saved<'b>,
 }
 
 /// Before the first instruction.
 pub(super) const NOTHING: State<'static> =
-    State { cfa: Cfa::Sum { register: 0, offset: 0 }, bp: Saved::Unset, ra: Saved::Unset };
+    State { cfa: Cfa::Sum { register: 0, offset: 0 }, bp: Saved::Unset, bx: Saved::Unset, ra: Saved::Unset };
 
 /// The instructions are damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +204,7 @@ impl<'b> Machine<'b> {
     fn set(&mut self, register: u64, saved: Saved<'b>) {
         let place = match register {
             BP => &mut self.state.bp,
+            BX => &mut self.state.bx,
             RA => &mut self.state.ra,
             _ => return,
         };
@@ -211,6 +214,7 @@ impl<'b> Machine<'b> {
     fn restore(&mut self, register: u64) {
         match register {
             BP => self.set(register, self.initial.bp),
+            BX => self.set(register, self.initial.bx),
             RA => self.set(register, self.initial.ra),
             _ => {}
         }

@@ -9,7 +9,7 @@
 
 use crate::rule::{Kind, Rule, SavedBp};
 use crate::stack::Ended;
-use crate::walk::{self, Caller, Registers};
+use crate::walk::{self, Bx, Caller, Registers};
 
 /// Of common rules: the CFA is relative to rbp. [`Kind::Sp`] and [`Kind::Bp`] differ in this bit.
 pub const OF_BP: u8 = 1;
@@ -98,7 +98,7 @@ impl Known {
         context: &mut Option<u64>,
         read: impl Fn(u64) -> Option<u64>,
     ) -> Result<Caller, Ended> {
-        walk::step(frame, self.rule(), context, read, |_| None)
+        walk::step(frame, self.rule(), context, Bx::Lost, read, |_| None)
     }
 }
 

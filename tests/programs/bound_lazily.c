@@ -1,0 +1,25 @@
+/* A function of a library (-DLIBRARY), which is chosen when it is first called: whoever chooses makes a call then, below the loader. */
+#include <sys/syscall.h>
+
+long chosen(void);
+
+#ifdef LIBRARY
+static long nothing(void)
+{
+	return 0;
+}
+
+__attribute__((used)) static long (*chooses(void))(void)
+{
+	long result;
+	__asm__ volatile("syscall" : "=a"(result) : "a"(SYS_getppid) : "rcx", "r11", "memory");
+	return nothing;
+}
+
+long chosen(void) __attribute__((ifunc("chooses")));
+#else
+int main(void)
+{
+	return (int)chosen();
+}
+#endif
