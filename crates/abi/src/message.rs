@@ -219,10 +219,12 @@ pub enum Hook {
     Munmap = 21,
     /// `mremap` of libc.
     Mremap = 22,
+    /// `free` of libc, which libc calls itself at the end of a thread, for blocks that the program has freed already.
+    FreeOfLibc = 23,
     /// `longjmp` of libc, which is `_longjmp` and `siglongjmp` too: it leaves calls.
-    Longjmp = 23,
+    Longjmp = 24,
     /// `__longjmp_chk` of libc.
-    LongjmpChecked = 24,
+    LongjmpChecked = 25,
 }
 /// How many there are, with room for more.
 pub const HOOKS: usize = 32;
@@ -231,7 +233,7 @@ impl Hook {
     /// Whether it is a function that allocates or frees memory. A process may have several of each: such a hook gets the address of its
     /// own original in r11.
     pub fn is_of_heap(self) -> bool {
-        (Hook::Malloc as usize..=Hook::Mremap as usize).contains(&(self as usize))
+        (Hook::Malloc as usize..=Hook::FreeOfLibc as usize).contains(&(self as usize))
     }
 }
 

@@ -100,9 +100,11 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
     }
     let hooked = hooks::are_in();
     for original in plan.originals {
-        let area = plan.patches.get(original.patch as usize).and_then(|p| there.get(p.area as usize));
-        if area == Some(&1) {
-            hooks::set_original(original.hook, original.address);
+        let patch = plan.patches.get(original.patch as usize);
+        let Some(patch) = patch.filter(|p| there.get(p.area as usize) == Some(&1)) else { continue };
+        hooks::set_original(original.hook, original.address);
+        if original.hook == Hook::FreeOfLibc as u32 {
+            heap::set_free_of_libc(patch.address - u64::from(patch.skipped));
         }
     }
     // With memory for records, and stubs that write some, it is a recording.
@@ -296,7 +298,7 @@ impl<'a> Patcher<'a> {
                 self.hook(patch).is_some_and(|h| [Hook::FindFde as u32, Hook::Backtrace as u32].contains(&h))
             }
             Spared::Hooks => {
-                let of_heap = Hook::Malloc as u32..=Hook::Mremap as u32;
+                let of_heap = Hook::Malloc as u32..=Hook::FreeOfLibc as u32;
                 self.hook(patch).is_some_and(|h| !of_heap.contains(&h))
             }
         }

@@ -1,6 +1,6 @@
 //! Where thunks come to: they hand over the caller's frame and the original (r11), and leave the registers of arguments alone.
 
-use super::{aligned, calloc, free, malloc, mmap, mremap, munmap, posix_memalign, realloc, reallocarray};
+use super::{aligned, calloc, free, free_of_libc, malloc, mmap, mremap, munmap, posix_memalign, realloc, reallocarray};
 use abi::message::{HOOKS, Hook};
 use core::arch::global_asm;
 
@@ -69,6 +69,7 @@ three! {
     "trapline_realloc" => realloc;
     "trapline_reallocarray" => reallocarray;
     "trapline_free" => free;
+    "trapline_free_of_libc" => free_of_libc;
     "trapline_munmap" => munmap;
 }
 
@@ -85,6 +86,7 @@ unsafe extern "C" {
     safe static trapline_realloc: u8;
     safe static trapline_reallocarray: u8;
     safe static trapline_free: u8;
+    safe static trapline_free_of_libc: u8;
     safe static trapline_mmap: u8;
     safe static trapline_munmap: u8;
     safe static trapline_mremap: u8;
@@ -100,6 +102,7 @@ pub fn addresses(out: &mut [u64; HOOKS]) {
         (Hook::Realloc, &raw const trapline_realloc),
         (Hook::Reallocarray, &raw const trapline_reallocarray),
         (Hook::Free, &raw const trapline_free),
+        (Hook::FreeOfLibc, &raw const trapline_free_of_libc),
         (Hook::Mmap, &raw const trapline_mmap),
         (Hook::Munmap, &raw const trapline_munmap),
         (Hook::Mremap, &raw const trapline_mremap),

@@ -19,6 +19,7 @@ pub use write::{before_fork, child, forget, resume, suspend};
 
 use crate::thread::{Local, local};
 use abi::heap::Op;
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 use write::{allocated, freed, moved, now, reallocated, recording, unmapped};
 
@@ -158,6 +159,25 @@ extern "C" fn free(block: u64, b: u64, c: u64, original: Original, frame: &Frame
         freed(local, now(local), block);
     }
     outermost(local, frame, || original(block, b, c))
+}
+
+/// Where `free` of libc begins.
+static FREE_OF_LIBC: AtomicU64 = AtomicU64::new(0);
+
+/// Notes where `free` of libc begins.
+pub fn set_free_of_libc(start: u64) {
+    FREE_OF_LIBC.store(start, Relaxed);
+}
+
+/// `free(block)` of libc. At the end of a thread glibc frees the blocks of its cache (tcache_thread_shutdown), which the program has freed
+/// before: such a call names `free` itself, where all others, libc's own too, go through a table (PLT).
+extern "C" fn free_of_libc(block: u64, b: u64, c: u64, original: Original, frame: &Frame) -> u64 {
+    // SAFETY: the caller's call instruction ends there: the distance of a direct one is in its last four bytes.
+    let distance = unsafe { ((frame.address - 4) as *const i32).read_unaligned() };
+    if frame.address.wrapping_add_signed(distance.into()) == FREE_OF_LIBC.load(Relaxed) {
+        return original(block, b, c);
+    }
+    free(block, b, c, original, frame)
 }
 
 /// Whether a call of the kernel has failed, by what libc's function returns.

@@ -69,6 +69,7 @@ fn of_heap(name: &str, role: Role) -> Option<Hook> {
     let exactly = |all: &[(&str, Hook)], name: &str| all.iter().find(|(n, _)| *n == name).map(|(_, hook)| *hook);
     let operator = || OPERATORS.iter().find(|(start, _)| name.starts_with(start)).map(|(_, hook)| *hook);
     match role {
+        Role::Libc if matches!(name, "free" | "cfree") => Some(Hook::FreeOfLibc),
         Role::Libc => exactly(&MAPPING, name).or_else(|| exactly(&OF_HEAP, name)),
         Role::Support => None,
         _ => PREFIXES.iter().find_map(|p| exactly(&OF_HEAP, name.strip_prefix(p)?)).or_else(operator),
