@@ -7,6 +7,7 @@
 //! ```
 
 use crate::ReadAt;
+use crate::headers::section_name;
 use object::elf::{
     DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, Dyn64, FileHeader64, PF_X, PT_INTERP, PT_LOAD, SHF_COMPRESSED,
     SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Sym64,
@@ -151,12 +152,13 @@ impl Elf {
         };
         for s in sections.iter().take(MAX_SECTIONS) {
             let name = sections.section_name(endian, s).unwrap_or_default();
+            let (shown, is_zdebug) = section_name(String::from_utf8_lossy(name).into_owned());
             elf.sections.push(Section {
-                name: String::from_utf8_lossy(name).into_owned(),
+                name: shown,
                 address: s.sh_addr(endian),
                 offset: s.sh_offset(endian),
                 size: if s.sh_type(endian) == SHT_NOBITS { 0 } else { s.sh_size(endian) },
-                compressed: s.sh_flags(endian) & u64::from(SHF_COMPRESSED) != 0,
+                compressed: is_zdebug || s.sh_flags(endian) & u64::from(SHF_COMPRESSED) != 0,
             });
             match s.sh_type(endian) {
                 kind @ (SHT_SYMTAB | SHT_DYNSYM) => {

@@ -67,7 +67,7 @@ pub struct SectionHeader {
     pub entry: u64,
     /// It holds code.
     pub executable: bool,
-    /// Its bytes are compressed (`SHF_COMPRESSED`).
+    /// Its bytes are compressed (`SHF_COMPRESSED`, or named `.zdebug_*`, which is `.debug_*` here).
     pub compressed: bool,
 }
 
@@ -191,8 +191,9 @@ fn sections(file: &(impl ReadAt + ?Sized), head: &[u8]) -> Option<Vec<SectionHea
     for i in 0..count {
         let h = header(i)?;
         let (kind, flags, memory) = (u32_at(h, 4)?, u64_at(h, 8)?, u64_at(h, 32)?);
+        let (name, is_zdebug) = section_name(text_at(&strings, u32_at(h, 0)? as usize));
         all.push(SectionHeader {
-            name: text_at(&strings, u32_at(h, 0)? as usize),
+            name,
             kind,
             address: u64_at(h, 16)?,
             offset: u64_at(h, 24)?,
@@ -201,10 +202,18 @@ fn sections(file: &(impl ReadAt + ?Sized), head: &[u8]) -> Option<Vec<SectionHea
             link: u32_at(h, 40)?,
             entry: u64_at(h, 56)?,
             executable: flags & SHF_EXECINSTR != 0,
-            compressed: flags & SHF_COMPRESSED != 0,
+            compressed: is_zdebug || flags & SHF_COMPRESSED != 0,
         });
     }
     Some(all)
+}
+
+/// What a section is called when it is not compressed, and whether its name says that it is: those of `-gz=zlib-gnu` have no flag.
+pub(crate) fn section_name(name: String) -> (String, bool) {
+    match name.strip_prefix(".zdebug_") {
+        Some(rest) => (format!(".debug_{rest}"), true),
+        None => (name, false),
+    }
 }
 
 fn text_at(strings: &[u8], at: usize) -> String {

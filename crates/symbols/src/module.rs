@@ -39,6 +39,14 @@ pub enum Problem {
     /// Its debug information takes more work than any compiler's does.
     #[error("its debug information is damaged")]
     Debug,
+    /// Its debug information has lines alone: the rest is in split files (`.dwo`, `.dwp`).
+    #[error("inlined functions are not shown: its debug information is split (.dwo, .dwp), which is not read")]
+    Split,
+    /// The file that dwz lets it share with others was not found.
+    #[error(
+        "inlined functions lack names: the file of dwz that it shares with others (.gnu_debugaltlink) was not found"
+    )]
+    Shared,
 }
 
 /// What was found for a module so far.
@@ -155,6 +163,9 @@ impl Module {
     fn find(&self, address: u64, out: &mut Vec<Call>) -> bool {
         if let Some(debug) = self.dwarf().filter(|_| self.problem.get() != Some(Problem::Debug)) {
             debug.calls(address, self.lines, out);
+            if debug.is_split() {
+                self.problem.set(Some(Problem::Split));
+            }
             if debug.restart() {
                 self.problem.set(Some(Problem::Debug));
                 out.clear();
@@ -253,8 +264,12 @@ impl Module {
             let has_debug = |o: &&Opened| o.headers.section(".debug_info").is_some_and(|s| s.size > 0);
             let of = self.program().filter(has_debug).or_else(|| self.debug().filter(has_debug))?;
             let link = SharedLink::read(&of.headers, &*of.file.bytes);
+            let is_sharing = link.is_some();
             let shared = link.and_then(|l| self.files.shared(&l, &of.file.path).filter(|f| is_shared(f, &l)));
             let shared = shared.and_then(|f| Debug::of(&Headers::read(&*f.bytes)?, f.bytes, None));
+            if is_sharing && shared.is_none() {
+                self.problem.set(Some(Problem::Shared));
+            }
             Debug::of(&of.headers, Rc::clone(&of.file.bytes), shared)
         };
         self.dwarf.get_or_init(open).as_ref()

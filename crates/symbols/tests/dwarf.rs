@@ -45,6 +45,7 @@ const C: &[&[&str]] = &[
     &["-O2", "-g", "-gdwarf-5"],
     &["-O2", "-g", "-gdwarf-4", "-ffunction-sections"],
     &["-O2", "-g", "-gz=zlib"],
+    &["-O2", "-g", "-gz=zlib-gnu"],
 ];
 
 #[test]

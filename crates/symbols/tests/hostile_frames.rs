@@ -61,6 +61,7 @@ fn damaged_files_have_fewer_frames() {
     let all: &[(&str, &str, &[&str])] = &[
         ("gcc", "inlines.c", &["-O2", "-g"]),
         ("gcc", "inlines.c", &["-O2", "-g", "-gdwarf-4", "-gz=zlib"]),
+        ("gcc", "inlines.c", &["-O2", "-g", "-gdwarf-4", "-gz=zlib-gnu"]),
         ("g++", "inlines.cc", &["-O2", "-g"]),
     ];
     for (i, (compiler, source, flags)) in all.iter().enumerate() {

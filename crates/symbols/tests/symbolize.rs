@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use symbols::files::Identity;
 use symbols::finder::Finder;
+use symbols::module::Problem;
 use symbols::symbolizer::NameStyle;
 use symbols::{ModuleId, Symbolizer, build_id};
 use testkit::Scratch;
@@ -58,6 +59,11 @@ fn of(finder: Finder, identity: &Identity) -> (Symbolizer, ModuleId) {
 
 fn of_file(path: &Path) -> (Symbolizer, ModuleId) {
     of(Finder::new(), &Identity::new(path, &[]))
+}
+
+/// What is missing of the only module.
+fn problem(s: &Symbolizer) -> Option<Problem> {
+    s.modules().next().unwrap().1.status().problem
 }
 
 /// Functions by address: names and sizes, as nm has them.
@@ -369,7 +375,7 @@ fn what_was_stripped_is_found_where_it_is() {
         let address = sample(&p.whole, 1, |n| n == "outer")[0];
         assert_eq!(&*s.frames(m, address)[0].function, format!("{}+{address:#x}", text(&p.stripped)), "{place}");
         assert!(!s.frames(m, address)[0].known);
-        assert_eq!(s.modules().next().unwrap().1.status().problem, Some(symbols::module::Problem::NotFound));
+        assert_eq!(problem(&s), Some(Problem::NotFound));
     }
 }
 
@@ -413,6 +419,41 @@ fn the_small_table_of_a_stripped_program_is_read() {
     assert!(!s.frames(id, address)[0].known);
 }
 
+/// addr2line does not read all of them.
+#[test]
+fn compressed_debug_information_says_what_it_said() {
+    let dir = Scratch::new("compressed");
+    for (name, flags) in &C[..2] {
+        let Some(path) = compile(&format!("c-{name}"), "inlines.c", flags) else { return };
+        let want = all_frames(&path, of_file(&path));
+        for how in ["zlib", "zlib-gnu", "zstd"] {
+            let compressed = dir.join(how);
+            let how = format!("--compress-debug-sections={how}");
+            if run("objcopy", &[&how, text(&path), text(&compressed)], "").is_none() {
+                return;
+            }
+            let elf = symbols::Elf::read(fs::File::open(&compressed).unwrap()).unwrap();
+            assert!(elf.sections().any(|s| s.name == ".debug_info" && s.compressed));
+            assert!(all_frames(&compressed, of_file(&compressed)) == want, "{name}, {how}");
+        }
+    }
+}
+
+/// Split debug information: what is left in the program has lines, and the rest is said to be missing.
+#[test]
+fn split_debug_information_is_said_to_be_missing() {
+    for (name, version) in [("v5", "-gdwarf-5"), ("v4", "-gdwarf-4")] {
+        let flags = ["-O2", "-g", version, "-gsplit-dwarf"];
+        let Some(path) = compile(&format!("split-{name}"), "inlines.c", &flags) else { return };
+        let (mut s, id) = of_file(&path);
+        let address = sample(&path, 1, |n| n == "main")[0];
+        let frames = s.frames(id, address);
+        assert_eq!((frames.len(), &*frames[0].function), (1, "main"));
+        assert!(frames[0].file.as_deref().is_some_and(|f| f.ends_with("/inlines.c")) && frames[0].line > 0);
+        assert_eq!(problem(&s), Some(Problem::Split));
+    }
+}
+
 /// What dwz lets several files share.
 #[test]
 fn what_dwz_has_moved_to_another_file_is_found() {
@@ -440,6 +481,9 @@ fn what_dwz_has_moved_to_another_file_is_found() {
     }
     fs::remove_file(&shared).unwrap();
     assert!(all_frames(&files[0], of_file(&files[0])) != want[0]);
+    let (mut s, id) = of_file(&files[0]);
+    s.frames(id, sample(&files[0], 1, |n| n == "main")[0]);
+    assert_eq!(problem(&s), Some(Problem::Shared));
 }
 
 #[test]

@@ -354,6 +354,18 @@ fn a_packed_trace_needs_no_other_file() {
     });
 }
 
+/// Functions and lines are there, inlined ones are not, and a line says why.
+#[test]
+fn split_debug_information_is_said() {
+    each_backend(|user| {
+        let Some(path) = lab::compiled("stack-split", "stack.c", &["-O2", "-g", "-gsplit-dwarf"]) else { return };
+        let out = recorded(user, &path).report(&["-kk"]);
+        let want = format!("stacks: {path}: inlined functions are not shown: its debug information is split");
+        assert!(out.stderr.contains(&want), "{}", out.stderr);
+        assert!(out.out().contains("stack.c:") && !out.out().contains("(inlined)"), "{}", out.out());
+    });
+}
+
 #[test]
 fn only_the_file_that_was_mapped_is_used() {
     each_backend(|user| {

@@ -6,8 +6,8 @@
 //!  entry ─► DW_AT_abstract_origin, DW_AT_specification ─► parameters and types ─► abi: which registers
 //! ```
 //!
-//! Only what one function takes is read ([`section`]); sections compressed with zlib are inflated when they are first needed. Split
-//! files (`.dwo`) are not read. A damaged file says less.
+//! Only what one function takes is read ([`section`]); compressed sections are inflated when they are first needed. Split files
+//! (`.dwo`) are not read. A damaged file says less.
 
 mod abi;
 mod calls;
@@ -64,6 +64,8 @@ pub struct Debug<'f> {
     kept: Cell<usize>,
     /// Work that is left for addresses.
     credit: Cell<u64>,
+    /// An address was looked for whose unit is elsewhere for the most part.
+    split: Cell<bool>,
     abbreviations: RefCell<HashMap<usize, Arc<Abbreviations>>>,
     units: RefCell<HashMap<usize, Rc<Found<'f>>>>,
     /// Where every unit begins, in order.
@@ -144,6 +146,7 @@ impl<'f> Debug<'f> {
             supplementary: supplementary.map(Box::new),
             kept: Cell::new(0),
             credit: Cell::new(calls::CREDIT),
+            split: Cell::new(false),
             abbreviations: RefCell::default(),
             units: RefCell::default(),
             headers: OnceCell::new(),
