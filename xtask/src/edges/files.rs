@@ -1,4 +1,4 @@
-//! Circles between the files of a crate: a file uses another one that reaches it again.
+//! Circles between the files of a crate, where a file uses another one that reaches it again, and between its folders.
 //!
 //! A file uses another by `use`, by a path, and by `mod`. A name that a module only hands on counts for the file that has it.
 //! A module's children may use it: such an edge counts for nothing.
@@ -78,6 +78,43 @@ impl Files {
             names.join(" -> ")
         };
         circles.into_iter().map(names).collect()
+    }
+
+    /// Modules of one parent that use each other in circles, with all that is below them: the parent (empty for the crate's root) and the
+    /// modules of each circle. What a parent's own file uses counts for nothing.
+    pub fn circles_of_folders(&self) -> Vec<(String, BTreeSet<String>)> {
+        let uses: Vec<BTreeSet<usize>> = (0..self.files.len()).map(|f| self.uses(f)).collect();
+        let parents: BTreeSet<&[String]> = self.modules.keys().filter_map(|m| Some(m.split_last()?.1)).collect();
+        let mut circles = Vec::new();
+        for parent in parents {
+            let below = |file: usize| self.files[file].module.strip_prefix(parent)?.first().cloned();
+            let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+            for (file, used) in uses.iter().enumerate() {
+                let Some(from) = below(file) else { continue };
+                let others = used.iter().filter_map(|to| below(*to)).filter(|to| *to != from);
+                edges.entry(from.clone()).or_default().extend(others);
+            }
+            let reached: BTreeMap<&String, BTreeSet<&String>> = edges.keys().map(|m| (m, reach(&edges, m))).collect();
+            let mut seen = BTreeSet::new();
+            for (module, from_it) in &reached {
+                let circle = || from_it.iter().filter(|o| reached[**o].contains(module)).map(|o| (*o).clone());
+                if from_it.contains(module) && seen.insert(*module) {
+                    let circle: BTreeSet<String> = circle().collect();
+                    seen.extend(edges.keys().filter(|m| circle.contains(*m)));
+                    circles.push((parent.join("::"), circle));
+                }
+            }
+        }
+        circles
+    }
+
+    /// The files that name another crate.
+    pub fn that_name<'a>(&'a self, other: &'a str) -> impl Iterator<Item = &'a str> {
+        let is = move |path: &[String]| path.first().is_some_and(|first| first == other);
+        let names = move |f: &&File| {
+            f.source.imports.iter().any(|i| is(&i.path)) || f.source.paths.iter().any(|(_, path)| is(path))
+        };
+        self.files.iter().filter(names).map(|f| f.name.as_str())
     }
 
     /// The files that one uses, but for its parent.
@@ -174,6 +211,18 @@ impl Files {
     }
 }
 
+/// What is reached along the edges, in one step or more.
+fn reach<'a>(edges: &'a BTreeMap<String, BTreeSet<String>>, from: &String) -> BTreeSet<&'a String> {
+    let mut found = BTreeSet::new();
+    let mut next: Vec<&String> = edges[from].iter().collect();
+    while let Some(at) = next.pop() {
+        if found.insert(at) {
+            next.extend(edges.get(at).into_iter().flatten());
+        }
+    }
+    found
+}
+
 /// The shortest way along the edges, both ends included.
 fn way(edges: &[BTreeSet<usize>], from: usize, to: usize) -> Option<Vec<usize>> {
     let mut before = BTreeMap::from([(from, from)]);
@@ -245,6 +294,40 @@ mod tests {
         let used = |b| circles(&[lib, a, ("a/b.rs", b), ("x.rs", "use crate::a::b::B; pub fn f() {} pub fn g() {}")]);
         assert_eq!(used("use super::*; struct B;"), ["a/b.rs -> x.rs -> a/b.rs"; 0]);
         assert_eq!(used("use super::*; struct B; fn h() { f() }"), ["a/b.rs -> x.rs -> a/b.rs"]);
+    }
+
+    #[test]
+    fn folders_that_use_each_other_are_a_circle_where_files_are_none() {
+        let files = |c| {
+            let files = [
+                ("lib.rs", "mod a; mod b; mod d;"),
+                ("a/mod.rs", "mod c; mod e;"),
+                ("a/c.rs", c),
+                ("a/e.rs", "pub struct E;"),
+                ("b.rs", "use crate::a::e::E; pub struct B;"),
+                ("d.rs", "use crate::b::B;"),
+            ];
+            let text = |name: &str| Ok(files.iter().find(|(n, _)| *n == name).map(|(_, t)| (*t).to_string()));
+            Files::from("lib.rs", text).unwrap()
+        };
+        assert_eq!(files("pub struct C;").circles_of_folders(), []);
+        let all = files("use crate::b::B;");
+        assert_eq!(all.circles(), [""; 0]);
+        assert_eq!(all.circles_of_folders(), [(String::new(), BTreeSet::from(["a".to_string(), "b".into()]))]);
+    }
+
+    #[test]
+    fn files_that_name_a_crate_are_found() {
+        let text = |name: &str| {
+            let files =
+                [("lib.rs", "mod a; mod b;"), ("a.rs", "use clap::Arg;"), ("b.rs", "fn f(m: &clap::ArgMatches) {}")];
+            Ok(files.iter().find(|(n, _)| *n == name).map(|(_, t)| (*t).to_string()))
+        };
+        let all = Files::from("lib.rs", text).unwrap();
+        assert_eq!(
+            (all.that_name("clap").collect::<Vec<_>>(), all.that_name("bpf").count()),
+            (vec!["a.rs", "b.rs"], 0)
+        );
     }
 
     #[test]
