@@ -16,7 +16,6 @@ const FAMILY: Int = Int { size: 2, signed: false, fmt: Fmt::Enum(&flags::T_AF) }
 const BE16: Int = Int { size: 2, signed: false, fmt: Fmt::Be16 };
 const BE32: Int = Int { size: 4, signed: false, fmt: Fmt::Be32 };
 const U32: Int = Int { size: 4, signed: false, fmt: Fmt::Dec };
-const HEX32: Int = Int { size: 4, signed: false, fmt: Fmt::Hex };
 
 fn at(b: &[u8], from: usize, n: usize) -> &[u8] {
     b.get(from..(from + n).min(b.len())).unwrap_or_default()
@@ -211,6 +210,3 @@ pub fn describe_socket(domain: i32, kind: i32, protocol: i32, local: &[u8], peer
         }
     }
 }
-
-/// A hexadecimal word, for views that show raw values.
-pub const RAW32: Int = HEX32;

@@ -252,13 +252,6 @@ impl Plan {
         let targets = self.fixes.iter().filter(|f| f.kind != FixKind::Absolute).map(|f| f.target);
         self.reach = targets.fold(code, |reach, a| a.min(reach.start)..a.max(reach.end));
     }
-
-    /// What speaks of places in a site's beginning.
-    pub fn fixes_of(&self, site: &Site) -> &[Fix] {
-        let first = self.fixes.partition_point(|f| f.at < site.code.start);
-        let end = self.fixes.partition_point(|f| f.at < site.code.end);
-        &self.fixes[first..end.max(first)]
-    }
 }
 
 /// Looks at what surrounds a function, before its code is.

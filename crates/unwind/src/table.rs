@@ -16,8 +16,6 @@ pub const PAGE_BITS: u32 = 16;
 pub const CHUNK_BITS: u32 = 18;
 /// Rows of a chunk: 1 MiB.
 pub const CHUNK: usize = 1 << CHUNK_BITS;
-/// The most rows of a page: one for each byte of code.
-pub const MAX_PAGE_ROWS: u32 = 1 << PAGE_BITS;
 /// Steps of a search among the rows of a page: each halves what is left, and one is left in the end.
 pub const STEPS: u32 = PAGE_BITS;
 
