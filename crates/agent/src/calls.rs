@@ -4,6 +4,7 @@
 //! stack says which tracers have seen its beginning, and in which epoch: the epoch changes whenever a tracer is enabled, so that one that
 //! has come later, in the same place, is not taken for it. The list may change between any two instructions, while a thread is here.
 
+use crate::frame::Frame;
 use crate::kernel;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{IN_TRACER, Local, local};
@@ -12,31 +13,6 @@ use abi::thread::WRITTEN;
 use abi::tracer::Kind;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-
-/// What the stub and the code below have pushed, from the lowest address upwards.
-#[repr(C)]
-pub struct Frame {
-    pub r15: u64,
-    pub r14: u64,
-    pub r13: u64,
-    pub r12: u64,
-    pub rbx: u64,
-    _free: [u64; 7],
-    pub rbp: u64,
-    _resume: u64,
-    _rcx: u64,
-    _rdx: u64,
-    _rax: u64,
-    /// The slot: the return address of the function.
-    address: u64,
-}
-
-impl Frame {
-    /// Where the return address is.
-    pub fn slot(&self) -> u64 {
-        &raw const self.address as u64
-    }
-}
 
 /// What is saved of vectors beside xmm0 to xmm15: 0: nothing, because the agent's own code leaves the rest alone; [`AVX`]; [`ALL`].
 pub static WIDE: AtomicU32 = AtomicU32::new(0);

@@ -1,6 +1,6 @@
 //! The agent's own tracers: what they do when a function begins or returns.
 
-use crate::calls::Frame;
+use crate::frame::Frame;
 use crate::memory::load;
 use crate::sites::Site;
 use crate::thread::{self, Local};

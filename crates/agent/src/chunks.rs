@@ -5,9 +5,9 @@
 
 use crate::heap;
 use crate::kernel;
+use crate::own;
 use crate::permits;
 use crate::plans;
-use crate::start;
 use crate::talk;
 use crate::thread::{self, Local};
 use abi::message::Reason;
@@ -221,7 +221,7 @@ pub fn collector() -> u32 {
 /// of a record, and where the child has begun threads already: one of them may have looked at it just before.
 fn detach(local: &Local) {
     let (shared, len) = (SHARED.swap(0, AcqRel), LEN.load(Relaxed));
-    if shared != 0 && local.heap_level.load(Relaxed) == 0 && start::threads() == Some(1) {
+    if shared != 0 && local.heap_level.load(Relaxed) == 0 && own::threads() == Some(1) {
         // SAFETY: this is the only thread, and it has no chunk.
         unsafe { kernel::unmap(shared, len) };
     }

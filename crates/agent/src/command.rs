@@ -1,7 +1,7 @@
 //! Requests for tracers (`abi::tracer`): one connection, to a socket that trapline has made for it. All other threads are stopped, wherever
 //! they were; this one may have been anywhere too. So nothing here waits for a thread, or touches what belongs to one.
 
-use crate::install::Plan;
+use crate::plan::Plan;
 use crate::talk::{self, Descriptor, bytes};
 use crate::tracers::{self, Own, Slot, Tracer};
 use crate::{checks, chunks, kernel, plans, sites, thread};

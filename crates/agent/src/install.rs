@@ -7,16 +7,14 @@
 //! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
 
 use crate::kernel::{self, KernelAction};
-use crate::{areas, chunks, heap, hooks, record, sites, slots, start};
+use crate::plan::{Plan, map_area, table};
+use crate::text::{read_text, write_text};
+use crate::{areas, chunks, heap, hooks, own, record, sites};
 use abi::message::{Hook, Installed, MAGIC, Reason};
-use abi::plan::{self, Area, Header, Original, PATCH, Patch};
-use abi::stub::Variant;
-use core::mem::size_of;
+use abi::plan::{Header, Original, PATCH, Patch};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-/// The most patches of a plan.
-const PATCHES: u32 = 1 << 24;
 const INT3: u8 = 0xcc;
 const JMP: u8 = 0xe9;
 /// Where an area has the minimum of timed stubs, from the end of its stubs.
@@ -31,41 +29,6 @@ pub fn failure(error: u32) -> Installed {
     Installed { magic: MAGIC, error, patched: 0, other_bytes: 0, no_area: 0, failed: 0 }
 }
 
-/// A plan whose tables lie within it.
-pub struct Plan<'a> {
-    bytes: &'a [u8],
-    areas: &'a [Area],
-    pub patches: &'a [Patch],
-    originals: &'a [Original],
-}
-
-impl<'a> Plan<'a> {
-    pub fn new(bytes: &'a [u8]) -> Option<Plan<'a>> {
-        let header: Header = *table(bytes, 0, 1)?.first()?;
-        let right = header.magic == plan::MAGIC && header.version == abi::VERSION && header.patches <= PATCHES;
-        right.then_some(())?;
-        Some(Plan {
-            bytes,
-            areas: table(bytes, header.areas_at, header.areas)?,
-            patches: table(bytes, header.patches_at, header.patches)?,
-            originals: table(bytes, header.originals_at, header.originals)?,
-        })
-    }
-}
-
-impl Plan<'_> {
-    /// Maps an area, if it is not there yet. Returns whether it is there, and the variant of its stubs.
-    pub fn map_area(&self, number: u32) -> Option<u32> {
-        let area = self.areas.get(number as usize)?;
-        map_area(area, self.bytes).then_some(area.variant)
-    }
-
-    /// How many areas it has.
-    pub fn areas(&self) -> u32 {
-        self.areas.len() as u32
-    }
-}
-
 /// Has the unwinder use the mappings of a plan, if it has some.
 pub fn use_mappings(bytes: &[u8]) {
     let header = table::<Header>(bytes, 0, 1).and_then(<[Header]>::first);
@@ -73,18 +36,6 @@ pub fn use_mappings(bytes: &[u8]) {
     if !mappings.is_empty() {
         heap::map_of_process(mappings);
     }
-}
-
-/// A table of a plan: any bytes are valid entries.
-fn table<T>(bytes: &[u8], at: u64, count: u32) -> Option<&[T]> {
-    let len = u64::from(count).checked_mul(size_of::<T>() as u64)?;
-    let end = at.checked_add(len)?;
-    let part = bytes.get(at as usize..usize::try_from(end).ok()?)?;
-    // SAFETY: the bytes are there, and aligned; the tables' entries are numbers.
-    part.as_ptr()
-        .cast::<T>()
-        .is_aligned()
-        .then(|| unsafe { core::slice::from_raw_parts(part.as_ptr().cast(), count as usize) })
 }
 
 /// Maps the areas and makes the patches.
@@ -127,117 +78,6 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
     installed
 }
 
-/// Maps an area, if it is not there already.
-fn map_area(area: &Area, plan: &[u8]) -> bool {
-    let Some(content) = area
-        .at
-        .checked_add(area.content)
-        .and_then(|end| plan.get(usize::try_from(area.at).ok()?..usize::try_from(end).ok()?))
-    else {
-        return false;
-    };
-    let whole = area.address.is_multiple_of(4096) && area.len.is_multiple_of(4096) && area.len > 0;
-    let Some(variant) = areas::variant(area.variant) else { return false };
-    let size = u64::from(abi::stub::layout(variant).size);
-    if !whole || area.content > area.len || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
-        return false;
-    }
-    if matches!(variant, Variant::Timed | Variant::CountTimed) && !slots::map_all() {
-        return false;
-    }
-    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED_NOREPLACE;
-    let at = kernel::map(area.address, area.len, kernel::PROT_READ | kernel::PROT_WRITE, flags, -1);
-    if at == kernel::EEXIST {
-        return is_there(area, content);
-    }
-    if at as u64 != area.address {
-        return false;
-    }
-    // SAFETY: the memory is new and ours.
-    let memory = unsafe { core::slice::from_raw_parts_mut(at as *mut u8, area.len as usize) };
-    let (begin, rest) = memory.split_at_mut(content.len());
-    begin.copy_from_slice(content);
-    rest.fill(INT3);
-    // SAFETY: nobody uses it yet.
-    let protected = unsafe { kernel::protect(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC) } == 0;
-    if !(protected || map_code(area, content)) || !areas::add(area) {
-        // SAFETY: nobody uses it.
-        unsafe { kernel::unmap(area.address, area.len) };
-        return false;
-    }
-    true
-}
-
-/// Maps an area as code in place of the memory that may not become code (PR_SET_MDWE, a filter), and writes it through `/proc/self/mem`.
-fn map_code(area: &Area, content: &[u8]) -> bool {
-    // What is replaced is the agent's own, and nobody uses it yet.
-    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED;
-    let at = kernel::map(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC, flags, -1);
-    if at as u64 != area.address {
-        return false;
-    }
-    let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
-    if memory < 0 {
-        return false;
-    }
-    let rest = [INT3; 4096];
-    let mut written = kernel::pwrite(memory, content, area.address) == content.len() as isize;
-    let mut at = area.content;
-    while written && at < area.len {
-        let len = (area.len - at).min(4096);
-        let part = rest.get(..len as usize).unwrap_or(&[]);
-        written = kernel::pwrite(memory, part, area.address + at) == len as isize;
-        at += len;
-    }
-    kernel::close(memory);
-    written
-}
-
-/// Whether the same area is there from an earlier plan: a module was unloaded, and has come to the same address again.
-fn is_there(area: &Area, content: &[u8]) -> bool {
-    let same = |a: &Area| (a.address, a.len, a.stubs, a.variant) == (area.address, area.len, area.stubs, area.variant);
-    // SAFETY: an area that is in the list is mapped for good.
-    areas::all().iter().any(same)
-        && unsafe { core::slice::from_raw_parts(area.address as *const u8, content.len()) } == content
-}
-
-/// Bytes of the program, or None where nothing is mapped. `memory`: `/proc/self/mem`, or negative.
-pub fn read_text(memory: i32, address: u64, len: usize) -> Option<[u8; PATCH]> {
-    let mut bytes = [0; PATCH];
-    let part = bytes.get_mut(..len)?;
-    let read = if memory >= 0 { kernel::pread(memory, part, address) } else { -1 };
-    if read == len as isize {
-        return Some(bytes);
-    }
-    let mapped = kernel::is_readable(address) && kernel::is_readable(address + len as u64 - 1);
-    for (i, byte) in part.iter_mut().enumerate().filter(|_| mapped) {
-        // SAFETY: it is readable, and the program's modules stay while it is in its constructors or its loader.
-        *byte = unsafe { ((address + i as u64) as *const u8).read_volatile() };
-    }
-    mapped.then_some(bytes)
-}
-
-/// Replaces bytes of the program.
-pub fn write_text(memory: i32, address: u64, bytes: &[u8]) -> bool {
-    if memory >= 0 && kernel::pwrite(memory, bytes, address) == bytes.len() as isize {
-        return true;
-    }
-    let (first, end) = (address & !4095, (address + bytes.len() as u64 + 4095) & !4095);
-    let (code, all) =
-        (kernel::PROT_READ | kernel::PROT_EXEC, kernel::PROT_READ | kernel::PROT_WRITE | kernel::PROT_EXEC);
-    // SAFETY: text stays readable and executable; the bytes are those of a planned patch, and nobody is in between.
-    unsafe {
-        if kernel::protect(first, end - first, all) != 0 {
-            return false;
-        }
-        for (i, byte) in bytes.iter().enumerate() {
-            ((address + i as u64) as *mut u8).write_volatile(*byte);
-        }
-        kernel::protect(first, end - first, code);
-    }
-    true
-}
-
 /// Makes the patches of a plan.
 struct Patcher<'a> {
     plan: &'a Plan<'a>,
@@ -257,7 +97,7 @@ struct Patcher<'a> {
 impl<'a> Patcher<'a> {
     fn new(plan: &'a Plan<'a>, there: &'a [u8], reason: Reason) -> Option<Patcher<'a>> {
         // The collector has stopped all other threads of a process that it attaches to.
-        let alone = reason == Reason::Attach || start::threads() == Some(1);
+        let alone = reason == Reason::Attach || own::threads() == Some(1);
         let splits = alone || reason == Reason::Modules;
         let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
         Some(Patcher {

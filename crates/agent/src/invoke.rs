@@ -2,7 +2,7 @@
 //! meanwhile, and all signals of this one are blocked.
 
 use crate::install::Spared;
-use crate::{areas, chunks, command, heap, hooks, kernel, plans, record, sites, slots, start, talk, thread, tracers};
+use crate::{areas, chunks, command, heap, hooks, kernel, own, plans, record, sites, slots, talk, thread, tracers};
 use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
 use core::mem::size_of;
@@ -75,7 +75,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     // SAFETY: the collector says that so many bytes follow.
     let texts = unsafe { core::slice::from_raw_parts(texts, socket.saturating_add(path)) };
     let (socket, path) = texts.split_at_checked(socket).ok_or(kernel::EPROTO)?;
-    if !(chunks::begin() && areas::begin() && slots::begin() && plans::begin() && start::name(socket, path)) {
+    if !(chunks::begin() && areas::begin() && slots::begin() && plans::begin() && own::name(socket, path)) {
         return Err(kernel::ENOMEM);
     }
     hooks::begin();

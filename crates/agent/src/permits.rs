@@ -6,17 +6,18 @@
 
 use crate::kernel;
 use crate::memory::load;
-use crate::thread::Local;
-use crate::{chunks, shadow};
-use abi::permits::{self, GROW_CALLS, INSTRUCTIONS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
+use abi::permits::{self, INSTRUCTIONS};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Bits of [`FORBIDDEN`].
-const RECORDS: u32 = 1;
-const TALK: u32 = 2;
-const READS: u32 = 4;
-const GROWS: u32 = 8;
+/// Bits of [`FORBIDDEN`]: the calls that records need.
+pub const RECORDS: u32 = 1;
+/// Those of the conversation with the collector.
+pub const TALK: u32 = 2;
+/// Reading memory that may not be there.
+pub const READS: u32 = 4;
+/// Mapping more of the shared memory.
+pub const GROWS: u32 = 8;
 
 /// What is forbidden, for all threads: a new one has what its creator had, and a filter may be for all.
 static FORBIDDEN: AtomicU32 = AtomicU32::new(0);
@@ -80,40 +81,13 @@ pub fn unblock(mask: Option<u64>) {
     }
 }
 
-/// The thread will be allowed next to nothing, or no time stamps (SECCOMP_MODE_STRICT, PR_TSC_SIGSEGV), or its calls become signals
-/// (PR_SET_SYSCALL_USER_DISPATCH): its calls are no longer observed, and it returns to the program itself, not to stubs.
-pub fn lose_all(local: &Local) {
-    if let Some(mask) = block() {
-        chunks::give_up(local);
-        shadow::abandon(local);
-        kernel::set_mask(mask);
-    }
-    FORBIDDEN.fetch_or(RECORDS | TALK, Relaxed);
-}
-
-/// The program installs a filter: struct sock_fprog.
-pub fn add_filter(local: &Local, program: u64) {
-    if !records() {
-        return;
-    }
-    let Some(filter) = Filter::at(program) else { return };
-    let refuses = |calls: &[u32]| !calls.iter().all(|call| filter.allows(*call));
-    if refuses(&READ_CALLS) {
-        FORBIDDEN.fetch_or(READS, Relaxed);
-    }
-    if refuses(&GROW_CALLS) {
-        chunks::map_all();
-        FORBIDDEN.fetch_or(GROWS, Relaxed);
-    }
-    if refuses(&SLOW_CALLS) {
-        lose_all(local);
-    } else if refuses(&TALK_CALLS) {
-        FORBIDDEN.fetch_or(TALK, Relaxed);
-    }
+/// Notes that something is forbidden from now on.
+pub fn forbid(what: u32) {
+    FORBIDDEN.fetch_or(what, Relaxed);
 }
 
 /// A program of classic BPF, in the program's memory.
-struct Filter {
+pub struct Filter {
     code: u64,
     len: usize,
 }
@@ -121,7 +95,8 @@ struct Filter {
 const PAGE: u64 = 4096;
 
 impl Filter {
-    fn at(program: u64) -> Option<Filter> {
+    /// The one of a struct sock_fprog.
+    pub fn at(program: u64) -> Option<Filter> {
         if !kernel::is_readable(program) || !kernel::is_readable(program.wrapping_add(8)) {
             return None;
         }
@@ -142,6 +117,11 @@ impl Filter {
             permits::ARCHITECTURE => Some(permits::X86_64),
             _ => None,
         })
+    }
+
+    /// Whether one of these calls is refused.
+    pub fn refuses(&self, calls: &[u32]) -> bool {
+        !calls.iter().all(|call| self.allows(*call))
     }
 
     fn allows(&self, call: u32) -> bool {

@@ -1,6 +1,7 @@
 //! The plans that were carried out in a process that the agent was injected into: so that they can be undone.
 
-use crate::install::{Plan, Spared};
+use crate::install::Spared;
+use crate::plan::Plan;
 use crate::{install, kernel};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};

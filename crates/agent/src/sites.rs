@@ -1,7 +1,8 @@
 //! Sites: functions with stubs that tracers are enabled on. A site keeps its stubs as long as a thread may need any; its bytes change with its
 //! tracers.
 
-use crate::install::{Plan, read_text, write_text};
+use crate::plan::Plan;
+use crate::text::{read_text, write_text};
 use crate::{areas, kernel, tracers};
 use abi::plan::Patch;
 use abi::stub::Variant;

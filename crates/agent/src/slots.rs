@@ -178,6 +178,9 @@ pub fn map_all() -> bool {
     all().iter().filter(|s| s.tid.load(Acquire) != 0).all(|s| s.grow(true))
 }
 
+/// Offset of `memory` in the storage of a thread ([`crate::thread`] compares it).
+pub const MEMORY: u64 = 80;
+
 impl Slot {
     /// How many bytes are mapped.
     pub fn len(&self) -> u64 {
@@ -255,7 +258,6 @@ impl Slot {
 
     /// Where entries begin and end, if that is known in this way; that of the owner is better than any other.
     fn range(&self, how: End) -> Option<(u64, u64)> {
-        const MEMORY: u64 = crate::thread::MEMORY;
         let (local, base) = (self.local.load(Acquire), self.base());
         let end = self.memory.load(Relaxed) + self.len();
         // The owner's storage goes when the owner ends, at any moment, or becomes that of another thread: then it is zero at first.

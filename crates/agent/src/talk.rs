@@ -1,7 +1,7 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
-use crate::{chunks, heap, hooks, install, permits, plans, slow, start, thread};
+use crate::{chunks, heap, hooks, install, own, permits, plans, slow, thread};
 use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -103,7 +103,7 @@ pub fn attempt(reason: Reason) -> Result<bool, u32> {
     if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules {
         return Ok(false);
     }
-    let socket = connect(start::socket_name(), PATIENCE).ok_or(kernel::ECONNREFUSED)?;
+    let socket = connect(own::socket_name(), PATIENCE).ok_or(kernel::ECONNREFUSED)?;
     if !greet(&socket, reason, maps.text()) {
         return Err(kernel::EPROTO);
     }
@@ -122,15 +122,15 @@ pub fn attempt(reason: Reason) -> Result<bool, u32> {
 /// Tells the collector that the process is about to execute a program, and why the agent cannot follow into it, if so. False: nobody
 /// listens. Runs in children of vfork(2): nothing of the process is changed.
 pub fn tell_exec(path: &[u8], why: Option<Untraced>) -> bool {
-    let Some(socket) = connect(start::socket_name(), BRIEF) else { return false };
-    let path = path.get(..path.len().min(start::PATH)).unwrap_or(&[]);
+    let Some(socket) = connect(own::socket_name(), BRIEF) else { return false };
+    let path = path.get(..path.len().min(own::PATH)).unwrap_or(&[]);
     let why = [why.map_or(0, |w| w as u8)];
     send_all(&socket, bytes(&hello(Reason::Exec, 1 + path.len()))) && send_all(&socket, &why) && send_all(&socket, path)
 }
 
 /// Tells it that the kernel has refused the program.
 pub fn tell_failed() {
-    if let Some(socket) = connect(start::socket_name(), BRIEF) {
+    if let Some(socket) = connect(own::socket_name(), BRIEF) {
         send_all(&socket, bytes(&hello(Reason::Failed, 0)));
     }
 }

@@ -113,8 +113,7 @@ pub fn local() -> &'static Local {
     }
 }
 
-/// Offset of [`Local::memory`].
-pub const MEMORY: u64 = offset_of!(Local, memory) as u64;
+const _: () = assert!(offset_of!(Local, memory) == slots::MEMORY as usize);
 
 pub use crate::slots::ENTRY;
 use crate::slots::{BURIED, FRAMES, Slot};

@@ -8,7 +8,7 @@
 //! the same way and sets errno; so nothing needs to be undone.
 
 use super::original;
-use crate::{chunks, kernel, memory, permits, start, talk};
+use crate::{chunks, kernel, memory, own, permits, talk};
 use abi::message::{Hook, Untraced};
 
 /// Variables, and bytes of text, of an environment that is made on the stack.
@@ -49,17 +49,17 @@ pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flag
     if !permits::talk() {
         return chunks::count_left();
     }
-    if !kernel::is_readable(environment) && environment != 0 || start::agent_path().is_empty() {
+    if !kernel::is_readable(environment) && environment != 0 || own::agent_path().is_empty() {
         return;
     }
     let why = match follows(directory, path as *const u8, flags) {
-        Some(Ok(())) if !kernel::is_loadable(start::agent_path().as_ptr()) => Some(Untraced::Unreachable),
+        Some(Ok(())) if !kernel::is_loadable(own::agent_path().as_ptr()) => Some(Untraced::Unreachable),
         Some(Ok(())) => None,
         Some(Err(why)) => Some(why),
         None => return,
     };
     // SAFETY: the kernel has just found a file by it.
-    let name = unsafe { memory::string(path as *const u8, start::PATH) };
+    let name = unsafe { memory::string(path as *const u8, own::PATH) };
     if !talk::tell_exec(name, why) {
         // Nobody would answer the agent: the collector is gone, or in another network namespace.
         return chunks::count_left();
@@ -145,7 +145,7 @@ fn preload(text: *const u8) -> &'static [u8] {
 fn text_len(environment: *const *const u8, count: usize) -> usize {
     let users: usize =
         variables(environment, count).filter(|(_, v)| *v == PRELOAD).map(|(t, _)| preload(t).len() + 1).sum();
-    PRELOAD.len() + start::agent_path().len() + users + abi::SOCKET.len() + start::socket_name().len() + 8
+    PRELOAD.len() + own::agent_path().len() + users + abi::SOCKET.len() + own::socket_name().len() + 8
 }
 
 /// Makes the environment with the agent's variables: `LD_PRELOAD` where the user has it, else at the end.
@@ -175,15 +175,15 @@ unsafe fn build(environment: *const *const u8, count: usize, pointers: *mut u64,
             found = true;
             let users = preload(variable);
             let separator: &[u8] = if users.is_empty() { b"" } else { b":" };
-            add(put(&[PRELOAD, start::agent_path(), separator, users, b"\0"]));
+            add(put(&[PRELOAD, own::agent_path(), separator, users, b"\0"]));
         } else if !is_socket(beginning) {
             add(variable as u64);
         }
     }
     if !found {
-        add(put(&[PRELOAD, start::agent_path(), b"\0"]));
+        add(put(&[PRELOAD, own::agent_path(), b"\0"]));
     }
-    add(put(&[abi::SOCKET.as_bytes(), b"=", start::socket_name(), b"\0"]));
+    add(put(&[abi::SOCKET.as_bytes(), b"=", own::socket_name(), b"\0"]));
     add(0);
 }
 

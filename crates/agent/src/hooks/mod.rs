@@ -10,9 +10,11 @@ mod jumps;
 pub mod signals;
 
 use crate::kernel;
-use crate::thread::local;
-use crate::{chunks, heap, permits, slots, talk};
+use crate::permits::{Filter, GROWS, READS, RECORDS, TALK};
+use crate::thread::{Local, local};
+use crate::{chunks, heap, permits, shadow, slots, talk};
 use abi::message::{HOOKS, Hook, Reason};
+use abi::permits::{GROW_CALLS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -181,8 +183,8 @@ extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64, f
     match number as usize {
         kernel::FORK => before_fork(),
         kernel::PRCTL => before_prctl(first, second, third),
-        kernel::SECCOMP if first == SECCOMP_SET_MODE_STRICT => permits::lose_all(local()),
-        kernel::SECCOMP if first == SECCOMP_SET_MODE_FILTER => permits::add_filter(local(), third),
+        kernel::SECCOMP if first == SECCOMP_SET_MODE_STRICT => lose_all(local()),
+        kernel::SECCOMP if first == SECCOMP_SET_MODE_FILTER => add_filter(local(), third),
         kernel::CLONE if first & kernel::CLONE_VM == 0 => before_fork(),
         kernel::CLONE3 if flags_of(first) & kernel::CLONE_VM == 0 => before_fork(),
         // Where it succeeds, it does not come back; else the program's own call fails in the same way.
@@ -204,11 +206,42 @@ extern "C" fn before_prctl(option: u64, first: u64, second: u64) {
     const PR_TSC_SIGSEGV: u64 = 2;
     const PR_SET_SYSCALL_USER_DISPATCH: u32 = 59;
     match (option as u32, first) {
-        (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => permits::lose_all(local()),
-        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) => permits::add_filter(local(), second),
+        (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => lose_all(local()),
+        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) => add_filter(local(), second),
         // The agent's calls would come to the program's handler of SIGSYS.
-        (PR_SET_SYSCALL_USER_DISPATCH, mode) if mode != 0 => permits::lose_all(local()),
+        (PR_SET_SYSCALL_USER_DISPATCH, mode) if mode != 0 => lose_all(local()),
         _ => {}
+    }
+}
+
+/// The thread will be allowed next to nothing, or no time stamps (SECCOMP_MODE_STRICT, PR_TSC_SIGSEGV), or its calls become signals
+/// (PR_SET_SYSCALL_USER_DISPATCH): its calls are no longer observed, and it returns to the program itself, not to stubs.
+fn lose_all(local: &Local) {
+    if let Some(mask) = permits::block() {
+        chunks::give_up(local);
+        shadow::abandon(local);
+        kernel::set_mask(mask);
+    }
+    permits::forbid(RECORDS | TALK);
+}
+
+/// The program installs a filter: struct sock_fprog.
+fn add_filter(local: &Local, program: u64) {
+    if !permits::records() {
+        return;
+    }
+    let Some(filter) = Filter::at(program) else { return };
+    if filter.refuses(&READ_CALLS) {
+        permits::forbid(READS);
+    }
+    if filter.refuses(&GROW_CALLS) {
+        chunks::map_all();
+        permits::forbid(GROWS);
+    }
+    if filter.refuses(&SLOW_CALLS) {
+        lose_all(local);
+    } else if filter.refuses(&TALK_CALLS) {
+        permits::forbid(TALK);
     }
 }
 
