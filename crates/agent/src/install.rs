@@ -6,10 +6,11 @@
 //! first byte and its end. That holds for modules that the loader has just mapped, before their constructors run
 //! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
 
+use crate::context::Context;
 use crate::kernel::{self, KernelAction};
 use crate::plan::{Plan, map_area, table};
 use crate::text::{read_text, write_text};
-use crate::{areas, chunks, heap, hooks, own, record, sites};
+use crate::{areas, chunks, heap, originals, own, record, sites};
 use abi::message::{Hook, Installed, MAGIC, Reason};
 use abi::plan::{Header, Original, PATCH, Patch};
 use core::sync::atomic::AtomicU64;
@@ -49,11 +50,11 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
         *there = u8::from(map_area(area, plan.bytes));
     }
-    let hooked = hooks::are_in();
+    let hooked = originals::are_in();
     for original in plan.originals {
         let patch = plan.patches.get(original.patch as usize);
         let Some(patch) = patch.filter(|p| there.get(p.area as usize) == Some(&1)) else { continue };
-        hooks::set_original(original.hook, original.address);
+        originals::set(original.hook, original.address);
         if original.hook == Hook::FreeOfLibc as u32 {
             heap::set_free_of_libc(patch.address - u64::from(patch.skipped));
         }
@@ -372,17 +373,17 @@ unsafe extern "C" {
 
 /// A thread has come to a function of which only the first byte is patched: it goes where the patch will lead.
 extern "C" fn trap(_: i32, _: u64, context: u64) {
-    let pc = hooks::signals::Context(context).pc();
+    let pc = Context(context).pc();
     let live = LIVE.load(Acquire);
     if live == 0 {
         // The patch is complete by now: it is executed again.
-        return hooks::signals::Context(context).set_pc(pc - 1);
+        return Context(context).set_pc(pc - 1);
     }
     // SAFETY: the plan lives until LIVE is 0 and all processors have been synchronised.
     let plan = unsafe { &*(live as *const Plan<'_>) };
     let Some(patch) = plan.patches.iter().find(|p| p.address == pc - 1) else { return };
     if patch.new[0] == JMP {
         let distance = i32::from_le_bytes([patch.new[1], patch.new[2], patch.new[3], patch.new[4]]);
-        hooks::signals::Context(context).set_pc((patch.address + 5).wrapping_add_signed(i64::from(distance)));
+        Context(context).set_pc((patch.address + 5).wrapping_add_signed(i64::from(distance)));
     }
 }

@@ -2,7 +2,9 @@
 //! meanwhile, and all signals of this one are blocked.
 
 use crate::install::Spared;
-use crate::{areas, chunks, command, heap, hooks, kernel, own, plans, record, sites, slots, talk, thread, tracers};
+use crate::{
+    areas, chunks, command, heap, hooks, kernel, originals, own, plans, record, sites, slots, talk, thread, tracers,
+};
 use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
 use core::mem::size_of;
@@ -51,7 +53,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
 
 fn answer(invocation: &mut Invocation) {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
-    invocation.flags = flag(hooks::are_in(), HOOKED) | flag(tracers::are_enabled(), TRACED);
+    invocation.flags = flag(originals::are_in(), HOOKED) | flag(tracers::are_enabled(), TRACED);
     (invocation.areas_at, invocation.areas) = areas::table();
     invocation.session = chunks::session();
     invocation.tls = thread::tls_offset();

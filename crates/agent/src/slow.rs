@@ -6,8 +6,7 @@
 use crate::chunks::State;
 use crate::kernel;
 use crate::thread::{self, IN_TRACER, Local, local};
-use crate::{args, calls, chunks, permits, record, shadow};
-use abi::message::{SLOWS, Slow};
+use crate::{chunks, permits, record, shadow};
 use abi::shared::Control;
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -140,27 +139,9 @@ unsafe extern "C" {
     safe static trapline_count: u8;
 }
 
-/// The addresses, for the collector.
-pub fn addresses() -> [u64; SLOWS] {
-    let mut out = [0; SLOWS];
-    let mut set = |slow: Slow, code: &u8| {
-        if let Some(place) = out.get_mut(slow as usize) {
-            *place = core::ptr::from_ref(code) as u64;
-        }
-    };
-    set(Slow::Chunk, &trapline_chunk);
-    set(Slow::Enter, &trapline_enter);
-    set(Slow::Exit, &trapline_exit);
-    set(Slow::High, &trapline_high);
-    set(Slow::Late, &trapline_late);
-    set(Slow::Count, &trapline_count);
-    let [call, left] = calls::code();
-    set(Slow::Call, call);
-    set(Slow::Return, left);
-    let [arguments, result] = args::code();
-    set(Slow::Arguments, arguments);
-    set(Slow::Result, result);
-    out
+/// Where a stub comes for a chunk, at an entry, at an exit, at the end of the shadow stack, late, and for counts.
+pub fn code() -> [&'static u8; 6] {
+    [&trapline_chunk, &trapline_enter, &trapline_exit, &trapline_high, &trapline_late, &trapline_count]
 }
 
 /// The answer with the carry flag clear, and set.

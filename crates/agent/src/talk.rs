@@ -1,8 +1,8 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
-use crate::{chunks, heap, hooks, install, own, permits, plans, slow, thread};
-use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
+use crate::{args, calls, chunks, heap, hooks, install, originals, own, permits, plans, slow, thread};
+use abi::message::{Hello, Installed, MAGIC, Reason, SLOWS, Slow, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -176,9 +176,9 @@ pub fn hello(reason: Reason, text: usize) -> Hello {
         parent: kernel::getppid() as u32,
         maps_len: text as u32,
         tls: thread::tls_offset(),
-        slow: slow::addresses(),
+        slow: slow_code(),
         hooks: hooks::addresses(),
-        originals: hooks::originals_address(),
+        originals: originals::address(),
     }
 }
 
@@ -291,4 +291,28 @@ fn map_first(file: &Descriptor, (whole, len): (u64, u64), protection: usize, fla
     let size = kernel::size(file.0);
     let has = size > 0 && size as u64 >= whole;
     has.then(|| kernel::map_first(whole, len, protection, flags, file.0)).flatten()
+}
+
+/// Where the slow code is, for the collector.
+fn slow_code() -> [u64; SLOWS] {
+    let mut out = [0; SLOWS];
+    let mut set = |slow: Slow, code: &u8| {
+        if let Some(place) = out.get_mut(slow as usize) {
+            *place = core::ptr::from_ref(code) as u64;
+        }
+    };
+    let [chunk, enter, exit, high, late, count] = slow::code();
+    set(Slow::Chunk, chunk);
+    set(Slow::Enter, enter);
+    set(Slow::Exit, exit);
+    set(Slow::High, high);
+    set(Slow::Late, late);
+    set(Slow::Count, count);
+    let [call, left] = calls::code();
+    set(Slow::Call, call);
+    set(Slow::Return, left);
+    let [arguments, result] = args::code();
+    set(Slow::Arguments, arguments);
+    set(Slow::Result, result);
+    out
 }

@@ -7,7 +7,7 @@
 //! would keep whatever it mapped. The attempt is a bare call. Where that fails, the program's own call is made, which fails in
 //! the same way and sets errno; so nothing needs to be undone.
 
-use super::original;
+use crate::originals::original;
 use crate::{chunks, kernel, memory, own, permits, talk};
 use abi::message::{Hook, Untraced};
 

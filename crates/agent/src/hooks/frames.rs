@@ -11,9 +11,9 @@
 //!   which entry of the shadow stack it is. Where they do not fit, because another unwinder calls, the entry is found by an expression, which
 //!   goes down from the top to the last entry whose slot is not above the CFA.
 
-use super::original;
 use crate::areas;
 use crate::memory::{load, store};
+use crate::originals::original;
 use crate::shadow;
 use crate::thread::{ENTRY, Local, local};
 use abi::message::Hook;

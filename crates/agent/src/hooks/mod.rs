@@ -12,51 +12,21 @@ pub mod signals;
 use crate::kernel;
 use crate::permits::{Filter, GROWS, READS, RECORDS, TALK};
 use crate::thread::{Local, local};
-use crate::{chunks, heap, permits, shadow, slots, talk};
+use crate::{chunks, heap, originals, permits, shadow, slots, talk};
 use abi::message::{HOOKS, Hook, Reason};
 use abi::permits::{GROW_CALLS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::arch::global_asm;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64};
-
-/// 1: the original was noted in this session.
-static NOTED: [AtomicU32; HOOKS] = [const { AtomicU32::new(0) }; HOOKS];
-static ORIGINALS: [AtomicU64; HOOKS] = [const { AtomicU64::new(0) }; HOOKS];
-
-/// Where the originals' addresses are.
-pub fn originals_address() -> u64 {
-    ORIGINALS.as_ptr() as u64
-}
-
-/// Notes where an original goes on. The first one of each hook is kept: copies of a function (of libgcc, in the program and in a library)
-/// do the same, and the first is in a module that stays.
-pub fn set_original(hook: u32, address: u64) {
-    if let Some(original) = ORIGINALS.get(hook as usize) {
-        let noted = NOTED.get(hook as usize).is_some_and(|n| n.swap(1, Relaxed) != 0);
-        if !noted {
-            original.store(address, Release);
-        }
-    }
-}
+use core::sync::atomic::Ordering::Relaxed;
 
 /// Takes over what the process had before the agent came.
 pub fn adopt() {
     signals::adopt();
 }
 
-/// Whether functions lead here.
-pub fn are_in() -> bool {
-    NOTED.iter().any(|n| n.load(Relaxed) != 0)
-}
-
-/// The session has ended: the next one notes its own originals. Those of this one stay until then, for threads that are in a hook.
+/// The session has ended.
 pub fn end() {
     signals::give_back();
-    NOTED.iter().for_each(|n| n.store(0, Relaxed));
-}
-
-fn original(hook: Hook) -> u64 {
-    ORIGINALS.get(hook as usize).map_or(0, |o| o.load(Acquire))
+    originals::end();
 }
 
 /// What hooks need before the first patch.
@@ -139,7 +109,7 @@ macro_rules! before {
             "ret",
             ".cfi_endproc",
             concat!(".size ", $name, ", .-", $name),
-            originals = sym ORIGINALS,
+            originals = sym crate::originals::ORIGINALS,
             hook = const $hook as usize,
             function = sym $function,
         );

@@ -5,9 +5,10 @@
 //! stack, blocks what the program wants blocked, calls the program's handler, and takes everything back. What `sigaction` reports
 //! is the program's own.
 
-use super::original;
+use crate::context::Context;
 use crate::kernel::KernelAction;
 use crate::memory::store;
+use crate::originals::original;
 use crate::thread::{ENTRY, Local, local};
 use crate::{areas, chunks, heap, kernel, permits, record, shadow};
 use abi::message::Hook;
@@ -152,39 +153,6 @@ pub fn give_back() {
             // SAFETY: what the program has asked for.
             unsafe { kernel::set_action(signal, &own) };
         }
-    }
-}
-
-/// The ucontext_t that a handler gets.
-#[derive(Clone, Copy)]
-pub struct Context(pub u64);
-
-impl Context {
-    const SP: u64 = 40 + 15 * 8;
-    const PC: u64 = 40 + 16 * 8;
-    const MASK: u64 = 40 + 256;
-
-    /// The pc that was interrupted.
-    pub fn pc(self) -> u64 {
-        // SAFETY: the kernel has put a ucontext_t there.
-        unsafe { crate::memory::load(self.0 + Self::PC) }
-    }
-
-    /// Has the thread go on elsewhere.
-    pub fn set_pc(self, pc: u64) {
-        // SAFETY: as in `pc`.
-        unsafe { store(self.0 + Self::PC, pc) };
-    }
-
-    /// Does what an instruction that raises the stack pointer would.
-    fn raise(self, by: i64) {
-        // SAFETY: as in `pc`.
-        unsafe { store(self.0 + Self::SP, crate::memory::load(self.0 + Self::SP).wrapping_add_signed(by)) };
-    }
-
-    fn mask(self) -> u64 {
-        // SAFETY: as in `pc`.
-        unsafe { crate::memory::load(self.0 + Self::MASK) }
     }
 }
 

@@ -1,0 +1,37 @@
+//! What the kernel hands over to a handler of signals (arch/x86/include/uapi/asm/ucontext.h).
+
+use crate::memory::{load, store};
+
+/// The ucontext_t that a handler gets.
+#[derive(Clone, Copy)]
+pub struct Context(pub u64);
+
+impl Context {
+    const SP: u64 = 40 + 15 * 8;
+    const PC: u64 = 40 + 16 * 8;
+    const MASK: u64 = 40 + 256;
+
+    /// The pc that was interrupted.
+    pub fn pc(self) -> u64 {
+        // SAFETY: the kernel has put a ucontext_t there.
+        unsafe { load(self.0 + Self::PC) }
+    }
+
+    /// Has the thread go on elsewhere.
+    pub fn set_pc(self, pc: u64) {
+        // SAFETY: as in `pc`.
+        unsafe { store(self.0 + Self::PC, pc) };
+    }
+
+    /// Does what an instruction that raises the stack pointer would.
+    pub fn raise(self, by: i64) {
+        // SAFETY: as in `pc`.
+        unsafe { store(self.0 + Self::SP, load(self.0 + Self::SP).wrapping_add_signed(by)) };
+    }
+
+    /// The mask of blocked signals that the handler returns to.
+    pub fn mask(self) -> u64 {
+        // SAFETY: as in `pc`.
+        unsafe { load(self.0 + Self::MASK) }
+    }
+}
