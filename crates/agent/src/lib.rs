@@ -45,6 +45,7 @@ mod permits;
 mod plan;
 mod plans;
 mod record;
+mod registers;
 mod shadow;
 mod sites;
 mod slots;

@@ -1,6 +1,6 @@
 //! The tracers of the process: which there are, and which are enabled. They change only while all other threads are stopped.
 
-use crate::{areas, calls, kernel};
+use crate::{areas, kernel, registers};
 use abi::stub::Variant;
 use abi::thread::ROWS;
 use abi::tracer::{BUILT_IN, ENABLED, Kind, NAME, Refused, TRACERS};
@@ -350,9 +350,10 @@ pub fn report(own: *const Own, panicked: bool) {
 
 fn set_wide() {
     let own = |s: &&Slot| s.kind() == Kind::Own as u32;
-    let wide = order(u32::MAX).filter(own).map(|s| if s.option(7) == 1 { calls::ALL } else { calls::AVX }).max();
+    let wide =
+        order(u32::MAX).filter(own).map(|s| if s.option(7) == 1 { registers::ALL } else { registers::AVX }).max();
     let wide = wide.unwrap_or(0);
-    calls::WIDE.store(if wide == calls::AVX && !has_avx() { 0 } else { wide }, Relaxed);
+    registers::WIDE.store(if wide == registers::AVX && !has_avx() { 0 } else { wide }, Relaxed);
 }
 
 /// Whether processor and system have ymm registers.

@@ -19,10 +19,8 @@ pub const FILES_IN_CIRCLES: &[&str] = &[
     "agent plans.rs",
     "agent record.rs",
     "agent shadow.rs",
-    "agent sites.rs",
     "agent slow.rs",
     "agent talk.rs",
-    "agent tracers.rs",
 ];
 
 /// Modules in circles of folders: the crate, the parent, the module.
@@ -37,10 +35,8 @@ pub const IN_CIRCLES: &[&str] = &[
     "agent ::plans",
     "agent ::record",
     "agent ::shadow",
-    "agent ::sites",
     "agent ::slow",
     "agent ::talk",
-    "agent ::tracers",
     "agent heap::sample",
     "agent heap::stacks",
     "agent heap::write",
