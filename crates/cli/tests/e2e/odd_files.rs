@@ -34,7 +34,8 @@ fn each(scenario: impl Fn(User)) {
 /// `trapline trace -k` of a command, in a directory of its own, which goes on until its stack is there. Then `go` is made.
 #[track_caller]
 fn traced(user: User, dir: &Path, command: &[&str], go: &str) -> Outcome {
-    let args = [&["trace", "-k", "-f", "-o", "out", "-e", "getppid", "--"], command].concat();
+    // Stacks of signals are those of shells.
+    let args = [&["trace", "-k", "-f", "-o", "out", "-e", "getppid", "-e", "signal=none", "--"], command].concat();
     let running = lab::start(lab::trapline(user, &args).current_dir(dir).stdout(Stdio::piped()).stderr(Stdio::piped()));
     let text = || String::from_utf8_lossy(&fs::read(dir.join("out")).unwrap_or_default()).into_owned();
     // Shells make calls of this name, too; a stack without names ends sometime.
