@@ -15,7 +15,7 @@ struct Text<const N: usize> {
     len: AtomicUsize,
 }
 
-// SAFETY: `bytes` is written before `len` is set, by one thread, and never again.
+// SAFETY: `bytes` is written while `len` is 0: by the constructor, or while all other threads are stopped.
 unsafe impl<const N: usize> Sync for Text<N> {}
 
 impl<const N: usize> Text<N> {
@@ -38,7 +38,7 @@ impl<const N: usize> Text<N> {
         true
     }
 
-    /// As [`Text::set`], where there may be a text already. All other threads are stopped.
+    /// Replaces the text, if there is one. All other threads are stopped.
     fn replace(&self, text: &[u8]) -> bool {
         self.len.store(0, Release);
         text.is_empty() || self.set(text)

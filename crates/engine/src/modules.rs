@@ -106,14 +106,12 @@ pub fn mapped_library(pid: i32, name: &str) -> Option<PathBuf> {
     Some(if here { found.path.clone() } else { inside(pid, &found.path) })
 }
 
-/// The file that a process has at an absolute path, through the process, where it is not the one that this process has there and the process
-/// has mapped it.
-pub fn mapped_elsewhere(pid: i32, path: &Path) -> Option<PathBuf> {
-    let own = std::fs::metadata(path).ok().map(|meta| sys::maps::identity(&meta));
+/// The path, through the process, of the file that a process sees at an absolute path, where that is another one than this process sees.
+pub fn seen_elsewhere(pid: i32, path: &Path) -> Option<PathBuf> {
     let inside = path.is_absolute().then(|| inside(pid, path))?;
-    let identity = sys::maps::identity(&std::fs::metadata(&inside).ok()?);
-    let is_mapped = || sys::maps::of(pid).is_ok_and(|maps| maps.iter().any(|m| m.file == identity));
-    (own != Some(identity) && is_mapped()).then_some(inside)
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| sys::maps::identity(&meta));
+    let there = identity(&inside)?;
+    (identity(path) != Some(there)).then_some(inside)
 }
 
 /// A path as a process sees it.

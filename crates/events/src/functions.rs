@@ -271,7 +271,7 @@ impl Names for Table {
 }
 
 impl Known {
-    /// The same function, by this or another name.
+    /// Whether it names the function that `old` names.
     fn is_function_of(&self, old: &Known) -> bool {
         (self.address, &self.module, &self.build_id) == (old.address, &old.module, &old.build_id)
     }
@@ -288,7 +288,8 @@ const MOST: u32 = 1 << 22;
 const MOST_BYTES: usize = 1 << 30;
 
 impl Table {
-    /// Learns a function, where `ev` reports one; of several names of one the last is its own, the others are aliases. `demangle` makes of a linker's name the one that is shown; none where that is the same.
+    /// Learns a function, where `ev` reports one. Of several names of a function the last is its own, the others are aliases. `demangle` makes
+    /// of a linker's name the one that is shown; none where that is the same.
     #[inline]
     pub fn note(&mut self, ev: &Event<'_>, demangle: impl FnOnce(&str) -> Option<String>) {
         if ev.schema.name == values::CLASS {

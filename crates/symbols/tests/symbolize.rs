@@ -439,7 +439,7 @@ fn compressed_debug_information_says_what_it_said() {
     }
 }
 
-/// Split debug information: what is left in the program has lines, and the rest is said to be missing.
+/// Of split debug information, the lines in the program are shown, and a line says that the rest is not read.
 #[test]
 fn split_debug_information_is_said_to_be_missing() {
     for (name, version) in [("v5", "-gdwarf-5"), ("v4", "-gdwarf-4")] {

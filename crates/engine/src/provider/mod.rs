@@ -295,14 +295,14 @@ pub fn together(pattern: &str) -> Result<Option<(Vec<Probe>, Ready)>> {
 /// Providers whose probes lie in files.
 const OF_FILES: [&str; 3] = ["uprobe", "uretprobe", "usdt"];
 
-/// A pattern with the path of the file that processes have mapped: of a library without a path, and of a file that is another one in the
-/// mount namespace, or the root directory, of a process.
+/// A pattern with the path of a process's own file: of a library without a path, the one that it has mapped; of an absolute path, the file
+/// there in its mount namespace and root directory, where that is another one.
 pub fn of_processes(pattern: &str, pids: &[i32]) -> Option<String> {
     let whole = unquote(pattern);
     let (provider, rest) = whole.split_once(':').filter(|p| OF_FILES.contains(&p.0))?;
     let (file, rest) = rest.split_once(':')?;
     let path = match (file.contains('/'), Path::new(file)) {
-        (true, path) => pids.iter().find_map(|pid| modules::mapped_elsewhere(*pid, path))?,
+        (true, path) => pids.iter().find_map(|pid| modules::seen_elsewhere(*pid, path))?,
         (false, path) if path.is_file() => return None,
         (false, _) => pids.iter().find_map(|pid| modules::mapped_library(*pid, file))?,
     };

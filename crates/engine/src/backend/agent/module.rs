@@ -56,9 +56,15 @@ const OF_HEAP: [(&str, Hook); 21] = [
 ];
 /// What allocators put before those names: none, jemalloc, jemalloc in Rust programs, mimalloc, tcmalloc.
 const PREFIXES: [&str; 5] = ["", "je_", "_rjem_", "mi_", "tc_"];
-/// Mappings, in libc alone.
-const MAPPING: [(&str, Hook); 4] =
-    [("mmap", Hook::Mmap), ("mmap64", Hook::Mmap), ("munmap", Hook::Munmap), ("mremap", Hook::Mremap)];
+/// Functions of libc alone: mappings, and `free`, which libc calls itself.
+const OF_LIBC: [(&str, Hook); 6] = [
+    ("mmap", Hook::Mmap),
+    ("mmap64", Hook::Mmap),
+    ("munmap", Hook::Munmap),
+    ("mremap", Hook::Mremap),
+    ("free", Hook::FreeOfLibc),
+    ("cfree", Hook::FreeOfLibc),
+];
 /// What operators of C++ begin with: new, new[], delete, delete[].
 const OPERATORS: [(&str, Hook); 4] =
     [("_Znwm", Hook::Malloc), ("_Znam", Hook::Malloc), ("_ZdlPv", Hook::Free), ("_ZdaPv", Hook::Free)];
@@ -69,8 +75,7 @@ fn of_heap(name: &str, role: Role) -> Option<Hook> {
     let exactly = |all: &[(&str, Hook)], name: &str| all.iter().find(|(n, _)| *n == name).map(|(_, hook)| *hook);
     let operator = || OPERATORS.iter().find(|(start, _)| name.starts_with(start)).map(|(_, hook)| *hook);
     match role {
-        Role::Libc if matches!(name, "free" | "cfree") => Some(Hook::FreeOfLibc),
-        Role::Libc => exactly(&MAPPING, name).or_else(|| exactly(&OF_HEAP, name)),
+        Role::Libc => exactly(&OF_LIBC, name).or_else(|| exactly(&OF_HEAP, name)),
         Role::Support => None,
         _ => PREFIXES.iter().find_map(|p| exactly(&OF_HEAP, name.strip_prefix(p)?)).or_else(operator),
     }
