@@ -68,7 +68,7 @@ impl Threaded {
         let (name, command, attached) = (source.name(), source.command(), source.take_attached());
         let (failure, preparer) = (source.failure(plan), source.take_preparer());
         let reader = Reader { source, shared: Arc::clone(&shared), live };
-        // Nobody joins it: its cleanup runs in parallel with the views, or ends with the process.
+        // Nobody joins it: what a backend does after its report runs in parallel with the views, or ends with the process.
         std::thread::Builder::new()
             .name("trapline-drain".into())
             .spawn(move || reader.run())

@@ -663,6 +663,9 @@ impl Backend for Agent {
     }
 
     fn report(&mut self) -> Report {
+        // A session can end by itself, where an agent found nothing to do. After the report trapline may end at any moment, and with it
+        // a call in a process that is being detached from.
+        self.detach();
         let mut trouble = std::mem::take(&mut self.trouble);
         for said in self.from.try_iter() {
             match said {
