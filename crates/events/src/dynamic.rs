@@ -94,8 +94,8 @@ pub fn shaped(name: &str, extent: Extent, more_caps: bool, fields: &[Field]) -> 
     })
 }
 
-/// Makes the class of the call `base`, or of signals, with captures: fields in addition to its arguments, each of which points to memory. Or finds it where it
-/// was made before.
+/// Makes the class of the call `base`, or of signals, with captures: fields in addition to its arguments, each of which points to memory. Or
+/// finds it where it was made before.
 pub fn with_captures(base: &'static Schema, captures: &[Field]) -> Result<&'static Schema, TooMany> {
     let key = base.probe();
     make(&key, (base.extent, base.more_caps), base.args, captures, |ty| ty, |id, args| Schema { id, args, ..*base })

@@ -7,9 +7,9 @@
 //! | HUP | the terminal is gone: the end | the same |
 //!
 //! A second one within a second ends trapline, except QUIT; so does one that comes a second after the end was asked for, or after one that
-//! went unnoticed because the output is blocked. INT and QUIT that were ignored when trapline started (`cmd &` of a
-//! shell without job control) are meant for other processes if they come from the terminal: only those that a process sends to trapline have an effect. HUP and TERM
-//! that were ignored (`nohup`) stay ignored.
+//! went unnoticed because the output is blocked. INT and QUIT that were ignored when trapline started (`cmd &` of a shell without job
+//! control) are meant for other processes if they come from the terminal: only those that a process sends to trapline have an effect. HUP
+//! and TERM that were ignored (`nohup`) stay ignored.
 
 use crate::snapshot::SIGNAL as USR2;
 use sys::{signal, time};
