@@ -42,6 +42,9 @@ const FIRST: u64 = 4 << 20;
 /// 1: the collector is gone, for good.
 static GONE: AtomicU32 = AtomicU32::new(0);
 
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
 /// The longest sleep without a look at the collector.
 const NAP: u64 = 50_000_000;
 
@@ -218,13 +221,16 @@ pub fn collector() -> u32 {
 }
 
 /// Leaves the shared memory: in a child, whose parent's it is. It stays mapped where a handler has forked that has interrupted the writing
-/// of a record, and where the child has begun threads already: one of them may have looked at it just before.
-fn detach(local: &Local) {
+/// of a record, and where the child has begun threads already: one of them may have looked at it just before. Else a page of it stays, which
+/// is returned: by that the collector knows the child until it has asked.
+fn detach(local: &Local) -> Option<u64> {
     let (shared, len) = (SHARED.swap(0, AcqRel), LEN.load(Relaxed));
-    if shared != 0 && local.heap_level.load(Relaxed) == 0 && own::threads() == Some(1) {
+    let is_unused = shared != 0 && local.heap_level.load(Relaxed) == 0 && own::threads() == Some(1);
+    is_unused.then(|| {
         // SAFETY: this is the only thread, and it has no chunk.
-        unsafe { kernel::unmap(shared, len) };
-    }
+        unsafe { kernel::unmap(shared + PAGE, len - PAGE) };
+        shared
+    })
 }
 
 /// Asks for memory in a child of fork. Other threads of it wait meanwhile.
@@ -236,7 +242,7 @@ fn renew(local: &Local) {
         }
         return;
     }
-    detach(local);
+    let page = detach(local);
     GONE.store(0, Relaxed);
     thread::identify_again(local);
     for field in [&local.sequence, &local.chunk] {
@@ -246,6 +252,10 @@ fn renew(local: &Local) {
         field.store(0, Relaxed);
     }
     talk::ask(Reason::Fork);
+    if let Some(page) = page {
+        // SAFETY: as in `detach`.
+        unsafe { kernel::unmap(page, PAGE) };
+    }
     mine();
 }
 

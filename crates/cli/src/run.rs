@@ -206,9 +206,11 @@ impl Run {
         match self.command_ended {
             None if sys::process::has_ended(command) => self.command_ended = Some(now),
             Some(at) if now - at > WHILE && !self.has_said => {
-                self.has_said = true;
+                // On a busy machine it takes a while until a session knows of a process, or answers.
+                self.next_look = now + WHILE;
                 let running = self.pump.source.control(Order::Status).map(|state| state.running).unwrap_or_default();
                 if let Some(line) = waiting_for(&running) {
+                    self.has_said = true;
                     complain(&line);
                 }
             }

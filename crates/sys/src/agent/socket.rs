@@ -181,12 +181,40 @@ fn remove_orphans(dir: &Path) {
 impl Listener {
     /// Waits for a request, at most so long.
     pub fn wait(&self, timeout: Duration) {
-        let fds = [Some(&self.socket), self.beside.as_ref()].map(|s| s.map_or(-1, AsRawFd::as_raw_fd));
-        let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        let ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: an array of this length, which outlives the call; negative descriptors are ignored.
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms) };
+        wait([Some(&self.socket), self.beside.as_ref()], timeout);
     }
+
+    /// What tells another thread of requests that wait.
+    ///
+    /// # Errors
+    /// Too many descriptors are open.
+    pub fn backlog(&self) -> io::Result<Backlog> {
+        let beside = self.beside.as_ref().map(UnixListener::try_clone).transpose()?;
+        Ok(Backlog { socket: self.socket.try_clone()?, beside })
+    }
+}
+
+/// The requests that nobody has taken yet.
+#[derive(Debug)]
+pub struct Backlog {
+    socket: UnixListener,
+    beside: Option<UnixListener>,
+}
+
+impl Backlog {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        !wait([Some(&self.socket), self.beside.as_ref()], Duration::ZERO)
+    }
+}
+
+/// Waits until one of these has a request, at most so long; whether it has.
+fn wait(sockets: [Option<&UnixListener>; 2], timeout: Duration) -> bool {
+    let fds = sockets.map(|s| s.map_or(-1, AsRawFd::as_raw_fd));
+    let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    let ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: an array of this length, which outlives the call; negative descriptors are ignored.
+    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms) > 0 }
 }
 
 impl Request {

@@ -64,7 +64,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
-use sys::agent::{Life, Listener, SocketFile};
+use sys::agent::{Backlog, Life, Listener, SocketFile};
 use sys::ptrace::Change;
 use ticks::ticks_per_ms;
 use tree::Tree;
@@ -84,6 +84,8 @@ pub struct Agent {
     /// Processes that the agent was injected into, and is taken out of at the end.
     attached: Vec<i32>,
     from: Receiver<Said>,
+    /// Requests that the server has not taken yet.
+    backlog: Backlog,
     counts: Arc<Counts>,
     _life: Arc<Life>,
     processes: Vec<Process>,
@@ -213,6 +215,7 @@ fn serve(
     let heap = functions.heap.clone().map(|wanted| Heap::new(wanted, filter.clone(), !paused));
     let plans = Arc::new(Plans::new(planner, Box::new(report)));
     let plans_too = Arc::clone(&plans);
+    let backlog = listener.backlog().map_err(|e| cannot("socket", &e))?;
     let mut server = Server::new(listener, plans_too, life_of_server, room, users, to, counted, executed_too);
     begin(&mut server);
     std::thread::Builder::new()
@@ -220,6 +223,7 @@ fn serve(
         .spawn(move || server.run())
         .map_err(|e| cannot("thread", &e))?;
     let agent = Agent {
+        backlog,
         command: Launched::default(),
         attached: Vec::new(),
         from,
@@ -584,7 +588,13 @@ impl Backend for Agent {
             }
         }
         let ended = over && self.processes.is_empty();
-        let ended = ended && (self.stopping || !self.executed.is_waiting() && !self.silent.may_be_there());
+        let mut ended = ended && (self.stopping || !self.executed.is_waiting() && !self.silent.may_be_there());
+        if ended && !self.stopping {
+            // One that is silent no more has asked since, or executes another program: that waits to be heard, is being heard, or was.
+            ended = self.backlog.is_empty() && self.counts.busy.load(Ordering::Acquire) == 0;
+            self.hear(each);
+            ended &= self.processes.is_empty() && !self.executed.is_waiting();
+        }
         let ended = ended || self.command.has_failed();
         if let Some(heap) = &mut self.heap {
             let until = match (ended, heap.has_consumer()) {

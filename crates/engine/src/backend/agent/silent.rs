@@ -1,5 +1,5 @@
-//! Processes that are traced and have said nothing yet: children of fork(2) ask for memory when they write their first record. Until then
-//! they have that of their parent mapped, by which they are found.
+//! Processes that are traced and have said nothing yet: children of fork(2) ask for memory when they write their first record. Until they are
+//! answered they have that of their parent mapped, or a page of it, by which they are found.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -8,6 +8,9 @@ use sys::{maps, proc};
 
 /// How often it is looked which there are.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How often it is looked again whether others have begun meanwhile.
+const ROUNDS: usize = 8;
 
 /// They, once they are asked for.
 #[derive(Default)]
@@ -31,7 +34,15 @@ impl Silent {
         }
         self.looked = Some(Instant::now());
         let has = |pid: &i32| maps::of(*pid).is_ok_and(|all| all.iter().any(|m| self.memories.contains(&m.file)));
-        let now: Vec<i32> = proc::younger().into_iter().filter(has).collect();
+        // One may have begun another and ended since it was listed.
+        let (mut seen, mut now) = (HashSet::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let new: Vec<i32> = proc::younger().into_iter().filter(|pid| seen.insert(*pid)).collect();
+            if new.is_empty() {
+                break;
+            }
+            now.extend(new.into_iter().filter(has));
+        }
         let before = std::mem::replace(&mut self.found, now);
         !before.is_empty() || !self.found.is_empty()
     }
