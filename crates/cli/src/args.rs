@@ -1,12 +1,14 @@
 //! The command line, as one table: help, man page, completions and parsing come from it.
 
+mod ask;
 mod heap;
 
 use crate::output::{print, to_stdout};
 use crate::{complain, strace_flags};
+pub use ask::Subcommand;
 use clap::builder::{EnumValueParser, PossibleValuesParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use engine::Result;
 use std::ffi::OsString;
 use std::io::Write;
@@ -28,18 +30,8 @@ fn value(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name(value).help(help)
 }
 
-/// Whether a flag is given, of a command that has it.
-pub fn is_set(m: &ArgMatches, name: &str) -> bool {
-    m.try_get_one::<bool>(name).ok().flatten().is_some_and(|set| *set)
-}
-
-/// How often a flag is given, of a command that has it.
-pub fn times(m: &ArgMatches, name: &str) -> u8 {
-    m.try_get_one::<u8>(name).ok().flatten().copied().unwrap_or(0)
-}
-
 /// The whole command line.
-pub fn command() -> Command {
+fn command() -> Command {
     Command::new("trapline")
         .version(env!("CARGO_PKG_VERSION"))
         .about("One tracer for Linux: what a program does, on one timeline")
@@ -231,11 +223,6 @@ fn diff(c: Command) -> Command {
 fn leave() -> Arg {
     value("leave", "NAME", "Leave the code of functions NAME, which may have * and ?, as it is: they are not traced")
         .action(ArgAction::Append)
-}
-
-/// Functions that are left as they are.
-pub fn left(m: &ArgMatches) -> Vec<String> {
-    m.get_many::<String>("leave").into_iter().flatten().cloned().collect()
 }
 
 /// What a tracer of functions is asked to do in a process.
@@ -760,8 +747,14 @@ fn session_args() -> Vec<Arg> {
     ]
 }
 
+/// Reads the command line. One without a subcommand, or with another mistake, has been answered: its exit status.
+pub fn parse(argv: &[OsString]) -> std::result::Result<Subcommand, ExitCode> {
+    let matches = command().try_get_matches_from(argv).map_err(|e| usage(&e, argv))?;
+    ask::subcommand(&matches).ok_or(ExitCode::from(2))
+}
+
 /// Answers a command line that clap refuses: help and version on stdout, everything else one line.
-pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
+fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
     match e.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // What clap made of it, with colours where there is a terminal for them.
@@ -862,11 +855,8 @@ pub fn man() -> Result<u8> {
 }
 
 /// `trapline completions SHELL`
-pub fn completions(m: &ArgMatches) -> Result<u8> {
-    if let Some(shell) = m.get_one::<clap_complete::Shell>("shell") {
-        let mut out = Vec::new();
-        clap_complete::generate(*shell, &mut command(), "trapline", &mut out);
-        return to_stdout(&out);
-    }
-    Ok(0)
+pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
+    let mut out = Vec::new();
+    clap_complete::generate(shell, &mut command(), "trapline", &mut out);
+    to_stdout(&out)
 }

@@ -1,9 +1,9 @@
 //! Views of function calls from the command line.
 
+use crate::ask::Ask;
 use crate::output::Output;
 use crate::show::{Clocks, Shown};
 use crate::target;
-use clap::ArgMatches;
 use engine::pipeline::functions::full_name;
 use engine::{Error, Result};
 use std::io;
@@ -22,21 +22,20 @@ use views::calls::{CallView, Selection};
 use views::options::{Options, Prefix};
 
 /// The calls that are to be shown.
-pub fn selection(m: &ArgMatches) -> Result<Selection> {
-    let all = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned().collect();
-    let shortest = m.try_get_one::<String>("min-time").ok().flatten();
+pub fn selection(ask: &Ask) -> Result<Selection> {
+    let shortest = ask.calls.min_time.as_ref();
     let shortest = shortest.map(|s| target::duration("--min-time", s)).transpose()?;
     Ok(Selection {
-        only: all("function"),
-        without: all("no-function"),
-        depth: m.get_one::<usize>("depth").copied().unwrap_or(usize::MAX),
+        only: ask.calls.function.clone(),
+        without: ask.calls.no_function.clone(),
+        depth: ask.calls.depth.unwrap_or(usize::MAX),
         shortest: shortest.unwrap_or(0),
     })
 }
 
 /// The order of a table of functions.
-pub fn sort(m: &ArgMatches) -> Result<Sort> {
-    let Some(name) = m.get_one::<String>("summary-sort-by") else { return Ok(Sort::default()) };
+pub fn sort(ask: &Ask) -> Result<Sort> {
+    let Some(name) = ask.table.sort_by.as_ref() else { return Ok(Sort::default()) };
     let names: Vec<&str> = SORTS.iter().map(|(name, _)| *name).collect();
     Sort::parse(name).ok_or_else(|| Error::usage(format!("-S {name}"), "no such order", names.join(", ")))
 }
@@ -56,8 +55,8 @@ pub enum Demangle {
 
 impl Demangle {
     /// What the command line asks for.
-    pub fn of(m: &ArgMatches, default: Demangle) -> Demangle {
-        match m.get_one::<String>("demangle").map(String::as_str) {
+    pub fn of(ask: &Ask, default: Demangle) -> Demangle {
+        match ask.calls.demangle.as_deref() {
             Some("simple") => Demangle::Simple,
             Some("full") => Demangle::Full,
             Some("no") => Demangle::No,
@@ -77,38 +76,38 @@ impl Demangle {
 }
 
 /// How many rows or edges are shown, if that is asked for.
-pub fn rows(m: &ArgMatches) -> Option<usize> {
-    m.get_one::<u32>("rows").and_then(|n| usize::try_from(*n).ok())
+pub fn rows(ask: &Ask) -> Option<usize> {
+    ask.table.rows.as_ref().and_then(|n| usize::try_from(*n).ok())
 }
 
 /// What lines of a tree look like.
-fn style(m: &ArgMatches, colour: bool, terminal: bool) -> Style {
+fn style(ask: &Ask, colour: bool, terminal: bool) -> Style {
     let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
     let width = if terminal { columns.into() } else { usize::MAX };
-    Style { time: !m.get_flag("no-time"), module: m.get_flag("module"), colour, width }
+    Style { time: !ask.calls.no_time, module: ask.calls.module, colour, width }
 }
 
 /// The tree for a terminal: the slowest calls on a screen.
-pub fn brief(m: &ArgMatches, selection: Selection, colour: bool) -> Brief {
+pub fn brief(ask: &Ask, selection: Selection, colour: bool) -> Brief {
     let (_, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
     let hint = "All calls: --as tree | less. By function: --as functions".to_owned();
     let screen = Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint };
-    Brief::new(style(m, colour, true), selection, screen)
+    Brief::new(style(ask, colour, true), selection, screen)
 }
 
 /// A view of calls that takes events in their order, if `kind` is one. On a terminal a tree is a short one.
 pub fn view(
-    m: &ArgMatches,
+    ask: &Ask,
     kind: &str,
     file: Option<&str>,
     output: &Output,
     options: Options,
     clocks: Clocks,
 ) -> Result<Option<Shown>> {
-    let selection = selection(m)?;
-    let style = style(m, options.colour, output.is_terminal());
+    let selection = selection(ask)?;
+    let style = style(ask, options.colour, output.is_terminal());
     let view: Box<dyn CallView> = match kind {
-        "tree" if output.is_terminal() => Box::new(brief(m, selection, options.colour)),
+        "tree" if output.is_terminal() => Box::new(brief(ask, selection, options.colour)),
         "tree" => Box::new(Tree::new(style, selection)),
         "cat" => Box::new(Cat::new(selection)),
         "calls-json" => Box::new(Json::new(selection)),
@@ -120,8 +119,8 @@ pub fn view(
         _ => return Ok(None),
     };
     let default = if kind == "calls-json" { Demangle::Plain } else { Demangle::Simple };
-    let view = CallEvents::new(view).names(Demangle::of(m, default).shown());
-    let view = if m.get_flag("syscalls") {
+    let view = CallEvents::new(view).names(Demangle::of(ask, default).shown());
+    let view = if ask.calls.syscalls {
         view.system_calls(Options {
             prefix: Prefix::Never,
             stamp: Default::default(),

@@ -1,103 +1,97 @@
 //! Options that do not go together: those that exclude each other are an error; those that have no effect with the others get a note, so
 //! that no option is ignored silently.
 
+use crate::ask::Ask;
 use crate::complain;
-use clap::ArgMatches;
-use clap::parser::ValueSource;
 use engine::{Error, Result};
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// An option as it is written, and its name in the table of [`crate::args`].
-type Name = (&'static str, &'static str);
+/// An option as it is written, and whether it is given.
+pub type Name = (&'static str, fn(&Ask) -> bool);
 
 /// Options of lines of text.
 const OF_TEXT: &[Name] = &[
-    ("-t", "time"),
-    ("-r", "relative-timestamps"),
-    ("-T", "syscall-times"),
-    ("-n", "syscall-number"),
-    ("-x", "hex"),
-    ("--types", "types"),
-    ("--columns", "columns"),
-    ("--color", "color"),
+    ("-t", |ask| ask.format.time > 0),
+    ("-r", |ask| ask.format.relative_timestamps),
+    ("-T", |ask| ask.format.syscall_times),
+    ("-n", |ask| ask.format.syscall_number),
+    ("-x", |ask| ask.format.hex > 0),
+    ("--types", |ask| ask.format.types),
+    ("--columns", |ask| ask.format.columns.is_some()),
+    ("--color", |ask| ask.format.color.is_some()),
 ];
 /// Options of stacks that are shown.
-const OF_STACKS: &[Name] = &[("--no-stacks", "no-stacks")];
+const OF_STACKS: &[Name] = &[("--no-stacks", |ask| ask.format.no_stacks)];
 /// Where names of functions are looked for.
-const OF_NAMES: &[Name] = &[("--symbols", "symbols"), ("--debuginfod", "debuginfod")];
+const OF_NAMES: &[Name] =
+    &[("--symbols", |ask| !ask.names.symbols.is_empty()), ("--debuginfod", |ask| ask.names.debuginfod)];
 /// Options of the table.
-const OF_TABLE: &[Name] = &[("-S", "summary-sort-by"), ("-U", "summary-columns"), ("-w", "summary-wall-clock")];
+const OF_TABLE: &[Name] = &[
+    ("-S", |ask| ask.table.sort_by.is_some()),
+    ("-U", |ask| ask.table.columns.is_some()),
+    ("-w", |ask| ask.table.summary_wall_clock),
+];
 /// Options that ask for the table.
-const TABLES: &[Name] = &[("-c", "summary-only"), ("-C", "summary")];
+const TABLES: &[Name] = &[("-c", |ask| ask.table.summary_only), ("-C", |ask| ask.table.summary)];
 
-fn given(m: &ArgMatches, name: &str) -> bool {
-    m.try_contains_id(name).unwrap_or(false) && m.value_source(name) == Some(ValueSource::CommandLine)
+fn per_thread(ask: &Ask) -> bool {
+    ask.target.follow > 1
 }
 
-fn per_thread(m: &ArgMatches) -> bool {
-    m.try_get_one::<u8>("follow").ok().flatten().is_some_and(|n| *n > 1)
-}
-
-fn asks_status(m: &ArgMatches) -> bool {
-    let mut exprs = m.try_get_many::<String>("expr").ok().flatten().into_iter().flatten();
-    given(m, "status") || exprs.any(|e| e.starts_with("status="))
-}
-
-fn views(m: &ArgMatches) -> Vec<&String> {
-    m.try_get_many::<String>("as").ok().flatten().into_iter().flatten().collect()
+fn asks_status(ask: &Ask) -> bool {
+    let mut exprs = ask.select.expr.iter();
+    !ask.select.status.is_empty() || exprs.any(|e| e.starts_with("status="))
 }
 
 /// Whether text is shown; a table goes there too.
-fn shows_text(m: &ArgMatches) -> bool {
-    let kinds = views(m);
-    kinds.is_empty() || kinds.iter().any(|k| !k.starts_with("json") && !k.starts_with("record"))
+fn shows_text(ask: &Ask) -> bool {
+    ask.show.is_empty() || ask.show.iter().any(|s| !matches!(s.view.as_str(), "json" | "record"))
 }
 
-fn output_is_command(m: &ArgMatches) -> bool {
-    m.try_get_one::<OsString>("output").ok().flatten().is_some_and(|o| o.as_bytes().starts_with(b"|"))
+fn output_is_command(ask: &Ask) -> bool {
+    ask.keep.output.as_ref().is_some_and(|o| o.as_bytes().starts_with(b"|"))
 }
 
 /// Refuses options that exclude each other.
-pub fn exclusive(m: &ArgMatches) -> Result<()> {
-    let has = |name| given(m, name);
-    let running = has("attach") || has("all");
+pub fn exclusive(ask: &Ask) -> Result<()> {
+    let Ask { target, select, .. } = ask;
+    let running = !target.attach.is_empty() || target.all;
     let rules: [(bool, &str, &str, &str); 10] = [
-        (has("successful-only") && has("failed-only"), "-z", "given together with -Z", "leave both out for all calls"),
+        (select.successful_only && select.failed_only, "-z", "given together with -Z", "leave both out for all calls"),
         (
-            (has("successful-only") || has("failed-only")) && asks_status(m),
+            (select.successful_only || select.failed_only) && asks_status(ask),
             "-e status=",
             "given together with -z or -Z",
             "-e status= alone is enough",
         ),
         (
-            has("summary-only") && has("summary"),
+            ask.table.summary_only && ask.table.summary,
             "-c",
             "given together with -C",
             "-c shows only the table, -C after the calls",
         ),
-        (has("summary-only") && !shows_text(m), "--as", "-c shows no lines", "use -C for both"),
+        (ask.table.summary_only && !shows_text(ask), "--as", "-c shows no lines", "use -C for both"),
         (
-            has("relative-timestamps") && has("time"),
+            ask.format.relative_timestamps && ask.format.time > 0,
             "-r",
             "given together with -t",
             "a line has one time: leave one of them out",
         ),
         (
-            per_thread(m) && output_is_command(m),
+            per_thread(ask) && output_is_command(ask),
             "-ff",
             "the output is one command, not a file per thread",
             "use -f, or -o FILE",
         ),
         (
-            per_thread(m) && has("output") && TABLES.iter().any(|t| has(t.1)),
+            per_thread(ask) && ask.keep.output.is_some() && TABLES.iter().any(|t| t.1(ask)),
             "-ff",
             "the table is for all threads together",
             "leave out -ff, or the table",
         ),
-        (has("no-follow") && has("follow"), "--no-follow", "given together with -f", "leave one of them out"),
-        (running && has("user"), "-u", "there is no command to start", "leave it out, or give a command"),
-        (running && has("env"), "-E", "there is no command to start", "leave it out, or give a command"),
+        (target.no_follow && target.follow > 0, "--no-follow", "given together with -f", "leave one of them out"),
+        (running && target.user.is_some(), "-u", "there is no command to start", "leave it out, or give a command"),
+        (running && !target.env.is_empty(), "-E", "there is no command to start", "leave it out, or give a command"),
     ];
     match rules.into_iter().find(|rule| rule.0) {
         Some((_, what, why, todo)) => Err(Error::usage(what, why, todo)),
@@ -106,26 +100,30 @@ pub fn exclusive(m: &ArgMatches) -> Result<()> {
 }
 
 /// Reports which options have no effect in combination with the others. `lines`: there is a view that shows events.
-pub fn say_without_effect(m: &ArgMatches, lines: bool) {
-    if given(m, "quiet") {
+pub fn say_without_effect(ask: &Ask, lines: bool) {
+    if ask.quiet > 0 {
         return;
     }
     let note = |names: &[Name], why: &str| {
-        for (option, _) in names.iter().filter(|n| given(m, n.1)) {
+        for (option, _) in names.iter().filter(|n| n.1(ask)) {
             complain(&format!("{option}: has no effect {why}"));
         }
     };
-    let table = TABLES.iter().any(|t| given(m, t.1));
+    let table = TABLES.iter().any(|t| t.1(ask));
     if !lines {
-        let names = if given(m, "pack") { &[] } else { OF_NAMES };
-        let all = [OF_TEXT, OF_TABLE, TABLES, OF_STACKS, names, &[("--sort", "sort")]].concat();
+        let names = if ask.keep.pack { &[] } else { OF_NAMES };
+        let all =
+            [OF_TEXT, OF_TABLE, TABLES, OF_STACKS, names, &[("--sort", |ask| ask.format.sort.is_some())]].concat();
         note(&all, "on a trace: give it to 'trapline report', or add --as VIEW");
         return;
     }
-    if given(m, "summary-only") {
-        note(&[OF_TEXT, &[("--sort", "sort")]].concat(), "with -c, which shows only the table");
-    } else if let Some(kind) = views(m).first().filter(|_| !shows_text(m)) {
-        note(OF_TEXT, &format!("with --as {kind}"));
+    if ask.table.summary_only {
+        note(
+            &[OF_TEXT, &[("--sort", |ask| ask.format.sort.is_some())]].concat(),
+            "with -c, which shows only the table",
+        );
+    } else if let Some(first) = ask.show.first().filter(|_| !shows_text(ask)) {
+        note(OF_TEXT, &format!("with --as {}", first.view));
     }
     if !table {
         note(OF_TABLE, "without a table (-c, -C)");
@@ -133,11 +131,11 @@ pub fn say_without_effect(m: &ArgMatches, lines: bool) {
 }
 
 /// Reports which output options have no effect without a file.
-pub fn say_without_file(m: &ArgMatches) {
-    if given(m, "quiet") || given(m, "output") && !output_is_command(m) {
+pub fn say_without_file(ask: &Ask) {
+    if ask.quiet > 0 || ask.keep.output.is_some() && !output_is_command(ask) {
         return;
     }
-    for (option, given) in [("-A", given(m, "output-append-mode")), ("-ff", per_thread(m))] {
+    for (option, given) in [("-A", ask.keep.append), ("-ff", per_thread(ask))] {
         if given {
             complain(&format!("{option}: has no effect without -o FILE"));
         }

@@ -1,6 +1,7 @@
 //! `trapline diff A B`: what has changed from one recording to another: the functions that were called, the heap, or the
 //! stacks of a profile.
 
+use crate::ask::{Ask, Show};
 use crate::call_views::{self, Demangle};
 use crate::heap::past as heap;
 use crate::output::Output;
@@ -8,11 +9,9 @@ use crate::profile;
 use crate::report::calls::{Asked, Calls};
 use crate::report::whole;
 use crate::show;
-use clap::ArgMatches;
 use ctf::trace::{Found, Trace};
 use engine::functions::Functions;
 use engine::{Error, Result};
-use std::ffi::OsString;
 use std::path::Path;
 use views::calls::diff::{Diff, Side, Style};
 
@@ -34,23 +33,15 @@ impl Kind {
 }
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let path = |name: &str| m.get_one::<OsString>(name).map(Path::new).unwrap_or(Path::new(""));
-    let (a, b) = (path("A"), path("B"));
-    let wanted: Vec<&String> = m.get_many::<String>("as").into_iter().flatten().collect();
-    let views: Vec<(Option<Kind>, Option<&str>)> = wanted
-        .iter()
-        .map(|text| {
-            let (name, file) = text.split_once('=').map_or((text.as_str(), None), |(name, file)| (name, Some(file)));
-            (Kind::parse(name), file)
-        })
-        .collect();
+pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
+    let views: Vec<(Option<Kind>, Option<&str>)> =
+        ask.show.iter().map(|Show { view, file }| (Kind::parse(view), file.as_deref())).collect();
     let _ = sys::process::raise_file_limit();
-    let is_of_heap = wanted.iter().all(|text| text.split('=').next() == Some("text"));
-    if is_of_heap && heap::is_of_heap(m, a) && heap::is_of_heap(m, b) {
+    let is_of_heap = ask.show.iter().all(|show| show.view == "text");
+    if is_of_heap && heap::is_of_heap(ask, a) && heap::is_of_heap(ask, b) {
         let (before, after) = (trace(a)?, trace(b)?);
-        heap::diff(m, &before, &after)?;
-        let status = whole::tell(m, &before, None).max(whole::tell(m, &after, None));
+        heap::diff(ask, &before, &after)?;
+        let status = whole::tell(ask, &before, None).max(whole::tell(ask, &after, None));
         return crate::report::damage(&before, status).and(crate::report::damage(&after, status));
     }
     let of_calls = match views.iter().filter(|v| v.0.is_some()).count() {
@@ -63,9 +54,9 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
         }
     };
     if !of_calls {
-        return profile::diff::run(m);
+        return profile::diff::run(ask, a, b);
     }
-    let sort = call_views::sort(m)?;
+    let sort = call_views::sort(ask)?;
     let outputs = match views.is_empty() {
         true => vec![(Kind::Functions, Output::view(None)?)],
         false => {
@@ -74,8 +65,8 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
         }
     };
     let (before, after) = (trace(a)?, trace(b)?);
-    let demangle = Demangle::of(m, Demangle::Simple);
-    let calls = |trace| Calls::new(trace, asked(m)?, demangle);
+    let demangle = Demangle::of(ask, Demangle::Simple);
+    let calls = |trace| Calls::new(trace, asked(ask)?, demangle);
     let (from, to) = (calls(&before)?, calls(&after)?);
     let totals = (from.totals(), to.totals());
     let diff = Diff {
@@ -85,25 +76,25 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
     for (kind, output) in outputs {
         let mut output = output.of_the_past();
         let (rows, width) = show::table_size(&output);
-        let rows = call_views::rows(m).unwrap_or(rows);
+        let rows = call_views::rows(ask).unwrap_or(rows);
         match kind {
             Kind::Functions => {
-                let style = Style { sort, rows, width, colour: show::colour(m, &output) };
+                let style = Style { sort, rows, width, colour: show::colour(&ask.format, &output) };
                 diff.table(style, output.buffer());
             }
-            Kind::Json => diff.json(sort, call_views::rows(m).unwrap_or(usize::MAX), output.buffer()),
+            Kind::Json => diff.json(sort, call_views::rows(ask).unwrap_or(usize::MAX), output.buffer()),
         }
         output.flush();
         output.close();
         output.take_trouble().map_or(Ok(()), Err)?;
     }
-    let status = whole::tell(m, &before, None).max(whole::tell(m, &after, None));
+    let status = whole::tell(ask, &before, None).max(whole::tell(ask, &after, None));
     crate::report::damage(&before, status).and(crate::report::damage(&after, status))
 }
 
 /// Which calls are compared.
-fn asked(m: &ArgMatches) -> Result<Asked> {
-    let selection = call_views::selection(m)?;
+fn asked(ask: &Ask) -> Result<Asked> {
+    let selection = call_views::selection(ask)?;
     Ok(Asked { window: 0..=u64::MAX, pids: Vec::new(), wanted: Functions::default(), selection })
 }
 

@@ -1,7 +1,6 @@
 //! `--no-duration`, and the traces that it has made: what needs the start of calls is refused.
 
-use clap::ArgMatches;
-use clap::parser::ValueSource;
+use crate::ask::Ask;
 use ctf::format::NO_DURATION;
 use ctf::trace::Trace;
 use engine::pipeline::selection::Selection;
@@ -10,42 +9,40 @@ use engine::rights;
 use engine::{Error, Result};
 use lang::Needs;
 
-/// Options that need the start of calls: as they are written, their names in the table of [`crate::args`], and what they show.
-const OPTIONS: &[(&str, &str, &str)] = &[
-    ("-T", "syscall-times", "the time spent in each call"),
-    ("--latency", "latency", "the time spent in calls"),
-    ("--hist", "hist", "the time spent in calls"),
-    ("--syscalls", "syscalls", "when calls begin"),
+/// An option that needs the start of calls: as it is written, whether it is given, and what it shows.
+type Needing = (&'static str, fn(&Ask) -> bool, &'static str);
+
+/// Options that need the start of calls.
+const OPTIONS: &[Needing] = &[
+    ("-T", |ask| ask.format.syscall_times, "the time spent in each call"),
+    ("--latency", |ask| ask.table.latency.is_some(), "the time spent in calls"),
+    ("--hist", |ask| ask.table.hist, "the time spent in calls"),
+    ("--syscalls", |ask| ask.calls.syscalls, "when calls begin"),
 ];
 /// Columns and orders of the table of calls (`-U`, `-S`) that need none.
 const COLUMNS: [&str; 3] = ["calls", "errors", "name"];
 const ORDERS: [&str; 4] = ["calls", "errors", "name", "nothing"];
 
-fn given(m: &ArgMatches, name: &str) -> bool {
-    m.try_contains_id(name).unwrap_or(false) && m.value_source(name) == Some(ValueSource::CommandLine)
-}
-
-fn text<'m>(m: &'m ArgMatches, name: &str) -> Option<&'m str> {
-    m.try_get_one::<String>(name).ok().flatten().map(String::as_str)
-}
-
 /// The first option that needs the start of calls, what it shows, and what to do.
-fn option(m: &ArgMatches) -> Option<(String, &'static str, &'static str)> {
-    if let Some((option, _, what)) = OPTIONS.iter().find(|(_, name, _)| given(m, name)) {
+fn option(ask: &Ask) -> Option<(String, &'static str, &'static str)> {
+    if let Some((option, _, what)) = OPTIONS.iter().find(|(_, given, _)| given(ask)) {
         return Some(((*option).into(), what, "leave it out"));
     }
-    if text(m, "sort") == Some("start") {
+    if ask.format.sort.as_deref() == Some("start") {
         return Some(("--sort start".into(), "when calls begin", "leave it out: the order is that of their ends"));
     }
-    if text(m, "by") == Some("dur") {
+    if ask.table.by.as_deref() == Some("dur") {
         return Some(("--by dur".into(), "the time spent in calls", "leave it out, or use --by retval"));
     }
-    let table = ["summary-only", "summary"].into_iter().find(|name| given(m, name))?;
-    let all_of = |list: Option<&str>, known: &[&str]| list.is_some_and(|l| l.split(',').all(|c| known.contains(&c)));
-    if all_of(text(m, "summary-columns"), &COLUMNS) && all_of(text(m, "summary-sort-by"), &ORDERS) {
+    let table = &ask.table;
+    if !table.summary_only && !table.summary {
         return None;
     }
-    let option = if table == "summary" { "-C" } else { "-c" };
+    let all_of = |list: Option<&str>, known: &[&str]| list.is_some_and(|l| l.split(',').all(|c| known.contains(&c)));
+    if all_of(table.columns.as_deref(), &COLUMNS) && all_of(table.sort_by.as_deref(), &ORDERS) {
+        return None;
+    }
+    let option = if table.summary_only { "-c" } else { "-C" };
     Some((option.into(), "the time spent in calls", "add -U calls,errors,name -S calls"))
 }
 
@@ -58,9 +55,9 @@ pub fn of_entry(needs: &Needs) -> Option<&'static str> {
 ///
 /// # Errors
 /// Something that is asked for needs what happens at the entry of calls, or another backend than the kernel's.
-pub fn apply(m: &ArgMatches, plan: &mut Plan, selection: &Selection) -> Result<()> {
+pub fn apply(ask: &Ask, plan: &mut Plan, selection: &Selection) -> Result<()> {
     const FLAG: &str = "--no-duration";
-    if !crate::args::is_set(m, "no-duration") {
+    if !ask.tracing.no_duration {
         return Ok(());
     }
     if plan.functions.is_some() {
@@ -72,17 +69,17 @@ pub fn apply(m: &ArgMatches, plan: &mut Plan, selection: &Selection) -> Result<(
     }
     if plan.backend != Backend::Kernel {
         let why = "only the kernel backend can trace the ends of calls alone";
-        let asked = text(m, "backend").filter(|b| !matches!(*b, "auto" | "kernel"));
+        let asked = ask.tracing.backend.as_deref().filter(|b| !matches!(*b, "auto" | "kernel"));
         return Err(match (asked, plan.on_full, rights::kernel_backend_is_usable()) {
             (Some(other), ..) => Error::usage(format!("{FLAG} --backend {other}"), why, "leave out one of them"),
             (None, _, Err(todo)) => Error::failed(FLAG, why, todo),
-            (None, OnFull::Block, _) if given(m, "on-full") => {
+            (None, OnFull::Block, _) if ask.tracing.on_full.is_some() => {
                 Error::usage(format!("{FLAG} --on-full block"), why, "leave out one of them")
             }
             _ => Error::failed(FLAG, why, "add --backend kernel"),
         });
     }
-    if let Some((option, what, _)) = option(m) {
+    if let Some((option, what, _)) = option(ask) {
         return Err(Error::usage(option, format!("{FLAG} does not trace {what}"), "leave out one of them"));
     }
     let of_where = selection.expression.iter().flat_map(|e| e.needs());
@@ -95,7 +92,7 @@ pub fn apply(m: &ArgMatches, plan: &mut Plan, selection: &Selection) -> Result<(
 }
 
 /// Refuses what a trace without durations cannot show.
-pub fn of_trace(m: &ArgMatches, trace: &Trace, selection: &Selection) -> Result<()> {
+pub fn of_trace(ask: &Ask, trace: &Trace, selection: &Selection) -> Result<()> {
     if trace.metadata.env_int(NO_DURATION) != Some(1) {
         return Ok(());
     }
@@ -103,7 +100,7 @@ pub fn of_trace(m: &ArgMatches, trace: &Trace, selection: &Selection) -> Result<
         let dir = trace.dir.display();
         Err(Error::usage(what, format!("{dir} was recorded with --no-duration, without {of}"), todo))
     };
-    if let Some((option, what, todo)) = option(m) {
+    if let Some((option, what, todo)) = option(ask) {
         return refused(option, what, todo);
     }
     match selection.expression.iter().flat_map(|e| e.needs()).find_map(of_entry) {

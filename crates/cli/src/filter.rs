@@ -1,7 +1,7 @@
 //! `--where` and `--param`: the filter language on the command line.
 
+use crate::ask::Ask;
 use crate::complain;
-use clap::ArgMatches;
 use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
@@ -11,17 +11,17 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it is reported here.
-pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Expression>>> {
-    let Some(text) = m.get_one::<String>("where") else {
-        return match m.contains_id("param") {
+pub fn parse(ask: &Ask, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Expression>>> {
+    let Some(text) = ask.select.filter.as_ref() else {
+        return match !ask.select.param.is_empty() {
             true => Err(Error::usage("--param", "there is no filter that could name it", "give --where EXPR too")),
             false => Ok(None),
         };
     };
-    let params: Vec<String> = m.get_many::<String>("param").into_iter().flatten().cloned().collect();
+    let params: Vec<String> = ask.select.param.to_vec();
     match Expression::new(text, &params, calls, probes) {
         Ok(filter) => {
-            filter.note().iter().filter(|_| m.get_count("quiet") == 0).for_each(|note| complain(note));
+            filter.note().iter().filter(|_| ask.quiet == 0).for_each(|note| complain(note));
             Ok(Some(Arc::new(filter)))
         }
         Err(d) => {
@@ -35,8 +35,8 @@ pub fn parse(m: &ArgMatches, calls: &Calls, probes: &[&'static Schema]) -> Resul
 
 /// Gives the selection a filter, typed for its calls and for the classes of other probes: calls that lack what it names need not
 /// be traced.
-pub fn apply(m: &ArgMatches, to: &mut Selection, probes: &[&'static Schema]) -> Result<()> {
-    to.expression = parse(m, &to.calls, probes)?;
+pub fn apply(ask: &Ask, to: &mut Selection, probes: &[&'static Schema]) -> Result<()> {
+    to.expression = parse(ask, &to.calls, probes)?;
     if let Some(filter) = &to.expression {
         to.calls = filter.calls().clone();
     }

@@ -1,16 +1,15 @@
 //! `trapline graph`: which functions a command calls. It is a recording and a report of it.
 
+use crate::ask::{Ask, Recorded, Show};
 use crate::record::{self, Planned};
 use crate::run::Run;
-use crate::{args, call_views, complain, show};
-use clap::ArgMatches;
+use crate::{call_views, complain, show};
 use engine::backend::stats::Report;
 use engine::captures::Captures;
 use engine::functions::Functions;
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
 use engine::{Error, Result};
-use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -36,51 +35,54 @@ impl Chosen {
 }
 
 /// Runs the command.
-pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    run_with(m, started, Chosen { unwanted: args::left(m), libraries: m.get_flag("lib"), ..Chosen::default() })
+pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+    run_with(
+        ask,
+        started,
+        Chosen { unwanted: ask.capture.leave.clone(), libraries: ask.capture.lib, ..Chosen::default() },
+    )
 }
 
 /// Records these functions, and shows them as the command does.
-pub fn run_with(m: &ArgMatches, started: u64, chosen: Chosen) -> Result<u8> {
-    let selected = call_views::selection(m)?;
+pub fn run_with(ask: &Ask, started: u64, chosen: Chosen) -> Result<u8> {
+    let selected = call_views::selection(ask)?;
     let functions = Functions {
-        values: m.get_flag("args").then_some(engine::functions::STRINGS),
+        values: ask.capture.args.then_some(engine::functions::STRINGS),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
-        shown: texts(m, "function"),
-        programs: m.get_many::<String>("program").into_iter().flatten().cloned().collect(),
+        shown: ask.calls.function.clone(),
+        programs: ask.capture.program.clone(),
         ..chosen.functions()
     };
-    let mut wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
-    let dir = m.get_one::<OsString>("output").map(PathBuf::from);
+    let mut wanted = ask.show.clone();
+    let dir = ask.keep.dir();
     if dir.is_none() && wanted.is_empty() {
-        wanted.push("tree".into());
+        wanted.push(Show::stdout("tree"));
     }
-    for view in &wanted {
-        let name = view.split_once('=').map_or(view.as_str(), |(name, _)| name);
-        if !VIEWS.contains(&name) {
+    for Show { view: name, .. } in &wanted {
+        if !VIEWS.contains(&name.as_str()) {
             return Err(Error::usage(format!("--as {name}"), "no such view", VIEWS.join(", ")));
         }
     }
     let mut selection = Selection::all();
-    let planned = if m.get_flag("syscalls") {
-        record::plan(m, &[], Captures::default(), Some(functions), selection)?
+    let planned = if ask.calls.syscalls {
+        record::plan(ask, &[], Captures::default(), Some(functions), selection)?
     } else {
         selection.calls = Calls::parse("none")?;
-        record::plan_functions(m, functions, selection)?
+        record::plan_functions(ask, functions, selection)?
     };
     let Planned { mut plan, why, selection } = planned;
     let temporary = if dir.is_none() { Some(Temporary::new()?) } else { None };
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.dir.join("trace")));
-    let keep = record::recorder(m, dir.clone(), &mut plan, &selection, false, show::Clocks::session(m))?;
-    let run = Run::through(m, plan, &why, selection, show::Views::new(), Some(keep), None)?;
-    run.finish_with(m, started, |events, report| {
+    let keep = record::recorder(ask, dir.clone(), &mut plan, &selection, false, show::Clocks::session(&ask.format))?;
+    let run = Run::through(ask, plan, &why, selection, show::Views::new(), Some(keep), None)?;
+    run.finish_with(ask, started, |events, report| {
         let shown = match events {
             _ if wanted.is_empty() => Ok(()),
             0 => {
-                complain(&without_calls(report, m.contains_id("attach")));
+                complain(&without_calls(report, !ask.target.attach.is_empty()));
                 Ok(())
             }
-            _ => report_of(m, &dir, &wanted),
+            _ => report_of(ask, &dir, wanted),
         };
         drop(temporary);
         shown
@@ -117,32 +119,10 @@ const VIEWS: [&str; 11] = [
 ];
 
 /// Shows the trace as `trapline report` does.
-fn report_of(m: &ArgMatches, dir: &Path, wanted: &[String]) -> Result<()> {
-    let mut words: Vec<OsString> = vec!["trapline".into(), "report".into()];
-    for (id, values) in [("as", wanted.to_vec())].into_iter().chain(PASSED_ON.map(|id| (id, texts(m, id)))) {
-        words.extend(values.into_iter().map(|v| format!("--{id}={v}").into()));
-    }
-    let flags = ["no-time", "module", "syscalls"].into_iter().filter(|f| m.get_flag(f));
-    words.extend(flags.map(|f| format!("--{f}").into()));
-    words.extend((0..m.get_count("quiet")).map(|_| "-q".into()));
-    words.push(dir.into());
-    let matches = args::command().try_get_matches_from(&words);
-    let matches = matches.map_err(|e| Error::usage("--as", e.to_string(), "see 'trapline graph --help'"))?;
-    match matches.subcommand() {
-        Some(("report", m)) => crate::report::run(m).map(drop),
-        _ => Ok(()),
-    }
-}
-
-/// Options with a value that mean the same in a report.
-const PASSED_ON: [&str; 8] =
-    ["function", "no-function", "min-time", "depth", "summary-sort-by", "rows", "color", "demangle"];
-
-/// The values of an option as they were given.
-fn texts(m: &ArgMatches, id: &str) -> Vec<String> {
-    let raw = m.get_raw(id).into_iter().flatten();
-    let given = m.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
-    raw.filter(|_| given).map(|v| v.to_string_lossy().into_owned()).collect()
+fn report_of(ask: &Ask, dir: &Path, show: Vec<Show>) -> Result<()> {
+    let trace = Recorded { dir: Some(dir.into()), ..Recorded::default() };
+    let (calls, table, format) = (ask.calls.clone(), ask.table.clone(), ask.format.clone());
+    crate::report::run(&Ask { trace, calls, table, format, show, quiet: ask.quiet, ..Ask::default() }).map(drop)
 }
 
 /// A directory that goes with the value. That of a killed trapline goes when the next one is made.

@@ -1,6 +1,5 @@
 //! `trapline list`: probes, with argument names and types.
 
-use clap::ArgMatches;
 use engine::near::nearest;
 use engine::provider::{self, Probe, glob};
 use engine::rights;
@@ -10,13 +9,11 @@ use events::registry::syscalls;
 use events::schema::{Ret, Schema};
 
 /// Prints the probes that match: `PROVIDER:REST`, or system calls where no provider is named.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let pattern = m.get_one::<String>("pattern").map_or("*", String::as_str);
+pub fn run(pattern: &str, verbose: bool) -> Result<u8> {
     if pattern.split(':').next() == Some("function") {
         let todo = "those of a file: trapline list 'uprobe:PROGRAM:*'";
         return Err(Error::usage(pattern, "functions are found in the programs that a recording meets", todo));
     }
-    let verbose = m.get_flag("verbose");
     let mut out = String::new();
     match provider_of(pattern) {
         Some(_) => {

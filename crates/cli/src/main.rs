@@ -1,6 +1,7 @@
 //! `trapline`: the command line. One file per command, thin: what they do is in `engine` and `views`.
 
 mod args;
+mod ask;
 mod call_views;
 mod captures;
 mod combinations;
@@ -30,38 +31,36 @@ mod target;
 mod trace;
 mod tracer;
 
+use args::Subcommand;
 use output::complain;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let started = sys::time::monotonic();
     let argv: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    let matches = match args::command().try_get_matches_from(&argv) {
-        Ok(m) => m,
-        Err(e) => return args::usage(&e, &argv),
+    let subcommand = match args::parse(&argv) {
+        Ok(subcommand) => subcommand,
+        Err(status) => return status,
     };
-    let result = match matches.subcommand() {
-        Some(("trace", m)) => trace::run(m, started),
-        Some(("record", m)) => record::run(m, started),
-        Some(("diff", m)) => diff::run(m),
-        Some(("profile", m)) => match m.subcommand() {
-            Some(("diff", m)) => diff::run(m),
-            _ => profile::run(m, started),
-        },
-        Some(("graph", m)) => graph::run(m, started),
-        Some(("tracer", m)) => tracer::run(m, started),
-        Some(("report", m)) => report::run(m),
-        Some(("repair", m)) => repair::run(m),
-        Some(("pack", m)) => pack::run(m),
-        Some(("snapshot", m)) => snapshot::run(m),
-        Some(("session", m)) => session::run(m),
-        Some(("slab", m)) => slab::run(m),
-        Some(("heap", m)) => heap::run(m, started),
-        Some(("list", m)) => list::run(m),
-        Some(("doctor", _)) => doctor::run(),
-        Some(("man", _)) => args::man(),
-        Some(("completions", m)) => args::completions(m),
-        _ => unreachable!("clap requires a subcommand"),
+    let result = match subcommand {
+        Subcommand::Trace(ask) => trace::run(&ask, started),
+        Subcommand::Record(ask) => record::run(&ask, started),
+        Subcommand::Profile(ask) => profile::run(&ask, started),
+        Subcommand::Graph(ask) => graph::run(&ask, started),
+        Subcommand::Heap(ask) => heap::run(&ask, started),
+        Subcommand::Collector(ask) => heap::control::run(&ask),
+        Subcommand::Report(ask) => report::run(&ask),
+        Subcommand::Diff(ask, before, after) => diff::run(&ask, &before, &after),
+        Subcommand::Repair(dir) => repair::run(&dir),
+        Subcommand::Pack(ask) => pack::run(&ask),
+        Subcommand::Snapshot(pid) => snapshot::run(&pid),
+        Subcommand::Tracer(ask) => tracer::run(&ask, started),
+        Subcommand::Session(ask) => session::run(&ask),
+        Subcommand::Slab(ask) => slab::run(&ask),
+        Subcommand::List(pattern, verbose) => list::run(pattern.as_deref().unwrap_or("*"), verbose),
+        Subcommand::Doctor => doctor::run(),
+        Subcommand::Man => args::man(),
+        Subcommand::Completions(shell) => args::completions(shell),
     };
     match result {
         Ok(code) => ExitCode::from(code),

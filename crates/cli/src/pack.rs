@@ -1,7 +1,7 @@
 //! `trapline pack`: puts the names of the functions in a trace's stacks into the trace, for other machines and later times.
 
+use crate::ask::Ask;
 use crate::stacks;
-use clap::ArgMatches;
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::pipeline::pump::{Flow, Pump, Sink};
@@ -12,14 +12,13 @@ use engine::pipeline::world::World;
 use engine::{Error, Result};
 use events::Event;
 use events::names::Names;
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let dir = m.get_one::<OsString>("dir").map(PathBuf::from).unwrap_or_default();
-    let packed = pack(m, &dir)?;
+pub fn run(ask: &Ask) -> Result<u8> {
+    let dir = ask.trace.dir.clone().unwrap_or_default();
+    let packed = pack(ask, &dir)?;
     let mut line = Vec::new();
     for p in &packed {
         let text = format!("{}: {} addresses, {} bytes", p.module, p.addresses, p.bytes.len());
@@ -38,12 +37,12 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
 ///
 /// # Errors
 /// Those of the command.
-pub fn at_end(m: &ArgMatches) -> Result<()> {
-    let Some(dir) = m.get_one::<OsString>("output") else { return Ok(()) };
-    pack(m, Path::new(dir)).map(drop)
+pub fn at_end(ask: &Ask) -> Result<()> {
+    let Some(dir) = ask.keep.output.as_ref() else { return Ok(()) };
+    pack(ask, Path::new(dir)).map(drop)
 }
 
-fn pack(m: &ArgMatches, dir: &Path) -> Result<Vec<Packed>> {
+fn pack(ask: &Ask, dir: &Path) -> Result<Vec<Packed>> {
     let _ = sys::process::raise_file_limit();
     let failed = |why: String, todo: &str| Error::failed(format!("pack {}", dir.display()), why, todo);
     let todo = "name the directory of a trace of yours that is not being recorded";
@@ -53,19 +52,19 @@ fn pack(m: &ArgMatches, dir: &Path) -> Result<Vec<Packed>> {
         Found::Native(trace) => trace,
         Found::Foreign => return Err(failed("not a trace of trapline".into(), todo)),
     };
-    let mut pump = stacks_of(m, &trace)?;
+    let mut pump = stacks_of(ask, &trace)?;
     let packed = pump.resolver().map(|r| r.packed()).unwrap_or_default();
     let files: Vec<(&str, &[u8])> = packed.iter().map(|p| (p.file.as_str(), &p.bytes[..])).collect();
     ctf::packs::write(dir, sys::process::euid(), &files).map_err(|why| failed(why, todo))?;
-    stacks::tell(m, &pump.stack_troubles());
+    stacks::tell(ask.quiet, &pump.stack_troubles());
     Ok(packed)
 }
 
 /// A pump through which all stacks of a trace have gone.
-fn stacks_of<'t>(m: &ArgMatches, trace: &'t Trace) -> Result<Pump<'t>> {
+fn stacks_of<'t>(ask: &Ask, trace: &'t Trace) -> Result<Pump<'t>> {
     let source = Source::new(Box::new(Recorded::new(trace, 0, u64::MAX)), None);
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(AllStacks)]);
-    pump.resolve_stacks(Resolver::to_pack(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?));
+    pump.resolve_stacks(Resolver::to_pack(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?));
     while !pump.turn().ended {}
     pump.end_sinks(None);
     Ok(pump)

@@ -8,11 +8,11 @@ mod past;
 mod sink;
 mod weight;
 
+use crate::ask::{Ask, Show};
+use crate::combinations;
 use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::show::{self, Sinks};
-use crate::{args, combinations};
-use clap::ArgMatches;
 pub use draw::{Drawing, Kind, Style};
 use engine::captures::{self, Captures};
 use engine::enabling::Request;
@@ -29,8 +29,7 @@ use gather::{Gather, has_stacks};
 use off_cpu::OffCpu;
 use sink::{Profile, ProfileSink};
 use std::cell::RefCell;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use weight::Weight;
 
@@ -38,38 +37,38 @@ use weight::Weight;
 const HZ: &str = "997";
 
 /// Runs the command.
-pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    combinations::exclusive(m)?;
-    if m.get_flag("wakers") && !m.get_flag("off-cpu") {
+pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+    combinations::exclusive(ask)?;
+    if ask.profile.wakers && !ask.profile.off_cpu {
         return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
     }
-    if args::times(m, "follow") > 1 {
+    if ask.target.follow > 1 {
         return Err(Error::usage("-ff", "a profile is of all threads together", "--group thread tells them apart"));
     }
-    let requests = requests(m)?;
+    let requests = requests(ask)?;
     let mut selection = Selection::all();
     for calls in record::calls_of(&requests) {
         selection.calls = Calls::parse(&calls)?;
     }
-    let Planned { mut plan, why, selection } = record::plan(m, &requests, Captures::default(), None, selection)?;
-    let dir = m.get_one::<OsString>("output").map(PathBuf::from);
-    let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
+    let Planned { mut plan, why, selection } = record::plan(ask, &requests, Captures::default(), None, selection)?;
+    let dir = ask.keep.dir();
+    let mut wanted = ask.show.clone();
     if dir.is_none() && wanted.is_empty() {
-        wanted.push("table");
+        wanted.push(Show::stdout("table"));
     }
-    let clocks = show::Clocks::session(m);
+    let clocks = show::Clocks::session(&ask.format);
     let live = !matches!(plan.target, Target::Command(_));
-    let style = Style::of(m, title(m, &plan), clocks);
+    let style = Style::of(ask, title(ask, &plan), clocks);
     let classes: Vec<&Schema> = classes(&plan);
-    let drawings = wanted.iter().map(|text| drawing(text)).collect::<Result<Vec<_>>>()?;
-    let sinks = sinks(m, &classes, drawings, style, live)?;
-    let keep = dir.map(|dir| record::recorder(m, dir, &mut plan, &selection, false, clocks)).transpose()?;
-    Run::through(m, plan, &why, selection, sinks, keep, None)?.finish(m, started)
+    let drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
+    let sinks = sinks(ask, &classes, drawings, style, live)?;
+    let keep = dir.map(|dir| record::recorder(ask, dir, &mut plan, &selection, false, clocks)).transpose()?;
+    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish(ask, started)
 }
 
 /// What draws these drawings of events of these classes.
-pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
-    let profile = profile(m, classes)?;
+pub fn sinks(ask: &Ask, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
+    let profile = profile(ask, classes)?;
     let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
     let lines = drawings.iter().any(|d| d.kind.has_lines());
     let told = profile.clone();
@@ -82,15 +81,15 @@ pub fn sinks(m: &ArgMatches, classes: &[&Schema], drawings: Vec<Drawing>, style:
 }
 
 /// An empty profile of events of these classes.
-fn profile(m: &ArgMatches, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
+fn profile(ask: &Ask, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
     if off_cpu::is_of(classes) {
-        if m.contains_id("by") {
+        if ask.table.by.is_some() {
             return Err(Error::usage("--by", "the profile is of time in which threads were blocked", "leave it out"));
         }
-        let wakers = classes.iter().any(|c| c.name == off_cpu::WAKING) && args::is_set(m, "wakers");
+        let wakers = classes.iter().any(|c| c.name == off_cpu::WAKING) && ask.profile.wakers;
         return Ok(Profile::new(Gather::of_switches(), Weight::one(), Some(OffCpu::new(wakers))));
     }
-    if args::is_set(m, "off-cpu") {
+    if ask.profile.off_cpu {
         return Err(Error::failed(
             "--off-cpu",
             "the trace has no switches of threads",
@@ -98,7 +97,7 @@ fn profile(m: &ArgMatches, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> 
         ));
     }
     let with_stacks: Vec<&Schema> = classes.iter().copied().filter(|c| has_stacks(c)).collect();
-    let (weight, unit) = Weight::parse(m, &with_stacks)?;
+    let (weight, unit) = Weight::parse(ask, &with_stacks)?;
     Ok(Profile::new(Gather::new(unit), weight, None))
 }
 
@@ -111,19 +110,18 @@ pub fn has_selected_stacks(dir: &Path, classes: &[&Schema]) -> Result<()> {
     Err(Error::failed(dir.display().to_string(), "none of its selected events has a stack", todo))
 }
 
-/// `VIEW[=FILE]`, opened.
-fn drawing(text: &str) -> Result<Drawing> {
-    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+/// A view, opened.
+fn drawing(Show { view: name, file }: &Show) -> Result<Drawing> {
     let kind = if name == "json" { Some(Kind::Json) } else { Kind::parse(name) };
     let kind = kind
         .ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", "table, folded, flame, pprof or json"))?;
-    Drawing::open(kind, file)
+    Drawing::open(kind, file.as_deref())
 }
 
 /// The events that are counted, with their stacks.
-fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
+fn requests(ask: &Ask) -> Result<Vec<Request>> {
     let clock = || -> Result<String> {
-        let hz = m.get_one::<String>("frequency").map_or(HZ, String::as_str);
+        let hz = ask.profile.frequency.as_ref().map_or(HZ, String::as_str);
         match hz.parse::<u32>() {
             Ok(1..=100_000) => Ok(format!("profile:hz:{hz}")),
             _ => Err(Error::usage(
@@ -133,21 +131,21 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
             )),
         }
     };
-    let off_cpu = m.get_flag("off-cpu");
-    let texts: Vec<String> = match m.get_many::<String>("expr") {
-        Some(_) if off_cpu => {
+    let off_cpu = ask.profile.off_cpu;
+    let texts: Vec<String> = match &ask.select.expr[..] {
+        [_, ..] if off_cpu => {
             return Err(Error::usage("--off-cpu", "given together with -e", "leave one of them out"));
         }
-        Some(all) => all.cloned().collect(),
-        None if off_cpu && !rights::is_root() => {
+        all @ [_, ..] => all.to_vec(),
+        [] if off_cpu && !rights::is_root() => {
             return Err(Error::failed(
                 "--off-cpu",
                 "it needs tracepoints of the scheduler, which are for root",
                 "run trapline as root",
             ));
         }
-        None if off_cpu => off_cpu::probes(m.get_flag("wakers")),
-        None => vec![clock()?],
+        [] if off_cpu => off_cpu::probes(ask.profile.wakers),
+        [] => vec![clock()?],
     };
     let mut requests = texts.iter().map(|text| Request::parse(text)).collect::<Result<Vec<_>>>()?;
     let without = |r: &Request| off_cpu && !r.names.iter().all(|n| off_cpu::has_stacks(n));
@@ -156,7 +154,7 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
         let Captures { kstack, ustack, .. } = &mut request.captures;
         *ustack = if *ustack == 0 { captures::USER } else { *ustack };
         // An ordinary user sees no addresses of the kernel, and copied stacks are those of processes.
-        if rights::is_root() && !copies_stacks(m) {
+        if rights::is_root() && !copies_stacks(ask) {
             *kstack = if *kstack == 0 { captures::KERNEL } else { *kstack };
         }
         request.captures.comm = !request.names.iter().any(|name| has_own_comm(name));
@@ -165,9 +163,9 @@ fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
 }
 
 /// Whether stacks are to be copied.
-fn copies_stacks(m: &ArgMatches) -> bool {
-    let begins = |option: &str, with: &str| m.get_one::<String>(option).is_some_and(|v| v.starts_with(with));
-    begins("unwind", "copy") || begins("backend", "perf")
+fn copies_stacks(ask: &Ask) -> bool {
+    let begins = |option: &Option<String>, with: &str| option.as_ref().is_some_and(|v| v.starts_with(with));
+    begins(&ask.tracing.unwind, "copy") || begins(&ask.tracing.backend, "perf")
 }
 
 /// Whether events of a tracepoint have a field that is called as the thread's name would be: two of one name cannot be read.
@@ -183,12 +181,9 @@ fn classes(plan: &Plan) -> Vec<&'static Schema> {
 }
 
 /// The heading of a graph: the command, or the processes.
-fn title(m: &ArgMatches, plan: &Plan) -> String {
+fn title(ask: &Ask, plan: &Plan) -> String {
     match &plan.target {
-        Target::Command(_) => {
-            let words = m.get_many::<OsString>("command").into_iter().flatten();
-            words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
-        }
+        Target::Command(_) => ask.target.words(),
         Target::Pids(pids) => format!("-p {}", pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
         Target::All { .. } => "the whole machine".into(),
     }

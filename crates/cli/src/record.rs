@@ -1,9 +1,9 @@
 //! `trapline record`: saves events to a trace on disk.
 
+use crate::ask::{Ask, Show};
 use crate::output::Output;
 use crate::run::{Named, Run};
-use crate::{args, captures, combinations, durations, filter, show, stacks, target};
-use clap::ArgMatches;
+use crate::{captures, combinations, durations, filter, show, stacks, target};
 use ctf::store::MIN_FLIGHT;
 use engine::call_enabling::CallEnabling;
 use engine::captures::Captures;
@@ -18,60 +18,58 @@ use engine::returns::replaces_returns;
 use engine::target::Target;
 use engine::{Error, Result};
 use events::Class;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    let mut requests = requests(m)?;
-    let more = captures::captures(m)?;
-    let mut functions = functions_of(m, &mut requests, stacks::with_calls(m, more))?;
-    if m.get_flag("args") {
+pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+    let mut requests = requests(ask)?;
+    let more = captures::captures(&ask.capture)?;
+    let mut functions = functions_of(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
+    if ask.capture.args {
         let Some(functions) = functions.as_mut().filter(|f| !f.none) else {
             return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
         };
-        functions.values = Some(u16::try_from(show::string_limit(m)).unwrap_or(u16::MAX));
+        functions.values = Some(u16::try_from(ask.format.string()).unwrap_or(u16::MAX));
     }
     let only_functions = functions.is_some() && requests.is_empty();
     let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
-    calls.extend(show::expressions(m).filter(|e| show::is_qualified(e)).map(str::to_owned));
-    let (selection, raw) = show::filter_of(m, calls)?;
-    let captures = stacks::with_calls(m, more);
+    calls.extend(show::expressions(&ask.select).filter(|e| show::is_qualified(e)).map(str::to_owned));
+    let (selection, raw) = show::filter_of(ask, calls)?;
+    let captures = stacks::with_calls(&ask.format, more);
     let planned = match functions {
-        Some(functions) if only_functions => plan_functions(m, functions, selection)?,
-        functions => plan(m, &requests, captures, functions, selection)?,
+        Some(functions) if only_functions => plan_functions(ask, functions, selection)?,
+        functions => plan(ask, &requests, captures, functions, selection)?,
     };
     let Planned { mut plan, why, selection } = planned;
-    only_of_recordings(m, &plan)?;
+    only_of_recordings(ask, &plan)?;
     // Before anything is made: a name that is in use must leave no files.
-    let named = Named::open(m, &mut plan)?;
-    let dir = m.get_one::<OsString>("output").map(PathBuf::from);
-    let mut wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
+    let named = Named::open(ask, &mut plan)?;
+    let dir = ask.keep.dir();
+    let mut wanted = ask.show.clone();
     if dir.is_none() && wanted.is_empty() {
-        wanted.push("text".into());
+        wanted.push(Show::stdout("text"));
     }
-    combinations::say_without_effect(m, !wanted.is_empty());
-    let clocks = show::Clocks::session(m);
+    combinations::say_without_effect(ask, !wanted.is_empty());
+    let clocks = show::Clocks::session(&ask.format);
     let mut views = show::Views::new();
-    for view in &wanted {
-        let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
-        let output = Output::view(file)?;
-        let shown = show::views(m, &output, raw.clone(), Some(kind), clocks)?;
+    for Show { view, file } in &wanted {
+        let output = Output::view(file.as_deref())?;
+        let shown = show::views(ask, &output, raw.clone(), Some(view), clocks)?;
         views.push((shown, output));
     }
     let keep = match dir {
         None => {
-            for option in ["max-size", "flight"] {
-                if m.contains_id(option) {
+            for (option, given) in [("max-size", &ask.keep.max_size), ("flight", &ask.keep.flight)] {
+                if given.is_some() {
                     return Err(Error::usage(format!("--{option}"), "no trace is written", "name one: -o DIR"));
                 }
             }
             None
         }
-        Some(dir) => Some(recorder(m, dir, &mut plan, &selection, named.is_some(), clocks)?),
+        Some(dir) => Some(recorder(ask, dir, &mut plan, &selection, named.is_some(), clocks)?),
     };
-    Run::through(m, plan, &why, selection, views, keep, named)?.finish(m, started)
+    Run::through(ask, plan, &why, selection, views, keep, named)?.finish(ask, started)
 }
 
 /// What is to be done, and why so.
@@ -86,7 +84,7 @@ pub struct Planned {
 
 /// The plan for what the requests enable; `more` is captured by all of them. Functions are traced beside it.
 pub fn plan(
-    m: &ArgMatches,
+    ask: &Ask,
     requests: &[Request],
     more: Captures,
     functions: Option<Functions>,
@@ -98,7 +96,7 @@ pub fn plan(
     if selection.lives {
         call_captures.extend(enabling::signal_captures(more)?);
     }
-    let target = target::target(m)?;
+    let target = target::target(ask)?;
     let mut probes = enabling::enable(requests, more, &target)?;
     let in_place = probes.iter().filter(|e| e.point.is_some());
     let mut classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
@@ -106,37 +104,37 @@ pub fn plan(
         only_command(&target, functions)?;
         classes.extend(functions.classes());
     }
-    filter::apply(m, &mut selection, &classes)?;
+    filter::apply(ask, &mut selection, &classes)?;
     if let Some(expression) = &selection.expression {
         call_captures.retain(|c| c.schema.class != Class::Syscall || selection.calls.contains(c.schema));
         enabling::narrow(&mut probes, expression)?;
     }
-    if !captures::has_strings(m) {
+    if !captures::has_strings(&ask.capture) {
         enabling::without_strings(&mut probes);
     }
-    engine::returns::guard(&mut probes, &target, m.get_flag("force"))?;
-    let (mut plan, mut why) = target::plan(m, target, &selection)?;
+    engine::returns::guard(&mut probes, &target, ask.tracing.force)?;
+    let (mut plan, mut why) = target::plan(ask, target, &selection)?;
     if plan.backend == Backend::Agent {
         return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));
     }
     plan.functions = functions;
     if let Some(functions) = &mut plan.functions {
         // Each process has a buffer for its functions, and the other backend its own.
-        functions.buffer = Some(if m.contains_id("buffer") { plan.buffer } else { Backend::Agent.buffer() });
+        functions.buffer = Some(if ask.tracing.buffer.is_some() { plan.buffer } else { Backend::Agent.buffer() });
     }
     (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
     plan.call_enablings = enabling::call_enablings(requests, 0)?;
     if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
         return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
     }
-    plan.measure = args::is_set(m, "cost");
+    plan.measure = ask.tracing.cost;
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
     if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
         let todo = "name a probe or a call; -e none records only signals and exits";
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
     }
-    target::only_in_kernel(m, &mut plan, &mut why)?;
-    durations::apply(m, &mut plan, &selection)?;
+    target::only_in_kernel(ask, &mut plan, &mut why)?;
+    durations::apply(ask, &mut plan, &selection)?;
     plan.limits.text =
         plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
     plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
@@ -145,7 +143,7 @@ pub fn plan(
 
 /// The functions and the probes of the heap that are requested (`function:GLOB`, `heap:NAME`), which are taken out of the requests. `more` is
 /// captured by all probes.
-fn functions_of(m: &ArgMatches, requests: &mut Vec<Request>, more: Captures) -> Result<Option<Functions>> {
+fn functions_of(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Option<Functions>> {
     let enablings = enabling::function_enablings(requests, 0)?;
     let heap = enabling::heap_enablings(requests, more)?;
     if enablings.is_empty() && heap.is_empty() {
@@ -162,8 +160,8 @@ fn functions_of(m: &ArgMatches, requests: &mut Vec<Request>, more: Captures) -> 
         return Err(Error::usage(option, why, "--ustack, or no capture"));
     }
     let none = enablings.is_empty();
-    let heap = (!heap.is_empty()).then(|| Wanted::events(heap, m.contains_id("where")));
-    Ok(Some(Functions { enablings, unwanted: args::left(m), none, heap, ..Functions::default() }))
+    let heap = (!heap.is_empty()).then(|| Wanted::events(heap, ask.select.filter.is_some()));
+    Ok(Some(Functions { enablings, unwanted: ask.capture.leave.clone(), none, heap, ..Functions::default() }))
 }
 
 /// Refuses what cannot be traced with functions and other probes: processes that run already.
@@ -179,17 +177,17 @@ fn only_command(target: &Target, functions: &Functions) -> Result<()> {
 }
 
 /// The plan for functions.
-pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selection) -> Result<Planned> {
-    let target = target::target(m)?;
+pub fn plan_functions(ask: &Ask, functions: Functions, mut selection: Selection) -> Result<Planned> {
+    let target = target::target(ask)?;
     if matches!(target, Target::All { .. }) {
         let why = format!("{} are traced in one program", functions.what());
         return Err(Error::usage("-a", why, "use -p PID, or start the command"));
     }
     // How processes have ended is known of the command only.
     selection.lives = false;
-    filter::apply(m, &mut selection, &functions.classes())?;
-    let (mut plan, _) = target::plan(m, target, &selection)?;
-    let asked = m.get_one::<String>("backend").map(String::as_str);
+    filter::apply(ask, &mut selection, &functions.classes())?;
+    let (mut plan, _) = target::plan(ask, target, &selection)?;
+    let asked = ask.tracing.backend.as_deref();
     if let Some(other @ ("kernel" | "ptrace")) = asked {
         let todo = "leave it out; uprobe:PROGRAM:FUNCTION is for the kernel backend";
         let why = format!("{} are traced by the agent", functions.what());
@@ -202,11 +200,11 @@ pub fn plan_functions(m: &ArgMatches, functions: Functions, mut selection: Selec
     let why = format!("only an agent traces {}", functions.what());
     plan.backend = Backend::Agent;
     plan.functions = Some(functions);
-    durations::apply(m, &mut plan, &selection)?;
-    if !m.contains_id("on-full") {
+    durations::apply(ask, &mut plan, &selection)?;
+    if ask.tracing.on_full.is_none() {
         plan.on_full = Backend::Agent.on_full();
     }
-    if !m.contains_id("buffer") {
+    if ask.tracing.buffer.is_none() {
         plan.buffer = Backend::Agent.buffer();
     }
     Ok(Planned { plan, why, selection })
@@ -219,7 +217,7 @@ fn is_without_calls(requests: &[Request]) -> bool {
 
 /// What writes the trace to a directory.
 pub fn recorder(
-    m: &ArgMatches,
+    ask: &Ask,
     dir: PathBuf,
     plan: &mut Plan,
     selection: &Selection,
@@ -242,29 +240,29 @@ pub fn recorder(
     let no_calls = !selection.lives;
     let select = (no_calls || plan.seen_calls() != selection.calls) && !named;
     let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
-    let config = config(m, dir, plan.backend_name(), clocks, classes, select, selection.expression.as_deref())?;
+    let config = config(ask, dir, plan.backend_name(), clocks, classes, select, selection.expression.as_deref())?;
     let config = Config { no_duration: plan.no_duration, packed, ..config };
-    if m.get_flag("force") {
+    if ask.tracing.force {
         replace(&config.dir)?;
     }
     Recorder::new(&config)
 }
 
 /// Refuses options that make sense only without a trace, or only with one.
-fn only_of_recordings(m: &ArgMatches, plan: &Plan) -> Result<()> {
-    for (option, given) in [("-A", m.get_flag("output-append-mode")), ("-ff", m.get_count("follow") > 1)] {
+fn only_of_recordings(ask: &Ask, plan: &Plan) -> Result<()> {
+    for (option, given) in [("-A", ask.keep.append), ("-ff", ask.target.follow > 1)] {
         if given {
             return Err(Error::usage(option, "a recording is always one new trace", "leave it out"));
         }
     }
-    if m.get_flag("force") && !m.contains_id("output") && !plan.probes.iter().any(|e| replaces_returns(e)) {
+    if ask.tracing.force && ask.keep.output.is_none() && !plan.probes.iter().any(|e| replaces_returns(e)) {
         return Err(Error::usage("--force", "there is no trace to replace", "name one: -o DIR"));
     }
     Ok(())
 }
 
-fn requests(m: &ArgMatches) -> Result<Vec<Request>> {
-    show::expressions(m).filter(|e| !show::is_qualified(e)).map(Request::parse).collect()
+fn requests(ask: &Ask) -> Result<Vec<Request>> {
+    show::expressions(&ask.select).filter(|e| !show::is_qualified(e)).map(Request::parse).collect()
 }
 
 /// The calls in the requests, in the form of `-e` of trace. Without any request, all calls; with other probes alone, none.
@@ -278,7 +276,7 @@ pub fn calls_of(requests: &[Request]) -> Vec<String> {
 }
 
 fn config(
-    m: &ArgMatches,
+    ask: &Ask,
     dir: PathBuf,
     backend: &str,
     clocks: show::Clocks,
@@ -286,14 +284,12 @@ fn config(
     select: Option<String>,
     filter: Option<&Expression>,
 ) -> Result<Config> {
-    let words: Vec<String> =
-        m.get_many::<OsString>("command").into_iter().flatten().map(|w| w.to_string_lossy().into_owned()).collect();
     let config = Config {
         dir,
-        max_size: size(m, "max-size")?,
-        flight: size(m, "flight")?,
+        max_size: size("max-size", &ask.keep.max_size)?,
+        flight: size("flight", &ask.keep.flight)?,
         // Its arguments are strings too.
-        command: if captures::has_strings(m) { words.join(" ") } else { String::new() },
+        command: if captures::has_strings(&ask.capture) { ask.target.words() } else { String::new() },
         backend: backend.into(),
         realtime_offset: clocks.realtime_offset,
         utc_offset: clocks.utc_offset,
@@ -302,28 +298,33 @@ fn config(
         no_duration: false,
         packed: false,
         filter: filter.map(|f| (f.text.clone(), f.params.clone())),
-        string: show::string_limit(m),
+        string: ask.format.string(),
     };
     if config.flight.is_some_and(|n| n < MIN_FLIGHT) {
-        return Err(too_little(m, "flight", MIN_FLIGHT, "too small to hold events"));
+        return Err(too_little("flight", &ask.keep.flight, MIN_FLIGHT, "too small to hold events"));
     }
     // It depends on how many classes of events the trace has.
     if let Some(max) = config.max_size {
         let least = least_size(&config).next_multiple_of(64 << 10);
         if max < least {
-            return Err(too_little(m, "max-size", least, "too small: it limits all files of the trace together"));
+            return Err(too_little(
+                "max-size",
+                &ask.keep.max_size,
+                least,
+                "too small: it limits all files of the trace together",
+            ));
         }
     }
     Ok(config)
 }
 
 /// A size that the command line gives.
-fn size(m: &ArgMatches, name: &str) -> Result<Option<u64>> {
-    m.try_get_one::<String>(name).ok().flatten().map(|text| target::bytes(&format!("--{name}"), text)).transpose()
+fn size(name: &str, given: &Option<String>) -> Result<Option<u64>> {
+    given.as_ref().map(|text| target::bytes(&format!("--{name}"), text)).transpose()
 }
 
-fn too_little(m: &ArgMatches, name: &str, least: u64, why: &str) -> Error {
-    let text = m.get_one::<String>(name).map(String::as_str).unwrap_or_default();
+fn too_little(name: &str, given: &Option<String>, least: u64, why: &str) -> Error {
+    let text = given.as_deref().unwrap_or_default();
     Error::usage(format!("--{name} {text}"), why, format!("at least {}K", least >> 10))
 }
 

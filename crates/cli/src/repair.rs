@@ -1,18 +1,15 @@
 //! `trapline repair`: cuts truncated packets off the ends of streams of a trace, for readers that refuse them.
 
-use clap::ArgMatches;
 use engine::{Error, Result};
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let dir = m.get_one::<OsString>("dir").map(PathBuf::from).unwrap_or_default();
+pub fn run(dir: &Path) -> Result<u8> {
     let _ = sys::process::raise_file_limit();
     let failed = |why: String, todo: &str| Error::failed(format!("repair {}", dir.display()), why, todo);
     let todo = "name the directory of a trace of yours that is not being recorded";
-    let done = ctf::repair::repair(&dir, sys::process::euid()).map_err(|why| failed(why, todo))?;
+    let done = ctf::repair::repair(dir, sys::process::euid()).map_err(|why| failed(why, todo))?;
     let mut text = String::new();
     for cut in &done.cuts {
         let name = cut.path.file_name().unwrap_or_default().to_string_lossy();

@@ -5,11 +5,11 @@ pub mod interrupts;
 mod orders;
 mod set;
 
+use crate::ask::Ask;
 use crate::complain;
 use crate::show::{Sinks, Told};
 use crate::stats::Stats;
 use crate::{filter, pack, preface, stacks, target};
-use clap::ArgMatches;
 use ctf::folder::reason;
 use engine::backend;
 use engine::backend::stats::Report;
@@ -29,7 +29,6 @@ use interrupts::{Interrupts, Wish};
 pub use orders::Named;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::sync::Arc;
 use sys::ptrace::Change;
 use sys::{signal, time};
@@ -75,7 +74,7 @@ pub struct Run {
 impl Run {
     /// Runs the session to its end.
     pub fn through(
-        m: &ArgMatches,
+        ask: &Ask,
         mut plan: Plan,
         why: &str,
         mut selection: Selection,
@@ -90,9 +89,9 @@ impl Run {
             tally = Some(filter.tally());
             keep.set_filter(Some(filter));
         }
-        let duration = m.get_one::<String>("duration").map(|s| target::duration("--duration", s)).transpose()?;
+        let duration = ask.tracing.duration.as_ref().map(|s| target::duration("--duration", s)).transpose()?;
         let readers = preface::readers(&mut plan.target, &sinks.places);
-        if m.contains_id("explain") {
+        if ask.tracing.explain.is_some() {
             preface::explain(&plan, why);
         }
         if let Some(most) = plan.less_captured() {
@@ -107,24 +106,24 @@ impl Run {
         let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
         // Probes with stacks may join a session that has a name.
         let may_have = has_stacks || plan.named || plan.has_heap();
-        let shown = may_have && !sinks.all.is_empty() && stacks::form(m)? != Stacks::Fields;
+        let shown = may_have && !sinks.all.is_empty() && stacks::form(&ask.format)? != Stacks::Fields;
         // While there are all rights.
-        let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(m)?)) } else { None };
+        let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(&ask.names)?)) } else { None };
         let resolver = if sinks.lines { resolver } else { resolver.map(Resolver::without_lines) };
         let maps =
             if (monitor.is_some() || shown) && plan.has_addresses() { maps_of(&plan.target) } else { Maps::new() };
         // From before the start: the command may send or receive signals before trapline returns from starting it, and
         // an attach may be interrupted while it runs.
-        let interrupts = Interrupts::watch(m.try_contains_id("flight").unwrap_or(false));
+        let interrupts = Interrupts::watch(ask.keep.flight.is_some());
         let reach = Reach::watch(&plan);
         let begun = keep.as_ref().map(Recorder::begun);
         let source = backend::start(&mut plan, keep, !sinks.all.is_empty());
         let mut source = source.inspect_err(|_| begun.iter().for_each(|b| b.discard()))?;
         let attached = source.take_attached();
-        if m.contains_id("explain") {
+        if ask.tracing.explain.is_some() {
             preface::explain_attached(&attached);
         }
-        if m.get_one::<String>("explain").is_some_and(|w| w == "programs") {
+        if ask.tracing.explain.as_ref().is_some_and(|w| w == "programs") {
             preface::list_programs(&attached);
         }
         if let Some(said) = readers {
@@ -138,7 +137,7 @@ impl Run {
         if let Some(resolver) = resolver {
             pump.resolve_stacks(resolver);
         }
-        let quiet = m.get_count("quiet") > 0;
+        let quiet = ask.quiet > 0;
         let mut run = Run {
             plan,
             pump,
@@ -275,18 +274,13 @@ impl Run {
     }
 
     /// Reports how the session went, and passes the command's status on.
-    pub fn finish(self, m: &ArgMatches, started: u64) -> Result<u8> {
-        self.finish_with(m, started, |_, _| Ok(()))
+    pub fn finish(self, ask: &Ask, started: u64) -> Result<u8> {
+        self.finish_with(ask, started, |_, _| Ok(()))
     }
 
     /// Reports and passes the status on, as [`Run::finish`] does; `last`, which gets the number of events, is done
     /// before trapline ends as the command has, perhaps by a signal.
-    pub fn finish_with(
-        mut self,
-        m: &ArgMatches,
-        started: u64,
-        last: impl FnOnce(u64, &Report) -> Result<()>,
-    ) -> Result<u8> {
+    pub fn finish_with(mut self, ask: &Ask, started: u64, last: impl FnOnce(u64, &Report) -> Result<()>) -> Result<u8> {
         let failure = self.pump.source.failure(&self.plan);
         // What was lost is known before the sinks end: they show it.
         let report = self.pump.source.report();
@@ -323,10 +317,10 @@ impl Run {
         if let Some(told) = &self.told {
             stats.add_told(told());
         }
-        stacks::tell(m, &self.pump.stack_troubles());
-        self.tell(m, &stats, &report, why.as_deref());
-        if m.try_get_one::<bool>("pack").ok().flatten() == Some(&true)
-            && let Err(e) = pack::at_end(m)
+        stacks::tell(ask.quiet, &self.pump.stack_troubles());
+        self.tell(ask, &stats, &report, why.as_deref());
+        if ask.keep.pack
+            && let Err(e) = pack::at_end(ask)
         {
             complain(&e.to_string());
         }
@@ -366,23 +360,23 @@ impl Run {
         }
     }
 
-    fn tell(&self, m: &ArgMatches, stats: &Stats, report: &Report, nothing: Option<&str>) {
-        if let Some(path) = m.get_one::<OsString>("stats")
+    fn tell(&self, ask: &Ask, stats: &Stats, report: &Report, nothing: Option<&str>) {
+        if let Some(path) = ask.keep.stats.as_ref()
             && let Err(e) = std::fs::write(path, stats.to_json(self.pump.source.name()) + "\n")
         {
             complain(&format!("--stats {}: {e} (choose a file that you may write)", path.to_string_lossy()));
         }
-        if report.interrupted > 0 && m.contains_id("explain") {
+        if report.interrupted > 0 && ask.tracing.explain.is_some() {
             complain(&format!("{} call(s) failed with EINTR because of the attach, see signal(7)", report.interrupted));
         }
-        if let Some(what) = m.get_one::<String>("explain") {
+        if let Some(what) = ask.tracing.explain.as_ref() {
             let names = if what == "functions" { usize::MAX } else { EXAMPLES };
             report.planned.iter().flat_map(|file| file.lines(names)).for_each(|line| complain(&line));
         }
         report.trouble.iter().for_each(|line| complain(line));
-        report.left_out.iter().filter(|_| m.get_count("quiet") == 0).for_each(|line| complain(line));
+        report.left_out.iter().filter(|_| ask.quiet == 0).for_each(|line| complain(line));
         let (names, n) = &report.let_go;
-        if *n > 0 && m.get_count("quiet") == 0 {
+        if *n > 0 && ask.quiet == 0 {
             let others = if *n as usize > names.len() { " and others" } else { "" };
             complain(&format!(
                 "{}{others}: not shown, because it has rights that uid {} lacks, or a file that this user may not read (run trapline as root)",
@@ -396,7 +390,7 @@ impl Run {
                 "{n} threads took too long to end: their last events are missing (--duration has no such limit)"
             ));
         }
-        if m.get_count("quiet") == 0 {
+        if ask.quiet == 0 {
             nothing.into_iter().for_each(complain);
             self.explain_probes(report);
             let more = stats.more();

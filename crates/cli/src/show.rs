@@ -1,14 +1,13 @@
 //! Views from the command line: the filter, the options, and the views themselves.
 
+use crate::ask::{Ask, Format, Select, Tables};
 use crate::output::Output;
-use clap::ArgMatches;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::world::World;
 use engine::select::{Calls, Outcomes, Signals};
 use engine::{Error, Result};
 use events::Event;
-use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use sys::time;
 use views::View;
@@ -212,15 +211,15 @@ impl Clocks {
     }
 
     /// The clocks of a live session with this command line.
-    pub fn session(m: &ArgMatches) -> Clocks {
-        Clocks { string: Some(string_limit(m)), ..Clocks::now() }
+    pub fn session(format: &Format) -> Clocks {
+        Clocks { string: Some(format.string()), ..Clocks::now() }
     }
 }
 
 /// The views that the command line asks for: lines of that kind, a table, or both.
-pub fn views(m: &ArgMatches, output: &Output, raw: Vec<bool>, kind: Option<&str>, clocks: Clocks) -> Result<Shown> {
-    let opts = options(m, output, raw, clocks)?;
-    let order = m.get_one::<String>("sort").is_some_and(|s| s == "start").then(Reorder::default);
+pub fn views(ask: &Ask, output: &Output, raw: Vec<bool>, kind: Option<&str>, clocks: Clocks) -> Result<Shown> {
+    let opts = options(ask, output, raw, clocks)?;
+    let order = ask.format.sort.as_ref().is_some_and(|s| s == "start").then(Reorder::default);
     if order.is_some() && opts.stamp == Stamp::Relative {
         return Err(Error::usage(
             "--sort start",
@@ -228,11 +227,11 @@ pub fn views(m: &ArgMatches, output: &Output, raw: Vec<bool>, kind: Option<&str>
             "use -ttt, or leave -r out",
         ));
     }
-    let summary = m.get_flag("summary-only") || m.get_flag("summary");
+    let summary = ask.table.summary_only || ask.table.summary;
     // Made in any case, so that a bad -S or -U is never overlooked.
-    let table = Some(summary_view(m)?).filter(|_| summary);
+    let table = Some(summary_view(&ask.table)?).filter(|_| summary);
     let lines: Option<Box<dyn View>> = match kind {
-        _ if m.get_flag("summary-only") => None,
+        _ if ask.table.summary_only => None,
         kind => Some(lines_of(kind.unwrap_or("text"), opts)?),
     };
     Ok(Shown { lines, table, order, line: Vec::new() })
@@ -248,18 +247,18 @@ pub fn lines_of(kind: &str, opts: Options) -> Result<Box<dyn View + Send>> {
     })
 }
 
-fn summary_view(m: &ArgMatches) -> Result<Box<dyn View>> {
+fn summary_view(table: &Tables) -> Result<Box<dyn View>> {
     use views::summary::{Column, Sort, Summary};
-    let sort = match m.get_one::<String>("summary-sort-by") {
+    let sort = match &table.sort_by {
         None => Sort::Time,
         Some(s) => Sort::parse(s).ok_or_else(|| {
             Error::usage(format!("-S {s}"), "no such order", "time, calls, errors, name, min, max, avg or nothing")
         })?,
     };
-    let table = Summary::new(sort);
-    Ok(Box::new(match m.get_one::<String>("summary-columns") {
-        None => table,
-        Some(list) => table.columns(Column::parse(list).ok_or_else(|| {
+    let summary = Summary::new(sort);
+    Ok(Box::new(match &table.columns {
+        None => summary,
+        Some(list) => summary.columns(Column::parse(list).ok_or_else(|| {
             let all = "time-percent, total-time, min-time, max-time, avg-time, calls, errors, name";
             Error::usage(format!("-U {list}"), "no such column, or one twice", all)
         })?),
@@ -267,8 +266,8 @@ fn summary_view(m: &ArgMatches) -> Result<Box<dyn View>> {
 }
 
 /// Whether an output is shown in colour.
-pub fn colour(m: &ArgMatches, output: &Output) -> bool {
-    match m.get_one::<String>("color").map(String::as_str) {
+pub fn colour(format: &Format, output: &Output) -> bool {
+    match format.color.as_deref() {
         Some("always") => true,
         Some("never") => false,
         _ => output.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
@@ -285,72 +284,71 @@ pub fn table_size(output: &Output) -> (usize, usize) {
 }
 
 /// The options of views that the command line asks for.
-pub fn options(m: &ArgMatches, output: &Output, raw: Vec<bool>, clocks: Clocks) -> Result<Options> {
+pub fn options(ask: &Ask, output: &Output, raw: Vec<bool>, clocks: Clocks) -> Result<Options> {
     Ok(Options {
-        stamp: match m.get_count("time") {
-            _ if m.get_flag("relative-timestamps") => Stamp::Relative,
+        stamp: match ask.format.time {
+            _ if ask.format.relative_timestamps => Stamp::Relative,
             0 => Stamp::None,
             1 => Stamp::Clock,
             2 => Stamp::ClockMicros,
             _ => Stamp::Epoch,
         },
-        duration: m.get_flag("syscall-times"),
-        verbose: m.get_flag("no-abbrev"),
-        xlat: match m.get_one::<String>("const-print-style").map(String::as_str) {
+        duration: ask.format.syscall_times,
+        verbose: ask.format.no_abbrev,
+        xlat: match ask.format.const_print_style.as_deref() {
             Some("raw") => Xlat::Raw,
             Some("verbose") => Xlat::Verbose,
             _ => Xlat::Abbrev,
         },
-        hex_strings: match m.get_count("hex") {
+        hex_strings: match ask.format.hex {
             0 => HexStrings::No,
             1 => HexStrings::NonAscii,
             _ => HexStrings::All,
         },
-        fd_names: match m.get_count("fd") {
+        fd_names: match ask.format.fd {
             0 => FdNames::No,
             1 => FdNames::Path,
             _ => FdNames::Full,
         },
-        comm: m.contains_id("decode-pids"),
-        numbers: m.get_flag("syscall-number"),
-        types: m.get_flag("types"),
-        column: m.get_one::<u16>("columns").copied().unwrap_or(40).into(),
+        comm: ask.format.decode_pids,
+        numbers: ask.format.syscall_number,
+        types: ask.format.types,
+        column: ask.format.columns.unwrap_or(40).into(),
         prefix: match output {
             o if o.is_per_thread() => Prefix::Never,
             o if o.is_file() => Prefix::Always,
             _ => Prefix::WhenSeveral,
         },
-        colour: colour(m, output),
+        colour: colour(&ask.format, output),
         realtime_offset: clocks.realtime_offset,
         utc_offset: clocks.utc_offset,
         raw,
         string: clocks.string,
-        stacks: crate::stacks::form(m)?,
+        stacks: crate::stacks::form(&ask.format)?,
     })
 }
 
 /// The filter that the command line asks for, and the calls that are shown raw.
-pub fn filter(m: &ArgMatches) -> Result<(Selection, Vec<bool>)> {
-    filter_of(m, expressions(m).map(str::to_owned).collect())
+pub fn filter(ask: &Ask) -> Result<(Selection, Vec<bool>)> {
+    filter_of(ask, expressions(&ask.select).map(str::to_owned).collect())
 }
 
 /// The expressions of `-e` and `--trace`. `trace=SET` is SET.
-pub fn expressions(m: &ArgMatches) -> impl Iterator<Item = &str> {
-    let values = |id: &str| m.get_many::<String>(id).into_iter().flatten().map(String::as_str);
+pub fn expressions(select: &Select) -> impl Iterator<Item = &str> {
     let set = |e| ["trace=", "t="].iter().find_map(|kind| str::strip_prefix(e, kind)).unwrap_or(e);
-    values("expr").map(set).chain(values("trace"))
+    select.expr.iter().map(String::as_str).map(set).chain(select.trace.iter().map(String::as_str))
 }
 
 /// The filter with these expressions in place of those of `-e`, and the calls that are shown raw.
-pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<bool>)> {
-    crate::combinations::exclusive(m)?;
+pub fn filter_of(ask: &Ask, exprs: Vec<String>) -> Result<(Selection, Vec<bool>)> {
+    crate::combinations::exclusive(ask)?;
     let mut f = Selection::all();
     let mut raw = Vec::new();
-    let strings = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned();
+    let select = &ask.select;
     let exprs = exprs
         .into_iter()
-        .chain(strings("signal").map(|s| format!("signal={s}")))
-        .chain(strings("status").map(|s| format!("status={s}")));
+        .chain(select.signal.iter().map(|s| format!("signal={s}")))
+        .chain(select.status.iter().map(|s| format!("status={s}")));
     for e in exprs {
         let (kind, set) = match e.split_once('=') {
             Some((k, s)) if !k.contains(['/', ',', '%']) => (k, s),
@@ -371,24 +369,19 @@ pub fn filter_of(m: &ArgMatches, exprs: Vec<String>) -> Result<(Selection, Vec<b
             }
         }
     }
-    if m.get_flag("successful-only") {
+    if select.successful_only {
         f.outcomes = Outcomes { successful: true, ..Outcomes::NONE };
     }
-    if m.get_flag("failed-only") {
+    if select.failed_only {
         f.outcomes = Outcomes { failed: true, ..Outcomes::NONE };
     }
-    for p in m.get_many::<OsString>("trace-path").into_iter().flatten() {
+    for p in &select.trace_path {
         f.paths.push(p.as_bytes().to_vec());
         if let Ok(full) = std::fs::canonicalize(p) {
             f.paths.push(full.into_os_string().into_vec());
         }
     }
     Ok((f, raw))
-}
-
-/// Bytes shown of strings and buffers (`-s`).
-pub fn string_limit(m: &ArgMatches) -> usize {
-    m.try_get_one::<u32>("string-limit").ok().flatten().map_or(32, |&s| s as usize)
 }
 
 /// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.

@@ -1,6 +1,5 @@
 //! `trapline snapshot PID`: makes a flight recorder write its events.
 
-use clap::ArgMatches;
 use engine::{Error, Result};
 use sys::{proc, signal};
 
@@ -8,8 +7,7 @@ use sys::{proc, signal};
 pub const SIGNAL: i32 = 12;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let text = m.get_one::<String>("pid").map(String::as_str).unwrap_or_default();
+pub fn run(text: &str) -> Result<u8> {
     let Some(pid) = text.parse::<i32>().ok().filter(|p| *p > 0) else {
         return Err(Error::usage(text, "not a process id", "give that of a 'trapline record --flight'"));
     };

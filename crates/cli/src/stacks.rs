@@ -1,12 +1,11 @@
 //! Stacks from the command line: whether and how they are shown, and where the names of their functions are looked for.
 
-use crate::{args, complain};
-use clap::ArgMatches;
+use crate::ask::{Format, Names};
+use crate::complain;
 use engine::captures::Captures;
 use engine::pipeline::resolver::Places;
 use engine::{Error, Result};
 use events::{Schema, stacks};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use views::options::Stacks;
 
@@ -14,11 +13,10 @@ use views::options::Stacks;
 const FRAMES: u16 = engine::captures::USER;
 
 /// How stacks are shown.
-pub fn form(m: &ArgMatches) -> Result<Stacks> {
-    let words = m.try_get_many::<String>("stack-trace").ok().flatten();
-    let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
-    let has = |word: &str| words.contains(&word);
-    if args::is_set(m, "no-stacks") {
+pub fn form(format: &Format) -> Result<Stacks> {
+    let words = &format.stack_trace;
+    let has = |word: &str| words.iter().any(|w| w == word);
+    if format.no_stacks {
         return match words.is_empty() {
             true => Ok(Stacks::Fields),
             false => Err(Error::usage("--no-stacks", "given together with -k", "leave one of them out")),
@@ -32,19 +30,19 @@ pub fn form(m: &ArgMatches) -> Result<Stacks> {
 }
 
 /// `-k`: the stack of each call, where nothing else says how many frames.
-pub fn with_calls(m: &ArgMatches, captures: Captures) -> Captures {
-    let asked = m.contains_id("stack-trace") && captures.ustack == 0;
+pub fn with_calls(format: &Format, captures: Captures) -> Captures {
+    let asked = !format.stack_trace.is_empty() && captures.ustack == 0;
     Captures { ustack: if asked { FRAMES } else { captures.ustack }, ..captures }
 }
 
 /// Where names are looked for beside the places that are known.
-pub fn places(m: &ArgMatches) -> Result<Places> {
-    let symbols: Vec<PathBuf> = m.get_many::<OsString>("symbols").into_iter().flatten().map(PathBuf::from).collect();
+pub fn places(names: &Names) -> Result<Places> {
+    let symbols: Vec<PathBuf> = names.symbols.iter().map(PathBuf::from).collect();
     if let Some(path) = symbols.iter().find(|p| !p.exists()) {
         let why = "no such file or directory";
         return Err(Error::failed(format!("--symbols {}", path.display()), why, "name a directory with the files"));
     }
-    Places::of(symbols, m.get_flag("debuginfod"))
+    Places::of(symbols, names.debuginfod)
 }
 
 /// Whether events of one of these classes have stacks.
@@ -53,10 +51,10 @@ pub fn have_any<'s>(mut classes: impl Iterator<Item = &'s Schema>) -> bool {
 }
 
 /// Reports what could not be resolved, and why.
-pub fn tell(m: &ArgMatches, troubles: &[String]) {
+pub fn tell(quiet: u8, troubles: &[String]) {
     /// Lines that are shown.
     const MOST: usize = 20;
-    if m.get_count("quiet") > 0 {
+    if quiet > 0 {
         return;
     }
     troubles.iter().take(MOST).for_each(|line| complain(&format!("stacks: {line}")));

@@ -1,8 +1,7 @@
 //! Targets, backends and limits from the command line: the plan.
 
-use crate::args;
+use crate::ask::Ask;
 use crate::captures;
-use clap::ArgMatches;
 use engine::backend::perf;
 use engine::capture::Limits;
 use engine::command::{self, Variable};
@@ -19,8 +18,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 const NAME: usize = 16;
 
 /// The plan, and why it takes this backend.
-pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Plan, String)> {
-    let asked = match m.get_one::<String>("backend").map(String::as_str) {
+pub fn plan(ask: &Ask, target: Target, selection: &Selection) -> Result<(Plan, String)> {
+    let asked = match ask.tracing.backend.as_deref() {
         Some("kernel") => Backend::Kernel,
         Some("agent") if !selection.calls.is_empty() => {
             let todo = "leave --backend out; functions are traced by 'trapline graph'";
@@ -36,13 +35,13 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
     {
         refuse_kernel_threads(pids)?;
     }
-    let (unwind, copied_stack) = unwind(m)?;
+    let (unwind, copied_stack) = unwind(ask)?;
     if unwind == Unwind::Copy && matches!(asked, Backend::Kernel | Backend::Ptrace) {
         let todo = "leave out --backend";
         return Err(Error::usage("--unwind copy", "stacks are copied by the perf backend only", todo));
     }
-    let fds = args::times(m, "fd");
-    let on_full = on_full(m);
+    let fds = ask.format.fd;
+    let on_full = on_full(ask);
     let (backend, why) = match &target {
         Target::All { .. } => asked.taken_for_all()?,
         _ => asked.taken(on_full, matches!(target, Target::Pids(_))),
@@ -61,19 +60,19 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
         measure: false,
         no_duration: false,
         calls: selection.calls.clone(),
-        follow: !m.get_flag("no-follow"),
+        follow: !ask.target.no_follow,
         limits: Limits {
-            string: crate::show::string_limit(m),
+            string: ask.format.string(),
             text: selection.expression.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
-            verbose: args::is_set(m, "no-abbrev"),
-            keep: captures::keep(m)?,
+            verbose: ask.format.no_abbrev,
+            keep: captures::keep(&ask.capture)?,
         },
         fd_names: fds > 0 || !selection.paths.is_empty(),
         fd_details: fds > 1,
-        seccomp: !args::is_set(m, "no-seccomp"),
+        seccomp: !ask.tracing.no_seccomp,
         on_full: on_full.unwrap_or(backend.on_full()),
-        buffer: m.get_one::<String>("buffer").map_or(Ok(backend.buffer()), |s| size("--buffer", s))?,
-        buffer_is_asked: m.contains_id("buffer"),
+        buffer: ask.tracing.buffer.as_ref().map_or(Ok(backend.buffer()), |s| size("--buffer", s))?,
+        buffer_is_asked: ask.tracing.buffer.is_some(),
         backend,
         named: false,
         paused: false,
@@ -85,8 +84,8 @@ pub fn plan(m: &ArgMatches, target: Target, selection: &Selection) -> Result<(Pl
 }
 
 /// `--unwind HOW`: how user stacks are found, and how much of each is copied.
-fn unwind(m: &ArgMatches) -> Result<(Unwind, u32)> {
-    let text = m.try_get_one::<String>("unwind").ok().flatten().map_or("auto", String::as_str);
+fn unwind(ask: &Ask) -> Result<(Unwind, u32)> {
+    let text = ask.tracing.unwind.as_ref().map_or("auto", String::as_str);
     let bad = |why: &str| Error::usage(format!("--unwind {text}"), why, "auto, tables, fp, copy or copy,SIZE");
     let (how, bytes) = text.split_once(',').map_or((text, None), |(how, bytes)| (how, Some(bytes)));
     let how = match how {
@@ -108,18 +107,18 @@ fn unwind(m: &ArgMatches) -> Result<(Unwind, u32)> {
 }
 
 /// Whether the ptrace backend does what is asked, because that is all of it: stacks of processes, with calls.
-fn stays_with_ptrace(m: &ArgMatches, plan: &Plan) -> bool {
-    let asked = m.get_one::<String>("backend").is_some_and(|b| b == "ptrace");
-    let blocks = m.get_one::<String>("on-full").is_some_and(|w| w == "block");
+fn stays_with_ptrace(ask: &Ask, plan: &Plan) -> bool {
+    let asked = ask.tracing.backend.as_ref().is_some_and(|b| b == "ptrace");
+    let blocks = ask.tracing.on_full.as_ref().is_some_and(|w| w == "block");
     let only_ustack = plan.call_captures.iter().all(CallCaptures::is_user_stack);
     plan.probes.is_empty() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
 }
 
 /// Takes samples by copied stacks, where that is asked for, or where it is all that the user may do.
-fn copy_stacks(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<bool> {
+fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
     let asked = plan.unwind == Unwind::Copy || plan.backend == Backend::Perf;
     let kernel = rights::kernel_backend_is_usable();
-    let free = plan.unwind == Unwind::Auto && m.get_one::<String>("backend").is_none_or(|b| b == "auto");
+    let free = plan.unwind == Unwind::Auto && ask.tracing.backend.as_ref().is_none_or(|b| b == "auto");
     let falls_back = free && kernel.is_err() && !plan.probes.is_empty();
     if !asked && !falls_back {
         return Ok(false);
@@ -157,45 +156,44 @@ fn copy_stacks(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<bool
         Err(why) => format!("auto: {why}; samples with copied stacks need no privilege"),
         Ok(()) => "auto".into(),
     };
-    (plan.backend, plan.on_full) = (Backend::Perf, on_full(m).unwrap_or(OnFull::Drop));
-    if !m.contains_id("buffer") {
+    (plan.backend, plan.on_full) = (Backend::Perf, on_full(ask).unwrap_or(OnFull::Drop));
+    if ask.tracing.buffer.is_none() {
         plan.buffer = Backend::Perf.buffer();
     }
     Ok(true)
 }
 
 /// `--on-full`.
-fn on_full(m: &ArgMatches) -> Option<OnFull> {
-    m.get_one::<String>("on-full").map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block })
+fn on_full(ask: &Ask) -> Option<OnFull> {
+    ask.tracing.on_full.as_ref().map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block })
 }
 
 /// Selects the backend that can do what is asked, where only one can.
-pub fn only_in_kernel(m: &ArgMatches, plan: &mut Plan, why: &mut String) -> Result<()> {
-    if copy_stacks(m, plan, why)? {
+pub fn only_in_kernel(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<()> {
+    if copy_stacks(ask, plan, why)? {
         return Ok(());
     }
     let what = match (plan.probes.first(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
         (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
-        (None, Some(_)) if plan.backend == Backend::Ptrace && stays_with_ptrace(m, plan) => return Ok(()),
+        (None, Some(_)) if plan.backend == Backend::Ptrace && stays_with_ptrace(ask, plan) => return Ok(()),
         (None, Some(c)) => {
             (c.schema.name.to_string(), "only the kernel backend captures stacks of the kernel and names of threads")
         }
         (None, None) => return Ok(()),
     };
     let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));
-    let option = |name: &str, value: &str| m.get_one::<String>(name).is_some_and(|v| v == value);
-    if option("backend", "ptrace") {
+    if ask.tracing.backend.as_deref() == Some("ptrace") {
         return refuse("leave out --backend ptrace".into());
     }
-    if option("on-full", "block") {
+    if ask.tracing.on_full.as_deref() == Some("block") {
         return refuse("leave out --on-full block: events that do not fit are dropped and counted".into());
     }
     if let Err(why) = rights::kernel_backend_is_usable() {
         return refuse(why);
     }
     (plan.backend, plan.on_full) = (Backend::Kernel, Backend::Kernel.on_full());
-    if !m.contains_id("buffer") {
+    if ask.tracing.buffer.is_none() {
         plan.buffer = Backend::Kernel.buffer();
     }
     *why = format!("auto: {}", what.1);
@@ -241,9 +239,9 @@ pub fn bytes(option: &str, s: &str) -> Result<u64> {
 }
 
 /// The target that the command line names.
-pub fn target(m: &ArgMatches) -> Result<Target> {
+pub fn target(ask: &Ask) -> Result<Target> {
     let mut pids = Vec::new();
-    for list in m.get_many::<String>("attach").into_iter().flatten() {
+    for list in ask.target.attach.iter() {
         for p in list.split([',', ' ', '\n', '\t']).filter(|p| !p.is_empty()) {
             match p.parse::<i32>() {
                 Ok(n) if n > 0 && n == sys::process::own_pid() => {
@@ -255,10 +253,10 @@ pub fn target(m: &ArgMatches) -> Result<Target> {
             }
         }
     }
-    let argv: Vec<OsString> = m.get_many::<OsString>("command").into_iter().flatten().cloned().collect();
-    if m.get_flag("all") {
+    let argv: Vec<OsString> = ask.target.command.to_vec();
+    if ask.target.all {
         let columns = "strace's -a COLUMN is --columns";
-        return match (pids.is_empty(), argv.is_empty(), m.get_flag("no-follow")) {
+        return match (pids.is_empty(), argv.is_empty(), ask.target.no_follow) {
             (true, true, false) => Ok(Target::All { left_out: Vec::new() }),
             (_, _, true) => Err(Error::usage("-a --no-follow", "there is nothing to follow", "leave out one of them")),
             (false, ..) => {
@@ -272,7 +270,7 @@ pub fn target(m: &ArgMatches) -> Result<Target> {
         (false, false) => Err(Error::usage("-p", "given together with a command", "trace one or the other")),
         (false, true) => Ok(Target::Pids(pids)),
         (true, false) => {
-            let user = match m.get_one::<String>("user") {
+            let user = match ask.target.user.as_ref() {
                 None => None,
                 Some(u) => Some(
                     sys::users::lookup(u)
@@ -282,7 +280,7 @@ pub fn target(m: &ArgMatches) -> Result<Target> {
             if user.is_some() && sys::process::euid() != 0 {
                 return Err(Error::failed("-u", "only root may change the user", "run trapline as root"));
             }
-            Ok(Target::Command(command::prepare(&argv, &variables(m), user)?))
+            Ok(Target::Command(command::prepare(&argv, &variables(ask), user)?))
         }
     }
 }
@@ -299,9 +297,9 @@ fn refuse_kernel_threads(pids: &[i32]) -> Result<()> {
     }
 }
 
-fn variables(m: &ArgMatches) -> Vec<Variable> {
+fn variables(ask: &Ask) -> Vec<Variable> {
     let mut out = Vec::new();
-    for v in m.get_many::<OsString>("env").into_iter().flatten() {
+    for v in ask.target.env.iter() {
         let b = v.as_bytes();
         out.push(match b.iter().position(|&c| c == b'=') {
             Some(i) => Variable::Set(OsString::from_vec(b[..i].to_vec()), OsString::from_vec(b[i + 1..].to_vec())),

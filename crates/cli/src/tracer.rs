@@ -4,36 +4,36 @@ mod printed;
 mod recording;
 mod reports;
 
+use crate::ask::Tracer;
 use crate::graph::Chosen;
 use crate::output::{complain, to_stdout};
-use clap::ArgMatches;
 use engine::backend::agent::attach::tracers::{self, Listed, Wanted};
 use engine::functions::Functions;
 use engine::{Error, Result};
 
 /// Runs the command.
-pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    let Some((command, m)) = m.subcommand() else { return Ok(0) };
-    let pid = m.get_one::<i32>("attach").copied().unwrap_or(0);
-    let name = || m.get_one::<String>("name").cloned().unwrap_or_default();
-    match command {
+pub fn run(asked: &Tracer, started: u64) -> Result<u8> {
+    let Tracer { pid, ask, .. } = asked;
+    let pid = *pid;
+    let name = || asked.name.clone().unwrap_or_default();
+    match asked.what.as_str() {
         "enable" if name() == recording::NAME => {
-            let Functions { wanted, unwanted, libraries, .. } = wanted(m, name()).functions;
-            recording::enable(m, pid, Chosen { wanted, unwanted, libraries }, started)
+            let Functions { wanted, unwanted, libraries, .. } = wanted(asked, name()).functions;
+            recording::enable(asked, Chosen { wanted, unwanted, libraries }, started)
         }
-        "enable" if m.contains_id("output") => Err(Error::usage("-o", "only graph writes a trace", "leave it out")),
+        "enable" if ask.keep.output.is_some() => Err(Error::usage("-o", "only graph writes a trace", "leave it out")),
         "disable" if name() == recording::NAME => recording::disable(pid).map(|()| 0),
         "print" if name() == recording::NAME => recording::print(pid).map(|()| 0),
         "enable" => {
-            let done = tracers::enable(pid, &wanted(m, name()))?;
+            let done = tracers::enable(pid, &wanted(asked, name()))?;
             if done.refused > 0 {
                 complain(&format!("-p {pid}: {} of {} functions could not be patched", done.refused, done.functions));
             }
             Ok(0)
         }
         "disable" => tracers::disable(pid, &name()).map(|()| 0),
-        "print" => printed::run(pid, &name(), m),
-        "status" => status(pid, m.get_one::<String>("name")),
+        "print" => printed::run(pid, &name(), ask),
+        "status" => status(pid, asked.name.as_ref()),
         _ => to_stdout(tracers::status(pid)?.iter().map(|t| format!("{}\n", t.name)).collect::<String>().as_bytes()),
     }
 }
@@ -51,21 +51,21 @@ fn status(pid: i32, only: Option<&String>) -> Result<u8> {
     Ok(status)
 }
 
-fn wanted(m: &ArgMatches, name: String) -> Wanted {
-    let all = |id: &str| m.get_many::<String>(id).into_iter().flatten().cloned().collect::<Vec<_>>();
+fn wanted(asked: &Tracer, name: String) -> Wanted {
+    let ask = &asked.ask;
     Wanted {
         name,
         functions: Functions {
-            wanted: all("function"),
-            unwanted: all("no-function"),
-            libraries: m.get_flag("lib"),
+            wanted: ask.calls.function.clone(),
+            unwanted: ask.calls.no_function.clone(),
+            libraries: ask.capture.lib,
             ..Functions::default()
         },
-        sections: all("section"),
-        no_time: m.get_flag("no-time"),
-        threads: all("thread"),
-        stop: m.get_flag("stop"),
-        caller: m.get_one::<String>("loop").cloned(),
-        budget: m.get_one::<u64>("budget").copied().unwrap_or(1_000).saturating_mul(1_000),
+        sections: asked.section.clone(),
+        no_time: ask.calls.no_time,
+        threads: asked.thread.clone(),
+        stop: asked.stop,
+        caller: asked.caller.clone(),
+        budget: asked.budget.unwrap_or(1_000).saturating_mul(1_000),
     }
 }

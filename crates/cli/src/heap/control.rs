@@ -2,8 +2,8 @@
 
 use super::collector::{ATTACHED, already, name_of};
 use super::{Drawing, style};
+use crate::ask::{Ask, Collector, Show};
 use crate::session::{Reply, VERSION, reach};
-use clap::ArgMatches;
 use engine::backend::agent::attach;
 use engine::{Error, Result};
 use serde_json::{Value, json};
@@ -18,12 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(120);
 
 /// Runs a command.
-pub fn run(verb: &str, m: &ArgMatches) -> Result<u8> {
-    let pid = m.get_one::<i32>("process").copied().unwrap_or_default();
+pub fn run(asked: &Collector) -> Result<u8> {
+    let Collector { what: verb, pid, ask: options } = asked;
+    let pid = *pid;
     let what = format!("heap {verb} -p {pid}");
-    match verb {
-        "start" => start(pid, m),
-        "print" => print(pid, &what, m),
+    match verb.as_str() {
+        "start" => start(pid, options),
+        "print" => print(pid, &what, options),
         "clear" => clear(pid, &what),
         _ => done(ask(pid, verb, json!({}), PATIENCE)?, pid, &what),
     }
@@ -66,8 +67,8 @@ fn nothing(pid: i32, what: &str) -> Error {
 }
 
 /// Starts a collector, or has the one there is go on.
-fn start(pid: i32, m: &ArgMatches) -> Result<u8> {
-    let sample = m.get_one::<String>("sample");
+fn start(pid: i32, options: &Ask) -> Result<u8> {
+    let sample = options.heap.sample.as_ref();
     let wanted = sample.map(|s| crate::target::bytes("--sample", s)).transpose()?;
     match ask(pid, "status", json!({}), PATIENCE)? {
         None => {}
@@ -123,15 +124,15 @@ fn spawn(pid: i32, sample: Option<&String>) -> Result<u8> {
 }
 
 /// Shows what is outstanding.
-fn print(pid: i32, what: &str, m: &ArgMatches) -> Result<u8> {
-    let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
+fn print(pid: i32, what: &str, options: &Ask) -> Result<u8> {
+    let mut wanted = options.show.clone();
     if wanted.is_empty() {
-        wanted.push("leaks");
+        wanted.push(Show::stdout("leaks"));
     }
-    let names: Vec<&str> = wanted.iter().map(|w| w.split_once('=').map_or(*w, |(name, _)| name)).collect();
-    let style = style(m)?;
+    let names: Vec<&str> = wanted.iter().map(|show| show.view.as_str()).collect();
+    let style = style(options)?;
     // Before anything is asked for: a view that does not exist, a file that cannot be made.
-    let mut drawings = wanted.iter().map(|text| Drawing::open(text)).collect::<Result<Vec<_>>>()?;
+    let mut drawings = wanted.iter().map(Drawing::open).collect::<Result<Vec<_>>>()?;
     let how = json!({
         "views": names,
         "of": style.options.of.name(),

@@ -1,16 +1,16 @@
 //! `trapline heap`: who holds a program's memory.
 
 mod collector;
-mod control;
+pub mod control;
 mod feed;
 mod from_events;
 pub mod past;
 mod sink;
 
+use crate::ask::{Ask, Show};
 use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::{show, target};
-use clap::ArgMatches;
 use engine::functions::Functions;
 use engine::heap::classes::ALL;
 use engine::heap::{Enabled, Shared, Wanted};
@@ -20,25 +20,20 @@ use engine::select::Calls;
 use engine::{Error, Result};
 pub use feed::Feed;
 pub use sink::{Drawing, HeapSink, Style};
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use views::heap::{Model, Of, Options};
 
 /// Runs the command.
-pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
-    if let Some((verb, m)) = m.subcommand() {
-        return control::run(verb, m);
-    }
-    let collects = m.get_flag("collector");
-    let dir = m.get_one::<OsString>("output").map(PathBuf::from);
-    let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
+pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+    let collects = ask.heap.collector;
+    let dir = ask.keep.dir();
+    let mut wanted = ask.show.clone();
     if dir.is_none() && wanted.is_empty() && !collects {
-        wanted.push("leaks");
+        wanted.push(Show::stdout("leaks"));
     }
-    let drawings = wanted.iter().map(|text| Drawing::open(text)).collect::<Result<Vec<_>>>()?;
-    let style = style(m)?;
-    let sample = m.get_one::<String>("sample").map(|s| target::bytes("--sample", s)).transpose()?.unwrap_or(0);
+    let drawings = wanted.iter().map(Drawing::open).collect::<Result<Vec<_>>>()?;
+    let style = style(ask)?;
+    let sample = ask.heap.sample.as_ref().map(|s| target::bytes("--sample", s)).transpose()?.unwrap_or(0);
     let feed = Arc::new(Mutex::new(Feed::new(Model::sampled(sample))));
     let heap = match dir {
         Some(_) if sample > 0 => {
@@ -50,24 +45,23 @@ pub fn run(m: &ArgMatches, started: u64) -> Result<u8> {
     let functions = Functions { none: true, heap: Some(heap), ..Functions::default() };
     let mut selection = Selection::all();
     selection.calls = Calls::parse("none")?;
-    let server = if collects { Some(collector::begin(process(m))?) } else { None };
-    let Planned { mut plan, why, selection } = record::plan_functions(m, functions, selection)?;
-    if !m.contains_id("on-full") {
+    let server = if collects { Some(collector::begin(process(ask))?) } else { None };
+    let Planned { mut plan, why, selection } = record::plan_functions(ask, functions, selection)?;
+    if ask.tracing.on_full.is_none() {
         plan.on_full = OnFull::Block;
     }
-    let clocks = show::Clocks::session(m);
-    let keep = dir.map(|dir| record::recorder(m, dir, &mut plan, &selection, false, clocks)).transpose()?;
+    let clocks = show::Clocks::session(&ask.format);
+    let keep = dir.map(|dir| record::recorder(ask, dir, &mut plan, &selection, false, clocks)).transpose()?;
     let sinks = match server {
-        Some(server) => collector::Collector::new(feed, server, process(m), style, sample).sinks(),
+        Some(server) => collector::Collector::new(feed, server, process(ask), style, sample).sinks(),
         None => HeapSink::new(feed, drawings, style).sinks(),
     };
-    Run::through(m, plan, &why, selection, sinks, keep, None)?.finish(m, started)
+    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish(ask, started)
 }
 
 /// The process that is attached to; 0: there is none, or there are several.
-fn process(m: &ArgMatches) -> i32 {
-    let texts: Vec<&String> = m.try_get_many::<String>("attach").ok().flatten().into_iter().flatten().collect();
-    if let [one] = texts[..] { one.parse().unwrap_or(0) } else { 0 }
+fn process(ask: &Ask) -> i32 {
+    if let [one] = &ask.target.attach[..] { one.parse().unwrap_or(0) } else { 0 }
 }
 
 /// All probes of the heap.
@@ -76,14 +70,14 @@ fn all() -> Vec<Enabled> {
 }
 
 /// How the heap is shown, as the options have it.
-pub fn style(m: &ArgMatches) -> Result<Style> {
-    let of = m.get_one::<String>("of").and_then(|of| Of::parse(of)).unwrap_or_default();
-    let top = m.get_one::<u32>("top").map_or(Options::default().top, |n| *n as usize);
-    let min_age = m.get_one::<String>("min-age").map(|t| target::duration("--min-age", t)).transpose()?.unwrap_or(0);
-    let words = m.try_get_many::<OsString>("command").ok().flatten().into_iter().flatten();
+pub fn style(ask: &Ask) -> Result<Style> {
+    let of = ask.heap.of.as_ref().and_then(|of| Of::parse(of)).unwrap_or_default();
+    let top = ask.heap.top.as_ref().map_or(Options::default().top, |n| *n as usize);
+    let min_age = ask.heap.min_age.as_ref().map(|t| target::duration("--min-age", t)).transpose()?.unwrap_or(0);
+    let words = ask.target.command.iter();
     let program = words.map(|w| w.to_string_lossy().into_owned()).next();
     let name = program.map(|p| p.rsplit('/').next().unwrap_or_default().to_string());
-    let comm = || sys::proc::comm(process(m)).map(|c| String::from_utf8_lossy(&c).into_owned());
+    let comm = || sys::proc::comm(process(ask)).map(|c| String::from_utf8_lossy(&c).into_owned());
     let name = name.or_else(comm).unwrap_or_default();
     let realtime_offset = sys::time::realtime() as i64 - sys::time::monotonic() as i64;
     Ok(Style { options: Options { name, top, of, lost: None }, min_age, realtime_offset })

@@ -2,11 +2,10 @@
 
 use super::sink::{HeapSink, Kept, Style};
 use super::{Feed, style};
+use crate::ask::{Ask, Heaps, Show};
 use crate::output::Output;
 use crate::show::{Clocks, Sinks};
 use crate::{complain, stacks};
-use clap::ArgMatches;
-use clap::parser::ValueSource;
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::heap::classes::{PROVIDER, Probe};
@@ -39,13 +38,12 @@ fn has_only_heap(trace: &Trace) -> bool {
 
 /// The view of the heap that a view of a report is. `flame`, `pprof` and `folded` are those of the heap where nothing else has stacks, or
 /// where `--of` is given; `json` are the events.
-pub fn view(m: &ArgMatches, name: &str, trace: &Trace) -> Option<View> {
+pub fn view(ask: &Ask, name: &str, trace: &Trace) -> Option<View> {
     match name {
         "json" => None,
         "heap-json" => Some(View::Json),
         "flame" | "pprof" | "folded" => {
-            let given = |id: &str| m.value_source(id) == Some(ValueSource::CommandLine);
-            let of_heap = given("of") || !given("by") && has_only_heap(trace);
+            let of_heap = ask.heap.of.is_some() || ask.table.by.is_none() && has_only_heap(trace);
             View::parse(name).filter(|_| of_heap)
         }
         _ => View::parse(name),
@@ -62,8 +60,8 @@ fn check(trace: &Trace) -> Result<()> {
 }
 
 /// How the heap of a trace is shown.
-fn style_of(m: &ArgMatches, trace: &Trace, clocks: Clocks) -> Result<Style> {
-    let mut style = style(m)?;
+fn style_of(ask: &Ask, trace: &Trace, clocks: Clocks) -> Result<Style> {
+    let mut style = style(ask)?;
     let program = trace.metadata.env_str("command").unwrap_or_default().split(' ').next().unwrap_or_default();
     style.options.name = program.rsplit('/').next().unwrap_or_default().to_string();
     style.realtime_offset = clocks.realtime_offset;
@@ -71,11 +69,12 @@ fn style_of(m: &ArgMatches, trace: &Trace, clocks: Clocks) -> Result<Style> {
 }
 
 /// What draws views of the heap of a trace.
-pub fn sinks(m: &ArgMatches, trace: &Trace, views: Vec<(View, Option<&str>)>, clocks: Clocks) -> Result<Option<Sinks>> {
+pub fn sinks(ask: &Ask, trace: &Trace, views: Vec<(View, Option<&str>)>, clocks: Clocks) -> Result<Option<Sinks>> {
     if views.is_empty() {
-        let given = |id: &&&str| m.value_source(id) == Some(ValueSource::CommandLine);
-        return match ["of", "top", "min-age"].iter().find(given) {
-            Some(id) => Err(Error::usage(format!("--{id}"), "it is for views of the heap", "add --as leaks")),
+        let Heaps { of, top, min_age, .. } = &ask.heap;
+        let given = [("of", of.is_some()), ("top", top.is_some()), ("min-age", min_age.is_some())];
+        return match given.iter().find(|(_, given)| *given) {
+            Some((id, _)) => Err(Error::usage(format!("--{id}"), "it is for views of the heap", "add --as leaks")),
             None => Ok(None),
         };
     }
@@ -83,7 +82,7 @@ pub fn sinks(m: &ArgMatches, trace: &Trace, views: Vec<(View, Option<&str>)>, cl
     let open = |(view, file)| Ok(super::Drawing { view, output: Output::view(file)?.of_the_past() });
     let drawings = views.into_iter().map(open).collect::<Result<Vec<_>>>()?;
     let feed = Arc::new(Mutex::new(Feed::lacking(lost(trace))));
-    Ok(Some(HeapSink::new(feed, drawings, style_of(m, trace, clocks)?).sinks()))
+    Ok(Some(HeapSink::new(feed, drawings, style_of(ask, trace, clocks)?).sinks()))
 }
 
 /// Events of the heap that are missing, where it is known that they are of the heap.
@@ -97,8 +96,8 @@ fn lost(trace: &Trace) -> u64 {
 }
 
 /// Says why it is not known what is outstanding, if so. `selected`: not all events of the trace are looked at.
-pub fn tell(m: &ArgMatches, trace: &Trace, selected: bool) {
-    if m.get_count("quiet") == 0 {
+pub fn tell(ask: &Ask, trace: &Trace, selected: bool) {
+    if ask.quiet == 0 {
         doubts(trace, selected).iter().for_each(|line| complain(&format!("{}: {line}", trace.dir.display())));
     }
 }
@@ -135,46 +134,44 @@ fn doubts(trace: &Trace, selected: bool) -> Vec<String> {
 }
 
 /// The heap of a trace.
-fn rows(m: &ArgMatches, trace: &Trace) -> Result<Rows> {
+fn rows(ask: &Ask, trace: &Trace) -> Result<Rows> {
     check(trace)?;
     let feed = Arc::new(Mutex::new(Feed::lacking(lost(trace))));
-    let style = style_of(m, trace, Clocks::now())?;
+    let style = style_of(ask, trace, Clocks::now())?;
     let kept = Kept::default();
     let sink = HeapSink::new(feed, Vec::new(), style).keeps(Rc::clone(&kept));
     let source = Source::new(Box::new(Recorded::new(trace, 0, u64::MAX)), None);
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);
     pump.keep_descriptors();
-    pump.resolve_stacks(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?));
+    pump.resolve_stacks(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?));
     while !pump.turn().ended {}
     pump.end_sinks(trace.lost());
-    stacks::tell(m, &pump.stack_troubles());
-    tell(m, trace, false);
+    stacks::tell(ask.quiet, &pump.stack_troubles());
+    tell(ask, trace, false);
     let failed = || Error::failed(trace.dir.display().to_string(), "it could not be read to its end", "try again");
     kept.borrow_mut().take().ok_or_else(failed)
 }
 
 /// Whether this is a trace with allocations and no other stacks. What cannot be opened is reported by whoever needs it.
-pub fn is_of_heap(m: &ArgMatches, dir: &Path) -> bool {
-    let of = m.value_source("of") == Some(ValueSource::CommandLine);
+pub fn is_of_heap(ask: &Ask, dir: &Path) -> bool {
+    let of = ask.heap.of.is_some();
     matches!(ctf::trace::open(dir), Ok(Found::Native(t)) if has_only_heap(&t) || of && has_heap(&t))
 }
 
 /// `trapline diff A B` of heaps: what has grown, by stack.
-pub fn diff(m: &ArgMatches, before: &Trace, after: &Trace) -> Result<()> {
-    let wanted: Vec<&String> = m.get_many::<String>("as").into_iter().flatten().collect();
+pub fn diff(ask: &Ask, before: &Trace, after: &Trace) -> Result<()> {
     let mut outputs = Vec::new();
-    for text in &wanted {
-        let (name, file) = text.split_once('=').map_or((text.as_str(), None), |(name, file)| (name, Some(file)));
+    for Show { view: name, file } in &ask.show {
         if name != "text" {
             return Err(Error::usage(format!("--as {name}"), "no such view of a difference of heaps", "text"));
         }
-        outputs.push(Output::view(file)?);
+        outputs.push(Output::view(file.as_deref())?);
     }
     if outputs.is_empty() {
         outputs.push(Output::view(None)?);
     }
-    let (from, to) = (rows(m, before)?, rows(m, after)?);
-    let options = style(m)?.options;
+    let (from, to) = (rows(ask, before)?, rows(ask, after)?);
+    let options = style(ask)?.options;
     for output in outputs {
         let mut output = output.of_the_past();
         Diff { before: &from, after: &to }.write(&options, output.buffer());
@@ -186,9 +183,8 @@ pub fn diff(m: &ArgMatches, before: &Trace, after: &Trace) -> Result<()> {
 }
 
 /// Whether options select some of the events of a trace.
-pub fn selects(m: &ArgMatches) -> bool {
-    let given = |id: &&str| m.value_source(id) == Some(ValueSource::CommandLine);
+pub fn selects(ask: &Ask) -> bool {
     let heap = format!("{PROVIDER}*");
-    let all = m.get_many::<String>("expr").into_iter().flatten().all(|e| *e == heap);
-    !all || ["where", "from", "to"].iter().any(given)
+    let all = ask.select.expr.iter().all(|e| *e == heap);
+    !all || ask.select.filter.is_some() || ask.trace.from.is_some() || ask.trace.to.is_some()
 }

@@ -2,6 +2,7 @@
 
 use super::feed::Feed;
 use super::from_events::FromEvents;
+use crate::ask::Show;
 use crate::output::Output;
 use crate::show::Sinks;
 use engine::pipeline::pump::{Flow, Sink};
@@ -24,16 +25,15 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// `VIEW[=FILE]`, opened.
+    /// A view, opened.
     ///
     /// # Errors
     /// There is no such view, or the file cannot be made.
-    pub fn open(text: &str) -> Result<Drawing> {
-        let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    pub fn open(Show { view: name, file }: &Show) -> Result<Drawing> {
         let names: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
         let view =
             View::parse(name).ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", names.join(", ")))?;
-        Ok(Drawing { view, output: Output::view(file)? })
+        Ok(Drawing { view, output: Output::view(file.as_deref())? })
     }
 }
 

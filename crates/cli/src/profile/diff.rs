@@ -3,14 +3,13 @@
 use super::draw::{Drawing, Kind, Style};
 use super::past;
 use super::sink::Profile;
+use crate::ask::{Ask, Show};
 use crate::show::Clocks;
-use clap::ArgMatches;
 use engine::{Error, Result};
 use std::cell::RefCell;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use views::profile::diff::Diff;
 use views::profile::{By, Frame, Labels, Stacks, Tally, Unit, folded};
@@ -19,28 +18,25 @@ use views::profile::{By, Frame, Labels, Stacks, Tally, Unit, folded};
 const LONGEST: u64 = 1 << 20;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let path = |name: &str| m.get_one::<OsString>(name).map(PathBuf::from).unwrap_or_default();
-    let (a, b) = (path("A"), path("B"));
-    let style = Style::of(m, format!("{} → {}", a.display(), b.display()), Clocks::now());
-    let mut wanted: Vec<&str> = m.get_many::<String>("as").into_iter().flatten().map(String::as_str).collect();
+pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
+    let style = Style::of(ask, format!("{} → {}", a.display(), b.display()), Clocks::now());
+    let mut wanted = ask.show.clone();
     if wanted.is_empty() {
-        wanted.push("table");
+        wanted.push(Show::stdout("table"));
     }
-    let mut drawings = wanted.iter().map(|text| drawing(text)).collect::<Result<Vec<_>>>()?;
+    let mut drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
     // A folded file knows no modules: then functions are compared by their names alone.
     let by_name = a.is_file() || b.is_file();
-    let (before, after) = (Side::read(m, &a, by_name)?, Side::read(m, &b, by_name)?);
+    let (before, after) = (Side::read(ask, a, by_name)?, Side::read(ask, b, by_name)?);
     before.with(|before| {
         after.with(|after| drawings.iter_mut().try_for_each(|d| draw(d, Diff { before, after }, &style)))
     })?;
     Ok(0)
 }
 
-fn drawing(text: &str) -> Result<Drawing> {
-    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+fn drawing(Show { view: name, file }: &Show) -> Result<Drawing> {
     match Kind::parse(name) {
-        Some(kind @ (Kind::Table | Kind::Folded | Kind::Flame)) => Drawing::open(kind, file),
+        Some(kind @ (Kind::Table | Kind::Folded | Kind::Flame)) => Drawing::open(kind, file.as_deref()),
         _ => Err(Error::usage(format!("--as {name}"), "no such view of a difference", "table, folded or flame")),
     }
 }
@@ -66,12 +62,12 @@ enum Side {
 
 impl Side {
     /// Reads a trace or a file.
-    fn read(m: &ArgMatches, path: &Path, by_name: bool) -> Result<Side> {
+    fn read(ask: &Ask, path: &Path, by_name: bool) -> Result<Side> {
         if !path.is_dir() {
             let file = File::open(path).map_err(|e| cannot(path, &e))?;
             return Ok(Side::OfLines(Box::new(lines(path, &mut BufReader::new(file), Unit::Events)?)));
         }
-        let profile = past::of_trace(m, path)?;
+        let profile = past::of_trace(ask, path)?;
         if !by_name {
             return Ok(Side::OfTrace(profile));
         }

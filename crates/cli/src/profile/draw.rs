@@ -1,8 +1,8 @@
 //! `--as VIEW[=FILE]` of profiles, and the table that is drawn again and again on a terminal.
 
+use crate::ask::Ask;
 use crate::output::Output;
 use crate::show::Clocks;
-use clap::ArgMatches;
 use engine::{Error, Result};
 use std::io;
 use views::profile::flame::Flame;
@@ -59,13 +59,12 @@ pub struct Style {
 
 impl Style {
     /// What the command line asks for.
-    pub fn of(m: &ArgMatches, title: String, clocks: Clocks) -> Style {
-        let text = |name: &str| m.try_get_one::<String>(name).ok().flatten().map(String::as_str);
+    pub fn of(ask: &Ask, title: String, clocks: Clocks) -> Style {
         Style {
-            by: text("group").and_then(By::parse).unwrap_or_default(),
-            sort: text("order").and_then(Sort::parse).unwrap_or_default(),
-            rows: m.get_one::<u32>("rows").map(|n| *n as usize),
-            icicle: m.get_flag("icicle"),
+            by: ask.profile.group.as_deref().and_then(By::parse).unwrap_or_default(),
+            sort: ask.profile.order.as_deref().and_then(Sort::parse).unwrap_or_default(),
+            rows: ask.table.rows.map(|n| n as usize),
+            icicle: ask.profile.icicle,
             title,
             realtime_offset: clocks.realtime_offset,
         }

@@ -2,10 +2,10 @@
 
 use super::sink::{Profile, ProfileSink};
 use super::{Style, has_selected_stacks};
+use crate::ask::Ask;
 use crate::durations;
 use crate::show::Clocks;
 use crate::stacks;
-use clap::ArgMatches;
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::pipeline::pump::Pump;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// The profile of all events of a trace that have stacks.
-pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
+pub fn of_trace(ask: &Ask, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     let failed = |why: String, todo: &str| Error::failed(dir.display().to_string(), why, todo);
     let _ = sys::process::raise_file_limit();
     let trace = match ctf::trace::open(dir) {
@@ -29,16 +29,16 @@ pub fn of_trace(m: &ArgMatches, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
         }
         Err(e) => return Err(failed(e.to_string(), "name a trace, or a file of folded stacks")),
     };
-    durations::of_trace(m, &trace, &Selection::all())?;
+    durations::of_trace(ask, &trace, &Selection::all())?;
     let classes = classes(&trace);
     has_selected_stacks(dir, &classes)?;
-    let profile = super::profile(m, &classes)?;
-    let style = Style::of(m, String::new(), Clocks::now());
+    let profile = super::profile(ask, &classes)?;
+    let style = Style::of(ask, String::new(), Clocks::now());
     let sink = ProfileSink::new(Rc::clone(&profile), Vec::new(), style, false);
     let source = Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None);
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);
     pump.keep_descriptors();
-    let resolver = Resolver::new(Origin::of_trace(dir, &trace.metadata), stacks::places(m)?);
+    let resolver = Resolver::new(Origin::of_trace(dir, &trace.metadata), stacks::places(&ask.names)?);
     pump.resolve_stacks(resolver.without_lines());
     while !pump.turn().ended {}
     pump.end_sinks(trace.lost());

@@ -1,6 +1,6 @@
 //! What is added up: events, or a number that they have (`--by`).
 
-use clap::ArgMatches;
+use crate::ask::Ask;
 use engine::{Error, Result};
 use events::types::Type;
 use events::{Event, Schema};
@@ -37,8 +37,8 @@ impl Weight {
     ///
     /// # Errors
     /// No class has the argument.
-    pub fn parse(m: &ArgMatches, classes: &[&Schema]) -> Result<(Weight, Unit)> {
-        let text = m.get_one::<String>("by").map(String::as_str);
+    pub fn parse(ask: &Ask, classes: &[&Schema]) -> Result<(Weight, Unit)> {
+        let text = ask.table.by.as_deref();
         let what = match text {
             None => What::One,
             Some("dur") => What::Duration,
@@ -73,7 +73,7 @@ impl Weight {
                 _ => {}
             }
         }
-        let unit = match (m.get_one::<String>("unit").map(String::as_str), &what) {
+        let unit = match (ask.profile.unit.as_deref(), &what) {
             (Some("bytes"), _) => Unit::Bytes,
             (Some("ns"), _) | (None, What::Duration) => Unit::Nanoseconds,
             (None, What::One) => samples(classes),

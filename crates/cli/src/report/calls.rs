@@ -4,11 +4,11 @@
 //! on all CPUs.
 
 use super::known::{Known, step};
+use crate::ask::Ask;
 use crate::call_views::{self, Demangle};
 use crate::output::Output;
 use crate::profile::Style;
 use crate::show::{self, Clocks};
-use clap::ArgMatches;
 use ctf::functions::{Packet, Thread as Recorded};
 use ctf::trace::Trace;
 use engine::functions::Functions as Wanted;
@@ -263,17 +263,17 @@ impl<'t> Calls<'t> {
     }
 
     /// Writes a view.
-    pub fn write(&self, m: &ArgMatches, kind: Kind, output: &mut Output, clocks: Clocks) -> Result<()> {
+    pub fn write(&self, ask: &Ask, kind: Kind, output: &mut Output, clocks: Clocks) -> Result<()> {
         match kind {
             Kind::Functions => {
-                let sort = call_views::sort(m)?;
+                let sort = call_views::sort(ask)?;
                 let (rows, width) = show::table_size(output);
-                let rows = call_views::rows(m).unwrap_or(rows);
+                let rows = call_views::rows(ask).unwrap_or(rows);
                 Table { sort, rows, width }.write(&self.totals(), &self.known, output.buffer());
             }
             Kind::Brief => {
-                let colour = show::colour(m, output);
-                let view = call_views::brief(m, self.asked.selection.clone(), colour).by_thread();
+                let colour = show::colour(&ask.format, output);
+                let view = call_views::brief(ask, self.asked.selection.clone(), colour).by_thread();
                 let mut to = ToView { view, thread: Thread::default(), functions: &self.known };
                 for thread in self.threads() {
                     to.thread.tid = thread.tid();
@@ -282,7 +282,7 @@ impl<'t> Calls<'t> {
                 to.view.end(&self.known, output.buffer());
             }
             Kind::FunctionsJson => {
-                let (sort, most) = (call_views::sort(m)?, call_views::rows(m).unwrap_or(usize::MAX));
+                let (sort, most) = (call_views::sort(ask)?, call_views::rows(ask).unwrap_or(usize::MAX));
                 totals_json::write(&self.totals(), &self.known, sort, most, output.buffer());
                 totals_json::lost(self.trace.lost().unwrap_or(0), output.buffer());
             }
@@ -290,7 +290,7 @@ impl<'t> Calls<'t> {
             Kind::Graph(language) => {
                 let mut all = Contexts::default();
                 self.contexts(|_, contexts| all.join(contexts));
-                let most = call_views::rows(m).unwrap_or(MOST);
+                let most = call_views::rows(ask).unwrap_or(MOST);
                 let mut edges = Edges::new(&all);
                 edges.lost = self.trace.lost();
                 edges.write(language, most, &self.known, output.buffer());
@@ -302,10 +302,10 @@ impl<'t> Calls<'t> {
                     calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.known);
                 });
                 let title = self.trace.metadata.env_str("command").unwrap_or_default().to_owned();
-                let style = Style::of(m, title, clocks);
+                let style = Style::of(ask, title, clocks);
                 match kind {
                     Kind::Flame => {
-                        let icicle = m.get_flag("icicle");
+                        let icicle = ask.profile.icicle;
                         Flame { title: style.title, by: views::profile::By::Nothing, icicle }
                             .write(&stacks, output.buffer());
                     }

@@ -1,43 +1,42 @@
 //! Traces of other tracers: shown by what their metadata says.
 
 use super::window::Window;
+use crate::ask::Ask;
 use crate::complain;
 use crate::output::Output;
 use crate::show::Clocks;
-use clap::ArgMatches;
 use ctf::generic::{Error as ReadError, Item, Reader, Trace, find};
 use ctf::show::{Lines, TimeFormat};
 use engine::{Error, Result};
 use std::path::Path;
 
 /// Shows all traces in a directory.
-pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
+pub fn run(ask: &Ask, dir: &Path) -> Result<u8> {
     let cannot = |e: ReadError| {
         Error::failed(dir.display().to_string(), e.to_string(), "the trace is damaged, or this is not a trace")
     };
-    let kinds: Vec<&String> = m.get_many::<String>("as").into_iter().flatten().collect();
-    let (kind, file) = match kinds[..] {
+    let (kind, file) = match &ask.show[..] {
         [] => ("text", None),
-        [one] => one.split_once('=').map_or((one.as_str(), None), |(k, f)| (k, Some(f))),
+        [one] => (one.view.as_str(), one.file.as_deref()),
         _ => return Err(Error::usage("--as", "given twice", "a trace of another tracer has one view at a time")),
     };
     if !matches!(kind, "text" | "json") {
         return Err(Error::usage(format!("--as {kind}"), "not for a trace of another tracer", "text or json"));
     }
-    if m.get_flag("follow-recording") {
+    if ask.trace.follow {
         return Err(Error::usage("--follow", "not for a trace of another tracer", "show it when it is complete"));
     }
-    if m.contains_id("by") {
+    if ask.table.by.is_some() {
         return Err(Error::usage("--by", "not for a trace of another tracer", "leave it out"));
     }
-    if m.contains_id("where") {
+    if ask.select.filter.is_some() {
         return Err(Error::usage("--where", "not for a trace of another tracer", "use babeltrace2 and grep(1)"));
     }
     let mut output = Output::view(file)?;
     let dirs = find(dir).map_err(cannot)?;
     let traces: std::result::Result<Vec<Trace>, _> = dirs.iter().map(|d| Trace::open(d)).collect();
     let traces = traces.map_err(cannot)?;
-    for trace in traces.iter().filter(|t| !t.others.is_empty() && m.get_count("quiet") == 0) {
+    for trace in traces.iter().filter(|t| !t.others.is_empty() && ask.quiet == 0) {
         let names: Vec<_> = trace.others.iter().take(3).map(|n| n.to_string_lossy()).collect();
         let more = if trace.others.len() > 3 { " and others" } else { "" };
         let dir = trace.dir().display();
@@ -62,7 +61,7 @@ pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
                 let time = event.time.map(|t| u64::try_from(t).unwrap_or(0));
                 let window = match window {
                     Some(w) => w,
-                    None => *window.insert(Window::parse(m, time.unwrap_or(0), clocks)?),
+                    None => *window.insert(Window::parse(ask, time.unwrap_or(0), clocks)?),
                 };
                 if time.is_some_and(|t| t < window.from) {
                     continue;
@@ -81,7 +80,7 @@ pub fn run(m: &ArgMatches, dir: &Path) -> Result<u8> {
             }
             Ok(notice) => {
                 lines.notice(&mut text, &notice);
-                if m.get_count("quiet") == 0 {
+                if ask.quiet == 0 {
                     text.lines().for_each(complain);
                 }
             }

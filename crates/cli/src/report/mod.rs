@@ -9,6 +9,7 @@ mod untraced;
 pub mod whole;
 mod window;
 
+use crate::ask::{Ask, Select, Show};
 use crate::call_views::{self, Demangle};
 use crate::complain;
 use crate::durations;
@@ -20,8 +21,6 @@ use crate::run::interrupts::Interrupts;
 use crate::show::{self, Clocks, Sinks, Views};
 use crate::stacks;
 use calls::{Asked, Calls as FunctionCalls};
-use clap::ArgMatches;
-use clap::parser::ValueSource;
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
 use engine::backend::Backend;
@@ -41,7 +40,6 @@ use engine::{Error, Result};
 use events::functions::Table;
 use events::{Class, Event, Schema};
 use progress::Progress;
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,19 +48,19 @@ use views::options::Stacks;
 use window::Window;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let Some(dir) = m.get_one::<OsString>("dir").map(PathBuf::from) else {
+pub fn run(ask: &Ask) -> Result<u8> {
+    let Some(dir) = ask.trace.dir.clone() else {
         return Err(Error::usage("report", "no trace is named", "trapline report DIR, of 'trapline record -o DIR'"));
     };
     // A limited trace has many files, which are all open at once.
     let _ = sys::process::raise_file_limit();
     let (dir, several) = the_trace(dir)?;
     if several {
-        return foreign::run(m, &dir);
+        return foreign::run(ask, &dir);
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
-        Found::Native(trace) => native(m, &trace),
-        Found::Foreign => foreign::run(m, &dir),
+        Found::Native(trace) => native(ask, &trace),
+        Found::Foreign => foreign::run(ask, &dir),
     }
 }
 
@@ -119,34 +117,33 @@ fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
     Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
 
-fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
-    let (mut selection, raw) = filter_of(m, trace)?;
-    durations::of_trace(m, trace, &selection)?;
-    selection.pids = pids(m)?;
+fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
+    let (mut selection, raw) = filter_of(ask, trace)?;
+    durations::of_trace(ask, trace, &selection)?;
+    selection.pids = pids(ask)?;
     let clocks = clocks_of(trace);
-    let window = Window::parse(m, trace.data.span().map_or(0, |s| s.0), clocks)?;
+    let window = Window::parse(ask, trace.data.span().map_or(0, |s| s.0), clocks)?;
     let whole = selection.is_all() && window == Window::ALL;
-    let follow = m.get_flag("follow-recording");
-    let wanted: Vec<String> = m.get_many::<String>("as").into_iter().flatten().cloned().collect();
-    let wanted = if wanted.is_empty() { vec!["text".to_string()] } else { wanted };
+    let follow = ask.trace.follow;
+    let wanted = if ask.show.is_empty() { vec![Show::stdout("text")] } else { ask.show.clone() };
     let mut views = Views::new();
     let mut drawings = Vec::new();
     let mut by_thread = Vec::new();
     let mut of_heap = Vec::new();
-    for view in &wanted {
-        let (kind, file) = view.split_once('=').map_or((view.as_str(), None), |(k, f)| (k, Some(f)));
+    for Show { view, file } in &wanted {
+        let (kind, file) = (view.as_str(), file.as_deref());
         let is_brief = || {
             kind == "tree"
                 && !follow
-                && !m.get_flag("syscalls")
+                && !ask.calls.syscalls
                 && calls::has_many(trace)
-                && selected_functions(m).is_ok()
+                && selected_functions(ask).is_ok()
         };
         if file.is_none() && is_brief() && Output::view(file)?.is_terminal() {
             by_thread.push((calls::Kind::Brief, Output::view(file)?.of_the_past()));
             continue;
         }
-        if let Some(kind) = calls::Kind::parse(kind, trace).filter(|_| !m.contains_id("of")) {
+        if let Some(kind) = calls::Kind::parse(kind, trace).filter(|_| ask.heap.of.is_none()) {
             if follow {
                 let todo = "leave out --follow, to see what is written so far";
                 return Err(Error::usage(format!("--as {view}"), "does not follow a recording", todo));
@@ -154,7 +151,7 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
             by_thread.push((kind, Output::view(file)?.of_the_past()));
             continue;
         }
-        if let Some(kind) = heap::view(m, kind, trace) {
+        if let Some(kind) = heap::view(ask, kind, trace) {
             if follow {
                 let todo = "leave out --follow, to see what is written so far";
                 return Err(Error::usage(format!("--as {view}"), "does not follow a recording", todo));
@@ -174,12 +171,12 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
             }
             "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
             kind => {
-                let options = show::options(m, &output, raw.clone(), clocks)?;
-                match call_views::view(m, kind, file, &output, options, clocks)? {
+                let options = show::options(ask, &output, raw.clone(), clocks)?;
+                match call_views::view(ask, kind, file, &output, options, clocks)? {
                     Some(view) => view,
-                    None => match tables::latency(m, kind, &output)?.or(tables::by_stack(m, kind)?) {
+                    None => match tables::latency(ask, kind, &output)?.or(tables::by_stack(ask, kind)?) {
                         Some(table) => table,
-                        None => show::views(m, &output, raw.clone(), Some(kind), clocks)?,
+                        None => show::views(ask, &output, raw.clone(), Some(kind), clocks)?,
                     },
                 }
             }
@@ -190,22 +187,22 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
         let asked = Asked {
             window: window.from..=window.to,
             pids: selection.pids.clone(),
-            wanted: selected_functions(m)?,
-            selection: call_views::selection(m)?,
+            wanted: selected_functions(ask)?,
+            selection: call_views::selection(ask)?,
         };
         for (kind, output) in &mut by_thread {
-            let demangle = Demangle::of(m, kind.demangle());
-            FunctionCalls::new(trace, asked.clone(), demangle)?.write(m, *kind, output, clocks)?;
+            let demangle = Demangle::of(ask, kind.demangle());
+            FunctionCalls::new(trace, asked.clone(), demangle)?.write(ask, *kind, output, clocks)?;
         }
         if views.is_empty() && drawings.is_empty() && of_heap.is_empty() {
-            return damage(trace, whole::tell(m, trace, None));
+            return damage(trace, whole::tell(ask, trace, None));
         }
     }
-    let profile = profile_of(m, trace, &selection, drawings, clocks)?;
-    let heap = heap::sinks(m, trace, of_heap, clocks)?;
-    let resolver = resolver(m, trace, &selection, &wanted)?;
+    let profile = profile_of(ask, trace, &selection, drawings, clocks)?;
+    let heap = heap::sinks(ask, trace, of_heap, clocks)?;
+    let resolver = resolver(ask, trace, &selection, &wanted)?;
     let has_heap = heap.is_some();
-    let names = needs_names(m, &selection) || resolver.is_some() || has_heap;
+    let names = needs_names(ask, &selection) || resolver.is_some() || has_heap;
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
@@ -220,14 +217,14 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
     };
     // A bar would be among the lines that a terminal shows meanwhile.
     let has_lines = views.iter().any(|(view, output)| output.is_terminal() && view.has_lines());
-    let quiet = m.get_count("quiet") > 0 || follow || has_lines;
+    let quiet = ask.quiet > 0 || follow || has_lines;
     let progress = Progress::new(quiet, trace.data.bytes(), read);
     let source = Source::new(backend, None);
     let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
     let (shown, selection) = match views.pop() {
-        Some((_, output)) if !names && !follow && lines_only && !m.get_flag("relative-timestamps") => {
-            let options = show::options(m, &output, raw, clocks)?;
-            let kind = wanted[0].split('=').next().unwrap_or_default();
+        Some((_, output)) if !names && !follow && lines_only && !ask.format.relative_timestamps => {
+            let options = show::options(ask, &output, raw, clocks)?;
+            let kind = wanted[0].view.as_str();
             let make = || show::lines_of(kind, options.clone());
             // Types of functions' values, where there are any.
             let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
@@ -248,23 +245,23 @@ fn native(m: &ArgMatches, trace: &Trace) -> Result<u8> {
                 sinks.all.extend(profile.all);
                 sinks.told = profile.told;
             }
-            in_order(m, (trace, source), selection, (names, resolver), sinks, &progress, interrupts)
+            in_order(ask, (trace, source), selection, (names, resolver), sinks, &progress, interrupts)
         }
     };
     progress.done();
-    stacks::tell(m, &shown.unresolved);
+    stacks::tell(ask.quiet, &shown.unresolved);
     let read = shown.all.then(|| progress.events());
     if has_heap {
-        heap::tell(m, trace, heap::selects(m));
+        heap::tell(ask, trace, heap::selects(ask));
     }
     // Names need what was before the window.
     let all = window.to == u64::MAX && (names || window.from == 0);
     // What is missing is known of a recording that was followed to its end.
     let ended = if follow { Some(reopened(&trace.dir)?) } else { None };
     let trace = ended.as_deref().unwrap_or(trace);
-    let status = whole::tell(m, trace, read.filter(|_| all));
-    if m.get_count("quiet") == 0
-        && let Some(why) = nothing_shown(m, trace, &selection, shown.written, read)
+    let status = whole::tell(ask, trace, read.filter(|_| all));
+    if ask.quiet == 0
+        && let Some(why) = nothing_shown(ask, trace, &selection, shown.written, read)
     {
         complain(&why);
     }
@@ -295,24 +292,25 @@ struct Outcome {
 }
 
 /// What names functions, if stacks are shown.
-fn resolver(m: &ArgMatches, trace: &Trace, selection: &Selection, views: &[String]) -> Result<Option<Resolver>> {
-    let form = stacks::form(m)?;
-    let kind = |v: &String| !v.starts_with("stats");
-    let shown = m.contains_id("by") || form != Stacks::Fields && !m.contains_id("latency") && views.iter().any(kind);
+fn resolver(ask: &Ask, trace: &Trace, selection: &Selection, views: &[Show]) -> Result<Option<Resolver>> {
+    let form = stacks::form(&ask.format)?;
+    let kind = |v: &Show| !v.view.starts_with("stats");
+    let shown =
+        ask.table.by.is_some() || form != Stacks::Fields && ask.table.latency.is_none() && views.iter().any(kind);
     let known = trace.classes();
     let selected = known
         .filter(|s| if s.class == Class::Syscall { selection.calls.contains(s) } else { selection.is_selected(s) });
     // What is still being recorded may get probes with stacks.
-    let may_have = m.get_flag("follow-recording") || stacks::have_any(selected);
+    let may_have = ask.trace.follow || stacks::have_any(selected);
     if !shown || !may_have {
         return Ok(None);
     }
-    Ok(Some(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(m)?)))
+    Ok(Some(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?)))
 }
 
 /// Shows the events one after the other, with names of descriptors and processes where `names` are wanted, and of functions.
 fn in_order(
-    m: &ArgMatches,
+    ask: &Ask,
     (trace, source): (&Trace, Source<'_>),
     selection: Selection,
     (names, resolver): (bool, Option<Resolver>),
@@ -339,9 +337,9 @@ fn in_order(
     // What a view shows at the end does not begin in the line of the bar.
     progress.done();
     // Of a recording that was followed, what was lost is known at its end.
-    let ended = m.get_flag("follow-recording").then(|| reopened(&trace.dir).ok());
+    let ended = ask.trace.follow.then(|| reopened(&trace.dir).ok());
     pump.end_sinks(ended.map_or(trace.lost(), |ended| ended.and_then(|t| t.lost())));
-    if m.get_count("quiet") == 0 {
+    if ask.quiet == 0 {
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
     }
     let trouble = pump.take_failures().into_iter().next();
@@ -382,15 +380,14 @@ fn in_parallel(
 }
 
 /// What is to be shown, and the calls that are shown raw.
-fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
-    let (calls, probes) = selected(m);
-    let (mut selection, raw) = show::filter_of(m, calls)?;
+fn filter_of(ask: &Ask, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
+    let (calls, probes) = selected(ask);
+    let (mut selection, raw) = show::filter_of(ask, calls)?;
     // Where only other probes are selected, what happens to threads is not shown, as it is not recorded then.
     selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
     selection.probes = probes;
     // What is in the trace is counted whole; live views have no mappings.
-    selection.mappings =
-        m.get_flag("mappings") || m.get_many::<String>("as").into_iter().flatten().any(|v| v.starts_with("stats"));
+    selection.mappings = ask.trace.mappings || ask.show.iter().any(|v| v.view.starts_with("stats"));
     if let Some(selected) = trace.metadata.env_str("select").filter(|_| selection.calls.is_all())
         && let Ok(calls) = Calls::parse(selected)
     {
@@ -398,16 +395,16 @@ fn filter_of(m: &ArgMatches, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
         selection.calls = calls;
     }
     let probes = probes_of(trace, &selection);
-    selection.expression = filter::parse(m, &selection.calls, &probes)?;
+    selection.expression = filter::parse(ask, &selection.calls, &probes)?;
     filters_of(trace, &mut selection);
     Ok((selection, raw))
 }
 
 /// The expressions of `-e` that are about calls, and the patterns of other probes. Where calls are named alone, no other probe is
 /// selected; without a name, and for `all` and what is not, all of them are.
-fn selected(m: &ArgMatches) -> (Vec<String>, Option<Vec<String>>) {
+fn selected(ask: &Ask) -> (Vec<String>, Option<Vec<String>>) {
     let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
-    for text in show::expressions(m) {
+    for text in show::expressions(&ask.select) {
         let (patterns, others): (Vec<String>, Vec<String>) =
             enabling::names(text).into_iter().partition(|name| enabling::is_probe(name));
         if patterns.is_empty() {
@@ -446,13 +443,7 @@ fn clocks_of(trace: &Trace) -> Clocks {
 }
 
 /// Why nothing was shown, if so. `read` is how many events were read.
-fn nothing_shown(
-    m: &ArgMatches,
-    trace: &Trace,
-    selection: &Selection,
-    written: bool,
-    read: Option<u64>,
-) -> Option<String> {
+fn nothing_shown(ask: &Ask, trace: &Trace, selection: &Selection, written: bool, read: Option<u64>) -> Option<String> {
     // The first filter is the command line's.
     if let Some(tally) = selection.expression.as_ref().and(selection.filters.first()).map(EventFilter::tally)
         && let Some(why) = filter::nothing_matched(selection, &tally.total(), tally.passed())
@@ -460,20 +451,20 @@ fn nothing_shown(
         return Some(why);
     }
     let read = read.filter(|_| !written)?;
-    let given = |ids: &[&str]| ids.iter().any(|id| m.value_source(id) == Some(ValueSource::CommandLine));
+    let Select { expr, trace: sets, signal, status, .. } = &ask.select;
     let selections = [
-        ("-e", &["expr", "trace", "signal", "status"][..]),
-        ("-p", &["pid"]),
-        ("-P", &["trace-path"]),
-        ("--where", &["where"]),
-        ("-z", &["successful-only"]),
-        ("-Z", &["failed-only"]),
-        ("--from", &["from"]),
-        ("--to", &["to"]),
+        ("-e", [expr, sets, signal, status].iter().any(|given| !given.is_empty())),
+        ("-p", !ask.trace.pid.is_empty()),
+        ("-P", !ask.select.trace_path.is_empty()),
+        ("--where", ask.select.filter.is_some()),
+        ("-z", ask.select.successful_only),
+        ("-Z", ask.select.failed_only),
+        ("--from", ask.trace.from.is_some()),
+        ("--to", ask.trace.to.is_some()),
     ];
-    let used: Vec<&str> = selections.iter().filter(|(_, ids)| given(ids)).map(|(name, _)| *name).collect();
+    let used: Vec<&str> = selections.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     let why = match (read, used.is_empty()) {
-        (0, _) if given(&["from", "to"]) => "no event lies between --from and --to".into(),
+        (0, _) if ask.trace.from.is_some() || ask.trace.to.is_some() => "no event lies between --from and --to".into(),
         (0, _) => "it has no events".into(),
         (n, false) => format!("none of the {n} events that were read is selected by {}", used.join(", ")),
         (n, true) => format!("its {n} events are trapline's own, which --as json --mappings shows"),
@@ -493,36 +484,43 @@ pub fn damage(trace: &Trace, status: u8) -> Result<u8> {
 }
 
 /// Whether a view or the filter asks for names of descriptors or threads.
-fn needs_names(m: &ArgMatches, selection: &Selection) -> bool {
-    m.get_count("fd") > 0
+fn needs_names(ask: &Ask, selection: &Selection) -> bool {
+    ask.format.fd > 0
         || !selection.paths.is_empty()
-        || m.contains_id("decode-pids")
-        || m.get_one::<String>("latency").is_some_and(|by| by != "call")
+        || ask.format.decode_pids
+        || ask.table.latency.as_ref().is_some_and(|by| by != "call")
         || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
 }
 
 /// Options of profiles.
-const OF_PROFILES: &[(&str, &str)] = &[
-    ("--unit", "unit"),
-    ("--off-cpu", "off-cpu"),
-    ("--group", "group"),
-    ("--rows", "rows"),
-    ("--order", "order"),
-    ("--icicle", "icicle"),
+const OF_PROFILES: &[crate::combinations::Name] = &[
+    ("--unit", |ask| ask.profile.unit.is_some()),
+    ("--off-cpu", |ask| ask.profile.off_cpu),
+    ("--group", |ask| ask.profile.group.is_some()),
+    ("--rows", |ask| ask.table.rows.is_some()),
+    ("--order", |ask| ask.profile.order.is_some()),
+    ("--icicle", |ask| ask.profile.icicle),
 ];
 
 /// Refuses selections of events for views that read function records only.
-fn selected_functions(m: &ArgMatches) -> Result<Functions> {
+fn selected_functions(ask: &Ask) -> Result<Functions> {
     let refused = |what: String| {
         let todo = "use -e 'function:NAME', --function, --no-function, --depth, -p, --from and --to";
         Err(Error::usage(what, "it does not select function calls in this view", todo))
     };
-    let given = |id: &&&str| m.value_source(id) == Some(ValueSource::CommandLine);
-    if let Some(id) = ["trace", "signal", "status", "trace-path", "where"].iter().find(given) {
+    let Select { trace, signal, status, trace_path, filter, .. } = &ask.select;
+    let others = [
+        ("trace", !trace.is_empty()),
+        ("signal", !signal.is_empty()),
+        ("status", !status.is_empty()),
+        ("trace-path", !trace_path.is_empty()),
+        ("where", filter.is_some()),
+    ];
+    if let Some((id, _)) = others.iter().find(|(_, given)| *given) {
         return refused(format!("--{id}"));
     }
     let mut functions = Functions::default();
-    for text in m.get_many::<String>("expr").into_iter().flatten() {
+    for text in ask.select.expr.iter() {
         for name in enabling::names(text) {
             match name.strip_prefix(Functions::PROVIDER).filter(|n| !n.ends_with(":entry") && !n.ends_with(":exit")) {
                 Some(pattern) => functions.wanted.push(pattern.to_owned()),
@@ -535,15 +533,14 @@ fn selected_functions(m: &ArgMatches) -> Result<Functions> {
 
 /// What draws a profile of the selected events that have stacks.
 fn profile_of(
-    m: &ArgMatches,
+    ask: &Ask,
     trace: &Trace,
     selection: &Selection,
     drawings: Vec<Drawing>,
     clocks: Clocks,
 ) -> Result<Option<Sinks>> {
     if drawings.is_empty() {
-        let given = |(_, id): &&(&str, &str)| m.value_source(id) == Some(ValueSource::CommandLine);
-        return match OF_PROFILES.iter().find(given) {
+        return match OF_PROFILES.iter().find(|(_, given)| given(ask)) {
             Some((option, _)) => {
                 Err(Error::usage(*option, "it is for profiles", "add --as table, folded, flame, pprof or profile-json"))
             }
@@ -556,8 +553,8 @@ fn profile_of(
     };
     let classes: Vec<&Schema> = known.filter(selected).collect();
     profile::has_selected_stacks(&trace.dir, &classes)?;
-    let style = Style::of(m, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks);
-    Ok(Some(profile::sinks(m, &classes, drawings, style, false)?))
+    let style = Style::of(ask, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks);
+    Ok(Some(profile::sinks(ask, &classes, drawings, style, false)?))
 }
 
 /// Applies `--where`, and the recording's own filter again: a recording also has rejected calls that names of descriptors need.
@@ -579,8 +576,8 @@ fn filters_of(trace: &Trace, selection: &mut Selection) {
     }
 }
 
-fn pids(m: &ArgMatches) -> Result<Vec<u32>> {
-    let lists = m.get_many::<String>("pid").into_iter().flatten();
+fn pids(ask: &Ask) -> Result<Vec<u32>> {
+    let lists = ask.trace.pid.iter();
     lists
         .flat_map(|l| l.split([',', ' ']).map(str::to_string).collect::<Vec<_>>())
         .filter(|p| !p.is_empty())

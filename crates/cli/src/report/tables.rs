@@ -1,8 +1,8 @@
 //! Views that only a whole trace has: latencies, and what is in it.
 
+use crate::ask::Ask;
 use crate::output::Output;
 use crate::show::{Clocks, Shown};
-use clap::ArgMatches;
 use ctf::end::StreamEnd;
 use ctf::trace::Trace;
 use engine::functions::Functions;
@@ -34,8 +34,8 @@ impl<V: View> View for AsJson<V> {
 }
 
 /// `--latency`: the table, where it is asked for.
-pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Shown>> {
-    let Some(by) = m.get_one::<String>("latency") else { return Ok(None) };
+pub fn latency(ask: &Ask, kind: &str, output: &Output) -> Result<Option<Shown>> {
+    let Some(by) = ask.table.latency.as_ref() else { return Ok(None) };
     if !matches!(kind, "text" | "json") {
         return Err(Error::usage(
             format!("--latency --as {kind}"),
@@ -45,15 +45,15 @@ pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Sho
     }
     let by = By::parse(by)
         .ok_or_else(|| Error::usage(format!("--latency={by}"), "no such grouping", "call, thread, path or fd"))?;
-    let mut view = Latency::new(by).histograms(m.get_flag("hist"));
+    let mut view = Latency::new(by).histograms(ask.table.hist);
     if !output.is_terminal() {
         view = view.width(usize::MAX);
     }
-    if let Some(s) = m.get_one::<String>("summary-sort-by") {
+    if let Some(s) = ask.table.sort_by.as_ref() {
         let all = "time, calls, errors, name, min, max, avg, p50, p90, p99 or nothing";
         view = view.order(Order::parse(s).ok_or_else(|| Error::usage(format!("-S {s}"), "no such order", all))?);
     }
-    if let Some(list) = m.get_one::<String>("summary-columns") {
+    if let Some(list) = ask.table.columns.as_ref() {
         let all = "calls, errors, total-time, min-time, avg-time, p50, p90, p99, max-time, name";
         let columns = Column::parse(list)
             .ok_or_else(|| Error::usage(format!("-U {list}"), "no such column, or one twice", all))?;
@@ -67,8 +67,8 @@ pub fn latency(m: &ArgMatches, kind: &str, output: &Output) -> Result<Option<Sho
 }
 
 /// `--by stack`: the table, where it is asked for.
-pub fn by_stack(m: &ArgMatches, kind: &str) -> Result<Option<Shown>> {
-    let Some(by) = m.get_one::<String>("by") else { return Ok(None) };
+pub fn by_stack(ask: &Ask, kind: &str) -> Result<Option<Shown>> {
+    let Some(by) = ask.table.by.as_ref() else { return Ok(None) };
     if kind != "text" {
         return Err(Error::usage(format!("--by --as {kind}"), "not available for a table of stacks", "text"));
     }

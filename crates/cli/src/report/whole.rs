@@ -2,8 +2,8 @@
 //! every time, and exits with 125 if recorded events are missing.
 
 use super::untraced;
+use crate::ask::Ask;
 use crate::complain;
-use clap::ArgMatches;
 use ctf::end::End;
 use ctf::trace::{Missing, Trace};
 use engine::backend::stats::NotCaptured;
@@ -13,9 +13,9 @@ pub const INCOMPLETE: u8 = 125;
 
 /// Prints these lines, unless `-q` is given. Returns the exit status. `read` is how many events the whole trace had, if all of it
 /// was read.
-pub fn tell(m: &ArgMatches, trace: &Trace, read: Option<u64>) -> u8 {
+pub fn tell(ask: &Ask, trace: &Trace, read: Option<u64>) -> u8 {
     let lost = lines_of_loss(trace, read);
-    if m.get_count("quiet") == 0 {
+    if ask.quiet == 0 {
         let all = [lines_of_state(trace), lost.clone(), lines_of_recording(trace), untraced::lines(trace)].concat();
         all.iter().for_each(|line| complain(&format!("{}: {line}", trace.dir.display())));
     }

@@ -1,7 +1,7 @@
 //! `--from` and `--to`.
 
+use crate::ask::Ask;
 use crate::show::Clocks;
-use clap::ArgMatches;
 use engine::{Error, Result};
 
 /// A span of time: ns of the monotonic clock, both ends included.
@@ -21,16 +21,16 @@ impl Window {
     pub const ALL: Window = Window { from: 0, to: u64::MAX };
 
     /// What the command line says, for a trace that begins at `begin`.
-    pub fn parse(m: &ArgMatches, begin: u64, clocks: Clocks) -> Result<Window> {
-        let get = |name: &str, other: u64| -> Result<u64> {
-            let Some(text) = m.get_one::<String>(name) else { return Ok(other) };
+    pub fn parse(ask: &Ask, begin: u64, clocks: Clocks) -> Result<Window> {
+        let get = |name: &str, given: &Option<String>, other: u64| -> Result<u64> {
+            let Some(text) = given else { return Ok(other) };
             moment(text, begin, clocks).ok_or_else(|| {
                 let hint =
                     "+1.5 or +200ms after the beginning, 13:45:00.25, or seconds since the epoch, as -ttt prints them";
                 Error::usage(format!("--{name} {text}"), "not a time", hint)
             })
         };
-        Ok(Window { from: get("from", 0)?, to: get("to", u64::MAX)? })
+        Ok(Window { from: get("from", &ask.trace.from, 0)?, to: get("to", &ask.trace.to, u64::MAX)? })
     }
 }
 

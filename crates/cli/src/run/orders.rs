@@ -1,16 +1,15 @@
 //! Requests to a named session, carried out.
 
 use super::{Run, Wish};
+use crate::ask::Ask;
 use crate::session::{Request, Server};
 use crate::stats::Stats;
-use clap::ArgMatches;
 use engine::captures::Captures;
 use engine::control::{Order, State, ended};
 use engine::plan::Plan;
 use engine::target::Target;
 use engine::{Error, Result};
 use serde_json::{Value, json};
-use std::ffi::OsString;
 use sys::time;
 
 /// The state of a named session.
@@ -46,9 +45,9 @@ pub struct Named {
 
 impl Named {
     /// Opens the socket for the name on the command line, if there is one, and sets it in the plan.
-    pub fn open(m: &ArgMatches, plan: &mut Plan) -> Result<Option<Named>> {
-        let Some(name) = m.get_one::<String>("name") else { return Ok(None) };
-        (plan.named, plan.paused) = (true, m.get_flag("paused"));
+    pub fn open(ask: &Ask, plan: &mut Plan) -> Result<Option<Named>> {
+        let Some(name) = ask.keep.name.as_ref() else { return Ok(None) };
+        (plan.named, plan.paused) = (true, ask.keep.paused);
         if !plan.paused && plan.enables_nothing() {
             return Err(Error::usage(
                 format!("--name {name}"),
@@ -56,11 +55,8 @@ impl Named {
                 "name calls or probes with -e, or begin --paused",
             ));
         }
-        let words = |key: &str| -> Vec<String> {
-            m.get_many::<OsString>(key).into_iter().flatten().map(|w| w.to_string_lossy().into_owned()).collect()
-        };
         let target = match &plan.target {
-            Target::Command(_) => words("command").join(" "),
+            Target::Command(_) => ask.target.words(),
             Target::Pids(_) => String::new(),
             Target::All { .. } => "-a".into(),
         };
@@ -70,14 +66,14 @@ impl Named {
             began: time::monotonic(),
             target,
             pids: if let Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() },
-            captures: crate::captures::captures(m)?,
-            strings: crate::captures::has_strings(m),
-            force: m.get_flag("force"),
+            captures: crate::captures::captures(&ask.capture)?,
+            strings: crate::captures::has_strings(&ask.capture),
+            force: ask.tracing.force,
             next_enabling: plan.call_enablings.len() as u32,
             next_function: plan.functions.as_ref().map_or(0, |f| f.enablings.len() as u32),
             disabled: Vec::new(),
-            dir: words("output").pop(),
-            flight: m.contains_id("flight"),
+            dir: ask.keep.output.as_ref().map(|dir| dir.to_string_lossy().into_owned()),
+            flight: ask.keep.flight.is_some(),
             snapshots: Vec::new(),
             farewells: Vec::new(),
             destroyed: false,

@@ -2,7 +2,7 @@
 
 use super::place::{self, Place, is_stale};
 use super::{VERSION, table};
-use clap::ArgMatches;
+use crate::ask::Session;
 use engine::{Error, Result};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,17 +19,15 @@ const DYING: Duration = Duration::from_millis(300);
 const MOST: u64 = 256 << 20;
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let Some((what, m)) = m.subcommand() else { unreachable!("clap requires a subcommand") };
+pub fn run(asked: &Session) -> Result<u8> {
+    let (what, name) = (asked.what.as_str(), asked.name.as_str());
     if what == "list" {
-        return list(m.get_flag("json"));
+        return list(asked.json);
     }
-    let name = m.get_one::<String>("session").map(String::as_str).unwrap_or_default();
     let mut request = json!({"v": VERSION, "do": what});
     if what == "set" {
-        let texts: Vec<&String> = m.get_many::<String>("expr").into_iter().flatten().collect();
-        let pids: Vec<&str> = m.get_many::<String>("attach").into_iter().flatten().flat_map(|p| p.split(',')).collect();
-        (request["expr"], request["pids"]) = (json!(texts), json!(pids));
+        let pids: Vec<&str> = asked.attach.iter().flat_map(|p| p.split(',')).collect();
+        (request["expr"], request["pids"]) = (json!(asked.expr), json!(pids));
     }
     let patience = if matches!(what, "snapshot" | "destroy") { LONG } else { PATIENCE };
     let answer = match ask(&find(name)?, name, &request, patience)? {
@@ -40,7 +38,7 @@ pub fn run(m: &ArgMatches) -> Result<u8> {
         }
     };
     let text = match what {
-        "status" if m.get_flag("json") => answer.to_string() + "\n",
+        "status" if asked.json => answer.to_string() + "\n",
         "status" => table::status(&answer),
         "snapshot" => format!("{}: {} events\n", text_of(&answer["dir"]), answer["events"]),
         "destroy" => format!("{} events, {} dropped\n", answer["events"], answer["dropped"]),

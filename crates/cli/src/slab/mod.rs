@@ -4,27 +4,23 @@ mod list;
 mod objects;
 mod stacks;
 
+use crate::ask::Slab;
 use crate::output::to_stdout;
 use crate::{complain, target};
-use clap::ArgMatches;
 use engine::slab::symbols::Symbols;
 use engine::slab::{self, Command, Object, Session, Settings, Snapshot};
 use engine::{Error, Result};
 
 /// Runs the command.
-pub fn run(m: &ArgMatches) -> Result<u8> {
-    let Some((what, m)) = m.subcommand() else { unreachable!("clap requires a subcommand") };
-    let name = m.try_get_one::<String>("slab").ok().flatten().map_or("", String::as_str);
-    match what {
-        "list" => {
-            let text = |option: &str| m.get_one::<String>(option).map(String::as_str);
-            return list::run(text("pattern").unwrap_or("*"), text("as") == Some("json"));
-        }
-        "start" => start(name, m.get_one::<u32>("max").copied())?,
+pub fn run(ask: &Slab) -> Result<u8> {
+    let name = ask.name.as_str();
+    match ask.what.as_str() {
+        "list" => return list::run(ask.pattern.as_deref().unwrap_or("*"), ask.json),
+        "start" => start(name, ask.max)?,
         "stop" => Session::find(name)?.act(Command::Stop)?,
         "reset" => Session::find(name)?.act(Command::Reset)?,
         "clear" => slab::clear(name)?,
-        _ => return print(name, m),
+        _ => return print(name, ask),
     }
     Ok(0)
 }
@@ -45,27 +41,26 @@ struct View<'a> {
     json: bool,
 }
 
-fn print(name: &str, m: &ArgMatches) -> Result<u8> {
-    let min_age = m.get_one::<String>("min-age").map_or(Ok(0), |age| target::duration("--min-age", age))?;
-    let text = |option: &str| m.get_one::<String>(option).map(String::as_str);
-    let top = m.get_one::<u64>("top").map_or(usize::MAX, |n| usize::try_from(*n).unwrap_or(usize::MAX));
-    let view = View { name, top, json: text("as") == Some("json") };
+fn print(name: &str, ask: &Slab) -> Result<u8> {
+    let min_age = ask.min_age.as_ref().map_or(Ok(0), |age| target::duration("--min-age", age))?;
+    let top = ask.top.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let view = View { name, top, json: ask.json };
     // The session is locked, which nobody else waits for while the text is written.
     let session = Session::find(name)?;
     let mut taken = session.snapshot()?;
     let now = taken.time;
-    let pids: Vec<u32> = m.get_many::<u32>("pid").into_iter().flatten().copied().collect();
+    let pids = &ask.pid;
     let wanted = |o: &Object| now.saturating_sub(o.time) >= min_age && (pids.is_empty() || pids.contains(&o.pid));
     taken.objects.retain(wanted);
     let room = session.room;
-    let out = match text("by") {
-        Some("stack") => {
+    let out = match ask.by_stack {
+        true => {
             let groups = stacks::groups(&taken.objects);
             let before = session.exchange_counts(&stacks::counts(&groups))?;
             drop(session);
             stacks::show(&view, &taken, groups, before.as_ref(), &mut Symbols::default())
         }
-        _ => {
+        false => {
             drop(session);
             objects::show(&view, &taken, &mut Symbols::default())
         }

@@ -1,9 +1,9 @@
 //! `trapline tracer print`: what a tracer has, as text or JSON, with names for the stacks of violations.
 
 use super::reports;
+use crate::ask::Ask;
 use crate::output::{Output, complain, to_stdout};
 use crate::{call_views, show, stacks};
-use clap::ArgMatches;
 use engine::backend::agent::attach::tracers::{self, Shown};
 use engine::backend::agent::attach::violations::{Ended, Violation};
 use engine::pipeline::resolver::{Origin, Resolver};
@@ -15,15 +15,15 @@ use views::profile::Frame;
 use views::stack::Place;
 
 /// Runs the command.
-pub fn run(pid: i32, name: &str, m: &ArgMatches) -> Result<u8> {
-    let sort = sort(m)?;
-    let places = stacks::places(m)?;
+pub fn run(pid: i32, name: &str, ask: &Ask) -> Result<u8> {
+    let sort = sort(ask)?;
+    let places = stacks::places(&ask.names)?;
     let shown = tracers::print(pid, name)?;
     let output = Output::view(None)?;
-    let json = m.get_one::<String>("as").is_some_and(|view| view == "json");
+    let json = ask.show.iter().any(|show| show.view == "json");
     let mut out = Vec::new();
     if shown.counts {
-        counts(&shown, sort, json, call_views::rows(m), &output, &mut out);
+        counts(&shown, sort, json, call_views::rows(ask), &output, &mut out);
     }
     let mut resolver = Resolver::new(Origin::Live, places);
     let frames: Vec<Vec<Named>> = shown.violations.iter().map(|v| frames(pid, v, &mut resolver)).collect();
@@ -33,7 +33,7 @@ pub fn run(pid: i32, name: &str, m: &ArgMatches) -> Result<u8> {
     if json {
         views::violations::json(&violations, shown.lost, &mut out);
     } else {
-        views::violations::text(&violations, shown.lost, show::colour(m, &output), &mut out);
+        views::violations::text(&violations, shown.lost, show::colour(&ask.format, &output), &mut out);
     }
     let status = to_stdout(&out)?;
     let said = reports::lines([&shown.tracer].into_iter()).into_iter().chain(reports::nested(&shown.tracer));
@@ -42,8 +42,8 @@ pub fn run(pid: i32, name: &str, m: &ArgMatches) -> Result<u8> {
 }
 
 /// The order of the table of counts.
-fn sort(m: &ArgMatches) -> Result<Sort> {
-    let Some(name) = m.get_one::<String>("summary-sort-by") else { return Ok(Sort::default()) };
+fn sort(ask: &Ask) -> Result<Sort> {
+    let Some(name) = ask.table.sort_by.as_ref() else { return Ok(Sort::default()) };
     let found = counted::sorts().find(|(known, _)| known == name).map(|(_, sort)| sort);
     let names = || counted::sorts().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
     found.ok_or_else(|| Error::usage(format!("-S {name}"), "no such order", names()))

@@ -1,9 +1,9 @@
 //! The tracer `graph`: a recording in a process that runs. It ends with the trapline that records, which other commands find by the process.
 
+use crate::ask::{Ask, Keep, Recorded, Show, Targets, Tracer};
 use crate::graph::{self, Chosen};
 use crate::run::{Named, Run};
-use crate::{args, record, session, show};
-use clap::ArgMatches;
+use crate::{record, session, show};
 use engine::backend::agent::attach::recording::Recorder;
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
@@ -19,25 +19,19 @@ use std::time::Duration;
 pub const NAME: &str = "graph";
 
 /// Enables it. Without a directory for the trace, the tree is shown when the recording ends, which this command waits for.
-pub fn enable(m: &ArgMatches, pid: i32, chosen: Chosen, started: u64) -> Result<u8> {
-    match m.get_one::<OsString>("output") {
+pub fn enable(asked: &Tracer, chosen: Chosen, started: u64) -> Result<u8> {
+    let pid = asked.pid;
+    match &asked.ask.keep.output {
         None => {
-            let words = ["trapline".to_string(), "graph".into(), format!("--attach={pid}")];
-            graph::run_with(&matches(words.map(Into::into).to_vec())?, started, chosen)
+            let ask = Ask { target: Targets::process(pid), ..Ask::default() };
+            graph::run_with(&ask, started, chosen)
         }
-        Some(dir) if m.get_flag("here") => record(pid, dir, chosen, started),
+        Some(dir) if asked.here => record(pid, dir, chosen, started),
         Some(_) if session::process_of(&name_of(pid)).is_some() => {
             Err(Error::failed(format!("-p {pid}"), "graph is already enabled", "disable it first"))
         }
         Some(_) => in_background(pid),
     }
-}
-
-/// What a command line says; its first word is `trapline`.
-fn matches(words: Vec<OsString>) -> Result<ArgMatches> {
-    let all = args::command().try_get_matches_from(&words);
-    let mut all = all.map_err(|e| Error::usage("tracer enable graph", e.to_string(), "see docs/TRACERS.md"))?;
-    Ok(all.remove_subcommand().map(|(_, m)| m).unwrap_or_default())
 }
 
 /// The session of a recording in the background.
@@ -49,18 +43,16 @@ fn name_of(pid: i32) -> String {
 fn record(pid: i32, dir: &OsString, chosen: Chosen, started: u64) -> Result<u8> {
     // The terminal may be closed.
     let _ = sys::process::new_session();
-    let mut words: Vec<OsString> =
-        vec!["trapline".into(), "record".into(), "-q".into(), format!("--attach={pid}").into()];
-    words.extend([format!("--name={}", name_of(pid)).into(), "-o".into(), dir.clone()]);
-    let m = matches(words)?;
+    let keep = Keep { output: Some(dir.clone()), name: Some(name_of(pid)), ..Keep::default() };
+    let ask = Ask { target: Targets::process(pid), keep, quiet: 1, ..Ask::default() };
     let mut selection = Selection::all();
     selection.calls = Calls::parse("none")?;
-    let planned = record::plan_functions(&m, chosen.functions(), selection)?;
+    let planned = record::plan_functions(&ask, chosen.functions(), selection)?;
     let (mut plan, why, selection) = (planned.plan, planned.why, planned.selection);
-    let named = Named::open(&m, &mut plan)?;
-    let clocks = show::Clocks::session(&m);
-    let keep = record::recorder(&m, PathBuf::from(dir), &mut plan, &selection, true, clocks)?;
-    Run::through(&m, plan, &why, selection, show::Views::new(), Some(keep), named)?.finish(&m, started)
+    let named = Named::open(&ask, &mut plan)?;
+    let clocks = show::Clocks::session(&ask.format);
+    let keep = record::recorder(&ask, PathBuf::from(dir), &mut plan, &selection, true, clocks)?;
+    Run::through(&ask, plan, &why, selection, show::Views::new(), Some(keep), named)?.finish(&ask, started)
 }
 
 /// Starts a trapline that records, and returns when it does.
@@ -117,7 +109,6 @@ pub fn print(pid: i32) -> Result<()> {
 }
 
 fn report(pid: i32, dir: &Path) -> Result<()> {
-    let mut words: Vec<OsString> = vec!["trapline".into(), "report".into(), "-q".into(), "--as=tree".into()];
-    words.extend([format!("-p{pid}").into(), dir.into()]);
-    crate::report::run(&matches(words)?).map(drop)
+    let trace = Recorded { dir: Some(dir.into()), pid: vec![pid.to_string()], ..Recorded::default() };
+    crate::report::run(&Ask { trace, show: vec![Show::stdout("tree")], quiet: 1, ..Ask::default() }).map(drop)
 }

@@ -1,0 +1,381 @@
+//! From clap's matches to what a command is asked to do.
+
+use crate::ask::{
+    Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Names, Profiles, Recorded, Select, Session, Show,
+    Slab, Tables, Targets, Tracer, Tracing,
+};
+use clap::ArgMatches;
+use clap_complete::Shell;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// An option's value, where the command has such an option.
+fn one<T: Clone + Send + Sync + 'static>(m: &ArgMatches, id: &str) -> Option<T> {
+    m.try_get_one::<T>(id).ok().flatten().cloned()
+}
+
+/// An option's values.
+fn many<T: Clone + Send + Sync + 'static>(m: &ArgMatches, id: &str) -> Vec<T> {
+    m.try_get_many::<T>(id).ok().flatten().into_iter().flatten().cloned().collect()
+}
+
+/// Whether a flag is given.
+fn flag(m: &ArgMatches, id: &str) -> bool {
+    one(m, id).unwrap_or(false)
+}
+
+fn text(m: &ArgMatches, id: &str) -> Option<String> {
+    one(m, id)
+}
+
+fn texts(m: &ArgMatches, id: &str) -> Vec<String> {
+    many(m, id)
+}
+
+fn words(m: &ArgMatches, id: &str) -> Vec<OsString> {
+    many(m, id)
+}
+
+fn times(m: &ArgMatches, id: &str) -> u8 {
+    one(m, id).unwrap_or(0)
+}
+
+/// What the options of a command ask for. Those that it does not have are not given.
+pub fn ask(m: &ArgMatches) -> Ask {
+    Ask {
+        target: Targets {
+            command: words(m, "command"),
+            attach: texts(m, "attach"),
+            all: flag(m, "all"),
+            follow: times(m, "follow"),
+            no_follow: flag(m, "no-follow"),
+            env: words(m, "env"),
+            user: text(m, "user"),
+        },
+        select: Select {
+            expr: texts(m, "expr"),
+            trace: texts(m, "trace"),
+            signal: texts(m, "signal"),
+            status: texts(m, "status"),
+            trace_path: words(m, "trace-path"),
+            filter: text(m, "where"),
+            param: texts(m, "param"),
+            successful_only: flag(m, "successful-only"),
+            failed_only: flag(m, "failed-only"),
+        },
+        capture: Capture {
+            levels: texts(m, "capture"),
+            kstack: text(m, "kstack"),
+            ustack: text(m, "ustack"),
+            comm: flag(m, "comm"),
+            args: flag(m, "args"),
+            lib: flag(m, "lib"),
+            leave: texts(m, "leave"),
+            program: texts(m, "program"),
+        },
+        tracing: Tracing {
+            backend: text(m, "backend"),
+            unwind: text(m, "unwind"),
+            buffer: text(m, "buffer"),
+            on_full: text(m, "on-full"),
+            no_seccomp: flag(m, "no-seccomp"),
+            no_duration: flag(m, "no-duration"),
+            cost: flag(m, "cost"),
+            force: flag(m, "force"),
+            duration: text(m, "duration"),
+            explain: text(m, "explain"),
+        },
+        keep: Keep {
+            output: one(m, "output"),
+            append: flag(m, "output-append-mode"),
+            max_size: text(m, "max-size"),
+            flight: text(m, "flight"),
+            pack: flag(m, "pack"),
+            name: text(m, "name"),
+            paused: flag(m, "paused"),
+            stats: one(m, "stats"),
+        },
+        format: format(m),
+        names: names(m),
+        table: Tables {
+            summary_only: flag(m, "summary-only"),
+            summary: flag(m, "summary"),
+            summary_wall_clock: flag(m, "summary-wall-clock"),
+            sort_by: text(m, "summary-sort-by"),
+            columns: text(m, "summary-columns"),
+            latency: text(m, "latency"),
+            hist: flag(m, "hist"),
+            by: text(m, "by"),
+            rows: one(m, "rows"),
+        },
+        calls: FunctionCalls {
+            function: texts(m, "function"),
+            no_function: texts(m, "no-function"),
+            depth: one(m, "depth"),
+            min_time: text(m, "min-time"),
+            demangle: text(m, "demangle"),
+            no_time: flag(m, "no-time"),
+            module: flag(m, "module"),
+            syscalls: flag(m, "syscalls"),
+        },
+        profile: Profiles {
+            frequency: text(m, "frequency"),
+            off_cpu: flag(m, "off-cpu"),
+            wakers: flag(m, "wakers"),
+            unit: text(m, "unit"),
+            group: text(m, "group"),
+            order: text(m, "order"),
+            icicle: flag(m, "icicle"),
+        },
+        heap: heap(m),
+        show: texts(m, "as").iter().map(|text| Show::from(text.as_str())).collect(),
+        trace: Recorded {
+            dir: one::<OsString>(m, "dir").map(PathBuf::from),
+            pid: texts(m, "pid"),
+            from: text(m, "from"),
+            to: text(m, "to"),
+            mappings: flag(m, "mappings"),
+            follow: flag(m, "follow-recording"),
+        },
+        quiet: times(m, "quiet"),
+    }
+}
+
+fn format(m: &ArgMatches) -> Format {
+    Format {
+        string_limit: one(m, "string-limit"),
+        time: times(m, "time"),
+        relative_timestamps: flag(m, "relative-timestamps"),
+        syscall_times: flag(m, "syscall-times"),
+        fd: times(m, "fd"),
+        decode_pids: text(m, "decode-pids").is_some(),
+        syscall_number: flag(m, "syscall-number"),
+        hex: times(m, "hex"),
+        const_print_style: text(m, "const-print-style"),
+        no_abbrev: flag(m, "no-abbrev"),
+        types: flag(m, "types"),
+        columns: one(m, "columns"),
+        sort: text(m, "sort"),
+        color: text(m, "color"),
+        stack_trace: texts(m, "stack-trace"),
+        no_stacks: flag(m, "no-stacks"),
+    }
+}
+
+fn names(m: &ArgMatches) -> Names {
+    Names { symbols: words(m, "symbols"), debuginfod: flag(m, "debuginfod") }
+}
+
+fn heap(m: &ArgMatches) -> Heaps {
+    Heaps {
+        sample: text(m, "sample"),
+        of: text(m, "of"),
+        top: one(m, "top"),
+        min_age: text(m, "min-age"),
+        collector: flag(m, "collector"),
+    }
+}
+
+/// The subcommand that is given, and what it is asked to do.
+pub enum Subcommand {
+    Trace(Box<Ask>),
+    Record(Box<Ask>),
+    Profile(Box<Ask>),
+    Graph(Box<Ask>),
+    Heap(Box<Ask>),
+    Collector(Box<Collector>),
+    Report(Box<Ask>),
+    /// Two recordings: the one before, and the one after.
+    Diff(Box<Ask>, PathBuf, PathBuf),
+    Repair(PathBuf),
+    Pack(Box<Ask>),
+    /// The process, as it was written.
+    Snapshot(String),
+    Tracer(Box<Tracer>),
+    Session(Session),
+    Slab(Slab),
+    /// A pattern, and `-v`.
+    List(Option<String>, bool),
+    Doctor,
+    Man,
+    Completions(Shell),
+}
+
+/// The subcommand that the matches of the whole command line have.
+pub fn subcommand(m: &ArgMatches) -> Option<Subcommand> {
+    let (name, m) = m.subcommand()?;
+    let whole = || Box::new(ask(m));
+    Some(match (name, m.subcommand()) {
+        ("trace", _) => Subcommand::Trace(whole()),
+        ("record", _) => Subcommand::Record(whole()),
+        ("profile", Some((_, m))) => diff(m),
+        ("diff", _) => diff(m),
+        ("profile", _) => Subcommand::Profile(whole()),
+        ("graph", _) => Subcommand::Graph(whole()),
+        ("heap", None) => Subcommand::Heap(whole()),
+        ("heap", Some((what, m))) => Subcommand::Collector(Box::new(Collector {
+            what: what.into(),
+            pid: one(m, "process").unwrap_or(0),
+            ask: ask(m),
+        })),
+        ("report", _) => Subcommand::Report(whole()),
+        ("repair", _) => Subcommand::Repair(one::<OsString>(m, "dir").map(PathBuf::from).unwrap_or_default()),
+        ("pack", _) => Subcommand::Pack(whole()),
+        ("snapshot", _) => Subcommand::Snapshot(text(m, "pid").unwrap_or_default()),
+        ("tracer", Some((what, m))) => Subcommand::Tracer(Box::new(tracer(what, m))),
+        ("session", Some((what, m))) => Subcommand::Session(session(what, m)),
+        ("slab", Some((what, m))) => Subcommand::Slab(slab(what, m)),
+        ("list", _) => Subcommand::List(text(m, "pattern"), flag(m, "verbose")),
+        ("doctor", _) => Subcommand::Doctor,
+        ("man", _) => Subcommand::Man,
+        ("completions", _) => Subcommand::Completions(one(m, "shell")?),
+        _ => return None,
+    })
+}
+
+fn diff(m: &ArgMatches) -> Subcommand {
+    let path = |id| one::<OsString>(m, id).map(PathBuf::from).unwrap_or_default();
+    Subcommand::Diff(Box::new(ask(m)), path("A"), path("B"))
+}
+
+fn tracer(what: &str, m: &ArgMatches) -> Tracer {
+    Tracer {
+        what: what.into(),
+        pid: one(m, "attach").unwrap_or(0),
+        name: text(m, "name"),
+        ask: ask(m),
+        section: texts(m, "section"),
+        thread: texts(m, "thread"),
+        stop: flag(m, "stop"),
+        caller: text(m, "loop"),
+        budget: one(m, "budget"),
+        here: flag(m, "here"),
+    }
+}
+
+fn session(what: &str, m: &ArgMatches) -> Session {
+    Session {
+        what: what.into(),
+        name: text(m, "session").unwrap_or_default(),
+        expr: texts(m, "expr"),
+        attach: texts(m, "attach"),
+        json: flag(m, "json"),
+    }
+}
+
+fn slab(what: &str, m: &ArgMatches) -> Slab {
+    Slab {
+        what: what.into(),
+        name: text(m, "slab").unwrap_or_default(),
+        pattern: text(m, "pattern"),
+        max: one(m, "max"),
+        by_stack: text(m, "by").is_some_and(|by| by == "stack"),
+        pid: many(m, "pid"),
+        top: one(m, "top"),
+        min_age: text(m, "min-age"),
+        json: text(m, "as").is_some_and(|view| view == "json"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Arg, ArgAction, Command};
+
+    /// Options that others need beside them.
+    const BESIDE: [(&str, &str, &[&str]); 6] = [
+        ("heap", "collector", &["-p", "1"]),
+        ("record", "paused", &["--name=n"]),
+        ("record", "pack", &["-o", "d"]),
+        ("profile", "unit", &["--by=x"]),
+        ("report", "unit", &["--by=x"]),
+        ("diff", "unit", &["--by=x"]),
+    ];
+
+    /// The commands that are about tracing, keeping or showing, with what they must be given.
+    const COMMANDS: [(&[&str], &[&str]); 8] = [
+        (&["trace"], &[]),
+        (&["record"], &[]),
+        (&["profile"], &[]),
+        (&["graph"], &[]),
+        (&["heap"], &[]),
+        (&["heap", "print"], &["-p", "1"]),
+        (&["report"], &[]),
+        (&["diff"], &["a", "b"]),
+    ];
+
+    /// The words that give an option: without a value, with one, or with the first of those that it may have.
+    fn given(arg: &Arg) -> Vec<String> {
+        let long = arg.get_long().map(|l| format!("--{l}"));
+        let Some(name) = long.or_else(|| arg.get_short().map(|s| format!("-{s}"))) else { return vec!["7".into()] };
+        if matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::Count) {
+            return vec![name];
+        }
+        let value = arg.get_possible_values().first().map_or("7".to_string(), |v| v.get_name().to_string());
+        if name.starts_with("--") { vec![format!("{name}={value}")] } else { vec![name, value] }
+    }
+
+    /// The fields that differ from those of a request without options, one a line.
+    fn differences(ask: &Ask, none: &Ask) -> String {
+        let lines = |ask: &Ask| -> Vec<String> {
+            let mut path: Vec<String> = Vec::new();
+            let mut all = Vec::new();
+            for line in format!("{ask:#?}").lines() {
+                let text = line.trim();
+                if let Some(group) = text.strip_suffix(['{', '[', '(']) {
+                    path.push(group.trim_end_matches([' ', ':']).to_string());
+                } else if text.starts_with(['}', ']', ')']) {
+                    path.pop();
+                } else {
+                    all.push(format!("{}.{text}", path[1..].join(".")));
+                }
+            }
+            all
+        };
+        let known = lines(none);
+        lines(ask).into_iter().filter(|l| !known.contains(l)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn parsed(words: Vec<String>) -> Ask {
+        let m = super::super::command().try_get_matches_from(std::iter::once("trapline".to_string()).chain(words));
+        let m = m.unwrap_or_else(|e| panic!("{e}"));
+        let mut m = m.subcommand().expect("a command").1.clone();
+        while let Some((_, inner)) = m.subcommand() {
+            m = inner.clone();
+        }
+        ask(&m)
+    }
+
+    #[test]
+    fn each_option_of_each_command_is_a_part_of_the_request() {
+        let mut golden = String::new();
+        for (names, must) in COMMANDS {
+            let mut whole = super::super::command();
+            whole.build();
+            let find = |c: Command, name: &&str| c.find_subcommand(name).expect("a command").clone();
+            let command = names.iter().fold(whole, find);
+            let words = |more: &[String]| -> Vec<String> {
+                names
+                    .iter()
+                    .map(|n| (*n).into())
+                    .chain(more.iter().cloned())
+                    .chain(must.iter().map(|w| (*w).into()))
+                    .collect()
+            };
+            for arg in command
+                .get_arguments()
+                .filter(|a| !matches!(a.get_id().as_str(), "help" | "version" | "A" | "B" | "process"))
+            {
+                let id = arg.get_id().as_str();
+                let beside = BESIDE.iter().find(|b| b.0 == names[0] && b.1 == id).map_or(&[][..], |b| b.2);
+                let beside: Vec<String> = beside.iter().map(|w| (*w).into()).collect();
+                let none = parsed(words(&beside));
+                let more = [given(arg), beside].concat();
+                let found = differences(&parsed(words(&more)), &none);
+                assert!(!found.is_empty() || id == "seccomp-bpf", "{names:?} {more:?} is not in the request");
+                golden += &format!("{} {}: {found}\n", names.join(" "), more.join(" "));
+            }
+        }
+        expect_test::expect_file!["asks.txt"].assert_eq(&golden);
+    }
+}
