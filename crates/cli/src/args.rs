@@ -4,13 +4,14 @@ mod ask;
 mod heap;
 
 use crate::output::{print, to_stdout};
+use crate::view::{self, Of};
 use crate::{complain, strace_flags};
 pub use ask::Subcommand;
-use clap::builder::{EnumValueParser, PossibleValuesParser};
+use clap::builder::{EnumValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use engine::Result;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -127,7 +128,7 @@ fn record(c: Command) -> Command {
         .args(session_args())
         .mut_arg("output", |a| a.value_name("DIR").help("Write the trace to DIR (mode 0700), which must not exist yet, or be empty and yours"))
         .mut_arg("output-append-mode", |a| a.hide(true))
-        .mut_arg("as", |_| as_views("Also show the events, on stdout or in FILE: text, json or record"))
+        .mut_arg("as", |_| as_views(format!("Also show the events, on stdout or in FILE: {}", view::help(EVENTS, "")), EVENTS))
         .mut_arg("expr", |_| {
             Arg::new("expr").short('e').value_name("PROBE[,PROBE]… [/FILTER/] [CAPTURE]…").action(ArgAction::Append).help(
                 "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
@@ -185,11 +186,15 @@ fn profile(c: Command) -> Command {
         .arg(Arg::new("expr").short('e').value_name("PROBE [/FILTER/]").action(ArgAction::Append).help(
             "Count the events of a probe or a call instead of samples, as in record: uprobe:libc:malloc, software:page-faults:1, openat",
         ))
-        .arg(as_views("table [default], folded, flame (SVG), pprof or json (speedscope), on stdout or in FILE"))
+        .arg(as_views(view::help(STACKS, "table") + ", on stdout or in FILE", STACKS))
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(traced_command())
         .subcommand(later("diff", DIFF, diff).hide(true))
 }
+
+/// The views of a difference.
+const DIFFERENCES: &str = "Of function calls: functions [default] or functions-json; of heaps: text [default]; of stacks: table [default], \
+                           folded or flame (SVG); on stdout or in FILE";
 
 fn diff(c: Command) -> Command {
     let dir_or_file =
@@ -202,10 +207,7 @@ fn diff(c: Command) -> Command {
         .after_help("Calls are compared by their times and numbers, heaps by the bytes of each stack, other stacks by their shares of the whole.")
         .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks"))
         .arg(dir_or_file("B", "The recording after"))
-        .arg(as_views(
-            "Of function calls: functions [default] or functions-json; of heaps: text [default]; of stacks: table [default], folded or flame (SVG); \
-             on stdout or in FILE",
-        ))
+        .arg(value("as", "VIEW[=FILE]", DIFFERENCES).action(ArgAction::Append))
         .args(heap::heap_view_args())
         .args(shared(&["symbols", "debuginfod", "color", "function", "no-function", "depth", "demangle"]))
         .mut_arg("function", |a| a.short('F'))
@@ -348,9 +350,7 @@ fn graph(c: Command) -> Command {
         )
         .arg(value("summary-sort-by", "COLUMN", "Order of a table: total [default], self, calls, avg, min, max or name").short('S'))
         .arg(value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)))
-        .arg(as_views(
-            "tree [default], cat, functions, stat, callgraph, mermaid, flame, folded, timeline, calls-json or functions-json, on stdout or in FILE",
-        ))
+        .arg(as_views(view::help(CALLS, "tree") + ", on stdout or in FILE", CALLS))
         .arg(long_flag("force", "Replace the trace in DIR"))
         .arg(traced_command())
 }
@@ -488,12 +488,18 @@ fn report(c: Command) -> Command {
         .args(selection_args())
         .args(format_args())
         .mut_arg("as", |_| {
-            as_views(
-                "text [default], json, record, stats or stats-json (what is in the trace); of a trace with stacks also table, folded, \
-                 flame, pprof or profile-json, as 'trapline profile' draws them; of one with function calls tree, cat, functions, stat, \
-                 callgraph, mermaid, flame, folded, timeline, calls-json or functions-json (docs/GRAPH.md); of one with allocations leaks, \
-                 peak, totals, temporary, growth, heap-json, flame, pprof or folded (docs/HEAP.md); on stdout or in FILE",
-            )
+            let names = |of, default| view::help(&[of], default);
+            // Those of the last two are called so in reports of everything.
+            let heap = view::help(&[Of::Heap], "").replace("json", "heap-json");
+            let stacks = view::help(&[Of::Stacks], "").replace("json", "profile-json");
+            let help = format!(
+                "{}, {} (what is in the trace); of a trace with stacks also {stacks}, as 'trapline profile' draws them; of one with \
+                 function calls {} (docs/GRAPH.md); of one with allocations {heap} (docs/HEAP.md); on stdout or in FILE",
+                names(Of::Events, "text").replace(" or ", ", "),
+                names(Of::Trace, ""),
+                names(Of::Calls, "")
+            );
+            as_views(help, view::OF_TRACES)
         })
         .args(profile_args())
         .args(heap::heap_view_args())
@@ -586,9 +592,32 @@ fn call_args() -> Vec<Arg> {
     ]
 }
 
+/// What the views of commands are made of.
+const EVENTS: &[Of] = &[Of::Events];
+const STACKS: &[Of] = &[Of::Stacks];
+const CALLS: &[Of] = &[Of::Calls];
+
 /// `--as VIEW[=FILE]`, several times.
-fn as_views(help: &'static str) -> Arg {
-    value("as", "VIEW[=FILE]", help).action(ArgAction::Append)
+fn as_views(help: String, of: &'static [Of]) -> Arg {
+    let arg = Arg::new("as").long("as").value_name("VIEW[=FILE]").help(help).action(ArgAction::Append);
+    arg.value_parser(ViewParser(of)).hide_possible_values(true)
+}
+
+/// Takes any text: the views are only suggested, because a file may follow.
+#[derive(Clone)]
+struct ViewParser(&'static [Of]);
+
+impl TypedValueParser for ViewParser {
+    type Value = String;
+
+    fn parse_ref(&self, c: &Command, arg: Option<&Arg>, value: &OsStr) -> std::result::Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(c, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let help = |name: &'static str| view::find(name, self.0).map_or("", |kind| kind.help);
+        Some(Box::new(view::names(self.0).into_iter().map(move |name| PossibleValue::new(name).help(help(name)))))
+    }
 }
 
 fn target_args() -> Vec<Arg> {
@@ -678,7 +707,8 @@ fn format_args() -> Vec<Arg> {
             .short('S'),
         value("summary-columns", "LIST", "Columns of the table, as strace's -U").short('U'),
         value("as", "VIEW", "text, json (docs/JSON.md) or record (docs/RECORD.md)")
-            .value_parser(PossibleValuesParser::new(["text", "json", "record"])),
+            .value_parser(PossibleValuesParser::new(view::names(EVENTS)))
+            .hide_possible_values(true),
         value(
             "sort",
             "ORDER",

@@ -2,13 +2,13 @@
 //! stacks of a profile.
 
 use crate::ask::{Ask, Show};
-use crate::call_views::{self, Demangle};
 use crate::heap::past as heap;
 use crate::output::Output;
 use crate::profile;
-use crate::report::calls::{Asked, Calls};
 use crate::report::whole;
-use crate::show;
+use crate::view::calls::{self, Demangle};
+use crate::view::screen;
+use crate::view::totals::{self, Asked, Calls};
 use ctf::trace::{Found, Trace};
 use engine::functions::Functions;
 use engine::{Error, Result};
@@ -56,7 +56,7 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     if !of_calls {
         return profile::diff::run(ask, a, b);
     }
-    let sort = call_views::sort(ask)?;
+    let sort = calls::sort(&ask.table)?;
     let outputs = match views.is_empty() {
         true => vec![(Kind::Functions, Output::view(None)?)],
         false => {
@@ -75,14 +75,14 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     };
     for (kind, output) in outputs {
         let mut output = output.of_the_past();
-        let (rows, width) = show::table_size(&output);
-        let rows = call_views::rows(ask).unwrap_or(rows);
+        let (rows, width) = screen::table_size(&output);
+        let rows = calls::rows(&ask.table).unwrap_or(rows);
         match kind {
             Kind::Functions => {
-                let style = Style { sort, rows, width, colour: show::colour(&ask.format, &output) };
+                let style = Style { sort, rows, width, colour: screen::colour(&ask.format, &output) };
                 diff.table(style, output.buffer());
             }
-            Kind::Json => diff.json(sort, call_views::rows(ask).unwrap_or(usize::MAX), output.buffer()),
+            Kind::Json => diff.json(sort, calls::rows(&ask.table).unwrap_or(usize::MAX), output.buffer()),
         }
         output.flush();
         output.close();
@@ -94,7 +94,7 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
 
 /// Which calls are compared.
 fn asked(ask: &Ask) -> Result<Asked> {
-    let selection = call_views::selection(ask)?;
+    let selection = calls::selection(ask)?;
     Ok(Asked { window: 0..=u64::MAX, pids: Vec::new(), wanted: Functions::default(), selection })
 }
 
@@ -109,5 +109,5 @@ fn trace(dir: &Path) -> Result<Box<Trace>> {
 
 /// Whether this is a trace with function calls and without stacks. What cannot be opened is reported by whoever needs it.
 fn has_calls_only(dir: &Path) -> bool {
-    matches!(ctf::trace::open(dir), Ok(Found::Native(t)) if crate::report::calls::has_calls_only(&t))
+    matches!(ctf::trace::open(dir), Ok(Found::Native(t)) if totals::has_calls_only(&t))
 }

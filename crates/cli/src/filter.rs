@@ -1,13 +1,14 @@
-//! `--where` and `--param`: the filter language on the command line.
+//! Which events: `-e` and its like, and `--where` and `--param`, the filter language on the command line.
 
-use crate::ask::Ask;
+use crate::ask::{Ask, Select};
 use crate::complain;
 use engine::pipeline::filter::{Expression, Filtered};
 use engine::pipeline::selection::Selection;
-use engine::select::Calls;
+use engine::select::{Calls, Outcomes, Signals};
 use engine::{Error, Result};
 use events::Schema;
 use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
 /// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it is reported here.
@@ -70,4 +71,65 @@ pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) 
         several => several.iter().map(|(n, why)| format!("{n} {why}")).collect::<Vec<_>>().join(", "),
     };
     Some(format!("nothing matched: {total} {event} {was} rejected, {why}"))
+}
+
+/// What the command line selects, and the calls that are shown raw.
+pub fn selection(ask: &Ask) -> Result<(Selection, Vec<bool>)> {
+    selection_of(ask, expressions(&ask.select).map(str::to_owned).collect())
+}
+
+/// The expressions of `-e` and `--trace`. `trace=SET` is SET.
+pub fn expressions(select: &Select) -> impl Iterator<Item = &str> {
+    let set = |e| ["trace=", "t="].iter().find_map(|kind| str::strip_prefix(e, kind)).unwrap_or(e);
+    select.expr.iter().map(String::as_str).map(set).chain(select.trace.iter().map(String::as_str))
+}
+
+/// The selection with these expressions in place of those of `-e`, and the calls that are shown raw.
+pub fn selection_of(ask: &Ask, exprs: Vec<String>) -> Result<(Selection, Vec<bool>)> {
+    crate::combinations::exclusive(ask)?;
+    let mut f = Selection::all();
+    let mut raw = Vec::new();
+    let select = &ask.select;
+    let exprs = exprs
+        .into_iter()
+        .chain(select.signal.iter().map(|s| format!("signal={s}")))
+        .chain(select.status.iter().map(|s| format!("status={s}")));
+    for e in exprs {
+        let (kind, set) = match e.split_once('=') {
+            Some((k, s)) if !k.contains(['/', ',', '%']) => (k, s),
+            _ => ("trace", e.as_str()),
+        };
+        match kind {
+            "trace" => f.calls = Calls::parse(set)?,
+            "signal" | "signals" | "s" => f.signals = Signals::parse(set)?,
+            "status" => f.outcomes = Outcomes::parse(set)?,
+            "raw" | "x" => {
+                let calls = Calls::parse(set)?;
+                raw = events::generated::SCHEMAS.iter().map(|s| calls.contains(s)).collect();
+            }
+            other => {
+                let hint = crate::strace_flags::equivalent(&format!("--{other}"))
+                    .unwrap_or("trace=, signal=, status= or raw=");
+                return Err(Error::usage(format!("-e {other}=…"), "no such qualifier", hint));
+            }
+        }
+    }
+    if select.successful_only {
+        f.outcomes = Outcomes { successful: true, ..Outcomes::NONE };
+    }
+    if select.failed_only {
+        f.outcomes = Outcomes { failed: true, ..Outcomes::NONE };
+    }
+    for p in &select.trace_path {
+        f.paths.push(p.as_bytes().to_vec());
+        if let Ok(full) = std::fs::canonicalize(p) {
+            f.paths.push(full.into_os_string().into_vec());
+        }
+    }
+    Ok((f, raw))
+}
+
+/// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.
+pub fn is_qualified(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase()))
 }

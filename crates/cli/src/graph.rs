@@ -3,7 +3,9 @@
 use crate::ask::{Ask, Recorded, Show};
 use crate::record::{self, Planned};
 use crate::run::Run;
-use crate::{call_views, complain, show};
+use crate::view::screen::Clocks;
+use crate::view::{self, Of, calls};
+use crate::{complain, show};
 use engine::backend::stats::Report;
 use engine::captures::Captures;
 use engine::functions::Functions;
@@ -45,7 +47,7 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
 
 /// Records these functions, and shows them as the command does.
 pub fn run_with(ask: &Ask, started: u64, chosen: Chosen) -> Result<u8> {
-    let selected = call_views::selection(ask)?;
+    let selected = calls::selection(ask)?;
     let functions = Functions {
         values: ask.capture.args.then_some(engine::functions::STRINGS),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
@@ -53,15 +55,10 @@ pub fn run_with(ask: &Ask, started: u64, chosen: Chosen) -> Result<u8> {
         programs: ask.capture.program.clone(),
         ..chosen.functions()
     };
-    let mut wanted = ask.show.clone();
     let dir = ask.keep.dir();
-    if dir.is_none() && wanted.is_empty() {
-        wanted.push(Show::stdout("tree"));
-    }
-    for Show { view: name, .. } in &wanted {
-        if !VIEWS.contains(&name.as_str()) {
-            return Err(Error::usage(format!("--as {name}"), "no such view", VIEWS.join(", ")));
-        }
+    let wanted = view::wanted(ask, "tree");
+    for Show { view, file } in &wanted {
+        view::find(view, &[Of::Calls])?.check(file.as_deref())?;
     }
     let mut selection = Selection::all();
     let planned = if ask.calls.syscalls {
@@ -73,7 +70,7 @@ pub fn run_with(ask: &Ask, started: u64, chosen: Chosen) -> Result<u8> {
     let Planned { mut plan, why, selection } = planned;
     let temporary = if dir.is_none() { Some(Temporary::new()?) } else { None };
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.dir.join("trace")));
-    let keep = record::recorder(ask, dir.clone(), &mut plan, &selection, false, show::Clocks::session(&ask.format))?;
+    let keep = record::recorder(ask, dir.clone(), &mut plan, &selection, false, Clocks::session(&ask.format))?;
     let run = Run::through(ask, plan, &why, selection, show::Views::new(), Some(keep), None)?;
     run.finish_with(ask, started, |events, report| {
         let shown = match events {
@@ -102,21 +99,6 @@ fn without_calls(report: &Report, ran: bool) -> String {
     let todo = "--lib shows the functions of libraries, debug symbols those of a stripped program, --explain which are left out";
     format!("no call of a function was recorded: {why} ({todo})")
 }
-
-/// Views of function calls, as `--as` names them.
-const VIEWS: [&str; 11] = [
-    "tree",
-    "cat",
-    "functions",
-    "stat",
-    "callgraph",
-    "mermaid",
-    "flame",
-    "folded",
-    "timeline",
-    "calls-json",
-    "functions-json",
-];
 
 /// Shows the trace as `trapline report` does.
 fn report_of(ask: &Ask, dir: &Path, show: Vec<Show>) -> Result<()> {

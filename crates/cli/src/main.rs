@@ -2,7 +2,6 @@
 
 mod args;
 mod ask;
-mod call_views;
 mod captures;
 mod combinations;
 mod diff;
@@ -30,6 +29,7 @@ mod strace_flags;
 mod target;
 mod trace;
 mod tracer;
+mod view;
 
 use args::Subcommand;
 use output::complain;

@@ -1,7 +1,6 @@
 //! `trapline profile`: where the time goes, or events and their weights, by stacks.
 
 pub mod diff;
-mod draw;
 mod gather;
 mod off_cpu;
 mod past;
@@ -13,7 +12,10 @@ use crate::combinations;
 use crate::record::{self, Planned};
 use crate::run::Run;
 use crate::show::{self, Sinks};
-pub use draw::{Drawing, Kind, Style};
+use crate::view;
+use crate::view::Of;
+use crate::view::screen::Clocks;
+use crate::view::stacks::{Drawing, Style};
 use engine::captures::{self, Captures};
 use engine::enabling::Request;
 use engine::pipeline::pump::Sink;
@@ -52,11 +54,8 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     }
     let Planned { mut plan, why, selection } = record::plan(ask, &requests, Captures::default(), None, selection)?;
     let dir = ask.keep.dir();
-    let mut wanted = ask.show.clone();
-    if dir.is_none() && wanted.is_empty() {
-        wanted.push(Show::stdout("table"));
-    }
-    let clocks = show::Clocks::session(&ask.format);
+    let wanted = view::wanted(ask, "table");
+    let clocks = Clocks::session(&ask.format);
     let live = !matches!(plan.target, Target::Command(_));
     let style = Style::of(ask, title(ask, &plan), clocks);
     let classes: Vec<&Schema> = classes(&plan);
@@ -70,7 +69,7 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
 pub fn sinks(ask: &Ask, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
     let profile = profile(ask, classes)?;
     let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
-    let lines = drawings.iter().any(|d| d.kind.has_lines());
+    let lines = drawings.iter().any(Drawing::has_lines);
     let told = profile.clone();
     let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
         true => Vec::new(),
@@ -111,11 +110,8 @@ pub fn has_selected_stacks(dir: &Path, classes: &[&Schema]) -> Result<()> {
 }
 
 /// A view, opened.
-fn drawing(Show { view: name, file }: &Show) -> Result<Drawing> {
-    let kind = if name == "json" { Some(Kind::Json) } else { Kind::parse(name) };
-    let kind = kind
-        .ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", "table, folded, flame, pprof or json"))?;
-    Drawing::open(kind, file.as_deref())
+fn drawing(Show { view, file }: &Show) -> Result<Drawing> {
+    Drawing::open(view::find(view, &[Of::Stacks])?, file.as_deref())
 }
 
 /// The events that are counted, with their stacks.

@@ -1,8 +1,9 @@
 //! `trapline record`: saves events to a trace on disk.
 
 use crate::ask::{Ask, Show};
-use crate::output::Output;
 use crate::run::{Named, Run};
+use crate::view::screen::Clocks;
+use crate::view::{self, Of, lines};
 use crate::{captures, combinations, durations, filter, show, stacks, target};
 use ctf::store::MIN_FLIGHT;
 use engine::call_enabling::CallEnabling;
@@ -34,8 +35,8 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     }
     let only_functions = functions.is_some() && requests.is_empty();
     let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
-    calls.extend(show::expressions(&ask.select).filter(|e| show::is_qualified(e)).map(str::to_owned));
-    let (selection, raw) = show::filter_of(ask, calls)?;
+    calls.extend(filter::expressions(&ask.select).filter(|e| filter::is_qualified(e)).map(str::to_owned));
+    let (selection, raw) = filter::selection_of(ask, calls)?;
     let captures = stacks::with_calls(&ask.format, more);
     let planned = match functions {
         Some(functions) if only_functions => plan_functions(ask, functions, selection)?,
@@ -46,16 +47,14 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(ask, &mut plan)?;
     let dir = ask.keep.dir();
-    let mut wanted = ask.show.clone();
-    if dir.is_none() && wanted.is_empty() {
-        wanted.push(Show::stdout("text"));
-    }
+    let wanted = view::wanted(ask, "text");
     combinations::say_without_effect(ask, !wanted.is_empty());
-    let clocks = show::Clocks::session(&ask.format);
+    let clocks = Clocks::session(&ask.format);
     let mut views = show::Views::new();
     for Show { view, file } in &wanted {
-        let output = Output::view(file.as_deref())?;
-        let shown = show::views(ask, &output, raw.clone(), Some(view), clocks)?;
+        let kind = view::find(view, &[Of::Events])?;
+        let output = kind.open(file.as_deref())?;
+        let shown = lines::shown(ask, &output, raw.clone(), kind, clocks)?;
         views.push((shown, output));
     }
     let keep = match dir {
@@ -222,7 +221,7 @@ pub fn recorder(
     plan: &mut Plan,
     selection: &Selection,
     named: bool,
-    clocks: show::Clocks,
+    clocks: Clocks,
 ) -> Result<Recorder> {
     // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
     plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && !named;
@@ -262,7 +261,7 @@ fn only_of_recordings(ask: &Ask, plan: &Plan) -> Result<()> {
 }
 
 fn requests(ask: &Ask) -> Result<Vec<Request>> {
-    show::expressions(&ask.select).filter(|e| !show::is_qualified(e)).map(Request::parse).collect()
+    filter::expressions(&ask.select).filter(|e| !filter::is_qualified(e)).map(Request::parse).collect()
 }
 
 /// The calls in the requests, in the form of `-e` of trace. Without any request, all calls; with other probes alone, none.
@@ -279,7 +278,7 @@ fn config(
     ask: &Ask,
     dir: PathBuf,
     backend: &str,
-    clocks: show::Clocks,
+    clocks: Clocks,
     classes: Vec<&'static events::Schema>,
     select: Option<String>,
     filter: Option<&Expression>,

@@ -3,13 +3,15 @@
 use crate::ask::Ask;
 use crate::output::Output;
 use crate::run::Run;
-use crate::{combinations, durations, filter, show, stacks, target};
+use crate::view::screen::Clocks;
+use crate::view::{self, Of, lines};
+use crate::{combinations, durations, filter, stacks, target};
 use engine::captures::Captures;
 use engine::{Result, enabling};
 
 /// Runs the command.
 pub fn run(ask: &Ask, started: u64) -> Result<u8> {
-    let (mut selection, raw) = show::filter(ask)?;
+    let (mut selection, raw) = filter::selection(ask)?;
     filter::apply(ask, &mut selection, &[])?;
     let (mut plan, mut why) = target::plan(ask, target::target(ask)?, &selection)?;
     let captures = stacks::with_calls(&ask.format, Captures::default());
@@ -23,7 +25,7 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     let per_thread = ask.target.follow > 1 && output.is_some();
     // Opened before the command starts: a file that cannot be written is an error, not a surprise.
     let output = Output::open(output, ask.keep.append, per_thread)?;
-    let kind = ask.show.first().map(|show| show.view.as_str());
-    let view = show::views(ask, &output, raw, kind, show::Clocks::session(&ask.format))?;
-    Run::through(ask, plan, &why, selection, vec![(view, output)], None, None)?.finish(ask, started)
+    let kind = view::find(ask.show.first().map_or("text", |show| &show.view), &[Of::Events])?;
+    let shown = lines::shown(ask, &output, raw, kind, Clocks::session(&ask.format))?;
+    Run::through(ask, plan, &why, selection, vec![(shown, output)], None, None)?.finish(ask, started)
 }

@@ -28,7 +28,6 @@ pub mod temporary;
 mod threads;
 pub mod totals;
 pub mod verdict;
-mod view;
 mod words;
 
 pub use diff::Diff;
@@ -36,7 +35,6 @@ pub use intern::Intern;
 pub use model::{Model, Summary};
 pub use numbers::{Kind, Numbers, Sum};
 pub use rows::{Frames, Rows};
-pub use view::View;
 
 /// Who has allocated or freed a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

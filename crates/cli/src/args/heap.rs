@@ -1,8 +1,9 @@
 //! The options of `trapline heap`.
 
 use super::{as_views, format_args, long_flag, selection_args, session_args, target_args, traced_command, value};
+use crate::view::{self, Of};
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Command, value_parser};
+use clap::{Arg, Command, value_parser};
 
 /// How the heap is shown.
 pub fn heap_view_args() -> Vec<Arg> {
@@ -19,9 +20,13 @@ fn process() -> Arg {
     value("process", "PID", "The process").short('p').required(true).value_parser(value_parser!(i32).range(1..))
 }
 
-/// The views that there are.
-const VIEWS: &str =
-    "leaks [default], peak, totals, temporary, growth, flame (SVG), pprof, folded or json, on stdout or in FILE";
+/// `--as`
+fn views() -> Arg {
+    as_views(view::help(HEAP, "leaks") + ", on stdout or in FILE", HEAP)
+}
+
+/// What its views are made of.
+const HEAP: &[Of] = &[Of::Heap];
 
 pub(super) fn heap(c: Command) -> Command {
     let shared = |wanted: &'static [&'static str]| {
@@ -53,7 +58,7 @@ pub(super) fn heap(c: Command) -> Command {
         .mut_arg("on-full", |a| a.help("Full buffer: block the command's threads [default], or drop and count"))
         .arg(value("sample", "BYTES", "Record one allocation for so many bytes (such as 512K), and weigh it accordingly"))
         .args(heap_view_args())
-        .arg(as_views(VIEWS))
+        .arg(views())
         .arg(long_flag("force", "Replace the trace in DIR"))
         .arg(long_flag("collector", "What 'heap start' starts").requires("attach").hide(true))
         .arg(traced_command())
@@ -65,7 +70,7 @@ pub(super) fn heap(c: Command) -> Command {
         .subcommand(
             command("print", "Show what was allocated since 'start' and not freed")
                 .args(heap_view_args())
-                .arg(value("as", "VIEW[=FILE]", VIEWS).action(ArgAction::Append)),
+                .arg(views()),
         )
         .subcommand(command("reset", "Forget all blocks and totals, and begin anew"))
         .subcommand(command("clear", "End the tracing: the process is as it was before"))

@@ -12,6 +12,7 @@ use super::sink::{self, locked};
 use super::{Feed, Style};
 use crate::session::{Request, Server};
 use crate::show::Sinks;
+use crate::view::{self, Make};
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::{Error, Result};
@@ -21,7 +22,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use sys::{signal, time};
-use views::heap::{Of, View};
+use views::heap::Of;
 
 /// What the parent reads when all is well.
 pub const ATTACHED: &str = "attached\n";
@@ -188,7 +189,11 @@ impl Collector {
         options.of = how["of"].as_str().and_then(Of::parse).unwrap_or_default();
         options.top = number("top").unwrap_or(options.top as u64) as usize;
         let names = how["views"].as_array().ok_or_else(strange)?;
-        let views: Option<Vec<View>> = names.iter().map(|v| v.as_str().and_then(View::parse)).collect();
+        let find = |name: &str| match view::find(name, &[view::Of::Heap]).ok()?.make {
+            Make::Heap(write) => Some(write),
+            _ => None,
+        };
+        let views: Option<Vec<_>> = names.iter().map(|v| v.as_str().and_then(find)).collect();
         sink::prepare(&self.feed, world);
         let rows = {
             let mut feed = locked(&self.feed);
@@ -197,9 +202,9 @@ impl Collector {
             }
             sink::rows(&feed, world, number("min_age").unwrap_or(0))
         };
-        let text = |view: View| {
+        let text = |write: fn(&_, &_, i64, &mut Vec<u8>)| {
             let mut out = Vec::new();
-            view.write(&rows, &options, self.style.realtime_offset, &mut out);
+            write(&rows, &options, self.style.realtime_offset, &mut out);
             out.into_iter().map(char::from).collect::<String>()
         };
         Ok(

@@ -2,8 +2,9 @@
 
 use super::collector::{ATTACHED, already, name_of};
 use super::{Drawing, style};
-use crate::ask::{Ask, Collector, Show};
+use crate::ask::{Ask, Collector};
 use crate::session::{Reply, VERSION, reach};
+use crate::view;
 use engine::backend::agent::attach;
 use engine::{Error, Result};
 use serde_json::{Value, json};
@@ -125,10 +126,7 @@ fn spawn(pid: i32, sample: Option<&String>) -> Result<u8> {
 
 /// Shows what is outstanding.
 fn print(pid: i32, what: &str, options: &Ask) -> Result<u8> {
-    let mut wanted = options.show.clone();
-    if wanted.is_empty() {
-        wanted.push(Show::stdout("leaks"));
-    }
+    let wanted = view::wanted(options, "leaks");
     let names: Vec<&str> = wanted.iter().map(|show| show.view.as_str()).collect();
     let style = style(options)?;
     // Before anything is asked for: a view that does not exist, a file that cannot be made.

@@ -7,10 +7,12 @@ mod from_events;
 pub mod past;
 mod sink;
 
-use crate::ask::{Ask, Show};
+use crate::ask::Ask;
 use crate::record::{self, Planned};
 use crate::run::Run;
-use crate::{show, target};
+use crate::target;
+use crate::view;
+use crate::view::screen::Clocks;
 use engine::functions::Functions;
 use engine::heap::classes::ALL;
 use engine::heap::{Enabled, Shared, Wanted};
@@ -27,10 +29,7 @@ use views::heap::{Model, Of, Options};
 pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     let collects = ask.heap.collector;
     let dir = ask.keep.dir();
-    let mut wanted = ask.show.clone();
-    if dir.is_none() && wanted.is_empty() && !collects {
-        wanted.push(Show::stdout("leaks"));
-    }
+    let wanted = if collects { Vec::new() } else { view::wanted(ask, "leaks") };
     let drawings = wanted.iter().map(Drawing::open).collect::<Result<Vec<_>>>()?;
     let style = style(ask)?;
     let sample = ask.heap.sample.as_ref().map(|s| target::bytes("--sample", s)).transpose()?.unwrap_or(0);
@@ -50,7 +49,7 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     if ask.tracing.on_full.is_none() {
         plan.on_full = OnFull::Block;
     }
-    let clocks = show::Clocks::session(&ask.format);
+    let clocks = Clocks::session(&ask.format);
     let keep = dir.map(|dir| record::recorder(ask, dir, &mut plan, &selection, false, clocks)).transpose()?;
     let sinks = match server {
         Some(server) => collector::Collector::new(feed, server, process(ask), style, sample).sinks(),

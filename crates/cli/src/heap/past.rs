@@ -1,10 +1,14 @@
 //! Heaps out of recorded traces.
 
+use super::Drawing;
 use super::sink::{HeapSink, Kept, Style};
 use super::{Feed, style};
 use crate::ask::{Ask, Heaps, Show};
 use crate::output::Output;
-use crate::show::{Clocks, Sinks};
+use crate::show::Sinks;
+use crate::view::Kind;
+use crate::view::heap::{has_heap, has_only_heap, probe};
+use crate::view::screen::Clocks;
 use crate::{complain, stacks};
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
@@ -18,37 +22,7 @@ use events::{Class, Schema};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use views::heap::{Diff, Rows, View};
-
-/// The probe of the heap whose events have this class.
-fn probe(class: &Schema) -> Option<Probe> {
-    Probe::named(&class.probe())
-}
-
-/// Whether a trace has events of the heap.
-pub fn has_heap(trace: &Trace) -> bool {
-    trace.classes().any(|class| probe(class).is_some())
-}
-
-/// Whether it has them and no other events with stacks.
-fn has_only_heap(trace: &Trace) -> bool {
-    let other = |class: &'static Schema| probe(class).is_none() && stacks::have_any([class].into_iter());
-    has_heap(trace) && !trace.classes().any(other)
-}
-
-/// The view of the heap that a view of a report is. `flame`, `pprof` and `folded` are those of the heap where nothing else has stacks, or
-/// where `--of` is given; `json` are the events.
-pub fn view(ask: &Ask, name: &str, trace: &Trace) -> Option<View> {
-    match name {
-        "json" => None,
-        "heap-json" => Some(View::Json),
-        "flame" | "pprof" | "folded" => {
-            let of_heap = ask.heap.of.is_some() || ask.table.by.is_none() && has_only_heap(trace);
-            View::parse(name).filter(|_| of_heap)
-        }
-        _ => View::parse(name),
-    }
-}
+use views::heap::{Diff, Rows};
 
 /// Refuses a trace without events of the heap.
 fn check(trace: &Trace) -> Result<()> {
@@ -68,21 +42,30 @@ fn style_of(ask: &Ask, trace: &Trace, clocks: Clocks) -> Result<Style> {
     Ok(style)
 }
 
-/// What draws views of the heap of a trace.
-pub fn sinks(ask: &Ask, trace: &Trace, views: Vec<(View, Option<&str>)>, clocks: Clocks) -> Result<Option<Sinks>> {
-    if views.is_empty() {
-        let Heaps { of, top, min_age, .. } = &ask.heap;
-        let given = [("of", of.is_some()), ("top", top.is_some()), ("min-age", min_age.is_some())];
-        return match given.iter().find(|(_, given)| *given) {
-            Some((id, _)) => Err(Error::usage(format!("--{id}"), "it is for views of the heap", "add --as leaks")),
-            None => Ok(None),
-        };
+/// What draws views of the heap of a trace, if there are any.
+pub fn sinks(ask: &Ask, trace: &Trace, drawings: Vec<Drawing>, clocks: Clocks) -> Result<Option<Sinks>> {
+    if drawings.is_empty() {
+        return Ok(None);
     }
-    check(trace)?;
-    let open = |(view, file)| Ok(super::Drawing { view, output: Output::view(file)?.of_the_past() });
-    let drawings = views.into_iter().map(open).collect::<Result<Vec<_>>>()?;
     let feed = Arc::new(Mutex::new(Feed::lacking(lost(trace))));
     Ok(Some(HeapSink::new(feed, drawings, style_of(ask, trace, clocks)?).sinks()))
+}
+
+/// Opens a view of the heap of a trace.
+pub fn drawing(kind: &'static Kind, file: Option<&str>, trace: &Trace) -> Result<Drawing> {
+    check(trace)?;
+    let drawing = Drawing::of(kind, file)?;
+    Ok(Drawing { output: drawing.output.of_the_past(), ..drawing })
+}
+
+/// Refuses options of views of the heap where there is none.
+pub fn without_views(ask: &Ask) -> Result<()> {
+    let Heaps { of, top, min_age, .. } = &ask.heap;
+    let given = [("of", of.is_some()), ("top", top.is_some()), ("min-age", min_age.is_some())];
+    match given.iter().find(|(_, given)| *given) {
+        Some((id, _)) => Err(Error::usage(format!("--{id}"), "it is for views of the heap", "add --as leaks")),
+        None => Ok(()),
+    }
 }
 
 /// Events of the heap that are missing, where it is known that they are of the heap.

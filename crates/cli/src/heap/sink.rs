@@ -5,21 +5,22 @@ use super::from_events::FromEvents;
 use crate::ask::Show;
 use crate::output::Output;
 use crate::show::Sinks;
+use crate::view::{self, Kind, Make, Of};
+use engine::Result;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
-use engine::{Error, Result};
 use events::Event;
 use events::names::{Names, Stack};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use views::heap::{Frames, Options, Rows, View};
+use views::heap::{Frames, Options, Rows};
 use views::profile;
 
 /// A view of the heap, and where it goes.
 pub struct Drawing {
     /// The view.
-    pub view: View,
+    pub kind: &'static Kind,
     /// Where it is written.
     pub output: Output,
 }
@@ -29,11 +30,23 @@ impl Drawing {
     ///
     /// # Errors
     /// There is no such view, or the file cannot be made.
-    pub fn open(Show { view: name, file }: &Show) -> Result<Drawing> {
-        let names: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
-        let view =
-            View::parse(name).ok_or_else(|| Error::usage(format!("--as {name}"), "no such view", names.join(", ")))?;
-        Ok(Drawing { view, output: Output::view(file.as_deref())? })
+    pub fn open(Show { view, file }: &Show) -> Result<Drawing> {
+        Drawing::of(view::find(view, &[Of::Heap])?, file.as_deref())
+    }
+
+    /// A view of this kind.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn of(kind: &'static Kind, file: Option<&str>) -> Result<Drawing> {
+        Ok(Drawing { kind, output: kind.open(file)? })
+    }
+
+    /// Writes the heap.
+    fn write(&mut self, rows: &Rows, style: &Style) {
+        if let Make::Heap(write) = self.kind.make {
+            write(rows, &style.options, style.realtime_offset, self.output.buffer());
+        }
     }
 }
 
@@ -161,10 +174,7 @@ impl Sink for HeapSink {
             self.from_events.settle(&mut feed);
             feed.settle();
             let rows = rows(&feed, world, self.style.min_age);
-            for drawing in &mut self.drawings {
-                let Style { options, realtime_offset, .. } = &self.style;
-                drawing.view.write(&rows, options, *realtime_offset, drawing.output.buffer());
-            }
+            self.drawings.iter_mut().for_each(|drawing| drawing.write(&rows, &self.style));
             if let Some(kept) = &self.kept {
                 kept.replace(Some(rows));
             }

@@ -1,10 +1,11 @@
 //! `trapline diff A B` of stacks: what has changed from one profile to another. Function calls are compared by [`crate::diff`].
 
-use super::draw::{Drawing, Kind, Style};
 use super::past;
 use super::sink::Profile;
 use crate::ask::{Ask, Show};
-use crate::show::Clocks;
+use crate::output::Output;
+use crate::view::screen::Clocks;
+use crate::view::{self, stacks::Style};
 use engine::{Error, Result};
 use std::cell::RefCell;
 use std::fs::File;
@@ -20,10 +21,7 @@ const LONGEST: u64 = 1 << 20;
 /// Runs the command.
 pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     let style = Style::of(ask, format!("{} → {}", a.display(), b.display()), Clocks::now());
-    let mut wanted = ask.show.clone();
-    if wanted.is_empty() {
-        wanted.push(Show::stdout("table"));
-    }
+    let wanted = view::wanted(ask, "table");
     let mut drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
     // A folded file knows no modules: then functions are compared by their names alone.
     let by_name = a.is_file() || b.is_file();
@@ -34,24 +32,32 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     Ok(0)
 }
 
-fn drawing(Show { view: name, file }: &Show) -> Result<Drawing> {
-    match Kind::parse(name) {
-        Some(kind @ (Kind::Table | Kind::Folded | Kind::Flame)) => Drawing::open(kind, file.as_deref()),
-        _ => Err(Error::usage(format!("--as {name}"), "no such view of a difference", "table, folded or flame")),
+/// The views of a difference, by the names of those of a profile.
+const VIEWS: [(&str, Draw); 3] = [
+    ("table", |diff, style, terminal, out| {
+        let table = style.table(terminal);
+        diff.table(table.rows, table.width, out);
+    }),
+    ("folded", |diff, style, _, out| diff.folded(style.by, false, out)),
+    ("flame", |diff, style, _, out| style.flame().write_difference(diff.before, diff.after, out)),
+];
+
+/// Draws a difference; the flag is whether it is for a terminal.
+type Draw = fn(Diff<'_>, &Style, bool, &mut Vec<u8>);
+
+fn drawing(Show { view, file }: &Show) -> Result<(Draw, Output)> {
+    match VIEWS.iter().find(|(name, _)| name == view) {
+        Some((_, draw)) => Ok((*draw, Output::view(file.as_deref())?)),
+        None => Err(view::unknown(view, &VIEWS.map(|(name, _)| name))),
     }
 }
 
-fn draw(drawing: &mut Drawing, diff: Diff<'_>, style: &Style) -> Result<()> {
+fn draw((draw, output): &mut (Draw, Output), diff: Diff<'_>, style: &Style) -> Result<()> {
     let mut text = Vec::new();
-    match drawing.kind {
-        Kind::Folded => diff.folded(style.by, false, &mut text),
-        Kind::Flame => style.flame().write_difference(diff.before, diff.after, &mut text),
-        _ => {
-            let table = style.table(drawing.output.is_terminal());
-            diff.table(table.rows, table.width, &mut text);
-        }
-    }
-    drawing.write(&text)
+    draw(diff, style, output.is_terminal(), &mut text);
+    output.write_lines(&text);
+    output.flush();
+    output.take_trouble().map_or(Ok(()), Err)
 }
 
 /// One of the two profiles.

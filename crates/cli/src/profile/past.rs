@@ -1,11 +1,12 @@
 //! The profile of a recorded trace.
 
+use super::has_selected_stacks;
 use super::sink::{Profile, ProfileSink};
-use super::{Style, has_selected_stacks};
 use crate::ask::Ask;
 use crate::durations;
-use crate::show::Clocks;
 use crate::stacks;
+use crate::view::screen::Clocks;
+use crate::view::stacks::Style;
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::pipeline::pump::Pump;

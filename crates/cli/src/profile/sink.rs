@@ -1,9 +1,9 @@
 //! The sink of profiles: it gathers samples and draws them.
 
-use super::draw::{Drawing, Kind, Style};
 use super::gather::{Gather, has_stacks};
 use super::off_cpu::OffCpu;
 use super::weight::Weight;
+use crate::view::stacks::{Drawing, Style};
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::{Error, Result};
@@ -79,23 +79,18 @@ pub struct ProfileSink {
 impl ProfileSink {
     /// A sink; with `live`, the table on a terminal is drawn every second.
     pub fn new(profile: Rc<RefCell<Profile>>, drawings: Vec<Drawing>, style: Style, live: bool) -> ProfileSink {
-        let live = (live && drawings.iter().any(on_terminal)).then_some(0);
+        let live = (live && drawings.iter().any(Drawing::is_on_terminal)).then_some(0);
         ProfileSink { profile, drawings, style, live, settled: 0, drawn: false }
     }
 
     fn redraw(&mut self, now: u64) -> Result<()> {
         let profile = self.profile.borrow();
-        for drawing in self.drawings.iter_mut().filter(|d| on_terminal(d)) {
+        for drawing in self.drawings.iter_mut().filter(|d| d.is_on_terminal()) {
             drawing.screen(&profile.gather.stacks, &self.style)?;
         }
         self.live = Some(now);
         Ok(())
     }
-}
-
-/// Whether it is a table that somebody looks at.
-fn on_terminal(drawing: &Drawing) -> bool {
-    drawing.kind == Kind::Table && drawing.output.is_terminal()
 }
 
 impl Sink for ProfileSink {
@@ -140,7 +135,7 @@ impl Sink for ProfileSink {
         let profile = self.profile.borrow();
         let mut first = Ok(());
         for drawing in &mut self.drawings {
-            let cleared = if self.live.is_some() && on_terminal(drawing) { drawing.clear() } else { Ok(()) };
+            let cleared = if self.live.is_some() && drawing.is_on_terminal() { drawing.clear() } else { Ok(()) };
             let drawn = cleared.and_then(|()| drawing.draw(&profile.gather.stacks, &self.style));
             drawing.output.close();
             first = first.and(drawn);

@@ -4,7 +4,7 @@ use super::window::Window;
 use crate::ask::Ask;
 use crate::complain;
 use crate::output::Output;
-use crate::show::Clocks;
+use crate::view::screen::Clocks;
 use ctf::generic::{Error as ReadError, Item, Reader, Trace, find};
 use ctf::show::{Lines, TimeFormat};
 use engine::{Error, Result};

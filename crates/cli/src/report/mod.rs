@@ -1,26 +1,26 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
-pub mod calls;
 mod foreign;
-mod known;
 mod progress;
-mod tables;
 mod untraced;
 pub mod whole;
 mod window;
 
 use crate::ask::{Ask, Select, Show};
-use crate::call_views::{self, Demangle};
 use crate::complain;
 use crate::durations;
 use crate::filter;
 use crate::heap::past as heap;
 use crate::output::Output;
-use crate::profile::{self, Drawing, Style};
+use crate::profile;
 use crate::run::interrupts::Interrupts;
-use crate::show::{self, Clocks, Sinks, Views};
+use crate::show::{Shown, Sinks, Views};
 use crate::stacks;
-use calls::{Asked, Calls as FunctionCalls};
+use crate::view::calls::{self, Demangle};
+use crate::view::screen::{self, Clocks};
+use crate::view::stacks::{Drawing, Style};
+use crate::view::totals::{self, Asked, Calls as FunctionCalls};
+use crate::view::{self, Make, Of, lines, stats, tables};
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
 use engine::backend::Backend;
@@ -44,7 +44,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use views::View;
-use views::options::Stacks;
+use views::options::{Options, Stacks};
 use window::Window;
 
 /// Runs the command.
@@ -125,81 +125,26 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let window = Window::parse(ask, trace.data.span().map_or(0, |s| s.0), clocks)?;
     let whole = selection.is_all() && window == Window::ALL;
     let follow = ask.trace.follow;
-    let wanted = if ask.show.is_empty() { vec![Show::stdout("text")] } else { ask.show.clone() };
-    let mut views = Views::new();
-    let mut drawings = Vec::new();
-    let mut by_thread = Vec::new();
-    let mut of_heap = Vec::new();
-    for Show { view, file } in &wanted {
-        let (kind, file) = (view.as_str(), file.as_deref());
-        let is_brief = || {
-            kind == "tree"
-                && !follow
-                && !ask.calls.syscalls
-                && calls::has_many(trace)
-                && selected_functions(ask).is_ok()
-        };
-        if file.is_none() && is_brief() && Output::view(file)?.is_terminal() {
-            by_thread.push((calls::Kind::Brief, Output::view(file)?.of_the_past()));
-            continue;
-        }
-        if let Some(kind) = calls::Kind::parse(kind, trace).filter(|_| ask.heap.of.is_none()) {
-            if follow {
-                let todo = "leave out --follow, to see what is written so far";
-                return Err(Error::usage(format!("--as {view}"), "does not follow a recording", todo));
-            }
-            by_thread.push((kind, Output::view(file)?.of_the_past()));
-            continue;
-        }
-        if let Some(kind) = heap::view(ask, kind, trace) {
-            if follow {
-                let todo = "leave out --follow, to see what is written so far";
-                return Err(Error::usage(format!("--as {view}"), "does not follow a recording", todo));
-            }
-            of_heap.push((kind, file));
-            continue;
-        }
-        if let Some(kind) = profile::Kind::parse(kind) {
-            drawings.push(Drawing::open(kind, file)?);
-            continue;
-        }
-        let output = Output::view(file)?.of_the_past();
-        let shown = match kind {
-            "stats" | "stats-json" if follow => {
-                let todo = "leave out --follow, to count what is written so far";
-                return Err(Error::usage(format!("--as {kind}"), "does not follow a recording", todo));
-            }
-            "stats" | "stats-json" => tables::stats(trace, clocks, whole, kind == "stats-json"),
-            kind => {
-                let options = show::options(ask, &output, raw.clone(), clocks)?;
-                match call_views::view(ask, kind, file, &output, options, clocks)? {
-                    Some(view) => view,
-                    None => match tables::latency(ask, kind, &output)?.or(tables::by_stack(ask, kind)?) {
-                        Some(table) => table,
-                        None => show::views(ask, &output, raw.clone(), Some(kind), clocks)?,
-                    },
-                }
-            }
-        };
-        views.push((shown, output));
+    let wanted = view::wanted(ask, "text");
+    let mut outputs = Outputs::default();
+    for show in &wanted {
+        outputs.open(show, ask, trace, (&raw, clocks, whole))?;
     }
-    if !by_thread.is_empty() {
-        let asked = Asked {
-            window: window.from..=window.to,
-            pids: selection.pids.clone(),
-            wanted: selected_functions(ask)?,
-            selection: call_views::selection(ask)?,
-        };
-        for (kind, output) in &mut by_thread {
-            let demangle = Demangle::of(ask, kind.demangle());
-            FunctionCalls::new(trace, asked.clone(), demangle)?.write(ask, *kind, output, clocks)?;
-        }
-        if views.is_empty() && drawings.is_empty() && of_heap.is_empty() {
-            return damage(trace, whole::tell(ask, trace, None));
-        }
+    let Outputs { views: mut opened, totals, drawings, heap } = outputs;
+    let only_totals = !totals.is_empty() && opened.is_empty() && drawings.is_empty() && heap.is_empty();
+    if drawings.is_empty() && !only_totals {
+        without_profile(ask)?;
+    }
+    if heap.is_empty() {
+        crate::heap::past::without_views(ask)?;
+    }
+    let asked = || asked_of(ask, &selection, window);
+    write_totals(ask, trace, totals, asked)?;
+    if only_totals {
+        return damage(trace, whole::tell(ask, trace, None));
     }
     let profile = profile_of(ask, trace, &selection, drawings, clocks)?;
-    let heap = heap::sinks(ask, trace, of_heap, clocks)?;
+    let heap = heap::sinks(ask, trace, heap, clocks)?;
     let resolver = resolver(ask, trace, &selection, &wanted)?;
     let has_heap = heap.is_some();
     let names = needs_names(ask, &selection) || resolver.is_some() || has_heap;
@@ -216,26 +161,26 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
         (Box::new(recorded), read)
     };
     // A bar would be among the lines that a terminal shows meanwhile.
-    let has_lines = views.iter().any(|(view, output)| output.is_terminal() && view.has_lines());
+    let has_lines = opened.iter().any(|(view, output)| output.is_terminal() && view.has_lines());
     let quiet = ask.quiet > 0 || follow || has_lines;
     let progress = Progress::new(quiet, trace.data.bytes(), read);
     let source = Source::new(backend, None);
-    let lines_only = matches!(&views[..], [(view, _)] if view.is_lines_only());
-    let (shown, selection) = match views.pop() {
+    let lines_only = matches!(&opened[..], [(view, _)] if view.is_lines_only());
+    let (shown, selection) = match opened.pop() {
         Some((_, output)) if !names && !follow && lines_only && !ask.format.relative_timestamps => {
-            let options = show::options(ask, &output, raw, clocks)?;
-            let kind = wanted[0].view.as_str();
-            let make = || show::lines_of(kind, options.clone());
+            let options = screen::options(ask, &output, raw, clocks)?;
+            let make = lines_of(&wanted[0].view)?;
+            let make = || Ok(make(options.clone()));
             // Types of functions' values, where there are any.
             let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
             let functions = if has_values { trace.data.functions(&trace.known, shown_name) } else { Table::default() };
             (in_parallel(source, &selection, &functions, make, output, &progress)?, selection)
         }
         last => {
-            views.extend(last);
-            let has_views = !views.is_empty();
+            opened.extend(last);
+            let has_views = !opened.is_empty();
             let interrupts = follow.then(|| Interrupts::watch(false));
-            let mut sinks = Sinks::from(views);
+            let mut sinks = Sinks::from(opened);
             if let Some(heap) = heap {
                 sinks.lines = true;
                 sinks.all.extend(heap.all);
@@ -269,6 +214,94 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
         return Err(trouble);
     }
     damage(trace, status)
+}
+
+/// The views of a report, opened.
+#[derive(Default)]
+struct Outputs {
+    /// Lines, and tables of events.
+    views: Views,
+    /// What function calls add up to, and how functions are called there.
+    totals: Vec<(totals::Write, Demangle, Output)>,
+    /// Profiles.
+    drawings: Vec<Drawing>,
+    /// Heaps.
+    heap: Vec<crate::heap::Drawing>,
+}
+
+impl Outputs {
+    /// Opens a view.
+    fn open(&mut self, show: &Show, ask: &Ask, trace: &Trace, of: (&[bool], Clocks, bool)) -> Result<()> {
+        let ((raw, clocks, whole), file) = (of, show.file.as_deref());
+        let kind = view::of_trace(&show.view, ask, trace)?;
+        if ask.trace.follow && !kind.follows() {
+            let todo = "leave out --follow, to see what is written so far";
+            return Err(Error::usage(format!("--as {}", show.view), "does not follow a recording", todo));
+        }
+        let open = || kind.open(file).map(Output::of_the_past);
+        match kind.make {
+            Make::Totals { write, names } => self.totals.push((write, names, open()?)),
+            Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),
+            Make::Stacks { .. } => self.drawings.push(Drawing::open(kind, file)?),
+            Make::Trace(make) => self.views.push((Shown::table(make(stats::of_trace(trace, clocks, whole))), open()?)),
+            Make::Calls { view, names, whole } => {
+                let output = open()?;
+                let is_fast = || file.is_none() && output.is_terminal() && is_fast(ask, trace);
+                if let Some(write) = whole.filter(|_| is_fast()) {
+                    self.totals.push((write, names, output));
+                    return Ok(());
+                }
+                let options = screen::options(ask, &output, raw.to_vec(), clocks)?;
+                self.views.push((calls::shown(ask, (view, names), (&output, file), options, clocks)?, output));
+            }
+            Make::Lines(_) => {
+                let output = open()?;
+                let shown = match tables::latency(ask, &show.view, &output)?.or(tables::by_stack(ask, &show.view)?) {
+                    Some(table) => table,
+                    None => lines::shown(ask, &output, raw.to_vec(), kind, clocks)?,
+                };
+                self.views.push((shown, output));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a view of lines is made.
+fn lines_of(view: &str) -> Result<fn(Options) -> Box<dyn View + Send>> {
+    match view::find(view, &[Of::Events])?.make {
+        Make::Lines(make) => Ok(make),
+        _ => Err(view::unknown(view, &view::names(&[Of::Events]))),
+    }
+}
+
+/// Whether a terminal gets the slowest calls of so many, without the calls of other kinds between them.
+fn is_fast(ask: &Ask, trace: &Trace) -> bool {
+    !ask.trace.follow && !ask.calls.syscalls && totals::has_many(trace) && selected_functions(ask).is_ok()
+}
+
+/// Which function calls are asked for.
+fn asked_of(ask: &Ask, selection: &Selection, window: Window) -> Result<Asked> {
+    Ok(Asked {
+        window: window.from..=window.to,
+        pids: selection.pids.clone(),
+        wanted: selected_functions(ask)?,
+        selection: calls::selection(ask)?,
+    })
+}
+
+/// Writes what function calls add up to.
+fn write_totals(
+    ask: &Ask,
+    trace: &Trace,
+    views: Vec<(totals::Write, Demangle, Output)>,
+    asked: impl Fn() -> Result<Asked>,
+) -> Result<()> {
+    for (write, names, mut output) in views {
+        let calls = FunctionCalls::new(trace, asked()?, Demangle::of(ask, names))?;
+        calls.write(write, &mut totals::To { ask, output: &mut output })?;
+    }
+    Ok(())
 }
 
 /// A trace of trapline as it is now.
@@ -382,7 +415,7 @@ fn in_parallel(
 /// What is to be shown, and the calls that are shown raw.
 fn filter_of(ask: &Ask, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
     let (calls, probes) = selected(ask);
-    let (mut selection, raw) = show::filter_of(ask, calls)?;
+    let (mut selection, raw) = filter::selection_of(ask, calls)?;
     // Where only other probes are selected, what happens to threads is not shown, as it is not recorded then.
     selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
     selection.probes = probes;
@@ -404,11 +437,11 @@ fn filter_of(ask: &Ask, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
 /// selected; without a name, and for `all` and what is not, all of them are.
 fn selected(ask: &Ask) -> (Vec<String>, Option<Vec<String>>) {
     let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
-    for text in show::expressions(&ask.select) {
+    for text in filter::expressions(&ask.select) {
         let (patterns, others): (Vec<String>, Vec<String>) =
             enabling::names(text).into_iter().partition(|name| enabling::is_probe(name));
         if patterns.is_empty() {
-            named |= !show::is_qualified(text) && !text.starts_with('!') && text != "all";
+            named |= !filter::is_qualified(text) && !text.starts_with('!') && text != "all";
             calls.push(text.to_owned());
             continue;
         }
@@ -531,7 +564,17 @@ fn selected_functions(ask: &Ask) -> Result<Functions> {
     Ok(functions)
 }
 
-/// What draws a profile of the selected events that have stacks.
+/// Refuses options of profiles where there is none.
+fn without_profile(ask: &Ask) -> Result<()> {
+    match OF_PROFILES.iter().find(|(_, given)| given(ask)) {
+        Some((option, _)) => {
+            Err(Error::usage(*option, "it is for profiles", "add --as table, folded, flame, pprof or profile-json"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What draws a profile of the selected events that have stacks, if there are views of one.
 fn profile_of(
     ask: &Ask,
     trace: &Trace,
@@ -540,12 +583,7 @@ fn profile_of(
     clocks: Clocks,
 ) -> Result<Option<Sinks>> {
     if drawings.is_empty() {
-        return match OF_PROFILES.iter().find(|(_, given)| given(ask)) {
-            Some((option, _)) => {
-                Err(Error::usage(*option, "it is for profiles", "add --as table, folded, flame, pprof or profile-json"))
-            }
-            None => Ok(None),
-        };
+        return Ok(None);
     }
     let known = trace.classes();
     let selected = |s: &&'static Schema| {

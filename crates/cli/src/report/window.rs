@@ -1,7 +1,7 @@
 //! `--from` and `--to`.
 
 use crate::ask::Ask;
-use crate::show::Clocks;
+use crate::view::screen::Clocks;
 use engine::{Error, Result};
 
 /// A span of time: ns of the monotonic clock, both ends included.

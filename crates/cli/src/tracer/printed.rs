@@ -3,7 +3,8 @@
 use super::reports;
 use crate::ask::Ask;
 use crate::output::{Output, complain, to_stdout};
-use crate::{call_views, show, stacks};
+use crate::stacks;
+use crate::view::{calls, screen};
 use engine::backend::agent::attach::tracers::{self, Shown};
 use engine::backend::agent::attach::violations::{Ended, Violation};
 use engine::pipeline::resolver::{Origin, Resolver};
@@ -23,7 +24,7 @@ pub fn run(pid: i32, name: &str, ask: &Ask) -> Result<u8> {
     let json = ask.show.iter().any(|show| show.view == "json");
     let mut out = Vec::new();
     if shown.counts {
-        counts(&shown, sort, json, call_views::rows(ask), &output, &mut out);
+        counts(&shown, sort, json, calls::rows(&ask.table), &output, &mut out);
     }
     let mut resolver = Resolver::new(Origin::Live, places);
     let frames: Vec<Vec<Named>> = shown.violations.iter().map(|v| frames(pid, v, &mut resolver)).collect();
@@ -33,7 +34,7 @@ pub fn run(pid: i32, name: &str, ask: &Ask) -> Result<u8> {
     if json {
         views::violations::json(&violations, shown.lost, &mut out);
     } else {
-        views::violations::text(&violations, shown.lost, show::colour(&ask.format, &output), &mut out);
+        views::violations::text(&violations, shown.lost, screen::colour(&ask.format, &output), &mut out);
     }
     let status = to_stdout(&out)?;
     let said = reports::lines([&shown.tracer].into_iter()).into_iter().chain(reports::nested(&shown.tracer));
@@ -55,7 +56,7 @@ fn counts(shown: &Shown, sort: Sort, json: bool, rows: Option<usize>, output: &O
         all.push(Counted { function, module, calls: *calls, total: *total, own: *own });
     }
     counted::sort(&mut all, sort);
-    let (fits, width) = show::table_size(output);
+    let (fits, width) = screen::table_size(output);
     if json {
         counted::json(&all, rows.unwrap_or(usize::MAX), out);
     } else {

@@ -3,6 +3,7 @@
 use crate::ask::{Ask, Keep, Recorded, Show, Targets, Tracer};
 use crate::graph::{self, Chosen};
 use crate::run::{Named, Run};
+use crate::view::screen::Clocks;
 use crate::{record, session, show};
 use engine::backend::agent::attach::recording::Recorder;
 use engine::pipeline::selection::Selection;
@@ -50,7 +51,7 @@ fn record(pid: i32, dir: &OsString, chosen: Chosen, started: u64) -> Result<u8> 
     let planned = record::plan_functions(&ask, chosen.functions(), selection)?;
     let (mut plan, why, selection) = (planned.plan, planned.why, planned.selection);
     let named = Named::open(&ask, &mut plan)?;
-    let clocks = show::Clocks::session(&ask.format);
+    let clocks = Clocks::session(&ask.format);
     let keep = record::recorder(&ask, PathBuf::from(dir), &mut plan, &selection, true, clocks)?;
     Run::through(&ask, plan, &why, selection, show::Views::new(), Some(keep), named)?.finish(&ask, started)
 }

@@ -2,9 +2,10 @@
 //!
 //! Malloc'd and mapped memory are groups of their own where both are there.
 
-use super::Of;
 use super::rows::{Row, Rows};
-use crate::profile::{Blocks, By, FrameId, Labels, LabelsId, Stacks, Tally};
+use super::{Of, Options};
+use crate::profile::flame::Flame;
+use crate::profile::{Blocks, By, FrameId, Labels, LabelsId, Stacks, Tally, folded, pprof};
 
 /// The profile, and what its views are grouped by.
 pub fn profile(rows: &Rows, of: Of) -> (Stacks, By) {
@@ -36,4 +37,32 @@ fn add(rows: &Rows, row: &Row, sum: super::Sum, labels: LabelsId, stacks: &mut S
     // The profile lasts up to now.
     stacks.add_many(stack, labels, Tally::default(), rows.summary.now);
     true
+}
+
+/// A flame graph.
+pub fn flame(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    let (stacks, by) = drawn(rows, options);
+    let mut title = format!("{}: memory, {}", options.name, options.of.name());
+    if rows.summary.sample > 0 {
+        let bytes = crate::units::size(rows.summary.sample);
+        title += &format!(" (estimates: one sample for {bytes})");
+    }
+    Flame { title, by, ..Flame::default() }.write(&stacks, out);
+}
+
+/// pprof's format, not compressed. `realtime_offset` is CLOCK_REALTIME minus the clock of the events, ns.
+pub fn pprof(rows: &Rows, options: &Options, realtime_offset: i64, out: &mut Vec<u8>) {
+    pprof::write(&drawn(rows, options).0, realtime_offset, out);
+}
+
+/// Folded stacks.
+pub fn folded(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    let (stacks, by) = drawn(rows, options);
+    folded::write(&stacks, by, out);
+}
+
+fn drawn(rows: &Rows, options: &Options) -> (Stacks, By) {
+    let (mut stacks, by) = profile(rows, options.of);
+    stacks.set_lost(Some(options.lost.unwrap_or(0).max(rows.summary.lost)));
+    (stacks, by)
 }

@@ -1,48 +1,15 @@
 //! `--as VIEW[=FILE]` of profiles, and the table that is drawn again and again on a terminal.
 
+use super::screen::Clocks;
+use super::{Form, Kind, Make};
 use crate::ask::Ask;
 use crate::output::Output;
-use crate::show::Clocks;
-use engine::{Error, Result};
+use engine::Result;
 use std::io;
 use views::profile::flame::Flame;
 use views::profile::functions::Sort;
 use views::profile::table::{Table, redraw};
 use views::profile::{By, Stacks, folded, json, pprof};
-
-/// The kinds of drawings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Functions.
-    Table,
-    /// Lines of stacks.
-    Folded,
-    /// A flame graph.
-    Flame,
-    /// pprof's format.
-    Pprof,
-    /// speedscope's format.
-    Json,
-}
-
-impl Kind {
-    /// The kind of this name. What is `json` in a report are the events.
-    pub fn parse(name: &str) -> Option<Kind> {
-        Some(match name {
-            "table" => Kind::Table,
-            "folded" => Kind::Folded,
-            "flame" => Kind::Flame,
-            "pprof" => Kind::Pprof,
-            "profile-json" => Kind::Json,
-            _ => return None,
-        })
-    }
-
-    /// Whether it has source files and lines in it.
-    pub fn has_lines(self) -> bool {
-        matches!(self, Kind::Pprof | Kind::Json)
-    }
-}
 
 /// How a profile is drawn.
 #[derive(Clone)]
@@ -100,30 +67,35 @@ fn on_terminal() -> usize {
 /// A drawing and where it goes.
 pub struct Drawing {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: &'static Kind,
     /// Its destination.
     pub output: Output,
 }
 
 impl Drawing {
-    /// Opens the destination of a view of this kind.
-    pub fn open(kind: Kind, file: Option<&str>) -> Result<Drawing> {
-        let output = Output::view(file)?;
-        if kind == Kind::Pprof && output.is_terminal() {
-            return Err(Error::usage("--as pprof", "it is binary, and stdout is a terminal", "--as pprof=FILE"));
-        }
-        Ok(Drawing { kind, output })
+    /// A view of a profile, and where it goes.
+    ///
+    /// # Errors
+    /// Its file cannot be made, or a terminal cannot show it.
+    pub fn open(kind: &'static Kind, file: Option<&str>) -> Result<Drawing> {
+        Ok(Drawing { kind, output: kind.open(file)? })
+    }
+
+    /// Whether it has source files and lines in it.
+    pub fn has_lines(&self) -> bool {
+        matches!(self.kind.make, Make::Stacks { lines: true, .. })
+    }
+
+    /// Whether it is a table that somebody looks at.
+    pub fn is_on_terminal(&self) -> bool {
+        self.kind.form == Form::Text && self.output.is_terminal()
     }
 
     /// Draws a profile.
     pub fn draw(&mut self, stacks: &Stacks, style: &Style) -> Result<()> {
         let mut text = Vec::new();
-        match self.kind {
-            Kind::Table => style.table(self.output.is_terminal()).write(stacks, &mut text),
-            Kind::Folded => folded::write(stacks, style.by, &mut text),
-            Kind::Flame => style.flame().write(stacks, &mut text),
-            Kind::Pprof => pprof::write(stacks, style.realtime_offset, &mut text),
-            Kind::Json => json::write(stacks, style.by, &mut text),
+        if let Make::Stacks { draw, .. } = self.kind.make {
+            draw(stacks, style, self.output.is_terminal(), &mut text);
         }
         self.write(&text)
     }
@@ -149,4 +121,29 @@ impl Drawing {
         self.output.flush();
         self.output.take_trouble().map_or(Ok(()), Err)
     }
+}
+
+/// A table of functions.
+pub fn table(stacks: &Stacks, style: &Style, terminal: bool, out: &mut Vec<u8>) {
+    style.table(terminal).write(stacks, out);
+}
+
+/// Lines of stacks.
+pub fn folded(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
+    folded::write(stacks, style.by, out);
+}
+
+/// A flame graph.
+pub fn flame(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
+    style.flame().write(stacks, out);
+}
+
+/// pprof's format.
+pub fn pprof(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
+    pprof::write(stacks, style.realtime_offset, out);
+}
+
+/// speedscope's format.
+pub fn json(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
+    json::write(stacks, style.by, out);
 }

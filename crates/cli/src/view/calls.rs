@@ -1,8 +1,9 @@
 //! Views of function calls from the command line.
 
-use crate::ask::Ask;
+use super::screen::Clocks;
+use crate::ask::{Ask, Tables};
 use crate::output::Output;
-use crate::show::{Clocks, Shown};
+use crate::show::Shown;
 use crate::target;
 use engine::pipeline::functions::full_name;
 use engine::{Error, Result};
@@ -34,8 +35,8 @@ pub fn selection(ask: &Ask) -> Result<Selection> {
 }
 
 /// The order of a table of functions.
-pub fn sort(ask: &Ask) -> Result<Sort> {
-    let Some(name) = ask.table.sort_by.as_ref() else { return Ok(Sort::default()) };
+pub fn sort(table: &Tables) -> Result<Sort> {
+    let Some(name) = &table.sort_by else { return Ok(Sort::default()) };
     let names: Vec<&str> = SORTS.iter().map(|(name, _)| *name).collect();
     Sort::parse(name).ok_or_else(|| Error::usage(format!("-S {name}"), "no such order", names.join(", ")))
 }
@@ -76,8 +77,8 @@ impl Demangle {
 }
 
 /// How many rows or edges are shown, if that is asked for.
-pub fn rows(ask: &Ask) -> Option<usize> {
-    ask.table.rows.as_ref().and_then(|n| usize::try_from(*n).ok())
+pub fn rows(table: &Tables) -> Option<usize> {
+    table.rows.and_then(|n| usize::try_from(n).ok())
 }
 
 /// What lines of a tree look like.
@@ -95,31 +96,57 @@ pub fn brief(ask: &Ask, selection: Selection, colour: bool) -> Brief {
     Brief::new(style(ask, colour, true), selection, screen)
 }
 
-/// A view of calls that takes events in their order, if `kind` is one. On a terminal a tree is a short one.
-pub fn view(
-    ask: &Ask,
-    kind: &str,
-    file: Option<&str>,
-    output: &Output,
-    options: Options,
-    clocks: Clocks,
-) -> Result<Option<Shown>> {
-    let selection = selection(ask)?;
-    let style = style(ask, options.colour, output.is_terminal());
-    let view: Box<dyn CallView> = match kind {
-        "tree" if output.is_terminal() => Box::new(brief(ask, selection, options.colour)),
-        "tree" => Box::new(Tree::new(style, selection)),
-        "cat" => Box::new(Cat::new(selection)),
-        "calls-json" => Box::new(Json::new(selection)),
-        "timeline" if file.is_some_and(|f| f.ends_with(".json")) => Box::new(Timeline::new(Chrome::new(), selection)),
-        "timeline" if output.is_terminal() => {
-            return Err(Error::usage("--as timeline", "it is binary", "--as timeline=FILE, for ui.perfetto.dev"));
-        }
-        "timeline" => Box::new(Timeline::new(Perfetto::new(Some(clocks.realtime_offset)), selection)),
-        _ => return Ok(None),
-    };
-    let default = if kind == "calls-json" { Demangle::Plain } else { Demangle::Simple };
-    let view = CallEvents::new(view).names(Demangle::of(ask, default).shown());
+/// What a view of calls is made from.
+pub struct Making<'a> {
+    /// The options.
+    pub ask: &'a Ask,
+    /// The calls that are shown.
+    pub selection: Selection,
+    /// In colour.
+    pub colour: bool,
+    /// Somebody looks at it.
+    pub terminal: bool,
+    /// The file that it goes to.
+    pub file: Option<&'a str>,
+    /// The clocks of the session.
+    pub clocks: Clocks,
+}
+
+/// Calls below their callers. On a terminal a tree is a short one.
+pub fn tree(m: Making<'_>) -> Box<dyn CallView> {
+    if m.terminal {
+        return Box::new(brief(m.ask, m.selection, m.colour));
+    }
+    Box::new(Tree::new(style(m.ask, m.colour, false), m.selection))
+}
+
+/// A line for each entry and each exit.
+pub fn cat(m: Making<'_>) -> Box<dyn CallView> {
+    Box::new(Cat::new(m.selection))
+}
+
+/// An object for each call.
+pub fn json(m: Making<'_>) -> Box<dyn CallView> {
+    Box::new(Json::new(m.selection))
+}
+
+/// All threads over time: Chrome's format in a file that is called so, else Perfetto's.
+pub fn timeline(m: Making<'_>) -> Box<dyn CallView> {
+    match m.file {
+        Some(file) if file.ends_with(".json") => Box::new(Timeline::new(Chrome::new(), m.selection)),
+        _ => Box::new(Timeline::new(Perfetto::new(Some(m.clocks.realtime_offset)), m.selection)),
+    }
+}
+
+/// How a view of calls is made, and how functions are called in it where nobody has said it.
+pub type How = (fn(Making<'_>) -> Box<dyn CallView>, Demangle);
+
+/// A view of calls that takes events in their order.
+pub fn shown(ask: &Ask, how: How, to: (&Output, Option<&str>), options: Options, clocks: Clocks) -> Result<Shown> {
+    let ((view, names), (output, file)) = (how, to);
+    let (selection, terminal) = (selection(ask)?, output.is_terminal());
+    let view = view(Making { ask, selection, colour: options.colour, terminal, file, clocks });
+    let view = CallEvents::new(view).names(Demangle::of(ask, names).shown());
     let view = if ask.calls.syscalls {
         view.system_calls(Options {
             prefix: Prefix::Never,
@@ -131,5 +158,5 @@ pub fn view(
     } else {
         view
     };
-    Ok(Some(Shown::table(Box::new(view))))
+    Ok(Shown::table(Box::new(view)))
 }

@@ -3,7 +3,7 @@
 //! Short names of several functions are equal: `push_back` of every vector. A view shows them as one function, whose number is that of
 //! the first.
 
-use crate::call_views::Demangle;
+use super::calls::Demangle;
 use ctf::functions::Record;
 use ctf::trace::Trace;
 use engine::functions::Functions as Wanted;

@@ -3,12 +3,11 @@
 //! Trees and timelines take all events in one order. Tables and graphs need each thread's records only: they read the trace thread by thread,
 //! on all CPUs.
 
+use super::calls::{self as call_views, Demangle};
 use super::known::{Known, step};
+use super::screen;
 use crate::ask::Ask;
-use crate::call_views::{self, Demangle};
 use crate::output::Output;
-use crate::profile::Style;
-use crate::show::{self, Clocks};
 use ctf::functions::{Packet, Thread as Recorded};
 use ctf::trace::Trace;
 use engine::functions::Functions as Wanted;
@@ -27,49 +26,17 @@ use views::calls::stack::{self, Stack};
 use views::calls::totals::{Feed, Totals, in_parallel};
 use views::calls::{CallView, Functions, Selection, Step, Thread, What, stat, totals_json};
 use views::profile::flame::Flame;
-use views::profile::folded;
+use views::profile::{By, Stacks, folded};
 
-/// Views that add up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The slowest outermost calls.
-    Brief,
-    /// The table of functions.
-    Functions,
-    /// The functions as JSON.
-    FunctionsJson,
-    /// The table with fixed units.
-    Stat,
-    /// A graph of callers.
-    Graph(Language),
-    /// A flame graph.
-    Flame,
-    /// Folded stacks.
-    Folded,
-}
+/// Writes a view of calls.
+pub type Write = fn(&Calls<'_>, &mut To<'_>) -> Result<()>;
 
-impl Kind {
-    /// How functions are called where nobody has said it: as in profiles, or short.
-    pub fn demangle(self) -> Demangle {
-        match self {
-            Kind::Flame | Kind::Folded | Kind::FunctionsJson => Demangle::Plain,
-            _ => Demangle::Simple,
-        }
-    }
-
-    /// The view of this name. `flame` and `folded` are those of calls where the trace has no stacks.
-    pub fn parse(name: &str, trace: &Trace) -> Option<Kind> {
-        Some(match name {
-            "functions" => Kind::Functions,
-            "functions-json" => Kind::FunctionsJson,
-            "stat" => Kind::Stat,
-            "callgraph" | "dot" => Kind::Graph(Language::Dot),
-            "mermaid" => Kind::Graph(Language::Mermaid),
-            "flame" if has_calls_only(trace) => Kind::Flame,
-            "folded" if has_calls_only(trace) => Kind::Folded,
-            _ => return None,
-        })
-    }
+/// Where a view goes, and what is asked of it.
+pub struct To<'a> {
+    /// The options.
+    pub ask: &'a Ask,
+    /// Its destination.
+    pub output: &'a mut Output,
 }
 
 /// Whether a trace has so many records that a screen cannot show them all: then they need not be put in order.
@@ -263,58 +230,79 @@ impl<'t> Calls<'t> {
     }
 
     /// Writes a view.
-    pub fn write(&self, ask: &Ask, kind: Kind, output: &mut Output, clocks: Clocks) -> Result<()> {
-        match kind {
-            Kind::Functions => {
-                let sort = call_views::sort(ask)?;
-                let (rows, width) = show::table_size(output);
-                let rows = call_views::rows(ask).unwrap_or(rows);
-                Table { sort, rows, width }.write(&self.totals(), &self.known, output.buffer());
-            }
-            Kind::Brief => {
-                let colour = show::colour(&ask.format, output);
-                let view = call_views::brief(ask, self.asked.selection.clone(), colour).by_thread();
-                let mut to = ToView { view, thread: Thread::default(), functions: &self.known };
-                for thread in self.threads() {
-                    to.thread.tid = thread.tid();
-                    self.steps(thread, &mut to);
-                }
-                to.view.end(&self.known, output.buffer());
-            }
-            Kind::FunctionsJson => {
-                let (sort, most) = (call_views::sort(ask)?, call_views::rows(ask).unwrap_or(usize::MAX));
-                totals_json::write(&self.totals(), &self.known, sort, most, output.buffer());
-                totals_json::lost(self.trace.lost().unwrap_or(0), output.buffer());
-            }
-            Kind::Stat => stat::write(&self.totals(), &self.known, output.buffer()),
-            Kind::Graph(language) => {
-                let mut all = Contexts::default();
-                self.contexts(|_, contexts| all.join(contexts));
-                let most = call_views::rows(ask).unwrap_or(MOST);
-                let mut edges = Edges::new(&all);
-                edges.lost = self.trace.lost();
-                edges.write(language, most, &self.known, output.buffer());
-            }
-            Kind::Flame | Kind::Folded => {
-                let mut stacks = Weight::Own.profile();
-                stacks.set_lost(self.trace.lost());
-                self.contexts(|thread, contexts| {
-                    calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.known);
-                });
-                let title = self.trace.metadata.env_str("command").unwrap_or_default().to_owned();
-                let style = Style::of(ask, title, clocks);
-                match kind {
-                    Kind::Flame => {
-                        let icicle = ask.profile.icicle;
-                        Flame { title: style.title, by: views::profile::By::Nothing, icicle }
-                            .write(&stacks, output.buffer());
-                    }
-                    _ => folded::write(&stacks, views::profile::By::Nothing, output.buffer()),
-                }
-            }
-        }
-        output.flush();
-        output.close();
-        output.take_trouble().map_or(Ok(()), Err)
+    pub fn write(&self, write: Write, to: &mut To<'_>) -> Result<()> {
+        write(self, to)?;
+        to.output.flush();
+        to.output.close();
+        to.output.take_trouble().map_or(Ok(()), Err)
     }
+
+    /// Stacks of functions, with the time in them.
+    fn stacks(&self) -> Stacks {
+        let mut stacks = Weight::Own.profile();
+        stacks.set_lost(self.trace.lost());
+        self.contexts(|thread, contexts| calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.known));
+        stacks
+    }
+}
+
+/// A table of functions.
+pub fn functions(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
+    let sort = call_views::sort(&to.ask.table)?;
+    let (rows, width) = screen::table_size(to.output);
+    let rows = call_views::rows(&to.ask.table).unwrap_or(rows);
+    Table { sort, rows, width }.write(&calls.totals(), &calls.known, to.output.buffer());
+    Ok(())
+}
+
+/// The slowest outermost calls, for a terminal.
+pub fn brief(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
+    let colour = screen::colour(&to.ask.format, to.output);
+    let view = call_views::brief(to.ask, calls.asked.selection.clone(), colour).by_thread();
+    let mut view = ToView { view, thread: Thread::default(), functions: &calls.known };
+    for thread in calls.threads() {
+        view.thread.tid = thread.tid();
+        calls.steps(thread, &mut view);
+    }
+    view.view.end(&calls.known, to.output.buffer());
+    Ok(())
+}
+
+/// An object for each function.
+pub fn json(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
+    let (sort, most) = (call_views::sort(&to.ask.table)?, call_views::rows(&to.ask.table).unwrap_or(usize::MAX));
+    totals_json::write(&calls.totals(), &calls.known, sort, most, to.output.buffer());
+    totals_json::lost(calls.trace.lost().unwrap_or(0), to.output.buffer());
+    Ok(())
+}
+
+/// A table with fixed units.
+pub fn stat(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
+    stat::write(&calls.totals(), &calls.known, to.output.buffer());
+    Ok(())
+}
+
+/// Who calls whom.
+pub fn graph(calls: &Calls<'_>, to: &mut To<'_>, language: Language) -> Result<()> {
+    let mut all = Contexts::default();
+    calls.contexts(|_, contexts| all.join(contexts));
+    let most = call_views::rows(&to.ask.table).unwrap_or(MOST);
+    let mut edges = Edges::new(&all);
+    edges.lost = calls.trace.lost();
+    edges.write(language, most, &calls.known, to.output.buffer());
+    Ok(())
+}
+
+/// A flame graph.
+pub fn flame(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
+    let title = calls.trace.metadata.env_str("command").unwrap_or_default().to_owned();
+    let graph = Flame { title, by: By::Nothing, icicle: to.ask.profile.icicle };
+    graph.write(&calls.stacks(), to.output.buffer());
+    Ok(())
+}
+
+/// Folded stacks.
+pub fn folded(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
+    folded::write(&calls.stacks(), By::Nothing, to.output.buffer());
+    Ok(())
 }

@@ -1,0 +1,394 @@
+//! The views that there are: one table, from which `--as` of every command, its help and its completions come.
+//!
+//! ```text
+//! --as NAME ─► find ─► a row: what the view is made of, and how ─► a sink of the pump, or the records of a trace thread by thread
+//! ```
+//!
+//! A new view is a file, and a row here (docs/HOWTO_ADD_VIEW.md).
+
+pub mod calls;
+pub mod heap;
+mod known;
+pub mod lines;
+pub mod screen;
+pub mod stacks;
+pub mod stats;
+pub mod tables;
+pub mod totals;
+
+use crate::ask::{Ask, Show};
+use crate::output::Output;
+use calls::{Demangle, Making};
+use ctf::trace::Trace;
+use engine::{Error, Result};
+use stacks::Style;
+use std::io;
+use views::View;
+use views::calls::CallView;
+use views::calls::edges::Language;
+use views::heap::{self as memory, Rows};
+use views::options::Options;
+use views::profile::Stacks;
+
+/// A row of the table.
+pub struct Kind {
+    /// Its name in `--as`.
+    pub name: &'static str,
+    /// Its name in the commands that have views of this sort only.
+    pub short: &'static str,
+    /// What it shows, in a line.
+    pub help: &'static str,
+    /// What it is made of.
+    pub of: Of,
+    /// What is written.
+    pub form: Form,
+    /// How it is made.
+    pub make: Make,
+}
+
+/// What a view is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Events, one by one.
+    Events,
+    /// A whole trace.
+    Trace,
+    /// Function calls.
+    Calls,
+    /// Stacks and their weights.
+    Stacks,
+    /// Allocations.
+    Heap,
+}
+
+/// What a view writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Text for people.
+    Text,
+    /// JSON, and other formats of lines for programs.
+    Data,
+    /// A picture.
+    Svg,
+    /// Bytes that no terminal shows; and what opens them.
+    Binary(&'static str),
+}
+
+/// How a view is made.
+pub enum Make {
+    /// Lines of events.
+    Lines(fn(Options) -> Box<dyn View + Send>),
+    /// A table of all events of a trace.
+    Trace(fn(stats::Table) -> Box<dyn View>),
+    /// Function calls, as they end or begin.
+    Calls {
+        /// Makes it.
+        view: fn(Making<'_>) -> Box<dyn CallView>,
+        /// How functions are called where nobody has said it.
+        names: Demangle,
+        /// A faster way over many calls, to a terminal.
+        whole: Option<totals::Write>,
+    },
+    /// What function calls add up to: the records of a trace, thread by thread.
+    Totals {
+        /// Writes it.
+        write: totals::Write,
+        /// How functions are called where nobody has said it.
+        names: Demangle,
+    },
+    /// A profile.
+    Stacks {
+        /// Draws it; the flag is whether it is for a terminal.
+        draw: fn(&Stacks, &Style, bool, &mut Vec<u8>),
+        /// It has source files and lines in it.
+        lines: bool,
+    },
+    /// A heap. The number is CLOCK_REALTIME minus the clock of the events, ns.
+    Heap(fn(&Rows, &memory::Options, i64, &mut Vec<u8>)),
+}
+
+/// All views. Of several with one name, the one that is meant depends on what a trace has ([`of_trace`]).
+pub static ALL: &[Kind] = &[
+    Kind::lines("text", Form::Text, "lines as strace's", |o| Box::new(views::text::Text::new(o))),
+    Kind::lines("json", Form::Data, "an object for each event (docs/JSON.md)", |o| Box::new(views::json::Json::new(o))),
+    Kind::lines("record", Form::Data, "a line for each event, for scripts (docs/RECORD.md)", lines::record),
+    Kind::trace("stats", Form::Text, "what is in the trace", stats::text),
+    Kind::trace("stats-json", Form::Data, "what is in the trace, as one object", stats::json),
+    Kind {
+        name: "tree",
+        short: "tree",
+        help: "calls below their callers; on a terminal the slowest",
+        of: Of::Calls,
+        form: Form::Text,
+        make: Make::Calls { view: calls::tree, names: Demangle::Simple, whole: Some(totals::brief) },
+    },
+    Kind::calls("cat", Form::Text, "a line for each entry and each exit", Demangle::Simple, calls::cat),
+    Kind::totals("functions", Form::Text, "a table of functions", Demangle::Simple, totals::functions),
+    Kind::totals("stat", Form::Text, "a table of functions with fixed units", Demangle::Simple, totals::stat),
+    Kind::totals("callgraph", Form::Data, "who calls whom, in the language of dot", Demangle::Simple, |calls, to| {
+        totals::graph(calls, to, Language::Dot)
+    }),
+    Kind::totals("mermaid", Form::Data, "who calls whom, in the language of Mermaid", Demangle::Simple, |calls, to| {
+        totals::graph(calls, to, Language::Mermaid)
+    }),
+    Kind::totals("flame", Form::Svg, "a flame graph of the time in functions", Demangle::Plain, totals::flame),
+    Kind::totals("folded", Form::Data, "folded stacks of the time in functions", Demangle::Plain, totals::folded),
+    Kind::calls(
+        "timeline",
+        Form::Binary("for ui.perfetto.dev"),
+        "all threads over time",
+        Demangle::Simple,
+        calls::timeline,
+    ),
+    Kind::calls("calls-json", Form::Data, "an object for each call", Demangle::Plain, calls::json),
+    Kind::totals("functions-json", Form::Data, "an object for each function", Demangle::Plain, totals::json),
+    Kind::stacks("table", Form::Text, "a table of functions by their samples", stacks::table),
+    Kind::stacks("folded", Form::Data, "folded stacks", stacks::folded),
+    Kind::stacks("flame", Form::Svg, "a flame graph", stacks::flame),
+    Kind {
+        name: "pprof",
+        short: "pprof",
+        help: "a profile for pprof",
+        of: Of::Stacks,
+        form: Form::Binary(""),
+        make: Make::Stacks { draw: stacks::pprof, lines: true },
+    },
+    Kind {
+        name: "profile-json",
+        short: "json",
+        help: "a profile for speedscope",
+        of: Of::Stacks,
+        form: Form::Data,
+        make: Make::Stacks { draw: stacks::json, lines: true },
+    },
+    Kind::heap("leaks", Form::Text, "what is outstanding, by stack", |rows, options, _, out| {
+        memory::leaks::write(&rows.folded(), options, out);
+    }),
+    Kind::heap("peak", Form::Text, "what was outstanding at the peak", |rows, options, _, out| {
+        memory::peak::write(&rows.folded(), options, out);
+    }),
+    Kind::heap("totals", Form::Text, "all allocations, by stack", |rows, options, _, out| {
+        memory::totals::write(&rows.folded(), options, out);
+    }),
+    Kind::heap("temporary", Form::Text, "blocks that were freed at once", |rows, options, _, out| {
+        memory::temporary::write(&rows.folded(), options, out);
+    }),
+    Kind::heap("growth", Form::Text, "memory over time", |rows, options, _, out| {
+        memory::growth::write(&rows.folded(), options, out);
+    }),
+    Kind::heap("flame", Form::Svg, "a flame graph of memory", memory::profile::flame),
+    Kind::heap("pprof", Form::Binary(""), "memory for pprof", memory::profile::pprof),
+    Kind::heap("folded", Form::Data, "folded stacks of memory", memory::profile::folded),
+    Kind {
+        name: "heap-json",
+        short: "json",
+        help: "one object with all numbers of the heap",
+        of: Of::Heap,
+        form: Form::Data,
+        make: Make::Heap(|rows, options, _, out| memory::json::write(rows, options, out)),
+    },
+];
+
+impl Kind {
+    const fn lines(
+        name: &'static str,
+        form: Form,
+        help: &'static str,
+        make: fn(Options) -> Box<dyn View + Send>,
+    ) -> Kind {
+        Kind { name, short: name, help, of: Of::Events, form, make: Make::Lines(make) }
+    }
+
+    const fn trace(
+        name: &'static str,
+        form: Form,
+        help: &'static str,
+        make: fn(stats::Table) -> Box<dyn View>,
+    ) -> Kind {
+        Kind { name, short: name, help, of: Of::Trace, form, make: Make::Trace(make) }
+    }
+
+    const fn calls(
+        name: &'static str,
+        form: Form,
+        help: &'static str,
+        names: Demangle,
+        view: fn(Making<'_>) -> Box<dyn CallView>,
+    ) -> Kind {
+        Kind { name, short: name, help, of: Of::Calls, form, make: Make::Calls { view, names, whole: None } }
+    }
+
+    const fn totals(name: &'static str, form: Form, help: &'static str, names: Demangle, write: totals::Write) -> Kind {
+        Kind { name, short: name, help, of: Of::Calls, form, make: Make::Totals { write, names } }
+    }
+
+    const fn stacks(
+        name: &'static str,
+        form: Form,
+        help: &'static str,
+        draw: fn(&Stacks, &Style, bool, &mut Vec<u8>),
+    ) -> Kind {
+        Kind { name, short: name, help, of: Of::Stacks, form, make: Make::Stacks { draw, lines: false } }
+    }
+
+    const fn heap(
+        name: &'static str,
+        form: Form,
+        help: &'static str,
+        write: fn(&Rows, &memory::Options, i64, &mut Vec<u8>),
+    ) -> Kind {
+        Kind { name, short: name, help, of: Of::Heap, form, make: Make::Heap(write) }
+    }
+
+    /// Whether it can show a recording that goes on: else it needs all of it.
+    pub fn follows(&self) -> bool {
+        matches!(self.make, Make::Lines(_) | Make::Calls { .. } | Make::Stacks { .. })
+    }
+
+    /// Opens where it goes.
+    ///
+    /// # Errors
+    /// The file cannot be made, or a terminal would get what it cannot show.
+    pub fn open(&self, file: Option<&str>) -> Result<Output> {
+        self.check(file)?;
+        Output::view(file)
+    }
+
+    /// Refuses a terminal that cannot show it.
+    pub fn check(&self, file: Option<&str>) -> Result<()> {
+        let Form::Binary(whom) = self.form else { return Ok(()) };
+        if file.is_some() || !sys::process::is_terminal(&io::stdout()) {
+            return Ok(());
+        }
+        let todo = format!("--as {}=FILE", self.short);
+        let todo = if whom.is_empty() { todo } else { format!("{todo}, {whom}") };
+        Err(Error::usage(format!("--as {}", self.short), "it is binary, and stdout is a terminal", todo))
+    }
+}
+
+/// The views that commands about these things have: each name once, as it is given there.
+pub fn names(of: &[Of]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for kind in ALL.iter().filter(|kind| of.contains(&kind.of)) {
+        let name = name(kind, of);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn name(kind: &Kind, of: &[Of]) -> &'static str {
+    if of == [kind.of] { kind.short } else { kind.name }
+}
+
+/// The view of this name, of those that are made of these things.
+///
+/// # Errors
+/// There is none.
+pub fn find(view: &str, of: &[Of]) -> Result<&'static Kind> {
+    let is_it = |kind: &&Kind| of.contains(&kind.of) && (kind.name == view || name(kind, of) == view);
+    ALL.iter().find(is_it).ok_or_else(|| unknown(view, &names(of)))
+}
+
+/// What to say where there is no such view.
+pub fn unknown(view: &str, names: &[&str]) -> Error {
+    Error::usage(format!("--as {view}"), "no such view", or(names))
+}
+
+/// `a, b or c`
+pub fn or<S: AsRef<str>>(names: &[S]) -> String {
+    let mut text = String::new();
+    for (n, name) in names.iter().enumerate() {
+        text += if n == 0 {
+            ""
+        } else if n + 1 == names.len() {
+            " or "
+        } else {
+            ", "
+        };
+        text += name.as_ref();
+    }
+    text
+}
+
+/// The names of the views that are made of these things, with the default, as a help text has them.
+pub fn help(of: &[Of], default: &str) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for name in names(of) {
+        let is_svg = ALL.iter().any(|kind| of.contains(&kind.of) && kind.name == name && kind.form == Form::Svg);
+        let note = if is_svg { " (SVG)" } else { "" };
+        let default = if name == default { " [default]" } else { "" };
+        shown.push(format!("{name}{note}{default}"));
+    }
+    or(&shown)
+}
+
+/// The views that are asked for; where none is, and no trace is written, the default.
+pub fn wanted(ask: &Ask, default: &str) -> Vec<Show> {
+    match &ask.show[..] {
+        [] if ask.keep.output.is_none() => vec![Show::stdout(default)],
+        all => all.to_vec(),
+    }
+}
+
+/// Views of a report.
+pub const OF_TRACES: &[Of] = &[Of::Events, Of::Trace, Of::Calls, Of::Stacks, Of::Heap];
+
+/// The view of a trace that is meant. Names that several have are those of function calls where it has no stacks, and those of the heap where
+/// nothing else has any, or where `--of` is given.
+///
+/// # Errors
+/// There is no such view.
+pub fn of_trace(view: &str, ask: &Ask, trace: &Trace) -> Result<&'static Kind> {
+    let of = |of: Of| ALL.iter().find(move |kind| kind.of == of && kind.name == view);
+    let of_heap = || ask.heap.of.is_some() || ask.table.by.is_none() && heap::has_only_heap(trace);
+    match (of(Of::Calls), of(Of::Stacks), of(Of::Heap)) {
+        (Some(kind), Some(_), _) if ask.heap.of.is_none() && totals::has_calls_only(trace) => Ok(kind),
+        (_, Some(_), Some(kind)) if of_heap() => Ok(kind),
+        (_, Some(kind), _) => Ok(kind),
+        _ => find(view, OF_TRACES),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_a_row_for_each_view() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/REPORT.md");
+        let page = std::fs::read_to_string(page).expect("docs/REPORT.md");
+        for kind in ALL {
+            let of = match kind.of {
+                Of::Events => "events",
+                Of::Trace => "the trace",
+                Of::Calls => "function calls",
+                Of::Stacks => "stacks",
+                Of::Heap => "allocations",
+            };
+            let row = format!("| `{}` | {of} | {} |\n", kind.name, kind.help);
+            assert!(page.contains(&row), "docs/REPORT.md lacks: {row}");
+        }
+    }
+
+    #[test]
+    fn a_name_means_one_view_of_a_sort() {
+        for kind in ALL {
+            for name in [kind.name, kind.short] {
+                let same = ALL.iter().filter(|k| k.of == kind.of && (k.name == name || k.short == name));
+                assert_eq!(same.count(), 1, "{name}");
+            }
+        }
+        assert_eq!(names(&[Of::Stacks]), ["table", "folded", "flame", "pprof", "json"]);
+        assert_eq!(find("json", OF_TRACES).map(|kind| kind.of).ok(), Some(Of::Events));
+        assert_eq!(find("json", &[Of::Heap]).map(|kind| kind.name).ok(), Some("heap-json"));
+        let said = find("flam", &[Of::Stacks]).err().map(|e| e.to_string());
+        assert_eq!(said.as_deref(), Some("--as flam: no such view (table, folded, flame, pprof or json)"));
+    }
+
+    #[test]
+    fn help_names_the_default_and_pictures() {
+        assert_eq!(help(&[Of::Stacks], "table"), "table [default], folded, flame (SVG), pprof or json");
+    }
+}
