@@ -3,14 +3,15 @@
 mod ask;
 mod heap;
 
-use crate::output::{print, to_stdout};
-use crate::view::{self, Of};
-use crate::{complain, strace_flags};
+use crate::complain;
 pub use ask::Subcommand;
 use clap::builder::{EnumValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use engine::Result;
+use session::output::{print, to_stdout};
+use session::strace_flags;
+use session::view::{self, Of};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::ExitCode;
@@ -777,10 +778,10 @@ fn session_args() -> Vec<Arg> {
     ]
 }
 
-/// Reads the command line. One without a subcommand, or with another mistake, has been answered: its exit status.
-pub fn parse(argv: &[OsString]) -> std::result::Result<Subcommand, ExitCode> {
+/// Reads the command line of a process that has begun at `started`, ns of the monotonic clock. One without a subcommand, or with another mistake, has been answered: its exit status.
+pub fn parse(argv: &[OsString], started: u64) -> std::result::Result<Subcommand, ExitCode> {
     let matches = command().try_get_matches_from(argv).map_err(|e| usage(&e, argv))?;
-    ask::subcommand(&matches).ok_or(ExitCode::from(2))
+    ask::subcommand(&matches, started).ok_or(ExitCode::from(2))
 }
 
 /// Answers a command line that clap refuses: help and version on stdout, everything else one line.

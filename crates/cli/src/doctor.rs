@@ -11,5 +11,5 @@ pub fn run() -> Result<u8> {
         let mark = if f.ok { "ok " } else { "no " };
         out.push_str(&format!("{mark} {:width$}  {}\n", f.what, f.detail));
     }
-    crate::output::to_stdout(out.as_bytes())
+    session::output::to_stdout(out.as_bytes())
 }

@@ -28,7 +28,7 @@ pub fn run(pattern: &str, verbose: bool) -> Result<u8> {
         }
         None => choose(pattern)?.into_iter().for_each(|s| line(s, verbose, &mut out)),
     }
-    crate::output::to_stdout(out.as_bytes())
+    session::output::to_stdout(out.as_bytes())
 }
 
 /// The provider in a pattern; `None` for system calls, which are listed without a provider.

@@ -1,60 +1,39 @@
-//! `trapline`: the command line. One file per command, thin: what they do is in `engine` and `views`.
+//! `trapline`: the command line: arguments, help, and what is printed of lists. What the commands do is in `session`.
 
 mod args;
-mod ask;
-mod captures;
-mod combinations;
-mod diff;
 mod doctor;
-mod durations;
-mod filter;
-mod graph;
-mod heap;
 mod list;
-mod output;
-mod pack;
-mod preface;
-mod profile;
-mod record;
 mod repair;
-mod report;
-mod run;
 mod session;
-mod show;
 mod slab;
 mod snapshot;
-mod stacks;
-mod stats;
-mod strace_flags;
-mod target;
-mod trace;
-mod tracer;
-mod view;
 
+use ::session::output::complain;
+use ::session::run::Status;
+use ::session::{diff, graph, heap, pack, profile, record, report, trace, tracer};
 use args::Subcommand;
-use output::complain;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let started = sys::time::monotonic();
     let argv: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    let subcommand = match args::parse(&argv) {
+    let subcommand = match args::parse(&argv, started) {
         Ok(subcommand) => subcommand,
         Err(status) => return status,
     };
     let result = match subcommand {
-        Subcommand::Trace(ask) => trace::run(&ask, started),
-        Subcommand::Record(ask) => record::run(&ask, started),
-        Subcommand::Profile(ask) => profile::run(&ask, started),
-        Subcommand::Graph(ask) => graph::run(&ask, started),
-        Subcommand::Heap(ask) => heap::run(&ask, started),
+        Subcommand::Trace(ask) => trace::run(&ask).map(Status::pass_on),
+        Subcommand::Record(ask) => record::run(&ask).map(Status::pass_on),
+        Subcommand::Profile(ask) => profile::run(&ask).map(Status::pass_on),
+        Subcommand::Graph(ask) => graph::run(&ask).map(Status::pass_on),
+        Subcommand::Heap(ask) => heap::run(&ask).map(Status::pass_on),
         Subcommand::Collector(ask) => heap::control::run(&ask),
         Subcommand::Report(ask) => report::run(&ask),
         Subcommand::Diff(ask, before, after) => diff::run(&ask, &before, &after),
         Subcommand::Repair(dir) => repair::run(&dir),
         Subcommand::Pack(ask) => pack::run(&ask),
         Subcommand::Snapshot(pid) => snapshot::run(&pid),
-        Subcommand::Tracer(ask) => tracer::run(&ask, started),
+        Subcommand::Tracer(ask) => tracer::run(&ask).map(Status::pass_on),
         Subcommand::Session(ask) => session::run(&ask),
         Subcommand::Slab(ask) => slab::run(&ask),
         Subcommand::List(pattern, verbose) => list::run(pattern.as_deref().unwrap_or("*"), verbose),

@@ -1,10 +1,8 @@
 //! `trapline snapshot PID`: makes a flight recorder write its events.
 
 use engine::{Error, Result};
+use session::run::interrupts::SNAPSHOT;
 use sys::{proc, signal};
-
-/// The signal that requests a snapshot.
-pub const SIGNAL: i32 = 12;
 
 /// Runs the command.
 pub fn run(text: &str) -> Result<u8> {
@@ -15,9 +13,9 @@ pub fn run(text: &str) -> Result<u8> {
     // The signal would kill any other process.
     let caught = proc::status_field(pid, "SigCgt").ok_or_else(|| refuse("no such process"))?;
     let caught = u64::from_str_radix(caught.trim(), 16).unwrap_or(0);
-    if proc::comm(pid).as_deref() != Some(b"trapline") || caught >> (SIGNAL - 1) & 1 == 0 {
+    if proc::comm(pid).as_deref() != Some(b"trapline") || caught >> (SNAPSHOT - 1) & 1 == 0 {
         return Err(refuse("not a flight recorder"));
     }
-    signal::kill(pid, SIGNAL).map_err(|e| refuse(&e.to_string()))?;
+    signal::kill(pid, SNAPSHOT).map_err(|e| refuse(&e.to_string()))?;
     Ok(0)
 }

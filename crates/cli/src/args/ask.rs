@@ -1,11 +1,11 @@
 //! From clap's matches to what a command is asked to do.
 
-use crate::ask::{
+use clap::ArgMatches;
+use clap_complete::Shell;
+use session::ask::{
     Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Names, Profiles, Recorded, Select, Session, Show,
     Slab, Tables, Targets, Tracer, Tracing,
 };
-use clap::ArgMatches;
-use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -138,6 +138,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
             follow: flag(m, "follow-recording"),
         },
         quiet: times(m, "quiet"),
+        started: 0,
     }
 }
 
@@ -202,9 +203,9 @@ pub enum Subcommand {
 }
 
 /// The subcommand that the matches of the whole command line have.
-pub fn subcommand(m: &ArgMatches) -> Option<Subcommand> {
+pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
     let (name, m) = m.subcommand()?;
-    let whole = || Box::new(ask(m));
+    let whole = || Box::new(Ask { started, ..ask(m) });
     Some(match (name, m.subcommand()) {
         ("trace", _) => Subcommand::Trace(whole()),
         ("record", _) => Subcommand::Record(whole()),
@@ -222,7 +223,7 @@ pub fn subcommand(m: &ArgMatches) -> Option<Subcommand> {
         ("repair", _) => Subcommand::Repair(one::<OsString>(m, "dir").map(PathBuf::from).unwrap_or_default()),
         ("pack", _) => Subcommand::Pack(whole()),
         ("snapshot", _) => Subcommand::Snapshot(text(m, "pid").unwrap_or_default()),
-        ("tracer", Some((what, m))) => Subcommand::Tracer(Box::new(tracer(what, m))),
+        ("tracer", Some((what, m))) => Subcommand::Tracer(Box::new(tracer(what, m, started))),
         ("session", Some((what, m))) => Subcommand::Session(session(what, m)),
         ("slab", Some((what, m))) => Subcommand::Slab(slab(what, m)),
         ("list", _) => Subcommand::List(text(m, "pattern"), flag(m, "verbose")),
@@ -238,12 +239,12 @@ fn diff(m: &ArgMatches) -> Subcommand {
     Subcommand::Diff(Box::new(ask(m)), path("A"), path("B"))
 }
 
-fn tracer(what: &str, m: &ArgMatches) -> Tracer {
+fn tracer(what: &str, m: &ArgMatches, started: u64) -> Tracer {
     Tracer {
         what: what.into(),
         pid: one(m, "attach").unwrap_or(0),
         name: text(m, "name"),
-        ask: ask(m),
+        ask: Ask { started, ..ask(m) },
         section: texts(m, "section"),
         thread: texts(m, "thread"),
         stop: flag(m, "stop"),

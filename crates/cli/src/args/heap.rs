@@ -1,9 +1,9 @@
 //! The options of `trapline heap`.
 
 use super::{as_views, format_args, long_flag, selection_args, session_args, target_args, traced_command, value};
-use crate::view::{self, Of};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, value_parser};
+use session::view::{self, Of};
 
 /// How the heap is shown.
 pub fn heap_view_args() -> Vec<Arg> {

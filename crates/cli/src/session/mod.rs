@@ -1,46 +1,36 @@
-//! Named sessions: `trapline record --name S` listens at a socket that only its owner can reach, `trapline session …`
-//! talks to it.
-//!
-//! ```text
-//! trapline session stop S ──one line of JSON──► socket S.sock ──► the recording trapline, between two drains
-//!                         ◄──one line of JSON──
-//! ```
-//!
-//! There is no daemon: the session is the recording process, and ends with it. docs/SESSIONS.md has the lines.
+//! `trapline session …`: asks named sessions, and shows what they answer.
 
-mod client;
-mod place;
-mod server;
 mod table;
 
-pub use client::{Reply, process_of, reach, run};
-pub use server::{Request, Server};
+use engine::Result;
+use serde_json::{Value, json};
+use session::ask::Session;
+use session::named::{Reply, request, states};
+use session::output::{complain, to_stdout};
 
-/// The version of the lines.
-pub const VERSION: u64 = 1;
-/// The most bytes of a request.
-const MOST: usize = 64 << 10;
-
-/// Whether a session may be called that: letters, digits, `.`, `_`, `-`, at most 64, and not hidden.
-fn is_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && !name.starts_with('.')
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_name;
-
-    #[test]
-    fn names_cannot_leave_their_directory() {
-        let long = "x".repeat(64);
-        for good in ["a", "web-1", "A.b_c", long.as_str()] {
-            assert!(is_name(good), "{good}");
-        }
-        let longer = "x".repeat(65);
-        for bad in ["", ".", "..", ".a", "a/b", "/", "a b", "ä", "a\0", "a\n", longer.as_str()] {
-            assert!(!is_name(bad), "{bad:?}");
-        }
+/// Runs the command.
+pub fn run(asked: &Session) -> Result<u8> {
+    let Session { what, name, expr, attach, json } = asked;
+    if what == "list" {
+        let found = states()?;
+        let text = if *json { Value::Array(found).to_string() + "\n" } else { table::list(&found) };
+        return to_stdout(text.as_bytes());
     }
+    let pids: Vec<&str> = attach.iter().flat_map(|p| p.split(',')).collect();
+    let more = if what == "set" { json!({"expr": expr, "pids": pids}) } else { json!({}) };
+    let answer = match request(name, what, more)? {
+        Reply::Yes(answer) => answer,
+        Reply::No(line, status) => {
+            complain(&line);
+            return Ok(status);
+        }
+    };
+    let text = match what.as_str() {
+        "status" if *json => answer.to_string() + "\n",
+        "status" => table::status(&answer),
+        "snapshot" => format!("{}: {} events\n", answer["dir"].as_str().unwrap_or_default(), answer["events"]),
+        "destroy" => format!("{} events, {} dropped\n", answer["events"], answer["dropped"]),
+        _ => return Ok(0),
+    };
+    to_stdout(text.as_bytes())
 }

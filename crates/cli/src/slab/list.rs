@@ -47,8 +47,8 @@ pub fn run(pattern: &str, json: bool) -> Result<u8> {
     }
     match rows.is_empty() {
         true => Err(nothing(pattern)),
-        false if json => crate::output::to_stdout(&array(rows.iter().map(Row::json).collect())),
-        false => crate::output::to_stdout(columns(&rows).as_bytes()),
+        false if json => session::output::to_stdout(&array(rows.iter().map(Row::json).collect())),
+        false => session::output::to_stdout(columns(&rows).as_bytes()),
     }
 }
 

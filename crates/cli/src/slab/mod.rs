@@ -4,12 +4,13 @@ mod list;
 mod objects;
 mod stacks;
 
-use crate::ask::Slab;
-use crate::output::to_stdout;
-use crate::{complain, target};
+use crate::complain;
 use engine::slab::symbols::Symbols;
 use engine::slab::{self, Command, Object, Session, Settings, Snapshot};
 use engine::{Error, Result};
+use session::ask::Slab;
+use session::output::to_stdout;
+use session::target;
 
 /// Runs the command.
 pub fn run(ask: &Slab) -> Result<u8> {

@@ -5,12 +5,12 @@
 //!      ▲ the end of its stderr: attached, or why not │
 //! ```
 //!
-//! It is a session (`crate::session`) that `trapline session list` shows. When the process has ended, it stays for ten minutes, so that what
+//! It is a session (`crate::named`) that `trapline session list` shows. When the process has ended, it stays for ten minutes, so that what
 //! was outstanding can still be shown.
 
 use super::sink::{self, locked};
 use super::{Feed, Style};
-use crate::session::{Request, Server};
+use crate::named::{Request, Server};
 use crate::show::Sinks;
 use crate::view::{self, Make};
 use engine::pipeline::pump::{Flow, Sink};

@@ -1,7 +1,7 @@
 //! `trapline record`: saves events to a trace on disk.
 
 use crate::ask::{Ask, Show};
-use crate::run::{Named, Run};
+use crate::run::{Named, Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, lines};
 use crate::{captures, combinations, durations, filter, show, stacks, target};
@@ -12,6 +12,7 @@ use engine::enabling::{self, Request};
 use engine::functions::Functions;
 use engine::heap::Wanted;
 use engine::pipeline::filter::Expression;
+use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, Plan};
@@ -23,7 +24,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Runs the command.
-pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+pub fn run(ask: &Ask) -> Result<Status> {
+    run_with(ask, Vec::new())
+}
+
+/// Records, and gives the events to these sinks too, as they come. With them, no view is shown that is not asked for.
+///
+/// # Errors
+/// Something that is asked for is not possible here; the command is not started then.
+pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
     let mut requests = requests(ask)?;
     let more = captures::captures(&ask.capture)?;
     let mut functions = functions_of(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
@@ -47,7 +56,7 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(ask, &mut plan)?;
     let dir = ask.keep.dir();
-    let wanted = view::wanted(ask, "text");
+    let wanted = if own.is_empty() { view::wanted(ask, "text") } else { ask.show.clone() };
     combinations::say_without_effect(ask, !wanted.is_empty());
     let clocks = Clocks::session(&ask.format);
     let mut views = show::Views::new();
@@ -68,7 +77,9 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
         }
         Some(dir) => Some(recorder(ask, dir, &mut plan, &selection, named.is_some(), clocks)?),
     };
-    Run::through(ask, plan, &why, selection, views, keep, named)?.finish(ask, started)
+    let mut sinks = show::Sinks::from(views);
+    sinks.all.extend(own);
+    Run::through(ask, plan, &why, selection, sinks, keep, named)?.finish(ask)
 }
 
 /// What is to be done, and why so.

@@ -38,6 +38,28 @@ use views::profile::name::visible;
 /// `--explain`: so many functions are named for each reason why they are not traced.
 const EXAMPLES: usize = 5;
 
+/// How a session has ended: as its command has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// With an exit status.
+    Exit(u8),
+    /// By a signal.
+    Signal(i32),
+}
+
+impl Status {
+    /// Ends the calling process by the signal; if that does not kill, or there is none, the status that a shell would report.
+    pub fn pass_on(self) -> u8 {
+        match self {
+            Status::Exit(code) => code,
+            Status::Signal(sig) => {
+                signal::die_of(sig);
+                (128 + sig) as u8
+            }
+        }
+    }
+}
+
 /// A session under way.
 pub struct Run {
     plan: Plan,
@@ -273,14 +295,14 @@ impl Run {
         }
     }
 
-    /// Reports how the session went, and passes the command's status on.
-    pub fn finish(self, ask: &Ask, started: u64) -> Result<u8> {
-        self.finish_with(ask, started, |_, _| Ok(()))
+    /// Reports how the session went.
+    pub fn finish(self, ask: &Ask) -> Result<Status> {
+        self.finish_with(ask, |_, _| Ok(()))
     }
 
-    /// Reports and passes the status on, as [`Run::finish`] does; `last`, which gets the number of events, is done
-    /// before trapline ends as the command has, perhaps by a signal.
-    pub fn finish_with(mut self, ask: &Ask, started: u64, last: impl FnOnce(u64, &Report) -> Result<()>) -> Result<u8> {
+    /// Reports how the session went, as [`Run::finish`] does; `last`, which gets the number of events, is done
+    /// before that.
+    pub fn finish_with(mut self, ask: &Ask, last: impl FnOnce(u64, &Report) -> Result<()>) -> Result<Status> {
         let failure = self.pump.source.failure(&self.plan);
         // What was lost is known before the sinks end: they show it.
         let report = self.pump.source.report();
@@ -298,8 +320,8 @@ impl Run {
         self.add_of_probes(&report, &mut filtered);
         self.reach.iter_mut().for_each(Reach::look);
         let mut stats = match &kept {
-            None => Stats::gather(&self.pump, &report.losses, &report.missed, started),
-            Some(totals) => Stats::kept(totals, &report.losses, &report.missed, started),
+            None => Stats::gather(&self.pump, &report.losses, &report.missed, ask.started),
+            Some(totals) => Stats::kept(totals, &report.losses, &report.missed, ask.started),
         };
         // The pump counts the events that reached it; a recorder counts those that it took.
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };
@@ -421,7 +443,7 @@ impl Run {
         }
     }
 
-    fn status(&mut self, report: &Report) -> Result<u8> {
+    fn status(&mut self, report: &Report) -> Result<Status> {
         match (&self.plan.target, self.pump.source.command_status()) {
             _ if report.unreadable => Err(Error::failed(
                 "the trace",
@@ -429,12 +451,14 @@ impl Run {
                 "the target continues; another process wrote to trapline's memory, or this is a bug in trapline",
             )),
             // The write error has already been reported.
-            (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => Ok(125),
-            (Target::Pids(_) | Target::All { .. }, _) if !report.killed => Ok(0),
-            (_, Some(Change::Exited(code))) => Ok(code as u8),
-            (_, Some(Change::Killed(sig, _))) => die_of(sig),
-            _ if self.in_time || self.named.as_ref().is_some_and(|n| n.destroyed) => Ok(0),
-            _ if self.stopping.is_some() => self.ends_by.map_or(Ok(130), die_of),
+            (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => {
+                Ok(Status::Exit(125))
+            }
+            (Target::Pids(_) | Target::All { .. }, _) if !report.killed => Ok(Status::Exit(0)),
+            (_, Some(Change::Exited(code))) => Ok(Status::Exit(code as u8)),
+            (_, Some(Change::Killed(sig, _))) => Ok(Status::Signal(sig)),
+            _ if self.in_time || self.named.as_ref().is_some_and(|n| n.destroyed) => Ok(Status::Exit(0)),
+            _ if self.stopping.is_some() => Ok(self.ends_by.map_or(Status::Exit(130), Status::Signal)),
             _ => Err(Error::failed(
                 "the tracer process was killed",
                 if self.plan.filters() { "the command was killed with it" } else { "the target continues untraced" },
@@ -457,12 +481,6 @@ fn waiting_for(running: &[i32]) -> Option<String> {
     let more = if pids.len() > NAMED { format!(" and {} more", pids.len() - NAMED) } else { String::new() };
     let what = "the command has ended; waiting for what it has started";
     (!pids.is_empty()).then(|| format!("{what}: {named}{more} (INT ends the session without it)"))
-}
-
-/// Ends trapline by a signal; if the signal does not kill, with the status that a shell would report.
-fn die_of(sig: i32) -> Result<u8> {
-    signal::die_of(sig);
-    Ok((128 + sig) as u8)
 }
 
 /// Watches what the target maps.

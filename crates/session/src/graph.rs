@@ -2,7 +2,7 @@
 
 use crate::ask::{Ask, Recorded, Show};
 use crate::record::{self, Planned};
-use crate::run::Run;
+use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, calls};
 use crate::{complain, show};
@@ -37,16 +37,12 @@ impl Chosen {
 }
 
 /// Runs the command.
-pub fn run(ask: &Ask, started: u64) -> Result<u8> {
-    run_with(
-        ask,
-        started,
-        Chosen { unwanted: ask.capture.leave.clone(), libraries: ask.capture.lib, ..Chosen::default() },
-    )
+pub fn run(ask: &Ask) -> Result<Status> {
+    run_with(ask, Chosen { unwanted: ask.capture.leave.clone(), libraries: ask.capture.lib, ..Chosen::default() })
 }
 
 /// Records these functions, and shows them as the command does.
-pub fn run_with(ask: &Ask, started: u64, chosen: Chosen) -> Result<u8> {
+pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let selected = calls::selection(ask)?;
     let functions = Functions {
         values: ask.capture.args.then_some(engine::functions::STRINGS),
@@ -72,7 +68,7 @@ pub fn run_with(ask: &Ask, started: u64, chosen: Chosen) -> Result<u8> {
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.dir.join("trace")));
     let keep = record::recorder(ask, dir.clone(), &mut plan, &selection, false, Clocks::session(&ask.format))?;
     let run = Run::through(ask, plan, &why, selection, show::Views::new(), Some(keep), None)?;
-    run.finish_with(ask, started, |events, report| {
+    run.finish_with(ask, |events, report| {
         let shown = match events {
             _ if wanted.is_empty() => Ok(()),
             0 => {

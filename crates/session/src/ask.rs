@@ -35,6 +35,8 @@ pub struct Ask {
     pub trace: Recorded,
     /// `-q`, so often.
     pub quiet: u8,
+    /// When it was asked, ns of the monotonic clock: `--stats` says how long it takes to the first event.
+    pub started: u64,
 }
 
 /// `--as VIEW[=FILE]`

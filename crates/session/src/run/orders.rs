@@ -2,7 +2,7 @@
 
 use super::{Run, Wish};
 use crate::ask::Ask;
-use crate::session::{Request, Server};
+use crate::named::{Request, Server};
 use crate::stats::Stats;
 use engine::captures::Captures;
 use engine::control::{Order, State, ended};

@@ -10,7 +10,7 @@ mod weight;
 use crate::ask::{Ask, Show};
 use crate::combinations;
 use crate::record::{self, Planned};
-use crate::run::Run;
+use crate::run::{Run, Status};
 use crate::show::{self, Sinks};
 use crate::view;
 use crate::view::Of;
@@ -39,7 +39,7 @@ use weight::Weight;
 const HZ: &str = "997";
 
 /// Runs the command.
-pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+pub fn run(ask: &Ask) -> Result<Status> {
     combinations::exclusive(ask)?;
     if ask.profile.wakers && !ask.profile.off_cpu {
         return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
@@ -62,7 +62,7 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     let drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
     let sinks = sinks(ask, &classes, drawings, style, live)?;
     let keep = dir.map(|dir| record::recorder(ask, dir, &mut plan, &selection, false, clocks)).transpose()?;
-    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish(ask, started)
+    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish(ask)
 }
 
 /// What draws these drawings of events of these classes.

@@ -11,13 +11,16 @@
 //! control) are meant for other processes if they come from the terminal: only those that a process sends to trapline have an effect. HUP
 //! and TERM that were ignored (`nohup`) stay ignored.
 
-use crate::snapshot::SIGNAL as USR2;
 use sys::{signal, time};
+
+/// The signal that requests a snapshot: SIGUSR2.
+pub const SNAPSHOT: i32 = 12;
 
 const HUP: i32 = 1;
 const INT: i32 = 2;
 const QUIT: i32 = 3;
 const TERM: i32 = 15;
+/// A second, ns.
 pub const SECOND: u64 = 1_000_000_000;
 
 /// What a signal to trapline requests.
@@ -54,7 +57,7 @@ impl Interrupts {
     /// Watches the signals that end programs, and with `snapshots` SIGUSR2.
     pub fn watch(snapshots: bool) -> Interrupts {
         if snapshots {
-            let _ = signal::count_signal(USR2);
+            let _ = signal::count_signal(SNAPSHOT);
         }
         for sig in [INT, QUIT, TERM, HUP] {
             if matches!(sig, INT | QUIT) || !signal::is_ignored(sig) {
@@ -67,7 +70,7 @@ impl Interrupts {
 
     /// The next pending request, if any.
     pub fn poll(&mut self) -> Option<Wish> {
-        let asked = signal::counted(USR2);
+        let asked = signal::counted(SNAPSHOT);
         if asked != self.snapshots {
             self.snapshots = asked;
             return Some(Wish::Snapshot);

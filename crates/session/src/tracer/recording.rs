@@ -2,9 +2,9 @@
 
 use crate::ask::{Ask, Keep, Recorded, Show, Targets, Tracer};
 use crate::graph::{self, Chosen};
-use crate::run::{Named, Run};
+use crate::run::{Named, Run, Status};
 use crate::view::screen::Clocks;
-use crate::{record, session, show};
+use crate::{named, record, show};
 use engine::backend::agent::attach::recording::Recorder;
 use engine::pipeline::selection::Selection;
 use engine::select::Calls;
@@ -20,18 +20,18 @@ use std::time::Duration;
 pub const NAME: &str = "graph";
 
 /// Enables it. Without a directory for the trace, the tree is shown when the recording ends, which this command waits for.
-pub fn enable(asked: &Tracer, chosen: Chosen, started: u64) -> Result<u8> {
+pub fn enable(asked: &Tracer, chosen: Chosen) -> Result<Status> {
     let pid = asked.pid;
     match &asked.ask.keep.output {
         None => {
-            let ask = Ask { target: Targets::process(pid), ..Ask::default() };
-            graph::run_with(&ask, started, chosen)
+            let ask = Ask { target: Targets::process(pid), started: asked.ask.started, ..Ask::default() };
+            graph::run_with(&ask, chosen)
         }
-        Some(dir) if asked.here => record(pid, dir, chosen, started),
-        Some(_) if session::process_of(&name_of(pid)).is_some() => {
+        Some(dir) if asked.here => record(asked, dir, chosen),
+        Some(_) if named::process_of(&name_of(pid)).is_some() => {
             Err(Error::failed(format!("-p {pid}"), "graph is already enabled", "disable it first"))
         }
-        Some(_) => in_background(pid),
+        Some(_) => in_background(pid).map(Status::Exit),
     }
 }
 
@@ -41,11 +41,12 @@ fn name_of(pid: i32) -> String {
 }
 
 /// Records, as `record --name` does.
-fn record(pid: i32, dir: &OsString, chosen: Chosen, started: u64) -> Result<u8> {
+fn record(asked: &Tracer, dir: &OsString, chosen: Chosen) -> Result<Status> {
+    let pid = asked.pid;
     // The terminal may be closed.
     let _ = sys::process::new_session();
     let keep = Keep { output: Some(dir.clone()), name: Some(name_of(pid)), ..Keep::default() };
-    let ask = Ask { target: Targets::process(pid), keep, quiet: 1, ..Ask::default() };
+    let ask = Ask { target: Targets::process(pid), keep, quiet: 1, started: asked.ask.started, ..Ask::default() };
     let mut selection = Selection::all();
     selection.calls = Calls::parse("none")?;
     let planned = record::plan_functions(&ask, chosen.functions(), selection)?;
@@ -53,7 +54,7 @@ fn record(pid: i32, dir: &OsString, chosen: Chosen, started: u64) -> Result<u8> 
     let named = Named::open(&ask, &mut plan)?;
     let clocks = Clocks::session(&ask.format);
     let keep = record::recorder(&ask, PathBuf::from(dir), &mut plan, &selection, true, clocks)?;
-    Run::through(&ask, plan, &why, selection, show::Views::new(), Some(keep), named)?.finish(&ask, started)
+    Run::through(&ask, plan, &why, selection, show::Views::new(), Some(keep), named)?.finish(&ask)
 }
 
 /// Starts a trapline that records, and returns when it does.
@@ -77,7 +78,7 @@ fn in_background(pid: i32) -> Result<u8> {
             let _ = std::io::stderr().write_all(&text);
             return Ok(status.code().and_then(|c| u8::try_from(c).ok()).filter(|c| *c != 0).unwrap_or(125));
         }
-        if session::process_of(&name_of(pid)) == Some(child.id()) {
+        if named::process_of(&name_of(pid)) == Some(child.id()) {
             return Ok(0);
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -1,8 +1,7 @@
-//! `trapline session …`: the asking side.
+//! The asking side of named sessions.
 
+use super::VERSION;
 use super::place::{self, Place, is_stale};
-use super::{VERSION, table};
-use crate::ask::Session;
 use engine::{Error, Result};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -18,33 +17,36 @@ const DYING: Duration = Duration::from_millis(300);
 /// The most bytes of an answer.
 const MOST: u64 = 256 << 20;
 
-/// Runs the command.
-pub fn run(asked: &Session) -> Result<u8> {
-    let (what, name) = (asked.what.as_str(), asked.name.as_str());
-    if what == "list" {
-        return list(asked.json);
-    }
-    let mut request = json!({"v": VERSION, "do": what});
-    if what == "set" {
-        let pids: Vec<&str> = asked.attach.iter().flat_map(|p| p.split(',')).collect();
-        (request["expr"], request["pids"]) = (json!(asked.expr), json!(pids));
-    }
+/// Asks a session, by its name or by the path of its socket, to do what `trapline session` calls so; `more` are further members.
+///
+/// # Errors
+/// There is no such session, it may not be asked, or it does not answer.
+pub fn request(name: &str, what: &str, more: Value) -> Result<Reply> {
+    let mut request = more;
+    (request["v"], request["do"]) = (json!(VERSION), json!(what));
     let patience = if matches!(what, "snapshot" | "destroy") { LONG } else { PATIENCE };
-    let answer = match ask(&find(name)?, name, &request, patience)? {
-        Reply::Yes(answer) => answer,
-        Reply::No(line, status) => {
-            crate::complain(&line);
-            return Ok(status);
+    ask(&find(name)?, name, &request, patience)
+}
+
+/// The states of all sessions that the user may see; what has refused is reported.
+///
+/// # Errors
+/// The directories of sockets cannot be trusted.
+pub fn states() -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    for place in Place::visible()? {
+        for name in place.names() {
+            let request = json!({"v": VERSION, "do": "status"});
+            match ask(&place.socket(&name), &name, &request, Duration::from_secs(2)) {
+                Ok(Reply::Yes(answer)) => found.push(answer),
+                Ok(Reply::No(error, _)) => crate::complain(&error),
+                // It has just ended, or it was killed and its socket is removed now.
+                Err(_) if !place.socket(&name).exists() => {}
+                Err(e) => crate::complain(&e.to_string()),
+            }
         }
-    };
-    let text = match what {
-        "status" if asked.json => answer.to_string() + "\n",
-        "status" => table::status(&answer),
-        "snapshot" => format!("{}: {} events\n", text_of(&answer["dir"]), answer["events"]),
-        "destroy" => format!("{} events, {} dropped\n", answer["events"], answer["dropped"]),
-        _ => return Ok(0),
-    };
-    print(&text)
+    }
+    Ok(found)
 }
 
 /// The process of a session of the user's, once it records.
@@ -55,14 +57,6 @@ pub fn process_of(name: &str) -> Option<u32> {
         Ok(Reply::Yes(answer)) => answer["pid"].as_u64().and_then(|pid| pid.try_into().ok()),
         _ => None,
     }
-}
-
-fn text_of(v: &Value) -> &str {
-    v.as_str().unwrap_or_default()
-}
-
-fn print(text: &str) -> Result<u8> {
-    crate::output::to_stdout(text.as_bytes())
 }
 
 /// The socket of a session: by its name, or, of another user's as root, by its path.
@@ -190,25 +184,4 @@ fn forget(name: &str) {
             lock.remove_stale(name);
         }
     }
-}
-
-/// `trapline session list`
-fn list(as_json: bool) -> Result<u8> {
-    let mut found = Vec::new();
-    for place in Place::visible()? {
-        for name in place.names() {
-            let request = json!({"v": VERSION, "do": "status"});
-            match ask(&place.socket(&name), &name, &request, Duration::from_secs(2)) {
-                Ok(Reply::Yes(answer)) => found.push(answer),
-                Ok(Reply::No(error, _)) => crate::complain(&error),
-                // It has just ended, or it was killed and its socket is removed now.
-                Err(_) if !place.socket(&name).exists() => {}
-                Err(e) => crate::complain(&e.to_string()),
-            }
-        }
-    }
-    if as_json {
-        return print(&(Value::Array(found).to_string() + "\n"));
-    }
-    print(&table::list(&found))
 }

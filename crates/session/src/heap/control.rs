@@ -3,7 +3,7 @@
 use super::collector::{ATTACHED, already, name_of};
 use super::{Drawing, style};
 use crate::ask::{Ask, Collector};
-use crate::session::{Reply, VERSION, reach};
+use crate::named::{Reply, VERSION, reach};
 use crate::view;
 use engine::backend::agent::attach;
 use engine::{Error, Result};

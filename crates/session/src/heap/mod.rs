@@ -9,7 +9,7 @@ mod sink;
 
 use crate::ask::Ask;
 use crate::record::{self, Planned};
-use crate::run::Run;
+use crate::run::{Run, Status};
 use crate::target;
 use crate::view;
 use crate::view::screen::Clocks;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use views::heap::{Model, Of, Options};
 
 /// Runs the command.
-pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+pub fn run(ask: &Ask) -> Result<Status> {
     let collects = ask.heap.collector;
     let dir = ask.keep.dir();
     let wanted = if collects { Vec::new() } else { view::wanted(ask, "leaks") };
@@ -55,7 +55,7 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
         Some(server) => collector::Collector::new(feed, server, process(ask), style, sample).sinks(),
         None => HeapSink::new(feed, drawings, style).sinks(),
     };
-    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish(ask, started)
+    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish(ask)
 }
 
 /// The process that is attached to; 0: there is none, or there are several.

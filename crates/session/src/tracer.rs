@@ -7,34 +7,38 @@ mod reports;
 use crate::ask::Tracer;
 use crate::graph::Chosen;
 use crate::output::{complain, to_stdout};
+use crate::run::Status;
 use engine::backend::agent::attach::tracers::{self, Listed, Wanted};
 use engine::functions::Functions;
 use engine::{Error, Result};
 
 /// Runs the command.
-pub fn run(asked: &Tracer, started: u64) -> Result<u8> {
+pub fn run(asked: &Tracer) -> Result<Status> {
     let Tracer { pid, ask, .. } = asked;
     let pid = *pid;
     let name = || asked.name.clone().unwrap_or_default();
     match asked.what.as_str() {
         "enable" if name() == recording::NAME => {
             let Functions { wanted, unwanted, libraries, .. } = wanted(asked, name()).functions;
-            recording::enable(asked, Chosen { wanted, unwanted, libraries }, started)
+            recording::enable(asked, Chosen { wanted, unwanted, libraries })
         }
         "enable" if ask.keep.output.is_some() => Err(Error::usage("-o", "only graph writes a trace", "leave it out")),
-        "disable" if name() == recording::NAME => recording::disable(pid).map(|()| 0),
-        "print" if name() == recording::NAME => recording::print(pid).map(|()| 0),
+        "disable" if name() == recording::NAME => recording::disable(pid).map(|()| Status::Exit(0)),
+        "print" if name() == recording::NAME => recording::print(pid).map(|()| Status::Exit(0)),
         "enable" => {
             let done = tracers::enable(pid, &wanted(asked, name()))?;
             if done.refused > 0 {
                 complain(&format!("-p {pid}: {} of {} functions could not be patched", done.refused, done.functions));
             }
-            Ok(0)
+            Ok(Status::Exit(0))
         }
-        "disable" => tracers::disable(pid, &name()).map(|()| 0),
-        "print" => printed::run(pid, &name(), ask),
-        "status" => status(pid, asked.name.as_ref()),
-        _ => to_stdout(tracers::status(pid)?.iter().map(|t| format!("{}\n", t.name)).collect::<String>().as_bytes()),
+        "disable" => tracers::disable(pid, &name()).map(|()| Status::Exit(0)),
+        "print" => printed::run(pid, &name(), ask).map(Status::Exit),
+        "status" => status(pid, asked.name.as_ref()).map(Status::Exit),
+        _ => {
+            let names: String = tracers::status(pid)?.iter().map(|t| format!("{}\n", t.name)).collect();
+            to_stdout(names.as_bytes()).map(Status::Exit)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::ask::Ask;
 use crate::output::Output;
-use crate::run::Run;
+use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, lines};
 use crate::{combinations, durations, filter, stacks, target};
@@ -10,7 +10,7 @@ use engine::captures::Captures;
 use engine::{Result, enabling};
 
 /// Runs the command.
-pub fn run(ask: &Ask, started: u64) -> Result<u8> {
+pub fn run(ask: &Ask) -> Result<Status> {
     let (mut selection, raw) = filter::selection(ask)?;
     filter::apply(ask, &mut selection, &[])?;
     let (mut plan, mut why) = target::plan(ask, target::target(ask)?, &selection)?;
@@ -27,5 +27,5 @@ pub fn run(ask: &Ask, started: u64) -> Result<u8> {
     let output = Output::open(output, ask.keep.append, per_thread)?;
     let kind = view::find(ask.show.first().map_or("text", |show| &show.view), &[Of::Events])?;
     let shown = lines::shown(ask, &output, raw, kind, Clocks::session(&ask.format))?;
-    Run::through(ask, plan, &why, selection, vec![(shown, output)], None, None)?.finish(ask, started)
+    Run::through(ask, plan, &why, selection, vec![(shown, output)], None, None)?.finish(ask)
 }

@@ -1,0 +1,37 @@
+//! Sessions: what a command is asked for ([`ask::Ask`]) becomes a recording, views of it, or a report.
+//!
+//! ```text
+//! Ask ─► record, trace, profile, graph, heap: engine::plan ─► run::Run ─► engine's pump ─► sinks: views, a trace
+//!     └► report, diff: a trace ─► the same sinks
+//! ```
+//!
+//! Nothing here knows the command line. docs/EMBED.md has an example.
+
+pub mod ask;
+mod captures;
+mod combinations;
+pub mod diff;
+mod durations;
+mod filter;
+pub mod graph;
+pub mod heap;
+pub mod named;
+pub mod output;
+pub mod pack;
+mod preface;
+pub mod profile;
+mod read;
+pub mod record;
+pub mod report;
+pub mod run;
+mod show;
+mod stacks;
+mod stats;
+pub mod strace_flags;
+pub mod target;
+pub mod trace;
+pub mod tracer;
+pub mod view;
+
+use output::complain;
+pub use read::read;
